@@ -1,0 +1,34 @@
+# Compiler settings shared by every target: warnings, sanitizers, fast linker and compiler cache.
+option(PTXREWRITE_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+option(PTXREWRITE_WARNINGS_AS_ERRORS "Treat warnings as errors" ON)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+find_program(MOLD_PROGRAM mold)
+if(MOLD_PROGRAM)
+  add_link_options(-fuse-ld=mold)
+endif()
+if(PTXREWRITE_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
+add_library(ptxrewrite_options INTERFACE)
+target_compile_options(ptxrewrite_options INTERFACE -Wall -Wextra -Wshadow=local -Wno-missing-field-initializers)
+if(PTXREWRITE_WARNINGS_AS_ERRORS)
+  target_compile_options(ptxrewrite_options INTERFACE -Werror)
+endif()
+target_include_directories(ptxrewrite_options INTERFACE ${PROJECT_SOURCE_DIR})
+
+# ptxrewrite_folder_library(NAME DEPENDS...): the library of the calling folder, from all sources below it.
+function(ptxrewrite_folder_library name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  add_library(${name} STATIC ${sources})
+  target_link_libraries(${name} PUBLIC ptxrewrite_options ${ARGN})
+endfunction()

@@ -1,0 +1,46 @@
+// A source file held in memory, and positions in it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite {
+
+// Half-open range of byte offsets. An empty default range means "no position".
+struct SourceRange {
+  uint32_t begin = 0;
+  uint32_t end = 0;
+  bool empty() const { return begin == end; }
+};
+
+// 1-based line and column; columns count bytes.
+struct LineColumn {
+  uint32_t line = 0;
+  uint32_t column = 0;
+};
+
+class SourceFile {
+public:
+  SourceFile() = default;
+  SourceFile(std::string name, std::string text) : name_(std::move(name)), text_(std::move(text)) {}
+
+  const std::string& name() const { return name_; }
+  std::string_view text() const { return text_; }
+  std::string_view text(SourceRange range) const {
+    return std::string_view(text_).substr(range.begin, range.end - range.begin);
+  }
+  LineColumn locate(uint32_t offset) const;
+  // The text of a 1-based line without its line end.
+  std::string_view line(uint32_t line_number) const;
+
+private:
+  void index_lines() const;
+
+  std::string name_;
+  std::string text_;
+  mutable std::vector<uint32_t> line_starts_; // built at the first question
+};
+
+} // namespace ptxrewrite
