@@ -8,7 +8,9 @@ endif()
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  # The base directory makes paths relative before hashing: another clone or worktree of the same sources hits too.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
 endif()
 find_program(MOLD_PROGRAM mold)
 if(MOLD_PROGRAM)
@@ -26,9 +28,15 @@ if(PTXREWRITE_WARNINGS_AS_ERRORS)
 endif()
 target_include_directories(ptxrewrite_options INTERFACE ${PROJECT_SOURCE_DIR})
 
-# ptxrewrite_folder_library(NAME DEPENDS...): the library of the calling folder, from all sources below it.
+# ptxrewrite_folder_library(NAME DEPENDS...): the library of the calling folder, from all sources below it. A folder
+# that has headers only becomes an interface library of the same name.
 function(ptxrewrite_folder_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  add_library(${name} STATIC ${sources})
-  target_link_libraries(${name} PUBLIC ptxrewrite_options ${ARGN})
+  if(sources)
+    add_library(${name} STATIC ${sources})
+    target_link_libraries(${name} PUBLIC ptxrewrite_options ${ARGN})
+  else()
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE ptxrewrite_options ${ARGN})
+  endif()
 endfunction()
