@@ -1,0 +1,79 @@
+// What a transform is, and how it is found.
+//
+// A transform is a free function in one file of this folder that opens with what it does and why, and registers itself
+// with one static RegisterPass. Functions arrive in SSA form and leave in SSA form.
+#pragma once
+
+#include "ir/module.h"
+#include "support/result.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::transforms {
+
+// Whether a pass did anything. "unchanged" must mean that the printed function is the same to the byte; the pass
+// manager checks it.
+enum class [[nodiscard]] Change : bool { unchanged, changed };
+
+enum class OutputForm : uint8_t { legal, annotated, hardware };
+
+// One entry of the assumption ledger (spec of linear forms): what must hold for a rewrite to be right, and who says so.
+enum class Discharge : uint8_t { proved, launch_checked, in_kernel, assumed };
+struct Obligation {
+  std::string function;
+  std::string statement;      // readable: "0 <= 4*P1 + 4*tid.x < 2^31"
+  std::string raised_by;      // pass and reason
+  Discharge discharge = Discharge::proved;
+  std::string reason;         // how it was proved, or the launch predicate, or the --assume word
+  SourceRange range;          // of the instruction that raised it
+};
+
+// Options of one pass in a pipeline: `r2d2(limit=8,persistent)`.
+class PassOptions {
+public:
+  void set(std::string name, std::string value) { values_[std::move(name)] = std::move(value); }
+  bool flag(std::string_view name) const;
+  std::string_view text(std::string_view name, std::string_view fallback) const;
+  int64_t number(std::string_view name, int64_t fallback) const;
+  const std::map<std::string, std::string, std::less<>>& all() const { return values_; }
+
+private:
+  std::map<std::string, std::string, std::less<>> values_;
+};
+
+// What a pass may use and report to.
+struct PassContext {
+  OutputForm form = OutputForm::legal;
+  PassOptions options;
+  std::vector<std::string> assumptions;        // --assume words
+  std::map<std::string, int64_t> statistics;   // "r2d2.linear-registers" and the like, summed over functions
+  std::vector<Obligation> ledger;
+  std::vector<std::string> remarks;            // for --explain: what was chosen, dropped, refused, and why
+
+  bool assumes(std::string_view word) const;
+};
+
+struct PassOptionDescription {
+  std::string_view name;
+  std::string_view doc;
+};
+
+struct PassDescription {
+  std::string_view name;
+  std::string_view doc;                        // one line
+  Change (*run)(ir::Function&, PassContext&) = nullptr;
+  std::vector<PassOptionDescription> options = {};
+};
+
+// All registered passes, sorted by name.
+const std::vector<PassDescription>& all_passes();
+const PassDescription* find_pass(std::string_view name);
+
+struct RegisterPass {
+  explicit RegisterPass(PassDescription description);
+};
+
+} // namespace ptxrewrite::transforms
