@@ -136,7 +136,7 @@ FormId known_form(std::string_view mnemonic);
 // Lock-free.
 const Form& form(FormId id);
 
-enum class OperandKind : uint8_t {
+enum class SummaryKind : uint8_t {
   register_,         // type, vector_width (a .v2/.v4 register used whole)
   integer_immediate, // value
   float_immediate,
@@ -156,7 +156,7 @@ enum class AddressBase : uint8_t { none, register_, symbol, immediate };
 
 // What check_operands needs to know of one operand. Plain data; `elements` must outlive the call only.
 struct OperandSummary {
-  OperandKind kind = OperandKind::string;
+  SummaryKind kind = SummaryKind::string;
   ScalarType type = ScalarType::none; // registers and address base registers: as declared
   uint8_t vector_width = 1;
   AddressBase base = AddressBase::none; // addresses
