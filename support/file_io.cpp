@@ -1,0 +1,145 @@
+#include "support/file_io.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+namespace ptxrewrite {
+
+namespace {
+
+Error system_error(const std::string& path, const char* action, int code) {
+  return {path + ": cannot " + action + ": " + std::strerror(code), {}};
+}
+
+class Descriptor {
+public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ > STDERR_FILENO) ::close(number_);
+  }
+  int get() const { return number_; }
+  int close_now() {
+    int number = number_;
+    number_ = -1;
+    return ::close(number);
+  }
+
+private:
+  int number_;
+};
+
+// 0 or the errno of the failure.
+int write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return 0;
+}
+
+mode_t default_mode() {
+  mode_t mask = ::umask(0);
+  ::umask(mask);
+  return 0666 & ~mask;
+}
+
+Status replace_file(const std::string& path, std::string_view bytes, mode_t mode) {
+  std::string temporary_path = path + ".XXXXXX";
+  Descriptor temporary(::mkstemp(temporary_path.data()));
+  if (temporary.get() < 0) return system_error(path, "create a temporary file beside it", errno);
+  int code = write_all(temporary.get(), bytes);
+  if (code == 0 && ::fchmod(temporary.get(), mode) != 0) code = errno;
+  if (temporary.close_now() != 0 && code == 0) code = errno;
+  if (code == 0 && ::rename(temporary_path.c_str(), path.c_str()) != 0) code = errno;
+  if (code == 0) return {};
+  ::unlink(temporary_path.c_str());
+  return system_error(path, "write", code);
+}
+
+} // namespace
+
+Result<std::string> read_file(const std::string& path, size_t limit) {
+  bool standard_input = path == "-";
+  std::string shown = standard_input ? "<stdin>" : path;
+  Descriptor file(standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return system_error(shown, "open", errno);
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return system_error(shown, "read", errno);
+  if (S_ISDIR(info.st_mode)) return system_error(shown, "read", EISDIR);
+  Error too_large{shown + ": larger than the limit of " + std::to_string(limit) + " bytes", {}};
+  std::string bytes;
+  size_t expected = S_ISREG(info.st_mode) && info.st_size > 0 ? static_cast<size_t>(info.st_size) : 0;
+  if (expected > limit) return too_large;
+  size_t used = 0;
+  bytes.resize(expected + 1); // one more byte than announced: end of file is then seen without growing
+  for (;;) {
+    if (used == bytes.size()) bytes.resize(std::max<size_t>(bytes.size() * 2, 65536));
+    ssize_t count = ::read(file.get(), bytes.data() + used, bytes.size() - used);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return system_error(shown, "read", errno);
+    if (count == 0) break;
+    used += static_cast<size_t>(count);
+    if (used > limit) return too_large;
+  }
+  bytes.resize(used);
+  return bytes;
+}
+
+Status write_file(const std::string& path, std::string_view bytes) {
+  if (path == "-") {
+    int code = write_all(STDOUT_FILENO, bytes);
+    return code == 0 ? Status() : Status(system_error("<stdout>", "write", code));
+  }
+  struct stat info {};
+  bool exists = ::stat(path.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) return system_error(path, "write", EISDIR);
+  if (exists && !S_ISREG(info.st_mode)) {
+    Descriptor device(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    int code = device.get() < 0 ? errno : write_all(device.get(), bytes);
+    return code == 0 ? Status() : Status(system_error(path, "write", code));
+  }
+  if (!exists) return replace_file(path, bytes, default_mode());
+  std::error_code failure;
+  std::filesystem::path real = std::filesystem::canonical(path, failure);
+  return replace_file(failure ? path : real.string(), bytes, info.st_mode & 07777);
+}
+
+Result<TempDirectory> TempDirectory::create() {
+  std::error_code failure;
+  std::filesystem::path base = std::filesystem::temp_directory_path(failure);
+  if (failure) return Error{"no directory for temporary files: " + failure.message(), {}};
+  std::string name = (base / "ptxrewrite-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) return system_error(base.string(), "make a temporary directory in", errno);
+  return TempDirectory(std::filesystem::path(name));
+}
+
+TempDirectory::TempDirectory(TempDirectory&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+
+TempDirectory& TempDirectory::operator=(TempDirectory&& other) noexcept {
+  if (this != &other) {
+    remove();
+    path_ = std::move(other.path_);
+    other.path_.clear();
+  }
+  return *this;
+}
+
+TempDirectory::~TempDirectory() { remove(); }
+
+void TempDirectory::remove() {
+  std::error_code ignored; // nothing sensible can be done about a leftover in the temporary directory
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+} // namespace ptxrewrite

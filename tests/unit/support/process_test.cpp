@@ -1,0 +1,119 @@
+// Child processes against what the shell and the kernel are documented to do.
+#include "support/file_io.h"
+#include "support/process.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+using namespace ptxrewrite;
+
+namespace {
+ProcessResult shell(const std::string& script, ProcessOptions options = {}) {
+  options.arguments = {"sh", "-c", script};
+  Result<ProcessResult> result = run_process(options);
+  REQUIRE(result.ok());
+  return *result;
+}
+} // namespace
+
+TEST_CASE("output, errors, input and exit code come back") {
+  ProcessOptions options;
+  options.input = "from the caller\n";
+  ProcessResult result = shell("cat; echo oops >&2; exit 3", options);
+  CHECK(result.out == "from the caller\n");
+  CHECK(result.err == "oops\n");
+  CHECK(result.exit_code == 3);
+  CHECK(result.signal == 0);
+  CHECK_FALSE(result.succeeded());
+}
+
+TEST_CASE("large input and output in both directions do not deadlock") {
+  std::string input(8 << 20, 'x');
+  ProcessOptions options;
+  options.input = input;
+  ProcessResult result = shell("tee /dev/stderr", options);
+  CHECK(result.out == input);
+  CHECK(result.err == input);
+}
+
+TEST_CASE("a child that ignores its input is no error") {
+  std::string input(8 << 20, 'x');
+  ProcessOptions options;
+  options.input = input;
+  CHECK(shell("exit 0", options).succeeded());
+}
+
+TEST_CASE("a crash of the child is a value") {
+  CHECK(shell("kill -SEGV $$").signal == SIGSEGV);
+  CHECK(shell("kill -ABRT $$").signal == SIGABRT);
+}
+
+TEST_CASE("time-out ends the whole group") {
+  auto directory = TempDirectory::create();
+  REQUIRE(directory.ok());
+  ProcessOptions options;
+  options.timeout_seconds = 0.2;
+  ProcessResult result = shell("(sleep 1; touch " + directory->file("late") + ") & sleep 30", options);
+  CHECK(result.timed_out);
+  CHECK(result.signal == SIGKILL);
+  CHECK(result.wall_seconds < 10);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  CHECK_FALSE(std::filesystem::exists(directory->file("late")));
+}
+
+TEST_CASE("an orphan that keeps the pipes does not keep us") {
+  ProcessResult result = shell("echo done; sleep 30 &");
+  CHECK(result.out == "done\n");
+  CHECK(result.wall_seconds < 10);
+}
+
+TEST_CASE("processor time is bounded") {
+  ProcessOptions options;
+  options.cpu_seconds = 1;
+  ProcessResult result = shell("while :; do :; done", options);
+  CHECK(result.signal != 0);
+  CHECK(result.user_seconds + result.system_seconds >= 0.5);
+}
+
+TEST_CASE("address space is bounded") {
+  ProcessOptions options;
+  options.address_space_bytes = 256 << 20;
+  options.arguments = {"python3", "-c", "x = bytearray(1 << 30)"};
+  Result<ProcessResult> result = run_process(options);
+  REQUIRE(result.ok());
+  CHECK(result->exit_code == 1);
+  CHECK(result->err.find("MemoryError") != std::string::npos);
+}
+
+TEST_CASE("peak memory of a child larger than we are") {
+  ProcessOptions options;
+  options.arguments = {"python3", "-c", "x = b'1' * (512 << 20)"};
+  Result<ProcessResult> result = run_process(options);
+  REQUIRE(result.ok());
+  CHECK(result->peak_memory_kib > 512 * 1024);
+  CHECK(result->peak_memory_kib < 700 * 1024);
+}
+
+TEST_CASE("kept output is bounded, the rest is dropped") {
+  ProcessOptions options;
+  options.output_limit = 10;
+  ProcessResult result = shell("head -c 1000000 /dev/zero | tr '\\0' a", options);
+  CHECK(result.out == "aaaaaaaaaa");
+  CHECK(result.output_truncated);
+  CHECK(result.succeeded());
+}
+
+TEST_CASE("a missing program and a wrong directory are errors") {
+  ProcessOptions missing;
+  missing.arguments = {"no-such-program-here"};
+  Result<ProcessResult> result = run_process(missing);
+  REQUIRE_FALSE(result.ok());
+  CHECK(result.error().message.find("no-such-program-here") != std::string::npos);
+  ProcessOptions wrong;
+  wrong.arguments = {"true"};
+  wrong.working_directory = "/no/such/directory";
+  CHECK_FALSE(run_process(wrong).ok());
+}
