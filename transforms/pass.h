@@ -31,7 +31,8 @@ struct Obligation {
   SourceRange range;          // of the instruction that raised it
 };
 
-// Options of one pass in a pipeline: `r2d2(limit=8,persistent)`.
+// Options of one pass in a pipeline: `r2d2(limit=8,persistent)`. A bare name and the values 1, true, on and yes are
+// a set flag. Reading an option that was not given, or is no number, gives the fallback.
 class PassOptions {
 public:
   void set(std::string name, std::string value) { values_[std::move(name)] = std::move(value); }
@@ -44,6 +45,17 @@ private:
   std::map<std::string, std::string, std::less<>> values_;
 };
 
+// What a pass tells the user about one function: what was chosen, dropped, refused, and why. A plain string will do.
+struct Remark {
+  std::string text;
+  SourceRange range;          // of the instruction it is about, if there is one
+  std::string pass;           // both are filled in by the pass manager
+  std::string function;
+
+  Remark(std::string what, SourceRange where = {}) : text(std::move(what)), range(where) {}
+  Remark(const char* what) : text(what) {}
+};
+
 // What a pass may use and report to.
 struct PassContext {
   OutputForm form = OutputForm::legal;
@@ -51,14 +63,18 @@ struct PassContext {
   std::vector<std::string> assumptions;        // --assume words
   std::map<std::string, int64_t> statistics;   // "r2d2.linear-registers" and the like, summed over functions
   std::vector<Obligation> ledger;
-  std::vector<std::string> remarks;            // for --explain: what was chosen, dropped, refused, and why
+  std::vector<Remark> remarks;                 // for --explain
 
   bool assumes(std::string_view word) const;
 };
 
+// A flag may be given bare; a number is a decimal integer, checked when the pipeline is read.
+enum class PassOptionKind : uint8_t { text, flag, number };
+
 struct PassOptionDescription {
   std::string_view name;
   std::string_view doc;
+  PassOptionKind kind = PassOptionKind::text;
 };
 
 struct PassDescription {
@@ -68,7 +84,8 @@ struct PassDescription {
   std::vector<PassOptionDescription> options = {};
 };
 
-// All registered passes, sorted by name.
+// All registered passes, sorted by name. Registering another one (a pass library is loaded) invalidates pointers into
+// the list. A second pass with a registered name is refused: the first one stays.
 const std::vector<PassDescription>& all_passes();
 const PassDescription* find_pass(std::string_view name);
 
