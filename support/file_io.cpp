@@ -124,7 +124,9 @@ Result<TempDirectory> TempDirectory::create() {
   return TempDirectory(std::filesystem::path(name));
 }
 
-TempDirectory::TempDirectory(TempDirectory&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+TempDirectory::TempDirectory(TempDirectory&& other) noexcept : path_(std::move(other.path_)) {
+  other.path_.clear();
+}
 
 TempDirectory& TempDirectory::operator=(TempDirectory&& other) noexcept {
   if (this != &other) {
@@ -135,7 +137,9 @@ TempDirectory& TempDirectory::operator=(TempDirectory&& other) noexcept {
   return *this;
 }
 
-TempDirectory::~TempDirectory() { remove(); }
+TempDirectory::~TempDirectory() {
+  remove();
+}
 
 void TempDirectory::remove() {
   std::error_code ignored; // nothing sensible can be done about a leftover in the temporary directory

@@ -107,8 +107,7 @@ void limit(int resource, uint64_t amount) {
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
-  if (options.working_directory.empty() || ::chdir(options.working_directory.c_str()) == 0)
-    ::execv(program, arguments);
+  if (options.working_directory.empty() || ::chdir(options.working_directory.c_str()) == 0) ::execv(program, arguments);
   int code = errno;
   [[maybe_unused]] ssize_t ignored = ::write(failure_pipe, &code, sizeof code);
   ::_exit(127);
@@ -118,8 +117,9 @@ void limit(int resource, uint64_t amount) {
 class Supervisor {
 public:
   Supervisor(pid_t child, Descriptor& out, Descriptor& err, const ProcessOptions& options, ProcessResult& result)
-      : child_(child), end_(static_cast<int>(::syscall(SYS_pidfd_open, child, 0))),
-        streams_{{&out, &result.out}, {&err, &result.err}}, options_(options), result_(result) {}
+      : child_(child),
+        end_(static_cast<int>(::syscall(SYS_pidfd_open, child, 0))), streams_{{&out, &result.out}, {&err, &result.err}},
+        options_(options), result_(result) {}
 
   // Returns the child's wait status and fills in its resource use.
   int run(struct rusage& usage) {
@@ -155,7 +155,8 @@ private:
 
   void collect(int timeout_ms) {
     struct pollfd watched[3];
-    for (int i = 0; i < 2; ++i) watched[i] = {streams_[i].end->get(), POLLIN, 0}; // a closed one is -1 and ignored
+    for (int i = 0; i < 2; ++i)
+      watched[i] = {streams_[i].end->get(), POLLIN, 0}; // a closed one is -1 and ignored
     watched[2] = {end_.get(), POLLIN, 0};
     if (::poll(watched, 3, timeout_ms) <= 0) return;
     for (int i = 0; i < 2; ++i)
@@ -236,7 +237,8 @@ Result<ProcessResult> run_process(const ProcessOptions& options) {
   std::string program = find_program(name);
   if (program.empty()) return start_error(name, ENOENT);
   std::vector<char*> arguments;
-  for (const std::string& argument : options.arguments) arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : options.arguments)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
 
   Descriptor input(open_input(options.input));
@@ -249,7 +251,8 @@ Result<ProcessResult> run_process(const ProcessOptions& options) {
     become(program.c_str(), arguments.data(), options, input.get(), out.write_end.get(), err.write_end.get(),
            failure.write_end.get());
   ::setpgid(child, child); // also done by the child: whoever comes first, the group exists before we may kill it
-  for (Pipe* pipe : {&out, &err, &failure}) pipe->write_end.reset();
+  for (Pipe* pipe : {&out, &err, &failure})
+    pipe->write_end.reset();
 
   int start_failure = 0;
   ssize_t count = 0;

@@ -23,8 +23,8 @@ struct ProcessOptions {
 };
 
 struct ProcessResult {
-  int exit_code = 0;   // meaningful when `signal` is 0
-  int signal = 0;      // the signal that ended the child
+  int exit_code = 0; // meaningful when `signal` is 0
+  int signal = 0;    // the signal that ended the child
   bool timed_out = false;
   bool output_truncated = false;
   std::string out;

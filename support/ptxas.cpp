@@ -15,7 +15,8 @@ namespace {
 constexpr std::string_view whitespace = " \t\r\n";
 
 bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> prefixes) {
-  return std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) { return text.starts_with(prefix); });
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](std::string_view prefix) { return text.starts_with(prefix); });
 }
 
 // Toolkits below /usr/local with a version in their name, newest first ("cuda-13.0" before "cuda-9.2").
@@ -28,7 +29,8 @@ std::vector<std::string> versioned_toolkits() {
   }
   std::sort(found.rbegin(), found.rend());
   std::vector<std::string> paths;
-  for (auto& [version, path] : found) paths.push_back(std::move(path));
+  for (auto& [version, path] : found)
+    paths.push_back(std::move(path));
   return paths;
 }
 
@@ -37,7 +39,8 @@ uint32_t number_before(std::string_view line, std::string_view unit) {
   size_t end = line.find(unit);
   if (end == std::string_view::npos) return 0;
   size_t begin = end;
-  while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9') --begin;
+  while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9')
+    --begin;
   uint32_t number = 0;
   std::from_chars(line.data() + begin, line.data() + end, number);
   return number;
@@ -103,8 +106,10 @@ Result<std::string> find_ptxas() {
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
     if (const char* home = std::getenv(variable); home != nullptr && *home != '\0') toolkits.push_back(home);
   toolkits.push_back("/usr/local/cuda");
-  for (std::string& toolkit : versioned_toolkits()) toolkits.push_back(std::move(toolkit));
-  for (const char* place : {"/opt/cuda", "/usr/lib/cuda", "/usr/lib/nvidia-cuda-toolkit"}) toolkits.push_back(place);
+  for (std::string& toolkit : versioned_toolkits())
+    toolkits.push_back(std::move(toolkit));
+  for (const char* place : {"/opt/cuda", "/usr/lib/cuda", "/usr/lib/nvidia-cuda-toolkit"})
+    toolkits.push_back(place);
   for (const std::string& toolkit : toolkits)
     if (std::string path = find_program(toolkit + "/bin/ptxas"); !path.empty()) return path;
   return Error{"ptxas not found: install the CUDA toolkit, put ptxas on PATH, or set PTXREWRITE_PTXAS to its path", {}};

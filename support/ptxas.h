@@ -31,11 +31,11 @@ struct PtxasOptions {
 };
 
 struct PtxasRun {
-  bool ok = false;        // assembled
-  bool crashed = false;   // ended by a signal: some inputs bring ptxas down
+  bool ok = false;      // assembled
+  bool crashed = false; // ended by a signal: some inputs bring ptxas down
   bool timed_out = false;
-  std::string messages;   // everything it printed
-  std::string cubin;      // the ELF image when ok
+  std::string messages;              // everything it printed
+  std::string cubin;                 // the ELF image when ok
   std::vector<PtxasFigures> figures; // in the order printed
   double user_seconds = 0;
   uint64_t peak_memory_kib = 0; // 0: unknown, see ProcessResult
