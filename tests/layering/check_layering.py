@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Checks the shape of the source tree: who may include whom, where ANTLR may be seen, how long files and functions are.
+
+usage: check_layering.py [ROOT]     prints one line per violation, exit code 1 if there is any
+
+Folders may include only what ALLOWED says (design: support <- ir <- {grammar, transforms, emulator, launch} <- cli;
+siblings never include each other). Longer files and functions need a comment with the word 'Long:' and a reason: in
+the first fifteen lines of the file, or in the three lines above the function.
+"""
+import os
+import re
+import sys
+
+MAX_FILE_LINES = 800
+MAX_FUNCTION_LINES = 80
+REASON = "Long:"
+SKIPPED_FOLDERS = {".git", ".cache", "__pycache__", "build", "shared"}
+CODE = (".h", ".cpp", ".cu", ".inc")
+# Data in the form of code, and text that no one reads from top to bottom.
+UNLIMITED = (".def", ".g4", ".ptx", ".golden", ".tsv", ".json", ".svg", ".html")
+TEXT = CODE + UNLIMITED + (".py", ".md", ".txt", ".cmake", ".toml", ".sh", "bootstrap", "run")
+
+# The longest matching prefix decides. A name ending in .h allows that one file.
+ALLOWED = {
+    "support": ["support"],
+    "ir": ["ir", "support"],
+    "grammar": ["grammar", "ir", "support"],
+    "transforms": ["transforms", "ir", "support"],
+    "launch": ["launch", "ir", "support"],
+    "emulator": ["emulator", "ir", "support"],
+    "emulator/timing": ["emulator/timing", "emulator/counters.h", "ir", "support"],
+    "cli": ["cli", "grammar", "transforms", "emulator", "launch", "ir", "support"],
+    "cli/driver": ["cli/driver", "launch", "ir", "support"],
+    "examples": ["grammar", "transforms", "launch", "ir", "support"],
+    "tests": ["tests", "cli", "grammar", "transforms", "emulator", "launch", "ir", "support"],
+}
+ANTLR = re.compile(r"antlr4-runtime|^Ptx(Lexer|Parser)\w*\.h$")
+UNWANTED_WORDS = re.compile(r"\b(%s)\b" % "|".join(["TO" + "DO", "FIX" + "ME"]))
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def files_below(root):
+    for folder, subfolders, names in os.walk(root):
+        subfolders[:] = sorted(s for s in subfolders if s not in SKIPPED_FOLDERS)
+        for name in sorted(names):
+            if name.endswith(TEXT):
+                yield os.path.relpath(os.path.join(folder, name), root).replace(os.sep, "/")
+
+
+def is_below(path, prefix):
+    return path == prefix or path.startswith(prefix + "/")
+
+
+def rule_for(path):
+    matching = [folder for folder in ALLOWED if is_below(path, folder)]
+    return max(matching, key=len) if matching else None
+
+
+def check_edges(path, includes, known):
+    rule = rule_for(path)
+    for quote, target in includes:
+        if ANTLR.search(target):
+            if not is_below(path, "grammar"):
+                yield f"{path}: includes {target}; only grammar/ may see ANTLR"
+            elif target.startswith("antlr4-runtime") and not path.endswith(".cpp"):
+                yield f"{path}: includes {target}; only .cpp files in grammar/ may"
+            continue
+        if quote != '"' or rule is None:
+            continue
+        if target not in known:
+            yield f"{path}: includes \"{target}\", which is no path from the project root"
+        elif not any(is_below(target, allowed) for allowed in ALLOWED[rule]):
+            yield f"{path}: {rule} may not include {target}"
+        elif rule_for(target) in ("cli/driver", "emulator/timing") and rule in ("launch", "ir", "support"):
+            yield f"{path}: {rule} may not include {target}"
+
+
+def check_antlr_reach(graph):
+    """No file outside grammar/ may see ANTLR through the headers it includes."""
+    sees = {path for path, includes in graph.items() if any(ANTLR.search(target) for _, target in includes)}
+    changed = True
+    while changed:
+        changed = False
+        for path, includes in graph.items():
+            if path not in sees and any(target in sees for _, target in includes):
+                sees.add(path)
+                changed = True
+    for path in sorted(sees):
+        direct = any(ANTLR.search(target) for _, target in graph[path])
+        if not is_below(path, "grammar") and not direct:
+            yield f"{path}: sees ANTLR through a header it includes"
+
+
+def without_comments_and_strings(text):
+    """The same text with comments, strings and preprocessor lines blanked; line numbers stay."""
+    pattern = re.compile(
+        r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*',
+        re.DOTALL | re.MULTILINE)
+    digit_separator = re.compile(r"(?<=[0-9a-fA-F])'(?=[0-9a-fA-F])")
+    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), digit_separator.sub(" ", text))
+
+
+def functions(text):
+    """(first line, last line) of each function body that stands in a namespace or class, 1-based."""
+    clean = without_comments_and_strings(text)
+    stack = []
+    since = 0  # where the text before the next brace begins
+    line = 1
+    for at, char in enumerate(clean):
+        if char == "\n":
+            line += 1
+        elif char == "{":
+            head = clean[since:at]
+            inside_scope = all(kind == "scope" for kind, _ in stack)
+            declares = re.search(r"\b(namespace|class|struct|union|enum|extern)\b", head) and not re.search(r"\)\s*(const|noexcept|override|->.*)*\s*$", head)
+            kind = "other"
+            if inside_scope:
+                kind = "scope" if declares else "function" if ")" in head and not re.search(r"=\s*$", head) else "other"
+            stack.append((kind, line))
+            since = at + 1
+        elif char == "}":
+            if stack:
+                kind, first = stack.pop()
+                if kind == "function":
+                    yield first, line
+            since = at + 1
+        elif char == ";":
+            since = at + 1
+
+
+def check_lengths(path, text):
+    lines = text.splitlines()
+    if len(lines) > MAX_FILE_LINES and not any(REASON in line for line in lines[:15]):
+        yield f"{path}: {len(lines)} lines, more than {MAX_FILE_LINES}, without a '{REASON}' reason at its head"
+    if path.endswith(CODE):
+        for first, last in functions(text):
+            length = last - first + 1
+            if length > MAX_FUNCTION_LINES and not any(REASON in line for line in lines[max(0, first - 8):first]):
+                yield f"{path}:{first}: function of {length} lines, more than {MAX_FUNCTION_LINES}, without a '{REASON}' reason above it"
+
+
+def check_head(path, text):
+    if path.endswith(".h"):
+        if not text.startswith("//"):
+            yield f"{path}: does not open with a comment that says what it is for"
+        if "#pragma once" not in text:
+            yield f"{path}: no #pragma once"
+
+
+def check_words(path, text):
+    for number, line in enumerate(text.splitlines(), 1):
+        found = UNWANTED_WORDS.search(line)
+        if found:
+            yield f"{path}:{number}: leaves a {found.group()}; finish it or file an issue"
+
+
+def violations(root):
+    paths = list(files_below(root))
+    known = set(paths)
+    graph = {}
+    for path in paths:
+        with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+            text = file.read()
+        yield from check_words(path, text)
+        if path.endswith(UNLIMITED):
+            continue
+        yield from check_lengths(path, text)
+        if path.endswith(CODE):
+            graph[path] = INCLUDE.findall(text)
+            yield from check_head(path, text)
+            if not is_below(path, "samples"):
+                yield from check_edges(path, graph[path], known)
+    yield from check_antlr_reach(graph)
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "..", "..")
+    found = list(violations(root))
+    for line in found:
+        print(line)
+    print(f"layering: {len(found)} violations")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
