@@ -1,0 +1,92 @@
+"""Runs ptxas and keeps its answers in a cache by content, so that repeated round-trip runs only assemble what is new."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import tempfile
+
+from cubin import Cubin
+
+FORMAT = 2  # part of every cache key: raise when what is stored changes
+
+
+class Assembler:
+    def __init__(self, cache, timeout=600):
+        self.cache = cache
+        self.timeout = timeout
+        os.makedirs(cache, exist_ok=True)
+        self.version = subprocess.run(["ptxas", "--version"], capture_output=True, text=True).stdout
+
+    def flags_for(self, text):
+        """Flags that fit a PTX text: its target (at least what this ptxas can assemble), debug information."""
+        target = re.search(r"^[ \t]*\.target[ \t]+([^\r\n]*)", text, re.M)
+        words = [w.strip() for w in target.group(1).split(",")] if target else ["sm_80"]
+        number = re.match(r"sm_(\d+)", words[0])
+        arch = words[0] if number and int(number.group(1)) >= 75 else "sm_75"
+        flags = [f"-arch={arch}"]
+        if "debug" in words:
+            flags.append("-g")
+        elif re.search(r"^[ \t]*\.loc\b", text, re.M):
+            flags.append("-lineinfo")
+        if re.search(r"^[ \t]*\.(visible|weak)[ \t]+\.func\b", text, re.M):
+            flags.append("-c")  # functions others may call are only kept in a relocatable object
+        return flags
+
+    def assemble(self, text, flags):
+        """Returns {"ok", "message", "cubin", "sections", "functions"} for a PTX text; from the cache if it is there.
+
+        Functions carry instructions, registers, entry, spill_stores and spill_loads (bytes).
+        """
+        key = hashlib.sha256(json.dumps([FORMAT, self.version, flags]).encode() + text.encode("latin-1")).hexdigest()
+        stored = os.path.join(self.cache, key[:2], key + ".json")
+        if os.path.exists(stored):
+            with open(stored) as file:
+                return json.load(file)
+        answer = self._run(text, flags)
+        if answer["message"] != "timeout":
+            os.makedirs(os.path.dirname(stored), exist_ok=True)
+            temporary = f"{stored}.{os.getpid()}.{id(answer)}"
+            with open(temporary, "w") as file:
+                json.dump(answer, file)
+            os.replace(temporary, stored)
+        return answer
+
+    def _run(self, text, flags):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "input.ptx"), "w", encoding="latin-1", newline="") as file:
+                file.write(text)
+            command = ["ptxas", "-v", *flags, "input.ptx", "-o", "output.cubin"]
+            try:
+                result = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace",
+                                        timeout=self.timeout)
+            except subprocess.TimeoutExpired:
+                return {"ok": False, "message": "timeout"}
+            if result.returncode != 0:
+                lines = [l for l in (result.stderr + result.stdout).splitlines() if "info" not in l[:14]]
+                return {"ok": False, "message": "\n".join(lines[:5]) or f"ptxas exit code {result.returncode}"}
+            with open(os.path.join(folder, "output.cubin"), "rb") as file:
+                data = file.read()
+        cubin = Cubin(data)
+        functions = cubin.functions()
+        spills = re.findall(r"Function properties for (\S+)\n\s*\d+ bytes stack frame, (\d+) bytes spill stores, "
+                            r"(\d+) bytes spill loads", result.stderr + result.stdout)
+        for function in functions.values():
+            function["spill_stores"] = function["spill_loads"] = 0
+        for name, stores, loads in spills:
+            if name in functions:
+                functions[name]["spill_stores"] = int(stores)
+                functions[name]["spill_loads"] = int(loads)
+        return {"ok": True, "message": "", "cubin": hashlib.sha256(data).hexdigest(),
+                "sections": cubin.section_hashes(), "functions": functions}
+
+    def assemble_original(self, text):
+        """Assembles a text as it stands; as a relocatable object where it needs other files. Returns (answer, flags)."""
+        flags = self.flags_for(text)
+        answer = self.assemble(text, flags)
+        if not answer["ok"] and "-c" not in flags and re.search(r"nresolved extern|undefined", answer["message"], re.I):
+            again = self.assemble(text, flags + ["-c"])
+            if again["ok"]:
+                return again, flags + ["-c"]
+        return answer, flags
