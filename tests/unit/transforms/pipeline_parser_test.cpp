@@ -1,4 +1,5 @@
 // Pipeline texts: what they mean, and where the caret goes when they mean nothing.
+#include "tests/unit/paths.h"
 #include "transforms/pipeline.h"
 
 #include <doctest/doctest.h>
@@ -97,5 +98,5 @@ TEST_CASE("a pass library that is not there, or is none, is an error that names 
   Status missing = load_pass_library("/nonexistent/passes.so");
   REQUIRE_FALSE(missing.ok());
   CHECK(missing.error().message.find("/nonexistent/passes.so") != std::string::npos);
-  CHECK_FALSE(load_pass_library(PTXREWRITE_SOURCE_DIR "/CMakeLists.txt").ok());
+  CHECK_FALSE(load_pass_library(tests::source_path("CMakeLists.txt")).ok());
 }
