@@ -22,7 +22,8 @@ if(PTXREWRITE_SANITIZE)
 endif()
 
 add_library(ptxrewrite_options INTERFACE)
-target_compile_options(ptxrewrite_options INTERFACE -Wall -Wextra -Wshadow=local -Wno-missing-field-initializers)
+target_compile_options(ptxrewrite_options INTERFACE -Wall -Wextra -Wno-missing-field-initializers
+                       $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>)
 if(PTXREWRITE_WARNINGS_AS_ERRORS)
   target_compile_options(ptxrewrite_options INTERFACE -Werror)
 endif()
