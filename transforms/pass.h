@@ -8,6 +8,7 @@
 #include "support/result.h"
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,9 @@ struct PassContext {
   std::map<std::string, int64_t> statistics;   // "r2d2.linear-registers" and the like, summed over functions
   std::vector<Obligation> ledger;
   std::vector<Remark> remarks;                 // for --explain
+  // Further functions for the module, in SSA form and complete but for that: the pass manager brings them out of it and
+  // places them in front of the function that the pass was run on. A pass never adds functions to the module itself.
+  std::vector<std::unique_ptr<ir::Function>> additions;
 
   bool assumes(std::string_view word) const;
 };

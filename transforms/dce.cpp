@@ -1,0 +1,137 @@
+// Pass `dce`: removes instructions whose results nobody needs, and block parameters that nobody reads.
+//
+// Starts from everything that has an effect, marks what it reads, and removes the unmarked rest. Cycles through loops
+// (a counter that only counts itself) die too, because marking is optimistic.
+#include "transforms/dce.h"
+
+#include "transforms/pass.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::transforms {
+
+namespace {
+
+using ir::BlockId;
+using ir::EdgeId;
+using ir::InstructionId;
+using ir::InstructionKind;
+using ir::Operand;
+using ir::OperandKind;
+using ir::ValueId;
+
+bool reads_own_parameter(const ir::Function& function, InstructionId id) {
+  const ir::Form& form = function.form_of(id);
+  if (!function.is_entry || form.opcode != ir::Opcode::ld || !ir::is_param(form.space) || form.effects.atomic ||
+      form.effects.volatile_result)
+    return false;
+  std::span<const Operand> operands = function.operands_of(id);
+  size_t address = ir::next_sibling(operands, 0);
+  if (address + 1 >= operands.size() || !operands[address].is(OperandKind::address)) return false;
+  const Operand& base = operands[address + 1];
+  if (!base.is(OperandKind::symbol) || base.as_symbol().kind() != ir::SymbolRef::Kind::local_variable) return false;
+  std::span<const ir::VariableId> own = function.variable_lists.view(function.signature.parameters);
+  return std::find(own.begin(), own.end(), base.as_symbol().variable()) != own.end();
+}
+
+} // namespace
+
+bool removable_when_unused(const ir::Function& function, InstructionId id) {
+  if (function.instructions[id].kind != InstructionKind::real) return false;
+  const ir::Form& form = function.form_of(id);
+  if (form.opaque) return false;
+  bool writes = false;
+  for (const Operand& operand : function.operands_of(id)) {
+    writes |= operand.is_definition();
+    if (operand.is(OperandKind::special_register) &&
+        ir::info(static_cast<ir::SpecialRegister>(operand.id)).is_volatile)
+      return false;
+  }
+  return writes && (form.effects.pure() || reads_own_parameter(function, id));
+}
+
+Liveliness::Liveliness(const ir::Function& function, const ir::ControlFlow& flow, const ir::DefUse& def_use)
+    : function_(&function), flow_(&flow), def_use_(&def_use) {
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block))
+      if (!removable_when_unused(function, id)) roots_.push_back(id);
+}
+
+Liveliness::Result Liveliness::compute(const Ignored& ignored) const {
+  const ir::Function& function = *function_;
+  Result result{std::vector<bool>(function.instructions.size()), std::vector<bool>(function.values.size())};
+  std::vector<InstructionId> work = roots_;
+  for (InstructionId root : roots_) result.instructions[root.index()] = true;
+  std::vector<ValueId> values;
+  while (!work.empty()) {
+    InstructionId id = work.back();
+    work.pop_back();
+    std::span<const Operand> operands = function.operands_of(id);
+    for (size_t i = 0; i < operands.size(); ++i)
+      if (operands[i].is(OperandKind::value) && !operands[i].is_definition() && !(ignored && ignored(id, i)))
+        values.push_back(operands[i].as_value());
+    if (ValueId guard = function.instructions[id].guard) values.push_back(guard);
+    while (!values.empty()) {
+      ValueId value = values.back();
+      values.pop_back();
+      if (result.values[value.index()]) continue;
+      result.values[value.index()] = true;
+      const ir::DefinitionSite& site = def_use_->definition(value);
+      if (site.is_parameter()) {
+        for (EdgeId edge : flow_->predecessors(site.block))
+          if (site.parameter < function.edges[edge].arguments.count)
+            values.push_back(function.arguments(edge)[site.parameter]);
+      } else if (site.instruction && !result.instructions[site.instruction.index()]) {
+        result.instructions[site.instruction.index()] = true;
+        work.push_back(site.instruction);
+      }
+    }
+  }
+  return result;
+}
+
+size_t remove_dead_code(ir::Function& function) {
+  ir::ControlFlow flow(function);
+  ir::DefUse def_use(function);
+  Liveliness::Result live = Liveliness(function, flow, def_use).compute();
+  size_t removed = 0;
+  for (BlockId block : function.layout) {
+    for (InstructionId id : function.instructions_in(block)) {
+      if (live.needed(id)) continue;
+      function.remove(id);
+      ++removed;
+    }
+    std::span<const ValueId> parameters = function.parameters(block);
+    std::vector<ValueId> kept;
+    std::vector<bool> keep;
+    for (ValueId parameter : parameters) {
+      keep.push_back(live.read(parameter));
+      if (keep.back()) kept.push_back(parameter);
+    }
+    if (kept.size() == keep.size()) continue;
+    removed += keep.size() - kept.size();
+    function.set_parameters(block, kept);
+    for (EdgeId edge : flow.predecessors(block)) {
+      std::vector<ValueId> arguments;
+      for (size_t i = 0; i < keep.size(); ++i)
+        if (keep[i]) arguments.push_back(function.arguments(edge)[i]);
+      function.set_arguments(edge, arguments);
+    }
+  }
+  return removed;
+}
+
+namespace {
+
+Change run(ir::Function& function, PassContext& context) {
+  size_t removed = remove_dead_code(function);
+  if (removed == 0) return Change::unchanged;
+  context.statistics["dce.removed"] += static_cast<int64_t>(removed);
+  return Change::changed;
+}
+
+const RegisterPass registration({"dce", "remove instructions and block parameters that nobody needs", run});
+
+} // namespace
+
+} // namespace ptxrewrite::transforms
