@@ -17,17 +17,25 @@ if(MOLD_PROGRAM)
   add_link_options(-fuse-ld=mold)
 endif()
 if(PTXREWRITE_SANITIZE)
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1)
+  # The preset leaves NDEBUG undefined: our asserts and the standard library's are on too.
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
 add_library(ptxrewrite_options INTERFACE)
-target_compile_options(ptxrewrite_options INTERFACE -Wall -Wextra -Wno-missing-field-initializers
-                       $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>)
-if(PTXREWRITE_WARNINGS_AS_ERRORS)
-  target_compile_options(ptxrewrite_options INTERFACE -Werror)
+set(warnings -Wall -Wextra -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND warnings -Wshadow=local)
 endif()
-target_include_directories(ptxrewrite_options INTERFACE ${PROJECT_SOURCE_DIR})
+if(PTXREWRITE_WARNINGS_AS_ERRORS)
+  list(APPEND warnings -Werror)
+endif()
+# Our own code only: who uses the installed package chooses for himself.
+target_compile_options(ptxrewrite_options INTERFACE "$<BUILD_INTERFACE:${warnings}>")
+target_include_directories(ptxrewrite_options INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                           $<INSTALL_INTERFACE:include/ptxrewrite>)
+target_compile_features(ptxrewrite_options INTERFACE cxx_std_20)
 
 # ptxrewrite_folder_library(NAME DEPENDS...): the library of the calling folder, from all sources below it. A folder
 # that has headers only becomes an interface library of the same name.
