@@ -75,7 +75,11 @@ extern "C" __global__ void predicates_and_pairs(unsigned *out, unsigned a, unsig
     out[6] = r;
     asm("bfind.shiftamt.u32 %0, %1; bmsk.clamp.b32 %0, %0, 4; szext.wrap.u32 %0, %0, 3; fns.b32 %0, %0, 1, 1;" : "=r"(r) : "r"(a));
     out[7] = r;
-    asm("slct.u32.s32 %0, %1, %2, %3; set.lt.u32.u32 %0, %0, %1; cnot.b32 %0, %0; testp.finite.f32 _, 0f00000000;" : "=r"(r) : "r"(a), "r"(b), "r"(-1));
+    asm("{ .reg .pred p; slct.u32.s32 %0, %1, %2, %3; set.lt.u32.u32 %0, %0, %1; cnot.b32 %0, %0; "
+        "testp.finite.f32 p, 0f00000000; @p neg.s32 %0, %0; }"
+        : "=r"(r)
+        : "r"(a), "r"(b), "r"(-1));
+    out[8] = r;
 }
 
 extern "C" __global__ void statements_of_every_space(unsigned *out, unsigned long long p) {

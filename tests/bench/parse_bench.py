@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Time and memory of reading and printing PTX, against ptxas on the same file.
+
+usage: parse_bench.py --tool PATH/ptxrewrite [--sizes 0.1,3,30] [--rounds N] [--json FILE] [--keep DIRECTORY]
+
+Makes one PTX file of each size (in megabytes) by repeating the samples under fresh kernel names, then runs, in
+interleaved rounds, `opt --no-ssa` (parse + print), `opt` without passes (identity, through SSA), `ptxas -O3` and
+`ptxas -O0`, and prints the median of user seconds with the ratio to ptxas and the peak memory per source byte, beside
+the bars: parse + print <= 0.20 x ptxas -O3 (goal 0.12), <= 25 bytes of peak memory per source byte, cost per byte flat.
+Without ptxas on PATH the tool alone is measured. Always exits 0 when every run succeeded: speed fails no test.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SAMPLES = os.path.normpath(os.path.join(HERE, "..", "..", "samples"))
+TIME_BAR, TIME_GOAL, MEMORY_BAR = 0.20, 0.12, 25.0
+MEGABYTE = 1_000_000
+
+
+def sample_bodies():
+    """The header that all samples share, and each sample's text behind it with its kernel names."""
+    header, bodies = None, []
+    for name in sorted(os.listdir(SAMPLES)):
+        path = os.path.join(SAMPLES, name, name + ".ptx")
+        if not os.path.exists(path):
+            continue
+        with open(path) as file:
+            text = file.read()
+        end = re.search(r"^\.address_size\s+\d+\s*$", text, re.M).end()
+        header = header or text[:end] + "\n"
+        bodies.append((text[end:], re.findall(r"\.entry\s+(\w+)", text)))
+    return header, bodies
+
+
+def make_file(path, size):
+    """Writes `size` bytes of PTX or a little more, a copy at a time so that this process stays small."""
+    header, bodies = sample_bodies()
+    with open(path, "w") as file:
+        written = file.write(header)
+        copy = 0
+        while written < size:
+            for text, kernels in bodies:
+                for kernel in kernels:
+                    text = text.replace(kernel, f"{kernel}_copy{copy}")
+                written += file.write(text)
+            copy += 1
+    return written
+
+
+def run(command, log):
+    """(user seconds, peak bytes) of one process; exits with its message when it fails."""
+    errors = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    pid = os.posix_spawnp(command[0], command, os.environ,
+                          file_actions=[(os.POSIX_SPAWN_DUP2, errors, 1), (os.POSIX_SPAWN_DUP2, errors, 2)])
+    os.close(errors)
+    _pid, status, usage = os.wait4(pid, 0)
+    if status != 0:
+        with open(log, errors="replace") as file:
+            sys.exit(f"{' '.join(command)}: status {status}: {file.read(500)}")
+    return usage.ru_utime, usage.ru_maxrss * 1024
+
+
+def measure(tool, path, rounds, scratch):
+    """name -> (median user seconds, median peak bytes), the commands interleaved round by round."""
+    output = os.path.join(scratch, "output")
+    commands = {"parse + print": [tool, "opt", "--no-ssa", path, "-o", output + ".ptx"],
+                "identity": [tool, "opt", path, "-o", output + ".ptx"]}
+    if shutil.which("ptxas"):
+        commands["ptxas -O3"] = ["ptxas", "-arch=sm_80", "-O3", path, "-o", output + ".cubin"]
+        commands["ptxas -O0"] = ["ptxas", "-arch=sm_80", "-O0", path, "-o", output + ".cubin"]
+    runs = {name: [] for name in commands}
+    for _ in range(rounds):
+        for name, command in commands.items():
+            runs[name].append(run(command, os.path.join(scratch, "log")))
+    return {name: tuple(statistics.median(column) for column in zip(*values)) for name, values in runs.items()}
+
+
+def table_row(name, size, seconds, memory, measured):
+    cells = [f"{name:14}", f"{seconds:9.3f} s", f"{size / MEGABYTE / max(seconds, 1e-6):8.2f} MB/s"]
+    for peer in ("ptxas -O3", "ptxas -O0"):
+        ratio = seconds / measured[peer][0] if peer in measured and measured[peer][0] > 0 else None
+        cells.append(f"{ratio:7.3f} x {peer[-2:]}" if ratio is not None and not name.startswith("ptxas") else " " * 12)
+    cells.append(f"{memory / size:7.1f} B/B  {memory / MEGABYTE:7.1f} MB")
+    return "  ".join(cells)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tool", required=True)
+    parser.add_argument("--sizes", default="0.1,3,30", help="megabytes, separated by commas")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds for files below 10 MB; larger ones get half")
+    parser.add_argument("--json")
+    parser.add_argument("--keep", help="make the files here and keep them")
+    arguments = parser.parse_args()
+
+    tool = os.path.abspath(arguments.tool)
+    results = []
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = arguments.keep or scratch
+        os.makedirs(folder, exist_ok=True)
+        for megabytes in arguments.sizes.split(","):
+            path = os.path.join(folder, f"samples_{megabytes}MB.ptx")
+            size = make_file(path, float(megabytes) * MEGABYTE)
+            rounds = arguments.rounds if size < 10 * MEGABYTE else max(2, arguments.rounds // 2)
+            measured = measure(tool, path, rounds, scratch)
+            print(f"{size / MEGABYTE:.1f} MB, median of {rounds}")
+            for name, (seconds, memory) in measured.items():
+                print("  " + table_row(name, size, seconds, memory, measured))
+            results.append({"bytes": size, "rounds": rounds,
+                            "runs": {n: {"user_seconds": s, "peak_bytes": m} for n, (s, m) in measured.items()}})
+    for result in results:
+        runs, size = result["runs"], result["bytes"]
+        ours = runs["parse + print"]
+        peer = runs.get("ptxas -O3", {}).get("user_seconds")
+        ratio = f"{ours['user_seconds'] / peer:.3f}" if peer else "no ptxas"
+        print(f"bars at {size / MEGABYTE:.1f} MB: parse + print / ptxas -O3 {ratio} (bar {TIME_BAR}, goal {TIME_GOAL}); "
+              f"peak {ours['peak_bytes'] / size:.1f} bytes per byte (bar {MEMORY_BAR}); "
+              f"{ours['user_seconds'] / size * 1e9:.0f} ns per byte, identity {runs['identity']['user_seconds'] / size * 1e9:.0f}")
+    if arguments.json:
+        with open(arguments.json, "w") as file:
+            json.dump(results, file, indent=1)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

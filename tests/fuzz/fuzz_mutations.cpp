@@ -1,0 +1,189 @@
+// Feeds mutated PTX to the reader and what follows it: every input must end in a diagnostic or in a module, never in a
+// crash or a hang, and a module must hold together: verified, printed, read again to the same text, through SSA and
+// back. Meant to be built with sanitizers.
+//
+//   fuzz_mutations [--count N] [--seed S] [--only NUMBER [--show]] FILE.ptx...
+//
+// Input NUMBER of seed S is always the same: what fails is repeated with --only. Exit code 1 when a check failed.
+#include "grammar/reader.h"
+#include "ir/print.h"
+#include "ir/ssa.h"
+#include "ir/verify.h"
+#include "support/diagnostic.h"
+#include "tests/fuzz/mutate.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace {
+
+using namespace ptxrewrite;
+
+constexpr unsigned hang_seconds = 60;
+
+// What the handlers report when the process dies in the middle of an input.
+volatile uint64_t current_number = 0;
+uint64_t current_seed = 0;
+
+void report_death() {
+  char line[160];
+  const int length = std::snprintf(line, sizeof line, "fuzz_mutations: died; repeat with --seed %llu --only %llu\n",
+                                   static_cast<unsigned long long>(current_seed),
+                                   static_cast<unsigned long long>(current_number));
+  if (write(STDERR_FILENO, line, static_cast<size_t>(length)) < 0) return;
+}
+
+void on_signal(int signal_number) {
+  report_death();
+  std::signal(signal_number, SIG_DFL);
+  std::raise(signal_number);
+}
+
+void install_handlers() {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_set_death_callback(report_death);
+#else
+  std::signal(SIGSEGV, on_signal);
+#endif
+  std::signal(SIGABRT, on_signal);
+  std::signal(SIGALRM, on_signal);
+}
+
+struct Tally {
+  uint64_t modules = 0;
+  uint64_t diagnostics = 0;
+  uint64_t ssa_functions = 0;
+  std::map<std::string, uint64_t> failures;
+};
+
+std::unique_ptr<ir::Module> read(const std::string& text, Diagnostics& diagnostics) {
+  return grammar::read_module(SourceFile("mutation.ptx", text), diagnostics);
+}
+
+// Every diagnostic must render: its range lies in the text, its caret somewhere.
+bool diagnostics_render(const Diagnostics& diagnostics, const std::string& text) {
+  const SourceFile source("mutation.ptx", text);
+  for (const Diagnostic& diagnostic : diagnostics.list())
+    if (diagnostic.range.end > text.size() || diagnostic.range.begin > diagnostic.range.end ||
+        render(diagnostic, source).find("mutation.ptx") == std::string::npos)
+      return false;
+  return true;
+}
+
+// The first check that does not hold, or an empty string.
+std::string check(const std::string& text, Tally& tally) {
+  Diagnostics diagnostics;
+  const std::unique_ptr<ir::Module> module = read(text, diagnostics);
+  if (!diagnostics_render(diagnostics, text)) return "a diagnostic does not render";
+  if (!module) {
+    ++tally.diagnostics;
+    return diagnostics.has_errors() ? "" : "neither a module nor an error";
+  }
+  if (diagnostics.has_errors()) return "a module in spite of errors";
+  ++tally.modules;
+  if (const auto findings = ir::verify(*module); !findings.empty()) return "verifier: " + findings.front().rule;
+
+  const std::string printed = ir::print(*module);
+  Diagnostics again_diagnostics;
+  const std::unique_ptr<ir::Module> again = read(printed, again_diagnostics);
+  if (!again)
+    return "printed text is refused: " + (again_diagnostics.list().empty() ? "" : again_diagnostics.list().front().message);
+  if (ir::print(*again) != printed) return "printing is not a fixed point";
+
+  for (const auto& function : again->functions) {
+    if (!ir::construct_ssa(*function).ok()) continue;
+    ++tally.ssa_functions;
+    if (const auto findings = ir::verify(*function); !findings.empty())
+      return "verifier after SSA construction: " + findings.front().rule;
+    ir::destruct_ssa(*function);
+    if (const auto findings = ir::verify(*function); !findings.empty())
+      return "verifier after SSA destruction: " + findings.front().rule;
+  }
+  Diagnostics final_diagnostics;
+  if (!read(ir::print(*again), final_diagnostics))
+    return "text after SSA is refused: " +
+           (final_diagnostics.list().empty() ? "" : final_diagnostics.list().front().message);
+  return "";
+}
+
+struct Options {
+  uint64_t count = 10000;
+  uint64_t seed = 1;
+  uint64_t first = 0;
+  bool show = false;
+  std::vector<std::string> seeds;
+};
+
+bool parse_options(int argc, char** argv, Options& options) {
+  for (int i = 1; i < argc; ++i) {
+    const bool has_value = i + 1 < argc;
+    if (std::strcmp(argv[i], "--count") == 0 && has_value) {
+      options.count = std::strtoull(argv[++i], nullptr, 10);
+    } else if (std::strcmp(argv[i], "--seed") == 0 && has_value) {
+      options.seed = std::strtoull(argv[++i], nullptr, 10);
+    } else if (std::strcmp(argv[i], "--only") == 0 && has_value) {
+      options.first = std::strtoull(argv[++i], nullptr, 10);
+      options.count = 1;
+    } else if (std::strcmp(argv[i], "--show") == 0) {
+      options.show = true;
+    } else {
+      std::ifstream file(argv[i], std::ios::binary);
+      if (!file) {
+        std::fprintf(stderr, "fuzz_mutations: cannot read %s\n", argv[i]);
+        return false;
+      }
+      options.seeds.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    }
+  }
+  if (options.seeds.empty()) std::fprintf(stderr, "usage: fuzz_mutations [--count N] [--seed S] [--only N] FILE.ptx...\n");
+  return !options.seeds.empty();
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  if (!parse_options(argc, argv, options)) return 2;
+  install_handlers();
+  current_seed = options.seed;
+  Tally tally;
+  for (const std::string& text : options.seeds)
+    if (const std::string failure = check(text, tally); !failure.empty()) {
+      std::fprintf(stderr, "an input that is not mutated fails: %s\n", failure.c_str());
+      return 1;
+    }
+
+  tally = Tally();
+  uint64_t failed = 0;
+  for (uint64_t number = options.first; number < options.first + options.count; ++number) {
+    current_number = number;
+    const fuzz::Mutation mutation = fuzz::mutate(options.seeds, options.seed, number);
+    if (options.show) std::fwrite(mutation.text.data(), 1, mutation.text.size(), stdout);
+    alarm(hang_seconds);
+    const std::string failure = check(mutation.text, tally);
+    alarm(0);
+    if (failure.empty()) continue;
+    ++failed;
+    if (++tally.failures[failure] <= 3)
+      std::fprintf(stderr, "input %llu (%s): %s\n", static_cast<unsigned long long>(number), mutation.name.c_str(),
+                   failure.c_str());
+  }
+  std::printf("%llu inputs: %llu refused with a diagnostic, %llu read, %llu functions through SSA, %llu checks failed\n",
+              static_cast<unsigned long long>(options.count), static_cast<unsigned long long>(tally.diagnostics),
+              static_cast<unsigned long long>(tally.modules), static_cast<unsigned long long>(tally.ssa_functions),
+              static_cast<unsigned long long>(failed));
+  for (const auto& [reason, count] : tally.failures)
+    std::printf("  %llu x %s\n", static_cast<unsigned long long>(count), reason.c_str());
+  return failed == 0 ? 0 : 1;
+}
