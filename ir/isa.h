@@ -140,16 +140,16 @@ enum class SummaryKind : uint8_t {
   register_,         // type, vector_width (a .v2/.v4 register used whole)
   integer_immediate, // value
   float_immediate,
-  sink,              // _
-  address,           // [base+offset] or var[...]; type of a base register, base; elements: what follows the base inside
-                     // the brackets, as in [tex, sampler, {x,y}]
-  vector,            // {a, b, ...}: elements
-  predicate_pair,    // p|q: two elements (register or sink)
-  list,              // (a, b): a call's returns or arguments: elements
-  symbol,            // variable, function or parameter name, with an offset or not: its address is meant
-  label,             // of a block, .branchtargets, .calltargets or .callprototype
-  special_register,  // special, vector_width 4 when %tid is read without selector
-  string,            // anything else; matches nothing
+  sink,             // _
+  address,          // [base+offset] or var[...]; type of a base register, base; elements: what follows the base inside
+                    // the brackets, as in [tex, sampler, {x,y}]
+  vector,           // {a, b, ...}: elements
+  predicate_pair,   // p|q: two elements (register or sink)
+  list,             // (a, b): a call's returns or arguments: elements
+  symbol,           // variable, function or parameter name, with an offset or not: its address is meant
+  label,            // of a block, .branchtargets, .calltargets or .callprototype
+  special_register, // special, vector_width 4 when %tid is read without selector
+  string,           // anything else; matches nothing
 };
 
 enum class AddressBase : uint8_t { none, register_, symbol, immediate };
@@ -183,11 +183,11 @@ unsigned definition_count(const Form& form, std::span<const OperandSummary> oper
 
 // Registers whose value the hardware supplies.
 enum class Uniformity : uint8_t {
-  launch,     // one value for the whole grid: %ntid, %nctaid, %gridid
-  cluster,    // one per cluster
-  block,      // one per block: %ctaid
-  warp,       // one per warp: %warpid
-  thread,     // differs between lanes: %tid, %laneid
+  launch,  // one value for the whole grid: %ntid, %nctaid, %gridid
+  cluster, // one per cluster
+  block,   // one per block: %ctaid
+  warp,    // one per warp: %warpid
+  thread,  // differs between lanes: %tid, %laneid
 };
 
 enum class SpecialRegister : uint8_t {

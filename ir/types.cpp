@@ -13,8 +13,9 @@ std::string_view without_dot(std::string_view word) {
 }
 
 constexpr std::string_view space_spellings[] = {
-    "",           "reg",         "sreg",   "const",       "global",          "local", "param",
-    "param::entry", "param::func", "shared", "shared::cta", "shared::cluster", "tex",   "generic",
+    "",      "reg",          "sreg",        "const",  "global",      "local",
+    "param", "param::entry", "param::func", "shared", "shared::cta", "shared::cluster",
+    "tex",   "generic",
 };
 
 } // namespace
@@ -22,7 +23,8 @@ constexpr std::string_view space_spellings[] = {
 std::optional<ScalarType> parse_type(std::string_view word) {
   static const std::unordered_map<std::string_view, ScalarType> words = [] {
     std::unordered_map<std::string_view, ScalarType> map;
-    for (unsigned i = 1; i < scalar_type_count; ++i) map.emplace(spelling(ScalarType(i)), ScalarType(i));
+    for (unsigned i = 1; i < scalar_type_count; ++i)
+      map.emplace(spelling(ScalarType(i)), ScalarType(i));
     return map;
   }();
   auto found = words.find(without_dot(word));
@@ -30,7 +32,9 @@ std::optional<ScalarType> parse_type(std::string_view word) {
   return found->second;
 }
 
-std::string_view spelling(StateSpace space) { return space_spellings[static_cast<unsigned>(space)]; }
+std::string_view spelling(StateSpace space) {
+  return space_spellings[static_cast<unsigned>(space)];
+}
 
 std::optional<StateSpace> parse_state_space(std::string_view word) {
   word = without_dot(word);

@@ -38,21 +38,37 @@ inline constexpr ScalarTypeRow scalar_type_rows[] = {
 } // namespace detail
 
 // Size of one value in bits; 0 for none. A predicate has 1, packed types count all their numbers.
-constexpr unsigned bit_width(ScalarType type) { return detail::scalar_type_rows[static_cast<unsigned>(type)].bits; }
+constexpr unsigned bit_width(ScalarType type) {
+  return detail::scalar_type_rows[static_cast<unsigned>(type)].bits;
+}
 // Size in memory in bytes; sub-byte types and predicates count 1.
-constexpr unsigned byte_width(ScalarType type) { return (bit_width(type) + 7) / 8; }
+constexpr unsigned byte_width(ScalarType type) {
+  return (bit_width(type) + 7) / 8;
+}
 // The word without its dot: "u32".
 constexpr std::string_view spelling(ScalarType type) {
   return detail::scalar_type_rows[static_cast<unsigned>(type)].spelling;
 }
-constexpr TypeKind type_kind(ScalarType type) { return detail::scalar_type_rows[static_cast<unsigned>(type)].kind; }
-constexpr bool is_signed(ScalarType type) { return type_kind(type) == TypeKind::signed_; }
-constexpr bool is_unsigned(ScalarType type) { return type_kind(type) == TypeKind::unsigned_; }
-constexpr bool is_integer(ScalarType type) { return is_signed(type) || is_unsigned(type); }
+constexpr TypeKind type_kind(ScalarType type) {
+  return detail::scalar_type_rows[static_cast<unsigned>(type)].kind;
+}
+constexpr bool is_signed(ScalarType type) {
+  return type_kind(type) == TypeKind::signed_;
+}
+constexpr bool is_unsigned(ScalarType type) {
+  return type_kind(type) == TypeKind::unsigned_;
+}
+constexpr bool is_integer(ScalarType type) {
+  return is_signed(type) || is_unsigned(type);
+}
 // One floating-point number; packed types are not counted.
-constexpr bool is_float(ScalarType type) { return type_kind(type) == TypeKind::floating; }
+constexpr bool is_float(ScalarType type) {
+  return type_kind(type) == TypeKind::floating;
+}
 // .b1 ... .b128, not .pred.
-constexpr bool is_bit_type(ScalarType type) { return type_kind(type) == TypeKind::bits; }
+constexpr bool is_bit_type(ScalarType type) {
+  return type_kind(type) == TypeKind::bits;
+}
 
 // `word` with or without its dot: "u32" or ".u32".
 std::optional<ScalarType> parse_type(std::string_view word);

@@ -1,0 +1,29 @@
+// Which rows of the table a mnemonic's modifier words fit. Private to ir/isa*.cpp.
+#pragma once
+
+#include "ir/isa_table.h"
+
+#include <span>
+#include <vector>
+
+namespace ptxrewrite::ir::table {
+
+// The words that fill the slots of one row; by slot, none for an optional slot left out. Only the first word of an
+// alternative with several words is kept: operands refer to single words.
+using Binding = std::vector<Modifier>;
+
+struct Match {
+  const Row* row = nullptr;
+  Binding binding;
+};
+
+// More words than any mnemonic has.
+constexpr size_t max_words = 32;
+
+// Rows whose operand lists apply, empty if the words are no legal combination.
+std::vector<Match> match_rows(const OpcodeRows& opcode, std::span<const Modifier> words);
+
+// Why match_rows() found nothing, for people. `mnemonic` as spelled.
+std::string explain_mismatch(const OpcodeRows& opcode, std::string_view opcode_name, std::span<const Modifier> words);
+
+} // namespace ptxrewrite::ir::table
