@@ -30,7 +30,9 @@ class Assembler:
             flags.append("-g")
         elif re.search(r"^[ \t]*\.loc\b", text, re.M):
             flags.append("-lineinfo")
-        if re.search(r"^[ \t]*\.(visible|weak)[ \t]+\.func\b", text, re.M):
+        version = re.search(r"^[ \t]*\.version[ \t]+(\d+)\.(\d+)", text, re.M)
+        modern = version and (int(version.group(1)), int(version.group(2))) >= (3, 1)
+        if modern and re.search(r"^[ \t]*\.(visible|weak)[ \t]+\.func\b", text, re.M):
             flags.append("-c")  # functions others may call are only kept in a relocatable object
         return flags
 
