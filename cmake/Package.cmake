@@ -1,0 +1,37 @@
+# cmake --install: the program, its page and completion, and a CMake package with the target ptxrewrite::ptxrewrite.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(package_libraries ptxrewrite_support ptxrewrite_ir ptxrewrite_grammar ptxrewrite_transforms)
+foreach(library ${package_libraries})
+  if(NOT TARGET ${library})
+    return()
+  endif()
+endforeach()
+
+add_library(ptxrewrite_package INTERFACE)
+target_link_libraries(ptxrewrite_package INTERFACE ${package_libraries})
+set_target_properties(ptxrewrite_package PROPERTIES EXPORT_NAME ptxrewrite)
+install(TARGETS ptxrewrite_package ptxrewrite_options ${package_libraries} EXPORT ptxrewriteTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/ptxrewrite
+        OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/ptxrewrite)
+install(EXPORT ptxrewriteTargets NAMESPACE ptxrewrite:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ptxrewrite)
+
+# Includes are written from the project root, so the folders keep their names below one folder of ours.
+install(DIRECTORY support ir transforms DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ptxrewrite
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+install(FILES grammar/reader.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ptxrewrite/grammar)
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/ptxrewriteConfig.cmake.in
+  ${CMAKE_CURRENT_BINARY_DIR}/ptxrewriteConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ptxrewrite)
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/ptxrewriteConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ptxrewriteConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/ptxrewriteConfigVersion.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ptxrewrite)
+
+if(TARGET ptxrewrite)
+  install(TARGETS ptxrewrite RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES docs/ptxrewrite.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+  install(FILES cli/completion/ptxrewrite.bash RENAME ptxrewrite
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+endif()
