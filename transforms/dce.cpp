@@ -90,6 +90,48 @@ Liveliness::Result Liveliness::compute(const Ignored& ignored) const {
   return result;
 }
 
+ReaderCounts::ReaderCounts(const ir::Function& function, const ir::DefUse& def_use, const Liveliness::Result& live,
+                           const Liveliness::Ignored& ignored)
+    : function_(&function), def_use_(&def_use), counts_(function.values.size()) {
+  for (BlockId block : function.layout) {
+    for (InstructionId id : function.instructions_in(block)) {
+      if (!live.needed(id)) continue;
+      std::span<const Operand> operands = function.operands_of(id);
+      for (size_t i = 0; i < operands.size(); ++i)
+        if (operands[i].is(OperandKind::value) && !operands[i].is_definition() && !(ignored && ignored(id, i)))
+          ++counts_[operands[i].as_value().index()];
+      if (ValueId guard = function.instructions[id].guard) ++counts_[guard.index()];
+    }
+    for (EdgeId edge : function.successors(block))
+      for (ValueId argument : function.arguments(edge)) ++counts_[argument.index()];
+  }
+}
+
+double ReaderCounts::release(std::span<const ValueId> values, const Weight& weight) {
+  double sum = 0;
+  released_.assign(values.begin(), values.end());
+  // The list grows while it is walked: what a dead instruction read has one reader less.
+  for (size_t next = 0; next < released_.size(); ++next) {
+    ValueId value = released_[next];
+    assert(counts_[value.index()] != 0);
+    if (--counts_[value.index()] != 0) continue;
+    InstructionId definition = def_use_->definition(value).instruction;
+    if (!definition || !removable_when_unused(*function_, definition)) continue;
+    bool others_read = false;
+    ir::for_each_definition(*function_, definition,
+                            [&](ValueId written) { others_read |= counts_[written.index()] != 0; });
+    if (others_read) continue;
+    sum += weight(definition);
+    ir::for_each_use(*function_, definition, [&](ValueId read) { released_.push_back(read); });
+  }
+  return sum;
+}
+
+void ReaderCounts::undo() {
+  for (ValueId value : released_) ++counts_[value.index()];
+  released_.clear();
+}
+
 size_t remove_dead_code(ir::Function& function) {
   ir::ControlFlow flow(function);
   ir::DefUse def_use(function);

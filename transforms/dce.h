@@ -38,6 +38,28 @@ private:
   std::vector<ir::InstructionId> roots_;
 };
 
+// Counts of readers, for asking what would die if something were no longer read. Block parameters are never taken to die.
+class ReaderCounts {
+public:
+  // `live`: only readers that are needed count. Operands that `ignored` accepts do not count.
+  ReaderCounts(const ir::Function& function, const ir::DefUse& def_use, const Liveliness::Result& live,
+               const Liveliness::Ignored& ignored = {});
+
+  uint32_t readers(ir::ValueId value) const { return counts_[value.index()]; }
+
+  using Weight = std::function<double(ir::InstructionId)>;
+  // One reader less for each of `values`. Returns the weight of the instructions that nobody needs then.
+  double release(std::span<const ir::ValueId> values, const Weight& weight);
+  // Takes the last release back.
+  void undo();
+
+private:
+  const ir::Function* function_;
+  const ir::DefUse* def_use_;
+  std::vector<uint32_t> counts_; // by ValueId
+  std::vector<ir::ValueId> released_;
+};
+
 // Removes what nobody needs, transitively and through block parameters. Returns how many instructions and block
 // parameters went.
 size_t remove_dead_code(ir::Function& function);

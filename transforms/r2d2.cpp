@@ -1,0 +1,243 @@
+// Pass `r2d2`: addresses that are linear in the thread and block indices are not computed by every thread.
+//
+// Hardware form (paper §3): coefficients once per launch, thread parts once per SM, block parts once per block, and at
+// the use `[%lr + %cr + immediate]`. Legal form, for today's GPUs: see transforms/legal/.
+//
+// Linear forms are true under obligations (no index wraps). Each one that a used form needs goes into the ledger: proved,
+// assumed when the user said so, or left to the launch. In the last case the module keeps the original kernel under its
+// own name, and the rewritten one, named `<kernel>__r2d2`, starts with
+//     //@ r2d2 original <kernel>
+//     //@ r2d2 requires <predicate>     one line for each condition; all must hold
+// Who launches `<kernel>` evaluates the conditions and runs the rewritten one when all are true.
+#include "transforms/pass.h"
+
+#include "ir/builder.h"
+#include "transforms/dce.h"
+#include "transforms/legal/common_base.h"
+#include "transforms/r2d2_plan.h"
+#include "transforms/r2d2_sections.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+namespace ptxrewrite::transforms {
+
+namespace {
+
+using namespace r2d2;
+using ir::BlockId;
+using ir::InstructionId;
+using ir::InstructionKind;
+using ir::Operand;
+
+constexpr std::string_view assume_word = "no-index-overflow";
+constexpr unsigned register_table_entries = 16; // 4-bit numbers in the paper's register table, §3.3
+
+bool has_sections(const ir::Function& function) {
+  for (InstructionId id : function.instructions_in(function.entry()))
+    if (function.instructions[id].kind == InstructionKind::section_begin) return true;
+  return false;
+}
+
+// Is the kernel's address taken, for a launch from device code? Such launches cannot choose a variant.
+bool is_referenced(const ir::Function& function) {
+  const ir::Module& module = function.module();
+  auto is_this = [&](const Operand& operand) {
+    if (!operand.is(ir::OperandKind::symbol)) return false;
+    ir::SymbolRef ref = operand.as_symbol();
+    return ref.kind() == ir::SymbolRef::Kind::function && &module.function(ref.function()) == &function;
+  };
+  for (const auto& other : module.functions)
+    for (BlockId block : other->layout)
+      for (InstructionId id : other->instructions_in(block))
+        if (std::ranges::any_of(other->operands_of(id), is_this)) return true;
+  return std::ranges::any_of(module.variables, [&](const ir::Variable& variable) {
+    return std::ranges::any_of(module.initialisers.view(variable.initialiser), is_this);
+  });
+}
+
+size_t count_real(const ir::Function& function) {
+  size_t count = 0;
+  bool inside_section = false;
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block)) {
+      InstructionKind kind = function.instructions[id].kind;
+      if (kind == InstructionKind::section_begin) inside_section = true;
+      else if (kind == InstructionKind::section_end) inside_section = false;
+      else if (kind == InstructionKind::real && !inside_section) ++count;
+    }
+  return count;
+}
+
+// Where the sections go: behind what declares variables, before all else.
+InstructionId section_position(const ir::Function& function) {
+  InstructionId position = function.blocks[function.entry()].first;
+  for (InstructionId id : function.instructions_in(function.entry())) {
+    InstructionKind kind = function.instructions[id].kind;
+    if (kind == InstructionKind::declare_variable || kind == InstructionKind::prototype)
+      position = function.instructions[id].next;
+    else if (kind == InstructionKind::real) break;
+  }
+  return position;
+}
+
+void replace_address(ir::Function& function, const Site& site, const SiteOperands& use) {
+  std::span<const Operand> old = function.operands_of(site.instruction);
+  std::vector<Operand> operands(old.begin(), old.begin() + site.address);
+  bool coefficient = use.coefficient.is(ir::OperandKind::value);
+  operands.push_back(Operand::group(ir::OperandKind::address, coefficient ? 2 : 1, use.immediate));
+  operands.push_back(Operand::value(use.linear));
+  if (coefficient) operands.push_back(use.coefficient);
+  operands.insert(operands.end(), old.begin() + site.address + 2, old.end());
+  function.set_operands(site.instruction, operands);
+}
+
+void replace_result(ir::Function& function, const Site& site, const SiteOperands& use) {
+  ir::Builder builder(function);
+  builder.before(site.instruction).standing_for(site.instruction);
+  std::vector<Operand> operands{function.operands_of(site.instruction)[0], Operand::value(use.linear)};
+  if (use.coefficient.is(ir::OperandKind::value)) operands.push_back(use.coefficient);
+  if (use.immediate != 0) operands.push_back(Operand::integer(use.immediate));
+  builder.emit(site.width == 64 ? "r2d2.mov.b64" : "r2d2.mov.b32", operands);
+  function.remove(site.instruction);
+}
+
+class HardwareForm {
+public:
+  HardwareForm(ir::Function& function, PassContext& context) : function_(function), context_(context) {}
+
+  Change run();
+
+private:
+  Change refuse(std::string why) {
+    context_.remarks.emplace_back("left as it is: " + std::move(why), function_.header_range);
+    return Change::unchanged;
+  }
+  void record_obligations(const ir::LinearForms& forms, const Plan& plan, bool assumed);
+  void keep_original(InstructionId position);
+  void report(const Plan& plan, const SectionSizes& sizes, size_t before);
+
+  ir::Function& function_;
+  PassContext& context_;
+  std::vector<std::string> launch_predicates_;
+  std::unique_ptr<ir::Function> original_;
+};
+
+void HardwareForm::record_obligations(const ir::LinearForms& forms, const Plan& plan, bool assumed) {
+  std::string name(function_.module().text(function_.name));
+  std::set<ir::ObligationId> used;
+  for (const Site& site : plan.sites) used.insert(site.obligations.begin(), site.obligations.end());
+  for (ir::ObligationId id : used) {
+    const ir::Obligation& obligation = forms.obligation(id);
+    Obligation entry{name, obligation.statement, "r2d2: hardware form", Discharge::proved, obligation.reason,
+                     obligation.source};
+    if (!obligation.proved && assumed) {
+      entry.discharge = Discharge::assumed;
+      entry.reason = assume_word;
+    } else if (!obligation.proved) {
+      entry.discharge = Discharge::launch_checked;
+      entry.reason = forms.launch_predicate(id);
+      if (std::ranges::find(launch_predicates_, entry.reason) == launch_predicates_.end())
+        launch_predicates_.push_back(entry.reason);
+    }
+    context_.ledger.push_back(std::move(entry));
+  }
+}
+
+void HardwareForm::keep_original(InstructionId position) {
+  ir::Module& module = function_.module();
+  std::string name(module.text(function_.name));
+  function_.name = module.intern(name + "__r2d2");
+  ir::Builder builder(function_);
+  builder.before(position);
+  auto annotate = [&](const std::string& text) {
+    Operand operand;
+    operand.kind = ir::OperandKind::text;
+    operand.id = module.intern(text).index();
+    builder.emit_marker(InstructionKind::annotation, {operand});
+  };
+  annotate("@ r2d2 original " + name);
+  for (const std::string& predicate : launch_predicates_) annotate("@ r2d2 requires " + predicate);
+  context_.additions.push_back(std::move(original_));
+  context_.remarks.emplace_back("runs as " + name + "__r2d2 when the launch meets " +
+                                std::to_string(launch_predicates_.size()) + " condition(s), else as the original");
+}
+
+void HardwareForm::report(const Plan& plan, const SectionSizes& sizes, size_t before) {
+  size_t after = count_real(function_);
+  auto& statistics = context_.statistics;
+  statistics["r2d2.linear-registers"] += static_cast<int64_t>(plan.groups.size());
+  statistics["r2d2.thread-registers"] += static_cast<int64_t>(sizes.thread_registers);
+  statistics["r2d2.block-registers"] += static_cast<int64_t>(sizes.block_registers);
+  statistics["r2d2.coefficient-registers"] += static_cast<int64_t>(sizes.coefficient_registers);
+  statistics["r2d2.coefficient-instructions"] += static_cast<int64_t>(sizes.coefficient_instructions);
+  statistics["r2d2.thread-instructions"] += static_cast<int64_t>(sizes.thread_instructions);
+  statistics["r2d2.block-instructions"] += static_cast<int64_t>(sizes.block_instructions);
+  statistics["r2d2.block-warp-instructions"] += static_cast<int64_t>(sizes.block_warp_instructions);
+  statistics["r2d2.body-instructions-before"] += static_cast<int64_t>(before);
+  statistics["r2d2.body-instructions-after"] += static_cast<int64_t>(after);
+  statistics["r2d2.dropped-forms"] += static_cast<int64_t>(plan.dropped_by_limit);
+  char percent[32];
+  std::snprintf(percent, sizeof percent, "%.1f", 100.0 * (double(before) - double(after)) / double(before));
+  context_.remarks.emplace_back(
+      std::to_string(plan.groups.size()) + " linear registers serve " + std::to_string(plan.sites.size()) +
+      " uses; body " + std::to_string(before) + " to " + std::to_string(after) + " instructions (" + percent +
+      " % removed); coefficients " + std::to_string(sizes.coefficient_instructions) + ", thread parts " +
+      std::to_string(sizes.thread_instructions) + ", block parts " + std::to_string(sizes.block_instructions) +
+      " instructions, the last as " + std::to_string(sizes.block_warp_instructions) + " warp instructions");
+}
+
+Change HardwareForm::run() {
+  if (!function_.is_entry) return refuse("only kernels have launch-uniform parameters");
+  if (has_sections(function_)) return refuse("it is in hardware form already");
+  ir::Module& module = function_.module();
+  ir::LinearForms forms(function_);
+  if (!forms.control_flow().predecessors(function_.entry()).empty())
+    return refuse("its first block is part of a loop");
+
+  PlanOptions options;
+  options.limit = static_cast<unsigned>(
+      std::clamp<int64_t>(context_.options.number("limit", register_table_entries), 0, register_table_entries));
+  options.assume_no_overflow = context_.assumes(assume_word);
+  options.launch_checks =
+      !is_referenced(function_) && !module.strings.find(std::string(module.text(function_.name)) + "__r2d2");
+  Plan plan = make_plan(forms, options, context_);
+  if (plan.groups.empty() || plan.removed_weight <= 0) return refuse("no instruction would be saved");
+
+  record_obligations(forms, plan, options.assume_no_overflow);
+  if (!launch_predicates_.empty()) original_ = std::make_unique<ir::Function>(function_);
+  size_t before = count_real(function_);
+  InstructionId position = section_position(function_);
+  if (original_) keep_original(position);
+  EmittedSections sections = emit_sections(function_, position, plan, forms.expressions());
+  for (size_t i = 0; i < plan.sites.size(); ++i) {
+    const Site& site = plan.sites[i];
+    if (site.address == Site::whole_result) replace_result(function_, site, sections.sites[i]);
+    else replace_address(function_, site, sections.sites[i]);
+  }
+  remove_dead_code(function_);
+  module.hardware_form = true;
+  report(plan, sections.sizes, before);
+  return Change::changed;
+}
+
+Change run(ir::Function& function, PassContext& context) {
+  if (context.form == OutputForm::hardware) return HardwareForm(function, context).run();
+  if (context.form == OutputForm::annotated) {
+    context.remarks.emplace_back("left as it is: R2D2 has no annotated form");
+    return Change::unchanged;
+  }
+  return legal::share_common_bases(function, context);
+}
+
+const RegisterPass registration(
+    {"r2d2",
+     "linear addresses are computed once per launch, block shape and block instead of by every thread (R2D2)",
+     run,
+     {{"limit", "at most this many linear registers (hardware form; default and maximum 16)",
+       PassOptionKind::number}}});
+
+} // namespace
+
+} // namespace ptxrewrite::transforms

@@ -1,0 +1,68 @@
+// Code for the four parts of a hardware-form kernel: coefficients, thread-index parts, block-index parts, linear rows.
+#pragma once
+
+#include "ir/analysis/expression.h"
+#include "ir/builder.h"
+#include "transforms/r2d2_plan.h"
+
+#include <array>
+#include <unordered_map>
+#include <vector>
+
+namespace ptxrewrite::transforms::r2d2 {
+
+// Turns launch-uniform expressions into instructions that write %cr registers; equal expressions share one. Widths are
+// kept: 32-bit nodes become 32-bit instructions on the low half.
+class CoefficientWriter {
+public:
+  CoefficientWriter(ir::Function& function, ir::Builder& builder, const ir::ExpressionPool& pool)
+      : function_(&function), builder_(&builder), pool_(&pool) {}
+
+  // Can the expression be computed before the kernel runs, by one thread and without a memory access?
+  static bool expressible(const ir::ExpressionPool& pool, ir::ExpressionId id);
+
+  // A literal comes back as an integer operand.
+  ir::Operand write(ir::ExpressionId id);
+  // The same, but a literal gets a register too.
+  ir::Operand write_to_register(ir::ExpressionId id);
+
+  uint32_t register_count() const { return next_; }
+  size_t instruction_count() const { return instructions_; }
+
+private:
+  ir::Operand compute(ir::ExpressionId id);
+  ir::Operand sum(ir::ExpressionId id);
+  ir::Operand add_term(const ir::ExpressionTerm& term, unsigned width, std::optional<ir::Operand> addend);
+  ir::Operand emit(const std::string& mnemonic, std::initializer_list<ir::Operand> sources);
+
+  ir::Function* function_;
+  ir::Builder* builder_;
+  const ir::ExpressionPool* pool_;
+  std::unordered_map<ir::ExpressionId, ir::Operand> written_;
+  uint32_t next_ = 0;
+  size_t instructions_ = 0;
+};
+
+// Sizes of the parts, static instructions.
+struct SectionSizes {
+  size_t coefficient_instructions = 0, thread_instructions = 0, block_instructions = 0;
+  size_t block_warp_instructions = 0; // with up to 16 rows of one operation and index packed into one
+  size_t coefficient_registers = 0, thread_registers = 0, block_registers = 0;
+};
+
+// What a site reads: `lr + coefficient + immediate`.
+struct SiteOperands {
+  ir::ValueId linear;
+  ir::Operand coefficient;      // an integer 0: none
+  int64_t immediate = 0;
+};
+
+// Emits the sections and rows in front of `position`; gives each site of the plan its operands.
+struct EmittedSections {
+  SectionSizes sizes;
+  std::vector<SiteOperands> sites; // by index in Plan::sites
+};
+EmittedSections emit_sections(ir::Function& function, ir::InstructionId position, const Plan& plan,
+                              ir::ExpressionPool& pool);
+
+} // namespace ptxrewrite::transforms::r2d2
