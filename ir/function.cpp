@@ -19,6 +19,15 @@ std::string Function::block_name(BlockId id) const {
   return label ? std::string(module_->text(label)) : "$B" + std::to_string(id.index());
 }
 
+InstructionId Function::terminator(BlockId block) const {
+  InstructionId id = blocks[block].last;
+  while (id && instructions[id].kind != InstructionKind::real)
+    id = instructions[id].previous;
+  if (!id) return {};
+  const Effects& effects = form_of(id).effects;
+  return effects.branch || effects.terminates ? id : InstructionId();
+}
+
 ValueId Function::add_value(Value value) {
   changed();
   return values.add(value);
@@ -47,7 +56,8 @@ void Function::place_block_before(BlockId block, BlockId position) {
 
 void Function::remove_block(BlockId block) {
   changed();
-  for (InstructionId id : instructions_in(block)) remove(id);
+  for (InstructionId id : instructions_in(block))
+    remove(id);
   blocks[block].in_layout = false;
   blocks[block].successors = {};
   std::erase(layout, block);

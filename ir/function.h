@@ -2,7 +2,12 @@
 //
 // Two states. As read, a ValueId is a register as declared and may be written many times; the body holds the text's
 // scopes and declarations as instructions. In SSA form (`is_ssa`) each value has one definition: an instruction's
-// operand or a block parameter; scopes and register declarations are gone. Control-flow edges are explicit in both.
+// operand or a block parameter, or is flagged as undefined; scopes and register declarations are gone, the entry block
+// has no predecessors. Control-flow edges are explicit in both.
+//
+// The carry flag that add.cc, addc and their kin pass on is no value: a pass may not move, remove or insert instructions
+// that touch it (Effects::reads_carry, writes_carry) relative to one another. Copies made by destruct_ssa are moves, which
+// leave it alone.
 #pragma once
 
 #include "ir/instruction.h"
@@ -26,6 +31,9 @@ struct Value {
   ScalarType type = ScalarType::none;
   uint8_t vector_width = 1;  // 1, 2 or 4: `.reg .v4 .f32 v`
   RegisterClass register_class = RegisterClass::general;
+  // SSA form only: the value has no definition; it stands for a register that no path has written yet. Undefined values
+  // may be operands, old values and edge arguments, have no live range, and are never copied when SSA form is left.
+  bool is_undefined = false;
   Symbol name;               // spelled name, or the prefix when `number` is set; a hint once in SSA form
   uint32_t number = no_number;
   static constexpr uint32_t no_number = UINT32_MAX;
@@ -143,6 +151,8 @@ public:
   bool is_opcode(InstructionId id, Opcode opcode) const {
     return instructions[id].kind == InstructionKind::real && form_of(id).opcode == opcode;
   }
+  // The last real instruction of a block if it can transfer control (bra, brx, ret, exit, trap), else invalid.
+  InstructionId terminator(BlockId block) const;
   // The name a value prints with ("%r12").
   std::string value_name(ValueId id) const;
   std::string block_name(BlockId id) const;

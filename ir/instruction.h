@@ -40,7 +40,8 @@ struct Instruction {
 
   // In SSA form a guarded instruction that writes registers carries one extra operand per written register, flagged
   // OperandFlag::old_value, behind all others and in the order of the definitions: the value the register keeps in
-  // lanes where the guard is false. The printer leaves them out; SSA destruction gives both the same register.
+  // lanes where the guard is false; a value flagged as undefined when no path has written the register before. The
+  // printer leaves them out; SSA destruction gives both the same register.
 };
 
 } // namespace ptxrewrite::ir

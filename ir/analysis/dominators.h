@@ -1,4 +1,4 @@
-// Dominator and post-dominator trees (iterative algorithm on reverse post-order; near-linear on reducible graphs).
+// Dominator and post-dominator trees (Lengauer and Tarjan's algorithm with path compression: E log V on any graph).
 #pragma once
 
 #include "ir/analysis/cfg.h"
@@ -23,7 +23,7 @@ private:
 };
 
 // Post-dominance with one virtual exit, reached from blocks ending in ret, exit, trap, brkpt or a call that does not
-// return, from guarded ret/exit, and from one block of each endless loop.
+// return, from blocks with a guarded ret or exit anywhere in them, and from one block of each endless loop.
 class PostDominatorTree {
 public:
   PostDominatorTree(const Function& function, const ControlFlow& flow);
