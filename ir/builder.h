@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace ptxrewrite::ir {
 

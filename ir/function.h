@@ -54,7 +54,8 @@ struct Variable {
   uint32_t alignment = 0;            // bytes; 0 = not stated
   uint32_t bank = 0;                 // .const[bank]
   PoolSpan dimensions;               // element counts; owner's `dimensions`
-  PoolSpan initialiser;              // owner's `initialisers` operands, pre-order, nested braces are vector groups
+  PoolSpan initialiser;              // owner's `initialisers` operands, pre-order: nested braces are vector groups, a
+                                     // pair is `mask(symbol)` or, of two texts, `property = value`
   Symbol attributes;                 // .attribute(...) or .ptr ... text as spelled, normalised blanks; or invalid
   ValueId register_parameter;        // old `.reg` parameters of functions
   SourceRange range;

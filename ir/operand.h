@@ -40,7 +40,8 @@ enum class OperandFlag : uint8_t {
   unsigned_literal = 1 << 3,
   old_value = 1 << 4,    // SSA only: what a guarded definition keeps where the guard is false; see Instruction
   bracketed_index = 1 << 5, // address spelled var[reg] instead of [reg]
-  multicast = 1 << 6,    // reserved for groups that the ISA writes with a suffix
+  generic_address = 1 << 6, // symbols in initialisers: generic(x)
+  unified = 1 << 7,         // addresses: [x].unified
 };
 constexpr OperandFlag operator|(OperandFlag a, OperandFlag b) {
   return static_cast<OperandFlag>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));
