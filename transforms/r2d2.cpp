@@ -157,8 +157,8 @@ void HardwareForm::keep_original(InstructionId position) {
     operand.id = module.intern(text).index();
     builder.emit_marker(InstructionKind::annotation, {operand});
   };
-  annotate(" r2d2 original " + name);
-  for (const std::string& predicate : launch_predicates_) annotate(" r2d2 requires " + predicate);
+  annotate("@ r2d2 original " + name);
+  for (const std::string& predicate : launch_predicates_) annotate("@ r2d2 requires " + predicate);
   context_.additions.push_back(std::move(original_));
   context_.remarks.emplace_back("runs as " + name + "__r2d2 when the launch meets " +
                                 std::to_string(launch_predicates_.size()) + " condition(s), else as the original");
