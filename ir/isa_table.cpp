@@ -233,7 +233,7 @@ private:
       result.constant_base = true;
       base = "a";
     }
-    if (base.size() != 1 || std::string_view("ahtx").find(base[0]) == std::string_view::npos)
+    if (base.size() != 1 || std::string_view("abhtx").find(base[0]) == std::string_view::npos)
       fail("address base", base);
     result.base = base[0];
     for (size_t i = 1; i < parts.size(); ++i) {

@@ -58,7 +58,7 @@ struct Term {
   // Immediates.
   ImmediateRule rule = ImmediateRule::any;
   std::vector<int64_t> values;
-  // Addresses: base is 'a', 'h', 't' or 'x', see opcodes.def.
+  // Addresses: base is 'a', 'b', 'h', 't' or 'x', see opcodes.def.
   char base = 'a';
   bool constant_base = false;
   bool unified = false;
