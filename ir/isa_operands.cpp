@@ -113,10 +113,10 @@ private:
       Modifier word = slot_word(term.kind == SummaryKind::register_ ? term.slot : element_slot(term));
       if (!is_type(word)) continue;
       ScalarType type = ScalarType(word);
-      SummaryKind wrong = is_float(type)     ? SummaryKind::integer_immediate
+      SummaryKind wrong = is_float(type) ? SummaryKind::integer_immediate
                           : is_integer(type) || (is_bit_type(type) && bit_width(type) < 32)
                               ? SummaryKind::float_immediate
-                                             : SummaryKind::string;
+                              : SummaryKind::string;
       std::erase_if(result.alternatives, [&](const Alternative& alternative) { return alternative.kind == wrong; });
     }
     return result;
@@ -266,8 +266,7 @@ bool register_fits(const Alternative& alternative, const OperandSummary& operand
   if (operand.minus ? !alternative.minus : alternative.minus_required) return false;
   if (operand.byte_selector && !alternative.selector) return false;
   if ((alternative.types & bit(operand.type)) != 0) return true;
-  static const uint64_t whole_numbers = types_where([](ScalarType t) { return is_plain_number(t); });
-  return operand.hardware && (alternative.types & whole_numbers) != 0;
+  return operand.hardware && is_plain_number(alternative.type);
 }
 
 bool address_fits(const Alternative& alternative, const OperandSummary& operand) {
@@ -506,9 +505,9 @@ bool operator==(const Alternative& a, const Alternative& b) {
   auto values_equal = [&] { return a.values == b.values || (a.values && b.values && *a.values == *b.values); };
   return a.kind == b.kind && a.type == b.type && a.types == b.types && a.negatable == b.negatable &&
          a.minus == b.minus && a.minus_required == b.minus_required && a.selector == b.selector &&
-         a.unified == b.unified && a.constant_base == b.constant_base && a.symbol_base == b.symbol_base && a.rule == b.rule && values_equal() &&
-         a.repeated == b.repeated && a.literal_elements == b.literal_elements && a.sink_elements == b.sink_elements &&
-         a.count == b.count && a.elements == b.elements;
+         a.unified == b.unified && a.constant_base == b.constant_base && a.symbol_base == b.symbol_base &&
+         a.rule == b.rule && values_equal() && a.repeated == b.repeated && a.literal_elements == b.literal_elements &&
+         a.sink_elements == b.sink_elements && a.count == b.count && a.elements == b.elements;
 }
 
 std::vector<OperandShape> compile_shapes(std::span<const table::Match> matches, std::span<const Modifier> words,

@@ -1,6 +1,7 @@
 // The instruction table against ptxas: statements that ptxas accepted or refused, one per line of
-// tests/isa/statements.txt.
+// tests/isa/statements.tsv.
 #include "tests/isa/statement.h"
+#include "tests/unit/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -12,7 +13,7 @@ using ptxrewrite::test::check_statement;
 using ptxrewrite::test::Statement;
 
 TEST_CASE("the table agrees with ptxas") {
-  std::ifstream file(PTXREWRITE_SOURCE_DIR "/tests/isa/statements.txt");
+  std::ifstream file(ptxrewrite::tests::source_path("tests/isa/statements.tsv"));
   REQUIRE(file);
   std::string line;
   int accepted = 0;
@@ -64,7 +65,8 @@ TEST_CASE("registers of hardware forms stand for any whole number") {
   operands[2].hardware = true;
   CHECK_FALSE(check_operands(add, operands));
   const Form& fadd = form(*resolve_form("add.f64"));
-  for (auto& operand : operands) operand.type = ScalarType::f64;
+  for (auto& operand : operands)
+    operand.type = ScalarType::f64;
   operands[2].type = ScalarType::b32;
   CHECK(check_operands(fadd, operands));
 }
