@@ -82,6 +82,7 @@ struct Row {
   std::vector<ShapeText> shapes;
   Effects effects;
   bool lax = false;
+  size_t max_words = 0; // a mnemonic with more modifiers does not fit
 };
 
 // All rows of one opcode, parsed when first asked for.

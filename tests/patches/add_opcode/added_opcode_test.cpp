@@ -32,4 +32,6 @@ TEST_CASE("the new opcode has a reference page") {
   CHECK(std::find(opcodes.begin(), opcodes.end(), "mulsub") != opcodes.end());
 }
 
-TEST_CASE("the others are still there") { CHECK(check_statement("add.u32 %r1, %r2, %r3;") == ""); }
+TEST_CASE("the others are still there") {
+  CHECK(check_statement("add.u32 %r1, %r2, %r3;") == "");
+}

@@ -12,6 +12,25 @@ using namespace ptxrewrite::ir;
 using ptxrewrite::test::check_statement;
 using ptxrewrite::test::Statement;
 
+namespace {
+
+// Only registers can be written, and an instruction that writes nothing has an effect.
+void check_definitions(const std::string& text) {
+  Statement statement(text);
+  const Form& f = form(*resolve_form(statement.mnemonic));
+  unsigned count = definition_count(f, statement.operands);
+  INFO(text);
+  REQUIRE(count <= statement.operands.size());
+  for (unsigned i = 0; i < count; ++i) {
+    SummaryKind kind = statement.operands[i].kind;
+    CHECK((kind == SummaryKind::register_ || kind == SummaryKind::vector || kind == SummaryKind::predicate_pair ||
+           kind == SummaryKind::sink || kind == SummaryKind::list));
+  }
+  if (count == 0) CHECK(f.effects.side_effect);
+}
+
+} // namespace
+
 TEST_CASE("the table agrees with ptxas") {
   std::ifstream file(ptxrewrite::tests::source_path("tests/isa/statements.tsv"));
   REQUIRE(file);
@@ -25,6 +44,7 @@ TEST_CASE("the table agrees with ptxas") {
     if (line[0] == '+') {
       ++accepted;
       CHECK_MESSAGE(answer.empty(), statement << " : " << answer);
+      check_definitions(statement);
     } else {
       ++refused;
       CHECK_MESSAGE(!answer.empty(), statement << " should be refused");
