@@ -15,6 +15,8 @@ public:
   bool strictly_dominates(BlockId upper, BlockId lower) const { return upper != lower && dominates(upper, lower); }
   const std::vector<BlockId>& children(BlockId block) const { return children_[block.index()]; }
   uint32_t depth(BlockId block) const { return depth_[block.index()]; }
+  // Place in a depth-first walk of the tree: a block comes before all that it dominates. UINT32_MAX when unreachable.
+  uint32_t preorder(BlockId block) const { return enter_[block.index()]; }
 
 private:
   std::vector<BlockId> parent_;
