@@ -141,8 +141,8 @@ enum class SummaryKind : uint8_t {
   integer_immediate, // value
   float_immediate,
   sink,             // _
-  address,          // [base+offset] or var[...]; type of a base register, base; elements: what follows the base inside
-                    // the brackets, as in [tex, sampler, {x,y}]
+  address,          // [base+offset] or var[4] (which in `mov` is a symbol); type of a base register, base;
+                    // elements: what follows the base inside the brackets, as in [tex, sampler, {x,y}]
   vector,           // {a, b, ...}: elements
   predicate_pair,   // p|q: two elements (register or sink)
   list,             // (a, b): a call's returns or arguments: elements

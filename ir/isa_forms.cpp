@@ -160,7 +160,7 @@ public:
     if (!built) return built.error();
     std::unique_lock lock(mutex_);
     if (auto found = index_.find(mnemonic); found != index_.end()) return found->second;
-    assert(count_ < chunk_count * chunk_size);
+    if (count_ == chunk_count * chunk_size) return Error{"too many different instructions in one process", {}};
     FormId id(count_);
     (*built)->form.id = id;
     auto& chunk = chunks_[count_ / chunk_size];

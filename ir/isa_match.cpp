@@ -78,7 +78,7 @@ private:
 void match_aspect(const OpcodeRows& opcode, Aspect aspect, std::span<const Modifier> words,
                   std::vector<Match>& result) {
   for (const Row& row : opcode.rows) {
-    if (row.aspect != aspect) continue;
+    if (row.aspect != aspect || words.size() > row.max_words) continue;
     SlotMatcher matcher(row, words);
     if (matcher.match()) result.push_back({&row, matcher.take_binding()});
   }
@@ -173,7 +173,7 @@ std::string explain_mismatch(const OpcodeRows& opcode, std::string_view opcode_n
       std::vector<Modifier> more(words.begin(), words.end());
       const auto& wanted = slot.alternatives.front();
       more.insert(slot.adjacent ? more.begin() : more.end(), wanted.begin(), wanted.end());
-      if (row.aspect == Aspect::whole && SlotMatcher(row, more).match())
+      if (row.aspect == Aspect::whole && more.size() <= row.max_words && SlotMatcher(row, more).match())
         return quoted(joined(opcode_name, words)) + " lacks a modifier, for example " + quoted(joined("", wanted));
     }
   }

@@ -74,9 +74,9 @@ uint64_t base_types(char base) {
     case 16:
       return base == 'a';
     case 32:
-      return base == 'a' || base == 't';
+      return base == 'a' || base == 'b' || base == 't';
     case 64:
-      return base == 'a' || base == 'h';
+      return base == 'a' || base == 'b' || base == 'h';
     default:
       return false;
     }
@@ -113,9 +113,10 @@ private:
       Modifier word = slot_word(term.kind == SummaryKind::register_ ? term.slot : element_slot(term));
       if (!is_type(word)) continue;
       ScalarType type = ScalarType(word);
-      SummaryKind wrong = is_float(type)     ? SummaryKind::integer_immediate
-                          : is_integer(type) ? SummaryKind::float_immediate
-                                             : SummaryKind::string;
+      SummaryKind wrong = is_float(type) ? SummaryKind::integer_immediate
+                          : is_integer(type) || (is_bit_type(type) && bit_width(type) < 32)
+                              ? SummaryKind::float_immediate
+                              : SummaryKind::string;
       std::erase_if(result.alternatives, [&](const Alternative& alternative) { return alternative.kind == wrong; });
     }
     return result;
@@ -185,6 +186,7 @@ private:
     alternative.types = base_types(term.base);
     alternative.unified = term.unified;
     alternative.constant_base = term.constant_base || term.base == 'x' || space_ == StateSpace::local;
+    alternative.symbol_base = term.base != 't';
     // Where a row lists several shapes of the same bracket, `a|b` inside it was multiplied out by the pattern.
     for (const auto& element : term.elements)
       alternative.elements.push_back(pattern(element));
@@ -195,11 +197,11 @@ private:
     alternative.kind = SummaryKind::vector;
     alternative.literal_elements = is_source_;
     InstructionClass kind = match_.row->text->kind;
-    // Of the sources, only 256-bit stores know an element that is not stored.
+    // Of the sources, only 256-bit stores and `mov` know an element that does not matter.
     bool wide_store =
         kind == InstructionClass::store && (slot_word(term.slot) == Modifier::v8 ||
                                             (slot_word(term.slot) == Modifier::v4 && bit_width(first_type()) == 64));
-    alternative.sink_elements = !is_source_ || wide_store;
+    alternative.sink_elements = !is_source_ || wide_store || match_.row->text->opcode == Opcode::mov;
     for (const auto& element : term.elements)
       alternative.elements.push_back(pattern(element));
     if (!term.slot.empty()) {
@@ -213,6 +215,10 @@ private:
     }
     if (!term.slot.empty() || !term.counts.empty()) {
       alternative.repeated = true;
+      // Where it asks for any 32 bits, ptxas takes predicates too.
+      for (Alternative& element : alternative.elements.front().alternatives)
+        if (element.kind == SummaryKind::register_ && element.type == ScalarType::b32 && term.slot.empty())
+          element.types |= bit(ScalarType::pred);
       // ptxas lets integers of the same size stand for the floating-point elements of a vector.
       for (Alternative& element : alternative.elements.front().alternatives)
         if (element.kind == SummaryKind::register_ && is_float(element.type))
@@ -260,8 +266,7 @@ bool register_fits(const Alternative& alternative, const OperandSummary& operand
   if (operand.minus ? !alternative.minus : alternative.minus_required) return false;
   if (operand.byte_selector && !alternative.selector) return false;
   if ((alternative.types & bit(operand.type)) != 0) return true;
-  static const uint64_t whole_numbers = types_where([](ScalarType t) { return is_plain_number(t); });
-  return operand.hardware && (alternative.types & whole_numbers) != 0;
+  return operand.hardware && is_plain_number(alternative.type);
 }
 
 bool address_fits(const Alternative& alternative, const OperandSummary& operand) {
@@ -269,10 +274,20 @@ bool address_fits(const Alternative& alternative, const OperandSummary& operand)
   if (operand.base == AddressBase::register_ && (alternative.types & bit(operand.type)) == 0 && !operand.hardware)
     return false;
   if (operand.base == AddressBase::immediate && !alternative.constant_base) return false;
+  if (operand.base == AddressBase::symbol && !alternative.symbol_base) return false;
   if (operand.elements.size() != alternative.elements.size()) return false;
   for (size_t i = 0; i < alternative.elements.size(); ++i)
     if (!fits(alternative.elements[i], operand.elements[i])) return false;
   return true;
+}
+
+// ptxas checks the first register of a vector against the instruction, the others against the first one.
+bool goes_with(ScalarType first, const OperandSummary& element) {
+  if (element.negated || element.minus || element.vector_width != 1) return false;
+  if (first == ScalarType::pred) return element.type == first || bit_width(element.type) == 32;
+  if (element.type == ScalarType::pred) return bit_width(first) == 32 && !is_float(first);
+  if (bit_width(element.type) != bit_width(first)) return false;
+  return !is_float(first) || element.type == first || is_bit_type(element.type);
 }
 
 bool vector_fits(const Alternative& alternative, const OperandSummary& operand) {
@@ -282,20 +297,25 @@ bool vector_fits(const Alternative& alternative, const OperandSummary& operand) 
                        alternative.elements.front().alternatives.end(),
                        [&](const Alternative& element) { return (element.types & bit(operand.type)) != 0; });
   if (operand.elements.size() != alternative.count) return false;
-  // ptxas checks the first register of a vector against the instruction, the others against the first one's size.
-  ScalarType first = ScalarType::none;
+  ScalarType first = ScalarType::none; // type of the first register
+  bool literals = false;
   bool all_sinks = true;
   for (size_t i = 0; i < operand.elements.size(); ++i) {
     const OperandSummary& element = operand.elements[i];
     if (element.kind == SummaryKind::sink && alternative.sink_elements) continue;
     all_sinks = false;
-    if (element.kind == SummaryKind::integer_immediate || element.kind == SummaryKind::float_immediate) {
-      if (alternative.literal_elements) continue;
+    bool literal = element.kind == SummaryKind::integer_immediate || element.kind == SummaryKind::float_immediate;
+    if (literal && alternative.literal_elements) {
+      literals = true;
+      continue;
     }
     bool is_register = element.kind == SummaryKind::register_;
-    if (is_register && first != ScalarType::none && bit_width(element.type) == bit_width(first)) continue;
-    if (!fits(alternative.repeated ? alternative.elements.front() : alternative.elements[i], element)) return false;
-    if (is_register && first == ScalarType::none && alternative.repeated) first = element.type;
+    if (is_register && first != ScalarType::none) {
+      if (!goes_with(first, element)) return false;
+    } else if (!(is_register && literals && is_plain_number(element.type))) {
+      if (!fits(alternative.repeated ? alternative.elements.front() : alternative.elements[i], element)) return false;
+      if (is_register && alternative.repeated) first = element.type;
+    }
   }
   return !all_sinks;
 }
@@ -485,9 +505,9 @@ bool operator==(const Alternative& a, const Alternative& b) {
   auto values_equal = [&] { return a.values == b.values || (a.values && b.values && *a.values == *b.values); };
   return a.kind == b.kind && a.type == b.type && a.types == b.types && a.negatable == b.negatable &&
          a.minus == b.minus && a.minus_required == b.minus_required && a.selector == b.selector &&
-         a.unified == b.unified && a.constant_base == b.constant_base && a.rule == b.rule && values_equal() &&
-         a.repeated == b.repeated && a.literal_elements == b.literal_elements && a.sink_elements == b.sink_elements &&
-         a.count == b.count && a.elements == b.elements;
+         a.unified == b.unified && a.constant_base == b.constant_base && a.symbol_base == b.symbol_base &&
+         a.rule == b.rule && values_equal() && a.repeated == b.repeated && a.literal_elements == b.literal_elements &&
+         a.sink_elements == b.sink_elements && a.count == b.count && a.elements == b.elements;
 }
 
 std::vector<OperandShape> compile_shapes(std::span<const table::Match> matches, std::span<const Modifier> words,

@@ -23,6 +23,7 @@ struct Alternative {
   bool selector = false;
   bool unified = false;
   bool constant_base = false;
+  bool symbol_base = true;
   table::ImmediateRule rule = table::ImmediateRule::any;
   const std::vector<int64_t>* values = nullptr; // of the table's term
   bool repeated = false;                        // vector: elements[0] stands for `count` elements

@@ -1,6 +1,7 @@
 // Parses the rows of ir/opcodes.def, one opcode at a time and when first asked for: a program start costs nothing.
 #include "ir/isa_table.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <mutex>
@@ -92,6 +93,12 @@ public:
       }
     for (std::string_view word : split(modifiers, ' '))
       if (!word.empty()) row.slots.push_back(slot(word));
+    for (const Slot& slot : row.slots) {
+      size_t longest = 0;
+      for (const auto& alternative : slot.alternatives)
+        longest = std::max(longest, alternative.size());
+      row.max_words += longest;
+    }
     slots_ = &row.slots;
     for (std::string_view shape_text : split(text_.operands, ';'))
       row.shapes.push_back(shape(shape_text));
@@ -233,7 +240,7 @@ private:
       result.constant_base = true;
       base = "a";
     }
-    if (base.size() != 1 || std::string_view("ahtx").find(base[0]) == std::string_view::npos)
+    if (base.size() != 1 || std::string_view("abhtx").find(base[0]) == std::string_view::npos)
       fail("address base", base);
     result.base = base[0];
     for (size_t i = 1; i < parts.size(); ++i) {

@@ -58,7 +58,7 @@ struct Term {
   // Immediates.
   ImmediateRule rule = ImmediateRule::any;
   std::vector<int64_t> values;
-  // Addresses: base is 'a', 'h', 't' or 'x', see opcodes.def.
+  // Addresses: base is 'a', 'b', 'h', 't' or 'x', see opcodes.def.
   char base = 'a';
   bool constant_base = false;
   bool unified = false;
@@ -82,6 +82,7 @@ struct Row {
   std::vector<ShapeText> shapes;
   Effects effects;
   bool lax = false;
+  size_t max_words = 0; // a mnemonic with more modifiers does not fit
 };
 
 // All rows of one opcode, parsed when first asked for.

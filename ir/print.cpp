@@ -58,10 +58,12 @@ void print_declaration(std::string& out, const Module& module, const Function* f
   }
 }
 
-void print_initialiser(std::string& out, const Module& module, std::span<const Operand> initialiser) {
+// `function` owns the variable, or null.
+void print_initialiser(std::string& out, const Module& module, const Function* function,
+                       std::span<const Operand> initialiser) {
   if (initialiser.empty()) return;
   out += " = ";
-  OperandPrinter printer(out, module, nullptr);
+  OperandPrinter printer(out, module, function);
   bool property_list = initialiser[0].is(OperandKind::pair) && initialiser[1].is(OperandKind::text);
   if (property_list) out += "{ ";
   printer.print_list(initialiser, 0, initialiser.size(), ", ");
@@ -249,7 +251,7 @@ private:
   void print_local_variable(InstructionId id) {
     const Variable& variable = function_.variables[function_.operands_of(id)[0].as_symbol().variable()];
     print_declaration(out_, module_, &function_, variable);
-    print_initialiser(out_, module_, function_.initialisers.view(variable.initialiser));
+    print_initialiser(out_, module_, &function_, function_.initialisers.view(variable.initialiser));
     out_ += ';';
   }
 
@@ -332,7 +334,7 @@ void print(const Module& module, std::string& out, const PrintOptions& options) 
       const Variable& variable = module.variables[VariableId(item.id)];
       out += linkage_word(variable.linkage);
       print_declaration(out, module, nullptr, variable);
-      print_initialiser(out, module, module.initialisers.view(variable.initialiser));
+      print_initialiser(out, module, nullptr, module.initialisers.view(variable.initialiser));
       out += ";\n";
       break;
     }

@@ -177,22 +177,28 @@ void OperandPrinter::print_address(std::span<const Operand> operands, size_t ind
   }
   out_ += '[';
   index = index + 1 < end ? print(operands, index + 1) : end;
+  bool offset_printed = false;
   while (index < end) {
     // A coefficient register is added to the base (hardware forms); anything else is a list of coordinates.
     const Operand& part = operands[index];
     bool added = part.is(OperandKind::value) &&
                  function_->values[part.as_value()].register_class == RegisterClass::coefficient;
+    // The offset belongs to the base: `[%rd1+16, {%r1}]`.
+    if (!added && !offset_printed) {
+      append_offset(address.immediate);
+      offset_printed = true;
+    }
     out_ += added ? "+" : ", ";
     index = print(operands, index);
   }
-  append_offset(address.immediate);
+  if (!offset_printed) append_offset(address.immediate);
   out_ += ']';
   if (address.has(OperandFlag::unified)) out_ += ".unified";
 }
 
 void OperandPrinter::print_pair(std::span<const Operand> operands, size_t index) {
   bool property = operands[index + 1].is(OperandKind::text);
-  bool mask = !function_ && !property;
+  bool mask = operands[index + 1].is(OperandKind::integer); // of an initialiser: 0xff(x)
   index = print(operands, index + 1);
   out_ += property ? " = " : mask ? "(" : "|";
   print(operands, index);

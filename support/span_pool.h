@@ -31,6 +31,7 @@ public:
   std::span<T> view(PoolSpan span) { return {items_.data() + span.offset, span.count}; }
   std::span<const T> view(PoolSpan span) const { return {items_.data() + span.offset, span.count}; }
   size_t size() const { return items_.size(); }
+  void reserve(size_t count) { items_.reserve(count); }
 
 private:
   std::vector<T> items_;

@@ -64,24 +64,17 @@ enum class ExpressionKind : uint8_t {
            // from trip to trip of the loops around its definition
 };
 
-enum class Comparison : uint8_t {
-  equal,
-  not_equal,
-  less_signed,
-  less_equal_signed,
-  less_unsigned,
-  less_equal_unsigned
-};
+enum class Comparison : uint8_t { equal, not_equal, less_signed, less_equal_signed, less_unsigned, less_equal_unsigned };
 
 struct Expression {
   ExpressionKind kind = ExpressionKind::sum;
-  uint8_t width = 0;     // bits
-  bool varies = false;   // contains a value atom that may differ from trip to trip
-  bool evaluable = true; // made of parameters, special registers and literals alone
+  uint8_t width = 0;                  // bits
+  bool varies = false;                // contains a value atom that may differ from trip to trip
+  bool evaluable = true;              // made of parameters, special registers and literals alone
   uint32_t payload = 0;
-  int64_t offset = 0; // sums: the constant, reduced to the width, zero-extended
-  PoolSpan operands;  // atoms: ExpressionPool::operands
-  PoolSpan terms;     // sums: ExpressionPool::terms
+  int64_t offset = 0;                 // sums: the constant, reduced to the width, zero-extended
+  PoolSpan operands;                  // atoms: ExpressionPool::operands
+  PoolSpan terms;                     // sums: ExpressionPool::terms
 };
 
 struct ExpressionTerm {
@@ -91,8 +84,8 @@ struct ExpressionTerm {
 
 // One launch: what launch-uniform expressions are evaluated over.
 struct Launch {
-  std::array<uint32_t, 3> block{1, 1, 1};       // ntid
-  std::array<uint32_t, 3> grid{1, 1, 1};        // nctaid
+  std::array<uint32_t, 3> block{1, 1, 1}; // ntid
+  std::array<uint32_t, 3> grid{1, 1, 1};  // nctaid
   std::vector<std::vector<uint8_t>> parameters; // bytes, little endian, in the order of the kernel's signature
 
   // Appends a scalar parameter.

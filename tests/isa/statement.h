@@ -32,7 +32,6 @@ public:
       ++end;
     mnemonic = text.substr(0, end);
     text.remove_prefix(end);
-    // `mov .u32` is one mnemonic.
     skip(text);
     operands = list(text);
   }
@@ -192,8 +191,9 @@ private:
       number(text, result);
     } else if (std::isupper(static_cast<unsigned char>(text.front()))) {
       result.kind = SummaryKind::label;
-    } else if (text.find('[') != std::string_view::npos) {
-      result.kind = SummaryKind::symbol;
+    } else if (size_t bracket = text.find('['); bracket != std::string_view::npos && mnemonic.substr(0, 3) != "mov") {
+      result.kind = SummaryKind::address; // var[4], which for `mov` is the symbol's address itself
+      result.base = AddressBase::symbol;
     } else if (text.front() != '%') {
       result.kind = SummaryKind::symbol;
     }

@@ -33,6 +33,30 @@ TEST_CASE("every row of the table can be read") {
   CHECK(table::row_texts().size() > 1300);
 }
 
+TEST_CASE("all operand lists of a row write the same number of operands") {
+  for (std::string_view name : list_opcodes()) {
+    if (name == "call") continue; // with and without results
+    for (const auto& row : table::rows_of(*table::find_opcode(name)).rows)
+      for (const auto& shape : row.shapes) {
+        INFO(name, " ", row.text->modifiers, " | ", row.text->operands);
+        CHECK(shape.definitions == row.shapes.front().definitions);
+      }
+  }
+}
+
+TEST_CASE("absurd mnemonics are answered at once") {
+  std::string many = "mma.sync.aligned";
+  for (int i = 0; i < 40; ++i)
+    many += ".f16";
+  CHECK(error_of(many) != "accepted");
+  std::string spaces = "ld";
+  for (int i = 0; i < 14; ++i)
+    spaces += i % 2 == 0 ? ".global" : ".shared";
+  CHECK(error_of(spaces) != "accepted");
+  for (auto name : {"", ".", "add.", "add..u32", "add.u32.", ".u32", "r2d2", "r2d2.", "r2d2.unknown.b64"})
+    CHECK_MESSAGE((!resolve_form(name) || form(*resolve_form(name)).opaque), name);
+}
+
 TEST_CASE("a load with a vector") {
   const Form& f = get("ld.global.v4.f32");
   CHECK(f.opcode == Opcode::ld);

@@ -1,0 +1,92 @@
+// Literals and constant expressions, folded by the rules of the PTX manual: integers are 64 bits wide, signed unless a
+// U suffix, their size or an operator makes them unsigned; anything with a floating-point part is a double.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::grammar {
+
+struct Constant {
+  bool is_float = false;
+  bool is_unsigned = false;
+  uint64_t integer = 0; // two's complement
+  double real = 0;
+
+  static Constant of(int64_t value) { return {false, false, static_cast<uint64_t>(value), 0}; }
+  static Constant of_unsigned(uint64_t value) { return {false, true, value, 0}; }
+  static Constant of_real(double value) { return {true, false, 0, value}; }
+};
+
+struct IntegerLiteral {
+  uint64_t value = 0; // modulo 2^64, as ptxas reads longer ones
+  bool hexadecimal = false;
+  bool is_unsigned = false;
+  bool has_suffix = false;
+};
+// `text` is a token of the lexer's INTEGER rule.
+IntegerLiteral parse_integer(std::string_view text);
+// `text` is a token of the lexer's FLOAT rule.
+double parse_decimal(std::string_view text);
+// The digits of `0f3F800000` or `0d3FF0000000000000`.
+uint64_t parse_float_bits(std::string_view text);
+
+enum class ConstantOperator : uint8_t {
+  base, open, // not operators: where an expression or a parenthesis begins
+  conditional_begin, conditional, // `?` before and after its `:`
+  logical_or, logical_and, bit_or, bit_xor, bit_and, equal, not_equal, less, greater, less_equal, greater_equal,
+  shift_left, shift_right, add, subtract, multiply, divide, remainder,
+  plus, minus, logical_not, bit_not, cast_signed, cast_unsigned,
+};
+
+// Evaluates while the terms and operators go by in the order of the text (operator precedence parsing). Errors are
+// texts; after one the expression's value means nothing.
+class ConstantEvaluator {
+public:
+  void begin() { operators_.push_back(ConstantOperator::base); }
+  void term(Constant value) { values_.push_back(value); reduce_prefixes(); }
+  // A unary operator. False: too many of them.
+  [[nodiscard]] bool prefix(ConstantOperator op) { return push(op); }
+  [[nodiscard]] bool open() { return push(ConstantOperator::open); }
+  void close();
+  // The parenthesis just opened belongs to a cast.
+  void drop_open() {
+    if (!operators_.empty() && operators_.back() == ConstantOperator::open) operators_.pop_back();
+  }
+  // A binary operator, `?` or `:`.
+  [[nodiscard]] bool binary(std::string_view text);
+  // Is the next term behind a prefix operator?
+  bool behind_prefix() const { return !operators_.empty() && operators_.back() >= ConstantOperator::plus; }
+  Constant end();
+  // What went wrong, if anything; cleared by reading.
+  std::optional<std::string> take_error() {
+    std::optional<std::string> error = std::move(error_);
+    error_.reset();
+    return error;
+  }
+  void reset() {
+    operators_.clear();
+    values_.clear();
+    error_.reset();
+  }
+
+private:
+  bool push(ConstantOperator op);
+  void reduce_prefixes();
+  void reduce();
+  void fail(std::string message) {
+    if (!error_) error_ = std::move(message);
+  }
+  Constant pop();
+  Constant apply_unary(ConstantOperator op, Constant operand);
+  Constant apply_binary(ConstantOperator op, Constant left, Constant right);
+
+  std::vector<ConstantOperator> operators_;
+  std::vector<Constant> values_;
+  std::optional<std::string> error_;
+};
+
+} // namespace ptxrewrite::grammar

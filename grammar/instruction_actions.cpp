@@ -1,0 +1,294 @@
+// Instructions: mnemonic, guard, what the ISA table says about the operands, and the row in the function's tables.
+#include "grammar/actions.h"
+
+#include <cstring>
+
+namespace ptxrewrite::grammar {
+
+using namespace ir;
+
+void ReaderActions::start_instruction(SourceRange begin, SourceRange mnemonic_range) {
+  statement_ = begin;
+  mnemonic_range_ = mnemonic_range;
+  split_mnemonic_.clear();
+  mnemonic_resolved_ = false;
+  unknown_instruction_ = false;
+  bad_instruction_ = false;
+  operands_.clear();
+  notes_.clear();
+  open_groups_.clear();
+  pending_.clear();
+}
+
+void ReaderActions::begin_statement(const Lexeme& word) {
+  start_instruction(word.range, word.range);
+  guarded_ = false;
+  guard_negated_ = false;
+  guard_ = {};
+}
+
+void ReaderActions::begin_guard(const Lexeme& at) {
+  statement_ = at.range;
+  guarded_ = true;
+  guard_negated_ = false;
+  guard_ = {};
+  unknown_instruction_ = false;
+}
+
+void ReaderActions::guard(const Lexeme& name) {
+  Names::Found found = names_.lookup(text(name));
+  if (!found.value) fail(name.range, "unknown register " + quote(name.range));
+  if (found.binding->type != ScalarType::pred) fail(name.range, "a guard must be a predicate; " + quote(name.range) + " is ." + std::string(spelling(found.binding->type)));
+  guard_ = found.value;
+}
+
+void ReaderActions::guarded_opcode(const Lexeme& word) { start_instruction(statement_, word.range); }
+
+// A part of the mnemonic behind a blank or comment.
+void ReaderActions::modifier(const Lexeme& word) {
+  if (split_mnemonic_.empty()) split_mnemonic_ = text(mnemonic_range_);
+  split_mnemonic_ += text(word);
+  mnemonic_range_.end = word.range.end;
+}
+
+void ReaderActions::resolve_mnemonic() {
+  mnemonic_resolved_ = true;
+  const std::string_view words = mnemonic();
+  uint64_t hash = words.size() * 0x9e3779b97f4a7c15ull;
+  const char* data = words.data();
+  size_t left = words.size();
+  for (; left >= 8; left -= 8, data += 8) {
+    uint64_t chunk;
+    std::memcpy(&chunk, data, 8);
+    hash = (hash ^ chunk) * 0xff51afd7ed558ccdull;
+    hash ^= hash >> 32;
+  }
+  uint64_t chunk = 0;
+  std::memcpy(&chunk, data, left);
+  hash = (hash ^ chunk) * 0xff51afd7ed558ccdull;
+  hash ^= hash >> 29;
+  CachedForm& cached = forms_[hash % forms_.size()];
+  if (!cached.form || cached.hash != hash || form(cached.form).mnemonic != words) {
+    Result<FormId> resolved = resolve_form(words);
+    if (!resolved) {
+      error(mnemonic_range_, resolved.error().message);
+      bad_instruction_ = true;
+      form_ = nullptr;
+      // The operands are still read, with all freedom, so that the next statement is found.
+      return;
+    }
+    cached = {hash, *resolved};
+  }
+  form_id_ = cached.form;
+  form_ = &form(form_id_);
+  unknown_instruction_ = form_->opaque;
+}
+
+// Index in operands_ of the n-th operand at the top level; operands_.size() if there are not as many.
+size_t ReaderActions::top_level_operand(int number) const {
+  size_t index = 0;
+  for (int i = 0; i < number && index < operands_.size(); ++i) index = next_sibling(operands_, index);
+  return index;
+}
+
+void ReaderActions::mark_definitions(unsigned count) {
+  size_t index = 0;
+  for (unsigned i = 0; i < count && index < operands_.size(); ++i) {
+    const size_t end = next_sibling(operands_, index);
+    const Operand& head = operands_[index];
+    if (!head.is(OperandKind::address))
+      for (size_t inside = index; inside < end; ++inside)
+        if (operands_[inside].is(OperandKind::value)) operands_[inside].flags = operands_[inside].flags | OperandFlag::definition;
+    index = end;
+  }
+}
+
+// ---------------------------------------------------------------- what the ISA table wants to know
+
+std::span<const OperandSummary> ReaderActions::summarise() {
+  if (summaries_.size() < operands_.size()) summaries_.resize(operands_.size() * 2);
+  summaries_used_ = 0;
+  return summarise_range(0, operands_.size());
+}
+
+// Summaries of the operands in [begin, end) that are at one level, side by side; those inside groups follow.
+std::span<OperandSummary> ReaderActions::summarise_range(size_t begin, size_t end) {
+  size_t count = 0;
+  for (size_t index = begin; index < end; index = next_sibling(operands_, index)) ++count;
+  std::span<OperandSummary> result(summaries_.data() + summaries_used_, count);
+  summaries_used_ += count;
+  size_t place = 0;
+  for (size_t index = begin; index < end; index = next_sibling(operands_, index)) summarise_operand(index, result[place++]);
+  return result;
+}
+
+void ReaderActions::summarise_operand(size_t index, OperandSummary& summary) {
+  const Operand& operand = operands_[index];
+  const Note& note = notes_[index];
+  summary = {};
+  switch (operand.kind) {
+  case OperandKind::value:
+    summary.kind = SummaryKind::register_;
+    summary.type = note.type;
+    summary.hardware = note.hardware;
+    summary.vector_width = operand.selector == no_selector || operand.selector >> 14 != 1 ? note.vector_width : 1;
+    summary.byte_selector = operand.selector >> 14 > 1;
+    summary.negated = operand.has(OperandFlag::negated) && !note.minus;
+    summary.minus = note.minus;
+    break;
+  case OperandKind::integer:
+    summary.kind = SummaryKind::integer_immediate;
+    summary.value = static_cast<uint64_t>(operand.immediate);
+    break;
+  case OperandKind::float32:
+  case OperandKind::float64: summary.kind = SummaryKind::float_immediate; break;
+  case OperandKind::special_register:
+    summary.kind = SummaryKind::special_register;
+    summary.special = static_cast<uint8_t>(operand.id);
+    summary.vector_width = operand.selector == no_selector ? info(SpecialRegister(operand.id)).vector_width : 1;
+    break;
+  case OperandKind::symbol: summary.kind = SummaryKind::symbol; break;
+  case OperandKind::block:
+  case OperandKind::label_table:
+  case OperandKind::prototype: summary.kind = SummaryKind::label; break;
+  case OperandKind::sink: summary.kind = SummaryKind::sink; break;
+  case OperandKind::text: summary.kind = SummaryKind::string; break;
+  case OperandKind::vector:
+  case OperandKind::pair:
+  case OperandKind::list:
+    summary.kind = operand.is(OperandKind::vector) ? SummaryKind::vector
+                   : operand.is(OperandKind::pair) ? SummaryKind::predicate_pair
+                                                   : SummaryKind::list;
+    summary.elements = summarise_range(index + 1, next_sibling(operands_, index));
+    break;
+  case OperandKind::address: {
+    summary.kind = SummaryKind::address;
+    summary.unified = operand.has(OperandFlag::unified);
+    const size_t end = next_sibling(operands_, index);
+    size_t inside = index + 1;
+    if (inside >= end) break;
+    const Operand& base = operands_[inside];
+    summary.base = base.is(OperandKind::value)    ? AddressBase::register_
+                   : base.is(OperandKind::symbol) ? AddressBase::symbol
+                                                  : AddressBase::immediate;
+    summary.type = notes_[inside].type;
+    summary.hardware = notes_[inside].hardware;
+    inside = next_sibling(operands_, inside);
+    const bool second_base = inside < end && operands_[inside].is(OperandKind::value) &&
+                             (operand.has(OperandFlag::bracketed_index) || notes_[inside].hardware);
+    if (second_base) ++inside;
+    summary.elements = summarise_range(inside, end);
+    break;
+  }
+  }
+}
+
+// ---------------------------------------------------------------- checks beyond the table
+
+// A store to a kernel's parameter is refused whatever its type.
+void ReaderActions::check_store_to_parameter() {
+  if (form_->opcode != Opcode::st || !is_param(form_->space) || !function_->is_entry) return;
+  if (operands_.size() < 2 || !operands_[0].is(OperandKind::address) || !operands_[1].is(OperandKind::symbol)) return;
+  const SymbolRef symbol = operands_[1].as_symbol();
+  if (symbol.kind() != SymbolRef::Kind::local_variable) return;
+  for (VariableId parameter : function_->variable_lists.view(function_->signature.parameters))
+    if (parameter == symbol.variable()) {
+      error(notes_[1].range, "a kernel cannot write its parameter " + quote(notes_[1].range));
+      bad_instruction_ = true;
+    }
+}
+
+// Index of the called function or register: the first operand that is no list.
+uint32_t ReaderActions::callee_index() const {
+  if (!operands_.empty() && operands_[0].is(OperandKind::list)) return static_cast<uint32_t>(next_sibling(operands_, 0));
+  return 0;
+}
+
+// The number of results and arguments against the callee's signature.
+void ReaderActions::check_call() {
+  const uint32_t callee = callee_index();
+  if (callee >= operands_.size() || !operands_[callee].is(OperandKind::symbol)) return;
+  const SymbolRef symbol = operands_[callee].as_symbol();
+  if (symbol.kind() == SymbolRef::Kind::undeclared) return;
+  if (symbol.kind() != SymbolRef::Kind::function) {
+    error(notes_[callee].range, quote(notes_[callee].range) + " is not a function");
+    bad_instruction_ = true;
+    return;
+  }
+  const Function& function = module_.function(symbol.function());
+  auto count_inside = [this](size_t list) {
+    uint32_t count = 0;
+    for (size_t index = list + 1; index < next_sibling(operands_, list); index = next_sibling(operands_, index)) ++count;
+    return count;
+  };
+  const uint32_t results = callee > 0 ? count_inside(0) : 0;
+  const size_t arguments_at = callee + 1;
+  const uint32_t arguments =
+      arguments_at < operands_.size() && operands_[arguments_at].is(OperandKind::list) ? count_inside(arguments_at) : 0;
+  auto parameters = function.variable_lists.view(function.signature.parameters);
+  const bool variadic = !parameters.empty() && function.variables[parameters.back()].unsized;
+  const bool arguments_fit = variadic ? arguments + 1 >= parameters.size() : arguments == parameters.size();
+  if (!arguments_fit || results != function.signature.results.count) {
+    error(notes_[callee].range, "the call of " + quote(notes_[callee].range) + " has the wrong number of " +
+                                    (arguments_fit ? "results" : "arguments"));
+    bad_instruction_ = true;
+  }
+}
+
+// ---------------------------------------------------------------- the end of an instruction
+
+void ReaderActions::end_instruction(const Lexeme& semicolon) {
+  before_operand();
+  statement_.end = semicolon.range.end;
+  if (form_ && !bad_instruction_) {
+    if (!form_->opaque) {
+      std::span<const OperandSummary> summaries = summarise();
+      if (std::optional<OperandError> wrong = check_operands(*form_, summaries)) {
+        SourceRange range = mnemonic_range_;
+        if (wrong->operand_index >= 0) {
+          const size_t index = top_level_operand(wrong->operand_index);
+          if (index < notes_.size()) range = notes_[index].range;
+        }
+        error(range, wrong->message);
+        return;
+      }
+      mark_definitions(form_->effects.call ? definition_count(*form_, summaries) : form_->definitions);
+      if (form_->effects.call) check_call();
+      check_store_to_parameter();
+    }
+  }
+  if (!form_ || bad_instruction_) return;
+  Instruction instruction;
+  instruction.form = form_id_;
+  instruction.guard = guard_;
+  instruction.guard_negated = guard_negated_;
+  instruction.range = statement_;
+  instruction.provenance = ProvenanceId(provenance_++);
+  const uint32_t first_operand = static_cast<uint32_t>(function_->operands.size());
+  append(instruction, operands_);
+  if (!pending_.empty()) flush_pending_operands(first_operand);
+  if (form_->effects.branch || form_->effects.terminates) block_ = {};
+  unknown_instruction_ = false;
+}
+
+bool ReaderActions::salvage_unknown_instruction(SourceRange operand_text) {
+  if (!in_body_ || !unknown_instruction_ || bad_instruction_ || !form_) return false;
+  // A word without modifiers is more likely a slip than an instruction of the future.
+  if (mnemonic().find('.') == std::string_view::npos) return false;
+  std::string_view words = text(operand_text);
+  while (!words.empty() && (words.front() == ' ' || words.front() == '\t' || words.front() == '\n' || words.front() == '\r'))
+    words.remove_prefix(1);
+  operands_.clear();
+  notes_.clear();
+  pending_.clear();
+  open_groups_.clear();
+  constants_.reset();
+  Operand operand;
+  operand.kind = OperandKind::text;
+  operand.id = module_.intern(words).index();
+  push(operand, {operand_text});
+  end_instruction({{operand_text.end, operand_text.end + 1}, 0});
+  return true;
+}
+
+} // namespace ptxrewrite::grammar

@@ -1,0 +1,143 @@
+#include "grammar/item_scanner.h"
+
+#include <algorithm>
+#include <array>
+
+namespace ptxrewrite::grammar {
+
+namespace {
+
+constexpr bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f'; }
+constexpr bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
+}
+
+// Characters that matter inside braces.
+constexpr std::array<bool, 256> make_interesting() {
+  std::array<bool, 256> table{};
+  for (char c : {'{', '}', '"', '/', '#', ';', '.', '@', ','}) table[static_cast<unsigned char>(c)] = true;
+  return table;
+}
+constexpr std::array<bool, 256> interesting = make_interesting();
+
+} // namespace
+
+uint32_t ItemScanner::line_end(uint32_t position) const {
+  size_t end = text_.find('\n', position);
+  return static_cast<uint32_t>(end == std::string_view::npos ? text_.size() : end);
+}
+
+bool ItemScanner::at_line_start(uint32_t position) const {
+  while (position > 0 && (text_[position - 1] == ' ' || text_[position - 1] == '\t')) --position;
+  return position == 0 || text_[position - 1] == '\n';
+}
+
+bool ItemScanner::skip_opaque(uint32_t& position) const {
+  switch (text_[position]) {
+  case '/':
+    if (position + 1 >= text_.size()) return false;
+    if (text_[position + 1] == '/') {
+      position = line_end(position);
+      return true;
+    }
+    if (text_[position + 1] == '*') {
+      size_t end = text_.find("*/", position + 2);
+      position = static_cast<uint32_t>(end == std::string_view::npos ? text_.size() : end + 2);
+      return true;
+    }
+    return false;
+  case '"': {
+    size_t end = text_.find('"', position + 1);
+    position = static_cast<uint32_t>(end == std::string_view::npos ? text_.size() : end + 1);
+    return true;
+  }
+  case '#':
+    if (!at_line_start(position)) return false;
+    position = line_end(position);
+    return true;
+  default: return false;
+  }
+}
+
+std::string_view ItemScanner::word_at(uint32_t position) const {
+  size_t end = position + 1;
+  while (end < text_.size() && is_word(text_[end])) ++end;
+  return text_.substr(position, end - position);
+}
+
+bool ItemScanner::next(SourceRange& item) {
+  while (position_ < text_.size()) {
+    if (is_blank(text_[position_])) {
+      ++position_;
+      continue;
+    }
+    const uint32_t begin = position_;
+    if (text_.substr(begin, 3) == "//@") {
+      position_ = line_end(begin);
+      item = {begin, position_};
+      return true;
+    }
+    // A `#` that is no line marker is an item, so that the parser can complain.
+    bool marker = text_[begin] == '#' && text_.find_first_not_of(" \t", begin + 1) != std::string_view::npos &&
+                  [&] {
+                    std::string_view rest = text_.substr(text_.find_first_not_of(" \t", begin + 1));
+                    if (rest.substr(0, 4) == "line") rest.remove_prefix(std::min(rest.find_first_not_of(" \t", 4), rest.size()));
+                    return !rest.empty() && rest[0] >= '0' && rest[0] <= '9';
+                  }();
+    if (text_[begin] != '"' && (text_[begin] != '#' || marker) && skip_opaque(position_)) continue;
+    position_ = std::max(find_end(begin), begin + 1);
+    item = {begin, position_};
+    return true;
+  }
+  return false;
+}
+
+uint32_t ItemScanner::find_end(uint32_t begin) const {
+  const uint32_t size = static_cast<uint32_t>(text_.size());
+  if (text_.substr(begin, 2) == "@@") return line_end(begin);
+  const std::string_view first = word_at(begin);
+  // These have no semicolon: they go on to the next directive.
+  const bool open_ended = first == ".version" || first == ".target" || first == ".address_size" || first == ".file";
+  bool body_ends_it = first == ".section";
+  bool in_pragma = false;   // of an entry's header: its semicolon is not the item's
+  bool after_brace = false; // an initialiser's last brace: only `,` or `;` may follow
+  uint32_t depth = 0;
+  uint32_t position = begin + (open_ended ? static_cast<uint32_t>(first.size()) : 0);
+  while (position < size) {
+    const char c = text_[position];
+    if (!interesting[static_cast<unsigned char>(c)] && !after_brace) {
+      ++position;
+      continue;
+    }
+    if (is_blank(c)) {
+      ++position;
+      continue;
+    }
+    if (skip_opaque(position)) continue;
+    if (after_brace && c != ',' && c != ';') return position;
+    after_brace = false;
+    if (c == '{') {
+      ++depth;
+    } else if (c == '}') {
+      if (depth <= 1 && (body_ends_it || depth == 0)) return position + 1;
+      if (--depth == 0) after_brace = true;
+    } else if (depth == 0 && c == ';') {
+      if (!in_pragma) return position + 1;
+      in_pragma = false;
+    } else if (depth == 0 && c == '@' && open_ended) {
+      return position;
+    } else if (depth == 0 && c == '.') {
+      const std::string_view word = word_at(position);
+      const bool fraction = position > begin && text_[position - 1] >= '0' && text_[position - 1] <= '9';
+      if (open_ended && !fraction) return position;
+      if (word == ".entry" || word == ".func") body_ends_it = true;
+      if (word == ".pragma" && body_ends_it) in_pragma = true;
+      position += static_cast<uint32_t>(word.size());
+      continue;
+    }
+    ++position;
+  }
+  return size;
+}
+
+} // namespace ptxrewrite::grammar

@@ -1,0 +1,30 @@
+// Finds where top-level items begin and end without understanding them: braces, semicolons, strings and comments.
+#pragma once
+
+#include "support/source.h"
+
+#include <string_view>
+
+namespace ptxrewrite::grammar {
+
+class ItemScanner {
+public:
+  explicit ItemScanner(std::string_view text, uint32_t begin = 0) : text_(text), position_(begin) {}
+
+  // The next item. Its range may end in blanks and comments. False at the end of the text. A `//@` comment between
+  // items is an item of its own.
+  bool next(SourceRange& item);
+
+private:
+  // Steps over a comment, string or line marker that begins here; false if none does.
+  bool skip_opaque(uint32_t& position) const;
+  bool at_line_start(uint32_t position) const;
+  uint32_t line_end(uint32_t position) const;
+  uint32_t find_end(uint32_t begin) const;
+  std::string_view word_at(uint32_t position) const;
+
+  std::string_view text_;
+  uint32_t position_ = 0;
+};
+
+} // namespace ptxrewrite::grammar

@@ -1,0 +1,154 @@
+// What names mean while a module is read: nested scopes of registers, variables, functions and labels.
+//
+// `.reg .b32 %r<4000000000>;` declares a range and costs nothing; a register gets its ValueId when it is first used.
+// A numbered name is looked up as prefix + number, so `%r17` never has to be interned.
+#pragma once
+
+#include "ir/module.h"
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace ptxrewrite::grammar {
+
+enum class NameKind : uint8_t {
+  register_,       // index = ValueId, made on first use
+  register_range,  // prefix<count>; index = into the tables of numbered values
+  local_variable,  // index = VariableId of the function
+  module_variable, // index = VariableId of the module
+  function,        // index = FunctionId
+  block,           // index = BlockId
+  label_table,     // index = LabelTableId
+  prototype,       // index = PrototypeId
+};
+
+constexpr uint32_t none = UINT32_MAX;
+
+struct Binding {
+  NameKind kind = NameKind::register_;
+  ir::ScalarType type = ir::ScalarType::none;
+  uint8_t vector_width = 1;
+  ir::RegisterClass register_class = ir::RegisterClass::general;
+  uint32_t index = none;
+  uint32_t count = 0;    // register_range
+  uint32_t depth = 0;    // of the scope it belongs to
+  uint32_t shadowed = none; // the binding of the same name outside
+  Symbol name;
+  SourceRange range;
+};
+
+// `%r17` = prefix `%r` and number 17. No number: the whole text is the prefix.
+struct SplitName {
+  std::string_view prefix;
+  std::optional<uint32_t> number;
+};
+SplitName split_name(std::string_view text);
+
+class Names {
+public:
+  explicit Names(ir::Module& module) : module_(module) {}
+
+  // A name that was used before it could be looked up: a label, mostly.
+  enum class Wants : uint8_t { anything, block, label_table, call_table };
+  struct Pending {
+    uint32_t operand = 0; // index in the function's operand pool
+    Symbol name;
+    uint32_t previous = none; // earlier pending use of the same name
+    SourceRange range;
+    Wants wants = Wants::anything;
+    bool resolved = false;
+  };
+
+  void begin_function(ir::Function& function);
+  // Names the function declared are gone; pending() stays until the next function.
+  void end_function();
+  void open_scope();
+  // Pending names that this scope declares are handed to `resolve(const Pending&, const Binding&)`.
+  template <class Resolve> void close_scope(Resolve&& resolve);
+  uint32_t depth() const { return static_cast<uint32_t>(scopes_.size()); }
+
+  // Declares a name in the current scope. Gives the clashing binding if the scope has it already.
+  const Binding* declare(Symbol name, std::string_view text, Binding binding);
+  const Binding* declare_range(Symbol prefix, Binding binding);
+  // Changes what a name means, in place (a function's definition after its prototype).
+  void rebind(Symbol name, uint32_t index);
+
+  // Innermost meaning, or nullptr.
+  struct Found {
+    const Binding* binding = nullptr;
+    ir::ValueId value; // registers only
+  };
+  Found lookup(std::string_view text);
+  const Binding* find_plain(std::string_view text) const;
+
+  void add_pending(uint32_t operand, Symbol name, SourceRange range, Wants wants);
+  void mark_resolved(size_t pending) { pending_[pending].resolved = true; }
+  std::span<const Pending> pending() const { return pending_; }
+
+  // Like module.intern, with a small cache in front.
+  Symbol intern(std::string_view text);
+
+private:
+  struct SymbolState {
+    uint32_t plain = none;   // innermost binding
+    uint32_t range = none;   // innermost register range with this prefix
+    uint32_t pending = none; // latest pending use
+    bool numbered = false;   // some plain name is this prefix and a number
+  };
+  struct Scope {
+    uint32_t first_binding = 0;
+    uint32_t first_pending = 0;
+  };
+  // Values of a register range: dense while the numbers in use are, otherwise in `sparse_`.
+  struct NumberedValues {
+    std::vector<ir::ValueId> dense;
+    uint32_t used = 0;
+    uint32_t serial = 0; // tells this range from others in `sparse_`
+  };
+
+  SymbolState& state(Symbol symbol) {
+    if (symbol.index() >= states_.size()) states_.resize(std::max<size_t>(module_.strings.size(), symbol.index() + 1));
+    return states_[symbol.index()];
+  }
+  const SymbolState* peek(Symbol symbol) const {
+    return symbol && symbol.index() < states_.size() ? &states_[symbol.index()] : nullptr;
+  }
+  Symbol find(std::string_view text) const;
+  void remove_bindings_from(uint32_t first);
+  ir::ValueId numbered_value(Binding& binding, uint32_t number);
+  ir::ValueId make_value(const Binding& binding, uint32_t number);
+
+  ir::Module& module_;
+  ir::Function* function_ = nullptr;
+  std::vector<SymbolState> states_; // by Symbol
+  std::vector<Binding> bindings_;   // a stack
+  std::vector<Scope> scopes_;
+  std::vector<Pending> pending_;
+  std::vector<NumberedValues> numbered_; // a stack, like the ranges in bindings_
+  uint32_t next_serial_ = 0;
+  std::unordered_map<uint64_t, ir::ValueId> sparse_;
+  std::vector<uint32_t> module_registers_; // bindings of module-scope registers (old PTX)
+  static constexpr size_t cache_size = 2048;
+  mutable std::vector<Symbol> cache_ = std::vector<Symbol>(cache_size); // recently met texts, by hash
+};
+
+template <class Resolve> void Names::close_scope(Resolve&& resolve) {
+  Scope scope = scopes_.back();
+  for (uint32_t i = scope.first_binding; i < bindings_.size(); ++i) {
+    const Binding& binding = bindings_[i];
+    if (binding.kind == NameKind::register_ || binding.kind == NameKind::register_range) continue;
+    uint32_t& latest = state(binding.name).pending;
+    while (latest != none && latest >= scope.first_pending) {
+      pending_[latest].resolved = true;
+      resolve(std::as_const(pending_[latest]), binding);
+      latest = pending_[latest].previous;
+    }
+  }
+  remove_bindings_from(scope.first_binding);
+  scopes_.pop_back();
+}
+
+} // namespace ptxrewrite::grammar

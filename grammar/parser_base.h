@@ -1,0 +1,50 @@
+// What the generated parser is built on: antlr4::Parser with the hot paths cut short, and errors that end the
+// statement. Include antlr4-runtime.h first.
+#pragma once
+
+#include "grammar/actions.h"
+#include "grammar/token_ring.h"
+
+namespace ptxrewrite::grammar {
+
+class ParserBase : public antlr4::Parser {
+public:
+  explicit ParserBase(antlr4::TokenStream* input) : Parser(input) { setBuildParseTree(false); }
+  void attach(ReaderActions& reader_actions, TokenRing& ring) {
+    actions = &reader_actions;
+    ring_ = &ring;
+  }
+  // Frees the rule contexts made so far; between two entries only.
+  void forget_contexts() {
+    _tracker.reset();
+    _ctx = nullptr;
+    _matchedEOF = false;
+  }
+
+  antlr4::Token* match(size_t type) override {
+    if (ring_->current().type != type || type == antlr4::Token::EOF) return Parser::match(type);
+    ring_->advance();
+    return nullptr; // the grammar has no token labels
+  }
+  antlr4::Token* consume() override {
+    ring_->advance();
+    return nullptr;
+  }
+  void enterRule(antlr4::ParserRuleContext* context, size_t state, size_t) override {
+    setState(state);
+    _ctx = context;
+  }
+  void enterOuterAlt(antlr4::ParserRuleContext* context, size_t) override { _ctx = context; }
+
+protected:
+  const Lexeme& last() const { return ring_->previous().lexeme; }
+
+  ReaderActions* actions = nullptr;
+
+private:
+  TokenRing* ring_ = nullptr;
+};
+
+} // namespace ptxrewrite::grammar
+
+using ptxrewrite::grammar::ParserBase;
