@@ -2,6 +2,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+set(PTXREWRITE_PACKAGE_DEPENDENCIES Threads) # what the static libraries link
 set(package_libraries ptxrewrite_support ptxrewrite_ir ptxrewrite_grammar ptxrewrite_transforms)
 foreach(library ${package_libraries})
   if(NOT TARGET ${library})
@@ -11,6 +12,8 @@ endforeach()
 
 add_library(ptxrewrite_package INTERFACE)
 target_link_libraries(ptxrewrite_package INTERFACE ${package_libraries})
+# Objects reach only who links them directly; through this target they come as sources.
+target_sources(ptxrewrite_package INTERFACE $<INSTALL_INTERFACE:$<TARGET_OBJECTS:ptxrewrite::ptxrewrite_transforms>>)
 set_target_properties(ptxrewrite_package PROPERTIES EXPORT_NAME ptxrewrite)
 install(TARGETS ptxrewrite_package ptxrewrite_options ${package_libraries} EXPORT ptxrewriteTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/ptxrewrite

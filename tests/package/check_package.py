@@ -11,15 +11,20 @@ import sys
 import tempfile
 
 
+def run(*command):
+    child = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if child.returncode != 0:
+        sys.exit(f"failed: {' '.join(command)}\n{child.stdout}")
+
+
 def main():
     cmake, build, root, sample = sys.argv[1:5]
     with tempfile.TemporaryDirectory() as folder:
         prefix, out = os.path.join(folder, "prefix"), os.path.join(folder, "out")
-        quiet = {"check": True, "stdout": subprocess.DEVNULL}
-        subprocess.run([cmake, "--install", build, "--prefix", prefix], **quiet)
-        subprocess.run([cmake, "-S", os.path.join(root, "examples", "own_pass"), "-B", out, "-G", "Ninja",
-                        f"-DCMAKE_PREFIX_PATH={prefix}"], **quiet)
-        subprocess.run([cmake, "--build", out], **quiet)
+        run(cmake, "--install", build, "--prefix", prefix)
+        run(cmake, "-S", os.path.join(root, "examples", "own_pass"), "-B", out, "-G", "Ninja",
+            f"-DCMAKE_PREFIX_PATH={prefix}")
+        run(cmake, "--build", out)
         child = subprocess.run([os.path.join(out, "own_pass"), sample], check=True, capture_output=True, text=True)
     with open(sample, encoding="utf-8") as file:
         expected = len(re.findall(r"\bst\.shared\b", file.read()))
