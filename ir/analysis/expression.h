@@ -69,9 +69,11 @@ enum class Comparison : uint8_t { equal, not_equal, less_signed, less_equal_sign
 struct Expression {
   ExpressionKind kind = ExpressionKind::sum;
   uint8_t width = 0;                  // bits
+  uint8_t trailing_zeros = 0;         // low bits that are zero whatever the launch
   bool varies = false;                // contains a value atom that may differ from trip to trip
   bool evaluable = true;              // made of parameters, special registers and literals alone
   uint32_t payload = 0;
+  uint32_t size = 1;                  // nodes of the expression written out as a tree
   int64_t offset = 0;                 // sums: the constant, reduced to the width, zero-extended
   PoolSpan operands;                  // atoms: ExpressionPool::operands
   PoolSpan terms;                     // sums: ExpressionPool::terms
@@ -114,16 +116,18 @@ public:
   const Expression& operator[](ExpressionId id) const { return expressions_[id]; }
   std::span<const ExpressionTerm> terms(ExpressionId id) const { return terms_.view(expressions_[id].terms); }
   std::span<const ExpressionId> operands(ExpressionId id) const { return operands_.view(expressions_[id].operands); }
-  std::span<const ExpressionId> factors(MonomialId id) const { return factors_.view(monomials_[id]); }
+  std::span<const ExpressionId> factors(MonomialId id) const { return factors_.view(monomials_[id.index()]); }
   unsigned width(ExpressionId id) const { return expressions_[id].width; }
-  size_t size() const { return expressions_.size(); }
 
   // The value of a literal, zero-extended.
   std::optional<uint64_t> literal_value(ExpressionId id) const;
   bool is_literal(ExpressionId id, uint64_t value) const;
   bool is_zero(ExpressionId id) const { return is_literal(id, 0); }
   // How many low bits are zero whatever the launch; the width for 0.
-  unsigned trailing_zeros(ExpressionId id) const;
+  unsigned trailing_zeros(ExpressionId id) const { return expressions_[id].trailing_zeros; }
+  // Larger expressions are not worth their cost: the analysis makes the value opaque instead.
+  static constexpr uint32_t size_limit = 256;
+  bool too_large(ExpressionId id) const { return expressions_[id].size > size_limit; }
 
   ExpressionId literal(unsigned width, uint64_t value);
   ExpressionId parameter(unsigned width, unsigned index, unsigned byte_offset);
@@ -173,21 +177,22 @@ public:
   std::string print_predicate(ExpressionId id) const;
 
 private:
-  struct SumBuilder;
-  friend struct SumBuilder;
   ExpressionId intern(Expression row, std::span<const ExpressionId> operand_list,
                       std::span<const ExpressionTerm> term_list);
   ExpressionId intern_sum(unsigned width, uint64_t constant, std::vector<ExpressionTerm>& term_list);
   ExpressionId atom(ExpressionKind kind, unsigned width, uint32_t payload, int64_t offset,
                     std::initializer_list<ExpressionId> operand_list);
   MonomialId intern_monomial(std::vector<ExpressionId>& factor_list);
+  MonomialId monomial_of(ExpressionId atom_id);
   void append_terms(ExpressionId id, uint64_t factor, std::vector<ExpressionTerm>& out, uint64_t& constant);
-  ExpressionId fold(ExpressionKind kind, unsigned width, uint64_t a, uint64_t b);
-  std::optional<uint64_t> evaluate_atom(const Expression& row, ExpressionId id, const Launch& launch) const;
+  void describe(Expression& row, std::span<const ExpressionId> operand_list,
+                std::span<const ExpressionTerm> term_list) const;
+  ExpressionId simplify_binary(ExpressionKind kind, ExpressionId a, ExpressionId b);
+  std::optional<uint64_t> evaluate_atom(ExpressionId id, const Launch& launch) const;
   Interval atom_interval(ExpressionId id, const LaunchLimits& limits) const;
 
   Table<ExpressionId, Expression> expressions_;
-  Table<MonomialId, PoolSpan> monomials_;
+  std::vector<PoolSpan> monomials_;
   SpanPool<ExpressionTerm> terms_;
   SpanPool<ExpressionId> operands_;
   SpanPool<ExpressionId> factors_;
