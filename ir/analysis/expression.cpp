@@ -416,7 +416,7 @@ ExpressionId ExpressionPool::simplify_binary(ExpressionKind kind, ExpressionId a
 }
 
 ExpressionId ExpressionPool::binary(ExpressionKind kind, ExpressionId a, ExpressionId b) {
-  bool shift = kind == ExpressionKind::shift_left || kind == ExpressionKind::shift_right_signed ||
+  [[maybe_unused]] bool shift = kind == ExpressionKind::shift_left || kind == ExpressionKind::shift_right_signed ||
                kind == ExpressionKind::shift_right_unsigned;
   assert(shift ? width(b) == 32 : width(a) == width(b));
   auto left = literal_value(a), right = literal_value(b);
