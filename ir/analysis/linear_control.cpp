@@ -177,7 +177,8 @@ LinearFormId State::join(BlockId block, unsigned index, std::span<const EdgeId> 
   if (join_level == Level::launch && operand_level == Level::launch)
     return uniform(pool.value(parameter, width, join_varies));
   if (join_level <= Level::block && operand_level <= Level::block) return block_uniform(width, join_varies);
-  if (groups.empty() || known_edges.size() != edge_list.size()) return any(width);
+  // One opaque form on several edges is several values.
+  if (groups.empty() || distinct.size() == 1 || known_edges.size() != edge_list.size()) return any(width);
 
   FormCondition condition;
   if (decided && if_true != if_false) {
@@ -191,7 +192,7 @@ LinearFormId State::join(BlockId block, unsigned index, std::span<const EdgeId> 
   if (groups.size() > 30) return any(width);
   condition.kind = FormCondition::Kind::edge;
   condition.value = edge_group_owner.try_emplace({function.parameters(block)[0], signature}, parameter).first->second;
-  LinearFormId low = distinct.size() > 1 ? choose(condition, distinct[1], distinct[0]) : distinct[0];
+  LinearFormId low = choose(condition, distinct[1], distinct[0]);
   if (distinct.size() <= 2) return low;
   LinearFormId high = distinct.size() == 4 ? choose(condition, distinct[3], distinct[2]) : distinct[2];
   condition.bit = 1;

@@ -84,17 +84,17 @@ private:
 
   ir::BlockId enter(ir::EdgeId edge_id) {
     const ir::Edge& edge = function_.edges[edge_id];
+    std::vector<uint64_t> values;
+    for (ir::ValueId argument : function_.arguments(edge_id)) {
+      check_form(argument, forms_.form_at(argument, edge.to), registers_[argument.index()], "argument");
+      values.push_back(registers_[argument.index()]);
+    }
     const ir::LoopForest& loops = forms_.loops();
     for (ir::LoopId loop = loops.innermost(edge.to); loop; loop = loops.loops()[loop].parent)
       if (loops.loops()[loop].header == edge.to) {
         if (loops.contains(loop, edge.from)) ++trips_[loop];
         else trips_[loop] = 0;
       }
-    std::vector<uint64_t> values;
-    for (ir::ValueId argument : function_.arguments(edge_id)) {
-      check_form(argument, forms_.form_at(argument, edge.to), registers_[argument.index()], "argument");
-      values.push_back(registers_[argument.index()]);
-    }
     auto parameters = function_.parameters(edge.to);
     auto incoming = forms_.control_flow().predecessors(edge.to);
     for (size_t i = 0; i < parameters.size(); ++i) {
