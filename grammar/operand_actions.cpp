@@ -299,7 +299,9 @@ void ReaderActions::address_suffix(const Lexeme& word) {
 
 void ReaderActions::address_offset(const Lexeme& literal) {
   const IntegerLiteral parsed = parse_integer(text(literal));
-  operands_[open_groups_.back()].immediate = static_cast<int64_t>(parsed.value);
+  Operand& address = operands_[open_groups_.back()];
+  address.immediate = static_cast<int64_t>(parsed.value);
+  address.flags = address.flags | OperandFlag::spelled_offset;
   offset_ = literal;
 }
 

@@ -42,6 +42,8 @@ enum class OperandFlag : uint8_t {
   bracketed_index = 1 << 5, // address spelled var[reg] instead of [reg]
   generic_address = 1 << 6, // symbols in initialisers: generic(x)
   unified = 1 << 7,         // addresses: [x].unified
+  // Addresses: an offset of zero is spelled, [x+0]. ptxas -g makes other code of it than of [x].
+  spelled_offset = unsigned_literal,
 };
 constexpr OperandFlag operator|(OperandFlag a, OperandFlag b) {
   return static_cast<OperandFlag>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));

@@ -138,8 +138,8 @@ void OperandPrinter::print_integer(const Operand& operand) {
   }
 }
 
-void OperandPrinter::append_offset(int64_t offset) {
-  if (offset == 0) return;
+void OperandPrinter::append_offset(int64_t offset, bool spelled) {
+  if (offset == 0 && !spelled) return;
   out_ += '+'; // also before a minus sign: PTX has [r+-4] and no [r-4]
   append_signed(out_, offset);
 }
@@ -171,7 +171,7 @@ void OperandPrinter::print_address(std::span<const Operand> operands, size_t ind
       index = print(operands, index);
     }
     if (first) append_signed(out_, address.immediate);
-    else append_offset(address.immediate);
+    else append_offset(address.immediate, address.has(OperandFlag::spelled_offset));
     out_ += ']';
     return;
   }
@@ -185,13 +185,13 @@ void OperandPrinter::print_address(std::span<const Operand> operands, size_t ind
                  function_->values[part.as_value()].register_class == RegisterClass::coefficient;
     // The offset belongs to the base: `[%rd1+16, {%r1}]`.
     if (!added && !offset_printed) {
-      append_offset(address.immediate);
+      append_offset(address.immediate, address.has(OperandFlag::spelled_offset));
       offset_printed = true;
     }
     out_ += added ? "+" : ", ";
     index = print(operands, index);
   }
-  if (!offset_printed) append_offset(address.immediate);
+  if (!offset_printed) append_offset(address.immediate, address.has(OperandFlag::spelled_offset));
   out_ += ']';
   if (address.has(OperandFlag::unified)) out_ += ".unified";
 }

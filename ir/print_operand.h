@@ -32,7 +32,7 @@ private:
   void print_pair(std::span<const Operand> operands, size_t index);
   void print_symbol(const Operand& operand);
   void print_integer(const Operand& operand);
-  void append_offset(int64_t offset);
+  void append_offset(int64_t offset, bool spelled = false);
 
   std::string& out_;
   const Module& module_;
