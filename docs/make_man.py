@@ -28,7 +28,7 @@ def verbatim(text):
 
 def page(tool):
     main = help_of(tool)
-    commands = re.findall(r"^  ([a-z][a-z-]*)\s", main.split("Subcommands:")[-1], re.MULTILINE)
+    commands = re.findall(r"^  ([a-z][a-z-]*)\s", main.split("Subcommands:")[-1].split("\n\n")[0], re.MULTILINE)
     lines = ['.\\" Written by docs/make_man.py from --help.', '.TH PTXREWRITE 1 "" "ptxrewrite" "User Commands"',
              ".SH NAME", "ptxrewrite \\- reads PTX, rewrites it, and shows what was done and why",
              ".SH SYNOPSIS", ".B ptxrewrite", ".I COMMAND", "[options]", ".I FILE...", ".SH DESCRIPTION"]

@@ -3,7 +3,7 @@
 # Commands, options and passes are asked of the program itself, so this file never goes out of date.
 
 _ptxrewrite_commands() {
-  "$1" --help 2>/dev/null | sed -n '/^Subcommands:/,$ s/^  \([a-z][a-z-]*\) .*/\1/p'
+  "$1" --help 2>/dev/null | sed -n '/^Subcommands:/,/^$/ s/^  \([a-z][a-z-]*\) .*/\1/p'
 }
 
 _ptxrewrite_options() {
@@ -40,7 +40,7 @@ _ptxrewrite() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_ptxrewrite_options "$program" "$command")" -- "$current")
   else
-    mapfile -t COMPREPLY < <(compgen -f -X '!*.@(ptx|toml)' -- "$current"; compgen -d -S / -- "$current")
+    mapfile -t COMPREPLY < <(compgen -f -X '!*.ptx' -- "$current"; compgen -d -S / -- "$current")
   fi
 }
 
