@@ -55,8 +55,9 @@ function
       IDENTIFIER { actions->function_name(last()); }
       ( LEFT_PAREN { actions->begin_parameters(); } parameters RIGHT_PAREN { actions->end_parameters(last()); } )?
       headerDirective*
-      ( SEMICOLON { actions->end_prototype_function(last()); }
-      | LEFT_BRACE { actions->begin_body(last()); } )
+      ( SEMICOLON { actions->end_prototype(last()); } | LEFT_BRACE { actions->begin_body(last()); } )?
+      // ptxas does not miss the semicolon of a prototype that another item follows.
+      { actions->end_header(); }
     ;
 
 parameters

@@ -70,7 +70,8 @@ public:
   void header_directive(const Lexeme& word);
   void header_number(const Lexeme& number);
   void header_string(const Lexeme& text);
-  void end_prototype_function(const Lexeme& semicolon);
+  void end_prototype(const Lexeme& semicolon);
+  void end_header();
   void begin_body(const Lexeme& brace);
   void open_scope(const Lexeme& brace);
   void close_scope(const Lexeme& brace);
@@ -298,7 +299,6 @@ private:
   SourceRange item_;
   bool is_verbatim_ = false;
   bool version_seen_ = false;
-  bool target_seen_ = false;
   bool items_seen_ = false;
   ir::Linkage linkage_ = ir::Linkage::none;
   SourceRange linkage_range_;

@@ -50,6 +50,12 @@ void ReaderActions::begin_declaration() {
   declaration_ = {};
   declares_registers_ = false;
   register_text_.clear();
+  operands_.clear();
+  notes_.clear();
+  // Initial values are operands of no instruction.
+  mnemonic_resolved_ = true;
+  unknown_instruction_ = false;
+  form_ = nullptr;
 }
 
 void ReaderActions::declared_alignment(const Lexeme& number) {

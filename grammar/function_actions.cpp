@@ -174,8 +174,11 @@ void ReaderActions::check_header_directives() {
     error(function_->header_range, ".blocksareclusters needs .reqntid and .reqnctapercluster");
 }
 
-void ReaderActions::end_prototype_function(const Lexeme& semicolon) {
-  function_->range = {item_.begin, semicolon.range.end};
+void ReaderActions::end_prototype(const Lexeme& semicolon) { function_->header_range.end = semicolon.range.end; }
+
+void ReaderActions::end_header() {
+  if (in_body_) return;
+  function_->range = function_->header_range;
   check_against_prototype();
   check_header_directives();
   close_function();

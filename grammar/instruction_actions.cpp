@@ -105,10 +105,34 @@ void ReaderActions::mark_definitions(unsigned count) {
 
 // ---------------------------------------------------------------- what the ISA table wants to know
 
+namespace {
+
+// `ld.global.u32 {%r1}, [%rd1];`: from which operand on ptxas takes one register in braces for the register itself.
+unsigned single_vectors_from(const Form& form) {
+  switch (form.opcode) {
+  case Opcode::ld:
+  case Opcode::ldu:
+  case Opcode::st:
+  case Opcode::sust:
+  case Opcode::suld: return form.vector_width == 1 ? 0 : UINT32_MAX;
+  case Opcode::mov: return form.vector_width == 1 && is_bit_type(form.type()) ? 0 : UINT32_MAX;
+  case Opcode::mma: return 4; // its fragments are vectors of one, the scales behind them are not
+  default: return UINT32_MAX;
+  }
+}
+
+} // namespace
+
 std::span<const OperandSummary> ReaderActions::summarise() {
   if (summaries_.size() < operands_.size()) summaries_.resize(operands_.size() * 2);
   summaries_used_ = 0;
-  return summarise_range(0, operands_.size());
+  std::span<OperandSummary> result = summarise_range(0, operands_.size());
+  unsigned position = single_vectors_from(*form_);
+  for (; position < result.size(); ++position)
+    if (result[position].kind == SummaryKind::vector && result[position].elements.size() == 1 &&
+        result[position].elements[0].kind != SummaryKind::sink)
+      result[position] = OperandSummary(result[position].elements[0]);
+  return result;
 }
 
 // Summaries of the operands in [begin, end) that are at one level, side by side; those inside groups follow.
@@ -225,6 +249,12 @@ void ReaderActions::check_call() {
   const size_t arguments_at = callee + 1;
   const uint32_t arguments =
       arguments_at < operands_.size() && operands_[arguments_at].is(OperandKind::list) ? count_inside(arguments_at) : 0;
+  const size_t extra = next_sibling(operands_, callee) < operands_.size() ? next_sibling(operands_, next_sibling(operands_, callee))
+                                                                          : operands_.size();
+  if (extra < operands_.size()) {
+    error(notes_[extra].range, "the call of a named function has no table or prototype");
+    bad_instruction_ = true;
+  }
   auto parameters = function.variable_lists.view(function.signature.parameters);
   const bool variadic = !parameters.empty() && function.variables[parameters.back()].unsized;
   const bool arguments_fit = variadic ? arguments + 1 >= parameters.size() : arguments == parameters.size();

@@ -15,10 +15,18 @@ constexpr bool is_word(char c) {
 // Characters that matter inside braces.
 constexpr std::array<bool, 256> make_interesting() {
   std::array<bool, 256> table{};
-  for (char c : {'{', '}', '"', '/', '#', ';', '.', '@', ','}) table[static_cast<unsigned char>(c)] = true;
+  for (char c : {'{', '}', '"', '/', '#', ';', '.', '@', ',', '(', ')'}) table[static_cast<unsigned char>(c)] = true;
   return table;
 }
 constexpr std::array<bool, 256> interesting = make_interesting();
+
+// Words that cannot stand in a function's header outside parentheses.
+bool begins_item(std::string_view word) {
+  static constexpr std::string_view words[] = {".visible", ".extern", ".weak",   ".common", ".entry",  ".func",   ".file",
+                                               ".section", ".global", ".const",  ".shared", ".local",  ".tex",    ".reg",
+                                               ".alias",   ".version", ".target", ".param",  ".address_size"};
+  return std::find(std::begin(words), std::end(words), word) != std::end(words);
+}
 
 } // namespace
 
@@ -101,6 +109,8 @@ uint32_t ItemScanner::find_end(uint32_t begin) const {
   bool body_ends_it = first == ".section";
   bool in_pragma = false;   // of an entry's header: its semicolon is not the item's
   bool after_brace = false; // an initialiser's last brace: only `,` or `;` may follow
+  bool in_function = false; // behind .entry or .func
+  uint32_t parentheses = 0;
   uint32_t depth = 0;
   uint32_t position = begin + (open_ended ? static_cast<uint32_t>(first.size()) : 0);
   while (position < size) {
@@ -124,13 +134,19 @@ uint32_t ItemScanner::find_end(uint32_t begin) const {
     } else if (depth == 0 && c == ';') {
       if (!in_pragma) return position + 1;
       in_pragma = false;
-    } else if (depth == 0 && c == '@' && open_ended) {
+    } else if (depth == 0 && c == '@' && (open_ended || (in_function && parentheses == 0))) {
       return position;
+    } else if (depth == 0 && c == '(') {
+      ++parentheses;
+    } else if (c == ')') {
+      if (parentheses > 0) --parentheses;
     } else if (depth == 0 && c == '.') {
       const std::string_view word = word_at(position);
       const bool fraction = position > begin && text_[position - 1] >= '0' && text_[position - 1] <= '9';
       if (open_ended && !fraction) return position;
-      if (word == ".entry" || word == ".func") body_ends_it = true;
+      // A prototype may lack its semicolon: the next item ends it.
+      if (in_function && parentheses == 0 && begins_item(word)) return position;
+      if (word == ".entry" || word == ".func") in_function = body_ends_it = true;
       if (word == ".pragma" && body_ends_it) in_pragma = true;
       position += static_cast<uint32_t>(word.size());
       continue;

@@ -63,8 +63,7 @@ void ReaderActions::version(const Lexeme& number) {
 
 void ReaderActions::target(const Lexeme& word) {
   if (!version_seen_) require_header(word.range);
-  if (items_seen_) fail(word.range, ".target must stand behind .version");
-  target_seen_ = true;
+  if (items_seen_ || module_.address_size != 0) fail(word.range, ".target must stand behind .version");
   if (!is_target_name(text(word))) error(word.range, "unknown target " + quote(word.range));
   if (text(word) == "texmode_independent") texture_mode_independent_ = true;
   module_.targets.push_back(intern(text(word)));

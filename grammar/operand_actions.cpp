@@ -285,7 +285,16 @@ void ReaderActions::begin_index(const Lexeme& bracket) {
 void ReaderActions::end_address(const Lexeme& bracket) {
   const uint32_t head = open_groups_.back();
   close_group(bracket.range);
-  const Operand& base = operands_[head + 1];
+  const Operand base = operands_[head + 1];
+  // `mov.u64 %rd1, table[8]` takes an address; it reads no memory.
+  if (operands_[head].has(OperandFlag::bracketed_index) && operands_[head].id == 1 && form_ && form_->opcode == Opcode::mov) {
+    const int64_t offset = operands_[head].immediate;
+    operands_.erase(operands_.begin() + head);
+    notes_.erase(notes_.begin() + head);
+    operands_[head].immediate = offset;
+    notes_[head].range.end = bracket.range.end;
+    return;
+  }
   const bool known = !form_ || form_->opaque;
   if (!known && !base.is(OperandKind::value) && !base.is(OperandKind::symbol) && !base.is(OperandKind::integer))
     fail(notes_[head + 1].range, quote(notes_[head + 1].range) + " cannot be an address");
