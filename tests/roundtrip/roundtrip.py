@@ -9,7 +9,7 @@ For every .ptx file that ptxas accepts (the others are listed apart):
             and launch sections must be identical instead.
   identity  `ptxrewrite opt` without passes, through SSA and back, assembles; each function has the same number of
             instructions, registers and spilled bytes.
-Prints every failing file with the reason, the kernels that got worse and the totals; writes all of it as JSON with
+Prints every failing file with the reason as it is found, then the kernels that got worse and the totals; writes all of it as JSON with
 --json. Exit code 0: every file passed and the identity pipeline keeps --bar percent of the kernels (99).
 """
 
@@ -173,14 +173,9 @@ def percent(part, whole):
 
 
 def report(results, summary, worse, shown):
-    accepted = [r for r in results if "refused" not in r]
     refused = [r for r in results if "refused" in r]
-    failing = [r for r in accepted if r["failures"]]
     for result in refused[:shown]:
         print(f"refused by ptxas: {result['path']}: {result['refused'].splitlines()[0][:160]}")
-    for result in failing:
-        for failure in result["failures"]:
-            print(f"FAILED {result['path']}: {failure['stage']}: {failure['reason']}")
     if worse:
         print(f"functions whose figures change ({len(worse)}), worst first: {', '.join(FIGURES)}")
     for row in worse[:shown]:
@@ -216,7 +211,13 @@ def main():
         return 2
     trip = RoundTrip(os.path.abspath(arguments.tool), Assembler(arguments.cache), arguments.timeout)
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        results = list(pool.map(trip.check, paths))
+        results = []
+        for result in pool.map(trip.check, paths):
+            results.append(result)
+            for failure in result["failures"]:  # as they come: a full run takes minutes
+                print(f"FAILED {result['path']}: {failure['stage']}: {failure['reason']}", flush=True)
+            if sys.stderr.isatty():
+                print(f"\r{len(results)} of {len(paths)}", end="\r", file=sys.stderr)
     summary, worse = summarize(results, arguments.bar)
     report(results, summary, worse, arguments.shown)
     if arguments.json:
