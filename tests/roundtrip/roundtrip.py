@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from assembler import Assembler  # noqa: E402
@@ -212,12 +212,15 @@ def main():
     trip = RoundTrip(os.path.abspath(arguments.tool), Assembler(arguments.cache), arguments.timeout)
     with ThreadPoolExecutor(arguments.jobs) as pool:
         results = []
-        for result in pool.map(trip.check, paths):
+        # Small files first and failures as they come: a full run takes minutes.
+        for done in as_completed([pool.submit(trip.check, path) for path in sorted(paths, key=os.path.getsize)]):
+            result = done.result()
             results.append(result)
-            for failure in result["failures"]:  # as they come: a full run takes minutes
+            for failure in result["failures"]:
                 print(f"FAILED {result['path']}: {failure['stage']}: {failure['reason']}", flush=True)
             if sys.stderr.isatty():
                 print(f"\r{len(results)} of {len(paths)}", end="\r", file=sys.stderr)
+    results.sort(key=lambda result: result["path"])
     summary, worse = summarize(results, arguments.bar)
     report(results, summary, worse, arguments.shown)
     if arguments.json:
