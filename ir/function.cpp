@@ -19,6 +19,12 @@ std::string Function::block_name(BlockId id) const {
   return label ? std::string(module_->text(label)) : "$B" + std::to_string(id.index());
 }
 
+bool Function::keeps_old_values(InstructionId id) const {
+  const Instruction& instruction = instructions[id];
+  if (instruction.guard) return true;
+  return instruction.kind == InstructionKind::real && form_of(id).opcode == Opcode::wgmma;
+}
+
 InstructionId Function::terminator(BlockId block) const {
   InstructionId id = blocks[block].last;
   while (id && instructions[id].kind != InstructionKind::real)

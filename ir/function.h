@@ -152,6 +152,9 @@ public:
   bool is_opcode(InstructionId id, Opcode opcode) const {
     return instructions[id].kind == InstructionKind::real && form_of(id).opcode == opcode;
   }
+  // Does the instruction leave something of what its destinations held before? True for guarded instructions and for
+  // wgmma.mma_async, which adds to its destination registers.
+  bool keeps_old_values(InstructionId id) const;
   // The last real instruction of a block if it can transfer control (bra, brx, ret, exit, trap), else invalid.
   InstructionId terminator(BlockId block) const;
   // The name a value prints with ("%r12").

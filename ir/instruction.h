@@ -38,7 +38,8 @@ struct Instruction {
   SourceRange range;          // where it was read; empty when a pass made it
   ProvenanceId provenance;    // the source instruction it stands for; survives transforms
 
-  // In SSA form a guarded instruction that writes registers carries one extra operand per written register, flagged
+  // In SSA form an instruction that writes registers and keeps something of what they held (Function::keeps_old_values:
+  // it is guarded, or adds to its destinations) carries one extra operand per written register, flagged
   // OperandFlag::old_value, behind all others and in the order of the definitions: the value the register keeps in
   // lanes where the guard is false; a value flagged as undefined when no path has written the register before. The
   // printer leaves them out; SSA destruction gives both the same register.

@@ -67,7 +67,7 @@ bool RegisterClasses::try_join(ValueId a, ValueId b) {
 void RegisterClasses::tie_old_values() {
   for (BlockId block : ranges_.flow().reverse_postorder())
     for (InstructionId id : function_.instructions_in(block)) {
-      if (!function_.instructions[id].guard) continue;
+      if (!function_.keeps_old_values(id)) continue;
       std::span<const Operand> operands = function_.operands_of(id);
       size_t old = 0;
       while (old < operands.size() && !operands[old].has(OperandFlag::old_value))

@@ -62,7 +62,7 @@ private:
       };
       for (InstructionId id : function_.instructions_in(block)) {
         for_each_use(function_, id, read);
-        bool guarded = function_.instructions[id].guard.valid();
+        bool guarded = function_.keeps_old_values(id);
         if (guarded) for_each_definition(function_, id, read);
         for_each_definition(function_, id, [&](ValueId value) {
           uint32_t r = value.index();
@@ -322,13 +322,14 @@ private:
         if (guard) instruction.guard = current[guard.index()];
         if (!writes) continue;
         list.clear();
-        if (guard) append_old_values(id, current, list);
+        bool keeps = function_.keeps_old_values(id);
+        if (keeps) append_old_values(id, current, list);
         for (Operand& operand : function_.operands_of(id)) {
           if (!operand.is(OperandKind::value) || !operand.is_definition()) continue;
           current[operand.id] = new_values_[definition++];
           operand.id = current[operand.id].index();
         }
-        if (guard) {
+        if (keeps) {
           std::span<const Operand> operands = function_.operands_of(id);
           list.insert(list.begin(), operands.begin(), operands.end());
           function_.set_operands(id, list);

@@ -47,7 +47,7 @@ bool separate_old_values(Function& function, const LiveRanges& ranges) {
   std::vector<ValueId> definitions;
   for (BlockId block : ranges.flow().reverse_postorder())
     for (InstructionId id : function.instructions_in(block)) {
-      if (!function.instructions[id].guard) continue;
+      if (!function.keeps_old_values(id)) continue;
       definitions.clear();
       for_each_definition(function, id, [&](ValueId value) { definitions.push_back(value); });
       size_t first = 0, count = function.operands_of(id).size();

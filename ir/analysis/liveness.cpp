@@ -59,7 +59,10 @@ struct Summary {
         write(value);
       for (InstructionId id : function.instructions_in(block)) {
         for_each_use(function, id, read);
-        if (function.is_ssa || !function.instructions[id].guard) for_each_definition(function, id, write);
+        if (function.is_ssa || !function.keeps_old_values(id))
+          for_each_definition(function, id, write);
+        else if (!function.instructions[id].guard)
+          for_each_definition(function, id, read);
       }
       for (EdgeId edge : function.successors(block))
         for (ValueId value : function.arguments(edge)) {

@@ -1,0 +1,95 @@
+// Summaries side by side for each level of the operands, cut from one array.
+#include "ir/operand_summary.h"
+
+namespace ptxrewrite::ir {
+
+std::span<const OperandSummary> OperandSummaries::of(const Function& function, InstructionId instruction) {
+  function_ = &function;
+  operands_ = function.operands_of(instruction);
+  while (!operands_.empty() && operands_.back().has(OperandFlag::old_value)) operands_ = operands_.first(operands_.size() - 1);
+  if (pool_.size() < operands_.size()) pool_.resize(operands_.size() * 2);
+  used_ = 0;
+  return range(0, operands_.size());
+}
+
+std::span<OperandSummary> OperandSummaries::range(size_t begin, size_t end) {
+  size_t count = 0;
+  for (size_t index = begin; index < end; index = next_sibling(operands_, index)) ++count;
+  std::span<OperandSummary> result(pool_.data() + used_, count);
+  used_ += count;
+  size_t place = 0;
+  for (size_t index = begin; index < end; index = next_sibling(operands_, index)) result[place++] = one(index);
+  return result;
+}
+
+OperandSummary OperandSummaries::of_register(const Operand& operand) const {
+  const Value& value = function_->values[operand.as_value()];
+  OperandSummary summary;
+  summary.kind = SummaryKind::register_;
+  summary.type = value.type;
+  summary.hardware = value.register_class != RegisterClass::general;
+  unsigned selector = operand.selector >> 14;
+  summary.vector_width = selector == 1 ? 1 : value.vector_width;
+  summary.byte_selector = selector > 1;
+  // One flag stands for `!p` and `-x`; the type says which.
+  bool predicate = value.type == ScalarType::pred;
+  summary.negated = predicate && operand.has(OperandFlag::negated);
+  summary.minus = !predicate && operand.has(OperandFlag::negated);
+  return summary;
+}
+
+OperandSummary OperandSummaries::of_address(size_t index) {
+  OperandSummary summary;
+  summary.kind = SummaryKind::address;
+  summary.unified = operands_[index].has(OperandFlag::unified);
+  size_t end = next_sibling(operands_, index), inside = index + 1;
+  if (inside >= end) return summary;
+  const Operand& base = operands_[inside];
+  if (base.is(OperandKind::value)) {
+    OperandSummary base_summary = of_register(base);
+    summary.base = AddressBase::register_;
+    summary.type = base_summary.type;
+    summary.hardware = base_summary.hardware;
+  } else {
+    summary.base = base.is(OperandKind::symbol) ? AddressBase::symbol : AddressBase::immediate;
+  }
+  inside = next_sibling(operands_, inside);
+  bool second_base = inside < end && operands_[inside].is(OperandKind::value) &&
+                     (operands_[index].has(OperandFlag::bracketed_index) || summary.hardware);
+  if (second_base) ++inside;
+  summary.elements = range(inside, end);
+  return summary;
+}
+
+OperandSummary OperandSummaries::one(size_t index) {
+  const Operand& operand = operands_[index];
+  OperandSummary summary;
+  switch (operand.kind) {
+  case OperandKind::value: return of_register(operand);
+  case OperandKind::address: return of_address(index);
+  case OperandKind::integer:
+    summary.kind = SummaryKind::integer_immediate;
+    summary.value = static_cast<uint64_t>(operand.immediate);
+    break;
+  case OperandKind::float32:
+  case OperandKind::float64: summary.kind = SummaryKind::float_immediate; break;
+  case OperandKind::special_register:
+    summary.kind = SummaryKind::special_register;
+    summary.special = static_cast<uint8_t>(operand.id);
+    summary.vector_width = operand.selector == no_selector ? info(SpecialRegister(operand.id)).vector_width : 1;
+    break;
+  case OperandKind::symbol: summary.kind = SummaryKind::symbol; break;
+  case OperandKind::block:
+  case OperandKind::label_table:
+  case OperandKind::prototype: summary.kind = SummaryKind::label; break;
+  case OperandKind::sink: summary.kind = SummaryKind::sink; break;
+  case OperandKind::text: summary.kind = SummaryKind::string; break;
+  case OperandKind::vector: summary.kind = SummaryKind::vector; break;
+  case OperandKind::pair: summary.kind = SummaryKind::predicate_pair; break;
+  case OperandKind::list: summary.kind = SummaryKind::list; break;
+  }
+  if (operand.is_group()) summary.elements = range(index + 1, next_sibling(operands_, index));
+  return summary;
+}
+
+} // namespace ptxrewrite::ir
