@@ -6,7 +6,8 @@ namespace ptxrewrite::ir {
 std::span<const OperandSummary> OperandSummaries::of(const Function& function, InstructionId instruction) {
   function_ = &function;
   operands_ = function.operands_of(instruction);
-  while (!operands_.empty() && operands_.back().has(OperandFlag::old_value)) operands_ = operands_.first(operands_.size() - 1);
+  while (!operands_.empty() && operands_.back().has(OperandFlag::old_value))
+    operands_ = operands_.first(operands_.size() - 1);
   if (pool_.size() < operands_.size()) pool_.resize(operands_.size() * 2);
   used_ = 0;
   return range(0, operands_.size());
@@ -14,11 +15,13 @@ std::span<const OperandSummary> OperandSummaries::of(const Function& function, I
 
 std::span<OperandSummary> OperandSummaries::range(size_t begin, size_t end) {
   size_t count = 0;
-  for (size_t index = begin; index < end; index = next_sibling(operands_, index)) ++count;
+  for (size_t index = begin; index < end; index = next_sibling(operands_, index))
+    ++count;
   std::span<OperandSummary> result(pool_.data() + used_, count);
   used_ += count;
   size_t place = 0;
-  for (size_t index = begin; index < end; index = next_sibling(operands_, index)) result[place++] = one(index);
+  for (size_t index = begin; index < end; index = next_sibling(operands_, index))
+    result[place++] = one(index);
   return result;
 }
 
@@ -65,28 +68,46 @@ OperandSummary OperandSummaries::one(size_t index) {
   const Operand& operand = operands_[index];
   OperandSummary summary;
   switch (operand.kind) {
-  case OperandKind::value: return of_register(operand);
-  case OperandKind::address: return of_address(index);
+  case OperandKind::value:
+    return of_register(operand);
+  case OperandKind::address:
+    return of_address(index);
   case OperandKind::integer:
     summary.kind = SummaryKind::integer_immediate;
     summary.value = static_cast<uint64_t>(operand.immediate);
     break;
   case OperandKind::float32:
-  case OperandKind::float64: summary.kind = SummaryKind::float_immediate; break;
+  case OperandKind::float64:
+    summary.kind = SummaryKind::float_immediate;
+    break;
   case OperandKind::special_register:
     summary.kind = SummaryKind::special_register;
     summary.special = static_cast<uint8_t>(operand.id);
     summary.vector_width = operand.selector == no_selector ? info(SpecialRegister(operand.id)).vector_width : 1;
     break;
-  case OperandKind::symbol: summary.kind = SummaryKind::symbol; break;
+  case OperandKind::symbol:
+    summary.kind = SummaryKind::symbol;
+    break;
   case OperandKind::block:
   case OperandKind::label_table:
-  case OperandKind::prototype: summary.kind = SummaryKind::label; break;
-  case OperandKind::sink: summary.kind = SummaryKind::sink; break;
-  case OperandKind::text: summary.kind = SummaryKind::string; break;
-  case OperandKind::vector: summary.kind = SummaryKind::vector; break;
-  case OperandKind::pair: summary.kind = SummaryKind::predicate_pair; break;
-  case OperandKind::list: summary.kind = SummaryKind::list; break;
+  case OperandKind::prototype:
+    summary.kind = SummaryKind::label;
+    break;
+  case OperandKind::sink:
+    summary.kind = SummaryKind::sink;
+    break;
+  case OperandKind::text:
+    summary.kind = SummaryKind::string;
+    break;
+  case OperandKind::vector:
+    summary.kind = SummaryKind::vector;
+    break;
+  case OperandKind::pair:
+    summary.kind = SummaryKind::predicate_pair;
+    break;
+  case OperandKind::list:
+    summary.kind = SummaryKind::list;
+    break;
   }
   if (operand.is_group()) summary.elements = range(index + 1, next_sibling(operands_, index));
   return summary;

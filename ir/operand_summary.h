@@ -7,8 +7,8 @@
 
 namespace ptxrewrite::ir {
 
-// Summaries of the operands of one instruction at a time. What `of` returns is valid until the next call. Old values are
-// left out.
+// Summaries of the operands of one instruction at a time. What `of` returns is valid until the next call. Old values
+// are left out.
 class OperandSummaries {
 public:
   std::span<const OperandSummary> of(const Function& function, InstructionId instruction);

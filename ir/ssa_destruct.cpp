@@ -40,6 +40,16 @@ void drop_block_arguments(Function& function) {
   }
 }
 
+// Empty blocks that were kept for their labels lead to the next block again, as the text has it.
+void connect_label_stubs(Function& function) {
+  for (size_t i = 0; i + 1 < function.layout.size(); ++i) {
+    const Block& block = function.blocks[function.layout[i]];
+    if (block.first || !block.successors.empty()) continue;
+    EdgeId edge = function.add_edge(function.layout[i], function.layout[i + 1]);
+    function.set_successors(function.layout[i], {&edge, 1}, true);
+  }
+}
+
 } // namespace
 
 void destruct_ssa(Function& function) {
@@ -55,6 +65,7 @@ void destruct_ssa(Function& function) {
   for (ValueId value : function.values.ids())
     function.values[value].is_undefined = false;
   function.is_ssa = false;
+  connect_label_stubs(function);
   name_and_declare_registers(function);
   function.changed();
 }

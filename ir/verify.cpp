@@ -44,7 +44,8 @@ public:
     if (findings_.empty()) check_handles();
     if (!findings_.empty()) return std::move(findings_);
     for (BlockId block : function_.layout)
-      for (InstructionId id : function_.instructions_in(block)) check_instruction(id);
+      for (InstructionId id : function_.instructions_in(block))
+        check_instruction(id);
     check_terminators();
     check_edges();
     check_scopes();
@@ -136,8 +137,10 @@ private:
       }
       for (ValueId value : function_.parameters(block))
         if (!function_.values.contains(value)) report_in("handles", block, "a parameter that does not exist");
-      for (EdgeId edge : function_.successors(block)) check_edge_handles(block, edge);
-      for (InstructionId id : function_.instructions_in(block)) check_operand_handles(id);
+      for (EdgeId edge : function_.successors(block))
+        check_edge_handles(block, edge);
+      for (InstructionId id : function_.instructions_in(block))
+        check_operand_handles(id);
     }
     handles_are_sound_ = findings_.empty();
   }
@@ -160,7 +163,8 @@ private:
     std::span<const Operand> operands = function_.operands_of(id);
     std::vector<size_t> ends{operands.size()};
     for (size_t i = 0; i < operands.size(); ++i) {
-      while (ends.size() > 1 && ends.back() == i) ends.pop_back();
+      while (ends.size() > 1 && ends.back() == i)
+        ends.pop_back();
       if (operands[i].is_group()) {
         ends.push_back(i + 1 + operands[i].group_size());
         if (ends.back() > ends[ends.size() - 2]) return report_at("handles", id, "a group ends outside");
@@ -178,28 +182,40 @@ private:
     case InstructionKind::declare_variable:
     case InstructionKind::label_table:
     case InstructionKind::prototype:
-    case InstructionKind::section_begin: return true;
-    default: return false;
+    case InstructionKind::section_begin:
+      return true;
+    default:
+      return false;
     }
   }
 
   bool exists(const Operand& operand) const {
     const Module& module = function_.module();
     switch (operand.kind) {
-    case OperandKind::value: return function_.values.contains(operand.as_value());
-    case OperandKind::block: return function_.blocks.contains(operand.as_block());
-    case OperandKind::label_table: return function_.label_tables.contains(LabelTableId(operand.id));
-    case OperandKind::prototype: return function_.prototypes.contains(PrototypeId(operand.id));
-    case OperandKind::text: return operand.id < module.strings.size();
+    case OperandKind::value:
+      return function_.values.contains(operand.as_value());
+    case OperandKind::block:
+      return function_.blocks.contains(operand.as_block());
+    case OperandKind::label_table:
+      return function_.label_tables.contains(LabelTableId(operand.id));
+    case OperandKind::prototype:
+      return function_.prototypes.contains(PrototypeId(operand.id));
+    case OperandKind::text:
+      return operand.id < module.strings.size();
     case OperandKind::symbol:
       switch (operand.as_symbol().kind()) {
-      case SymbolRef::Kind::module_variable: return module.variables.contains(operand.as_symbol().variable());
-      case SymbolRef::Kind::local_variable: return function_.variables.contains(operand.as_symbol().variable());
-      case SymbolRef::Kind::function: return operand.as_symbol().function().index() < module.functions.size();
-      case SymbolRef::Kind::undeclared: return operand.as_symbol().name().index() < module.strings.size();
+      case SymbolRef::Kind::module_variable:
+        return module.variables.contains(operand.as_symbol().variable());
+      case SymbolRef::Kind::local_variable:
+        return function_.variables.contains(operand.as_symbol().variable());
+      case SymbolRef::Kind::function:
+        return operand.as_symbol().function().index() < module.functions.size();
+      case SymbolRef::Kind::undeclared:
+        return operand.as_symbol().name().index() < module.strings.size();
       }
       return false;
-    default: return true;
+    default:
+      return true;
     }
   }
 
@@ -224,7 +240,8 @@ private:
       bool address = operands[index].is(OperandKind::address);
       for (size_t i = index; i < next_sibling(operands, index); ++i)
         if (operands[i].is(OperandKind::value) && operands[i].is_definition() != (destination && !address))
-          report_at("operands", id, destination ? "a destination is not marked as written" : "a source is marked as written");
+          report_at("operands", id,
+                    destination ? "a destination is not marked as written" : "a source is marked as written");
     }
   }
 
@@ -248,7 +265,9 @@ private:
 
   void check_edges() {
     // Unreachable blocks that were kept for their labels are empty and lead nowhere.
-    auto is_stub = [&](BlockId block) { return !function_.blocks[block].first && function_.blocks[block].successors.empty(); };
+    auto is_stub = [&](BlockId block) {
+      return !function_.blocks[block].first && function_.blocks[block].successors.empty();
+    };
     std::vector<BlockId> expected;
     for (size_t i = 0; i < function_.layout.size(); ++i) {
       BlockId block = function_.layout[i];
@@ -261,8 +280,9 @@ private:
       if (function_.is_ssa && is_stub(block)) falls = false;
       if (falls) expected.push_back(function_.layout[i + 1]);
       if (row.falls_through != falls)
-        report_in("edges", block, falls ? "control leaves at the end, but the block is not marked so"
-                                        : "marked as left at its end, which it is not");
+        report_in("edges", block,
+                  falls ? "control leaves at the end, but the block is not marked so"
+                        : "marked as left at its end, which it is not");
       std::span<const EdgeId> edges = function_.successors(block);
       bool same = edges.size() == expected.size();
       for (size_t k = 0; same && k < edges.size(); ++k)
@@ -309,7 +329,8 @@ private:
           if (!section) report_at("scopes", id, "closes a section that is not open");
           section = false;
           break;
-        default: break;
+        default:
+          break;
         }
       }
     if (scopes > 0) report("scopes", "a scope is not closed");
@@ -319,7 +340,8 @@ private:
   void check_declarations() {
     std::vector<bool> declared(function_.variables.size(), false);
     for (PoolSpan list : {function_.signature.results, function_.signature.parameters})
-      for (VariableId id : function_.variable_lists.view(list)) declared[id.index()] = true;
+      for (VariableId id : function_.variable_lists.view(list))
+        declared[id.index()] = true;
     for (BlockId block : function_.layout)
       for (InstructionId id : function_.instructions_in(block)) {
         if (function_.instructions[id].kind != InstructionKind::declare_variable) continue;
@@ -348,8 +370,12 @@ private:
         case InstructionKind::declare_variable:
           take_symbol(function_.variables[operands[0].as_symbol().variable()].name);
           break;
-        case InstructionKind::label_table: take_symbol(function_.label_tables[LabelTableId(operands[0].id)].label); break;
-        case InstructionKind::prototype: take_symbol(function_.prototypes[PrototypeId(operands[0].id)].label); break;
+        case InstructionKind::label_table:
+          take_symbol(function_.label_tables[LabelTableId(operands[0].id)].label);
+          break;
+        case InstructionKind::prototype:
+          take_symbol(function_.prototypes[PrototypeId(operands[0].id)].label);
+          break;
         default:
           for (const Operand& operand : operands)
             if (operand.is(OperandKind::value)) mentioned[operand.id] = true;
@@ -391,7 +417,8 @@ private:
     DominatorTree dominators(function_, flow);
     definitions_.assign(function_.values.size(), {});
     for (BlockId block : function_.layout) {
-      for (ValueId value : function_.parameters(block)) define(value, block, 0, {});
+      for (ValueId value : function_.parameters(block))
+        define(value, block, 0, {});
       uint32_t place = 0;
       for (InstructionId id : function_.instructions_in(block)) {
         ++place;
@@ -405,7 +432,8 @@ private:
         ++place;
         for_each_use(function_, id, [&](ValueId value) { check_use(dominators, value, block, place, id); });
       }
-      for (EdgeId edge : function_.successors(block)) check_arguments(dominators, edge);
+      for (EdgeId edge : function_.successors(block))
+        check_arguments(dominators, edge);
     }
   }
 
@@ -428,20 +456,22 @@ private:
     if (id)
       report_at("ssa-dominance", id, "the definition of " + name + " does not dominate this use");
     else
-      report_in("ssa-dominance", block, "the definition of " + name + " does not dominate its end, where an edge takes it");
+      report_in("ssa-dominance", block,
+                "the definition of " + name + " does not dominate its end, where an edge takes it");
   }
 
   void check_arguments(const DominatorTree& dominators, EdgeId edge) {
     const Edge& row = function_.edges[edge];
     std::span<const ValueId> arguments = function_.arguments(edge), parameters = function_.parameters(row.to);
     if (arguments.size() != parameters.size())
-      return report_in("ssa-arguments", row.from, "passes " + std::to_string(arguments.size()) + " arguments to " +
-                                                      function_.block_name(row.to) + ", which has " +
-                                                      std::to_string(parameters.size()) + " parameters");
+      return report_in("ssa-arguments", row.from,
+                       "passes " + std::to_string(arguments.size()) + " arguments to " + function_.block_name(row.to) +
+                           ", which has " + std::to_string(parameters.size()) + " parameters");
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (!same_kind(arguments[i], parameters[i]))
-        report_in("ssa-arguments", row.from, "argument " + std::to_string(i) + " to " + function_.block_name(row.to) +
-                                                 " has another type than the parameter");
+        report_in("ssa-arguments", row.from,
+                  "argument " + std::to_string(i) + " to " + function_.block_name(row.to) +
+                      " has another type than the parameter");
       check_use(dominators, arguments[i], row.from, UINT32_MAX, {});
     }
   }
@@ -453,7 +483,8 @@ private:
 
   void check_ssa_statement(InstructionId id) {
     InstructionKind kind = function_.instructions[id].kind;
-    if (kind == InstructionKind::scope_begin || kind == InstructionKind::scope_end || kind == InstructionKind::declare_values)
+    if (kind == InstructionKind::scope_begin || kind == InstructionKind::scope_end ||
+        kind == InstructionKind::declare_values)
       report_at("ssa-scopes", id, "has no place in SSA form");
     std::vector<ValueId> written, old;
     bool mixed = false;
@@ -468,9 +499,11 @@ private:
     }
     size_t wanted = function_.keeps_old_values(id) ? written.size() : 0;
     if (mixed || old.size() != wanted)
-      return report_at("ssa-old-value", id, "should have " + std::to_string(wanted) + " old values behind its operands");
+      return report_at("ssa-old-value", id,
+                       "should have " + std::to_string(wanted) + " old values behind its operands");
     for (size_t i = 0; i < wanted; ++i)
-      if (!same_kind(written[i], old[i])) report_at("ssa-old-value", id, "an old value has another type than the register");
+      if (!same_kind(written[i], old[i]))
+        report_at("ssa-old-value", id, "an old value has another type than the register");
   }
 
   const Function& function_;
@@ -483,7 +516,9 @@ private:
 
 } // namespace
 
-std::vector<VerifierFinding> verify(const Function& function) { return Verifier(function).run(); }
+std::vector<VerifierFinding> verify(const Function& function) {
+  return Verifier(function).run();
+}
 
 std::vector<VerifierFinding> verify(const Module& module) {
   std::vector<VerifierFinding> findings;
