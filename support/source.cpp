@@ -7,8 +7,9 @@ namespace ptxrewrite {
 void SourceFile::index_lines() const {
   if (!line_starts_.empty()) return;
   line_starts_.push_back(0);
-  for (size_t i = 0; i < text_.size(); ++i)
-    if (text_[i] == '\n') line_starts_.push_back(static_cast<uint32_t>(i + 1));
+  std::string_view bytes = text();
+  for (size_t i = 0; i < bytes.size(); ++i)
+    if (bytes[i] == '\n') line_starts_.push_back(static_cast<uint32_t>(i + 1));
 }
 
 LineColumn SourceFile::locate(uint32_t offset) const {
@@ -22,7 +23,7 @@ std::string_view SourceFile::line(uint32_t line_number) const {
   index_lines();
   if (line_number == 0 || line_number > line_starts_.size()) return {};
   uint32_t begin = line_starts_[line_number - 1];
-  std::string_view rest = std::string_view(text_).substr(begin);
+  std::string_view rest = text().substr(begin);
   rest = rest.substr(0, rest.find('\n'));
   if (!rest.empty() && rest.back() == '\r') rest.remove_suffix(1);
   return rest;

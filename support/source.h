@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,15 +22,20 @@ struct LineColumn {
   uint32_t column = 0;
 };
 
+// Copies share the text, so that it can be shown in diagnostics after the reader has consumed its copy; views into the
+// text stay valid while any copy lives.
 class SourceFile {
 public:
-  SourceFile() = default;
-  SourceFile(std::string name, std::string text) : name_(std::move(name)), text_(std::move(text)) {}
+  SourceFile() : SourceFile({}, {}) {}
+  SourceFile(std::string name, std::string text)
+      : name_(std::move(name)), text_(std::make_shared<const std::string>(std::move(text))) {}
+  SourceFile(const SourceFile&) = default;   // no moves: a source that was given away can still be read
+  SourceFile& operator=(const SourceFile&) = default;
 
   const std::string& name() const { return name_; }
-  std::string_view text() const { return text_; }
+  std::string_view text() const { return *text_; }
   std::string_view text(SourceRange range) const {
-    return std::string_view(text_).substr(range.begin, range.end - range.begin);
+    return text().substr(range.begin, range.end - range.begin);
   }
   LineColumn locate(uint32_t offset) const;
   // The text of a 1-based line without its line end.
@@ -39,7 +45,7 @@ private:
   void index_lines() const;
 
   std::string name_;
-  std::string text_;
+  std::shared_ptr<const std::string> text_;
   mutable std::vector<uint32_t> line_starts_; // built at the first question
 };
 

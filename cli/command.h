@@ -1,0 +1,40 @@
+// What every command of the program shares: exit codes, common options, how a command is added.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+
+namespace ptxrewrite::cli {
+
+enum ExitCode : int {
+  exit_ok = 0,
+  exit_diagnostics = 1, // the input is wrong, or something could not be read, written or loaded
+  exit_usage = 2,
+};
+
+enum class ColourMode { automatic, always, never };
+
+// One run of the program. `action` is set by the command that the user named.
+struct Session {
+  ColourMode colour = ColourMode::automatic;
+  std::string log_level = "warn";
+  std::function<int()> action;
+};
+
+// Each adds one command; its options live as long as the application's.
+void add_opt_command(CLI::App& application, Session& session);
+void add_diff_command(CLI::App& application, Session& session);
+void add_analyze_command(CLI::App& application, Session& session);
+void add_passes_command(CLI::App& application, Session& session);
+void add_isa_command(CLI::App& application, Session& session);
+
+// A command with --color and --log-level; `example` is shown below the options.
+CLI::App* add_command(CLI::App& application, Session& session, const std::string& name, const std::string& what,
+                      const std::string& example);
+
+// Prints `message` as a usage error of `command`; returns the exit code.
+int usage_error(const std::string& command, const std::string& message);
+
+} // namespace ptxrewrite::cli

@@ -1,0 +1,62 @@
+#include "cli/pipeline_options.h"
+
+#include "cli/module_input.h"
+#include "cli/passes.h"
+
+namespace ptxrewrite::cli {
+
+namespace {
+// What -O stands for: the legal rewrites that are known to pay, in an order in which they help each other.
+constexpr const char* optimising_pipeline = "r2d2";
+} // namespace
+
+void add_pipeline_options(CLI::App& command, PipelineOptions& options) {
+  CLI::Option* passes =
+      command
+          .add_option_function<std::string>(
+              "-p,--passes",
+              [&options](const std::string& text) {
+                options.passes = text;
+                options.passes_given = true;
+              },
+              "passes in their order, with options: r2d2(limit=8),dce")
+          ->type_name("PIPELINE");
+  command.add_flag("-O", options.optimise, "the best combination of passes for today's GPUs")->excludes(passes);
+  command
+      .add_option("--form", options.form,
+                  "legal: PTX for any driver; annotated: with hints in comments; hardware: for the proposed units")
+      ->check(CLI::IsMember({"legal", "annotated", "hardware"}))
+      ->type_name("FORM");
+  command.add_option("-k,--kernel", options.kernels, "only kernels and functions with such a name")->type_name("GLOB");
+  command
+      .add_option("--assume", options.assumptions, "take a condition for granted that cannot be proved (repeatable)")
+      ->type_name("WORD")
+      ->delimiter(',')
+      ->expected(1);
+  command.add_option("--load-pass", options.libraries, "load passes from a shared library (repeatable)")
+      ->type_name("LIB.so")
+      ->expected(1);
+  command.add_flag("--verify-each", options.verify_each, "check the IR's rules after every pass");
+}
+
+std::optional<transforms::Pipeline> make_pipeline(const PipelineOptions& options, const Session& session) {
+  if (!load_pass_libraries(options.libraries)) return std::nullopt;
+  const std::string text = options.optimise ? optimising_pipeline : options.passes;
+  Result<transforms::Pipeline> pipeline = transforms::parse_pipeline(text);
+  if (pipeline) return *std::move(pipeline);
+  show(pipeline.error(), SourceFile("--passes", text), session);
+  return std::nullopt;
+}
+
+transforms::RunOptions make_run_options(const PipelineOptions& options) {
+  transforms::RunOptions run;
+  run.form = options.form == "hardware"    ? transforms::OutputForm::hardware
+             : options.form == "annotated" ? transforms::OutputForm::annotated
+                                           : transforms::OutputForm::legal;
+  run.functions = options.kernels;
+  run.assumptions = options.assumptions;
+  run.verify_each = options.verify_each;
+  return run;
+}
+
+} // namespace ptxrewrite::cli

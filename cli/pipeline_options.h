@@ -1,0 +1,32 @@
+// The options with which `opt` and `diff` say what is done to a module.
+#pragma once
+
+#include "cli/command.h"
+#include "transforms/pipeline.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::cli {
+
+struct PipelineOptions {
+  std::string passes;
+  bool passes_given = false;
+  bool optimise = false; // -O
+  std::string form = "legal";
+  std::string kernels = "*";
+  std::vector<std::string> assumptions;
+  std::vector<std::string> libraries;
+  bool verify_each = false;
+};
+
+void add_pipeline_options(CLI::App& command, PipelineOptions& options);
+
+// Loads the pass libraries and reads the pipeline. Shows what is wrong and returns nothing then.
+std::optional<transforms::Pipeline> make_pipeline(const PipelineOptions& options, const Session& session);
+
+// The part of the run's options that these options say.
+transforms::RunOptions make_run_options(const PipelineOptions& options);
+
+} // namespace ptxrewrite::cli
