@@ -74,10 +74,10 @@ public:
 
 private:
   struct Point {
-    InstructionId instruction;   // or a parameter of `block`:
+    InstructionId instruction; // or a parameter of `block`:
     BlockId block;
     uint32_t parameter = 0;
-    bool recheck = false;        // with the back edges in view
+    bool recheck = false; // with the back edges in view
   };
 
   void number_points() {
@@ -112,7 +112,8 @@ private:
   }
 
   void add_parameter_points(BlockId block, bool recheck) {
-    for (uint32_t i = 0; i < function_.parameters(block).size(); ++i) points_.push_back({{}, block, i, recheck});
+    for (uint32_t i = 0; i < function_.parameters(block).size(); ++i)
+      points_.push_back({{}, block, i, recheck});
   }
 
   void schedule(uint32_t point) {

@@ -33,40 +33,61 @@ std::optional<uint64_t> apply_binary(ExpressionKind kind, unsigned width, uint64
     if (sb == -1) return kind == ExpressionKind::divide_signed ? low_bits(0 - a, width) : 0;
   }
   switch (kind) {
-  case ExpressionKind::divide_signed: return low_bits(static_cast<uint64_t>(sa / sb), width);
-  case ExpressionKind::remainder_signed: return low_bits(static_cast<uint64_t>(sa % sb), width);
-  case ExpressionKind::divide_unsigned: return b ? std::optional(a / b) : std::nullopt;
-  case ExpressionKind::remainder_unsigned: return b ? std::optional(a % b) : std::nullopt;
-  case ExpressionKind::shift_left: return b >= width ? 0 : low_bits(a << b, width);
-  case ExpressionKind::shift_right_unsigned: return b >= width ? 0 : a >> b;
+  case ExpressionKind::divide_signed:
+    return low_bits(static_cast<uint64_t>(sa / sb), width);
+  case ExpressionKind::remainder_signed:
+    return low_bits(static_cast<uint64_t>(sa % sb), width);
+  case ExpressionKind::divide_unsigned:
+    return b ? std::optional(a / b) : std::nullopt;
+  case ExpressionKind::remainder_unsigned:
+    return b ? std::optional(a % b) : std::nullopt;
+  case ExpressionKind::shift_left:
+    return b >= width ? 0 : low_bits(a << b, width);
+  case ExpressionKind::shift_right_unsigned:
+    return b >= width ? 0 : a >> b;
   case ExpressionKind::shift_right_signed:
     return low_bits(static_cast<uint64_t>(sa >> std::min<uint64_t>(b, 63)), width);
-  case ExpressionKind::minimum_signed: return sa < sb ? a : b;
-  case ExpressionKind::maximum_signed: return sa < sb ? b : a;
-  case ExpressionKind::minimum_unsigned: return std::min(a, b);
-  case ExpressionKind::maximum_unsigned: return std::max(a, b);
+  case ExpressionKind::minimum_signed:
+    return sa < sb ? a : b;
+  case ExpressionKind::maximum_signed:
+    return sa < sb ? b : a;
+  case ExpressionKind::minimum_unsigned:
+    return std::min(a, b);
+  case ExpressionKind::maximum_unsigned:
+    return std::max(a, b);
   case ExpressionKind::multiply_high_signed:
     return low_bits(static_cast<uint64_t>((Int128(sa) * Int128(sb)) >> width), width);
   case ExpressionKind::multiply_high_unsigned: {
     __extension__ typedef unsigned __int128 Unsigned128;
     return low_bits(static_cast<uint64_t>((Unsigned128(a) * Unsigned128(b)) >> width), width);
   }
-  case ExpressionKind::product: return low_bits(a * b, width);
-  case ExpressionKind::and_: return a & b;
-  case ExpressionKind::or_: return a | b;
-  case ExpressionKind::xor_: return a ^ b;
-  default: return std::nullopt;
+  case ExpressionKind::product:
+    return low_bits(a * b, width);
+  case ExpressionKind::and_:
+    return a & b;
+  case ExpressionKind::or_:
+    return a | b;
+  case ExpressionKind::xor_:
+    return a ^ b;
+  default:
+    return std::nullopt;
   }
 }
 
 bool apply_comparison(Comparison comparison, unsigned width, uint64_t a, uint64_t b) {
   switch (comparison) {
-  case Comparison::equal: return a == b;
-  case Comparison::not_equal: return a != b;
-  case Comparison::less_signed: return signed_value(a, width) < signed_value(b, width);
-  case Comparison::less_equal_signed: return signed_value(a, width) <= signed_value(b, width);
-  case Comparison::less_unsigned: return a < b;
-  case Comparison::less_equal_unsigned: return a <= b;
+  case Comparison::equal:
+    return a == b;
+  case Comparison::not_equal:
+    return a != b;
+  case Comparison::less_signed:
+    return signed_value(a, width) < signed_value(b, width);
+  case Comparison::less_equal_signed:
+    return signed_value(a, width) <= signed_value(b, width);
+  case Comparison::less_unsigned:
+    return a < b;
+  case Comparison::less_equal_unsigned:
+    return a <= b;
   }
   return false;
 }
@@ -76,7 +97,9 @@ Interval signed_range(unsigned width) {
   return {-half, half - 1};
 }
 
-Interval unsigned_range(unsigned width) { return {0, (Int128(1) << width) - 1}; }
+Interval unsigned_range(unsigned width) {
+  return {0, (Int128(1) << width) - 1};
+}
 
 std::string to_string(Int128 value) {
   if (value == 0) return "0";
@@ -102,9 +125,11 @@ void ExpressionPool::describe(Expression& row, std::span<const ExpressionId> ope
     row.evaluable &= part.evaluable;
     row.size = std::min<uint32_t>(row.size + part.size, UINT32_MAX / 2);
   };
-  for (ExpressionId id : operand_list) include(id);
+  for (ExpressionId id : operand_list)
+    include(id);
   for (const ExpressionTerm& term : term_list)
-    for (ExpressionId id : factors(term.monomial)) include(id);
+    for (ExpressionId id : factors(term.monomial))
+      include(id);
 
   auto zeros = [&](ExpressionId id) { return expressions_[id].trailing_zeros; };
   unsigned width = row.width;
@@ -114,24 +139,38 @@ void ExpressionPool::describe(Expression& row, std::span<const ExpressionId> ope
     known = trailing_zeros_of(static_cast<uint64_t>(row.offset), width);
     for (const ExpressionTerm& term : term_list) {
       unsigned of_term = trailing_zeros_of(term.coefficient, width);
-      for (ExpressionId id : factors(term.monomial)) of_term += zeros(id);
+      for (ExpressionId id : factors(term.monomial))
+        of_term += zeros(id);
       known = std::min(known, of_term);
     }
     break;
   case ExpressionKind::sign_extend:
   case ExpressionKind::zero_extend:
-  case ExpressionKind::truncate: known = zeros(operand_list[0]); break;
-  case ExpressionKind::product: known = zeros(operand_list[0]) + zeros(operand_list[1]); break;
-  case ExpressionKind::and_: known = std::max(zeros(operand_list[0]), zeros(operand_list[1])); break;
+  case ExpressionKind::truncate:
+    known = zeros(operand_list[0]);
+    break;
+  case ExpressionKind::product:
+    known = zeros(operand_list[0]) + zeros(operand_list[1]);
+    break;
+  case ExpressionKind::and_:
+    known = std::max(zeros(operand_list[0]), zeros(operand_list[1]));
+    break;
   case ExpressionKind::or_:
   case ExpressionKind::xor_:
   case ExpressionKind::minimum_signed:
   case ExpressionKind::minimum_unsigned:
   case ExpressionKind::maximum_signed:
-  case ExpressionKind::maximum_unsigned: known = std::min(zeros(operand_list[0]), zeros(operand_list[1])); break;
-  case ExpressionKind::shift_left: known = zeros(operand_list[0]); break;
-  case ExpressionKind::select: known = std::min(zeros(operand_list[1]), zeros(operand_list[2])); break;
-  default: break;
+  case ExpressionKind::maximum_unsigned:
+    known = std::min(zeros(operand_list[0]), zeros(operand_list[1]));
+    break;
+  case ExpressionKind::shift_left:
+    known = zeros(operand_list[0]);
+    break;
+  case ExpressionKind::select:
+    known = std::min(zeros(operand_list[1]), zeros(operand_list[2]));
+    break;
+  default:
+    break;
   }
   row.trailing_zeros = static_cast<uint8_t>(std::min(known, width));
 }
@@ -140,8 +179,10 @@ ExpressionId ExpressionPool::intern(Expression row, std::span<const ExpressionId
                                     std::span<const ExpressionTerm> term_list) {
   uint64_t hash = mix(static_cast<uint64_t>(row.kind) << 40 | uint64_t(row.width) << 32 | row.payload,
                       static_cast<uint64_t>(row.offset));
-  for (ExpressionId id : operand_list) hash = mix(hash, id.index());
-  for (const ExpressionTerm& term : term_list) hash = mix(mix(hash, term.coefficient), term.monomial.index());
+  for (ExpressionId id : operand_list)
+    hash = mix(hash, id.index());
+  for (const ExpressionTerm& term : term_list)
+    hash = mix(mix(hash, term.coefficient), term.monomial.index());
   auto [begin, end] = index_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
     const Expression& old = expressions_[it->second];
@@ -164,7 +205,8 @@ ExpressionId ExpressionPool::intern(Expression row, std::span<const ExpressionId
 MonomialId ExpressionPool::intern_monomial(std::vector<ExpressionId>& factor_list) {
   std::ranges::sort(factor_list);
   uint64_t hash = 1;
-  for (ExpressionId id : factor_list) hash = mix(hash, id.index());
+  for (ExpressionId id : factor_list)
+    hash = mix(hash, id.index());
   auto [begin, end] = monomial_index_.equal_range(hash);
   for (auto it = begin; it != end; ++it)
     if (std::ranges::equal(factors(it->second), factor_list)) return it->second;
@@ -184,7 +226,8 @@ ExpressionId ExpressionPool::intern_sum(unsigned width, uint64_t constant, std::
   size_t kept = 0;
   for (size_t i = 0; i < term_list.size();) {
     ExpressionTerm term = term_list[i++];
-    while (i < term_list.size() && term_list[i].monomial == term.monomial) term.coefficient += term_list[i++].coefficient;
+    while (i < term_list.size() && term_list[i].monomial == term.monomial)
+      term.coefficient += term_list[i++].coefficient;
     term.coefficient = low_bits(term.coefficient, width);
     if (term.coefficient) term_list[kept++] = term;
   }
@@ -270,7 +313,8 @@ void ExpressionPool::append_terms(ExpressionId id, uint64_t factor, std::vector<
     return;
   }
   constant += factor * static_cast<uint64_t>(row.offset);
-  for (const ExpressionTerm& term : terms_.view(row.terms)) out.push_back({factor * term.coefficient, term.monomial});
+  for (const ExpressionTerm& term : terms_.view(row.terms))
+    out.push_back({factor * term.coefficient, term.monomial});
 }
 
 ExpressionId ExpressionPool::add(ExpressionId a, ExpressionId b) {
@@ -284,9 +328,13 @@ ExpressionId ExpressionPool::add(ExpressionId a, ExpressionId b) {
   return intern_sum(width(a), constant, list);
 }
 
-ExpressionId ExpressionPool::subtract(ExpressionId a, ExpressionId b) { return add(a, negate(b)); }
+ExpressionId ExpressionPool::subtract(ExpressionId a, ExpressionId b) {
+  return add(a, negate(b));
+}
 
-ExpressionId ExpressionPool::negate(ExpressionId a) { return multiply_literal(a, ~uint64_t(0)); }
+ExpressionId ExpressionPool::negate(ExpressionId a) {
+  return multiply_literal(a, ~uint64_t(0));
+}
 
 ExpressionId ExpressionPool::multiply_literal(ExpressionId a, uint64_t factor) {
   std::vector<ExpressionTerm> list;
@@ -307,8 +355,10 @@ ExpressionId ExpressionPool::multiply(ExpressionId a, ExpressionId b) {
   uint64_t left_constant = 0, right_constant = 0;
   append_terms(a, 1, left, left_constant);
   append_terms(b, 1, right, right_constant);
-  for (const ExpressionTerm& x : left) list.push_back({x.coefficient * right_constant, x.monomial});
-  for (const ExpressionTerm& y : right) list.push_back({y.coefficient * left_constant, y.monomial});
+  for (const ExpressionTerm& x : left)
+    list.push_back({x.coefficient * right_constant, x.monomial});
+  for (const ExpressionTerm& y : right)
+    list.push_back({y.coefficient * left_constant, y.monomial});
   std::vector<ExpressionId> product;
   for (const ExpressionTerm& x : left)
     for (const ExpressionTerm& y : right) {
@@ -354,7 +404,8 @@ ExpressionId ExpressionPool::truncate(ExpressionId a, unsigned to) {
     for (const ExpressionTerm& term : list) {
       std::vector<ExpressionId> parts(factors(term.monomial).begin(), factors(term.monomial).end());
       ExpressionId product = literal(to, term.coefficient);
-      for (ExpressionId part : parts) product = multiply(product, truncate(part, to));
+      for (ExpressionId part : parts)
+        product = multiply(product, truncate(part, to));
       result = add(result, product);
     }
     return result;
@@ -365,11 +416,13 @@ ExpressionId ExpressionPool::truncate(ExpressionId a, unsigned to) {
     if (width(inner) >= to) return truncate(inner, to);
     return row.kind == ExpressionKind::sign_extend ? sign_extend(inner, to) : zero_extend(inner, to);
   }
-  case ExpressionKind::truncate: return truncate(operands(a)[0], to);
+  case ExpressionKind::truncate:
+    return truncate(operands(a)[0], to);
   case ExpressionKind::parameter:
     if (to >= 8) return parameter(to, row.payload, static_cast<unsigned>(row.offset));
     break;
-  default: break;
+  default:
+    break;
   }
   return atom(ExpressionKind::truncate, to, 0, 0, {a});
 }
@@ -382,11 +435,14 @@ ExpressionId ExpressionPool::simplify_binary(ExpressionKind kind, ExpressionId a
   case ExpressionKind::minimum_signed:
   case ExpressionKind::minimum_unsigned:
   case ExpressionKind::maximum_signed:
-  case ExpressionKind::maximum_unsigned: return a == b ? a : ExpressionId();
+  case ExpressionKind::maximum_unsigned:
+    return a == b ? a : ExpressionId();
   case ExpressionKind::divide_signed:
-  case ExpressionKind::divide_unsigned: return value && *value == 1 ? a : ExpressionId();
+  case ExpressionKind::divide_unsigned:
+    return value && *value == 1 ? a : ExpressionId();
   case ExpressionKind::remainder_signed:
-  case ExpressionKind::remainder_unsigned: return value && *value == 1 ? literal(width(a), 0) : ExpressionId();
+  case ExpressionKind::remainder_unsigned:
+    return value && *value == 1 ? literal(width(a), 0) : ExpressionId();
   case ExpressionKind::shift_left:
     if (value) return *value >= width(a) ? literal(width(a), 0) : multiply_literal(a, uint64_t(1) << *value);
     return {};
@@ -410,14 +466,16 @@ ExpressionId ExpressionPool::simplify_binary(ExpressionKind kind, ExpressionId a
     if (value && *value == 0) return a;
     if (value && *value == low_bits(~uint64_t(0), width(a))) return add(negate(a), b); // -a - 1
     return {};
-  case ExpressionKind::product: return multiply(a, b);
-  default: return {};
+  case ExpressionKind::product:
+    return multiply(a, b);
+  default:
+    return {};
   }
 }
 
 ExpressionId ExpressionPool::binary(ExpressionKind kind, ExpressionId a, ExpressionId b) {
   [[maybe_unused]] bool shift = kind == ExpressionKind::shift_left || kind == ExpressionKind::shift_right_signed ||
-               kind == ExpressionKind::shift_right_unsigned;
+                                kind == ExpressionKind::shift_right_unsigned;
   assert(shift ? width(b) == 32 : width(a) == width(b));
   auto left = literal_value(a), right = literal_value(b);
   if (left && right)
@@ -458,12 +516,18 @@ ExpressionId ExpressionPool::logical_not(ExpressionId a) {
   if (row.kind != ExpressionKind::compare) return add(a, literal(1, 1));
   ExpressionId left = operands(a)[0], right = operands(a)[1];
   switch (Comparison(row.payload)) {
-  case Comparison::equal: return compare(Comparison::not_equal, left, right);
-  case Comparison::not_equal: return compare(Comparison::equal, left, right);
-  case Comparison::less_signed: return compare(Comparison::less_equal_signed, right, left);
-  case Comparison::less_equal_signed: return compare(Comparison::less_signed, right, left);
-  case Comparison::less_unsigned: return compare(Comparison::less_equal_unsigned, right, left);
-  case Comparison::less_equal_unsigned: return compare(Comparison::less_unsigned, right, left);
+  case Comparison::equal:
+    return compare(Comparison::not_equal, left, right);
+  case Comparison::not_equal:
+    return compare(Comparison::equal, left, right);
+  case Comparison::less_signed:
+    return compare(Comparison::less_equal_signed, right, left);
+  case Comparison::less_equal_signed:
+    return compare(Comparison::less_signed, right, left);
+  case Comparison::less_unsigned:
+    return compare(Comparison::less_equal_unsigned, right, left);
+  case Comparison::less_equal_unsigned:
+    return compare(Comparison::less_unsigned, right, left);
   }
   return {};
 }
@@ -479,11 +543,13 @@ void ExpressionPool::for_each_atom(ExpressionId id, const std::function<void(Exp
   const Expression& row = expressions_[id];
   if (row.kind == ExpressionKind::sum) {
     for (const ExpressionTerm& term : terms(id))
-      for (ExpressionId factor : factors(term.monomial)) for_each_atom(factor, visit);
+      for (ExpressionId factor : factors(term.monomial))
+        for_each_atom(factor, visit);
     return;
   }
   visit(id);
-  for (ExpressionId operand : operands(id)) for_each_atom(operand, visit);
+  for (ExpressionId operand : operands(id))
+    for_each_atom(operand, visit);
 }
 
 } // namespace ptxrewrite::ir

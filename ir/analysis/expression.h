@@ -64,19 +64,26 @@ enum class ExpressionKind : uint8_t {
            // from trip to trip of the loops around its definition
 };
 
-enum class Comparison : uint8_t { equal, not_equal, less_signed, less_equal_signed, less_unsigned, less_equal_unsigned };
+enum class Comparison : uint8_t {
+  equal,
+  not_equal,
+  less_signed,
+  less_equal_signed,
+  less_unsigned,
+  less_equal_unsigned
+};
 
 struct Expression {
   ExpressionKind kind = ExpressionKind::sum;
-  uint8_t width = 0;                  // bits
-  uint8_t trailing_zeros = 0;         // low bits that are zero whatever the launch
-  bool varies = false;                // contains a value atom that may differ from trip to trip
-  bool evaluable = true;              // made of parameters, special registers and literals alone
+  uint8_t width = 0;          // bits
+  uint8_t trailing_zeros = 0; // low bits that are zero whatever the launch
+  bool varies = false;        // contains a value atom that may differ from trip to trip
+  bool evaluable = true;      // made of parameters, special registers and literals alone
   uint32_t payload = 0;
-  uint32_t size = 1;                  // nodes of the expression written out as a tree
-  int64_t offset = 0;                 // sums: the constant, reduced to the width, zero-extended
-  PoolSpan operands;                  // atoms: ExpressionPool::operands
-  PoolSpan terms;                     // sums: ExpressionPool::terms
+  uint32_t size = 1;  // nodes of the expression written out as a tree
+  int64_t offset = 0; // sums: the constant, reduced to the width, zero-extended
+  PoolSpan operands;  // atoms: ExpressionPool::operands
+  PoolSpan terms;     // sums: ExpressionPool::terms
 };
 
 struct ExpressionTerm {
@@ -86,8 +93,8 @@ struct ExpressionTerm {
 
 // One launch: what launch-uniform expressions are evaluated over.
 struct Launch {
-  std::array<uint32_t, 3> block{1, 1, 1}; // ntid
-  std::array<uint32_t, 3> grid{1, 1, 1};  // nctaid
+  std::array<uint32_t, 3> block{1, 1, 1};       // ntid
+  std::array<uint32_t, 3> grid{1, 1, 1};        // nctaid
   std::vector<std::vector<uint8_t>> parameters; // bytes, little endian, in the order of the kernel's signature
 
   // Appends a scalar parameter.
@@ -117,6 +124,7 @@ public:
   std::span<const ExpressionTerm> terms(ExpressionId id) const { return terms_.view(expressions_[id].terms); }
   std::span<const ExpressionId> operands(ExpressionId id) const { return operands_.view(expressions_[id].operands); }
   std::span<const ExpressionId> factors(MonomialId id) const { return factors_.view(monomials_[id.index()]); }
+  size_t size() const { return expressions_.size(); }
   unsigned width(ExpressionId id) const { return expressions_[id].width; }
 
   // The value of a literal, zero-extended.

@@ -7,7 +7,8 @@ namespace ptxrewrite::ir {
 
 void Launch::add_parameter(uint64_t value, unsigned bytes) {
   std::vector<uint8_t> little_endian(bytes);
-  for (unsigned i = 0; i < bytes; ++i) little_endian[i] = static_cast<uint8_t>(value >> (8 * i));
+  for (unsigned i = 0; i < bytes; ++i)
+    little_endian[i] = static_cast<uint8_t>(value >> (8 * i));
   parameters.push_back(std::move(little_endian));
 }
 
@@ -45,7 +46,8 @@ std::optional<uint64_t> ExpressionPool::evaluate_atom(ExpressionId id, const Lau
     if (row.payload >= launch.parameters.size() || launch.parameters[row.payload].size() < first + bytes)
       return std::nullopt;
     uint64_t value = 0;
-    for (size_t i = 0; i < bytes; ++i) value |= uint64_t(launch.parameters[row.payload][first + i]) << (8 * i);
+    for (size_t i = 0; i < bytes; ++i)
+      value |= uint64_t(launch.parameters[row.payload][first + i]) << (8 * i);
     return value;
   }
   case ExpressionKind::special: {
@@ -55,12 +57,16 @@ std::optional<uint64_t> ExpressionPool::evaluate_atom(ExpressionId id, const Lau
   }
   case ExpressionKind::sign_extend:
     return low_bits(static_cast<uint64_t>(signed_value(values[0], width(list[0]))), row.width);
-  case ExpressionKind::zero_extend: return values[0];
-  case ExpressionKind::truncate: return low_bits(values[0], row.width);
+  case ExpressionKind::zero_extend:
+    return values[0];
+  case ExpressionKind::truncate:
+    return low_bits(values[0], row.width);
   case ExpressionKind::compare:
     return apply_comparison(Comparison(row.payload), width(list[0]), values[0], values[1]);
-  case ExpressionKind::select: return values[0] ? values[1] : values[2];
-  default: return apply_binary(row.kind, row.width, values[0], values[1]);
+  case ExpressionKind::select:
+    return values[0] ? values[1] : values[2];
+  default:
+    return apply_binary(row.kind, row.width, values[0], values[1]);
   }
 }
 
@@ -74,7 +80,9 @@ std::optional<Int128> ExpressionPool::evaluate_signed(ExpressionId id, const Lau
 
 namespace {
 
-bool within(const Interval& inner, const Interval& outer) { return inner.low >= outer.low && inner.high <= outer.high; }
+bool within(const Interval& inner, const Interval& outer) {
+  return inner.low >= outer.low && inner.high <= outer.high;
+}
 
 // False on overflow of 128 bits.
 bool multiply_intervals(const Interval& a, const Interval& b, Interval& out) {
@@ -128,7 +136,8 @@ Interval ExpressionPool::atom_interval(ExpressionId id, const LaunchLimits& limi
     if (special_register == SpecialRegister::nctaid) return limits.grid[static_cast<size_t>(row.offset)];
     return full;
   }
-  case ExpressionKind::sign_extend: return of(0);
+  case ExpressionKind::sign_extend:
+    return of(0);
   case ExpressionKind::zero_extend: {
     Interval inner = of(0);
     return inner.low >= 0 ? inner : unsigned_range(width(list[0]));
@@ -169,15 +178,15 @@ Interval ExpressionPool::atom_interval(ExpressionId id, const LaunchLimits& limi
   }
   case ExpressionKind::and_: {
     Interval a = of(0), b = of(1);
-    if (a.low >= 0 || b.low >= 0)
-      return {0, a.low < 0 ? b.high : b.low < 0 ? a.high : std::min(a.high, b.high)};
+    if (a.low >= 0 || b.low >= 0) return {0, a.low < 0 ? b.high : b.low < 0 ? a.high : std::min(a.high, b.high)};
     return full;
   }
   case ExpressionKind::select: {
     Interval a = of(1), b = of(2);
     return {std::min(a.low, b.low), std::max(a.high, b.high)};
   }
-  default: return full;
+  default:
+    return full;
   }
 }
 

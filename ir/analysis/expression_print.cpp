@@ -23,11 +23,14 @@ struct NaturalOrder {
 // Integer polynomial over printed atoms.
 using Polynomial = std::map<std::vector<std::string>, Int128, NaturalOrder>;
 
-Int128 magnitude(Int128 value) { return value < 0 ? -value : value; }
+Int128 magnitude(Int128 value) {
+  return value < 0 ? -value : value;
+}
 
 std::string product_text(const std::vector<std::string>& factors) {
   std::string text;
-  for (const std::string& factor : factors) text += (text.empty() ? "" : "*") + factor;
+  for (const std::string& factor : factors)
+    text += (text.empty() ? "" : "*") + factor;
   return text;
 }
 
@@ -40,11 +43,15 @@ std::string sum_text(const Polynomial& polynomial) {
   });
   std::string text;
   for (const auto& [factors, coefficient] : order) {
-    if (coefficient < 0) text += '-';
-    else if (!text.empty()) text += '+';
+    if (coefficient < 0)
+      text += '-';
+    else if (!text.empty())
+      text += '+';
     Int128 size = magnitude(coefficient);
-    if (factors.empty()) text += to_string(size);
-    else text += (size == 1 ? "" : to_string(size) + "*") + product_text(factors);
+    if (factors.empty())
+      text += to_string(size);
+    else
+      text += (size == 1 ? "" : to_string(size) + "*") + product_text(factors);
   }
   return text.empty() ? "0" : text;
 }
@@ -52,40 +59,58 @@ std::string sum_text(const Polynomial& polynomial) {
 std::string_view operator_text(ExpressionKind kind) {
   switch (kind) {
   case ExpressionKind::divide_signed:
-  case ExpressionKind::divide_unsigned: return "/";
+  case ExpressionKind::divide_unsigned:
+    return "/";
   case ExpressionKind::remainder_signed:
-  case ExpressionKind::remainder_unsigned: return "%";
-  case ExpressionKind::shift_left: return "<<";
+  case ExpressionKind::remainder_unsigned:
+    return "%";
+  case ExpressionKind::shift_left:
+    return "<<";
   case ExpressionKind::shift_right_signed:
-  case ExpressionKind::shift_right_unsigned: return ">>";
-  case ExpressionKind::and_: return "&";
-  case ExpressionKind::or_: return "|";
-  case ExpressionKind::xor_: return "^";
-  case ExpressionKind::product: return "*";
-  default: return "";
+  case ExpressionKind::shift_right_unsigned:
+    return ">>";
+  case ExpressionKind::and_:
+    return "&";
+  case ExpressionKind::or_:
+    return "|";
+  case ExpressionKind::xor_:
+    return "^";
+  case ExpressionKind::product:
+    return "*";
+  default:
+    return "";
   }
 }
 
 std::string_view function_text(ExpressionKind kind) {
   switch (kind) {
   case ExpressionKind::minimum_signed:
-  case ExpressionKind::minimum_unsigned: return "min";
+  case ExpressionKind::minimum_unsigned:
+    return "min";
   case ExpressionKind::maximum_signed:
-  case ExpressionKind::maximum_unsigned: return "max";
-  case ExpressionKind::multiply_high_signed: return "mulhi_s";
-  case ExpressionKind::multiply_high_unsigned: return "mulhi_u";
-  default: return "";
+  case ExpressionKind::maximum_unsigned:
+    return "max";
+  case ExpressionKind::multiply_high_signed:
+    return "mulhi_s";
+  case ExpressionKind::multiply_high_unsigned:
+    return "mulhi_u";
+  default:
+    return "";
   }
 }
 
 std::string_view comparison_text(Comparison comparison) {
   switch (comparison) {
-  case Comparison::equal: return "==";
-  case Comparison::not_equal: return "!=";
+  case Comparison::equal:
+    return "==";
+  case Comparison::not_equal:
+    return "!=";
   case Comparison::less_signed:
-  case Comparison::less_unsigned: return "<";
+  case Comparison::less_unsigned:
+    return "<";
   case Comparison::less_equal_signed:
-  case Comparison::less_equal_unsigned: return "<=";
+  case Comparison::less_equal_unsigned:
+    return "<=";
   }
   return "";
 }
@@ -99,11 +124,13 @@ bool reads_unsigned(const Expression& row) {
   case ExpressionKind::maximum_unsigned:
   case ExpressionKind::and_:
   case ExpressionKind::or_:
-  case ExpressionKind::xor_: return true;
+  case ExpressionKind::xor_:
+    return true;
   case ExpressionKind::compare:
     return Comparison(row.payload) == Comparison::less_unsigned ||
            Comparison(row.payload) == Comparison::less_equal_unsigned;
-  default: return false;
+  default:
+    return false;
   }
 }
 
@@ -124,17 +151,23 @@ std::string leaf_text(const Expression& row, const Function* names) {
     if (!names) return "symbol" + std::to_string(row.payload);
     const Module& module = names->module();
     switch (ref.kind()) {
-    case SymbolRef::Kind::module_variable: return std::string(module.text(module.variables[ref.variable()].name));
-    case SymbolRef::Kind::local_variable: return std::string(module.text(names->variables[ref.variable()].name));
-    case SymbolRef::Kind::function: return std::string(module.text(module.function(ref.function()).name));
-    case SymbolRef::Kind::undeclared: return std::string(module.text(ref.name()));
+    case SymbolRef::Kind::module_variable:
+      return std::string(module.text(module.variables[ref.variable()].name));
+    case SymbolRef::Kind::local_variable:
+      return std::string(module.text(names->variables[ref.variable()].name));
+    case SymbolRef::Kind::function:
+      return std::string(module.text(module.function(ref.function()).name));
+    case SymbolRef::Kind::undeclared:
+      return std::string(module.text(ref.name()));
     }
     return "";
   }
-  case ExpressionKind::window: return "window." + std::string(spelling(StateSpace(row.payload)));
+  case ExpressionKind::window:
+    return "window." + std::string(spelling(StateSpace(row.payload)));
   case ExpressionKind::value:
     return names ? names->value_name(ValueId(row.payload)) : "v" + std::to_string(row.payload);
-  default: return "";
+  default:
+    return "";
   }
 }
 
@@ -151,9 +184,11 @@ public:
     add_erased(id, polynomial);
     if (overflow_) return exact_text(id);
     Int128 divisor = 0;
-    for (const auto& [factors, coefficient] : polynomial) divisor = gcd(divisor, magnitude(coefficient));
+    for (const auto& [factors, coefficient] : polynomial)
+      divisor = gcd(divisor, magnitude(coefficient));
     if (polynomial.size() < 2 || divisor < 2) return sum_text(polynomial);
-    for (auto& [factors, coefficient] : polynomial) coefficient /= divisor;
+    for (auto& [factors, coefficient] : polynomial)
+      coefficient /= divisor;
     return to_string(divisor) + "*(" + sum_text(polynomial) + ")";
   }
 
@@ -200,7 +235,8 @@ private:
     switch (row.kind) {
     case ExpressionKind::sign_extend:
     case ExpressionKind::zero_extend:
-    case ExpressionKind::truncate: return extension_text(id, style);
+    case ExpressionKind::truncate:
+      return extension_text(id, style);
     case ExpressionKind::compare:
       return "(" + part(0) + " " + std::string(comparison_text(Comparison(row.payload))) + " " + part(1) + ")";
     case ExpressionKind::select:
@@ -208,7 +244,8 @@ private:
     case ExpressionKind::load:
       return std::string(spelling(StateSpace(row.payload))) + "[" + part(0) +
              (row.offset ? "+" + std::to_string(row.offset) : "") + "]";
-    default: break;
+    default:
+      break;
     }
     if (list.empty()) return leaf_text(row, names_);
     if (std::string_view name = function_text(row.kind); !name.empty())
@@ -227,7 +264,9 @@ private:
       if (row.kind == ExpressionKind::truncate) return enclosed(ring_text(inner));
       return integer_text(inner, row.kind == ExpressionKind::zero_extend);
     }
-    const char* name = row.kind == ExpressionKind::sign_extend ? "sext" : row.kind == ExpressionKind::zero_extend ? "zext" : "trunc";
+    const char* name = row.kind == ExpressionKind::sign_extend   ? "sext"
+                       : row.kind == ExpressionKind::zero_extend ? "zext"
+                                                                 : "trunc";
     return name + std::to_string(row.width) + "(" + exact_text(inner) + ")";
   }
 
@@ -238,7 +277,8 @@ private:
     if (row.offset) polynomial[{}] = signed_value(static_cast<uint64_t>(row.offset), row.width);
     for (const ExpressionTerm& term : pool_.terms(id)) {
       std::vector<std::string> factors;
-      for (ExpressionId factor : pool_.factors(term.monomial)) factors.push_back(atom_text(factor, style));
+      for (ExpressionId factor : pool_.factors(term.monomial))
+        factors.push_back(atom_text(factor, style));
       std::ranges::sort(factors, NaturalOrder());
       polynomial[factors] += signed_value(term.coefficient, row.width);
     }
@@ -265,7 +305,8 @@ private:
         add_erased(factor, part);
         product = multiplied(product, part);
       }
-      for (const auto& [factors, coefficient] : product) add(out, factors, coefficient);
+      for (const auto& [factors, coefficient] : product)
+        add(out, factors, coefficient);
     }
     std::erase_if(out, [](const auto& entry) { return entry.second == 0; });
   }

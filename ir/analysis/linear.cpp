@@ -9,14 +9,22 @@ namespace ptxrewrite::ir {
 
 std::string_view spelling(ValueClass value_class) {
   switch (value_class) {
-  case ValueClass::constant: return "constant";
-  case ValueClass::launch_uniform: return "launch-uniform";
-  case ValueClass::block_uniform: return "block-uniform";
-  case ValueClass::linear: return "linear";
-  case ValueClass::linear_loop: return "linear+loop";
-  case ValueClass::mod_linear: return "mod-linear";
-  case ValueClass::divergent_linear: return "divergent-linear";
-  case ValueClass::any: return "any";
+  case ValueClass::constant:
+    return "constant";
+  case ValueClass::launch_uniform:
+    return "launch-uniform";
+  case ValueClass::block_uniform:
+    return "block-uniform";
+  case ValueClass::linear:
+    return "linear";
+  case ValueClass::linear_loop:
+    return "linear+loop";
+  case ValueClass::mod_linear:
+    return "mod-linear";
+  case ValueClass::divergent_linear:
+    return "divergent-linear";
+  case ValueClass::any:
+    return "any";
   }
   return "";
 }
@@ -32,9 +40,11 @@ LinearForms::State::State(const Function& function_to_analyse)
   for (const FunctionDirective& directive : function.directives) {
     std::string_view directive_name = function.module().text(directive.name);
     std::array<Int128, 3> extents{1, 1, 1};
-    for (unsigned i = 0; i < directive.count && i < 3; ++i) extents[i] = directive.numbers[i];
+    for (unsigned i = 0; i < directive.count && i < 3; ++i)
+      extents[i] = directive.numbers[i];
     if (directive_name == ".reqntid")
-      for (unsigned i = 0; i < 3; ++i) limits.block[i] = {extents[i], extents[i]};
+      for (unsigned i = 0; i < 3; ++i)
+        limits.block[i] = {extents[i], extents[i]};
     // .maxntid bounds the number of threads only, whatever their shape.
     if (directive_name == ".maxntid")
       for (unsigned i = 0; i < 3; ++i)
@@ -56,19 +66,39 @@ LinearForms::~LinearForms() = default;
 LinearForms::LinearForms(LinearForms&&) noexcept = default;
 LinearForms& LinearForms::operator=(LinearForms&&) noexcept = default;
 
-const Function& LinearForms::function() const { return state_->function; }
-const ControlFlow& LinearForms::control_flow() const { return state_->flow; }
-const DominatorTree& LinearForms::dominators() const { return state_->dominators; }
-const LoopForest& LinearForms::loops() const { return state_->loops; }
-const DefUse& LinearForms::def_use() const { return state_->def_use; }
-const ExpressionPool& LinearForms::expressions() const { return state_->pool; }
-ExpressionPool& LinearForms::expressions() { return state_->pool; }
+const Function& LinearForms::function() const {
+  return state_->function;
+}
+const ControlFlow& LinearForms::control_flow() const {
+  return state_->flow;
+}
+const DominatorTree& LinearForms::dominators() const {
+  return state_->dominators;
+}
+const LoopForest& LinearForms::loops() const {
+  return state_->loops;
+}
+const DefUse& LinearForms::def_use() const {
+  return state_->def_use;
+}
+const ExpressionPool& LinearForms::expressions() const {
+  return state_->pool;
+}
+ExpressionPool& LinearForms::expressions() {
+  return state_->pool;
+}
 
 // --- look-up ---
 
-LinearFormId LinearForms::form_id(ValueId value) const { return state_->value_form[value]; }
-const LinearForm& LinearForms::form(ValueId value) const { return state_->at(form_id(value)); }
-const LinearForm& LinearForms::form(LinearFormId id) const { return state_->at(id); }
+LinearFormId LinearForms::form_id(ValueId value) const {
+  return state_->value_form[value];
+}
+const LinearForm& LinearForms::form(ValueId value) const {
+  return state_->at(form_id(value));
+}
+const LinearForm& LinearForms::form(LinearFormId id) const {
+  return state_->at(id);
+}
 const LinearForm& LinearForms::form_at(ValueId value, BlockId block) const {
   return state_->at(state_->form_in(value, block));
 }
@@ -92,10 +122,14 @@ const LinearForm& LinearForms::address_form(InstructionId instruction, size_t gr
 std::span<const ObligationId> LinearForms::obligations(ValueId value) const {
   return state_->obligation_lists.view(state_->obligation_sets[state_->value_obligations[value]]);
 }
-const Obligation& LinearForms::obligation(ObligationId id) const { return state_->obligations[id]; }
-const Table<ObligationId, Obligation>& LinearForms::all_obligations() const { return state_->obligations; }
+const Obligation& LinearForms::obligation(ObligationId id) const {
+  return state_->obligations[id];
+}
+const Table<ObligationId, Obligation>& LinearForms::all_obligations() const {
+  return state_->obligations;
+}
 bool LinearForms::evaluate(ObligationId id, const Launch& launch) const {
-  return state_->evaluate(state_->obligations[id], launch);
+  return state_->obligations[id].proved || state_->evaluate(state_->obligations[id], launch);
 }
 std::string LinearForms::launch_predicate(ObligationId id) const {
   const Obligation& row = state_->obligations[id];
@@ -127,15 +161,20 @@ LinearForms::MovedExtension LinearForms::move_extension(ExpressionId extended, I
   for (const ExpressionTerm& term : terms) {
     ExpressionId product = pool.sign_extend(pool.literal(narrow, term.coefficient), row.width);
     std::vector<ExpressionId> factors(pool.factors(term.monomial).begin(), pool.factors(term.monomial).end());
-    for (ExpressionId factor : factors) product = pool.multiply(product, pool.sign_extend(factor, row.width));
+    for (ExpressionId factor : factors)
+      product = pool.multiply(product, pool.sign_extend(factor, row.width));
     result = pool.add(result, product);
   }
   moved.expression = result;
   return moved;
 }
 
-bool LinearForms::branch_is_uniform(BlockId block) const { return state_->branch_level(block) == Level::launch; }
-const TripBound& LinearForms::trip_bound(LoopId loop) const { return state_->trip_bounds[loop.index()]; }
+bool LinearForms::branch_is_uniform(BlockId block) const {
+  return state_->branch_level(block) == Level::launch;
+}
+const TripBound& LinearForms::trip_bound(LoopId loop) const {
+  return state_->trip_bounds[loop.index()];
+}
 std::vector<unsigned> LinearForms::edge_groups(ValueId block_parameter) const {
   return state_->edge_groups(block_parameter);
 }
@@ -160,10 +199,12 @@ std::optional<uint64_t> LinearForms::evaluate(const LinearForm& form, const Laun
     auto divisor = pool.evaluate(form.divisor, launch);
     auto multiplier = pool.evaluate(form.multiplier, launch), addend = pool.evaluate(form.addend, launch);
     if (!value || !divisor || !multiplier || !addend) return std::nullopt;
-    auto remainder = apply_binary(form.signed_remainder ? ExpressionKind::remainder_signed : ExpressionKind::remainder_unsigned,
-                                  dividend.width, *value, *divisor);
+    auto remainder =
+        apply_binary(form.signed_remainder ? ExpressionKind::remainder_signed : ExpressionKind::remainder_unsigned,
+                     dividend.width, *value, *divisor);
     if (!remainder) return std::nullopt;
-    uint64_t bits = form.signed_remainder ? static_cast<uint64_t>(signed_value(*remainder, dividend.width)) : *remainder;
+    uint64_t bits =
+        form.signed_remainder ? static_cast<uint64_t>(signed_value(*remainder, dividend.width)) : *remainder;
     return low_bits(bits * *multiplier + *addend, form.width);
   }
   if (!form.has_coefficients()) return std::nullopt;
@@ -207,7 +248,8 @@ std::string print_with(const LinearForms& forms, const LinearForm& form, PrintEx
   for (unsigned place = 0; place < FormIndex::count; ++place)
     out += (place ? ", " : "") + text(form.coefficients[place]);
   out += "}";
-  for (const LoopOffset& offset : form.loops()) out += " + k" + std::to_string(offset.loop.index()) + "*(" + text(offset.step) + ")";
+  for (const LoopOffset& offset : form.loops())
+    out += " + k" + std::to_string(offset.loop.index()) + "*(" + text(offset.step) + ")";
   return out;
 }
 

@@ -6,8 +6,8 @@
 //   if (f.has_coefficients()) ... f.coefficients[FormIndex::tid_y] ...
 //   for (ObligationId o : forms.obligations(value)) ... forms.obligation(o).proved, .evaluate(...)
 //
-// A form is true for every thread of a launch for which all its obligations are true. Arithmetic is modular (PTX wraps);
-// only steps that are not ring homomorphisms, such as widening, raise obligations.
+// A form is true for every thread of a launch for which all its obligations are true. Arithmetic is modular (PTX
+// wraps); only steps that are not ring homomorphisms, such as widening, raise obligations.
 #pragma once
 
 #include "ir/analysis/def_use.h"
@@ -73,10 +73,10 @@ struct LinearForm {
   static constexpr unsigned max_loops = 4;
 
   ValueClass kind = ValueClass::any;
-  uint8_t width = 0;                 // bits; 1 for predicates
+  uint8_t width = 0; // bits; 1 for predicates
   uint8_t loop_count = 0;
   uint8_t condition_count = 0;
-  bool signed_remainder = false;     // mod_linear
+  bool signed_remainder = false; // mod_linear
   // May differ from trip to trip in a way that is not a loop offset: launch_uniform and block_uniform only. All threads
   // that are in the same trip of the loops around the definition see the same bits.
   bool varies = false;
@@ -84,11 +84,11 @@ struct LinearForm {
   std::array<ExpressionId, FormIndex::count> coefficients{};
   std::array<LoopOffset, max_loops> loop_offsets{};
 
-  LinearFormId dividend;             // mod_linear: (dividend mod divisor) * multiplier + addend
+  LinearFormId dividend; // mod_linear: (dividend mod divisor) * multiplier + addend
   ExpressionId divisor, multiplier, addend;
 
-  std::array<LinearFormId, 4> alternatives{};    // divergent_linear: 1 << condition_count of them; bit i of the index
-  std::array<FormCondition, 2> conditions{};     // is conditions[i]
+  std::array<LinearFormId, 4> alternatives{}; // divergent_linear: 1 << condition_count of them; bit i of the index
+  std::array<FormCondition, 2> conditions{};  // is conditions[i]
 
   bool has_coefficients() const { return coefficients[0].valid(); }
   std::span<const LoopOffset> loops() const { return {loop_offsets.data(), loop_count}; }
@@ -98,10 +98,10 @@ struct LinearForm {
 // Why control goes round a loop again, and so how many trips there are: `tested + trip * step` REL `limit`.
 struct TripBound {
   bool known = false;
-  bool exact = false;      // the only exit, so that k ends exactly where the test fails
+  bool exact = false;                            // the only exit, so that k ends exactly where the test fails
   Comparison relation = Comparison::less_signed; // stays in the loop while tested REL limit; not `equal`
-  bool reversed = false;   // while limit REL tested
-  LinearFormId tested;     // in trip 0, without this loop's offset
+  bool reversed = false;                         // while limit REL tested
+  LinearFormId tested;                           // in trip 0, without this loop's offset
   ExpressionId step;
   ExpressionId limit;
 };
@@ -124,11 +124,11 @@ struct Obligation {
   LinearFormId form;
   ExpressionId expression;
   Interval range;
-  InstructionId instruction;   // that raised it
+  InstructionId instruction; // that raised it
   SourceRange source;
-  std::string statement;       // "-2147483648 <= P1+tid.x <= 2147483647 (add.s32 ...)"
+  std::string statement; // "-2147483648 <= P1+tid.x <= 2147483647 (add.s32 ...)"
   bool proved = false;
-  std::string reason;          // how it was proved
+  std::string reason;            // how it was proved
   bool launch_checkable = false; // evaluate() can say true for some launch
 };
 
@@ -161,7 +161,8 @@ public:
   std::span<const ObligationId> obligations(ValueId value) const;
   const Obligation& obligation(ObligationId id) const;
   const Table<ObligationId, Obligation>& all_obligations() const;
-  // True if the obligation surely holds in this launch: exact corner sums in 128 bits, an overflow counts as false.
+  // True if the obligation is proved or surely holds in this launch: exact corner sums in 128 bits, an overflow counts
+  // as false.
   bool evaluate(ObligationId id, const Launch& launch) const;
   // The same test as text for the side file's `when`; empty when it cannot be decided at launch.
   std::string launch_predicate(ObligationId id) const;

@@ -11,23 +11,29 @@ using State = LinearForms::State;
 namespace {
 
 uint64_t hash_of(const LinearForm& form) {
-  uint64_t hash = static_cast<uint64_t>(form.kind) << 32 | uint64_t(form.width) << 24 | uint64_t(form.loop_count) << 16 |
-                  uint64_t(form.condition_count) << 8 | uint64_t(form.signed_remainder) << 1 | uint64_t(form.varies);
+  uint64_t hash = static_cast<uint64_t>(form.kind) << 32 | uint64_t(form.width) << 24 |
+                  uint64_t(form.loop_count) << 16 | uint64_t(form.condition_count) << 8 |
+                  uint64_t(form.signed_remainder) << 1 | uint64_t(form.varies);
   auto mix = [&](uint64_t value) {
     hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
     hash *= 0xff51afd7ed558ccdull;
   };
-  for (ExpressionId id : form.coefficients) mix(id.index());
-  for (const LoopOffset& offset : form.loops()) mix(uint64_t(offset.loop.index()) << 32 | offset.step.index());
+  for (ExpressionId id : form.coefficients)
+    mix(id.index());
+  for (const LoopOffset& offset : form.loops())
+    mix(uint64_t(offset.loop.index()) << 32 | offset.step.index());
   mix(uint64_t(form.dividend.index()) << 32 | form.divisor.index());
   mix(uint64_t(form.multiplier.index()) << 32 | form.addend.index());
-  for (LinearFormId id : form.alternatives) mix(id.index());
+  for (LinearFormId id : form.alternatives)
+    mix(id.index());
   for (const FormCondition& condition : form.conditions)
     mix(uint64_t(condition.value.index()) << 32 | (condition.instruction.index() ^ condition.bit));
   return hash;
 }
 
-bool is_plain(const LinearForm& form) { return form.has_coefficients(); }
+bool is_plain(const LinearForm& form) {
+  return form.has_coefficients();
+}
 
 } // namespace
 
@@ -88,7 +94,8 @@ LinearFormId State::classified(LinearForm form) {
     too_large |= pool.too_large(form.loop_offsets[i].step);
     if (!pool.is_zero(form.loop_offsets[i].step)) form.loop_offsets[kept++] = form.loop_offsets[i];
   }
-  for (unsigned i = kept; i < LinearForm::max_loops; ++i) form.loop_offsets[i] = {};
+  for (unsigned i = kept; i < LinearForm::max_loops; ++i)
+    form.loop_offsets[i] = {};
   form.loop_count = static_cast<uint8_t>(kept);
   if (too_large) return any(form.width);
 
@@ -124,22 +131,44 @@ Level State::level(LinearFormId id) const {
   const LinearForm& form = forms[id];
   switch (form.kind) {
   case ValueClass::constant:
-  case ValueClass::launch_uniform: return Level::launch;
-  case ValueClass::block_uniform: return Level::block;
+  case ValueClass::launch_uniform:
+    return Level::launch;
+  case ValueClass::block_uniform:
+    return Level::block;
   case ValueClass::linear_loop: {
     bool threads = false, blocks = false;
     for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
       if (!pool.is_zero(form.coefficients[place])) (place < FormIndex::ctaid_x ? threads : blocks) = true;
     return threads ? Level::thread : blocks ? Level::block : Level::launch;
   }
-  case ValueClass::mod_linear: return level(form.dividend);
-  default: return Level::thread;
+  case ValueClass::linear:
+    break;
+  case ValueClass::mod_linear:
+    return level(form.dividend);
+  case ValueClass::divergent_linear: {
+    Level most = Level::launch;
+    for (unsigned i = 0; i < 1u << form.condition_count; ++i)
+      most = std::max(most, level(form.alternatives[i]));
+    for (unsigned i = 0; i < form.condition_count && most != Level::thread; ++i)
+      most = std::max(most, condition_level(forms[id].conditions[i]));
+    return most;
   }
+  case ValueClass::any:
+    break;
+  }
+  return Level::thread;
 }
 
 bool State::varies(LinearFormId id) const {
   const LinearForm& form = forms[id];
   if (form.kind == ValueClass::mod_linear) return varies(form.dividend);
+  if (form.kind == ValueClass::divergent_linear) {
+    for (unsigned i = 0; i < 1u << form.condition_count; ++i)
+      if (varies(form.alternatives[i])) return true;
+    for (unsigned i = 0; i < form.condition_count; ++i)
+      if (loops.innermost(condition_block(form.conditions[i]))) return true;
+    return false;
+  }
   return form.varies || form.loop_count > 0;
 }
 
@@ -158,19 +187,22 @@ template <class Operation> LinearFormId State::lifted(LinearFormId a, LinearForm
   };
   auto places_of = [&](LinearFormId id, bool divergent) {
     std::array<unsigned, 2> places{};
-    for (unsigned i = 0; divergent && i < forms[id].condition_count; ++i) places[i] = place_of(forms[id].conditions[i]);
+    for (unsigned i = 0; divergent && i < forms[id].condition_count; ++i)
+      places[i] = place_of(forms[id].conditions[i]);
     return places;
   };
   auto places_a = places_of(a, divergent_a), places_b = places_of(b, divergent_b);
   LinearForm result;
   if (conditions.size() > result.conditions.size()) {
-    LinearFormId sample = operation(divergent_a ? forms[a].alternatives[0] : a, divergent_b ? forms[b].alternatives[0] : b);
+    LinearFormId sample =
+        operation(divergent_a ? forms[a].alternatives[0] : a, divergent_b ? forms[b].alternatives[0] : b);
     return any(forms[sample].width);
   }
   auto pick = [&](LinearFormId id, bool divergent, const std::array<unsigned, 2>& places, unsigned bits) {
     if (!divergent) return id;
     unsigned index = 0;
-    for (unsigned i = 0; i < forms[id].condition_count; ++i) index |= (bits >> places[i] & 1) << i;
+    for (unsigned i = 0; i < forms[id].condition_count; ++i)
+      index |= (bits >> places[i] & 1) << i;
     return forms[id].alternatives[index];
   };
   unsigned combinations = 1u << conditions.size();
@@ -228,13 +260,17 @@ LinearFormId State::add(LinearFormId a, LinearFormId b) {
       return pool.too_large(x.addend) ? any(x.width) : intern(x);
     }
     if (!is_plain(x) || !is_plain(y)) return any(x.width);
-    for (unsigned i = 0; i < FormIndex::count; ++i) x.coefficients[i] = pool.add(x.coefficients[i], y.coefficients[i]);
+    for (unsigned i = 0; i < FormIndex::count; ++i)
+      x.coefficients[i] = pool.add(x.coefficients[i], y.coefficients[i]);
     for (const LoopOffset& offset : y.loops()) {
       auto same = std::find_if(x.loop_offsets.begin(), x.loop_offsets.begin() + x.loop_count,
                                [&](const LoopOffset& mine) { return mine.loop == offset.loop; });
-      if (same != x.loop_offsets.begin() + x.loop_count) same->step = pool.add(same->step, offset.step);
-      else if (x.loop_count < LinearForm::max_loops) x.loop_offsets[x.loop_count++] = offset;
-      else return any(x.width);
+      if (same != x.loop_offsets.begin() + x.loop_count)
+        same->step = pool.add(same->step, offset.step);
+      else if (x.loop_count < LinearForm::max_loops)
+        x.loop_offsets[x.loop_count++] = offset;
+      else
+        return any(x.width);
     }
     return classified(x);
   });
@@ -256,7 +292,8 @@ LinearFormId State::scale(LinearFormId a, ExpressionId factor) {
       return pool.too_large(form.multiplier) || pool.too_large(form.addend) ? any(form.width) : intern(form);
     }
     if (!is_plain(form)) return any(form.width);
-    for (ExpressionId& coefficient : form.coefficients) coefficient = pool.multiply(coefficient, factor);
+    for (ExpressionId& coefficient : form.coefficients)
+      coefficient = pool.multiply(coefficient, factor);
     for (unsigned i = 0; i < form.loop_count; ++i)
       form.loop_offsets[i].step = pool.multiply(form.loop_offsets[i].step, factor);
     return classified(form);
@@ -304,7 +341,8 @@ LinearFormId State::widen(LinearFormId a, unsigned width, bool is_signed) {
       form.addend = pool.sign_extend(form.addend, width);
       return intern(form);
     }
-    for (ExpressionId& coefficient : form.coefficients) coefficient = pool.sign_extend(coefficient, width);
+    for (ExpressionId& coefficient : form.coefficients)
+      coefficient = pool.sign_extend(coefficient, width);
     for (unsigned i = 0; i < form.loop_count; ++i)
       form.loop_offsets[i].step = pool.sign_extend(form.loop_offsets[i].step, width);
     return classified(form);
@@ -322,7 +360,8 @@ LinearFormId State::truncate(LinearFormId a, unsigned width) {
       return intern(form);
     }
     if (!is_plain(form)) return any(width);
-    for (ExpressionId& coefficient : form.coefficients) coefficient = pool.truncate(coefficient, width);
+    for (ExpressionId& coefficient : form.coefficients)
+      coefficient = pool.truncate(coefficient, width);
     for (unsigned i = 0; i < form.loop_count; ++i)
       form.loop_offsets[i].step = pool.truncate(form.loop_offsets[i].step, width);
     return classified(form);
@@ -344,8 +383,10 @@ LinearFormId State::bitwise(ExpressionKind kind, LinearFormId a, LinearFormId b)
   uint64_t literal = has_literal ? *pool.literal_value(*right) : 0;
   auto zeros_of = [&](LinearFormId id) {
     unsigned zeros = width;
-    for (ExpressionId coefficient : forms[id].coefficients) zeros = std::min(zeros, pool.trailing_zeros(coefficient));
-    for (const LoopOffset& offset : forms[id].loops()) zeros = std::min(zeros, pool.trailing_zeros(offset.step));
+    for (ExpressionId coefficient : forms[id].coefficients)
+      zeros = std::min(zeros, pool.trailing_zeros(coefficient));
+    for (const LoopOffset& offset : forms[id].loops())
+      zeros = std::min(zeros, pool.trailing_zeros(offset.step));
     return zeros;
   };
   if (!is_plain(forms[a])) return any(width);
@@ -356,7 +397,7 @@ LinearFormId State::bitwise(ExpressionKind kind, LinearFormId a, LinearFormId b)
     if (literal == ones) return a;
     unsigned zeros = zeros_of(a);
     if (zeros < width && low_bits(~literal, width) < (uint64_t(1) << zeros)) return a; // clears zeros only
-    if ((literal & (literal + 1)) != 0) return any(width);                          // not a low mask
+    if ((literal & (literal + 1)) != 0) return any(width);                             // not a low mask
     unsigned bits = static_cast<unsigned>(std::countr_one(literal));
     if (zeros >= bits) return uniform(pool.literal(width, 0));
     if (auto bounds = form_bounds(forms[a]); bounds && bounds->low >= 0 && bounds->high <= Int128(literal)) return a;

@@ -9,8 +9,8 @@ using State = LinearForms::State;
 
 namespace {
 
-constexpr size_t region_limit = 2000;  // blocks looked at for one join
-constexpr unsigned fact_limit = 64;    // dominating branches looked at for one block
+constexpr size_t region_limit = 2000; // blocks looked at for one join
+constexpr unsigned fact_limit = 64;   // dominating branches looked at for one block
 
 // Which outgoing edge of `from` an edge or block is reached through; nothing when it is not only one.
 std::optional<unsigned> side_of(const State& state, BlockId from, EdgeId incoming) {
@@ -31,7 +31,8 @@ std::optional<unsigned> side_of(const State& state, BlockId from, EdgeId incomin
 
 InstructionId State::terminator(BlockId block) const {
   InstructionId last = function.blocks[block].last;
-  while (last && function.instructions[last].kind != InstructionKind::real) last = function.instructions[last].previous;
+  while (last && function.instructions[last].kind != InstructionKind::real)
+    last = function.instructions[last].previous;
   return last;
 }
 
@@ -71,6 +72,35 @@ bool State::branch_varies(BlockId block) const {
   return id && varies(id);
 }
 
+BlockId State::condition_block(const FormCondition& condition) const {
+  if (condition.kind == FormCondition::Kind::compare) return function.instructions[condition.instruction].block;
+  return def_use.definition(condition.value).block;
+}
+
+Level State::condition_level(const FormCondition& condition) const {
+  State& self = const_cast<State&>(*this);
+  Level most = Level::launch;
+  BlockId block = condition_block(condition);
+  switch (condition.kind) {
+  case FormCondition::Kind::predicate:
+    return level(value_form[condition.value]);
+  case FormCondition::Kind::compare:
+    for_each_use(function, condition.instruction, [&](ValueId value) {
+      LinearFormId id = self.form_in(value, block);
+      most = std::max(most, id ? level(id) : Level::thread);
+    });
+    return most;
+  case FormCondition::Kind::edge: {
+    const JoinRegion& region = self.join_region(block);
+    if (region.too_large) return Level::thread;
+    for (BlockId branch : region.branches)
+      most = std::max(most, branch_level(branch));
+    return most;
+  }
+  }
+  return Level::thread;
+}
+
 // --- joins ---
 
 const State::JoinRegion& State::join_region(BlockId join) {
@@ -95,7 +125,8 @@ const State::JoinRegion& State::join_region(BlockId join) {
       region.too_large = true;
       break;
     }
-    for (EdgeId edge : flow.predecessors(work[i])) take(function.edges[edge].from);
+    for (EdgeId edge : flow.predecessors(work[i]))
+      take(function.edges[edge].from);
   }
   for (BlockId block : work)
     if (function.successors(block).size() > 1) region.branches.push_back(block);
@@ -156,9 +187,12 @@ LinearFormId State::join(BlockId block, unsigned index, std::span<const EdgeId> 
   bool decided = bool(selector) && known_edges.size() == edge_list.size();
   for (size_t i = 0; decided && i < known_edges.size(); ++i) {
     auto side = side_of(*this, top, known_edges[i]);
-    if (!side) decided = false;
-    else if (!by_side[*side]) by_side[*side] = argument_forms[i];
-    else decided = by_side[*side] == argument_forms[i];
+    if (!side)
+      decided = false;
+    else if (!by_side[*side])
+      by_side[*side] = argument_forms[i];
+    else
+      decided = by_side[*side] == argument_forms[i];
   }
   decided = decided && by_side[0] && by_side[1];
   LinearFormId if_true, if_false, predicate;
@@ -188,7 +222,8 @@ LinearFormId State::join(BlockId block, unsigned index, std::span<const EdgeId> 
   }
   // Parameters of one block that group its edges alike share their conditions.
   uint64_t signature = 1;
-  for (unsigned group : groups) signature = signature * 4 + group;
+  for (unsigned group : groups)
+    signature = signature * 4 + group;
   if (groups.size() > 30) return any(width);
   condition.kind = FormCondition::Kind::edge;
   condition.value = edge_group_owner.try_emplace({function.parameters(block)[0], signature}, parameter).first->second;
@@ -204,8 +239,7 @@ std::vector<unsigned> State::edge_groups(ValueId block_parameter) const {
   assert(site.is_parameter());
   std::vector<LinearFormId> argument_forms, distinct;
   for (EdgeId edge : flow.predecessors(site.block))
-    argument_forms.push_back(
-        const_cast<State*>(this)->form_in(function.arguments(edge)[site.parameter], site.block));
+    argument_forms.push_back(const_cast<State*>(this)->form_in(function.arguments(edge)[site.parameter], site.block));
   return group_edges(argument_forms, distinct);
 }
 
@@ -224,14 +258,19 @@ LinearFormId State::leave_loops(LinearFormId id, ValueId value, BlockId block) {
     LoopId parent = loops.loops()[loop].parent;
     LinearForm form = at(id);
     bool has_offset = false;
-    for (const LoopOffset& offset : form.loops()) has_offset |= offset.loop == loop;
+    for (const LoopOffset& offset : form.loops())
+      has_offset |= offset.loop == loop;
     if (form.kind == ValueClass::divergent_linear)
       for (LinearFormId alternative : form.alternatives)
         if (alternative)
           for (const LoopOffset& offset : at(alternative).loops())
             if (offset.loop == loop) return any(form.width);
     if (form.kind == ValueClass::mod_linear && at(form.dividend).loop_count) return any(form.width);
-    if (!has_offset && !form.varies) {
+    // A choice made in the loop is the last trip's: threads that leave at different trips see different ones.
+    bool chosen_inside = false;
+    for (unsigned i = 0; i < form.condition_count; ++i)
+      chosen_inside |= loops.contains(loop, condition_block(form.conditions[i]));
+    if (!has_offset && !form.varies && !chosen_inside) {
       loop = parent;
       continue;
     }
@@ -239,6 +278,10 @@ LinearFormId State::leave_loops(LinearFormId id, ValueId value, BlockId block) {
     for (EdgeId exit : loops.loops()[loop].exits)
       exit_level = std::max(exit_level, branch_level(function.edges[exit].from));
     if (exit_level == Level::thread) return any(form.width);
+    if (chosen_inside) {
+      loop = parent;
+      continue;
+    }
     Level total = std::max(exit_level, level(id));
     std::optional<ExpressionId> trips;
     if (has_offset && exit_level == Level::launch) {
@@ -287,12 +330,18 @@ std::optional<Relation> relation_of(const Form& form) {
 
 Relation opposite(Relation relation) {
   switch (relation.comparison) {
-  case Comparison::equal: return {Comparison::not_equal, false};
-  case Comparison::not_equal: return {Comparison::equal, false};
-  case Comparison::less_signed: return {Comparison::less_equal_signed, !relation.reversed};
-  case Comparison::less_equal_signed: return {Comparison::less_signed, !relation.reversed};
-  case Comparison::less_unsigned: return {Comparison::less_equal_unsigned, !relation.reversed};
-  case Comparison::less_equal_unsigned: return {Comparison::less_unsigned, !relation.reversed};
+  case Comparison::equal:
+    return {Comparison::not_equal, false};
+  case Comparison::not_equal:
+    return {Comparison::equal, false};
+  case Comparison::less_signed:
+    return {Comparison::less_equal_signed, !relation.reversed};
+  case Comparison::less_equal_signed:
+    return {Comparison::less_signed, !relation.reversed};
+  case Comparison::less_unsigned:
+    return {Comparison::less_equal_unsigned, !relation.reversed};
+  case Comparison::less_equal_unsigned:
+    return {Comparison::less_unsigned, !relation.reversed};
   }
   return relation;
 }
@@ -304,7 +353,8 @@ TripBound State::find_trip_bound(LoopId loop_id) {
     BlockId from = function.edges[exit].from;
     auto successors = function.successors(from);
     bool every_trip = true;
-    for (EdgeId back : loop.back_edges) every_trip &= dominators.dominates(from, function.edges[back].from);
+    for (EdgeId back : loop.back_edges)
+      every_trip &= dominators.dominates(from, function.edges[back].from);
     ValueId predicate = branch_predicate(from);
     // A test inside an inner loop runs more than once a trip.
     if (!every_trip || !predicate || loops.innermost(from) != loop_id) continue;
@@ -321,8 +371,10 @@ TripBound State::find_trip_bound(LoopId loop_id) {
     unsigned width = bit_width(form.type());
     std::array<LinearFormId, 2> sides;
     for (size_t i = 0; i < 2; ++i) {
-      if (operands[i + 1].is(OperandKind::integer)) sides[i] = uniform(pool.literal(width, static_cast<uint64_t>(operands[i + 1].immediate)));
-      else if (operands[i + 1].is(OperandKind::value)) sides[i] = form_in(operands[i + 1].as_value(), compare.block);
+      if (operands[i + 1].is(OperandKind::integer))
+        sides[i] = uniform(pool.literal(width, static_cast<uint64_t>(operands[i + 1].immediate)));
+      else if (operands[i + 1].is(OperandKind::value))
+        sides[i] = form_in(operands[i + 1].as_value(), compare.block);
     }
     if (!sides[0] || !sides[1] || at(sides[0]).width != width || at(sides[1]).width != width) continue;
     auto offset_of = [&](LinearFormId id) {
@@ -374,8 +426,8 @@ std::optional<ExpressionId> State::exact_trips(const TripBound& bound, LoopId lo
   if (or_equal) distance = pool.add(distance, pool.literal(64, 1));
   ExpressionId zero = pool.literal(64, 0);
   // A guard before the loop usually says that the distance is not negative.
-  ExpressionId not_negative = pool.compare(
-      is_signed ? Comparison::less_equal_signed : Comparison::less_equal_unsigned, lower, upper);
+  ExpressionId not_negative =
+      pool.compare(is_signed ? Comparison::less_equal_signed : Comparison::less_equal_unsigned, lower, upper);
   if (pool.literal_value(not_negative) == std::optional<uint64_t>(1)) return distance;
   for (ExpressionId fact : facts_in(loops.loops()[loop].header).conditions)
     if (fact == not_negative) return distance;
@@ -383,6 +435,14 @@ std::optional<ExpressionId> State::exact_trips(const TripBound& bound, LoopId lo
 }
 
 // --- facts ---
+
+// Is there one edge into the block besides back edges from blocks that it dominates?
+bool State::entered_once(BlockId block) const {
+  unsigned entries = 0;
+  for (EdgeId edge : flow.predecessors(block))
+    entries += !dominators.dominates(block, function.edges[edge].from);
+  return entries == 1;
+}
 
 const State::Facts& State::facts_in(BlockId block) {
   // While forms may still change, nothing is kept.
@@ -394,10 +454,11 @@ const State::Facts& State::facts_in(BlockId block) {
        below = above, above = dominators.immediate_dominator(above)) {
     auto successors = function.successors(above);
     ValueId selector = branch_predicate(above);
-    if (!selector || flow.predecessors(below).size() != 1) continue;
+    if (!selector || !entered_once(below)) continue;
     --budget;
     BlockId taken = function.edges[successors[0]].to;
-    if (taken == function.edges[successors[1]].to || (below != taken && below != function.edges[successors[1]].to)) continue;
+    if (taken == function.edges[successors[1]].to || (below != taken && below != function.edges[successors[1]].to))
+      continue;
     bool holds = below == taken;
     if (function.instructions[terminator(above)].guard_negated) holds = !holds;
     LinearFormId id = form_in(selector, above);
@@ -408,12 +469,14 @@ const State::Facts& State::facts_in(BlockId block) {
     }
     // tid.x < 16 and the like: an index alone against a literal.
     InstructionId definition = def_use.definition(selector).instruction;
-    if (!definition || function.instructions[definition].guard || !function.is_opcode(definition, Opcode::setp)) continue;
+    if (!definition || function.instructions[definition].guard || !function.is_opcode(definition, Opcode::setp))
+      continue;
     auto operands = function.operands_of(definition);
     if (operands.size() != 3 || !operands[1].is(OperandKind::value) || !operands[2].is(OperandKind::integer)) continue;
     auto relation = relation_of(function.form_of(definition));
     LinearFormId tested = value_form[operands[1].as_value()];
-    if (!relation || !tested || at(tested).loop_count || !at(tested).has_coefficients() || operands[2].immediate < 0) continue;
+    if (!relation || !tested || at(tested).loop_count || !at(tested).has_coefficients() || operands[2].immediate < 0)
+      continue;
     if (!holds) *relation = opposite(*relation);
     unsigned place = 0;
     for (unsigned i = 1; i < FormIndex::count; ++i)
@@ -422,10 +485,14 @@ const State::Facts& State::facts_in(BlockId block) {
     Int128 literal = operands[2].immediate;
     bool strict = relation->comparison == Comparison::less_signed || relation->comparison == Comparison::less_unsigned;
     Interval range{0, signed_range(64).high};
-    if (relation->comparison == Comparison::equal) range = {literal, literal};
-    else if (relation->comparison == Comparison::not_equal) continue;
-    else if (relation->reversed) range.low = literal + (strict ? 1 : 0);
-    else range.high = literal - (strict ? 1 : 0);
+    if (relation->comparison == Comparison::equal)
+      range = {literal, literal};
+    else if (relation->comparison == Comparison::not_equal)
+      continue;
+    else if (relation->reversed)
+      range.low = literal + (strict ? 1 : 0);
+    else
+      range.high = literal - (strict ? 1 : 0);
     collected.indices.push_back({place, range});
   }
   return facts[block] = std::move(collected);

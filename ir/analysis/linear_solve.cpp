@@ -10,7 +10,9 @@ namespace {
 
 using Results = std::vector<std::pair<ValueId, LinearFormId>>;
 
-unsigned width_of(const Function& function, ValueId value) { return bit_width(function.values[value].type); }
+unsigned width_of(const Function& function, ValueId value) {
+  return bit_width(function.values[value].type);
+}
 
 class LinearProblem {
 public:
@@ -44,11 +46,14 @@ public:
     if (function.instructions[id].kind != InstructionKind::real) return;
     BlockId block = function.instructions[id].block;
     if (function.form_of(id).effects.branch) {
-      for (BlockId join : branch_joins_[block.index()]) schedule_parameters(join);
-      for (LoopId loop : branch_loops_[block.index()]) schedule_leaving(loop);
+      for (BlockId join : branch_joins_[block.index()])
+        schedule_parameters(join);
+      for (LoopId loop : branch_loops_[block.index()])
+        schedule_leaving(loop);
     }
     if (auto found = test_loops_.find(id); found != test_loops_.end())
-      for (LoopId loop : found->second) schedule_leaving(loop);
+      for (LoopId loop : found->second)
+        schedule_leaving(loop);
   }
 
 private:
@@ -67,7 +72,8 @@ private:
     for (BlockId block : state_.flow.reverse_postorder()) {
       if (function.parameters(block).empty() || state_.flow.predecessors(block).size() < 2) continue;
       if (!state_.dominators.immediate_dominator(block)) continue;
-      for (BlockId branch : state_.join_region(block).branches) branch_joins_[branch.index()].push_back(block);
+      for (BlockId branch : state_.join_region(block).branches)
+        branch_joins_[branch.index()].push_back(block);
       LoopId loop = state_.loops.innermost(block);
       if (loop && state_.loops.loops()[loop].header == block && state_.loops.loops()[loop].back_edges.size() > 1)
         for (BlockId inside : state_.loops.loops()[loop].blocks)
@@ -109,8 +115,10 @@ private:
 
   void schedule_leaving(LoopId loop) {
     for (const Use& use : leaving_uses_[loop.index()]) {
-      if (use.instruction) flow_->schedule_instruction(use.instruction);
-      else schedule_parameters(state_.function.edges[use.edge].to);
+      if (use.instruction)
+        flow_->schedule_instruction(use.instruction);
+      else
+        schedule_parameters(state_.function.edges[use.edge].to);
     }
   }
 
@@ -144,9 +152,12 @@ private:
       if (state_.at(form).kind != ValueClass::any) return form;
     }
     switch (std::max(row.level, state_.level(entry))) {
-    case Level::launch: return state_.uniform(state_.pool.value(parameter, width, true));
-    case Level::block: return state_.block_uniform(width, true);
-    case Level::thread: break;
+    case Level::launch:
+      return state_.uniform(state_.pool.value(parameter, width, true));
+    case Level::block:
+      return state_.block_uniform(width, true);
+    case Level::thread:
+      break;
     }
     return state_.any(width);
   }
@@ -176,7 +187,8 @@ private:
     if (agree && row.changes <= change_limit && !row.not_linear) return;
     row.not_linear = true;
     if (state_.loops.loops()[loop].back_edges.size() > 1)
-      for (BlockId inside : state_.loops.loops()[loop].blocks) level = std::max(level, state_.branch_level(inside));
+      for (BlockId inside : state_.loops.loops()[loop].blocks)
+        level = std::max(level, state_.branch_level(inside));
     row.level = std::max(row.level, level);
     if (row.changes > change_limit) row.level = Level::thread;
   }
@@ -205,7 +217,7 @@ private:
   std::vector<HeaderValue> headers_;
   std::vector<std::vector<BlockId>> branch_joins_; // by branching block
   std::vector<std::vector<LoopId>> branch_loops_;
-  std::vector<std::vector<Use>> leaving_uses_;     // by loop
+  std::vector<std::vector<Use>> leaving_uses_; // by loop
   std::unordered_map<InstructionId, std::vector<LoopId>> test_loops_;
 };
 
@@ -218,7 +230,8 @@ public:
     record_own();
     for (bool changed = true; changed;) {
       changed = false;
-      for (BlockId block : state_.flow.reverse_postorder()) changed |= propagate(block);
+      for (BlockId block : state_.flow.reverse_postorder())
+        changed |= propagate(block);
     }
     drop_overloaded();
   }
@@ -236,13 +249,15 @@ private:
         demands.clear();
         transfer.compute(id, results);
         bool wanted = false;
-        for (auto [value, form] : results) wanted |= has_form(value);
+        for (auto [value, form] : results)
+          wanted |= has_form(value);
         if (!wanted || demands.empty()) continue;
         std::vector<ObligationId> list;
         std::vector<ValueId> also;
         for (const Demand& demand : demands) {
           list.push_back(state_.require(demand.form, demand.range, id));
-          for (const LoopOffset& offset : state_.at(demand.form).loops()) add_test_operands(offset.loop, also);
+          for (const LoopOffset& offset : state_.at(demand.form).loops())
+            add_test_operands(offset.loop, also);
         }
         ObligationSetId set = state_.make_set(list);
         for (auto [value, form] : results) {
@@ -267,7 +282,8 @@ private:
     if (!has_form(value)) return false;
     if (own_[value.index()]) set = state_.united(set, own_[value.index()]);
     if (auto found = bound_operands_.find(value); found != bound_operands_.end())
-      for (ValueId operand : found->second) set = state_.united(set, set_of(operand));
+      for (ValueId operand : found->second)
+        set = state_.united(set, set_of(operand));
     set = state_.united(set, set_of(value));
     if (set == set_of(value)) return false;
     state_.value_obligations[value] = set;
@@ -282,7 +298,8 @@ private:
          loop = state_.loops.loops()[loop].parent) {
       std::vector<ValueId> operands;
       add_test_operands(loop, operands);
-      for (ValueId operand : operands) set = state_.united(set, set_of(operand));
+      for (ValueId operand : operands)
+        set = state_.united(set, set_of(operand));
     }
     return set;
   }
@@ -293,7 +310,8 @@ private:
     bool changed = false;
     auto parameters = function.parameters(block);
     ObligationSetId control = empty;
-    if (!parameters.empty() && state_.flow.predecessors(block).size() > 1 && state_.dominators.immediate_dominator(block))
+    if (!parameters.empty() && state_.flow.predecessors(block).size() > 1 &&
+        state_.dominators.immediate_dominator(block))
       for (BlockId branch : state_.join_region(block).branches)
         if (ValueId selector = state_.branch_selector(branch)) control = state_.united(control, set_of(selector));
     for (unsigned i = 0; i < parameters.size(); ++i) {
@@ -306,7 +324,8 @@ private:
     }
     for (InstructionId id : function.instructions_in(block)) {
       ObligationSetId set = empty;
-      for_each_use(function, id, [&](ValueId value) { set = with_exits(value, block, state_.united(set, set_of(value))); });
+      for_each_use(function, id,
+                   [&](ValueId value) { set = with_exits(value, block, state_.united(set, set_of(value))); });
       for_each_definition(function, id, [&](ValueId value) { changed |= update(value, set); });
     }
     return changed;
@@ -332,7 +351,8 @@ void solve_linear_forms(LinearForms::State& state) {
   state.value_form.resize(function.values.size());
   for (ValueId value : function.values.ids()) {
     const DefinitionSite& site = state.def_use.definition(value);
-    if (!site.block || !state.flow.reachable(site.block)) state.value_form[value] = state.any(width_of(function, value));
+    if (!site.block || !state.flow.reachable(site.block))
+      state.value_form[value] = state.any(width_of(function, value));
   }
   LinearProblem problem(state);
   SparseDataflow<LinearProblem> flow(function, state.flow, state.def_use, problem);
@@ -342,7 +362,8 @@ void solve_linear_forms(LinearForms::State& state) {
   for (ValueId value : function.values.ids())
     if (!state.value_form[value]) state.value_form[value] = state.any(width_of(function, value));
   state.settled = true;
-  for (LoopId loop : state.loops.loops().ids()) state.trip_bounds.push_back(state.find_trip_bound(loop));
+  for (LoopId loop : state.loops.loops().ids())
+    state.trip_bounds.push_back(state.find_trip_bound(loop));
   std::vector<ObligationId> none;
   state.value_obligations.resize(function.values.size(), state.make_set(none));
   ObligationPass(state).run();

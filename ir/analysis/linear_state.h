@@ -49,11 +49,11 @@ struct LinearForms::State {
   Table<ValueId, ObligationSetId> value_obligations;
   Table<ObligationSetId, PoolSpan> obligation_sets;
   SpanPool<ObligationId> obligation_lists;
-  std::vector<TripBound> trip_bounds;        // by LoopId
-  std::vector<unsigned> parameter_number;    // of local VariableId; UINT32_MAX: not a kernel parameter
+  std::vector<TripBound> trip_bounds;     // by LoopId
+  std::vector<unsigned> parameter_number; // of local VariableId; UINT32_MAX: not a kernel parameter
   LaunchLimits limits;
-  bool settled = false;                      // forms do not change any more
-  std::vector<Demand>* demands = nullptr;    // where arithmetic leaves its demands
+  bool settled = false;                   // forms do not change any more
+  std::vector<Demand>* demands = nullptr; // where arithmetic leaves its demands
   std::map<std::pair<ValueId, uint64_t>, ValueId> edge_group_owner;
 
   // --- forms ---
@@ -107,6 +107,9 @@ struct LinearForms::State {
   InstructionId terminator(BlockId block) const;
   Level branch_level(BlockId block) const;
   bool branch_varies(BlockId block) const;
+  Level condition_level(const FormCondition& condition) const;
+  // The block in which a condition is decided.
+  BlockId condition_block(const FormCondition& condition) const;
   struct JoinRegion {
     std::vector<BlockId> branches; // multi-way blocks that decide by which forward edge the join is entered
     bool too_large = false;
@@ -122,6 +125,7 @@ struct LinearForms::State {
     std::vector<std::pair<unsigned, Interval>> indices;
   };
   const Facts& facts_in(BlockId block);
+  bool entered_once(BlockId block) const;
   std::vector<unsigned> edge_groups(ValueId block_parameter) const;
   LinearFormId join(BlockId block, unsigned index, std::span<const EdgeId> edge_list);
 
@@ -133,8 +137,8 @@ struct LinearForms::State {
   std::optional<Interval> bounds_in(const LinearForm& form, const Launch& launch) const;
   std::optional<Interval> exact_value(ExpressionId expression, const Launch& launch) const;
   std::string predicate(const Obligation& obligation) const;
-  bool predicate_bounds(const LinearForm& form, std::string& low, std::string& high) const;
-  bool predicate_trips(LoopId loop, std::string& most, std::string& conditions) const;
+  // Made of parameters, block and grid extents and literals alone, trip bounds included.
+  bool is_evaluable(const LinearForm& form) const;
   ObligationSetId make_set(std::vector<ObligationId>& list);
   ObligationSetId united(ObligationSetId a, ObligationSetId b);
   static constexpr size_t obligation_limit = 64; // a form that rests on more is `any`
@@ -185,11 +189,11 @@ private:
 
   LinearForms::State& state_;
   std::vector<ValueId> definitions_;
-  std::vector<Operand> sources_;      // top-level source operands; groups by their heads
-  std::vector<size_t> source_index_;  // their places in the operand list
+  std::vector<Operand> sources_;     // top-level source operands; groups by their heads
+  std::vector<size_t> source_index_; // their places in the operand list
   std::vector<ValueId> old_values_;
   bool unvisited_ = false;
-  int function_writes_memory_ = -1;   // not looked yet
+  int function_writes_memory_ = -1; // not looked yet
 };
 
 // Runs the analysis: fills value_form, obligations, trip_bounds.

@@ -24,7 +24,8 @@ void LinearTransfer::collect(InstructionId id) {
       continue;
     }
     bool defines = operand.is_definition() || operand.is(OperandKind::sink);
-    for (size_t inner = i + 1; inner < next_sibling(operands, i); ++inner) defines |= operands[inner].is_definition();
+    for (size_t inner = i + 1; inner < next_sibling(operands, i); ++inner)
+      defines |= operands[inner].is_definition();
     if (defines) continue;
     sources_.push_back(operand);
     source_index_.push_back(i);
@@ -44,13 +45,16 @@ LinearFormId LinearTransfer::special(const Operand& operand, unsigned width) {
   unsigned own = bit_width(facts.type);
   bool is_tid = special_register == SpecialRegister::tid;
   if (is_tid || special_register == SpecialRegister::ctaid)
-    return state_.convert(state_.index_form((is_tid ? FormIndex::tid_x : FormIndex::ctaid_x) + component, own), width, false);
+    return state_.convert(state_.index_form((is_tid ? FormIndex::tid_x : FormIndex::ctaid_x) + component, own), width,
+                          false);
   switch (facts.uniformity) {
   case Uniformity::launch:
     return state_.convert(state_.uniform(state_.pool.special(special_register, component, own)), width, false);
   case Uniformity::block:
-  case Uniformity::cluster: return state_.block_uniform(width, false);
-  default: return state_.any(width);
+  case Uniformity::cluster:
+    return state_.block_uniform(width, false);
+  default:
+    return state_.any(width);
   }
 }
 
@@ -73,18 +77,23 @@ LinearFormId LinearTransfer::operand(InstructionId id, const Operand& source, un
   case OperandKind::integer:
     return state_.uniform(state_.pool.literal(width, static_cast<uint64_t>(source.immediate)));
   case OperandKind::float32:
-    return width == 32 ? state_.uniform(state_.pool.literal(32, static_cast<uint64_t>(source.immediate))) : state_.any(width);
+    return width == 32 ? state_.uniform(state_.pool.literal(32, static_cast<uint64_t>(source.immediate)))
+                       : state_.any(width);
   case OperandKind::float64:
-    return width == 64 ? state_.uniform(state_.pool.literal(64, static_cast<uint64_t>(source.immediate))) : state_.any(width);
-  case OperandKind::special_register: return special(source, width);
+    return width == 64 ? state_.uniform(state_.pool.literal(64, static_cast<uint64_t>(source.immediate)))
+                       : state_.any(width);
+  case OperandKind::special_register:
+    return special(source, width);
   case OperandKind::symbol: {
     SymbolRef ref = source.as_symbol();
     // Addresses on a device function's stack frame differ between activations.
     if (!state_.function.is_entry && ref.kind() == SymbolRef::Kind::local_variable) return state_.any(width);
     ExpressionPool& pool = state_.pool;
-    return state_.uniform(pool.add(pool.symbol(ref, width), pool.literal(width, static_cast<uint64_t>(source.immediate))));
+    return state_.uniform(
+        pool.add(pool.symbol(ref, width), pool.literal(width, static_cast<uint64_t>(source.immediate))));
   }
-  default: return state_.any(width);
+  default:
+    return state_.any(width);
   }
 }
 
@@ -93,8 +102,10 @@ LinearFormId LinearTransfer::address(InstructionId id, size_t group) {
   auto operands = function.operands_of(id);
   const Operand& head = operands[group];
   unsigned address_width = function.module().address_size == 32 ? 32 : 64;
-  if (!head.is(OperandKind::address)) return head.is(OperandKind::symbol) ? operand(id, head, address_width) : state_.any(address_width);
-  if (head.group_size() == 0) return state_.uniform(state_.pool.literal(address_width, static_cast<uint64_t>(head.immediate)));
+  if (!head.is(OperandKind::address))
+    return head.is(OperandKind::symbol) ? operand(id, head, address_width) : state_.any(address_width);
+  if (head.group_size() == 0)
+    return state_.uniform(state_.pool.literal(address_width, static_cast<uint64_t>(head.immediate)));
   const Operand& base = operands[group + 1];
   unsigned width = base.is(OperandKind::value) ? bit_width(function.values[base.as_value()].type) : address_width;
   if (head.group_size() != 1 || width < 16 || width > 64) return state_.any(address_width);
@@ -148,17 +159,28 @@ LinearFormId LinearTransfer::integer_operation(InstructionId id, const Form& for
   };
   if (form.has(Modifier::sat) || form.has(Modifier::relu)) return state_.any(width);
   switch (form.opcode) {
-  case Opcode::add: return count == 2 ? state_.add(source(0), source(1)) : state_.any(width);
-  case Opcode::sub: return count == 2 ? state_.subtract(source(0), source(1)) : state_.any(width);
-  case Opcode::neg: return state_.negate(source(0));
-  case Opcode::not_: return state_.bitwise(ExpressionKind::xor_, source(0), state_.uniform(state_.pool.literal(width, ~uint64_t(0))));
-  case Opcode::shl: return state_.shift_left(source(0), operand(id, sources_[1], 32));
-  case Opcode::shr: return shifted(is_signed_type ? ExpressionKind::shift_right_signed : ExpressionKind::shift_right_unsigned);
-  case Opcode::and_: return state_.bitwise(ExpressionKind::and_, source(0), source(1));
-  case Opcode::or_: return state_.bitwise(ExpressionKind::or_, source(0), source(1));
-  case Opcode::xor_: return state_.bitwise(ExpressionKind::xor_, source(0), source(1));
-  case Opcode::div: return binary(is_signed_type ? ExpressionKind::divide_signed : ExpressionKind::divide_unsigned);
-  case Opcode::rem: return state_.remainder(source(0), source(1), is_signed_type);
+  case Opcode::add:
+    return count == 2 ? state_.add(source(0), source(1)) : state_.any(width);
+  case Opcode::sub:
+    return count == 2 ? state_.subtract(source(0), source(1)) : state_.any(width);
+  case Opcode::neg:
+    return state_.negate(source(0));
+  case Opcode::not_:
+    return state_.bitwise(ExpressionKind::xor_, source(0), state_.uniform(state_.pool.literal(width, ~uint64_t(0))));
+  case Opcode::shl:
+    return state_.shift_left(source(0), operand(id, sources_[1], 32));
+  case Opcode::shr:
+    return shifted(is_signed_type ? ExpressionKind::shift_right_signed : ExpressionKind::shift_right_unsigned);
+  case Opcode::and_:
+    return state_.bitwise(ExpressionKind::and_, source(0), source(1));
+  case Opcode::or_:
+    return state_.bitwise(ExpressionKind::or_, source(0), source(1));
+  case Opcode::xor_:
+    return state_.bitwise(ExpressionKind::xor_, source(0), source(1));
+  case Opcode::div:
+    return binary(is_signed_type ? ExpressionKind::divide_signed : ExpressionKind::divide_unsigned);
+  case Opcode::rem:
+    return state_.remainder(source(0), source(1), is_signed_type);
   case Opcode::abs: {
     LinearFormId value = source(0), negative = state_.negate(value);
     if (state_.scalar(value)) return scalar_binary(ExpressionKind::maximum_signed, value, negative);
@@ -170,12 +192,14 @@ LinearFormId LinearTransfer::integer_operation(InstructionId id, const Form& for
     bool minimum = form.opcode == Opcode::min;
     LinearFormId a = source(0), b = source(1);
     if (state_.scalar(a) && state_.scalar(b))
-      return scalar_binary(is_signed_type ? (minimum ? ExpressionKind::minimum_signed : ExpressionKind::maximum_signed)
-                                          : (minimum ? ExpressionKind::minimum_unsigned : ExpressionKind::maximum_unsigned),
+      return scalar_binary(is_signed_type
+                               ? (minimum ? ExpressionKind::minimum_signed : ExpressionKind::maximum_signed)
+                               : (minimum ? ExpressionKind::minimum_unsigned : ExpressionKind::maximum_unsigned),
                            a, b);
     return chosen(a, b);
   }
-  default: return state_.any(width);
+  default:
+    return state_.any(width);
   }
 }
 
@@ -229,9 +253,12 @@ LinearFormId LinearTransfer::address_conversion(InstructionId id, const Form& fo
 LinearFormId LinearTransfer::known_operation(InstructionId id, const Form& form, unsigned width) {
   if (sources_.empty()) return state_.any(width);
   switch (form.opcode) {
-  case Opcode::mov: return sources_.size() == 1 ? operand(id, sources_[0], width) : state_.any(width);
-  case Opcode::cvt: return conversion(id, form, width);
-  case Opcode::cvta: return address_conversion(id, form, width);
+  case Opcode::mov:
+    return sources_.size() == 1 ? operand(id, sources_[0], width) : state_.any(width);
+  case Opcode::cvt:
+    return conversion(id, form, width);
+  case Opcode::cvta:
+    return address_conversion(id, form, width);
   case Opcode::mul:
   case Opcode::mad:
     if (!is_integer(form.type())) return state_.any(width);
@@ -250,7 +277,8 @@ LinearFormId LinearTransfer::known_operation(InstructionId id, const Form& form,
     condition.value = sources_[2].as_value();
     return sources_[2].has(OperandFlag::negated) ? state_.choose(condition, b, a) : state_.choose(condition, a, b);
   }
-  default: break;
+  default:
+    break;
   }
   if (!is_integer(form.type()) && !is_bit_type(form.type())) return state_.any(width);
   return integer_operation(id, form, width);
@@ -289,7 +317,8 @@ LinearFormId LinearTransfer::opaque(InstructionId id, ValueId definition) {
   bool computes = !(effects.reads_memory || effects.writes_memory || effects.atomic || effects.barrier ||
                     effects.convergent || effects.branch || effects.call || effects.terminates ||
                     effects.volatile_result || effects.reads_carry || effects.side_effect || form.opaque);
-  if (!computes || width == 0 || width > 64 || state_.function.values[definition].vector_width != 1) return state_.any(width);
+  if (!computes || width == 0 || width > 64 || state_.function.values[definition].vector_width != 1)
+    return state_.any(width);
   Level level;
   bool varies;
   if (!operand_levels(id, level, varies)) {
@@ -322,7 +351,8 @@ LinearFormId LinearTransfer::loaded(InstructionId id, const Form& form, size_t g
   ExpressionPool& pool = state_.pool;
   unsigned width = bit_width(form.type());
   unsigned register_width = bit_width(function.values[definition].type);
-  if (form.effects.volatile_result || form.effects.atomic || width < 8 || width > 64 || register_width > 64 || register_width < width)
+  if (form.effects.volatile_result || form.effects.atomic || width < 8 || width > 64 || register_width > 64 ||
+      register_width < width)
     return state_.any(register_width);
   LinearFormId place = address(id, group);
   if (unvisited_) return state_.any(register_width);
@@ -336,13 +366,15 @@ LinearFormId LinearTransfer::loaded(InstructionId id, const Form& form, size_t g
     return state_.uniform(pool.extend(value, register_width, is_signed(form.type())));
   };
   int64_t offset = int64_t(element) * byte_width(form.type());
-  if (auto expression = state_.scalar(place); expression && read_only && (parameter_space || form.space == StateSpace::constant)) {
+  if (auto expression = state_.scalar(place);
+      expression && read_only && (parameter_space || form.space == StateSpace::constant)) {
     ExpressionId base = pool.add(*expression, pool.literal(pool.width(*expression), static_cast<uint64_t>(offset)));
     // Symbol + literal: a parameter's bytes.
     auto terms = pool.terms(base);
     ExpressionId symbol = pool[base].kind == ExpressionKind::symbol ? base : ExpressionId();
     int64_t byte = 0;
-    if (pool[base].kind == ExpressionKind::sum && terms.size() == 1 && terms[0].coefficient == 1 && pool.factors(terms[0].monomial).size() == 1) {
+    if (pool[base].kind == ExpressionKind::sum && terms.size() == 1 && terms[0].coefficient == 1 &&
+        pool.factors(terms[0].monomial).size() == 1) {
       symbol = pool.factors(terms[0].monomial)[0];
       byte = signed_value(static_cast<uint64_t>(pool[base].offset), pool.width(base));
     }
@@ -364,7 +396,8 @@ LinearFormId LinearTransfer::loaded(InstructionId id, const Form& form, size_t g
         for (InstructionId other : function.instructions_in(block))
           if (function.instructions[other].kind == InstructionKind::real) {
             const Effects& effects = function.form_of(other).effects;
-            if (effects.writes_memory || effects.atomic || effects.call || effects.barrier || function.form_of(other).opaque)
+            if (effects.writes_memory || effects.atomic || effects.call || effects.barrier ||
+                function.form_of(other).opaque)
               function_writes_memory_ = 1;
           }
     }
@@ -425,7 +458,8 @@ bool LinearTransfer::compute(InstructionId id, std::vector<std::pair<ValueId, Li
   collect(id);
   if (definitions_.empty()) return true;
   if (instruction.kind != InstructionKind::real) {
-    for (ValueId definition : definitions_) results.push_back({definition, state_.any(bit_width(function.values[definition].type))});
+    for (ValueId definition : definitions_)
+      results.push_back({definition, state_.any(bit_width(function.values[definition].type))});
     return true;
   }
   const Form& form = function.form_of(id);
@@ -443,7 +477,8 @@ bool LinearTransfer::compute(InstructionId id, std::vector<std::pair<ValueId, Li
             if (auto predicate = state_.scalar(value)) value = state_.uniform(state_.pool.logical_not(*predicate));
         } else if (definitions_.size() == 1 && form.type() != ScalarType::none) {
           unsigned operation_width = bit_width(form.type());
-          bool computable = operation_width >= 16 && operation_width <= 64 && type_kind(form.type()) != TypeKind::packed;
+          bool computable =
+              operation_width >= 16 && operation_width <= 64 && type_kind(form.type()) != TypeKind::packed;
           if (form.opcode == Opcode::cvt) computable = operation_width >= 8 && operation_width <= 64;
           if (computable) {
             value = known_operation(id, form, operation_width);
@@ -463,9 +498,12 @@ bool LinearTransfer::compute(InstructionId id, std::vector<std::pair<ValueId, Li
     for (size_t i = 0; i < results.size(); ++i) {
       LinearFormId old = i < old_values_.size() ? state_.form_in(old_values_[i], instruction.block)
                                                 : state_.any(state_.at(results[i].second).width);
-      if (!old) unvisited_ = true;
-      else if (state_.at(old).width != state_.at(results[i].second).width) results[i].second = state_.any(state_.at(results[i].second).width);
-      else results[i].second = merged(id, results[i].second, old, results[i].first);
+      if (!old)
+        unvisited_ = true;
+      else if (state_.at(old).width != state_.at(results[i].second).width)
+        results[i].second = state_.any(state_.at(results[i].second).width);
+      else
+        results[i].second = merged(id, results[i].second, old, results[i].first);
     }
   }
   return !unvisited_;

@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::array<std::string_view, FormIndex::count> index_names = {"",        "tid.x",   "tid.y",  "tid.z",
                                                                         "ctaid.x", "ctaid.y", "ctaid.z"};
-constexpr std::array<std::string_view, FormIndex::count> extent_names = {"",         "ntid.x",   "ntid.y",  "ntid.z",
-                                                                         "nctaid.x", "nctaid.y", "nctaid.z"};
 
-bool within(const Interval& inner, const Interval& outer) { return inner.low >= outer.low && inner.high <= outer.high; }
+bool within(const Interval& inner, const Interval& outer) {
+  return inner.low >= outer.low && inner.high <= outer.high;
+}
 
 // bounds += coefficient * index; false on overflow of 128 bits.
 bool accumulate(Interval& bounds, const Interval& coefficient, const Interval& index) {
@@ -208,7 +208,8 @@ void narrow(const ExpressionPool& pool, ExpressionId condition, LaunchLimits& li
   if (row.kind == ExpressionKind::sum) { // a product of predicates: all are true
     auto terms = pool.terms(condition);
     if (row.offset == 0 && terms.size() == 1)
-      for (ExpressionId factor : pool.factors(terms[0].monomial)) narrow(pool, factor, limits);
+      for (ExpressionId factor : pool.factors(terms[0].monomial))
+        narrow(pool, factor, limits);
     return;
   }
   if (row.kind != ExpressionKind::compare) return;
@@ -227,37 +228,31 @@ void narrow(const ExpressionPool& pool, ExpressionId condition, LaunchLimits& li
   case Comparison::less_equal_unsigned:
     if (high && signed_value(*high, width) >= 0) limits.narrowed.push_back({left, {0, signed_value(*high, width)}});
     break;
-  default: break;
+  default:
+    break;
   }
-}
-
-bool loops_are_bounded(const State& state, const LinearForm& form) {
-  for (const LoopOffset& offset : form.loops())
-    if (offset.loop.index() >= state.trip_bounds.size() || !state.trip_bounds[offset.loop.index()].known) return false;
-  return true;
-}
-
-bool is_evaluable(const State& state, const LinearForm& form) {
-  if (form.kind == ValueClass::divergent_linear) {
-    for (unsigned i = 0; i < 1u << form.condition_count; ++i)
-      if (!is_evaluable(state, state.at(form.alternatives[i]))) return false;
-    return true;
-  }
-  if (form.kind == ValueClass::mod_linear)
-    return state.pool[form.divisor].evaluable && state.pool[form.multiplier].evaluable && state.pool[form.addend].evaluable;
-  if (!form.has_coefficients()) return false;
-  for (ExpressionId id : form.coefficients)
-    if (!state.pool[id].evaluable) return false;
-  for (const LoopOffset& offset : form.loops()) {
-    if (!state.pool[offset.step].evaluable) return false;
-    if (!loops_are_bounded(state, form)) return false;
-    const TripBound& bound = state.trip_bounds[offset.loop.index()];
-    if (!state.pool[bound.limit].evaluable || !is_evaluable(state, state.at(bound.tested))) return false;
-  }
-  return true;
 }
 
 } // namespace
+
+bool State::is_evaluable(const LinearForm& form) const {
+  if (form.kind == ValueClass::divergent_linear) {
+    for (unsigned i = 0; i < 1u << form.condition_count; ++i)
+      if (!is_evaluable(at(form.alternatives[i]))) return false;
+    return true;
+  }
+  if (form.kind == ValueClass::mod_linear)
+    return pool[form.divisor].evaluable && pool[form.multiplier].evaluable && pool[form.addend].evaluable;
+  if (!form.has_coefficients()) return false;
+  for (ExpressionId id : form.coefficients)
+    if (!pool[id].evaluable) return false;
+  for (const LoopOffset& offset : form.loops()) {
+    if (!pool[offset.step].evaluable || offset.loop.index() >= trip_bounds.size()) return false;
+    const TripBound& bound = trip_bounds[offset.loop.index()];
+    if (!bound.known || !pool[bound.limit].evaluable || !is_evaluable(at(bound.tested))) return false;
+  }
+  return true;
+}
 
 ObligationId State::require(LinearFormId form, Interval range, InstructionId instruction) {
   Obligation row;
@@ -279,7 +274,8 @@ ObligationId State::require(LinearFormId form, Interval range, InstructionId ins
     BlockId block = function.instructions[instruction].block;
     const Facts& known = facts_in(block);
     LaunchLimits narrowed = limits;
-    for (ExpressionId condition : known.conditions) narrow(pool, condition, narrowed);
+    for (ExpressionId condition : known.conditions)
+      narrow(pool, condition, narrowed);
     auto indices = index_ranges(narrowed);
     for (const auto& [index, interval] : known.indices)
       indices[index] = {std::max(indices[index].low, interval.low), std::min(indices[index].high, interval.high)};
@@ -292,13 +288,14 @@ ObligationId State::require(LinearFormId form, Interval range, InstructionId ins
   }
   auto [found, fresh] = obligation_index.try_emplace({form.index(), 0, range.low, range.high, place}, ObligationId());
   if (!fresh) return found->second;
-  row.launch_checkable = is_evaluable(*this, at(form));
+  row.launch_checkable = is_evaluable(at(form));
   row.statement = to_string(range.low) + " <= " + sum_text(at(form)) + " <= " + to_string(range.high);
   return found->second = obligations.add(std::move(row));
 }
 
 ObligationId State::require_expression(ExpressionId expression, Interval range, InstructionId instruction) {
-  auto [found, fresh] = obligation_index.try_emplace({expression.index(), 1, range.low, range.high, UINT32_MAX}, ObligationId());
+  auto [found, fresh] =
+      obligation_index.try_emplace({expression.index(), 1, range.low, range.high, UINT32_MAX}, ObligationId());
   if (!fresh) return found->second;
   Obligation row;
   row.kind = Obligation::Kind::expression_range;
@@ -316,118 +313,17 @@ ObligationId State::require_expression(ExpressionId expression, Interval range, 
   for (const ExpressionTerm& term : pool.terms(expression)) {
     Int128 coefficient = signed_value(term.coefficient, pool.width(expression));
     auto factors = pool.factors(term.monomial);
-    exact = exact && factors.size() == 1 && accumulate(bounds, {coefficient, coefficient}, pool.interval(factors[0], limits));
+    exact = exact && factors.size() == 1 &&
+            accumulate(bounds, {coefficient, coefficient}, pool.interval(factors[0], limits));
   }
   row.proved = exact && within(bounds, range);
   if (row.proved) row.reason = "block and grid limits";
-  row.statement = to_string(range.low) + " <= " + pool.print_short(expression, &function) + " <= " + to_string(range.high);
+  row.statement =
+      to_string(range.low) + " <= " + pool.print_short(expression, &function) + " <= " + to_string(range.high);
   return found->second = obligations.add(std::move(row));
 }
 
-// --- text for the side file ---
-
-namespace {
-
-// Appends `coefficient * extent` where extent >= 0 to the corner it belongs to.
-void append_corner(const State& state, ExpressionId coefficient, const std::string& extent, std::string& low,
-                   std::string& high) {
-  std::string text = state.pool.print_predicate(coefficient) + "*" + extent;
-  Interval bounds = state.pool.interval(coefficient, state.limits);
-  if (bounds.low >= 0) high += " + " + text;
-  else if (bounds.high <= 0) low += " + " + text;
-  else {
-    high += " + max(0, " + text + ")";
-    low += " + min(0, " + text + ")";
-  }
-}
-
-} // namespace
-
-bool State::predicate_trips(LoopId loop, std::string& most, std::string& conditions) const {
-  const TripBound& bound = trip_bounds[loop.index()];
-  if (!bound.known || !pool[bound.step].evaluable || !pool[bound.limit].evaluable) return false;
-  if (at(bound.tested).loop_count != 0) return false;
-  unsigned width = pool.width(bound.limit);
-  std::string step = pool.print_predicate(bound.step);
-  if (bound.relation == Comparison::not_equal) {
-    auto start = scalar(bound.tested);
-    auto literal = pool.literal_value(bound.step);
-    if (!start || !literal || !pool[*start].evaluable) return false;
-    ExpressionPool& mutable_pool = const_cast<ExpressionPool&>(pool);
-    bool up = signed_value(*literal, width) > 0;
-    ExpressionId distance = up ? mutable_pool.subtract(bound.limit, *start) : mutable_pool.subtract(*start, bound.limit);
-    Int128 size = up ? signed_value(*literal, width) : -Int128(signed_value(*literal, width));
-    std::string text = pool.literal_value(distance) ? to_string(Int128(*pool.literal_value(distance)))
-                                                    : "zext" + std::to_string(width) + "(" + pool.print_predicate(distance) + ")";
-    most = "(" + text + " / " + to_string(size) + ")";
-    if (size != 1) conditions += " && " + text + " % " + to_string(size) + " == 0";
-    return true;
-  }
-  bool is_signed = bound.relation == Comparison::less_signed || bound.relation == Comparison::less_equal_signed;
-  bool strict = bound.relation == Comparison::less_signed || bound.relation == Comparison::less_unsigned;
-  Interval range = is_signed ? signed_range(width) : unsigned_range(width);
-  std::string low, high;
-  if (!predicate_bounds(at(bound.tested), low, high)) return false;
-  std::string limit = pool.print_predicate(bound.limit);
-  if (!is_signed) limit = "zext" + std::to_string(width) + "(" + limit + ")";
-  conditions += " && " + low + " >= " + to_string(range.low) + " && " + high + " <= " + to_string(range.high);
-  std::string slack = strict ? "" : " + 1";
-  if (!bound.reversed) {
-    conditions += " && " + step + " > 0 && " + limit + (strict ? " - 1" : "") + " + " + step + " <= " + to_string(range.high);
-    most = "max(0, (" + limit + " - (" + low + ")" + slack + " + " + step + " - 1) / " + step + ")";
-  } else {
-    conditions += " && " + step + " < 0 && " + limit + (strict ? " + 1" : "") + " + " + step + " >= " + to_string(range.low);
-    most = "max(0, (" + high + " - " + limit + slack + " - " + step + " - 1) / (0 - " + step + "))";
-  }
-  return true;
-}
-
-bool State::predicate_bounds(const LinearForm& form, std::string& low, std::string& high) const {
-  if (!form.has_coefficients() || !is_evaluable(*this, form)) return false;
-  low = high = pool.print_predicate(form.coefficients[FormIndex::constant]);
-  for (unsigned place = 1; place < FormIndex::count; ++place)
-    if (!pool.is_zero(form.coefficients[place]))
-      append_corner(*this, form.coefficients[place], "(" + std::string(extent_names[place]) + " - 1)", low, high);
-  return true;
-}
-
-std::string State::predicate(const Obligation& obligation) const {
-  if (obligation.kind == Obligation::Kind::expression_range) {
-    if (!pool[obligation.expression].evaluable) return {};
-    std::string text;
-    const Expression& row = pool[obligation.expression];
-    if (row.kind != ExpressionKind::sum) text = pool.print_predicate(obligation.expression);
-    else {
-      text = to_string(Int128(signed_value(static_cast<uint64_t>(row.offset), row.width)));
-      for (const ExpressionTerm& term : pool.terms(obligation.expression)) {
-        text += " + " + to_string(Int128(signed_value(term.coefficient, row.width)));
-        for (ExpressionId factor : pool.factors(term.monomial)) text += "*" + pool.print_predicate(factor);
-      }
-    }
-    return text + " >= " + to_string(obligation.range.low) + " && " + text + " <= " + to_string(obligation.range.high);
-  }
-  const LinearForm& form = at(obligation.form);
-  if (form.kind == ValueClass::divergent_linear) {
-    std::string all;
-    for (unsigned i = 0; i < 1u << form.condition_count; ++i) {
-      Obligation one = obligation;
-      one.form = form.alternatives[i];
-      std::string text = predicate(one);
-      if (text.empty()) return {};
-      if (all.find(text) == std::string::npos) all += (all.empty() ? "" : " && ") + text;
-    }
-    return all;
-  }
-  std::string low, high, conditions;
-  if (!predicate_bounds(form, low, high)) return {};
-  for (const LoopOffset& offset : form.loops()) {
-    std::string most;
-    if (!predicate_trips(offset.loop, most, conditions)) return {};
-    append_corner(*this, offset.step, most, low, high);
-  }
-  return low + " >= " + to_string(obligation.range.low) + " && " + high + " <= " + to_string(obligation.range.high) +
-         conditions;
-}
+// --- text for people ---
 
 std::string State::sum_text(const LinearForm& form) const {
   if (form.kind == ValueClass::mod_linear) {
@@ -443,13 +339,17 @@ std::string State::sum_text(const LinearForm& form) const {
     std::string factor = pool.print_short(coefficient, &function);
     bool plain = factor.find_first_of("+-", 1) == std::string::npos || factor.back() == ')';
     if (!text.empty()) text += " + ";
-    if (name.empty()) text += factor;
-    else if (pool.is_literal(coefficient, 1)) text += name;
-    else text += (plain ? factor : "(" + factor + ")") + "*" + name;
+    if (name.empty())
+      text += factor;
+    else if (pool.is_literal(coefficient, 1))
+      text += name;
+    else
+      text += (plain ? factor : "(" + factor + ")") + "*" + name;
   };
   for (unsigned place = 0; place < FormIndex::count; ++place)
     append(form.coefficients[place], std::string(index_names[place]));
-  for (const LoopOffset& offset : form.loops()) append(offset.step, loop_name(offset.loop));
+  for (const LoopOffset& offset : form.loops())
+    append(offset.step, loop_name(offset.loop));
   return text.empty() ? "0" : text;
 }
 

@@ -24,7 +24,8 @@ unsigned line_of(const Function& function, SourceRange range) {
 
 std::string obligation_list(std::span<const ObligationId> list) {
   std::string text;
-  for (ObligationId id : list) text += (text.empty() ? "o" : " o") + std::to_string(id.index());
+  for (ObligationId id : list)
+    text += (text.empty() ? "o" : " o") + std::to_string(id.index());
   return text;
 }
 
@@ -57,13 +58,16 @@ std::string analyze_report(const Function& function) {
     out += "  " + function.block_name(block) + ":";
     if (LoopId loop = forms.loops().innermost(block); loop && forms.loops().loops()[loop].header == block)
       out += "  loop k" + std::to_string(loop.index()) + (forms.trip_bound(loop).known ? ", trips bounded" : "");
-    if (function.successors(block).size() > 1) out += forms.branch_is_uniform(block) ? "  uniform branch" : "  divergent branch";
+    if (function.successors(block).size() > 1)
+      out += forms.branch_is_uniform(block) ? "  uniform branch" : "  divergent branch";
     out += "\n";
-    for (ValueId parameter : function.parameters(block)) append_value(out, forms, parameter);
+    for (ValueId parameter : function.parameters(block))
+      append_value(out, forms, parameter);
     for (InstructionId id : function.instructions_in(block)) {
       if (function.instructions[id].kind != InstructionKind::real) continue;
       out += "    " + print_instruction(function, id) + "\n";
-      for (ValueId value : definitions_of(function, id)) append_value(out, forms, value);
+      for (ValueId value : definitions_of(function, id))
+        append_value(out, forms, value);
     }
   }
   if (!forms.all_obligations().empty()) out += "  obligations\n";
@@ -76,7 +80,8 @@ std::string analyze_report(const Function& function) {
     if (row.proved) out += ", " + row.reason;
     out += "\n";
     if (!row.proved)
-      if (std::string predicate = forms.launch_predicate(id); !predicate.empty()) out += "        when " + predicate + "\n";
+      if (std::string predicate = forms.launch_predicate(id); !predicate.empty())
+        out += "        when " + predicate + "\n";
   }
   return out;
 }
@@ -103,7 +108,8 @@ std::string analyze_report_json(const Function& function) {
       row["exact"] = forms.print_exact(form);
     }
     Json needs = Json::array();
-    for (ObligationId id : forms.obligations(value)) needs.push_back(id.index());
+    for (ObligationId id : forms.obligations(value))
+      needs.push_back(id.index());
     if (!needs.empty()) row["obligations"] = needs;
     return row;
   };
@@ -112,14 +118,16 @@ std::string analyze_report_json(const Function& function) {
     Json row;
     row["label"] = function.block_name(block);
     if (function.successors(block).size() > 1) row["uniform_branch"] = forms.branch_is_uniform(block);
-    for (ValueId parameter : function.parameters(block)) row["parameters"].push_back(describe(parameter));
+    for (ValueId parameter : function.parameters(block))
+      row["parameters"].push_back(describe(parameter));
     row["instructions"] = Json::array();
     for (InstructionId id : function.instructions_in(block)) {
       if (function.instructions[id].kind != InstructionKind::real) continue;
       Json instruction;
       instruction["text"] = print_instruction(function, id);
       if (unsigned line = line_of(function, function.instructions[id].range)) instruction["line"] = line;
-      for (ValueId value : definitions_of(function, id)) instruction["definitions"].push_back(describe(value));
+      for (ValueId value : definitions_of(function, id))
+        instruction["definitions"].push_back(describe(value));
       row["instructions"].push_back(instruction);
     }
     blocks.push_back(row);

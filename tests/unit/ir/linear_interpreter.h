@@ -15,20 +15,18 @@ namespace ptxrewrite::tests {
 class LinearChecker {
 public:
   struct Counts {
-    uint64_t compared = 0;      // values compared bit by bit with a form
-    uint64_t with_threads = 0;  // of them, forms with a thread or block coefficient or a loop offset
-    uint64_t obliged = 0;       // of them, forms that rest on obligations that this launch fulfils
-    uint64_t refused = 0;       // values whose obligations this launch does not fulfil
+    uint64_t compared = 0;        // values compared bit by bit with a form
+    uint64_t with_threads = 0;    // of them, forms with a thread or block coefficient or a loop offset
+    uint64_t obliged = 0;         // of them, forms that rest on obligations that this launch fulfils
+    uint64_t refused = 0;         // values whose obligations this launch does not fulfil
     uint64_t refused_rightly = 0; // of them, values that do differ from their form
-    uint64_t uniform = 0;       // opaque uniform values compared between threads
+    uint64_t uniform = 0;         // opaque uniform values compared between threads
   };
 
   LinearChecker(const ir::LinearForms& forms, const ir::Launch& launch)
       : forms_(forms), function_(forms.function()), launch_(launch) {
-    for (ir::ObligationId id : forms.all_obligations().ids()) fulfilled_.push_back(forms.evaluate(id, launch));
-    // A proved obligation must be true in every launch.
     for (ir::ObligationId id : forms.all_obligations().ids())
-      if (forms.obligation(id).proved) proved_.push_back(id);
+      fulfilled_.push_back(forms.evaluate(id, launch));
   }
 
   // Runs one thread; false if it takes more than the step limit.
@@ -50,10 +48,11 @@ public:
 
   const std::vector<std::string>& mismatches() const { return mismatches_; }
   const Counts& counts() const { return counts_; }
-  bool fulfilled(ir::ObligationId id) const { return fulfilled_[id.index()]; }
 
 private:
-  static uint64_t cut(uint64_t value, unsigned bits) { return bits >= 64 ? value : value & ((uint64_t(1) << bits) - 1); }
+  static uint64_t cut(uint64_t value, unsigned bits) {
+    return bits >= 64 ? value : value & ((uint64_t(1) << bits) - 1);
+  }
   static int64_t sign(uint64_t value, unsigned bits) {
     return bits >= 64 ? static_cast<int64_t>(value) : static_cast<int64_t>(value << (64 - bits)) >> (64 - bits);
   }
@@ -92,8 +91,10 @@ private:
     const ir::LoopForest& loops = forms_.loops();
     for (ir::LoopId loop = loops.innermost(edge.to); loop; loop = loops.loops()[loop].parent)
       if (loops.loops()[loop].header == edge.to) {
-        if (loops.contains(loop, edge.from)) ++trips_[loop];
-        else trips_[loop] = 0;
+        if (loops.contains(loop, edge.from))
+          ++trips_[loop];
+        else
+          trips_[loop] = 0;
       }
     auto parameters = function_.parameters(edge.to);
     auto incoming = forms_.control_flow().predecessors(edge.to);
@@ -102,7 +103,8 @@ private:
         if (incoming[at] == edge_id) groups_[parameters[i]] = at;
       registers_[parameters[i].index()] = cut(values[i], width(parameters[i]));
     }
-    for (ir::ValueId parameter : parameters) check_definition(parameter);
+    for (ir::ValueId parameter : parameters)
+      check_definition(parameter);
     return edge.to;
   }
 
@@ -131,7 +133,8 @@ private:
 
   std::optional<bool> condition(const ir::FormCondition& condition) const {
     switch (condition.kind) {
-    case ir::FormCondition::Kind::predicate: return (registers_[condition.value.index()] & 1) != 0;
+    case ir::FormCondition::Kind::predicate:
+      return (registers_[condition.value.index()] & 1) != 0;
     case ir::FormCondition::Kind::edge: {
       auto found = groups_.find(condition.value);
       auto groups = forms_.edge_groups(condition.value);
@@ -149,9 +152,11 @@ private:
 
   void check_form(ir::ValueId value, const ir::LinearForm& form, uint64_t bits, const char* where) {
     bool holds = true;
-    for (ir::ObligationId id : forms_.obligations(value)) holds &= bool(fulfilled_[id.index()]);
+    for (ir::ObligationId id : forms_.obligations(value))
+      holds &= bool(fulfilled_[id.index()]);
     ir::ThreadPosition thread = thread_;
-    for (auto [loop, trip] : trips_) thread.trips.push_back({loop, trip});
+    for (auto [loop, trip] : trips_)
+      thread.trips.push_back({loop, trip});
     for (unsigned i = 0; i < form.condition_count; ++i)
       if (auto known = condition(form.conditions[i])) thread.conditions.push_back({form.conditions[i], *known});
     auto expected = forms_.evaluate(form, launch_, thread);
@@ -201,20 +206,29 @@ private:
     unsigned component = operand.selector & 3u;
     if (component == 3) return 0;
     switch (ir::SpecialRegister(operand.id)) {
-    case ir::SpecialRegister::tid: return thread_.tid[component];
-    case ir::SpecialRegister::ctaid: return thread_.ctaid[component];
-    case ir::SpecialRegister::ntid: return launch_.block[component];
-    case ir::SpecialRegister::nctaid: return launch_.grid[component];
-    default: return (thread_.tid[0] + launch_.block[0] * (thread_.tid[1] + launch_.block[1] * thread_.tid[2])) % 32;
+    case ir::SpecialRegister::tid:
+      return thread_.tid[component];
+    case ir::SpecialRegister::ctaid:
+      return thread_.ctaid[component];
+    case ir::SpecialRegister::ntid:
+      return launch_.block[component];
+    case ir::SpecialRegister::nctaid:
+      return launch_.grid[component];
+    default:
+      return (thread_.tid[0] + launch_.block[0] * (thread_.tid[1] + launch_.block[1] * thread_.tid[2])) % 32;
     }
   }
 
   uint64_t read(const ir::Operand& operand) const {
     switch (operand.kind) {
-    case ir::OperandKind::value: return operand.has(ir::OperandFlag::negated) ? registers_[operand.id] ^ 1 : registers_[operand.id];
-    case ir::OperandKind::special_register: return special(operand);
-    case ir::OperandKind::symbol: return 4096 + 16 * uint64_t(operand.id & 255) + static_cast<uint64_t>(operand.immediate);
-    default: return static_cast<uint64_t>(operand.immediate);
+    case ir::OperandKind::value:
+      return operand.has(ir::OperandFlag::negated) ? registers_[operand.id] ^ 1 : registers_[operand.id];
+    case ir::OperandKind::special_register:
+      return special(operand);
+    case ir::OperandKind::symbol:
+      return 4096 + 16 * uint64_t(operand.id & 255) + static_cast<uint64_t>(operand.immediate);
+    default:
+      return static_cast<uint64_t>(operand.immediate);
     }
   }
 
@@ -249,7 +263,8 @@ private:
       unsigned bits = ir::bit_width(form.type());
       size_t offset = static_cast<size_t>(operands[i].immediate);
       for (size_t number = 0; number < parameters.size(); ++number)
-        if (operands[i + 1].is(ir::OperandKind::symbol) && operands[i + 1].as_symbol() == ir::SymbolRef::local_variable(parameters[number])) {
+        if (operands[i + 1].is(ir::OperandKind::symbol) &&
+            operands[i + 1].as_symbol() == ir::SymbolRef::local_variable(parameters[number])) {
           for (unsigned byte = 0; byte < bits / 8; ++byte)
             value |= uint64_t(launch_.parameters.at(number).at(offset + byte)) << (8 * byte);
           return ir::is_signed(form.type()) ? static_cast<uint64_t>(sign(value, bits)) : value;
@@ -267,10 +282,14 @@ private:
     unsigned bits = ir::bit_width(type);
     bool is_signed = ir::is_signed(type);
     auto get = [&](size_t i) { return is_signed ? static_cast<uint64_t>(sign(in[i], bits)) : cut(in[i], bits); };
-    auto less = [&](uint64_t a, uint64_t b) { return is_signed ? static_cast<int64_t>(a) < static_cast<int64_t>(b) : a < b; };
+    auto less = [&](uint64_t a, uint64_t b) {
+      return is_signed ? static_cast<int64_t>(a) < static_cast<int64_t>(b) : a < b;
+    };
     switch (form.opcode) {
-    case Opcode::mov: return cut(in[0], bits);
-    case Opcode::cvta: return in[0];
+    case Opcode::mov:
+      return cut(in[0], bits);
+    case Opcode::cvta:
+      return in[0];
     case Opcode::cvt: {
       ir::ScalarType from = form.type(1);
       unsigned from_bits = ir::bit_width(from);
@@ -278,21 +297,31 @@ private:
       value = cut(value, bits);
       return target_width > bits && is_signed ? static_cast<uint64_t>(sign(value, bits)) : value;
     }
-    case Opcode::add: return get(0) + get(1);
-    case Opcode::sub: return get(0) - get(1);
-    case Opcode::neg: return 0 - get(0);
-    case Opcode::not_: return ~in[0];
-    case Opcode::mul: return get(0) * get(1); // lo and wide: 16- and 32-bit products fit 64 bits
-    case Opcode::mad: return get(0) * get(1) + in[2];
-    case Opcode::shl: return cut(in[1], 32) >= bits ? 0 : in[0] << cut(in[1], 32);
+    case Opcode::add:
+      return get(0) + get(1);
+    case Opcode::sub:
+      return get(0) - get(1);
+    case Opcode::neg:
+      return 0 - get(0);
+    case Opcode::not_:
+      return ~in[0];
+    case Opcode::mul:
+      return get(0) * get(1); // lo and wide: 16- and 32-bit products fit 64 bits
+    case Opcode::mad:
+      return get(0) * get(1) + in[2];
+    case Opcode::shl:
+      return cut(in[1], 32) >= bits ? 0 : in[0] << cut(in[1], 32);
     case Opcode::shr: {
       uint64_t amount = cut(in[1], 32);
       if (amount >= bits) return is_signed && sign(in[0], bits) < 0 ? ~uint64_t(0) : 0;
       return is_signed ? static_cast<uint64_t>(sign(in[0], bits) >> amount) : cut(in[0], bits) >> amount;
     }
-    case Opcode::and_: return in[0] & in[1];
-    case Opcode::or_: return in[0] | in[1];
-    case Opcode::xor_: return in[0] ^ in[1];
+    case Opcode::and_:
+      return in[0] & in[1];
+    case Opcode::or_:
+      return in[0] | in[1];
+    case Opcode::xor_:
+      return in[0] ^ in[1];
     case Opcode::div: {
       if (get(1) == 0) return ~uint64_t(0);
       if (!is_signed) return get(0) / get(1);
@@ -316,8 +345,10 @@ private:
       compares_[id] = second;
       return second ? in[1] : in[0];
     }
-    case Opcode::selp: return (in[2] & 1) != 0 ? in[0] : in[1];
-    case Opcode::popc: return static_cast<uint64_t>(__builtin_popcountll(cut(in[0], bits)));
+    case Opcode::selp:
+      return (in[2] & 1) != 0 ? in[0] : in[1];
+    case Opcode::popc:
+      return static_cast<uint64_t>(__builtin_popcountll(cut(in[0], bits)));
     case Opcode::setp: {
       bool smaller = less(get(0), get(1)), same = get(0) == get(1);
       if (form.has(Modifier::eq)) return same;
@@ -327,7 +358,8 @@ private:
       if (form.has(Modifier::gt) || form.has(Modifier::hi)) return !smaller && !same;
       return !smaller;
     }
-    default: throw std::runtime_error("the checker does not know " + std::string(form.mnemonic));
+    default:
+      throw std::runtime_error("the checker does not know " + std::string(form.mnemonic));
     }
   }
 
@@ -335,7 +367,6 @@ private:
   const ir::Function& function_;
   const ir::Launch& launch_;
   std::vector<bool> fulfilled_;
-  std::vector<ir::ObligationId> proved_;
   ir::ThreadPosition thread_;
   std::map<ir::LoopId, uint64_t> trips_;
   std::vector<uint64_t> registers_;
