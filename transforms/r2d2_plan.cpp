@@ -212,7 +212,12 @@ void Planner::form_groups() {
       groups_.push_back(std::move(group));
     }
     site.group = row->second;
-    groups_[site.group].sites.push_back(i);
+    Group& group = groups_[site.group];
+    group.sites.push_back(i);
+    // The simplest constant makes the simplest differences.
+    ExpressionId& base = group.coefficients[FormIndex::constant];
+    ExpressionId candidate = split_constant(pool, site.coefficients[FormIndex::constant]).symbolic;
+    if (pool.terms(candidate).size() < pool.terms(base).size()) base = candidate;
   }
   kept_.assign(groups_.size(), true);
 }

@@ -30,7 +30,7 @@ struct Site {
 struct Group {
   uint8_t width = 0;
   // Coefficients of the thread and block indices; place 0, the constant, is the addend kept in the block part: the
-  // first site's constant without its literal.
+  // simplest of the sites' constants, without its literal.
   std::array<ir::ExpressionId, ir::FormIndex::count> coefficients{};
   std::vector<uint32_t> sites;
   double saving = 0; // dynamic instructions, loop depth weighted, that only this group's sites make superfluous or shared

@@ -246,6 +246,7 @@ private:
   uint32_t next_thread_ = 0, next_block_ = 0;
   size_t* instructions_ = nullptr;                 // of the section being written
   std::map<std::pair<std::string, unsigned>, size_t> packing_;
+  std::map<std::array<uint32_t, 4>, Operand> partial_sums_; // thread parts: width, index, coefficient, addend
 };
 
 ValueId SectionWriter::fresh(RegisterClass register_class, std::optional<uint32_t> number) {
@@ -294,11 +295,20 @@ Operand SectionWriter::combine(const Group& group, unsigned first, Operand adden
   for (size_t i = 0; i < places.size(); ++i) {
     Operand index = index_register(places[i] - FormIndex::tid_x);
     bool last = i + 1 == places.size();
+    // Thread parts may begin alike.
+    std::array<uint32_t, 4> key{group.width, places[i], group.coefficients[places[i]].index(),
+                                addend.is(OperandKind::value) ? addend.id : UINT32_MAX};
+    if (register_class == RegisterClass::thread_index)
+      if (auto found = partial_sums_.find(key); found != partial_sums_.end()) {
+        addend = found->second;
+        continue;
+      }
     ValueId target = fresh(register_class, last ? final_number : std::nullopt);
     builder_.emit(mnemonic, {Operand::definition(target), index, operand_.at(group.coefficients[places[i]]), addend});
     ++*instructions_;
     ++packing_[{mnemonic + std::to_string(i), places[i]}];
     addend = Operand::value(target);
+    partial_sums_.emplace(key, addend);
   }
   return addend;
 }
