@@ -74,7 +74,7 @@ void ReaderActions::annotation_item(SourceRange comment) {
 void ReaderActions::annotations(std::span<const SourceRange> comments) {
   for (SourceRange comment : comments) {
     if (!in_body_) continue;
-    std::string_view words = text(comment).substr(3);
+    std::string_view words = text(comment).substr(2);
     while (!words.empty() && (words.back() == '\r' || words.back() == ' ')) words.remove_suffix(1);
     Operand operand;
     operand.kind = OperandKind::text;

@@ -165,7 +165,7 @@ private:
 
   std::string type_words(const Register& row) const {
     const Value& value = function_.values[row.value];
-    return ".reg ." + std::string(spelling(value.type)) + " \t";
+    return ".reg ." + std::string(spelling(value.type)) + " ";
   }
 
   // `%r<13>` if all are of one type and no other name is in the range.
