@@ -36,17 +36,13 @@ class Assembler:
             flags.append("-c")  # functions others may call are only kept in a relocatable object
         return flags
 
-    def assemble(self, text, flags):
-        """Returns {"ok", "message", "cubin", "sections", "functions"} for a PTX text; from the cache if it is there.
-
-        Functions carry instructions, registers, entry, spill_stores and spill_loads (bytes).
-        """
-        key = hashlib.sha256(json.dumps([FORMAT, self.version, flags]).encode() + text.encode("latin-1")).hexdigest()
+    def _cached(self, kind, text, flags, make):
+        key = hashlib.sha256(json.dumps([kind, self.version, flags]).encode() + text.encode("latin-1")).hexdigest()
         stored = os.path.join(self.cache, key[:2], key + ".json")
         if os.path.exists(stored):
             with open(stored) as file:
                 return json.load(file)
-        answer = self._run(text, flags)
+        answer = make(text, flags)
         if answer["message"] != "timeout":
             os.makedirs(os.path.dirname(stored), exist_ok=True)
             temporary = f"{stored}.{os.getpid()}.{id(answer)}"
@@ -55,7 +51,22 @@ class Assembler:
             os.replace(temporary, stored)
         return answer
 
+    def assemble(self, text, flags):
+        """Returns {"ok", "message", "cubin", "sections", "functions"} for a PTX text; from the cache if it is there.
+
+        Functions carry instructions, registers, entry, spill_stores and spill_loads (bytes).
+        """
+        return self._cached(FORMAT, text, flags, self._describe)
+
+    def canonical(self, text, flags):
+        """Hash of the cubin without what depends on the line numbers of the text; None when it does not assemble."""
+        def make(text, flags):
+            data, message = self._run(text, flags)
+            return {"message": message, "hash": Cubin(data).canonical_hash() if data else None}
+        return self._cached("canonical", text, flags, make)["hash"]
+
     def _run(self, text, flags):
+        """(cubin, what ptxas said), or (None, why not)."""
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "input.ptx"), "w", encoding="latin-1", newline="") as file:
                 file.write(text)
@@ -64,16 +75,22 @@ class Assembler:
                 result = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace",
                                         timeout=self.timeout)
             except subprocess.TimeoutExpired:
-                return {"ok": False, "message": "timeout"}
+                return None, "timeout"
+            said = result.stderr + result.stdout
             if result.returncode != 0:
-                lines = [l for l in (result.stderr + result.stdout).splitlines() if "info" not in l[:14]]
-                return {"ok": False, "message": "\n".join(lines[:5]) or f"ptxas exit code {result.returncode}"}
+                lines = [line for line in said.splitlines() if "info" not in line[:14]]
+                return None, "\n".join(lines[:5]) or f"ptxas exit code {result.returncode}"
             with open(os.path.join(folder, "output.cubin"), "rb") as file:
-                data = file.read()
+                return file.read(), said
+
+    def _describe(self, text, flags):
+        data, said = self._run(text, flags)
+        if data is None:
+            return {"ok": False, "message": said}
         cubin = Cubin(data)
         functions = cubin.functions()
         spills = re.findall(r"Function properties for (\S+)\n\s*\d+ bytes stack frame, (\d+) bytes spill stores, "
-                            r"(\d+) bytes spill loads", result.stderr + result.stdout)
+                            r"(\d+) bytes spill loads", said)
         for function in functions.values():
             function["spill_stores"] = function["spill_loads"] = 0
         for name, stores, loads in spills:

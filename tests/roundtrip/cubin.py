@@ -2,6 +2,7 @@
 .text section its instruction count, register count and whether it is a kernel entry."""
 
 import hashlib
+import re
 import struct
 
 SYMTAB, NOBITS = 2, 8
@@ -41,6 +42,20 @@ class Cubin:
             if section[0].startswith(CODE_SECTIONS):
                 hashes[section[0]] = hashlib.sha256(self.content(section)).hexdigest()[:16]
         return hashes
+
+    def canonical_hash(self):
+        """Hash of everything but the line numbers that ptxas puts into the names it gives to shared variables of
+        functions (`$___name__38`): sections by name and content, symbols one by one."""
+        tables = (".strtab", ".symtab", ".shstrtab")
+        parts = [(name, hashlib.sha256(self.content(section)).hexdigest()) for section in self.sections
+                 for name in [section[0]] if name not in tables]
+        for section in self.sections:
+            if section[1] == SYMTAB:
+                strings_at = self.sections[section[4]][2]
+                for at in range(section[2], section[2] + section[3], 24):
+                    name, *rest = struct.unpack_from("<IBBHQQ", self.data, at)
+                    parts.append((re.sub(r"^(\$___.*__)\d+$", r"\1", self._string(strings_at + name)), rest))
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def _symbols(self):
         for section in self.sections:
