@@ -9,7 +9,7 @@ import tempfile
 
 from cubin import Cubin
 
-FORMAT = 2  # part of every cache key: raise when what is stored changes
+FORMAT = 3  # part of every cache key: raise when what is stored changes
 
 
 class Assembler:

@@ -5,7 +5,9 @@ import hashlib
 import re
 import struct
 
-SYMTAB, NOBITS = 2, 8
+SYMTAB = 2
+# Sections with a size but no bytes in the file: .bss, and NVIDIA's kinds for global, local and shared memory.
+WITHOUT_BYTES = (8, 0x70000007, 0x70000009, 0x7000000A)
 ENTRY_FLAG = 0x10          # in st_other: the function is a kernel entry
 NOP_OPCODE = 0x918         # low 12 bits of an instruction word; padding behind the code
 REGISTER_COUNT = 0x2F      # attribute of .nv.info: (symbol, registers)
@@ -33,7 +35,7 @@ class Cubin:
 
     def content(self, section):
         _name, kind, offset, size, _link = section
-        return b"size %d" % size if kind == NOBITS else self.data[offset:offset + size]
+        return b"size %d" % size if kind in WITHOUT_BYTES else self.data[offset:offset + size]
 
     def section_hashes(self):
         """name -> hash of content, for the sections that carry code or what a launch needs."""
