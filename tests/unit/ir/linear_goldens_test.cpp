@@ -6,6 +6,7 @@
 #include "ir/module.h"
 #include "ir/print.h"
 #include "ir/ssa.h"
+#include "tests/unit/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -73,7 +74,7 @@ Analysed analyse(std::string text, std::string_view kernel = {}) {
 }
 
 Analysed sample(const std::string& path, std::string_view kernel) {
-  std::ifstream file(std::string(PTXREWRITE_SOURCE_DIR) + "/samples/" + path);
+  std::ifstream file(tests::source_path("samples/" + path));
   std::stringstream text;
   text << file.rdbuf();
   return analyse(text.str(), kernel);
