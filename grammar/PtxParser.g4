@@ -121,8 +121,7 @@ initialiser
       ( LEFT_PAREN IDENTIFIER { actions->initialiser_mask(last()); } RIGHT_PAREN
       | { actions->begin_constant_tail(); } constantTail { actions->constant_operand(); } )?
     | FLOAT { actions->decimal(last()); } ( { actions->begin_constant_tail(); } constantTail { actions->constant_operand(); } )?
-    | ( FLOAT32_BITS | FLOAT64_BITS ) { actions->float_bits(last()); }
-      ( { actions->begin_constant_tail(); } constantTail { actions->constant_operand(); } )?
+    | ( FLOAT32_BITS | FLOAT64_BITS ) { actions->float_bits(last()); } // no part of expressions
     | ( WARP_SIZE { actions->begin_constant(); actions->constant_warp_size(last()); }
       | { actions->begin_constant(); } ( constantPrefix | parenthesisedConstant ) )
       constantTail? { actions->constant_operand(); }
@@ -189,8 +188,7 @@ operand
     | UNDERSCORE { actions->sink(last()); } ( PIPE { actions->begin_pair(); } pairSecond )?
     | INTEGER { actions->integer(last()); } ( { actions->begin_constant_tail(); } constantTail { actions->constant_operand(); } )?
     | FLOAT { actions->decimal(last()); } ( { actions->begin_constant_tail(); } constantTail { actions->constant_operand(); } )?
-    | ( FLOAT32_BITS | FLOAT64_BITS ) { actions->float_bits(last()); }
-      ( { actions->begin_constant_tail(); } constantTail { actions->constant_operand(); } )?
+    | ( FLOAT32_BITS | FLOAT64_BITS ) { actions->float_bits(last()); } // no part of expressions
     | WARP_SIZE { actions->begin_constant(); actions->constant_warp_size(last()); } constantTail? { actions->constant_operand(); }
     | ( TILDE | PLUS ) { actions->begin_constant(); actions->constant_prefix(last()); } constantTerm constantTail? { actions->constant_operand(); }
     | ( EXCLAMATION | MINUS ) { actions->sign(last()); }
@@ -238,7 +236,7 @@ constant
 
 notInteger
     : { actions->begin_constant(); }
-      ( FLOAT { actions->constant_decimal(last()); } | ( FLOAT32_BITS | FLOAT64_BITS ) { actions->constant_float_bits(last()); }
+      ( FLOAT { actions->constant_decimal(last()); }
       | WARP_SIZE { actions->constant_warp_size(last()); } | constantPrefix | parenthesisedConstant )
       constantTail?
     ;
@@ -252,7 +250,6 @@ constantTail
 constantTerm
     : INTEGER { actions->constant_integer(last()); }
     | FLOAT { actions->constant_decimal(last()); }
-    | ( FLOAT32_BITS | FLOAT64_BITS ) { actions->constant_float_bits(last()); }
     | WARP_SIZE { actions->constant_warp_size(last()); }
     | constantPrefix
     | parenthesisedConstant

@@ -168,7 +168,6 @@ public:
   void begin_constant_tail(); // the operand just read is the first term
   void constant_integer(const Lexeme& literal);
   void constant_decimal(const Lexeme& literal);
-  void constant_float_bits(const Lexeme& literal);
   void constant_warp_size(const Lexeme& word);
   void constant_prefix(const Lexeme& op);
   void constant_operator(const Lexeme& op);
@@ -286,6 +285,8 @@ private:
   ir::Selector parse_selector(SourceRange range, std::string_view word, const Note& note, bool special);
   void add_term(const Constant& constant, SourceRange range);
   Constant finish_constant();
+  double decimal_value(const Lexeme& literal);
+  IntegerLiteral integer_value(const Lexeme& literal);
   uint32_t callee_index() const;
 
   ir::Module& module_;

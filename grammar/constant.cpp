@@ -1,8 +1,6 @@
 #include "grammar/constant.h"
 
 #include <charconv>
-#include <cmath>
-#include <cstdlib>
 
 namespace ptxrewrite::grammar {
 
@@ -28,17 +26,17 @@ IntegerLiteral parse_integer(std::string_view text) {
   }
   for (char c : text) {
     unsigned digit = c <= '9' ? static_cast<unsigned>(c - '0') : static_cast<unsigned>((c | 0x20) - 'a' + 10);
+    if (base == 10 && literal.value > UINT64_MAX / 10) literal.overflows = true;
     literal.value = literal.value * base + digit;
   }
   if (literal.value >> 63) literal.is_unsigned = true;
   return literal;
 }
 
-double parse_decimal(std::string_view text) {
+std::optional<double> parse_decimal(std::string_view text) {
   double value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // from_chars leaves the value alone when the exponent is out of range; strtod says infinity or zero.
-  if (error == std::errc::result_out_of_range) value = std::strtod(std::string(text).c_str(), nullptr);
+  if (error != std::errc()) return std::nullopt;
   return value;
 }
 
@@ -99,11 +97,6 @@ Op binary_operator(std::string_view text) {
   }
 }
 
-double as_real(const Constant& c) {
-  if (c.is_float) return c.real;
-  return c.is_unsigned ? static_cast<double>(c.integer) : static_cast<double>(static_cast<int64_t>(c.integer));
-}
-
 bool truth(const Constant& c) { return c.is_float ? c.real != 0 : c.integer != 0; }
 
 Constant compare(Op op, const Constant& a, const Constant& b) {
@@ -117,7 +110,7 @@ Constant compare(Op op, const Constant& a, const Constant& b) {
     default: return x >= y;
     }
   };
-  bool result = a.is_float || b.is_float ? by(as_real(a), as_real(b))
+  bool result = a.is_float ? by(a.real, b.real)
                 : a.is_unsigned || b.is_unsigned
                     ? by(a.integer, b.integer)
                     : by(static_cast<int64_t>(a.integer), static_cast<int64_t>(b.integer));
@@ -191,11 +184,9 @@ void ConstantEvaluator::reduce() {
   Constant left = pop();
   if (op == Op::conditional) {
     Constant condition = pop();
+    if (condition.is_float || left.is_float || right.is_float) fail("'?' needs integers");
     Constant chosen = truth(condition) ? left : right;
-    if (left.is_float || right.is_float)
-      chosen = Constant::of_real(as_real(chosen));
-    else
-      chosen.is_unsigned = left.is_unsigned || right.is_unsigned;
+    chosen.is_unsigned = left.is_unsigned || right.is_unsigned;
     values_.push_back(chosen);
     return;
   }
@@ -208,29 +199,30 @@ Constant ConstantEvaluator::apply_unary(ConstantOperator op, Constant operand) {
     if (operand.is_float) return Constant::of_real(-operand.real);
     operand.integer = 0 - operand.integer;
     return operand;
-  case Op::logical_not: return Constant::of(!truth(operand));
-  case Op::bit_not:
-    if (operand.is_float) fail("'~' needs an integer");
-    return Constant::of_unsigned(~operand.integer);
-  case Op::cast_signed:
-  case Op::cast_unsigned: {
-    uint64_t bits = operand.integer;
-    if (operand.is_float) {
-      if (!(operand.real > -9.3e18 && operand.real < 1.8e19)) {
-        fail("the number does not fit into 64 bits");
-        return {};
-      }
-      bits = operand.real < 0 ? static_cast<uint64_t>(static_cast<int64_t>(std::max(operand.real, -0x1p63)))
-                              : static_cast<uint64_t>(operand.real);
-    }
-    return {false, op == Op::cast_unsigned, bits, 0};
+  case Op::plus: return operand;
+  default: break;
   }
-  default: return operand;
+  if (operand.is_float) {
+    fail("this operator needs an integer");
+    return {};
+  }
+  switch (op) {
+  case Op::logical_not: return Constant::of(!truth(operand));
+  case Op::bit_not: return Constant::of_unsigned(~operand.integer);
+  default: return {false, op == Op::cast_unsigned, operand.integer, 0}; // casts
   }
 }
 
 Constant ConstantEvaluator::apply_binary(ConstantOperator op, Constant left, Constant right) {
-  const bool real = left.is_float || right.is_float;
+  if (left.is_float != right.is_float) {
+    fail("integers and floating-point numbers do not mix in a constant expression");
+    return {};
+  }
+  const bool real = left.is_float;
+  if (real && (op == Op::logical_or || op == Op::logical_and)) {
+    fail("this operator needs integers");
+    return {};
+  }
   switch (op) {
   case Op::logical_or: return Constant::of(truth(left) || truth(right));
   case Op::logical_and: return Constant::of(truth(left) && truth(right));
@@ -243,7 +235,7 @@ Constant ConstantEvaluator::apply_binary(ConstantOperator op, Constant left, Con
   default: break;
   }
   if (real) {
-    double a = as_real(left), b = as_real(right);
+    const double a = left.real, b = right.real;
     switch (op) {
     case Op::add: return Constant::of_real(a + b);
     case Op::subtract: return Constant::of_real(a - b);
@@ -255,13 +247,14 @@ Constant ConstantEvaluator::apply_binary(ConstantOperator op, Constant left, Con
   const uint64_t a = left.integer, b = right.integer;
   const bool is_unsigned = left.is_unsigned || right.is_unsigned;
   switch (op) {
-  case Op::bit_or: return Constant::of_unsigned(a | b);
-  case Op::bit_xor: return Constant::of_unsigned(a ^ b);
-  case Op::bit_and: return Constant::of_unsigned(a & b);
-  case Op::shift_left: return {false, left.is_unsigned, b < 64 ? a << b : 0, 0};
+  case Op::bit_or: return {false, is_unsigned, a | b, 0};
+  case Op::bit_xor: return {false, is_unsigned, a ^ b, 0};
+  case Op::bit_and: return {false, is_unsigned, a & b, 0};
+  // Shift counts count modulo 64, as ptxas has it.
+  case Op::shift_left: return {false, left.is_unsigned, a << (b & 63), 0};
   case Op::shift_right:
-    if (left.is_unsigned) return Constant::of_unsigned(b < 64 ? a >> b : 0);
-    return Constant::of(static_cast<int64_t>(a) >> (b < 64 ? b : 63));
+    if (left.is_unsigned) return Constant::of_unsigned(a >> (b & 63));
+    return Constant::of(static_cast<int64_t>(a) >> (b & 63));
   case Op::add: return {false, is_unsigned, a + b, 0};
   case Op::subtract: return {false, is_unsigned, a - b, 0};
   case Op::multiply: return {false, is_unsigned, a * b, 0};
@@ -271,10 +264,11 @@ Constant ConstantEvaluator::apply_binary(ConstantOperator op, Constant left, Con
     fail("division by zero in a constant expression");
     return {};
   }
-  if (is_unsigned) return Constant::of_unsigned(op == Op::divide ? a / b : a % b);
-  if (b == UINT64_MAX) return Constant::of(op == Op::divide ? static_cast<int64_t>(0 - a) : 0); // INT64_MIN / -1
-  const int64_t x = static_cast<int64_t>(a), y = static_cast<int64_t>(b);
-  return Constant::of(op == Op::divide ? x / y : x % y);
+  // ptxas takes remainders without sign, whatever the operands.
+  if (op == Op::remainder) return {false, is_unsigned, a % b, 0};
+  if (is_unsigned) return Constant::of_unsigned(a / b);
+  if (b == UINT64_MAX) return Constant::of(static_cast<int64_t>(0 - a)); // INT64_MIN / -1
+  return Constant::of(static_cast<int64_t>(a) / static_cast<int64_t>(b));
 }
 
 } // namespace ptxrewrite::grammar

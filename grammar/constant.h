@@ -1,5 +1,5 @@
-// Literals and constant expressions, folded by the rules of the PTX manual: integers are 64 bits wide, signed unless a
-// U suffix, their size or an operator makes them unsigned; anything with a floating-point part is a double.
+// Literals and constant expressions, folded as ptxas folds them: integers are 64 bits wide, signed unless a U suffix,
+// their size or an operator makes them unsigned; floating-point numbers are doubles and do not mix with integers.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,12 @@ struct IntegerLiteral {
   bool hexadecimal = false;
   bool is_unsigned = false;
   bool has_suffix = false;
+  bool overflows = false; // a decimal number of 2^64 + 10 or more, which ptxas refuses; it wraps the few below
 };
 // `text` is a token of the lexer's INTEGER rule.
 IntegerLiteral parse_integer(std::string_view text);
-// `text` is a token of the lexer's FLOAT rule.
-double parse_decimal(std::string_view text);
+// `text` is a token of the lexer's FLOAT rule. Nothing if the number is too large or too small for a double.
+std::optional<double> parse_decimal(std::string_view text);
 // The digits of `0f3F800000` or `0d3FF0000000000000`.
 uint64_t parse_float_bits(std::string_view text);
 

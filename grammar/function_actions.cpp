@@ -309,9 +309,9 @@ void ReaderActions::connect_blocks() {
     edges.clear();
     if (InstructionId last = function.terminator(id)) {
       const Instruction& instruction = function.instructions[last];
-      const Effects& effects = function.form_of(last).effects;
-      falls = falls && instruction.guard.valid();
-      if (effects.branch)
+      const Form& form = function.form_of(last);
+      falls = falls && (instruction.guard.valid() || form.opaque);
+      if (form.effects.branch)
         for (const Operand& operand : function.operands.view(instruction.operands)) {
           if (operand.is(OperandKind::block)) edges.push_back(function.add_edge(id, operand.as_block()));
           if (operand.is(OperandKind::label_table)) {

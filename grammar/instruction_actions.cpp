@@ -296,8 +296,10 @@ void ReaderActions::end_instruction(const Lexeme& semicolon) {
   instruction.provenance = ProvenanceId(provenance_++);
   const uint32_t first_operand = static_cast<uint32_t>(function_->operands.size());
   append(instruction, operands_);
+  // An unknown instruction that names what may be a label may be a branch, with the next statement as one target.
+  const bool may_branch = form_->opaque && !pending_.empty();
   if (!pending_.empty()) flush_pending_operands(first_operand);
-  if (form_->effects.branch || form_->effects.terminates) block_ = {};
+  if (may_branch || (!form_->opaque && (form_->effects.branch || form_->effects.terminates))) block_ = {};
   unknown_instruction_ = false;
 }
 

@@ -37,13 +37,13 @@ void ReaderActions::push_name(SourceRange range, OperandFlag flags, bool minus) 
     selector_word = base.substr(dot + 1);
     base = base.substr(0, dot);
   }
-  const bool branches = form_ && form_->effects.branch;
+  const bool branches = form_ && !form_->opaque && form_->effects.branch;
   Names::Found found = names_.lookup(base);
   Note note;
   note.range = range;
   note.minus = minus;
   Operand operand;
-  if (found.value && !(branches && operands_.empty() && form_->opcode == Opcode::bra && !selector_word.empty())) {
+  if (found.value) {
     operand = Operand::value(found.value);
     operand.flags = flags;
     note.type = found.binding->type;
@@ -84,9 +84,9 @@ void ReaderActions::push_name(SourceRange range, OperandFlag flags, bool minus) 
 
 // A name without a meaning yet: a label, an undeclared callee, or a mistake.
 void ReaderActions::push_unfound(SourceRange range, std::string_view base, bool has_selector) {
-  const bool branches = form_ && form_->effects.branch;
-  const bool calls = form_ && form_->effects.call;
-  const bool unknown = !form_ || form_->opaque;
+  const bool unknown = !form_ || form_->opaque; // an unknown instruction is assumed to have every effect
+  const bool branches = !unknown && form_->effects.branch;
+  const bool calls = !unknown && form_->effects.call;
   if (has_selector && unknown) {
     Operand operand;
     operand.kind = OperandKind::text;
@@ -172,7 +172,7 @@ void ReaderActions::symbol_offset() {
 
 void ReaderActions::integer(const Lexeme& literal) {
   before_operand();
-  const IntegerLiteral parsed = parse_integer(text(literal));
+  const IntegerLiteral parsed = integer_value(literal);
   Operand operand = Operand::integer(static_cast<int64_t>(parsed.value));
   if (parsed.hexadecimal) operand.flags = operand.flags | OperandFlag::hexadecimal;
   if (parsed.has_suffix) operand.flags = operand.flags | OperandFlag::unsigned_literal;
@@ -182,9 +182,22 @@ void ReaderActions::integer(const Lexeme& literal) {
   push(operand, note);
 }
 
+double ReaderActions::decimal_value(const Lexeme& literal) {
+  std::optional<double> value = parse_decimal(text(literal));
+  if (!value) fail(literal.range, quote(literal.range) + " does not fit into a double");
+  return *value;
+}
+
+// An integer literal, which may be too long.
+IntegerLiteral ReaderActions::integer_value(const Lexeme& literal) {
+  IntegerLiteral parsed = parse_integer(text(literal));
+  if (parsed.overflows) fail(literal.range, quote(literal.range) + " does not fit into 64 bits");
+  return parsed;
+}
+
 void ReaderActions::decimal(const Lexeme& literal) {
   before_operand();
-  push(Operand::float64_bits(std::bit_cast<uint64_t>(parse_decimal(text(literal)))), {literal.range});
+  push(Operand::float64_bits(std::bit_cast<uint64_t>(decimal_value(literal))), {literal.range});
 }
 
 void ReaderActions::float_bits(const Lexeme& literal) {
@@ -244,7 +257,7 @@ void ReaderActions::end_list(const Lexeme& parenthesis) {
   const uint32_t head = open_groups_.back();
   close_group(parenthesis.range);
   // A call's list stays; elsewhere parentheses belong to constant expressions.
-  const bool call = form_ && (form_->effects.call || form_->opaque) && open_groups_.empty();
+  const bool call = form_ && (form_->opaque || form_->effects.call) && open_groups_.empty();
   if (call) return;
   if (!form_ && !function_) fail(notes_[head].range, "unexpected parentheses");
   if (operands_[head].id != 1 || !operands_[head + 1].is_constant()) {
@@ -307,7 +320,7 @@ void ReaderActions::address_suffix(const Lexeme& word) {
 }
 
 void ReaderActions::address_offset(const Lexeme& literal) {
-  const IntegerLiteral parsed = parse_integer(text(literal));
+  const IntegerLiteral parsed = integer_value(literal);
   Operand& address = operands_[open_groups_.back()];
   address.immediate = static_cast<int64_t>(parsed.value);
   address.flags = address.flags | OperandFlag::spelled_offset;
@@ -355,7 +368,6 @@ void ReaderActions::begin_constant_tail() {
   Constant first = Constant::of(operand.immediate);
   first.is_unsigned = note.is_unsigned;
   if (operand.is(OperandKind::float64)) first = Constant::of_real(std::bit_cast<double>(operand.immediate));
-  if (operand.is(OperandKind::float32)) first = Constant::of_real(std::bit_cast<float>(static_cast<uint32_t>(operand.immediate)));
   if (!operand.is_constant()) fail(note.range, "only constants can be computed with");
   add_term(first, note.range);
   operands_.pop_back();
@@ -370,20 +382,12 @@ void ReaderActions::add_term(const Constant& constant, SourceRange range) {
 }
 
 void ReaderActions::constant_integer(const Lexeme& literal) {
-  const IntegerLiteral parsed = parse_integer(text(literal));
+  const IntegerLiteral parsed = integer_value(literal);
   add_term({false, parsed.is_unsigned, parsed.value, 0}, literal.range);
 }
 
 void ReaderActions::constant_decimal(const Lexeme& literal) {
-  add_term(Constant::of_real(parse_decimal(text(literal))), literal.range);
-}
-
-void ReaderActions::constant_float_bits(const Lexeme& literal) {
-  if (constants_.behind_prefix()) fail(literal.range, "a bit pattern cannot have a sign or be computed with");
-  const uint64_t bits = parse_float_bits(text(literal));
-  const bool is_double = (text(literal)[1] | 0x20) == 'd';
-  add_term(Constant::of_real(is_double ? std::bit_cast<double>(bits) : std::bit_cast<float>(static_cast<uint32_t>(bits))),
-           literal.range);
+  add_term(Constant::of_real(decimal_value(literal)), literal.range);
 }
 
 void ReaderActions::constant_warp_size(const Lexeme& word) { add_term(Constant::of(32), word.range); }

@@ -30,8 +30,13 @@ InstructionId Function::terminator(BlockId block) const {
   while (id && instructions[id].kind != InstructionKind::real)
     id = instructions[id].previous;
   if (!id) return {};
-  const Effects& effects = form_of(id).effects;
-  return effects.branch || effects.terminates ? id : InstructionId();
+  const Form& form = form_of(id);
+  if (form.opaque) { // every effect is assumed of it, but only one that names labels can go anywhere
+    for (const Operand& operand : operands_of(id))
+      if (operand.is(OperandKind::block) || operand.is(OperandKind::label_table)) return id;
+    return {};
+  }
+  return form.effects.branch || form.effects.terminates ? id : InstructionId();
 }
 
 ValueId Function::add_value(Value value) {
