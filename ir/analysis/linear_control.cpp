@@ -2,6 +2,8 @@
 #include "ir/analysis/linear_state.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 namespace ptxrewrite::ir {
 
@@ -146,6 +148,30 @@ static std::vector<unsigned> group_edges(const std::vector<LinearFormId>& argume
   return groups;
 }
 
+namespace {
+
+struct FormsBySide {
+  LinearFormId taken; // when the predicate holds
+  LinearFormId not_taken;
+};
+
+// What arrives from each side of the branch at the end of `top`, if all edges of a side bring the same form.
+std::optional<FormsBySide> forms_by_side(State& state, BlockId top, std::span<const EdgeId> edges,
+                                         std::span<const LinearFormId> forms) {
+  std::array<LinearFormId, 2> by_side;
+  for (size_t i = 0; i < edges.size(); ++i) {
+    auto side = side_of(state, top, edges[i]);
+    if (!side || (by_side[*side] && by_side[*side] != forms[i])) return std::nullopt;
+    by_side[*side] = forms[i];
+  }
+  if (!by_side[0] || !by_side[1]) return std::nullopt;
+  // Successor 0 is the branch target, taken when the guard holds.
+  bool negated = state.function.instructions[state.terminator(top)].guard_negated;
+  return FormsBySide{by_side[negated ? 1 : 0], by_side[negated ? 0 : 1]};
+}
+
+} // namespace
+
 LinearFormId State::join(BlockId block, unsigned index, std::span<const EdgeId> edge_list) {
   ValueId parameter = function.parameters(block)[index];
   unsigned width = bit_width(function.values[parameter].type);
@@ -183,24 +209,13 @@ LinearFormId State::join(BlockId block, unsigned index, std::span<const EdgeId> 
   // One plain branch decides: its predicate chooses.
   BlockId top = dominators.immediate_dominator(block);
   ValueId selector = top ? branch_predicate(top) : ValueId();
-  std::array<LinearFormId, 2> by_side;
-  bool decided = bool(selector) && known_edges.size() == edge_list.size();
-  for (size_t i = 0; decided && i < known_edges.size(); ++i) {
-    auto side = side_of(*this, top, known_edges[i]);
-    if (!side)
-      decided = false;
-    else if (!by_side[*side])
-      by_side[*side] = argument_forms[i];
-    else
-      decided = by_side[*side] == argument_forms[i];
-  }
-  decided = decided && by_side[0] && by_side[1];
+  bool all_known = known_edges.size() == edge_list.size();
+  auto sides = selector && all_known ? forms_by_side(*this, top, known_edges, argument_forms) : std::nullopt;
+  bool decided = sides.has_value();
   LinearFormId if_true, if_false, predicate;
   if (decided) {
-    // Successor 0 is the branch target, taken when the guard holds.
-    bool negated = function.instructions[terminator(top)].guard_negated;
-    if_true = by_side[negated ? 1 : 0];
-    if_false = by_side[negated ? 0 : 1];
+    if_true = sides->taken;
+    if_false = sides->not_taken;
     predicate = form_in(selector, block);
   }
   if (join_level == Level::launch && decided && predicate)

@@ -1,10 +1,10 @@
 // Dominators, post-dominators, loops and liveness against their definitions, by search on random graphs.
-#include "../grammar/read.h"
+#include "tests/unit/grammar/read.h"
 #include "ir/analysis/def_use.h"
 #include "ir/analysis/liveness.h"
 #include "ir/analysis/loops.h"
 #include "ir/ssa.h"
-#include "random_functions.h"
+#include "tests/unit/ir/random_functions.h"
 
 #include <doctest/doctest.h>
 

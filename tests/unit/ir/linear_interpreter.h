@@ -275,6 +275,7 @@ private:
     return value;
   }
 
+  // Long: one case per operation.
   uint64_t compute(ir::InstructionId id, const ir::Form& form, const std::vector<uint64_t>& in, unsigned target_width) {
     using ir::Modifier;
     using ir::Opcode;

@@ -141,6 +141,7 @@ private:
                                ScalarType::pred, {Operand::value(known(width)), source(width)}, "%q");
   }
 
+  // Long: one case per operation.
   void statement() {
     unsigned width = any_width();
     bool is_signed = pick(2);

@@ -2,10 +2,10 @@
 // touched comes back as it was.
 #include "ir/ssa.h"
 
-#include "../grammar/read.h"
+#include "tests/unit/grammar/read.h"
 #include "ir/verify.h"
-#include "random_functions.h"
-#include "small_interpreter.h"
+#include "tests/unit/ir/random_functions.h"
+#include "tests/unit/ir/small_interpreter.h"
 
 #include <doctest/doctest.h>
 
