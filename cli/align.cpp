@@ -179,9 +179,7 @@ Matches match_by_text(std::span<const ListingLine> left, std::span<const Listing
   Matches matches;
   refine(matches, left, right, [](const ListingLine& line) { return line.text; });
   refine(matches, left, right, [](const ListingLine& line) { return without_register_numbers(line.text); });
-  refine(matches, left, right, [](const ListingLine& line) {
-    return line.is_instruction ? std::string(mnemonic(line.text)) : line.text;
-  });
+  refine(matches, left, right, [](const ListingLine& line) { return mnemonic(line.text); });
   return matches;
 }
 

@@ -7,6 +7,7 @@
 #include "support/file_io.h"
 #include "transforms/pipeline.h"
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <memory>

@@ -1,10 +1,12 @@
 // What every command of the program shares: exit codes, common options, how a command is added.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <functional>
 #include <string>
+
+namespace CLI {
+class App;
+}
 
 namespace ptxrewrite::cli {
 

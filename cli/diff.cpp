@@ -5,6 +5,9 @@
 #include "cli/pipeline_options.h"
 #include "support/file_io.h"
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include <map>
 #include <memory>
 

@@ -1,5 +1,7 @@
 #include "cli/diff_render.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 
 namespace ptxrewrite::cli {

@@ -4,7 +4,7 @@
 #include "cli/align.h"
 #include "cli/terminal.h"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 #include <vector>

@@ -3,6 +3,8 @@
 #include "ir/module.h"
 #include "ir/print.h"
 
+#include <nlohmann/json.hpp>
+
 namespace ptxrewrite::cli {
 
 namespace {

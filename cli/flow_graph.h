@@ -3,7 +3,7 @@
 
 #include "ir/function.h"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 

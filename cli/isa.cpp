@@ -3,6 +3,7 @@
 #include "cli/json_text.h"
 #include "ir/isa.h"
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cstdio>

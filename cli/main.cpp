@@ -1,6 +1,7 @@
 // ptxrewrite COMMAND [options] FILE...
 #include "cli/command.h"
 
+#include <CLI/CLI.hpp>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 

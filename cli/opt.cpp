@@ -8,6 +8,7 @@
 #include "ir/print.h"
 #include "support/file_io.h"
 
+#include <CLI/CLI.hpp>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>

@@ -5,6 +5,7 @@
 #include "cli/module_input.h"
 #include "transforms/pipeline.h"
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>

@@ -3,6 +3,8 @@
 #include "cli/module_input.h"
 #include "cli/passes.h"
 
+#include <CLI/CLI.hpp>
+
 namespace ptxrewrite::cli {
 
 namespace {

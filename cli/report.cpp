@@ -2,6 +2,8 @@
 
 #include "support/diagnostic.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -48,7 +50,7 @@ void append_ledger(std::string& out, const transforms::PipelineReport& report, c
 }
 
 void append_statistics(std::string& out, const transforms::PipelineReport& report, const SourceFile& source) {
-  out += source.name() + ": statistics\n";
+  out += source.name() + (report.statistics.empty() ? ": no statistics\n" : ": statistics\n");
   for (const auto& [name, value] : report.statistics) {
     char line[160];
     std::snprintf(line, sizeof line, "%12lld  %s\n", static_cast<long long>(value), name.c_str());

@@ -5,7 +5,7 @@
 #include "support/source.h"
 #include "transforms/pipeline.h"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 
