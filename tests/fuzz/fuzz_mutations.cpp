@@ -2,9 +2,9 @@
 // crash or a hang, and a module must hold together: verified, printed, read again to the same text, through SSA and
 // back. Meant to be built with sanitizers.
 //
-//   fuzz_mutations [--count N] [--seed S] [--only NUMBER [--show]] FILE.ptx...
+//   fuzz_mutations [--count N] [--seed S] [--only NUMBER [--show] [--explain]] [--write FOLDER] FILE.ptx...
 //
-// Input NUMBER of seed S is always the same: what fails is repeated with --only. Exit code 1 when a check failed.
+// --write keeps the inputs for against_ptxas.py. Input NUMBER of seed S is always the same: what fails is repeated with --only. Exit code 1 when a check failed.
 #include "grammar/reader.h"
 #include "ir/print.h"
 #include "ir/ssa.h"
@@ -117,11 +117,20 @@ std::string check(const std::string& text, Tally& tally) {
   return "";
 }
 
+void explain(const std::string& text) {
+  Diagnostics diagnostics;
+  read(text, diagnostics);
+  const SourceFile source("mutation.ptx", text);
+  for (const Diagnostic& diagnostic : diagnostics.list()) std::fputs(render(diagnostic, source).c_str(), stderr);
+}
+
 struct Options {
   uint64_t count = 10000;
   uint64_t seed = 1;
   uint64_t first = 0;
   bool show = false;
+  bool explain = false; // print the diagnostics
+  std::string folder; // where to write every input, with what became of it in the name
   std::vector<std::string> seeds;
 };
 
@@ -135,6 +144,10 @@ bool parse_options(int argc, char** argv, Options& options) {
     } else if (std::strcmp(argv[i], "--only") == 0 && has_value) {
       options.first = std::strtoull(argv[++i], nullptr, 10);
       options.count = 1;
+    } else if (std::strcmp(argv[i], "--write") == 0 && has_value) {
+      options.folder = argv[++i];
+    } else if (std::strcmp(argv[i], "--explain") == 0) {
+      options.explain = true;
     } else if (std::strcmp(argv[i], "--show") == 0) {
       options.show = true;
     } else {
@@ -170,9 +183,15 @@ int main(int argc, char** argv) {
     current_number = number;
     const fuzz::Mutation mutation = fuzz::mutate(options.seeds, options.seed, number);
     if (options.show) std::fwrite(mutation.text.data(), 1, mutation.text.size(), stdout);
+    if (options.explain) explain(mutation.text);
     alarm(hang_seconds);
+    const uint64_t read_before = tally.modules;
     const std::string failure = check(mutation.text, tally);
     alarm(0);
+    if (!options.folder.empty()) {
+      const char* outcome = tally.modules != read_before ? "read" : "refused";
+      std::ofstream(options.folder + "/" + std::to_string(number) + "." + outcome + ".ptx", std::ios::binary) << mutation.text;
+    }
     if (failure.empty()) continue;
     ++failed;
     if (++tally.failures[failure] <= 3)

@@ -127,6 +127,29 @@ void replace_token(std::string& text, Random& random) {
   });
 }
 
+// Registers by their prefix, numbers, words: what may stand where another of its class stands.
+std::string_view token_class(std::string_view token) {
+  if (token.empty() || !is_word(token.front())) return "";
+  if (token.front() >= '0' && token.front() <= '9') return "0";
+  const size_t prefix = std::min(token.size(), token.find_last_not_of("0123456789") + 1);
+  return token.front() == '%' ? token.substr(0, prefix) : "word";
+}
+
+// Changes that often leave a valid program: another register of the kind, another number, another word.
+void swap_alike_tokens(std::string& text, Random& random) {
+  change_tokens(text, random, [&](auto& tokens) {
+    const size_t at = pick_token(tokens, random);
+    const std::string_view wanted = token_class(tokens[at]);
+    for (int i = 0; i < 200; ++i) {
+      const size_t other = random.below(tokens.size());
+      if (wanted.empty() || tokens[other] == tokens[at] || token_class(tokens[other]) != wanted) continue;
+      if (random.one_in(2)) std::swap(tokens[at], tokens[other]);
+      else tokens[at] = tokens[other];
+      return;
+    }
+  });
+}
+
 std::vector<std::string_view> split_lines(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
@@ -148,6 +171,15 @@ void shuffle_lines(std::string& text, Random& random) {
     default: lines[from] = ""; break;
     }
   }
+  text = join(lines);
+}
+
+// A statement once more behind itself: mostly still a program.
+void copy_line(std::string& text, Random& random) {
+  std::vector<std::string_view> lines = split_lines(text);
+  if (lines.empty()) return;
+  const size_t at = random.below(lines.size());
+  lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(at), lines[at]);
   text = join(lines);
 }
 
@@ -179,7 +211,7 @@ Mutation mutate(const std::vector<std::string>& seeds, uint64_t seed, uint64_t n
     const char* name;
     Step step;
   };
-  static constexpr std::array<NamedStep, 15> steps = {{{"flip bits", flip_bits},
+  static constexpr std::array<NamedStep, 18> steps = {{{"flip bits", flip_bits},
                                                        {"random bytes", random_bytes},
                                                        {"truncate", truncate},
                                                        {"drop front", drop_front},
@@ -192,6 +224,9 @@ Mutation mutate(const std::vector<std::string>& seeds, uint64_t seed, uint64_t n
                                                        {"copy token", copy_token},
                                                        {"erase tokens", erase_tokens},
                                                        {"replace token", replace_token},
+                                                       {"swap alike tokens", swap_alike_tokens},
+                                                       {"swap alike tokens", swap_alike_tokens},
+                                                       {"copy line", copy_line},
                                                        {"shuffle lines", shuffle_lines},
                                                        {"splice", nullptr}}};
   Random random(seed * 0x2545f4914f6cdd1dull + number);
