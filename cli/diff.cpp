@@ -34,24 +34,30 @@ Difference compare(std::string name, std::vector<ListingLine> left, std::vector<
   return part;
 }
 
-// Functions meet by name; those of the right side alone come last.
+// Functions meet by name, but a rewritten variant meets its original: the copy of the original that is kept beside it
+// has nothing to show. What only the right side has comes last.
 DifferenceReport compare(ModuleListing left, ModuleListing right, Alignment how) {
   DifferenceReport report;
   report.parts.push_back(compare("", std::move(left.items), std::move(right.items), Alignment::text));
-  std::map<std::string, std::vector<ListingLine>*> right_functions;
-  for (FunctionListing& function : right.functions) right_functions.emplace(function.name, &function.lines);
+  std::map<std::string, FunctionListing*> named, variants;
+  for (FunctionListing& function : right.functions) {
+    named.emplace(function.name, &function);
+    if (!function.variant_of.empty()) variants.emplace(function.variant_of, &function);
+  }
   for (FunctionListing& function : left.functions) {
-    auto partner = right_functions.find(function.name);
-    std::vector<ListingLine> partner_lines;
-    if (partner != right_functions.end()) {
-      partner_lines = std::move(*partner->second);
-      right_functions.erase(partner);
+    auto same_name = named.extract(function.name);
+    auto variant = variants.find(function.name);
+    FunctionListing* partner = same_name ? same_name.mapped() : nullptr;
+    std::string title = function.name;
+    if (variant != variants.end() && named.erase(variant->second->name)) {
+      partner = variant->second;
+      title += " -> " + partner->name;
     }
-    report.parts.push_back(compare(function.name, std::move(function.lines), std::move(partner_lines), how));
+    report.parts.push_back(compare(std::move(title), std::move(function.lines),
+                                   partner ? std::move(partner->lines) : std::vector<ListingLine>(), how));
   }
   for (FunctionListing& function : right.functions)
-    if (right_functions.contains(function.name))
-      report.parts.push_back(compare(function.name, {}, std::move(function.lines), how));
+    if (named.contains(function.name)) report.parts.push_back(compare(function.name, {}, std::move(function.lines), how));
   return report;
 }
 

@@ -50,6 +50,20 @@ void list_block(const ir::Function& function, ir::BlockId block, std::vector<Lis
   if (run_begin < lines.size()) std::sort(lines.begin() + static_cast<ptrdiff_t>(run_begin), lines.end(), by_text);
 }
 
+// What follows ` original ` in an annotation of the entry block: passes that keep the original kernel beside the
+// rewritten one say so there.
+std::string original_name(const ir::Function& function) {
+  constexpr std::string_view marker = " original ";
+  for (ir::InstructionId id : function.instructions_in(function.entry())) {
+    if (function.instructions[id].kind != ir::InstructionKind::annotation) continue;
+    std::string_view text = function.module().text(Symbol(function.operands_of(id)[0].id));
+    size_t place = text.find(marker);
+    if (place != std::string_view::npos && text.find(' ', 2) == place)
+      return std::string(text.substr(place + marker.size()));
+  }
+  return {};
+}
+
 } // namespace
 
 std::string normalise_blanks(std::string_view text) {
@@ -81,6 +95,7 @@ std::string normalise_blanks(std::string_view text) {
 
 ModuleListing list_module(const ir::Module& module, const std::string& glob) {
   ModuleListing listing;
+  if (module.hardware_form) listing.items.push_back({"//@ ptxrewrite hardware 1"});
   std::string header = ".version " + std::to_string(module.version_major) + "." + std::to_string(module.version_minor);
   listing.items.push_back({std::move(header)});
   std::string targets = ".target ";
@@ -90,14 +105,15 @@ ModuleListing list_module(const ir::Module& module, const std::string& glob) {
   }
   listing.items.push_back({std::move(targets)});
   if (module.address_size) listing.items.push_back({".address_size " + std::to_string(module.address_size)});
-  if (module.hardware_form) listing.items.push_back({"//@ ptxrewrite hardware 1"});
 
   for (const ir::Item& item : module.items) {
     if (item.kind == ir::ItemKind::function && module.functions[item.id]->has_body) {
       const ir::Function& function = *module.functions[item.id];
       std::string name(module.text(function.name));
-      if (!transforms::matches_glob(glob, name)) continue;
-      FunctionListing& functions = listing.functions.emplace_back(FunctionListing{std::move(name), {}});
+      std::string original = original_name(function);
+      if (!transforms::matches_glob(glob, name) && !(original.size() && transforms::matches_glob(glob, original))) continue;
+      FunctionListing& functions =
+          listing.functions.emplace_back(FunctionListing{std::move(name), std::move(original), {}});
       list_header(function, functions.lines);
       for (ir::BlockId block : function.layout) list_block(function, block, functions.lines);
       continue;

@@ -19,6 +19,7 @@ struct ListingLine {
 
 struct FunctionListing {
   std::string name;
+  std::string variant_of;           // the kernel it is a rewritten variant of (`//@ PASS original NAME`), or empty
   std::vector<ListingLine> lines;   // header, then the body; braces of the body left out
 };
 
@@ -27,7 +28,7 @@ struct ModuleListing {
   std::vector<FunctionListing> functions;
 };
 
-// Lists the functions whose name matches `glob`; module items always. Functions must not be in SSA form.
+// Lists the functions whose name, or whose original's name, matches `glob`; module items always. Functions must not be in SSA form.
 ModuleListing list_module(const ir::Module& module, const std::string& glob);
 
 // The text with every run of blanks and comments as one blank.
