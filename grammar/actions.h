@@ -264,6 +264,7 @@ private:
   std::span<ir::OperandSummary> summarise_range(size_t begin, size_t end);
   void summarise_operand(size_t index, ir::OperandSummary& summary);
   void check_call();
+  void emit_sums();
   void check_store_to_parameter();
   size_t top_level_operand(int number) const;
 
@@ -340,6 +341,8 @@ private:
   bool mnemonic_resolved_ = false;
   bool unknown_instruction_ = false;
   bool bad_instruction_ = false;
+  bool has_sums_ = false;  // some register operand has an offset: %r1+4
+  uint32_t sums_ = 0;      // registers made for such sums in this function
   ir::FormId form_id_;
   const ir::Form* form_ = nullptr;
   ir::ValueId guard_;

@@ -21,6 +21,7 @@ void ReaderActions::begin_function(const Lexeme& word) {
   function_->header_range = {item_.begin, word.range.end};
   unbound_results_.clear();
   provenance_ = 0;
+  sums_ = 0;
 }
 
 void ReaderActions::function_attribute() {

@@ -14,6 +14,7 @@ void ReaderActions::start_instruction(SourceRange begin, SourceRange mnemonic_ra
   mnemonic_resolved_ = false;
   unknown_instruction_ = false;
   bad_instruction_ = false;
+  has_sums_ = false;
   operands_.clear();
   notes_.clear();
   open_groups_.clear();
@@ -267,6 +268,38 @@ void ReaderActions::check_call() {
 
 // ---------------------------------------------------------------- the end of an instruction
 
+// `add.u32 %r1, %r2+4, %r3;`, which the manual does not know: the sum gets a register and an instruction in front.
+void ReaderActions::emit_sums() {
+  for (size_t index = 0; index < operands_.size(); ++index) {
+    Operand& operand = operands_[index];
+    if (!operand.is(OperandKind::value) || operand.immediate == 0) continue;
+    if (operand.is_definition()) {
+      error(notes_[index].range, "a destination cannot have an offset");
+      bad_instruction_ = true;
+      return;
+    }
+    Value value;
+    value.type = notes_[index].type;
+    value.name = intern("$sum");
+    value.number = sums_++;
+    const ValueId sum = function_->values.add(value);
+    Operand declaration;
+    declaration.kind = OperandKind::text;
+    declaration.id =
+        module_.intern(".reg ." + std::string(spelling(value.type)) + " " + function_->value_name(sum)).index();
+    append_marker(InstructionKind::declare_values, notes_[index].range, {&declaration, 1});
+    Operand addition[] = {Operand::definition(sum), operand, Operand::integer(operand.immediate)};
+    addition[1].immediate = 0;
+    Instruction add;
+    add.form = known_form(bit_width(value.type) == 16 ? "add.s16" : bit_width(value.type) == 32 ? "add.s32" : "add.s64");
+    add.range = statement_;
+    add.provenance = ProvenanceId(provenance_);
+    append(add, addition);
+    operand.id = sum.index();
+    operand.immediate = 0;
+  }
+}
+
 void ReaderActions::end_instruction(const Lexeme& semicolon) {
   before_operand();
   statement_.end = semicolon.range.end;
@@ -288,6 +321,7 @@ void ReaderActions::end_instruction(const Lexeme& semicolon) {
     }
   }
   if (!form_ || bad_instruction_) return;
+  if (has_sums_ && !form_->opaque) emit_sums();
   Instruction instruction;
   instruction.form = form_id_;
   instruction.guard = guard_;

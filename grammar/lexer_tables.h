@@ -37,8 +37,8 @@ private:
 
   struct Automaton; // the runtime's part
   std::unique_ptr<Automaton> automaton_;
-  // The largest grammar that fits; PtxLexer needs a fraction. Pages that are never touched cost nothing.
-  static constexpr size_t capacity = 4096;
+  // The largest grammar that fits; PtxLexer needs a fraction.
+  static constexpr size_t capacity = 1024;
   std::unique_ptr<std::atomic<State>[]> edges_;
   std::unique_ptr<uint16_t[]> accepts_;
   State start_ = dead;

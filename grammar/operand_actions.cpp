@@ -160,9 +160,19 @@ void ReaderActions::sink(const Lexeme& underscore) {
 void ReaderActions::symbol_offset() {
   Constant offset = finish_constant();
   Operand& operand = operands_.back();
-  if (!operand.is(OperandKind::symbol))
-    fail(notes_.back().range, "only a variable's address can have an offset added");
+  const bool is_register = operand.is(OperandKind::value) && operand.selector == no_selector;
+  if (!operand.is(OperandKind::symbol) && !is_register)
+    fail(notes_.back().range, "only registers and the addresses of variables can have an offset added");
   if (offset.is_float) fail(constant_range_, "an offset must be an integer");
+  if (is_register) { // ptxas computes the sum; so do we, with an instruction of its own
+    const ScalarType type = notes_.back().type;
+    if ((!is_integer(type) && !is_bit_type(type)) || bit_width(type) < 16 || bit_width(type) > 64 || notes_.back().vector_width > 1)
+      fail(notes_.back().range, "an offset can be added to integer registers only");
+    operand.immediate = static_cast<int64_t>(offset.integer);
+    notes_.back().range.end = constant_range_.end;
+    has_sums_ = true;
+    return;
+  }
   if (operand.as_symbol().kind() == SymbolRef::Kind::function) fail(constant_range_, "a function's address cannot have an offset");
   operand.immediate = static_cast<int64_t>(offset.integer);
   notes_.back().range.end = constant_range_.end;
