@@ -272,6 +272,7 @@ DifferenceCounts count(std::span<const AlignedLine> rows, std::span<const Listin
     bool in_right = row.right != AlignedLine::none && right[row.right].is_instruction;
     counts.left += in_left;
     counts.right += in_right;
+    counts.sections += in_right && right[row.right].in_section;
     if (!in_left && !in_right) continue;
     switch (row.status) {
     case LineStatus::kept: ++counts.kept; break;

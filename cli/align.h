@@ -25,6 +25,7 @@ struct DifferenceCounts {   // of instructions
   size_t left = 0, right = 0;
   size_t kept = 0, changed = 0, removed = 0, inserted = 0;
   size_t moved = 0;       // among removed (and among inserted again)
+  size_t sections = 0;    // of `right`: in sections of a hardware form
 };
 
 enum class Alignment {

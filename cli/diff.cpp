@@ -8,6 +8,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 
@@ -34,11 +36,12 @@ Difference compare(std::string name, std::vector<ListingLine> left, std::vector<
   return part;
 }
 
-// Functions meet by name, but a rewritten variant meets its original: the copy of the original that is kept beside it
+// Two files: functions meet by name, but a rewritten variant meets its original: the copy of the original that is kept beside it
 // has nothing to show. What only the right side has comes last.
-DifferenceReport compare(ModuleListing left, ModuleListing right, Alignment how) {
+DifferenceReport compare_files(ModuleListing left, ModuleListing right) {
+  constexpr Alignment how = Alignment::text;
   DifferenceReport report;
-  report.parts.push_back(compare("", std::move(left.items), std::move(right.items), Alignment::text));
+  report.parts.push_back(compare("", std::move(left.items), std::move(right.items), how));
   std::map<std::string, FunctionListing*> named, variants;
   for (FunctionListing& function : right.functions) {
     named.emplace(function.name, &function);
@@ -58,6 +61,31 @@ DifferenceReport compare(ModuleListing left, ModuleListing right, Alignment how)
   }
   for (FunctionListing& function : right.functions)
     if (named.contains(function.name)) report.parts.push_back(compare(function.name, {}, std::move(function.lines), how));
+  return report;
+}
+
+// Before and after passes: functions keep their ids, whatever they are called afterwards. What a pass adds has an id of
+// its own; where that is the unchanged original of a function that was rewritten under another name, it is no news.
+DifferenceReport compare_rewritten(ModuleListing left, ModuleListing right, const std::string& selection) {
+  DifferenceReport report;
+  report.parts.push_back(compare("", std::move(left.items), std::move(right.items), Alignment::text));
+  std::vector<Difference> added;
+  for (FunctionListing& function : right.functions) {
+    auto by_id = [&](const FunctionListing& other) { return other.id == function.id; };
+    auto by_name = [&](const FunctionListing& other) { return other.name == function.name; };
+    auto origin = std::find_if(left.functions.begin(), left.functions.end(), by_id);
+    if (origin != left.functions.end()) {
+      if (!transforms::matches_glob(selection, origin->name)) continue;
+      std::string name = origin->name == function.name ? function.name : origin->name + " -> " + function.name;
+      report.parts.push_back(compare(std::move(name), origin->lines, std::move(function.lines), Alignment::provenance));
+      continue;
+    }
+    origin = std::find_if(left.functions.begin(), left.functions.end(), by_name);
+    Difference part = compare(function.name, origin == left.functions.end() ? std::vector<ListingLine>() : origin->lines,
+                              std::move(function.lines), Alignment::provenance);
+    if (!part.identical()) added.push_back(std::move(part));
+  }
+  std::move(added.begin(), added.end(), std::back_inserter(report.parts));
   return report;
 }
 
@@ -108,12 +136,12 @@ int run_diff(const DiffOptions& options, const Session& session) {
 
   std::unique_ptr<ir::Module> left = read_input(options.files[0], session);
   if (!left || !check_selection(*left, options.pipeline.kernels, session)) return exit_diagnostics;
-  ModuleListing left_listing = list_module(*left, options.pipeline.kernels);
+  ModuleListing left_listing = list_module(*left, options.files.size() == 2 ? options.pipeline.kernels : "*");
   DifferenceReport report;
   if (options.files.size() == 2) {
     std::unique_ptr<ir::Module> right = read_input(options.files[1], session);
     if (!right) return exit_diagnostics;
-    report = compare(std::move(left_listing), list_module(*right, options.pipeline.kernels), Alignment::text);
+    report = compare_files(std::move(left_listing), list_module(*right, options.pipeline.kernels));
     report.right_name = right->source.name();
   } else {
     Result<transforms::PipelineReport> run = run_pipeline(*left, *pipeline, make_run_options(options.pipeline));
@@ -121,7 +149,7 @@ int run_diff(const DiffOptions& options, const Session& session) {
       show(run.error(), left->source, session);
       return exit_diagnostics;
     }
-    report = compare(std::move(left_listing), list_module(*left, options.pipeline.kernels), Alignment::provenance);
+    report = compare_rewritten(std::move(left_listing), list_module(*left, "*"), options.pipeline.kernels);
     report.right_name = describe(options.pipeline, *pipeline, left->source.name());
   }
   report.left_name = left->source.name();

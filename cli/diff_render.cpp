@@ -172,24 +172,32 @@ std::string side_by_side_text(const DifferenceReport& report, unsigned context, 
 
 std::string summary_text(const DifferenceReport& report, const Palette& palette) {
   size_t width = 8;
-  bool any = false;
+  bool any = false, sections = false;
   for (const Difference& part : report.parts) {
     if (part.name.empty()) continue;
     width = std::max(width, part.name.size());
     any = true;
+    sections |= part.counts.sections != 0;
   }
   if (!any) return "";
   std::string out;
   out.append(palette.bold()).append(padded("function", width));
-  out.append("  before   after    kept changed removed inserted   moved").append(palette.reset()).append("\n");
+  out.append("  before   after    kept changed removed inserted   moved");
+  out.append(sections ? "  sections" : "").append(palette.reset()).append("\n");
   for (const Difference& part : report.parts) {
     if (part.name.empty()) continue;
     const DifferenceCounts& c = part.counts;
     char numbers[128];
-    std::snprintf(numbers, sizeof numbers, "%8zu%8zu%8zu%8zu%8zu%9zu%8zu\n", c.left, c.right, c.kept, c.changed,
+    std::snprintf(numbers, sizeof numbers, "%8zu%8zu%8zu%8zu%8zu%9zu%8zu", c.left, c.right, c.kept, c.changed,
                   c.removed, c.inserted, c.moved);
     out += padded(part.name, width) + numbers;
+    if (sections) {
+      std::snprintf(numbers, sizeof numbers, "%10zu", c.sections);
+      out += numbers;
+    }
+    out += '\n';
   }
+  if (sections) out += "sections: of the instructions after, those that not every thread executes\n";
   return out;
 }
 
@@ -217,6 +225,7 @@ nlohmann::ordered_json difference_json(const DifferenceReport& report) {
                          {"removed", c.removed},
                          {"inserted", c.inserted},
                          {"moved", c.moved},
+                         {"sections", c.sections},
                          {"lines", std::move(lines)}});
   }
   return {{"left", report.left_name}, {"right", report.right_name}, {"functions", std::move(functions)}};

@@ -13,7 +13,7 @@ namespace ptxrewrite::cli {
 
 // One function of the difference, or what stands outside functions.
 struct Difference {
-  std::string name;                 // "" for what stands outside functions
+  std::string name;                 // "" for what stands outside functions; "a -> b" where a pass renamed it
   std::vector<ListingLine> left, right;
   std::vector<AlignedLine> rows;
   DifferenceCounts counts;
@@ -31,7 +31,8 @@ constexpr unsigned whole_context = UINT32_MAX;
 
 std::string unified_text(const DifferenceReport& report, unsigned context, const Palette& palette);
 std::string side_by_side_text(const DifferenceReport& report, unsigned context, unsigned width, const Palette& palette);
-// One line per function: instructions before and after, kept, changed, removed, inserted, moved.
+// One line per function: instructions before and after, kept, changed, removed, inserted, moved, and in sections
+// where a hardware form has them.
 std::string summary_text(const DifferenceReport& report, const Palette& palette);
 nlohmann::ordered_json difference_json(const DifferenceReport& report);
 // One page that needs nothing else: no script or style is loaded.

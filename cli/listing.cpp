@@ -27,7 +27,8 @@ void list_header(const ir::Function& function, std::vector<ListingLine>& lines) 
   }
 }
 
-void list_block(const ir::Function& function, ir::BlockId block, std::vector<ListingLine>& lines) {
+// `in_section` tells whether the block begins inside a section of a hardware form, and afterwards whether it ends in one.
+void list_block(const ir::Function& function, ir::BlockId block, bool& in_section, std::vector<ListingLine>& lines) {
   const SourceFile& source = function.module().source;
   if (function.blocks[block].label) lines.push_back({function.block_name(block) + ":", {}, 0, false, false});
   // The order of register declarations means nothing, and SSA form forgets it: runs of them are sorted.
@@ -43,6 +44,9 @@ void list_block(const ir::Function& function, ir::BlockId block, std::vector<Lis
     line.is_instruction =
         instruction.kind == ir::InstructionKind::real || instruction.kind == ir::InstructionKind::linear_row;
     line.indented = true;
+    if (instruction.kind == ir::InstructionKind::section_begin) in_section = true;
+    line.in_section = in_section;
+    if (instruction.kind == ir::InstructionKind::section_end) in_section = false;
     line.provenance = instruction.provenance;
     if (!instruction.range.empty()) line.source_line = source.locate(instruction.range.begin).line;
     lines.push_back(std::move(line));
@@ -111,11 +115,14 @@ ModuleListing list_module(const ir::Module& module, const std::string& glob) {
       const ir::Function& function = *module.functions[item.id];
       std::string name(module.text(function.name));
       std::string original = original_name(function);
-      if (!transforms::matches_glob(glob, name) && !(original.size() && transforms::matches_glob(glob, original))) continue;
-      FunctionListing& functions =
-          listing.functions.emplace_back(FunctionListing{std::move(name), std::move(original), {}});
+      bool selected = transforms::matches_glob(glob, name) ||
+                      (!original.empty() && transforms::matches_glob(glob, original));
+      if (!selected) continue;
+      FunctionListing& functions = listing.functions.emplace_back(
+          FunctionListing{std::move(name), ir::FunctionId(item.id), std::move(original), {}});
       list_header(function, functions.lines);
-      for (ir::BlockId block : function.layout) list_block(function, block, functions.lines);
+      bool in_section = false;
+      for (ir::BlockId block : function.layout) list_block(function, block, in_section, functions.lines);
       continue;
     }
     std::string_view text = item.text.empty() ? module.source.text(item.range) : item.text;

@@ -15,10 +15,12 @@ struct ListingLine {
   uint32_t source_line = 0;         // 1-based; 0 when made by a pass
   bool is_instruction = false;      // a real one: what the statistics count
   bool indented = false;            // stands inside the body, not a label
+  bool in_section = false;          // of a hardware form: not executed by every thread
 };
 
 struct FunctionListing {
   std::string name;
+  ir::FunctionId id;
   std::string variant_of;           // the kernel it is a rewritten variant of (`//@ PASS original NAME`), or empty
   std::vector<ListingLine> lines;   // header, then the body; braces of the body left out
 };
@@ -28,7 +30,8 @@ struct ModuleListing {
   std::vector<FunctionListing> functions;
 };
 
-// Lists the functions whose name, or whose original's name, matches `glob`; module items always. Functions must not be in SSA form.
+// Lists the functions whose name, or whose original's name, matches `glob`; module items always. Functions must not be
+// in SSA form.
 ModuleListing list_module(const ir::Module& module, const std::string& glob);
 
 // The text with every run of blanks and comments as one blank.
