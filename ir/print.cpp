@@ -72,9 +72,9 @@ void print_initialiser(std::string& out, const Module& module, const Function* f
 
 class FunctionPrinter {
 public:
-  FunctionPrinter(std::string& out, const Function& function, const PrintOptions& options)
-      : out_(out), function_(function), module_(function.module()), options_(options),
-        operands_(out, module_, &function) {}
+  FunctionPrinter(std::string& out, const Function& function, const PrintOptions& options, bool numbered)
+      : out_(out), function_(function), module_(function.module()), options_(options), numbered_(numbered),
+        operands_(out, module_, &function, numbered) {}
 
   void print() {
     print_header();
@@ -175,7 +175,7 @@ private:
     out_ += '(';
     for (size_t i = 0; i < parameters.size(); ++i) {
       if (i != 0) out_ += ", ";
-      append_value(out_, function_, parameters[i]);
+      append_value(out_, function_, parameters[i], numbered_);
       (out_ += ':') += spelling(function_.values[parameters[i]].type);
     }
     out_ += ')';
@@ -188,7 +188,7 @@ private:
       auto arguments = function_.arguments(edge);
       for (size_t i = 0; i < arguments.size(); ++i) {
         out_ += i == 0 ? "(" : ", ";
-        append_value(out_, function_, arguments[i]);
+        append_value(out_, function_, arguments[i], numbered_);
       }
       out_ += arguments.empty() ? "\n" : ")\n";
     }
@@ -197,7 +197,7 @@ private:
   void print_real(InstructionId id, const Instruction& instruction) {
     if (instruction.guard) {
       out_ += instruction.guard_negated ? "@!" : "@";
-      append_value(out_, function_, instruction.guard);
+      append_value(out_, function_, instruction.guard, numbered_);
       out_ += ' ';
     }
     out_ += form(instruction.form).mnemonic;
@@ -298,6 +298,7 @@ private:
   const Function& function_;
   const Module& module_;
   const PrintOptions& options_;
+  bool numbered_;
   OperandPrinter operands_;
 };
 
@@ -339,7 +340,7 @@ void print(const Module& module, std::string& out, const PrintOptions& options) 
       break;
     }
     case ItemKind::function:
-      FunctionPrinter(out, module.function(FunctionId(item.id)), options).print();
+      print(module.function(FunctionId(item.id)), out, options);
       out += '\n';
       break;
     }
@@ -354,12 +355,12 @@ std::string print(const Module& module, const PrintOptions& options) {
 }
 
 void print(const Function& function, std::string& out, const PrintOptions& options) {
-  FunctionPrinter(out, function, options).print();
+  FunctionPrinter(out, function, options, function.is_ssa).print();
 }
 
 std::string print_instruction(const Function& function, InstructionId instruction) {
   std::string out;
-  FunctionPrinter(out, function, {}).print_statement(instruction);
+  FunctionPrinter(out, function, {}, false).print_statement(instruction);
   // One line, single blanks: what stands in listings.
   std::string line;
   for (char c : out)

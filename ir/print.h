@@ -18,7 +18,8 @@ struct PrintOptions {
 std::string print(const Module& module, const PrintOptions& options = {});
 void print(const Module& module, std::string& out, const PrintOptions& options = {});
 void print(const Function& function, std::string& out, const PrintOptions& options = {});
-// One instruction without indentation or line end, as in a listing: `@%p1 add.s32 %r1, %r2, 4;`
+// One instruction without indentation or line end, as in a listing: `@%p1 add.s32 %r1, %r2, 4;`. Values of SSA form
+// show their hints alone.
 std::string print_instruction(const Function& function, InstructionId instruction);
 
 } // namespace ptxrewrite::ir

@@ -25,14 +25,14 @@ void append_signed(std::string& out, int64_t number) {
   out.append(buffer, end);
 }
 
-void append_value(std::string& out, const Function& function, ValueId id) {
+void append_value(std::string& out, const Function& function, ValueId id, bool numbered) {
   const Value& value = function.values[id];
   if (value.name)
     out += function.module().text(value.name);
   else
     out += "%v";
   if (value.number != Value::no_number) append_number(out, value.number);
-  if (function.is_ssa && value.register_class == RegisterClass::general) {
+  if (numbered && value.register_class == RegisterClass::general) {
     out += '.';
     append_number(out, id.index());
   } else if (!value.name) {
@@ -98,7 +98,7 @@ void OperandPrinter::print_scalar(const Operand& operand) {
   case OperandKind::value:
     if (operand.has(OperandFlag::negated))
       out_ += function_->values[operand.as_value()].type == ScalarType::pred ? '!' : '-';
-    append_value(out_, *function_, operand.as_value());
+    append_value(out_, *function_, operand.as_value(), numbered_);
     break;
   case OperandKind::integer: print_integer(operand); break;
   case OperandKind::float32:
