@@ -1,7 +1,9 @@
 // Pass `r2d2`: addresses that are linear in the thread and block indices are not computed by every thread.
 //
 // Hardware form (paper §3): coefficients once per launch, thread parts once per SM, block parts once per block, and at
-// the use `[%lr + %cr + immediate]`. Legal form, for today's GPUs: see transforms/legal/.
+// the use `[%lr + %cr + immediate]`, a sum modulo 2^64, or modulo 2^32 in the shared, constant and local spaces, whose
+// addresses have no more bits. A 32-bit result reads the low half of the sum: `r2d2.mov.b32`. Legal form, for today's
+// GPUs: see transforms/legal/.
 //
 // Linear forms are true under obligations (no index wraps). Each one that a used form needs goes into the ledger: proved,
 // assumed when the user said so, or left to the launch. In the last case the module keeps the original kernel under its
@@ -192,6 +194,8 @@ Change HardwareForm::run() {
   if (!function_.is_entry) return refuse("only kernels have launch-uniform parameters");
   if (has_sections(function_)) return refuse("it is in hardware form already");
   ir::Module& module = function_.module();
+  if (module.strings.find(std::string(module.text(function_.name)) + "__r2d2"))
+    return refuse("the module has a rewritten variant of it already");
   ir::LinearForms forms(function_);
   if (!forms.control_flow().predecessors(function_.entry()).empty())
     return refuse("its first block is part of a loop");
@@ -200,8 +204,7 @@ Change HardwareForm::run() {
   options.limit = static_cast<unsigned>(
       std::clamp<int64_t>(context_.options.number("limit", register_table_entries), 0, register_table_entries));
   options.assume_no_overflow = context_.assumes(assume_word);
-  options.launch_checks =
-      !is_referenced(function_) && !module.strings.find(std::string(module.text(function_.name)) + "__r2d2");
+  options.launch_checks = !is_referenced(function_);
   Plan plan = make_plan(forms, options, context_);
   if (plan.groups.empty() || plan.removed_weight <= 0) return refuse("no instruction would be saved");
 

@@ -181,6 +181,8 @@ Operand CoefficientWriter::add_term(const ir::ExpressionTerm& term, unsigned wid
     return emit("mul.lo." + type, {product, last});
   }
   if (factors.size() == 1 && coefficient == 1) return emit("add." + type, {product, *addend});
+  if (factors.size() == 1 && coefficient == -1 && addend->is(OperandKind::value))
+    return emit("sub." + type, {*addend, product});
   return emit("mad.lo." + type, {product, last, *addend});
 }
 

@@ -5,6 +5,7 @@
 #include "ir/analysis/linear.h"
 #include "ir/print.h"
 #include "ir/ssa.h"
+#include "ir/verify.h"
 #include "tests/unit/transforms/kernel_evaluator.h"
 #include "transforms/pass.h"
 
@@ -60,6 +61,7 @@ struct Rewrite {
     std::string text_before = printed(*after);
     change = transforms::find_pass("r2d2")->run(*after, context);
     CHECK((printed(*after) == text_before) == (change == transforms::Change::unchanged));
+    for (const ir::VerifierFinding& finding : ir::verify(*after)) FAIL_CHECK(finding.rule << ": " << finding.message);
   }
 
   static std::string printed(const ir::Function& function) {
