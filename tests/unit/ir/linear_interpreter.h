@@ -40,7 +40,7 @@ public:
     compares_.clear();
     ir::BlockId block = function_.entry();
     for (unsigned step = 0; block; ++step) {
-      if (step > 2000) return false;
+      if (step > 500) return false;
       block = run_block(block);
     }
     return true;

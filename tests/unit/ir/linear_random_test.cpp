@@ -98,7 +98,7 @@ private:
     case 1:
       return int64_t(1) << pick(width);
     case 2:
-      return (int64_t(1) << pick(width)) - 1;
+      return static_cast<int64_t>((uint64_t(1) << pick(width)) - 1);
     case 3:
       return static_cast<int64_t>(random_());
     default:
@@ -436,23 +436,23 @@ Totals campaign(unsigned kernels, unsigned length, bool with_control, uint32_t s
 } // namespace
 
 TEST_CASE("straight-line index arithmetic in mixed widths and signs: every form is what the threads compute") {
-  Totals totals = campaign(3000, 25, false, 1);
+  Totals totals = campaign(1200, 25, false, 1);
   INFO("compared " << totals.counts.compared << ", with indices " << totals.counts.with_threads << ", obliged "
                    << totals.counts.obliged << ", refused " << totals.counts.refused << " (rightly "
                    << totals.counts.refused_rightly << "), uniform " << totals.counts.uniform);
-  CHECK(totals.counts.with_threads > 100000);
-  CHECK(totals.counts.obliged > 10000);
+  CHECK(totals.counts.with_threads > 40000);
+  CHECK(totals.counts.obliged > 4000);
   CHECK(totals.counts.refused_rightly >
         1000); // launches that wrap: the obligation is false, and the form would be wrong
 }
 
 TEST_CASE("branches, guards and loops: every form is what the threads compute, trip by trip") {
-  Totals totals = campaign(1500, 20, true, 100000);
+  Totals totals = campaign(500, 20, true, 100000);
   INFO("compared " << totals.counts.compared << ", with indices " << totals.counts.with_threads << ", obliged "
                    << totals.counts.obliged << ", refused " << totals.counts.refused << " (rightly "
                    << totals.counts.refused_rightly << "), uniform " << totals.counts.uniform << ", endless "
                    << totals.endless << " of " << totals.launches);
-  CHECK(totals.counts.with_threads > 100000);
-  CHECK(totals.counts.obliged > 10000);
+  CHECK(totals.counts.with_threads > 40000);
+  CHECK(totals.counts.obliged > 4000);
   CHECK(totals.endless * 2 < totals.launches);
 }
