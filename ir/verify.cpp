@@ -257,8 +257,9 @@ private:
           report_at("terminator", id, "follows the end of its block");
           break;
         }
-        const Effects& effects = function_.form_of(id).effects;
-        ended = effects.branch || (effects.terminates && !instruction.guard);
+        const Form& form = function_.form_of(id);
+        if (form.opaque) continue; // every effect is assumed of it; it ends its block only if it names labels
+        ended = form.effects.branch || (form.effects.terminates && !instruction.guard);
       }
     }
   }
