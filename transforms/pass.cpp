@@ -46,6 +46,26 @@ bool PassContext::assumes(std::string_view word) const {
   return std::find(assumptions.begin(), assumptions.end(), word) != assumptions.end();
 }
 
+bool PassContext::is_referenced(const ir::Function& function) {
+  const ir::Module& module = function.module();
+  if (searched_module_ != &module) {
+    searched_module_ = &module;
+    referenced_.clear();
+    auto note = [&](const ir::Operand& operand) {
+      if (!operand.is(ir::OperandKind::symbol)) return;
+      ir::SymbolRef ref = operand.as_symbol();
+      if (ref.kind() == ir::SymbolRef::Kind::function) referenced_.insert(&module.function(ref.function()));
+    };
+    for (const auto& other : module.functions) {
+      for (ir::BlockId block : other->layout)
+        for (ir::InstructionId id : other->instructions_in(block)) std::ranges::for_each(other->operands_of(id), note);
+    }
+    for (const ir::Variable& variable : module.variables)
+      std::ranges::for_each(module.initialisers.view(variable.initialiser), note);
+  }
+  return referenced_.contains(&function);
+}
+
 const std::vector<PassDescription>& all_passes() { return registry(); }
 
 const PassDescription* find_pass(std::string_view name) {

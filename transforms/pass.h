@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +71,13 @@ struct PassContext {
   std::vector<std::unique_ptr<ir::Function>> additions;
 
   bool assumes(std::string_view word) const;
+  // Does any instruction or initialiser of the module name this function (a call, its address for a launch from device
+  // code)? The module is looked through once, at the first question.
+  bool is_referenced(const ir::Function& function);
+
+private:
+  const ir::Module* searched_module_ = nullptr;
+  std::set<const ir::Function*> referenced_;
 };
 
 // A flag may be given bare; a number is a decimal integer, checked when the pipeline is read.

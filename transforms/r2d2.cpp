@@ -42,23 +42,6 @@ bool has_sections(const ir::Function& function) {
   return false;
 }
 
-// Is the kernel's address taken, for a launch from device code? Such launches cannot choose a variant.
-bool is_referenced(const ir::Function& function) {
-  const ir::Module& module = function.module();
-  auto is_this = [&](const Operand& operand) {
-    if (!operand.is(ir::OperandKind::symbol)) return false;
-    ir::SymbolRef ref = operand.as_symbol();
-    return ref.kind() == ir::SymbolRef::Kind::function && &module.function(ref.function()) == &function;
-  };
-  for (const auto& other : module.functions)
-    for (BlockId block : other->layout)
-      for (InstructionId id : other->instructions_in(block))
-        if (std::ranges::any_of(other->operands_of(id), is_this)) return true;
-  return std::ranges::any_of(module.variables, [&](const ir::Variable& variable) {
-    return std::ranges::any_of(module.initialisers.view(variable.initialiser), is_this);
-  });
-}
-
 size_t count_real(const ir::Function& function) {
   size_t count = 0;
   bool inside_section = false;
@@ -204,7 +187,8 @@ Change HardwareForm::run() {
   options.limit = static_cast<unsigned>(
       std::clamp<int64_t>(context_.options.number("limit", register_table_entries), 0, register_table_entries));
   options.assume_no_overflow = context_.assumes(assume_word);
-  options.launch_checks = !is_referenced(function_);
+  // A launch from device code cannot choose a variant.
+  options.launch_checks = !context_.is_referenced(function_);
   Plan plan = make_plan(forms, options, context_);
   if (plan.groups.empty() || plan.removed_weight <= 0) return refuse("no instruction would be saved");
 

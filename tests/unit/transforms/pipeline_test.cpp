@@ -203,3 +203,29 @@ TEST_CASE_FIXTURE(Fixture, "functions that a pass adds go through the passes beh
   Diagnostics diagnostics;
   CHECK(grammar::read_module(SourceFile("again.ptx", text), diagnostics));
 }
+
+TEST_CASE("functions that the module names are referenced: by a call, by an address in an instruction or a table") {
+  Diagnostics diagnostics;
+  auto module = grammar::read_module(SourceFile("names.ptx", R"(.version 8.0
+.target sm_80
+.address_size 64
+.func called() { ret; }
+.func pointed() { ret; }
+.func in_table() { ret; }
+.func alone() { ret; }
+.global .u64 table[1] = { in_table };
+.visible .entry k()
+{
+    .reg .b64 %rd<2>;
+    call called;
+    mov.u64 %rd1, pointed;
+    ret;
+}
+)"), diagnostics);
+  REQUIRE(module);
+  PassContext context;
+  std::string referenced;
+  for (const auto& function : module->functions)
+    if (context.is_referenced(*function)) referenced += std::string(module->text(function->name)) + " ";
+  CHECK(referenced == "called pointed in_table ");
+}
