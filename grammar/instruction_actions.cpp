@@ -1,6 +1,8 @@
 // Instructions: mnemonic, guard, what the ISA table says about the operands, and the row in the function's tables.
 #include "grammar/actions.h"
 
+#include "ir/operand_summary.h"
+
 #include <cstring>
 
 namespace ptxrewrite::grammar {
@@ -106,33 +108,11 @@ void ReaderActions::mark_definitions(unsigned count) {
 
 // ---------------------------------------------------------------- what the ISA table wants to know
 
-namespace {
-
-// `ld.global.u32 {%r1}, [%rd1];`: from which operand on ptxas takes one register in braces for the register itself.
-unsigned single_vectors_from(const Form& form) {
-  switch (form.opcode) {
-  case Opcode::ld:
-  case Opcode::ldu:
-  case Opcode::st:
-  case Opcode::sust:
-  case Opcode::suld: return form.vector_width == 1 ? 0 : UINT32_MAX;
-  case Opcode::mov: return form.vector_width == 1 && is_bit_type(form.type()) ? 0 : UINT32_MAX;
-  case Opcode::mma: return 4; // its fragments are vectors of one, the scales behind them are not
-  default: return UINT32_MAX;
-  }
-}
-
-} // namespace
-
 std::span<const OperandSummary> ReaderActions::summarise() {
   if (summaries_.size() < operands_.size()) summaries_.resize(operands_.size() * 2);
   summaries_used_ = 0;
   std::span<OperandSummary> result = summarise_range(0, operands_.size());
-  unsigned position = single_vectors_from(*form_);
-  for (; position < result.size(); ++position)
-    if (result[position].kind == SummaryKind::vector && result[position].elements.size() == 1 &&
-        result[position].elements[0].kind != SummaryKind::sink)
-      result[position] = OperandSummary(result[position].elements[0]);
+  unwrap_single_vectors(*form_, result);
   return result;
 }
 

@@ -3,6 +3,35 @@
 
 namespace ptxrewrite::ir {
 
+namespace {
+
+// From which operand on.
+unsigned single_vectors_from(const Form& form) {
+  switch (form.opcode) {
+  case Opcode::ld:
+  case Opcode::ldu:
+  case Opcode::st:
+  case Opcode::sust:
+  case Opcode::suld:
+    return form.vector_width == 1 ? 0 : UINT32_MAX;
+  case Opcode::mov:
+    return form.vector_width == 1 && is_bit_type(form.type()) ? 0 : UINT32_MAX;
+  case Opcode::mma:
+    return 4; // its fragments are vectors of one, the scales behind them are not
+  default:
+    return UINT32_MAX;
+  }
+}
+
+} // namespace
+
+void unwrap_single_vectors(const Form& form, std::span<OperandSummary> operands) {
+  for (unsigned position = single_vectors_from(form); position < operands.size(); ++position)
+    if (operands[position].kind == SummaryKind::vector && operands[position].elements.size() == 1 &&
+        operands[position].elements[0].kind != SummaryKind::sink)
+      operands[position] = OperandSummary(operands[position].elements[0]);
+}
+
 std::span<const OperandSummary> OperandSummaries::of(const Function& function, InstructionId instruction) {
   function_ = &function;
   operands_ = function.operands_of(instruction);
@@ -10,7 +39,9 @@ std::span<const OperandSummary> OperandSummaries::of(const Function& function, I
     operands_ = operands_.first(operands_.size() - 1);
   if (pool_.size() < operands_.size()) pool_.resize(operands_.size() * 2);
   used_ = 0;
-  return range(0, operands_.size());
+  std::span<OperandSummary> result = range(0, operands_.size());
+  unwrap_single_vectors(function.form_of(instruction), result);
+  return result;
 }
 
 std::span<OperandSummary> OperandSummaries::range(size_t begin, size_t end) {

@@ -81,17 +81,14 @@ void RegisterClasses::tie_old_values() {
 }
 
 void RegisterClasses::join_block_parameters() {
-  DominatorTree dominators(function_, ranges_.flow());
-  LoopForest loops(function_, ranges_.flow(), dominators);
   for (BlockId block : ranges_.flow().reverse_postorder()) {
     std::span<const ValueId> parameters = function_.parameters(block);
     if (parameters.empty()) continue;
     for (EdgeId edge : ranges_.flow().predecessors(block)) {
       std::span<const ValueId> arguments = function_.arguments(edge);
-      uint32_t depth = std::min(loops.depth(block), loops.depth(function_.edges[edge].from));
       for (size_t i = 0; i < parameters.size(); ++i)
         if (!function_.values[arguments[i]].is_undefined && same_kind(parameters[i], arguments[i]))
-          links_.push_back({parameters[i], arguments[i], depth});
+          links_.push_back({parameters[i], arguments[i], edge});
     }
   }
   join_whole_components();
@@ -139,7 +136,15 @@ void RegisterClasses::join_one_by_one() {
     [[maybe_unused]] bool joined = try_join(value, kept);
     assert(joined); // separate_old_values has seen to it
   }
-  std::stable_sort(links_.begin(), links_.end(), [](const Link& a, const Link& b) { return a.depth > b.depth; });
+  std::erase_if(links_, [&](const Link& link) { return find(link.parameter) == find(link.argument); });
+  if (links_.empty()) return;
+  DominatorTree dominators(function_, ranges_.flow());
+  LoopForest loops(function_, ranges_.flow(), dominators);
+  auto depth = [&](const Link& link) {
+    const Edge& edge = function_.edges[link.edge];
+    return std::min(loops.depth(edge.from), loops.depth(edge.to));
+  };
+  std::stable_sort(links_.begin(), links_.end(), [&](const Link& a, const Link& b) { return depth(a) > depth(b); });
   for (const Link& link : links_)
     try_join(link.parameter, link.argument);
 }

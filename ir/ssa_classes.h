@@ -36,7 +36,7 @@ private:
   std::vector<std::pair<ValueId, ValueId>> ties_;
   struct Link {
     ValueId parameter, argument;
-    uint32_t depth; // loop depth of the edge
+    EdgeId edge;
   };
   std::vector<Link> links_;
 };

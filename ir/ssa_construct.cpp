@@ -7,6 +7,7 @@
 
 #include "ir/analysis/cfg.h"
 #include "ir/analysis/dominators.h"
+#include "ir/ssa_names.h"
 #include "ir/ssa_steps.h"
 
 #include <algorithm>
@@ -403,6 +404,7 @@ Status construct_ssa(Function& function) {
   drop_unreachable_and_scopes(function);
   scalarise_vector_registers(function);
   make_names_unique(function);
+  make_register_names_unique(function);
   ValueNumbering(function).run();
   function.is_ssa = true;
   function.changed();

@@ -2,11 +2,45 @@
 #include "ir/ssa_live_ranges.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace ptxrewrite::ir {
 
+namespace {
+
+std::vector<bool> values_in_question(const Function& function) {
+  std::vector<bool> result(function.values.size(), false);
+  auto add = [&](ValueId value) { result[value.index()] = true; };
+  for (BlockId block : function.layout) {
+    for (ValueId value : function.parameters(block))
+      add(value);
+    for (EdgeId edge : function.successors(block))
+      for (ValueId value : function.arguments(edge))
+        add(value);
+    for (InstructionId id : function.instructions_in(block)) {
+      if (!function.keeps_old_values(id)) continue;
+      for (const Operand& operand : function.operands_of(id))
+        if (operand.is(OperandKind::value) && (operand.is_definition() || operand.has(OperandFlag::old_value)))
+          add(operand.as_value());
+    }
+  }
+  std::unordered_map<uint64_t, ValueId> first_of_name;
+  for (ValueId value : function.values.ids()) {
+    const Value& row = function.values[value];
+    if (!row.name || row.is_undefined) continue;
+    auto [entry, fresh] = first_of_name.try_emplace(uint64_t{row.name.index()} << 32 | row.number, value);
+    if (fresh) continue;
+    add(entry->second);
+    add(value);
+  }
+  return result;
+}
+
+} // namespace
+
 LiveRanges::LiveRanges(const Function& function)
-    : flow_(function), dominators_(function, flow_), liveness_(function, flow_), places_(function.values.size()) {
+    : flow_(function), dominators_(function, flow_), in_question_(values_in_question(function)),
+      liveness_(function, flow_, &in_question_), places_(function.values.size()) {
   struct Entry {
     ValueId value;
     LastUse use;
@@ -57,6 +91,7 @@ bool LiveRanges::dominates(ValueId a, ValueId b) const {
 }
 
 bool LiveRanges::live_behind(ValueId value, ValueId other) const {
+  assert(in_question_[value.index()]);
   const Place& place = places_[other.index()];
   if (liveness_.is_live_out(place.block, value)) return true;
   auto begin = last_uses_.begin() + last_use_start_[value.index()];

@@ -9,6 +9,9 @@ namespace ptxrewrite::ir {
 
 class LiveRanges {
 public:
+  // Ranges are known for the values whose register is in question: block parameters, their arguments, guarded
+  // definitions, old values, and values that share their name with another one. The rest is left out because the sum of
+  // all live ranges may be large.
   explicit LiveRanges(const Function& function);
 
   const ControlFlow& flow() const { return flow_; }
@@ -38,6 +41,7 @@ private:
 
   ControlFlow flow_;
   DominatorTree dominators_;
+  std::vector<bool> in_question_;
   Liveness liveness_;
   std::vector<Place> places_;
   std::vector<uint32_t> last_use_start_;

@@ -68,11 +68,40 @@ class Registers {
 public:
   explicit Registers(Function& function) : function_(function), module_(function.module()) {}
 
-  void run() {
+  void rename() {
     collect();
     take_other_names();
     choose();
-    declare();
+  }
+
+  void declare() {
+    std::unordered_map<uint32_t, uint32_t> group_of;
+    std::vector<std::vector<const Register*>> groups; // per stem
+    for (const Register& row : registers_) {
+      auto [entry, fresh] = group_of.try_emplace(row.name.stem.index(), static_cast<uint32_t>(groups.size()));
+      if (fresh) groups.emplace_back();
+      groups[entry->second].push_back(&row);
+    }
+    for (std::vector<const Register*>& group : groups) {
+      auto is_single = [](const Register* row) { return row->name.number == no_number; };
+      auto numbered = std::stable_partition(group.begin(), group.end(), is_single);
+      list({group.begin(), numbered});
+      std::vector<const Register*> rest(numbered, group.end());
+      if (!range(rest)) list(rest);
+    }
+    InstructionId first = function_.blocks[function_.entry()].first;
+    for (const std::string& text : texts_) {
+      Operand operand;
+      operand.kind = OperandKind::text;
+      operand.id = module_.intern(text).index();
+      Instruction row;
+      row.kind = InstructionKind::declare_values;
+      InstructionId id = function_.add_instruction(row, {&operand, 1});
+      if (first)
+        function_.insert_before(first, id);
+      else
+        function_.append(function_.entry(), id);
+    }
   }
 
 private:
@@ -133,36 +162,6 @@ private:
     }
   }
 
-  void declare() {
-    std::unordered_map<uint32_t, uint32_t> group_of;
-    std::vector<std::vector<const Register*>> groups; // per stem
-    for (const Register& row : registers_) {
-      auto [entry, fresh] = group_of.try_emplace(row.name.stem.index(), static_cast<uint32_t>(groups.size()));
-      if (fresh) groups.emplace_back();
-      groups[entry->second].push_back(&row);
-    }
-    for (std::vector<const Register*>& group : groups) {
-      auto is_single = [](const Register* row) { return row->name.number == no_number; };
-      auto numbered = std::stable_partition(group.begin(), group.end(), is_single);
-      list({group.begin(), numbered});
-      std::vector<const Register*> rest(numbered, group.end());
-      if (!range(rest)) list(rest);
-    }
-    InstructionId first = function_.blocks[function_.entry()].first;
-    for (const std::string& text : texts_) {
-      Operand operand;
-      operand.kind = OperandKind::text;
-      operand.id = module_.intern(text).index();
-      Instruction row;
-      row.kind = InstructionKind::declare_values;
-      InstructionId id = function_.add_instruction(row, {&operand, 1});
-      if (first)
-        function_.insert_before(first, id);
-      else
-        function_.append(function_.entry(), id);
-    }
-  }
-
   std::string type_words(const Register& row) const {
     const Value& value = function_.values[row.value];
     return ".reg ." + std::string(spelling(value.type)) + " ";
@@ -214,8 +213,14 @@ private:
 
 } // namespace
 
+void make_register_names_unique(Function& function) {
+  Registers(function).rename();
+}
+
 void name_and_declare_registers(Function& function) {
-  Registers(function).run();
+  Registers registers(function);
+  registers.rename();
+  registers.declare();
 }
 
 } // namespace ptxrewrite::ir

@@ -47,10 +47,10 @@ public:
       for (InstructionId id : function_.instructions_in(block))
         check_instruction(id);
     check_terminators();
-    check_edges();
+    if (findings_.empty()) check_edges();
     check_scopes();
     check_declarations();
-    check_names();
+    if (findings_.empty()) check_names();
     if (!findings_.empty()) return std::move(findings_);
     if (function_.is_ssa)
       check_ssa();
@@ -442,7 +442,7 @@ private:
   void define(ValueId value, BlockId block, uint32_t place, InstructionId id) {
     Definition& definition = definitions_[value.index()];
     std::string name = function_.value_name(value) + " (value " + std::to_string(value.index()) + ")";
-    if (definition.block) report("ssa-single", name + " is defined twice", id);
+    if (definition.block) return report("ssa-single", name + " is defined twice", id);
     if (function_.values[value].is_undefined) report("ssa-single", name + " is undefined and has a definition", id);
     if (function_.values[value].vector_width != 1) report("ssa-scopes", name + " is a vector register", id);
     definition = {block, place};

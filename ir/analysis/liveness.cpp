@@ -79,13 +79,14 @@ struct Summary {
 
 } // namespace
 
-Liveness::Liveness(const Function& function, const ControlFlow& flow)
+Liveness::Liveness(const Function& function, const ControlFlow& flow, const std::vector<bool>* only)
     : live_in_(function.blocks.size()), live_out_(function.blocks.size()) {
   Summary summary(function);
   constexpr uint32_t none = UINT32_MAX;
   std::vector<uint32_t> in_mark(function.blocks.size(), none), out_mark(in_mark), written_mark(in_mark);
   std::vector<uint32_t> work; // blocks into which the value is live
   for (uint32_t v = 0; v < function.values.size(); ++v) {
+    if (only && !(*only)[v]) continue;
     if (summary.exposed.of(v).empty() && summary.needed.of(v).empty()) continue;
     for (uint32_t block : summary.written.of(v))
       written_mark[block] = v;

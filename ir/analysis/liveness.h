@@ -10,7 +10,8 @@ namespace ptxrewrite::ir {
 
 class Liveness {
 public:
-  Liveness(const Function& function, const ControlFlow& flow);
+  // `only` limits the result to the values that it marks, by index; nullptr: all. The work is the size of the result.
+  Liveness(const Function& function, const ControlFlow& flow, const std::vector<bool>* only = nullptr);
 
   const std::vector<ValueId>& live_in(BlockId block) const { return live_in_[block.index()]; }   // sorted
   const std::vector<ValueId>& live_out(BlockId block) const { return live_out_[block.index()]; } // sorted

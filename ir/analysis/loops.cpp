@@ -55,6 +55,7 @@ LoopForest::LoopForest(const Function& function, const ControlFlow& flow, const 
     Loop& loop = loops_[LoopId(static_cast<uint32_t>(i))];
     if (loop.parent) loop.depth = loops_[loop.parent].depth + 1;
   }
+  number_loops();
   for (BlockId block : order)
     for (LoopId id = innermost(block); id; id = loops_[id].parent)
       loops_[id].blocks.push_back(block);
@@ -66,9 +67,25 @@ LoopForest::LoopForest(const Function& function, const ControlFlow& flow, const 
 
 bool LoopForest::contains(LoopId loop, BlockId block) const {
   LoopId inner = innermost(block);
-  while (inner && inner.index() < loop.index())
-    inner = loops_[inner].parent;
-  return inner == loop;
+  return inner && enter_[loop.index()] <= enter_[inner.index()] && leave_[inner.index()] <= leave_[loop.index()];
+}
+
+// Outer loops have higher numbers than the loops inside them, so sizes add up from below and places go down from above.
+void LoopForest::number_loops() {
+  std::vector<uint32_t> size(loops_.size(), 1), next(loops_.size(), 0);
+  for (LoopId id : loops_.ids())
+    if (LoopId parent = loops_[id].parent) size[parent.index()] += size[id.index()];
+  enter_.resize(loops_.size());
+  leave_.resize(loops_.size());
+  uint32_t outermost = 0;
+  for (size_t i = loops_.size(); i-- > 0;) {
+    LoopId parent = loops_[LoopId(static_cast<uint32_t>(i))].parent;
+    uint32_t& place = parent ? next[parent.index()] : outermost;
+    enter_[i] = place;
+    leave_[i] = place + size[i] - 1;
+    next[i] = place + 1;
+    place += size[i];
+  }
 }
 
 } // namespace ptxrewrite::ir

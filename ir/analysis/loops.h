@@ -27,8 +27,11 @@ public:
   bool irreducible() const { return irreducible_; }
 
 private:
+  void number_loops();
+
   Table<LoopId, Loop> loops_;
   std::vector<LoopId> innermost_;
+  std::vector<uint32_t> enter_, leave_; // depth-first numbering of the loops, for O(1) containment
   bool irreducible_ = false;
 };
 
