@@ -1,7 +1,7 @@
 // Each rule of the verifier is broken once, in a function that is sound otherwise.
 #include "ir/verify.h"
 
-#include "../grammar/read.h"
+#include "tests/unit/grammar/read.h"
 #include "ir/builder.h"
 #include "ir/ssa.h"
 
