@@ -200,6 +200,7 @@ def main():
     parser.add_argument("--timeout", type=int, default=120, help="seconds for one run of the tool")
     parser.add_argument("--json", help="write summary and per-function figures here")
     parser.add_argument("--bar", type=float, default=99.0, help="percentage of kernels that must keep their figures")
+    parser.add_argument("--sizes", type=int, nargs=2, metavar=("FROM", "BELOW"), help="only files of so many bytes")
     parser.add_argument("--shown", type=int, default=20, help="rows of each list to print")
     arguments = parser.parse_args()
     if shutil.which("ptxas") is None:
@@ -207,6 +208,8 @@ def main():
         return 77
 
     paths = files_below(arguments.paths)
+    if arguments.sizes:
+        paths = [path for path in paths if arguments.sizes[0] <= os.path.getsize(path) < arguments.sizes[1]]
     if not paths:
         print("roundtrip: no .ptx files given", file=sys.stderr)
         return 2
