@@ -26,7 +26,8 @@ std::string ReaderActions::quote(SourceRange range) const {
   constexpr size_t limit = 60;
   std::string_view words = text(range);
   std::string quoted = "'";
-  for (char c : words.substr(0, limit)) quoted += c >= ' ' && c < 0x7f ? c : '?';
+  for (char c : words.substr(0, limit))
+    quoted += c >= ' ' && c < 0x7f ? c : '?';
   return quoted + (words.size() > limit ? "...'" : "'");
 }
 
@@ -63,7 +64,8 @@ void ReaderActions::end_item(uint32_t end) {
 
 void ReaderActions::annotation_item(SourceRange comment) {
   std::string_view words = text(comment);
-  while (!words.empty() && (words.back() == '\r' || words.back() == ' ')) words.remove_suffix(1);
+  while (!words.empty() && (words.back() == '\r' || words.back() == ' '))
+    words.remove_suffix(1);
   if (words == "//@ ptxrewrite hardware 1" && !version_seen_) {
     module_.hardware_form = true;
     return;
@@ -75,7 +77,8 @@ void ReaderActions::annotations(std::span<const SourceRange> comments) {
   for (SourceRange comment : comments) {
     if (!in_body_) continue;
     std::string_view words = text(comment).substr(2);
-    while (!words.empty() && (words.back() == '\r' || words.back() == ' ')) words.remove_suffix(1);
+    while (!words.empty() && (words.back() == '\r' || words.back() == ' '))
+      words.remove_suffix(1);
     Operand operand;
     operand.kind = OperandKind::text;
     operand.id = module_.intern(words).index();

@@ -29,7 +29,7 @@ public:
   void end_item(uint32_t end); // behind the item's last token
   void annotation_item(SourceRange comment);
   void annotations(std::span<const SourceRange> comments);
-  void abandon_item();         // the item's text is wrong; the function, if any, is closed
+  void abandon_item(); // the item's text is wrong; the function, if any, is closed
   void abandon_statement();
   // The statement could not be parsed. If its instruction is one that we do not know, its operands are kept as text up
   // to the semicolon at `end`, and true is returned.
@@ -205,7 +205,7 @@ private:
     bool managed = false;
     bool pointer = false; // .ptr was met: what follows describes the pointee
     Symbol attributes;
-    SourceRange range;    // first to last word
+    SourceRange range; // first to last word
     // of the declarator
     SourceRange name;
     bool has_count = false;
@@ -238,7 +238,8 @@ private:
   ir::Prototype& signature_being_read();
   ir::BlockId block();
   ir::InstructionId append(ir::Instruction instruction, std::span<const ir::Operand> operands);
-  ir::InstructionId append_marker(ir::InstructionKind kind, SourceRange range, std::span<const ir::Operand> operands = {});
+  ir::InstructionId append_marker(ir::InstructionKind kind, SourceRange range,
+                                  std::span<const ir::Operand> operands = {});
   void append_behind(ir::InstructionKind kind, SourceRange range, std::span<const ir::Operand> operands = {});
   void flush_pending_operands(uint32_t first_operand);
 
@@ -341,8 +342,8 @@ private:
   bool mnemonic_resolved_ = false;
   bool unknown_instruction_ = false;
   bool bad_instruction_ = false;
-  bool has_sums_ = false;  // some register operand has an offset: %r1+4
-  uint32_t sums_ = 0;      // registers made for such sums in this function
+  bool has_sums_ = false; // some register operand has an offset: %r1+4
+  uint32_t sums_ = 0;     // registers made for such sums in this function
   ir::FormId form_id_;
   const ir::Form* form_ = nullptr;
   ir::ValueId guard_;

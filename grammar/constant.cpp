@@ -54,66 +54,99 @@ using Op = ConstantOperator;
 int precedence(Op op) {
   switch (op) {
   case Op::base:
-  case Op::open: return 0;
+  case Op::open:
+    return 0;
   case Op::conditional_begin:
-  case Op::conditional: return 1;
-  case Op::logical_or: return 2;
-  case Op::logical_and: return 3;
-  case Op::bit_or: return 4;
-  case Op::bit_xor: return 5;
-  case Op::bit_and: return 6;
+  case Op::conditional:
+    return 1;
+  case Op::logical_or:
+    return 2;
+  case Op::logical_and:
+    return 3;
+  case Op::bit_or:
+    return 4;
+  case Op::bit_xor:
+    return 5;
+  case Op::bit_and:
+    return 6;
   case Op::equal:
-  case Op::not_equal: return 7;
+  case Op::not_equal:
+    return 7;
   case Op::less:
   case Op::greater:
   case Op::less_equal:
-  case Op::greater_equal: return 8;
+  case Op::greater_equal:
+    return 8;
   case Op::shift_left:
-  case Op::shift_right: return 9;
+  case Op::shift_right:
+    return 9;
   case Op::add:
-  case Op::subtract: return 10;
+  case Op::subtract:
+    return 10;
   case Op::multiply:
   case Op::divide:
-  case Op::remainder: return 11;
-  default: return 12;
+  case Op::remainder:
+    return 11;
+  default:
+    return 12;
   }
 }
 
 Op binary_operator(std::string_view text) {
   switch (text[0]) {
-  case '+': return Op::add;
-  case '-': return Op::subtract;
-  case '*': return Op::multiply;
-  case '/': return Op::divide;
-  case '%': return Op::remainder;
-  case '^': return Op::bit_xor;
-  case '|': return text.size() > 1 ? Op::logical_or : Op::bit_or;
-  case '&': return text.size() > 1 ? Op::logical_and : Op::bit_and;
-  case '=': return Op::equal;
-  case '!': return Op::not_equal;
-  case '<': return text.size() == 1 ? Op::less : text[1] == '<' ? Op::shift_left : Op::less_equal;
-  case '>': return text.size() == 1 ? Op::greater : text[1] == '>' ? Op::shift_right : Op::greater_equal;
-  default: return Op::conditional_begin;
+  case '+':
+    return Op::add;
+  case '-':
+    return Op::subtract;
+  case '*':
+    return Op::multiply;
+  case '/':
+    return Op::divide;
+  case '%':
+    return Op::remainder;
+  case '^':
+    return Op::bit_xor;
+  case '|':
+    return text.size() > 1 ? Op::logical_or : Op::bit_or;
+  case '&':
+    return text.size() > 1 ? Op::logical_and : Op::bit_and;
+  case '=':
+    return Op::equal;
+  case '!':
+    return Op::not_equal;
+  case '<':
+    return text.size() == 1 ? Op::less : text[1] == '<' ? Op::shift_left : Op::less_equal;
+  case '>':
+    return text.size() == 1 ? Op::greater : text[1] == '>' ? Op::shift_right : Op::greater_equal;
+  default:
+    return Op::conditional_begin;
   }
 }
 
-bool truth(const Constant& c) { return c.is_float ? c.real != 0 : c.integer != 0; }
+bool truth(const Constant& c) {
+  return c.is_float ? c.real != 0 : c.integer != 0;
+}
 
 Constant compare(Op op, const Constant& a, const Constant& b) {
   auto by = [op](auto x, auto y) {
     switch (op) {
-    case Op::equal: return x == y;
-    case Op::not_equal: return x != y;
-    case Op::less: return x < y;
-    case Op::greater: return x > y;
-    case Op::less_equal: return x <= y;
-    default: return x >= y;
+    case Op::equal:
+      return x == y;
+    case Op::not_equal:
+      return x != y;
+    case Op::less:
+      return x < y;
+    case Op::greater:
+      return x > y;
+    case Op::less_equal:
+      return x <= y;
+    default:
+      return x >= y;
     }
   };
-  bool result = a.is_float ? by(a.real, b.real)
-                : a.is_unsigned || b.is_unsigned
-                    ? by(a.integer, b.integer)
-                    : by(static_cast<int64_t>(a.integer), static_cast<int64_t>(b.integer));
+  bool result = a.is_float                       ? by(a.real, b.real)
+                : a.is_unsigned || b.is_unsigned ? by(a.integer, b.integer)
+                                                 : by(static_cast<int64_t>(a.integer), static_cast<int64_t>(b.integer));
   return Constant::of(result);
 }
 
@@ -127,12 +160,14 @@ bool ConstantEvaluator::push(ConstantOperator op) {
 }
 
 void ConstantEvaluator::reduce_prefixes() {
-  while (behind_prefix()) reduce();
+  while (behind_prefix())
+    reduce();
 }
 
 bool ConstantEvaluator::binary(std::string_view text) {
   if (text == ":") {
-    while (precedence(operators_.back()) > 0 && operators_.back() != Op::conditional_begin) reduce();
+    while (precedence(operators_.back()) > 0 && operators_.back() != Op::conditional_begin)
+      reduce();
     if (operators_.back() != Op::conditional_begin)
       fail("':' without '?' in a constant expression");
     else
@@ -142,18 +177,21 @@ bool ConstantEvaluator::binary(std::string_view text) {
   Op op = binary_operator(text);
   const int level = precedence(op);
   // Left to right, but `a ? b : c ? d : e` groups from the right.
-  while (precedence(operators_.back()) > level || (level > 1 && precedence(operators_.back()) == level)) reduce();
+  while (precedence(operators_.back()) > level || (level > 1 && precedence(operators_.back()) == level))
+    reduce();
   return push(op);
 }
 
 void ConstantEvaluator::close() {
-  while (precedence(operators_.back()) > 0) reduce();
+  while (precedence(operators_.back()) > 0)
+    reduce();
   if (operators_.back() == Op::open) operators_.pop_back();
   reduce_prefixes();
 }
 
 Constant ConstantEvaluator::end() {
-  while (!operators_.empty() && operators_.back() != Op::base) reduce();
+  while (!operators_.empty() && operators_.back() != Op::base)
+    reduce();
   if (!operators_.empty()) operators_.pop_back();
   return pop();
 }
@@ -199,17 +237,22 @@ Constant ConstantEvaluator::apply_unary(ConstantOperator op, Constant operand) {
     if (operand.is_float) return Constant::of_real(-operand.real);
     operand.integer = 0 - operand.integer;
     return operand;
-  case Op::plus: return operand;
-  default: break;
+  case Op::plus:
+    return operand;
+  default:
+    break;
   }
   if (operand.is_float) {
     fail("this operator needs an integer");
     return {};
   }
   switch (op) {
-  case Op::logical_not: return Constant::of(!truth(operand));
-  case Op::bit_not: return Constant::of_unsigned(~operand.integer);
-  default: return {false, op == Op::cast_unsigned, operand.integer, 0}; // casts
+  case Op::logical_not:
+    return Constant::of(!truth(operand));
+  case Op::bit_not:
+    return Constant::of_unsigned(~operand.integer);
+  default:
+    return {false, op == Op::cast_unsigned, operand.integer, 0}; // casts
   }
 }
 
@@ -224,41 +267,59 @@ Constant ConstantEvaluator::apply_binary(ConstantOperator op, Constant left, Con
     return {};
   }
   switch (op) {
-  case Op::logical_or: return Constant::of(truth(left) || truth(right));
-  case Op::logical_and: return Constant::of(truth(left) && truth(right));
+  case Op::logical_or:
+    return Constant::of(truth(left) || truth(right));
+  case Op::logical_and:
+    return Constant::of(truth(left) && truth(right));
   case Op::equal:
   case Op::not_equal:
   case Op::less:
   case Op::greater:
   case Op::less_equal:
-  case Op::greater_equal: return compare(op, left, right);
-  default: break;
+  case Op::greater_equal:
+    return compare(op, left, right);
+  default:
+    break;
   }
   if (real) {
     const double a = left.real, b = right.real;
     switch (op) {
-    case Op::add: return Constant::of_real(a + b);
-    case Op::subtract: return Constant::of_real(a - b);
-    case Op::multiply: return Constant::of_real(a * b);
-    case Op::divide: return Constant::of_real(a / b);
-    default: fail("this operator needs integers"); return {};
+    case Op::add:
+      return Constant::of_real(a + b);
+    case Op::subtract:
+      return Constant::of_real(a - b);
+    case Op::multiply:
+      return Constant::of_real(a * b);
+    case Op::divide:
+      return Constant::of_real(a / b);
+    default:
+      fail("this operator needs integers");
+      return {};
     }
   }
   const uint64_t a = left.integer, b = right.integer;
   const bool is_unsigned = left.is_unsigned || right.is_unsigned;
   switch (op) {
-  case Op::bit_or: return {false, is_unsigned, a | b, 0};
-  case Op::bit_xor: return {false, is_unsigned, a ^ b, 0};
-  case Op::bit_and: return {false, is_unsigned, a & b, 0};
+  case Op::bit_or:
+    return {false, is_unsigned, a | b, 0};
+  case Op::bit_xor:
+    return {false, is_unsigned, a ^ b, 0};
+  case Op::bit_and:
+    return {false, is_unsigned, a & b, 0};
   // Shift counts count modulo 64, as ptxas has it.
-  case Op::shift_left: return {false, left.is_unsigned, a << (b & 63), 0};
+  case Op::shift_left:
+    return {false, left.is_unsigned, a << (b & 63), 0};
   case Op::shift_right:
     if (left.is_unsigned) return Constant::of_unsigned(a >> (b & 63));
     return Constant::of(static_cast<int64_t>(a) >> (b & 63));
-  case Op::add: return {false, is_unsigned, a + b, 0};
-  case Op::subtract: return {false, is_unsigned, a - b, 0};
-  case Op::multiply: return {false, is_unsigned, a * b, 0};
-  default: break;
+  case Op::add:
+    return {false, is_unsigned, a + b, 0};
+  case Op::subtract:
+    return {false, is_unsigned, a - b, 0};
+  case Op::multiply:
+    return {false, is_unsigned, a * b, 0};
+  default:
+    break;
   }
   if (b == 0) {
     fail("division by zero in a constant expression");

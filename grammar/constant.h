@@ -36,11 +36,34 @@ std::optional<double> parse_decimal(std::string_view text);
 uint64_t parse_float_bits(std::string_view text);
 
 enum class ConstantOperator : uint8_t {
-  base, open, // not operators: where an expression or a parenthesis begins
-  conditional_begin, conditional, // `?` before and after its `:`
-  logical_or, logical_and, bit_or, bit_xor, bit_and, equal, not_equal, less, greater, less_equal, greater_equal,
-  shift_left, shift_right, add, subtract, multiply, divide, remainder,
-  plus, minus, logical_not, bit_not, cast_signed, cast_unsigned,
+  base,
+  open, // not operators: where an expression or a parenthesis begins
+  conditional_begin,
+  conditional, // `?` before and after its `:`
+  logical_or,
+  logical_and,
+  bit_or,
+  bit_xor,
+  bit_and,
+  equal,
+  not_equal,
+  less,
+  greater,
+  less_equal,
+  greater_equal,
+  shift_left,
+  shift_right,
+  add,
+  subtract,
+  multiply,
+  divide,
+  remainder,
+  plus,
+  minus,
+  logical_not,
+  bit_not,
+  cast_signed,
+  cast_unsigned,
 };
 
 // Evaluates while the terms and operators go by in the order of the text (operator precedence parsing). Errors are
@@ -48,7 +71,10 @@ enum class ConstantOperator : uint8_t {
 class ConstantEvaluator {
 public:
   void begin() { operators_.push_back(ConstantOperator::base); }
-  void term(Constant value) { values_.push_back(value); reduce_prefixes(); }
+  void term(Constant value) {
+    values_.push_back(value);
+    reduce_prefixes();
+  }
   // A unary operator. False: too many of them.
   [[nodiscard]] bool prefix(ConstantOperator op) { return push(op); }
   [[nodiscard]] bool open() { return push(ConstantOperator::open); }

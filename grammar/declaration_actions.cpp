@@ -29,12 +29,16 @@ bool is_declarable(ScalarType type) {
   case ScalarType::f16:
   case ScalarType::f16x2:
   case ScalarType::f32:
-  case ScalarType::f64: return true;
-  default: return type_kind(type) == TypeKind::opaque_handle;
+  case ScalarType::f64:
+    return true;
+  default:
+    return type_kind(type) == TypeKind::opaque_handle;
   }
 }
 
-bool is_handle(ScalarType type) { return type_kind(type) == TypeKind::opaque_handle; }
+bool is_handle(ScalarType type) {
+  return type_kind(type) == TypeKind::opaque_handle;
+}
 
 RegisterClass class_of(std::string_view prefix) {
   if (prefix == "%cr") return RegisterClass::coefficient;
@@ -62,7 +66,8 @@ void ReaderActions::declared_alignment(const Lexeme& number) {
   const uint32_t alignment = number32(number);
   if (!std::has_single_bit(alignment)) error(number.range, "an alignment must be a power of two");
   if (declaration_.pointer) {
-    declaration_.attributes = intern(std::string(module_.text(declaration_.attributes)) + " .align " + std::string(text(number)));
+    declaration_.attributes =
+        intern(std::string(module_.text(declaration_.attributes)) + " .align " + std::string(text(number)));
     return;
   }
   if (declaration_.type != ScalarType::none) fail(number.range, ".align must stand before the type");
@@ -87,7 +92,8 @@ void ReaderActions::end_attribute(const Lexeme& parenthesis) {
   // One spelling whatever the blanks and comments were.
   std::string normal;
   for (char c : text(attribute_))
-    if (c != ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f') normal += c == ',' ? std::string(", ") : std::string(1, c);
+    if (c != ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f')
+      normal += c == ',' ? std::string(", ") : std::string(1, c);
   declaration_.attributes = intern(normal);
 }
 
@@ -98,7 +104,8 @@ void ReaderActions::declared_attribute() {
 void ReaderActions::declared_space(const Lexeme& word) {
   std::string_view name = text(word);
   if (declaration_.pointer) {
-    if (name == ".param" || name == ".reg" || name == ".tex") fail(word.range, "a pointer cannot point to " + std::string(name));
+    if (name == ".param" || name == ".reg" || name == ".tex")
+      fail(word.range, "a pointer cannot point to " + std::string(name));
     declaration_.attributes = intern(std::string(module_.text(declaration_.attributes)) + " " + std::string(name));
     return;
   }
@@ -130,14 +137,17 @@ void ReaderActions::declared_word(const Lexeme& word) {
     return;
   }
   std::optional<ScalarType> type = parse_type(name);
-  if (!type || declaration_.type != ScalarType::none) fail(word.range, "unexpected " + quote(word.range) + " in a declaration");
-  if (!is_declarable(*type)) fail(word.range, "type " + std::string(name) + " cannot be declared; it is for instructions only");
+  if (!type || declaration_.type != ScalarType::none)
+    fail(word.range, "unexpected " + quote(word.range) + " in a declaration");
+  if (!is_declarable(*type))
+    fail(word.range, "type " + std::string(name) + " cannot be declared; it is for instructions only");
   declaration_.type = *type;
   declaration_.range.end = word.range.end;
 }
 
 void ReaderActions::declared_name(const Lexeme& name) {
-  if (declaration_.type == ScalarType::none) fail(name.range, "the declaration of " + quote(name.range) + " has no type");
+  if (declaration_.type == ScalarType::none)
+    fail(name.range, "the declaration of " + quote(name.range) + " has no type");
   if (!declaration_.has_space) fail(name.range, "the declaration of " + quote(name.range) + " has no state space");
   declaration_.name = name.range;
   declaration_.has_count = false;
@@ -163,7 +173,8 @@ void ReaderActions::dimension() {
 
 void ReaderActions::end_dimension() {
   if (!dimension_given_) {
-    if (declaration_.dimension_count > 0) error(declaration_.name, "only the first dimension of an array may be left open");
+    if (declaration_.dimension_count > 0)
+      error(declaration_.name, "only the first dimension of an array may be left open");
     declaration_.unsized = true;
     dimensions_.push_back(0);
   }
@@ -203,7 +214,8 @@ void ReaderActions::report_duplicate(SourceRange range, const Binding& other) {
   if (limit_reached()) return;
   Diagnostic diagnostic{Severity::error, range, "duplicate definition of " + quote(range), {}};
   LineColumn place = module_.source.locate(other.range.begin);
-  diagnostic.notes.push_back("first defined at line " + std::to_string(place.line) + ", column " + std::to_string(place.column));
+  diagnostic.notes.push_back("first defined at line " + std::to_string(place.line) + ", column " +
+                             std::to_string(place.column));
   diagnostics_.add(std::move(diagnostic));
 }
 
@@ -222,8 +234,7 @@ void ReaderActions::declare_registers() {
   binding.vector_width = declaration_.vector_width;
   binding.range = range;
   const std::string_view name = text(range);
-  if (module_.hardware_form)
-    binding.register_class = class_of(declaration_.has_count ? name : split_name(name).prefix);
+  if (module_.hardware_form) binding.register_class = class_of(declaration_.has_count ? name : split_name(name).prefix);
   const Binding* clash = nullptr;
   if (declaration_.has_count) {
     binding.kind = NameKind::register_range;
@@ -267,7 +278,8 @@ void ReaderActions::declare_variable() {
   constexpr uint32_t limit = 65536;
   if (declaration_.count > limit) fail(declaration_.name, "more than 65536 variables in one declaration");
   if (declaration_.has_initialiser) fail(declaration_.name, "name<n> cannot have an initial value");
-  for (uint32_t i = 0; i < declaration_.count; ++i) add_variable(std::string(name) + std::to_string(i), i == 0);
+  for (uint32_t i = 0; i < declaration_.count; ++i)
+    add_variable(std::string(name) + std::to_string(i), i == 0);
 }
 
 void ReaderActions::add_variable(std::string_view variable_name, bool first) {
@@ -328,9 +340,9 @@ void ReaderActions::add_variable(std::string_view variable_name, bool first) {
     binding.index = id.index();
     // An .extern declaration may stand before or behind the definition.
     const Binding* earlier = names_.find_plain(variable_name);
-    const bool declared_before = earlier && earlier->kind == NameKind::module_variable &&
-                                 (module_.variables[VariableId(earlier->index)].linkage == Linkage::external ||
-                                  linkage_ == Linkage::external);
+    const bool declared_before =
+        earlier && earlier->kind == NameKind::module_variable &&
+        (module_.variables[VariableId(earlier->index)].linkage == Linkage::external || linkage_ == Linkage::external);
     if (declared_before)
       names_.rebind(variable.name, id.index());
     else
@@ -426,10 +438,14 @@ Operand ReaderActions::initialiser_symbol(SourceRange range) {
   Names::Found found = names_.lookup(text(range));
   if (found.binding) {
     switch (found.binding->kind) {
-    case NameKind::local_variable: return Operand::symbol(SymbolRef::local_variable(VariableId(found.binding->index)));
-    case NameKind::module_variable: return Operand::symbol(SymbolRef::module_variable(VariableId(found.binding->index)));
-    case NameKind::function: return Operand::symbol(SymbolRef::function(FunctionId(found.binding->index)));
-    default: break;
+    case NameKind::local_variable:
+      return Operand::symbol(SymbolRef::local_variable(VariableId(found.binding->index)));
+    case NameKind::module_variable:
+      return Operand::symbol(SymbolRef::module_variable(VariableId(found.binding->index)));
+    case NameKind::function:
+      return Operand::symbol(SymbolRef::function(FunctionId(found.binding->index)));
+    default:
+      break;
     }
   }
   fail(range, "unknown symbol " + quote(range) + " in an initial value");
@@ -442,7 +458,8 @@ void ReaderActions::initialiser_name(const Lexeme& name) {
   operand.id = intern(text(name)).index();
   Names::Found found = names_.lookup(text(name));
   const bool property = is_handle(declaration_.type);
-  if (found.binding && found.binding->kind != NameKind::register_ && found.binding->kind != NameKind::register_range && !property)
+  if (found.binding && found.binding->kind != NameKind::register_ && found.binding->kind != NameKind::register_range &&
+      !property)
     operand = initialiser_symbol(name.range);
   else if (!property && text(name) != "generic")
     fail(name.range, "unknown symbol " + quote(name.range) + " in an initial value");
@@ -450,14 +467,16 @@ void ReaderActions::initialiser_name(const Lexeme& name) {
 }
 
 void ReaderActions::initialiser_generic(const Lexeme& name) {
-  if (text(notes_.back().range) != "generic") fail(notes_.back().range, "expected 'generic', not " + quote(notes_.back().range));
+  if (text(notes_.back().range) != "generic")
+    fail(notes_.back().range, "expected 'generic', not " + quote(notes_.back().range));
   operands_.back() = initialiser_symbol(name.range);
   operands_.back().flags = operands_.back().flags | OperandFlag::generic_address;
   notes_.back().range = name.range;
 }
 
 void ReaderActions::initialiser_property() {
-  if (!is_handle(declaration_.type)) fail(notes_.back().range, "only texture, sampler and surface references have properties");
+  if (!is_handle(declaration_.type))
+    fail(notes_.back().range, "only texture, sampler and surface references have properties");
   begin_pair();
 }
 

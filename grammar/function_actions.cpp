@@ -29,7 +29,9 @@ void ReaderActions::function_attribute() {
   function_->attributes = declaration_.attributes;
 }
 
-Prototype& ReaderActions::signature_being_read() { return reading_prototype_ ? prototype_ : function_->signature; }
+Prototype& ReaderActions::signature_being_read() {
+  return reading_prototype_ ? prototype_ : function_->signature;
+}
 
 void ReaderActions::begin_results() {
   if (!reading_prototype_ && function_->is_entry) fail(function_->header_range, "an entry function has no results");
@@ -41,9 +43,9 @@ void ReaderActions::begin_results() {
 void ReaderActions::begin_parameters() {
   signature_being_read().has_parameter_list = true;
   signature_variables_.clear();
-  parameter_owner_ = reading_prototype_       ? Owner::prototype_parameter
+  parameter_owner_ = reading_prototype_    ? Owner::prototype_parameter
                      : function_->is_entry ? Owner::entry_parameter
-                                              : Owner::function_parameter;
+                                           : Owner::function_parameter;
 }
 
 void ReaderActions::end_parameters(const Lexeme& parenthesis) {
@@ -69,7 +71,8 @@ void ReaderActions::function_name(const Lexeme& name) {
   function_->header_range.end = name.range.end;
   declare_function(name.range);
   names_.begin_function(*function_);
-  for (VariableId id : unbound_results_) bind_parameter(id);
+  for (VariableId id : unbound_results_)
+    bind_parameter(id);
 }
 
 void ReaderActions::declare_function(SourceRange name_range) {
@@ -98,21 +101,24 @@ void ReaderActions::check_against_prototype() {
     error(function_name_range_, quote(function_name_range_) + " was declared as the other of .entry and .func");
   if (known.signature.parameters.count != function_->signature.parameters.count ||
       known.signature.results.count != function_->signature.results.count)
-    error(function_name_range_, "the prototypes of " + quote(function_name_range_) + " have different numbers of parameters");
+    error(function_name_range_,
+          "the prototypes of " + quote(function_name_range_) + " have different numbers of parameters");
   if (function_->has_body) names_.rebind(function_->name, function_id_.index());
 }
 
 void ReaderActions::header_directive(const Lexeme& word) {
   const std::string_view name = text(word);
   static constexpr std::string_view for_entries[] = {
-      ".maxnreg",        ".maxntid",         ".reqntid",        ".minnctapersm",     ".maxnctapersm", ".reqnctapercluster",
-      ".explicitcluster", ".maxclusterrank", ".blocksareclusters", ".pragma"};
+      ".maxnreg",           ".maxntid",         ".reqntid",        ".minnctapersm",      ".maxnctapersm",
+      ".reqnctapercluster", ".explicitcluster", ".maxclusterrank", ".blocksareclusters", ".pragma"};
   static constexpr std::string_view for_functions[] = {".noreturn", ".abi_preserve", ".abi_preserve_control"};
   const bool entry = !reading_prototype_ && function_->is_entry;
-  const bool known = entry ? std::find(std::begin(for_entries), std::end(for_entries), name) != std::end(for_entries)
-                           : std::find(std::begin(for_functions), std::end(for_functions), name) != std::end(for_functions);
+  const bool known =
+      entry ? std::find(std::begin(for_entries), std::end(for_entries), name) != std::end(for_entries)
+            : std::find(std::begin(for_functions), std::end(for_functions), name) != std::end(for_functions);
   if (!known) fail(word.range, "unexpected " + quote(word.range) + " in the header of a function");
-  if (name == ".maxnctapersm" && version_at_least(2, 1)) error(word.range, ".maxnctapersm is not allowed from PTX 2.1 on");
+  if (name == ".maxnctapersm" && version_at_least(2, 1))
+    error(word.range, ".maxnctapersm is not allowed from PTX 2.1 on");
   if (name == ".noreturn") {
     if (!signature_being_read().results.empty()) error(word.range, ".noreturn on a function with results");
     for (const FunctionDirective& earlier : function_->directives)
@@ -166,7 +172,8 @@ void ReaderActions::check_header_directives() {
     cluster |= name == ".reqnctapercluster";
     rank |= name == ".maxclusterrank";
     blocks_are_clusters |= name == ".blocksareclusters";
-    const bool needs_number = name != ".pragma" && name != ".noreturn" && name != ".explicitcluster" && name != ".blocksareclusters";
+    const bool needs_number =
+        name != ".pragma" && name != ".noreturn" && name != ".explicitcluster" && name != ".blocksareclusters";
     if (needs_number && directive.count == 0) error(function_->header_range, std::string(name) + " needs a number");
   }
   if (maxntid && reqntid) error(function_->header_range, ".maxntid and .reqntid exclude each other");
@@ -175,7 +182,9 @@ void ReaderActions::check_header_directives() {
     error(function_->header_range, ".blocksareclusters needs .reqntid and .reqnctapercluster");
 }
 
-void ReaderActions::end_prototype(const Lexeme& semicolon) { function_->header_range.end = semicolon.range.end; }
+void ReaderActions::end_prototype(const Lexeme& semicolon) {
+  function_->header_range.end = semicolon.range.end;
+}
 
 void ReaderActions::end_header() {
   if (in_body_) return;
@@ -220,7 +229,8 @@ void ReaderActions::open_scope(const Lexeme& brace) {
 }
 
 void ReaderActions::close_scope(const Lexeme& brace) {
-  names_.close_scope([this](const Names::Pending& pending, const Binding& binding) { resolve_pending(pending, binding); });
+  names_.close_scope(
+      [this](const Names::Pending& pending, const Binding& binding) { resolve_pending(pending, binding); });
   if (scope_is_section_.empty()) {
     finish_body(brace);
     return;
@@ -261,7 +271,9 @@ void ReaderActions::resolve_pending(const Names::Pending& pending, const Binding
     operand.id = SymbolRef::local_variable(VariableId(binding.index)).bits();
     fits = pending.wants == Wants::anything;
     break;
-  default: fits = false; break;
+  default:
+    fits = false;
+    break;
   }
   if (binding.kind != NameKind::local_variable) operand.id = binding.index;
   if (!fits) error(pending.range, quote(pending.range) + " is not what is wanted here: a label was expected");
@@ -270,7 +282,8 @@ void ReaderActions::resolve_pending(const Names::Pending& pending, const Binding
 void ReaderActions::report_unresolved() {
   for (const Names::Pending& pending : names_.pending()) {
     if (pending.resolved) continue;
-    if (const Binding* binding = names_.find_plain(module_.text(pending.name)); binding && pending.wants == Names::Wants::anything) {
+    if (const Binding* binding = names_.find_plain(module_.text(pending.name));
+        binding && pending.wants == Names::Wants::anything) {
       Operand& operand = function_->operands.view(PoolSpan{pending.operand, 1})[0];
       operand.kind = OperandKind::symbol;
       if (binding->kind == NameKind::function) {
@@ -360,7 +373,8 @@ void ReaderActions::begin_label_table(const Lexeme&, bool call_targets) {
   binding.kind = NameKind::label_table;
   binding.index = function_->label_tables.add(table).index();
   binding.range = label_range_;
-  if (const Binding* clash = names_.declare(table.label, text(label_range_), binding)) report_duplicate(label_range_, *clash);
+  if (const Binding* clash = names_.declare(table.label, text(label_range_), binding))
+    report_duplicate(label_range_, *clash);
 }
 
 void ReaderActions::branch_target(const Lexeme& name) {
@@ -383,7 +397,8 @@ void ReaderActions::branch_target_count(const Lexeme& number) {
   constexpr uint32_t limit = 1 << 20;
   const uint32_t count = number32(number, limit);
   const LocalPending prefix = pending_.empty() ? LocalPending{} : pending_.back();
-  if (pending_.empty() || prefix.operand + 1 != operands_.size()) fail(number.range, "a label prefix was expected before '<'");
+  if (pending_.empty() || prefix.operand + 1 != operands_.size())
+    fail(number.range, "a label prefix was expected before '<'");
   const std::string name(module_.text(prefix.name));
   pending_.pop_back();
   operands_.pop_back();
@@ -401,7 +416,8 @@ void ReaderActions::branch_target_count(const Lexeme& number) {
 
 void ReaderActions::call_target(const Lexeme& name) {
   Names::Found found = names_.lookup(text(name));
-  if (!found.binding || found.binding->kind != NameKind::function) fail(name.range, "unknown function " + quote(name.range));
+  if (!found.binding || found.binding->kind != NameKind::function)
+    fail(name.range, "unknown function " + quote(name.range));
   push(Operand::symbol(SymbolRef::function(FunctionId(found.binding->index))), {name.range});
 }
 
@@ -432,7 +448,8 @@ void ReaderActions::end_call_prototype(const Lexeme& semicolon) {
   binding.kind = NameKind::prototype;
   binding.index = id.index();
   binding.range = label_range_;
-  if (const Binding* clash = names_.declare(prototype_.label, text(label_range_), binding)) report_duplicate(label_range_, *clash);
+  if (const Binding* clash = names_.declare(prototype_.label, text(label_range_), binding))
+    report_duplicate(label_range_, *clash);
   Operand operand;
   operand.kind = OperandKind::prototype;
   operand.id = id.index();
@@ -470,7 +487,9 @@ void ReaderActions::location_label_offset(const Lexeme& number) {
   label.id = module_.intern(with_offset).index();
 }
 
-void ReaderActions::end_location() { append_marker(InstructionKind::location, statement_, operands_); }
+void ReaderActions::end_location() {
+  append_marker(InstructionKind::location, statement_, operands_);
+}
 
 void ReaderActions::begin_pragma(const Lexeme& word) {
   statement_ = word.range;
@@ -493,8 +512,7 @@ void ReaderActions::end_pragma(const Lexeme& semicolon) {
 // ---------------------------------------------------------------- hardware forms
 
 void ReaderActions::begin_hardware_section(const Lexeme& word) {
-  if (!module_.hardware_form)
-    fail(word.range, quote(word.range) + " needs the first line `//@ ptxrewrite hardware 1`");
+  if (!module_.hardware_form) fail(word.range, quote(word.range) + " needs the first line `//@ ptxrewrite hardware 1`");
   statement_ = word.range;
 }
 
@@ -512,8 +530,7 @@ void ReaderActions::open_hardware_section(const Lexeme& brace) {
 }
 
 void ReaderActions::begin_linear_row(const Lexeme& word) {
-  if (!module_.hardware_form)
-    fail(word.range, quote(word.range) + " needs the first line `//@ ptxrewrite hardware 1`");
+  if (!module_.hardware_form) fail(word.range, quote(word.range) + " needs the first line `//@ ptxrewrite hardware 1`");
   statement_ = word.range;
   operands_.clear();
   notes_.clear();

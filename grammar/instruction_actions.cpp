@@ -41,11 +41,15 @@ void ReaderActions::begin_guard(const Lexeme& at) {
 void ReaderActions::guard(const Lexeme& name) {
   Names::Found found = names_.lookup(text(name));
   if (!found.value) fail(name.range, "unknown register " + quote(name.range));
-  if (found.binding->type != ScalarType::pred) fail(name.range, "a guard must be a predicate; " + quote(name.range) + " is ." + std::string(spelling(found.binding->type)));
+  if (found.binding->type != ScalarType::pred)
+    fail(name.range,
+         "a guard must be a predicate; " + quote(name.range) + " is ." + std::string(spelling(found.binding->type)));
   guard_ = found.value;
 }
 
-void ReaderActions::guarded_opcode(const Lexeme& word) { start_instruction(statement_, word.range); }
+void ReaderActions::guarded_opcode(const Lexeme& word) {
+  start_instruction(statement_, word.range);
+}
 
 // A part of the mnemonic behind a blank or comment.
 void ReaderActions::modifier(const Lexeme& word) {
@@ -90,7 +94,8 @@ void ReaderActions::resolve_mnemonic() {
 // Index in operands_ of the n-th operand at the top level; operands_.size() if there are not as many.
 size_t ReaderActions::top_level_operand(int number) const {
   size_t index = 0;
-  for (int i = 0; i < number && index < operands_.size(); ++i) index = next_sibling(operands_, index);
+  for (int i = 0; i < number && index < operands_.size(); ++i)
+    index = next_sibling(operands_, index);
   return index;
 }
 
@@ -101,7 +106,8 @@ void ReaderActions::mark_definitions(unsigned count) {
     const Operand& head = operands_[index];
     if (!head.is(OperandKind::address))
       for (size_t inside = index; inside < end; ++inside)
-        if (operands_[inside].is(OperandKind::value)) operands_[inside].flags = operands_[inside].flags | OperandFlag::definition;
+        if (operands_[inside].is(OperandKind::value))
+          operands_[inside].flags = operands_[inside].flags | OperandFlag::definition;
     index = end;
   }
 }
@@ -119,11 +125,13 @@ std::span<const OperandSummary> ReaderActions::summarise() {
 // Summaries of the operands in [begin, end) that are at one level, side by side; those inside groups follow.
 std::span<OperandSummary> ReaderActions::summarise_range(size_t begin, size_t end) {
   size_t count = 0;
-  for (size_t index = begin; index < end; index = next_sibling(operands_, index)) ++count;
+  for (size_t index = begin; index < end; index = next_sibling(operands_, index))
+    ++count;
   std::span<OperandSummary> result(summaries_.data() + summaries_used_, count);
   summaries_used_ += count;
   size_t place = 0;
-  for (size_t index = begin; index < end; index = next_sibling(operands_, index)) summarise_operand(index, result[place++]);
+  for (size_t index = begin; index < end; index = next_sibling(operands_, index))
+    summarise_operand(index, result[place++]);
   return result;
 }
 
@@ -146,18 +154,28 @@ void ReaderActions::summarise_operand(size_t index, OperandSummary& summary) {
     summary.value = static_cast<uint64_t>(operand.immediate);
     break;
   case OperandKind::float32:
-  case OperandKind::float64: summary.kind = SummaryKind::float_immediate; break;
+  case OperandKind::float64:
+    summary.kind = SummaryKind::float_immediate;
+    break;
   case OperandKind::special_register:
     summary.kind = SummaryKind::special_register;
     summary.special = static_cast<uint8_t>(operand.id);
     summary.vector_width = operand.selector == no_selector ? info(SpecialRegister(operand.id)).vector_width : 1;
     break;
-  case OperandKind::symbol: summary.kind = SummaryKind::symbol; break;
+  case OperandKind::symbol:
+    summary.kind = SummaryKind::symbol;
+    break;
   case OperandKind::block:
   case OperandKind::label_table:
-  case OperandKind::prototype: summary.kind = SummaryKind::label; break;
-  case OperandKind::sink: summary.kind = SummaryKind::sink; break;
-  case OperandKind::text: summary.kind = SummaryKind::string; break;
+  case OperandKind::prototype:
+    summary.kind = SummaryKind::label;
+    break;
+  case OperandKind::sink:
+    summary.kind = SummaryKind::sink;
+    break;
+  case OperandKind::text:
+    summary.kind = SummaryKind::string;
+    break;
   case OperandKind::vector:
   case OperandKind::pair:
   case OperandKind::list:
@@ -205,7 +223,8 @@ void ReaderActions::check_store_to_parameter() {
 
 // Index of the called function or register: the first operand that is no list.
 uint32_t ReaderActions::callee_index() const {
-  if (!operands_.empty() && operands_[0].is(OperandKind::list)) return static_cast<uint32_t>(next_sibling(operands_, 0));
+  if (!operands_.empty() && operands_[0].is(OperandKind::list))
+    return static_cast<uint32_t>(next_sibling(operands_, 0));
   return 0;
 }
 
@@ -223,15 +242,17 @@ void ReaderActions::check_call() {
   const Function& function = module_.function(symbol.function());
   auto count_inside = [this](size_t list) {
     uint32_t count = 0;
-    for (size_t index = list + 1; index < next_sibling(operands_, list); index = next_sibling(operands_, index)) ++count;
+    for (size_t index = list + 1; index < next_sibling(operands_, list); index = next_sibling(operands_, index))
+      ++count;
     return count;
   };
   const uint32_t results = callee > 0 ? count_inside(0) : 0;
   const size_t arguments_at = callee + 1;
   const uint32_t arguments =
       arguments_at < operands_.size() && operands_[arguments_at].is(OperandKind::list) ? count_inside(arguments_at) : 0;
-  const size_t extra = next_sibling(operands_, callee) < operands_.size() ? next_sibling(operands_, next_sibling(operands_, callee))
-                                                                          : operands_.size();
+  const size_t extra = next_sibling(operands_, callee) < operands_.size()
+                           ? next_sibling(operands_, next_sibling(operands_, callee))
+                           : operands_.size();
   if (extra < operands_.size()) {
     error(notes_[extra].range, "the call of a named function has no table or prototype");
     bad_instruction_ = true;
@@ -271,7 +292,9 @@ void ReaderActions::emit_sums() {
     Operand addition[] = {Operand::definition(sum), operand, Operand::integer(operand.immediate)};
     addition[1].immediate = 0;
     Instruction add;
-    add.form = known_form(bit_width(value.type) == 16 ? "add.s16" : bit_width(value.type) == 32 ? "add.s32" : "add.s64");
+    add.form = known_form(bit_width(value.type) == 16   ? "add.s16"
+                          : bit_width(value.type) == 32 ? "add.s32"
+                                                        : "add.s64");
     add.range = statement_;
     add.provenance = ProvenanceId(provenance_);
     append(add, addition);
@@ -322,7 +345,8 @@ bool ReaderActions::salvage_unknown_instruction(SourceRange operand_text) {
   // A word without modifiers is more likely a slip than an instruction of the future.
   if (mnemonic().find('.') == std::string_view::npos) return false;
   std::string_view words = text(operand_text);
-  while (!words.empty() && (words.front() == ' ' || words.front() == '\t' || words.front() == '\n' || words.front() == '\r'))
+  while (!words.empty() &&
+         (words.front() == ' ' || words.front() == '\t' || words.front() == '\n' || words.front() == '\r'))
     words.remove_prefix(1);
   operands_.clear();
   notes_.clear();

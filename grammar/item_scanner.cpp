@@ -7,7 +7,9 @@ namespace ptxrewrite::grammar {
 
 namespace {
 
-constexpr bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f'; }
+constexpr bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f';
+}
 constexpr bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
 }
@@ -15,16 +17,17 @@ constexpr bool is_word(char c) {
 // Characters that matter inside braces.
 constexpr std::array<bool, 256> make_interesting() {
   std::array<bool, 256> table{};
-  for (char c : {'{', '}', '"', '/', '#', ';', '.', '@', ',', '(', ')'}) table[static_cast<unsigned char>(c)] = true;
+  for (char c : {'{', '}', '"', '/', '#', ';', '.', '@', ',', '(', ')'})
+    table[static_cast<unsigned char>(c)] = true;
   return table;
 }
 constexpr std::array<bool, 256> interesting = make_interesting();
 
 // Words that cannot stand in a function's header outside parentheses.
 bool begins_item(std::string_view word) {
-  static constexpr std::string_view words[] = {".visible", ".extern", ".weak",   ".common", ".entry",  ".func",   ".file",
-                                               ".section", ".global", ".const",  ".shared", ".local",  ".tex",    ".reg",
-                                               ".alias",   ".version", ".target", ".param",  ".address_size"};
+  static constexpr std::string_view words[] = {
+      ".visible", ".extern", ".weak", ".common", ".entry", ".func",    ".file",   ".section", ".global",      ".const",
+      ".shared",  ".local",  ".tex",  ".reg",    ".alias", ".version", ".target", ".param",   ".address_size"};
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
@@ -36,7 +39,8 @@ uint32_t ItemScanner::line_end(uint32_t position) const {
 }
 
 bool ItemScanner::at_line_start(uint32_t position) const {
-  while (position > 0 && (text_[position - 1] == ' ' || text_[position - 1] == '\t')) --position;
+  while (position > 0 && (text_[position - 1] == ' ' || text_[position - 1] == '\t'))
+    --position;
   return position == 0 || text_[position - 1] == '\n';
 }
 
@@ -63,13 +67,15 @@ bool ItemScanner::skip_opaque(uint32_t& position) const {
     if (!at_line_start(position)) return false;
     position = line_end(position);
     return true;
-  default: return false;
+  default:
+    return false;
   }
 }
 
 std::string_view ItemScanner::word_at(uint32_t position) const {
   size_t end = position + 1;
-  while (end < text_.size() && is_word(text_[end])) ++end;
+  while (end < text_.size() && is_word(text_[end]))
+    ++end;
   return text_.substr(position, end - position);
 }
 
@@ -86,12 +92,11 @@ bool ItemScanner::next(SourceRange& item) {
       return true;
     }
     // A `#` that is no line marker is an item, so that the parser can complain.
-    bool marker = text_[begin] == '#' && text_.find_first_not_of(" \t", begin + 1) != std::string_view::npos &&
-                  [&] {
-                    std::string_view rest = text_.substr(text_.find_first_not_of(" \t", begin + 1));
-                    if (rest.substr(0, 4) == "line") rest.remove_prefix(std::min(rest.find_first_not_of(" \t", 4), rest.size()));
-                    return !rest.empty() && rest[0] >= '0' && rest[0] <= '9';
-                  }();
+    bool marker = text_[begin] == '#' && text_.find_first_not_of(" \t", begin + 1) != std::string_view::npos && [&] {
+      std::string_view rest = text_.substr(text_.find_first_not_of(" \t", begin + 1));
+      if (rest.substr(0, 4) == "line") rest.remove_prefix(std::min(rest.find_first_not_of(" \t", 4), rest.size()));
+      return !rest.empty() && rest[0] >= '0' && rest[0] <= '9';
+    }();
     if (text_[begin] != '"' && (text_[begin] != '#' || marker) && skip_opaque(position_)) continue;
     position_ = std::max(find_end(begin), begin + 1);
     item = {begin, position_};

@@ -66,8 +66,7 @@ LexerParts& lexer_parts() {
 }
 } // namespace
 
-LexerTables::LexerTables()
-    : edges_(new std::atomic<State>[capacity * 256]()), accepts_(new uint16_t[capacity]()) {
+LexerTables::LexerTables() : edges_(new std::atomic<State>[capacity * 256]()), accepts_(new uint16_t[capacity]()) {
   LexerParts& parts = lexer_parts();
   const antlr4::atn::ATN& atn = parts.lexer.getATN();
   parts.automata.emplace_back(atn.getDecisionState(0), 0);

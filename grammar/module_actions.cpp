@@ -16,14 +16,14 @@ constexpr std::array<uint8_t, 44> known_versions = {10, 11, 12, 13, 14, 15, 20, 
                                                     75, 76, 77, 78, 80, 81, 82, 83, 84, 85, 86, 87, 88, 90};
 
 bool is_target_name(std::string_view word) {
-  for (std::string_view option :
-       {"texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"})
+  for (std::string_view option : {"texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"})
     if (word == option) return true;
   size_t digits = word.starts_with("sm_") ? 3 : word.starts_with("compute_") ? 8 : 0;
   if (digits == 0) return false;
   word.remove_prefix(digits);
   if (!word.empty() && (word.back() == 'a' || word.back() == 'f')) word.remove_suffix(1);
-  return word.size() >= 2 && word.size() <= 4 && std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return word.size() >= 2 && word.size() <= 4 &&
+         std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 } // namespace
@@ -47,7 +47,8 @@ void ReaderActions::version(const Lexeme& number) {
   if (!plain) fail(number.range, "not a PTX version: " + quote(number.range));
   auto digits = [](std::string_view part) {
     unsigned value = 0;
-    for (char c : part) value = value * 10 + static_cast<unsigned>(c - '0');
+    for (char c : part)
+      value = value * 10 + static_cast<unsigned>(c - '0');
     return static_cast<uint16_t>(value);
   };
   module_.version_major = digits(words.substr(0, dot));
@@ -77,7 +78,9 @@ void ReaderActions::address_size(const Lexeme& number) {
   module_.address_size = static_cast<uint16_t>(bits);
 }
 
-void ReaderActions::begin_file(const Lexeme& word) { require_header(word.range); }
+void ReaderActions::begin_file(const Lexeme& word) {
+  require_header(word.range);
+}
 
 void ReaderActions::verbatim() {
   require_header(item_);
@@ -90,8 +93,7 @@ void ReaderActions::alias_name(const Lexeme& name) {
   const Binding* binding = names_.find_plain(text(name));
   if (!binding || binding->kind != NameKind::function) fail(name.range, "unknown function " + quote(name.range));
   const Function& function = module_.function(FunctionId(binding->index));
-  if (function.is_entry || function.has_body)
-    fail(name.range, "an alias must be a declared .func without a body");
+  if (function.is_entry || function.has_body) fail(name.range, "an alias must be a declared .func without a body");
 }
 
 void ReaderActions::alias_target(const Lexeme& name) {
@@ -126,10 +128,18 @@ void ReaderActions::linkage(const Lexeme& word) {
   if (linkage_ != Linkage::none) fail(word.range, "a second linkage word: " + quote(word.range));
   linkage_range_ = word.range;
   switch (text(word)[1]) {
-  case 'e': linkage_ = Linkage::external; break;
-  case 'v': linkage_ = Linkage::visible; break;
-  case 'w': linkage_ = Linkage::weak; break;
-  default: linkage_ = Linkage::common; break;
+  case 'e':
+    linkage_ = Linkage::external;
+    break;
+  case 'v':
+    linkage_ = Linkage::visible;
+    break;
+  case 'w':
+    linkage_ = Linkage::weak;
+    break;
+  default:
+    linkage_ = Linkage::common;
+    break;
   }
 }
 
@@ -153,10 +163,11 @@ void ReaderActions::section_number(const Lexeme& number) {
   const bool negative = section_minus_;
   section_minus_ = false;
   // From the most negative signed to the largest unsigned number of the width.
-  const uint64_t limit = negative ? uint64_t{1} << (section_bits_ - 1)
+  const uint64_t limit = negative              ? uint64_t{1} << (section_bits_ - 1)
                          : section_bits_ == 64 ? UINT64_MAX
                                                : (uint64_t{1} << section_bits_) - 1;
-  if (literal.value > limit) error(number.range, quote(number.range) + " does not fit into .b" + std::to_string(section_bits_));
+  if (literal.value > limit)
+    error(number.range, quote(number.range) + " does not fit into .b" + std::to_string(section_bits_));
 }
 
 void ReaderActions::end_module_variables() {}

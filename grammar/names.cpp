@@ -7,7 +7,8 @@ namespace ptxrewrite::grammar {
 
 SplitName split_name(std::string_view text) {
   size_t digits = text.size();
-  while (digits > 0 && text[digits - 1] >= '0' && text[digits - 1] <= '9') --digits;
+  while (digits > 0 && text[digits - 1] >= '0' && text[digits - 1] <= '9')
+    --digits;
   if (digits == text.size() || digits == 0) return {text, std::nullopt};
   uint64_t number = 0;
   for (char c : text.substr(digits)) {
@@ -50,7 +51,8 @@ void Names::begin_function(ir::Function& function) {
 }
 
 void Names::end_function() {
-  for (const Pending& pending : pending_) state(pending.name).pending = none;
+  for (const Pending& pending : pending_)
+    state(pending.name).pending = none;
   while (!scopes_.empty()) {
     remove_bindings_from(scopes_.back().first_binding);
     scopes_.pop_back();
@@ -134,7 +136,9 @@ const Binding* Names::declare_range(Symbol prefix, Binding binding) {
   return nullptr;
 }
 
-void Names::rebind(Symbol name, uint32_t index) { bindings_[state(name).plain].index = index; }
+void Names::rebind(Symbol name, uint32_t index) {
+  bindings_[state(name).plain].index = index;
+}
 
 const Binding* Names::find_plain(std::string_view text) const {
   const SymbolState* symbol = peek(find(text));
@@ -149,7 +153,8 @@ Names::Found Names::lookup(std::string_view text) {
     if (const SymbolState* prefix = peek(find(split.prefix))) {
       range = prefix->range;
       // An inner range may be too short for this number; one further out may do.
-      while (range != none && *split.number >= bindings_[range].count) range = bindings_[range].shadowed;
+      while (range != none && *split.number >= bindings_[range].count)
+        range = bindings_[range].shadowed;
       if (prefix->numbered)
         if (const SymbolState* whole = peek(find(text))) plain = whole->plain;
     }

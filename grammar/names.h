@@ -33,8 +33,8 @@ struct Binding {
   uint8_t vector_width = 1;
   ir::RegisterClass register_class = ir::RegisterClass::general;
   uint32_t index = none;
-  uint32_t count = 0;    // register_range
-  uint32_t depth = 0;    // of the scope it belongs to
+  uint32_t count = 0;       // register_range
+  uint32_t depth = 0;       // of the scope it belongs to
   uint32_t shadowed = none; // the binding of the same name outside
   Symbol name;
   SourceRange range;

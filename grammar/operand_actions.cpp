@@ -67,7 +67,8 @@ void ReaderActions::push_name(SourceRange range, OperandFlag flags, bool minus) 
       operand = Operand::symbol(SymbolRef::function(FunctionId(found.binding->index)));
       push(operand, note);
       return;
-    default: break;
+    default:
+      break;
     }
   }
   if (std::optional<SpecialRegister> special = base[0] == '%' ? parse_special_register(base) : std::nullopt) {
@@ -121,7 +122,8 @@ void ReaderActions::push_unfound(SourceRange range, std::string_view base, bool 
 void ReaderActions::selector(const Lexeme& word) {
   Operand& operand = operands_[last_operand_];
   Note& note = notes_[last_operand_];
-  if ((!operand.is(OperandKind::value) && !operand.is(OperandKind::special_register)) || operand.selector != no_selector)
+  if ((!operand.is(OperandKind::value) && !operand.is(OperandKind::special_register)) ||
+      operand.selector != no_selector)
     fail(word.range, "unexpected " + quote(word.range));
   operand.selector = parse_selector(word.range, text(word).substr(1), note, operand.is(OperandKind::special_register));
   note.range.end = word.range.end;
@@ -134,7 +136,8 @@ Selector ReaderActions::parse_selector(SourceRange range, std::string_view word,
     if (place != std::string_view::npos) {
       const unsigned component = static_cast<unsigned>(place % 4);
       if (note.vector_width == 1) fail(range, quote(range) + " is not a vector");
-      if (component >= note.vector_width) fail(range, quote(range) + ": the vector has " + std::to_string(note.vector_width) + " components");
+      if (component >= note.vector_width)
+        fail(range, quote(range) + ": the vector has " + std::to_string(note.vector_width) + " components");
       return static_cast<Selector>(component_selector(component) | (place >= 4 ? 1u << 11 : 0u));
     }
   } else if (!special && (word[0] == 'b' || word[0] == 'h') && word.size() <= 5) {
@@ -145,7 +148,9 @@ Selector ReaderActions::parse_selector(SourceRange range, std::string_view word,
       valid &= c >= '0' && static_cast<unsigned>(c - '0') <= limit;
       digits = digits << 3 | (static_cast<unsigned>(c - '0') & 7);
     }
-    if (valid) return static_cast<Selector>((word[0] == 'b' ? 2u : 3u) << 14 | static_cast<unsigned>(word.size() - 2) << 12 | digits);
+    if (valid)
+      return static_cast<Selector>((word[0] == 'b' ? 2u : 3u) << 14 | static_cast<unsigned>(word.size() - 2) << 12 |
+                                   digits);
   }
   fail(range, "unknown selector in " + quote(range));
 }
@@ -166,14 +171,16 @@ void ReaderActions::symbol_offset() {
   if (offset.is_float) fail(constant_range_, "an offset must be an integer");
   if (is_register) { // ptxas computes the sum; so do we, with an instruction of its own
     const ScalarType type = notes_.back().type;
-    if ((!is_integer(type) && !is_bit_type(type)) || bit_width(type) < 16 || bit_width(type) > 64 || notes_.back().vector_width > 1)
+    if ((!is_integer(type) && !is_bit_type(type)) || bit_width(type) < 16 || bit_width(type) > 64 ||
+        notes_.back().vector_width > 1)
       fail(notes_.back().range, "an offset can be added to integer registers only");
     operand.immediate = static_cast<int64_t>(offset.integer);
     notes_.back().range.end = constant_range_.end;
     has_sums_ = true;
     return;
   }
-  if (operand.as_symbol().kind() == SymbolRef::Kind::function) fail(constant_range_, "a function's address cannot have an offset");
+  if (operand.as_symbol().kind() == SymbolRef::Kind::function)
+    fail(constant_range_, "a function's address cannot have an offset");
   operand.immediate = static_cast<int64_t>(offset.integer);
   notes_.back().range.end = constant_range_.end;
 }
@@ -258,10 +265,16 @@ void ReaderActions::end_pair(const Lexeme& second) {
   last_operand_ = pair_;
 }
 
-void ReaderActions::begin_vector(const Lexeme& brace) { open_group(OperandKind::vector, brace.range); }
-void ReaderActions::end_vector(const Lexeme& brace) { close_group(brace.range); }
+void ReaderActions::begin_vector(const Lexeme& brace) {
+  open_group(OperandKind::vector, brace.range);
+}
+void ReaderActions::end_vector(const Lexeme& brace) {
+  close_group(brace.range);
+}
 
-void ReaderActions::begin_list(const Lexeme& parenthesis) { open_group(OperandKind::list, parenthesis.range); }
+void ReaderActions::begin_list(const Lexeme& parenthesis) {
+  open_group(OperandKind::list, parenthesis.range);
+}
 
 void ReaderActions::end_list(const Lexeme& parenthesis) {
   const uint32_t head = open_groups_.back();
@@ -293,7 +306,9 @@ void ReaderActions::begin_cast(const Lexeme& type) {
 
 // ---------------------------------------------------------------- addresses
 
-void ReaderActions::begin_address(const Lexeme& bracket) { open_group(OperandKind::address, bracket.range); }
+void ReaderActions::begin_address(const Lexeme& bracket) {
+  open_group(OperandKind::address, bracket.range);
+}
 
 // The bracket of var[...].
 void ReaderActions::begin_index(const Lexeme& bracket) {
@@ -310,7 +325,8 @@ void ReaderActions::end_address(const Lexeme& bracket) {
   close_group(bracket.range);
   const Operand base = operands_[head + 1];
   // `mov.u64 %rd1, table[8]` takes an address; it reads no memory.
-  if (operands_[head].has(OperandFlag::bracketed_index) && operands_[head].id == 1 && form_ && form_->opcode == Opcode::mov) {
+  if (operands_[head].has(OperandFlag::bracketed_index) && operands_[head].id == 1 && form_ &&
+      form_->opcode == Opcode::mov) {
     const int64_t offset = operands_[head].immediate;
     operands_.erase(operands_.begin() + head);
     notes_.erase(notes_.begin() + head);
@@ -324,7 +340,8 @@ void ReaderActions::end_address(const Lexeme& bracket) {
 }
 
 void ReaderActions::address_suffix(const Lexeme& word) {
-  if (text(word) != ".unified" && !(form_ && form_->opaque)) fail(word.range, "unexpected " + quote(word.range) + " behind an address");
+  if (text(word) != ".unified" && !(form_ && form_->opaque))
+    fail(word.range, "unexpected " + quote(word.range) + " behind an address");
   operands_[last_operand_].flags = operands_[last_operand_].flags | OperandFlag::unified;
   notes_[last_operand_].range.end = word.range.end;
 }
@@ -400,7 +417,9 @@ void ReaderActions::constant_decimal(const Lexeme& literal) {
   add_term(Constant::of_real(decimal_value(literal)), literal.range);
 }
 
-void ReaderActions::constant_warp_size(const Lexeme& word) { add_term(Constant::of(32), word.range); }
+void ReaderActions::constant_warp_size(const Lexeme& word) {
+  add_term(Constant::of(32), word.range);
+}
 
 void ReaderActions::constant_prefix(const Lexeme& op) {
   if (constant_range_open_) constant_range_ = op.range;

@@ -34,9 +34,11 @@ bool check_bytes(std::string_view text, Diagnostics& diagnostics, uint32_t error
       continue;
     }
     size_t end = position + 1;
-    while (end < text.size() && byte != 0 && static_cast<unsigned char>(text[end]) >= 0x80) ++end;
+    while (end < text.size() && byte != 0 && static_cast<unsigned char>(text[end]) >= 0x80)
+      ++end;
     diagnostics.error({static_cast<uint32_t>(position), static_cast<uint32_t>(end)},
-                      byte == 0 ? "NUL byte in the text" : "non-ASCII characters, which PTX does not allow even in comments");
+                      byte == 0 ? "NUL byte in the text"
+                                : "non-ASCII characters, which PTX does not allow even in comments");
     if (++errors >= error_limit) return false;
     position = end;
   }
@@ -55,7 +57,8 @@ public:
   void read(uint32_t begin) {
     ItemScanner scanner(source_, begin);
     SourceRange item;
-    while (!actions_.limit_reached() && scanner.next(item)) read_item(item);
+    while (!actions_.limit_reached() && scanner.next(item))
+      read_item(item);
   }
 
 private:
@@ -116,7 +119,8 @@ private:
   // Behind the next semicolon, or before the brace that closes the scope. Gives where the statement's text ends.
   uint32_t skip_statement(size_t before) {
     unsigned depth = 0;
-    if (ring_.previous().type == PtxLexer::SEMICOLON && ring_.index() != before) return ring_.previous().lexeme.range.begin;
+    if (ring_.previous().type == PtxLexer::SEMICOLON && ring_.index() != before)
+      return ring_.previous().lexeme.range.begin;
     for (;;) {
       const RingToken& token = ring_.current();
       const uint32_t begin = token.lexeme.range.begin;

@@ -9,7 +9,7 @@
 namespace ptxrewrite::grammar {
 
 struct ReadOptions {
-  uint32_t error_limit = 20;   // stop after this many errors
+  uint32_t error_limit = 20; // stop after this many errors
 };
 
 // Reads a whole module. On errors the diagnostics say why and the pointer is null. Warnings may come with a module.

@@ -60,7 +60,8 @@ public:
 
   antlr4::Token* LT(ssize_t k) override {
     if (k < 0) return &tokens_[(position_ - 1) % size_];
-    while (position_ + static_cast<size_t>(k) - 1 >= filled_) fill();
+    while (position_ + static_cast<size_t>(k) - 1 >= filled_)
+      fill();
     return &tokens_[(position_ + static_cast<size_t>(k) - 1) % size_];
   }
   size_t LA(ssize_t k) override { return k == 1 ? current().type : LT(k)->getType(); }

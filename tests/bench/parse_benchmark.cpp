@@ -50,7 +50,8 @@ int main(int argc, char** argv) {
     const double between = user_seconds();
     if (!module) {
       SourceFile again(argv[1], *read_file(argv[1]));
-      for (const Diagnostic& diagnostic : diagnostics.list()) std::fputs(render(diagnostic, again).c_str(), stderr);
+      for (const Diagnostic& diagnostic : diagnostics.list())
+        std::fputs(render(diagnostic, again).c_str(), stderr);
       return 1;
     }
     parse = std::min(parse, between - before);
@@ -59,7 +60,8 @@ int main(int argc, char** argv) {
     print = std::min(print, user_seconds() - between);
   }
   const double megabytes = bytes * 1e-6;
-  std::printf("%s: %.2f MB, parse %.3f s (%.1f MB/s), print %.3f s (%.1f MB/s), both %.1f MB/s, peak %.1f bytes per byte\n",
-              argv[1], megabytes, parse, megabytes / parse, print, megabytes / print, megabytes / (parse + print),
-              static_cast<double>(peak_kib() - idle_kib) * 1024 / bytes);
+  std::printf(
+      "%s: %.2f MB, parse %.3f s (%.1f MB/s), print %.3f s (%.1f MB/s), both %.1f MB/s, peak %.1f bytes per byte\n",
+      argv[1], megabytes, parse, megabytes / parse, print, megabytes / print, megabytes / (parse + print),
+      static_cast<double>(peak_kib() - idle_kib) * 1024 / bytes);
 }

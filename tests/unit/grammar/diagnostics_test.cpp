@@ -18,26 +18,26 @@ std::string pointed_at(const ReadText& text) {
 
 TEST_CASE("the caret is under what is wrong") {
   const std::pair<const char*, const char*> cases[] = {
-      {"add.u32 %r1, %r2, %r9;", "%r9"},                   // unknown register: %r<5>
-      {"add.u32 %r1, %r2, %f1;", "%f1"},                   // wrong type
-      {"add.u32 %r1, %r2;", "add.u32"},                    // missing operand
-      {"add.u32.sat %r1, %r2, %r3;", "add.u32.sat"},       // wrong modifier
-      {"bra NOWHERE;", "NOWHERE"},                         // bad target
-      {"A: A: mov.u32 %r1, 1;", "A"},                      // duplicate label
-      {".reg .u32 x, x;", "x"},                            // duplicate register
-      {"@%r1 mov.u32 %r2, 1;", "%r1"},                     // guard that is no predicate
-      {"mov.u32 %r1 %r2;", "%r2"},                         // missing comma
-      {"mov.u32 %r1, nothing;", "nothing"},                // unknown symbol
-      {"ld.global.u32 %r1, [%f1];", "[%f1]"},              // address in a float register
-      {"mov.u32 %r1, 1/0;", "1/0"},                        // constant expression
-      {"mov.u32 %r1, VV.s; .reg .v4 .u32 VV;", "VV.s"},    // declared too late
-      {".reg .v2 .u32 VV; mov.u32 %r1, VV.z;", "VV.z"},    // third component of two
-      {".shared .u32 s = 4;", "="},                        // initial value in shared memory
-      {".local .align 3 .u32 s;", "3"},                    // alignment
-      {"st.param.u32 [q], %r1;", "q"},                     // store to a kernel's parameter
-      {".pragma nounroll;", "nounroll"},                   // no string
-      {"mov.u32 %r1, 1;;", ";"},                           // empty statement
-      {"mov.u32 %r1, 08;", "8"},                           // no octal digit
+      {"add.u32 %r1, %r2, %r9;", "%r9"},                // unknown register: %r<5>
+      {"add.u32 %r1, %r2, %f1;", "%f1"},                // wrong type
+      {"add.u32 %r1, %r2;", "add.u32"},                 // missing operand
+      {"add.u32.sat %r1, %r2, %r3;", "add.u32.sat"},    // wrong modifier
+      {"bra NOWHERE;", "NOWHERE"},                      // bad target
+      {"A: A: mov.u32 %r1, 1;", "A"},                   // duplicate label
+      {".reg .u32 x, x;", "x"},                         // duplicate register
+      {"@%r1 mov.u32 %r2, 1;", "%r1"},                  // guard that is no predicate
+      {"mov.u32 %r1 %r2;", "%r2"},                      // missing comma
+      {"mov.u32 %r1, nothing;", "nothing"},             // unknown symbol
+      {"ld.global.u32 %r1, [%f1];", "[%f1]"},           // address in a float register
+      {"mov.u32 %r1, 1/0;", "1/0"},                     // constant expression
+      {"mov.u32 %r1, VV.s; .reg .v4 .u32 VV;", "VV.s"}, // declared too late
+      {".reg .v2 .u32 VV; mov.u32 %r1, VV.z;", "VV.z"}, // third component of two
+      {".shared .u32 s = 4;", "="},                     // initial value in shared memory
+      {".local .align 3 .u32 s;", "3"},                 // alignment
+      {"st.param.u32 [q], %r1;", "q"},                  // store to a kernel's parameter
+      {".pragma nounroll;", "nounroll"},                // no string
+      {"mov.u32 %r1, 1;;", ";"},                        // empty statement
+      {"mov.u32 %r1, 08;", "8"},                        // no octal digit
   };
   for (auto [statement, expected] : cases) {
     CAPTURE(statement);
@@ -55,14 +55,16 @@ TEST_CASE("a diagnostic names file, line and column") {
 
 TEST_CASE("several errors are reported, as many as the limit allows") {
   std::string body;
-  for (int i = 0; i < 50; ++i) body += "add.u32 %r1, %r2, %bad" + std::to_string(i) + ";\n";
+  for (int i = 0; i < 50; ++i)
+    body += "add.u32 %r1, %r2, %bad" + std::to_string(i) + ";\n";
   CHECK(ReadText(kernel(body)).diagnostics.error_count() == 20);
   CHECK(ReadText(kernel(body), 3).diagnostics.error_count() == 3);
   CHECK(ReadText(kernel(body), 1000).diagnostics.error_count() == 50);
 }
 
 TEST_CASE("reading goes on behind an error") {
-  ReadText text(kernel("add.u32 %r1, , %r2;\n foo bar baz;\n{ mov.u32 %r1, ]; }\n ld.global.u32 %r1, [%rd1;\n mov.u32 %r4, %r9;"));
+  ReadText text(kernel(
+      "add.u32 %r1, , %r2;\n foo bar baz;\n{ mov.u32 %r1, ]; }\n ld.global.u32 %r1, [%rd1;\n mov.u32 %r4, %r9;"));
   CHECK(text.diagnostics.error_count() == 5);
 }
 
@@ -114,7 +116,8 @@ TEST_CASE("bytes that no PTX may hold") {
 TEST_CASE("nesting without end is refused, not followed") {
   auto repeat = [](const std::string& piece, unsigned count) {
     std::string all;
-    for (unsigned i = 0; i < count; ++i) all += piece;
+    for (unsigned i = 0; i < count; ++i)
+      all += piece;
     return all;
   };
   for (const char* piece : {"(", "-", "~", "{", "[", "(.s64)", "1+("}) {
@@ -127,9 +130,10 @@ TEST_CASE("nesting without end is refused, not followed") {
 }
 
 TEST_CASE("every prefix of a module, and every module with one byte changed, gives a module or an error") {
-  const std::string source = kernel("{ .reg .b32 %t; L: @%p1 bra L; mov.b64 {%r1, _}, %rd1; }\n st.global.v2.f32 [%rd1+8], {%f1, 0f3F800000};\n"
-                                    "T: .branchtargets M;\n brx.idx %r1, T;\nM: .loc 1 2 3\n .pragma \"nounroll\"; //@ note\n",
-                                    ".global .u32 g[2] = {1, 2};\n.section .debug_str { s: .b8 1, 2 }\n");
+  const std::string source = kernel(
+      "{ .reg .b32 %t; L: @%p1 bra L; mov.b64 {%r1, _}, %rd1; }\n st.global.v2.f32 [%rd1+8], {%f1, 0f3F800000};\n"
+      "T: .branchtargets M;\n brx.idx %r1, T;\nM: .loc 1 2 3\n .pragma \"nounroll\"; //@ note\n",
+      ".global .u32 g[2] = {1, 2};\n.section .debug_str { s: .b8 1, 2 }\n");
   REQUIRE_MESSAGE(ReadText(source).ok(), ReadText(source).messages());
   unsigned modules = 0, refusals = 0;
   auto check = [&](const std::string& text) {
@@ -138,7 +142,8 @@ TEST_CASE("every prefix of a module, and every module with one byte changed, giv
     CHECK(read.ok() == !read.diagnostics.has_errors());
     if (read.ok()) (void)ir::print(*read.module);
   };
-  for (size_t length = 0; length < source.size(); ++length) check(source.substr(0, length));
+  for (size_t length = 0; length < source.size(); ++length)
+    check(source.substr(0, length));
   for (size_t at = 0; at < source.size(); ++at)
     for (char c : {'{', '}', ';', '"', '.', '0', '%', '\n', '\0', '\xff', '(', ',', ':', '@', '/', '*'}) {
       std::string changed = source;

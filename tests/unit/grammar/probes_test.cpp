@@ -19,7 +19,8 @@ std::vector<std::vector<std::string>> rows_of(const std::string& file) {
     if (line.empty() || line[0] == '#') continue;
     std::vector<std::string> cells;
     std::istringstream parts(line);
-    for (std::string cell; std::getline(parts, cell, '\t');) cells.push_back(cell);
+    for (std::string cell; std::getline(parts, cell, '\t');)
+      cells.push_back(cell);
     if (line.back() == '\t') cells.emplace_back();
     rows.push_back(cells);
   }
@@ -51,7 +52,8 @@ std::string around_statement(const std::string& statement) {
 .reg .b128 %q<16>;
 .param .b32 cpa; .param .b32 cpr; .param .align 16 .b8 cparr[64];
 .local .align 16 .b8 lvar[256];
-)" + statement + "\nLEND: exit;\n}\n";
+)" + statement +
+         "\nLEND: exit;\n}\n";
 }
 
 std::string around_directive(const std::string& place, const std::string& text) {
@@ -77,7 +79,8 @@ std::string around_directive(const std::string& place, const std::string& text) 
 }
 
 std::string with_line_ends(std::string text) {
-  for (size_t at; (at = text.find("\\n")) != std::string::npos;) text.replace(at, 2, "\n");
+  for (size_t at; (at = text.find("\\n")) != std::string::npos;)
+    text.replace(at, 2, "\n");
   return text;
 }
 

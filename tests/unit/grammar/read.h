@@ -14,14 +14,16 @@ struct ReadText {
   std::unique_ptr<ptxrewrite::ir::Module> module;
 
   explicit ReadText(std::string text, uint32_t error_limit = 20) : source("test.ptx", text) {
-    module = ptxrewrite::grammar::read_module(ptxrewrite::SourceFile("test.ptx", std::move(text)), diagnostics, {error_limit});
+    module = ptxrewrite::grammar::read_module(ptxrewrite::SourceFile("test.ptx", std::move(text)), diagnostics,
+                                              {error_limit});
   }
   bool ok() const { return module != nullptr; }
   ptxrewrite::ir::Function& function(unsigned index = 0) { return *module->functions[index]; }
   // All diagnostics as the user sees them.
   std::string messages() const {
     std::string text;
-    for (const auto& diagnostic : diagnostics.list()) text += ptxrewrite::render(diagnostic, source);
+    for (const auto& diagnostic : diagnostics.list())
+      text += ptxrewrite::render(diagnostic, source);
     return text;
   }
 };

@@ -23,7 +23,8 @@ std::vector<InstructionId> real_instructions(const Function& function) {
 
 std::vector<std::string> successors(const Function& function, BlockId block) {
   std::vector<std::string> names;
-  for (EdgeId edge : function.successors(block)) names.push_back(function.block_name(function.edges[edge].to));
+  for (EdgeId edge : function.successors(block))
+    names.push_back(function.block_name(function.edges[edge].to));
   return names;
 }
 
@@ -99,7 +100,8 @@ TEST_CASE("brx.idx has one edge per entry of its table, and then none") {
 
 TEST_CASE("labels and registers mean the innermost one, labels also before they are defined") {
   // The outer L is defined before the branch, the inner one behind it: the branch goes to the inner one.
-  ReadText text(kernel("L: mov.u32 %r1, 1;\n{ .reg .b32 %r<3>;\n bra L;\n mov.b32 %r1, 5;\nL: mov.b32 %r2, %r1;\n}\n bra L;"));
+  ReadText text(
+      kernel("L: mov.u32 %r1, 1;\n{ .reg .b32 %r<3>;\n bra L;\n mov.b32 %r1, 5;\nL: mov.b32 %r2, %r1;\n}\n bra L;"));
   REQUIRE_MESSAGE(text.ok(), text.messages());
   const Function& function = text.function();
   auto instructions = real_instructions(function);
@@ -125,7 +127,8 @@ TEST_CASE("a range of four thousand million registers costs nothing; numbers may
   const Function& function = text.function();
   CHECK(function.values.size() == 3);
   auto instructions = real_instructions(function);
-  CHECK(function.operands_of(instructions[0])[0] == Operand::definition(function.operands_of(instructions[1])[1].as_value()));
+  CHECK(function.operands_of(instructions[0])[0] ==
+        Operand::definition(function.operands_of(instructions[1])[1].as_value()));
   CHECK(function.operands_of(instructions[2])[0] == function.operands_of(instructions[1])[0]);
 }
 
@@ -136,7 +139,8 @@ TEST_CASE("instructions carry source ranges and count up their provenance") {
   const Function& function = text.function();
   auto instructions = real_instructions(function);
   REQUIRE(instructions.size() == 3);
-  for (unsigned i = 0; i < 3; ++i) CHECK(function.instructions[instructions[i]].provenance.index() == i);
+  for (unsigned i = 0; i < 3; ++i)
+    CHECK(function.instructions[instructions[i]].provenance.index() == i);
   CHECK(function.source_instruction_count == 3);
   CHECK(text.source.text(function.instructions[instructions[1]].range) == "@!%p1  add.u32\n\t\t%r1, %r1,\n\t\t2 ;");
   CHECK(function.instructions[instructions[1]].guard_negated);
@@ -144,10 +148,11 @@ TEST_CASE("instructions carry source ranges and count up their provenance") {
 }
 
 TEST_CASE("operands: groups in pre-order, definitions flagged, selectors, offsets") {
-  ReadText text(kernel("ld.global.v4.u32 {%r1, _, %r2, %r3}, [%rd1+-16];\n setp.eq.u32 %p1|%p2, %r1, 0x10;\n"
-                       "mov.u32 %r1, %ctaid.y;\n vadd.u32.u32.u32 %r1, %r2.b3, %r3.h1;\n st.global.u32 g[%rd1+4], %r1;\n"
-                       "mov.u64 %rd1, g+12;",
-                       ".global .u32 g[8];\n"));
+  ReadText text(
+      kernel("ld.global.v4.u32 {%r1, _, %r2, %r3}, [%rd1+-16];\n setp.eq.u32 %p1|%p2, %r1, 0x10;\n"
+             "mov.u32 %r1, %ctaid.y;\n vadd.u32.u32.u32 %r1, %r2.b3, %r3.h1;\n st.global.u32 g[%rd1+4], %r1;\n"
+             "mov.u64 %rd1, g+12;",
+             ".global .u32 g[8];\n"));
   REQUIRE_MESSAGE(text.ok(), text.messages());
   const Function& function = text.function();
   auto instructions = real_instructions(function);
@@ -182,9 +187,10 @@ TEST_CASE("operands: groups in pre-order, definitions flagged, selectors, offset
 }
 
 TEST_CASE("calls: results defined, arguments read, an undeclared callee is kept") {
-  ReadText text(kernel("call (%r1), f, (%r2);\n call (%r1), _optix_get_thing, (%r2);\n { .param .b32 a0; st.param.b32 [a0], %r1;\n"
-                       "P: .callprototype _ (.param .b32 _);\n call %rd1, (a0), P; }",
-                       ".func (.reg .u32 r) f(.reg .u32 x) { mov.u32 r, x; ret; }\n"));
+  ReadText text(kernel(
+      "call (%r1), f, (%r2);\n call (%r1), _optix_get_thing, (%r2);\n { .param .b32 a0; st.param.b32 [a0], %r1;\n"
+      "P: .callprototype _ (.param .b32 _);\n call %rd1, (a0), P; }",
+      ".func (.reg .u32 r) f(.reg .u32 x) { mov.u32 r, x; ret; }\n"));
   REQUIRE_MESSAGE(text.ok(), text.messages());
   const Function& callee = text.function(0);
   auto inside = real_instructions(callee);
@@ -210,9 +216,11 @@ TEST_CASE("variables keep dimensions, alignment and initial values") {
   ReadText text(".version 9.0\n.target sm_90\n.address_size 64\n"
                 ".visible .global .align 16 .u64 t[2][2] = {{1, x}, {generic(x)+8, 0x10}};\n");
   CHECK(!text.ok()); // x is declared later
-  ReadText fine(".version 9.0\n.target sm_90\n.address_size 64\n.extern .shared .align 8 .b8 dynamic[];\n.global .u32 x;\n"
-                ".visible .global .align 16 .u64 t[2][2] = {{1, x}, {generic(x)+8, 0x10}};\n.global .u8 m[2] = {0xff(x), 0xff00(x)};\n"
-                ".const .v2 .f32 c = {0f3F800000, 2.5};\n");
+  ReadText fine(
+      ".version 9.0\n.target sm_90\n.address_size 64\n.extern .shared .align 8 .b8 dynamic[];\n.global .u32 x;\n"
+      ".visible .global .align 16 .u64 t[2][2] = {{1, x}, {generic(x)+8, 0x10}};\n.global .u8 m[2] = {0xff(x), "
+      "0xff00(x)};\n"
+      ".const .v2 .f32 c = {0f3F800000, 2.5};\n");
   REQUIRE_MESSAGE(fine.ok(), fine.messages());
   const Module& module = *fine.module;
   REQUIRE(module.variables.size() == 5);
@@ -237,14 +245,38 @@ TEST_CASE("variables keep dimensions, alignment and initial values") {
 TEST_CASE("constants fold as ptxas folds them") {
   // Each value was compared with ptxas 13.0: the same cubin for the expression and for the number.
   const std::pair<const char*, int64_t> cases[] = {
-      {"-1 < 5U", 0},         {"(.s64)-1 < 5", 1}, {"5>3?1:2", 1},        {"~1", -2},
-      {"!5", 0},              {"-17/5", -3},       {"-1>>1", -1},         {"(.u64)-1>>60", 15},
-      {"WARP_SZ*2", 64},      {"7&3|8^2", 11},     {"1<<4|1", 17},        {"0x1ffffffffffffffff", -1},
-      {"017", 15},            {"0b101", 5},        {"1-2-3", -4},         {"10/3*3", 9},
-      {"0?2:3?4:5", 4},       {"1<<63>>63", -1},   {"~0>>60", 15},        {"5&&0||1", 1},
-      {"(-1|0)<0", 1},        {"1<<65", 2},        {"1>>64", 1},          {"- 7 % 2", 1},
-      {"5 % -3", 5},          {"~0<0", 0},         {"1|2&&0", 0},         {"(.u64)-5/2", 9223372036854775805},
-      {"6&4==4", 0},          {"1+2<<1", 6},       {"(1U<<1)-3<0", 0},    {"0x10000000000000001", 1},
+      {"-1 < 5U", 0},
+      {"(.s64)-1 < 5", 1},
+      {"5>3?1:2", 1},
+      {"~1", -2},
+      {"!5", 0},
+      {"-17/5", -3},
+      {"-1>>1", -1},
+      {"(.u64)-1>>60", 15},
+      {"WARP_SZ*2", 64},
+      {"7&3|8^2", 11},
+      {"1<<4|1", 17},
+      {"0x1ffffffffffffffff", -1},
+      {"017", 15},
+      {"0b101", 5},
+      {"1-2-3", -4},
+      {"10/3*3", 9},
+      {"0?2:3?4:5", 4},
+      {"1<<63>>63", -1},
+      {"~0>>60", 15},
+      {"5&&0||1", 1},
+      {"(-1|0)<0", 1},
+      {"1<<65", 2},
+      {"1>>64", 1},
+      {"- 7 % 2", 1},
+      {"5 % -3", 5},
+      {"~0<0", 0},
+      {"1|2&&0", 0},
+      {"(.u64)-5/2", 9223372036854775805},
+      {"6&4==4", 0},
+      {"1+2<<1", 6},
+      {"(1U<<1)-3<0", 0},
+      {"0x10000000000000001", 1},
       {"18446744073709551616", 0},
   };
   for (auto [expression, value] : cases) {
@@ -261,7 +293,8 @@ TEST_CASE("constants fold as ptxas folds them") {
 }
 
 TEST_CASE("unknown instructions stay, with their operands where they can be read and as text where not") {
-  ReadText text(kernel("future.op.u32 %r1, [%rd1+4], {%r2, 7};\n future.op.b32 %r1 => (%r2 <> %r3) {x};\n@%p1 future.go LATER;\nLATER:"));
+  ReadText text(kernel("future.op.u32 %r1, [%rd1+4], {%r2, 7};\n future.op.b32 %r1 => (%r2 <> %r3) {x};\n@%p1 "
+                       "future.go LATER;\nLATER:"));
   REQUIRE_MESSAGE(text.ok(), text.messages());
   const Function& function = text.function();
   auto instructions = real_instructions(function);
@@ -279,7 +312,8 @@ TEST_CASE("unknown instructions stay, with their operands where they can be read
 }
 
 TEST_CASE("annotations stand behind their statement, other comments are gone") {
-  ReadText text(kernel("//@ head\n mov.u32 %r1, //@ inside\n 1; //@ darsie DR uniform\n // plain\n bra L; //@ behind branch\nL: /* x */"));
+  ReadText text(kernel("//@ head\n mov.u32 %r1, //@ inside\n 1; //@ darsie DR uniform\n // plain\n bra L; //@ behind "
+                       "branch\nL: /* x */"));
   REQUIRE_MESSAGE(text.ok(), text.messages());
   const std::string printed = print(text.function().module());
   const size_t head = printed.find("//@ head"), move = printed.find("mov.u32"), inside = printed.find("//@ inside"),
@@ -333,7 +367,8 @@ TEST_CASE("the hardware form reads back") {
     linear_rows += instruction.kind == InstructionKind::linear_row;
     sections += instruction.kind == InstructionKind::section_begin;
   }
-  for (const Value& value : function.values) linear_values += value.register_class == RegisterClass::linear;
+  for (const Value& value : function.values)
+    linear_values += value.register_class == RegisterClass::linear;
   CHECK(linear_rows == 2);
   CHECK(sections == 3);
   CHECK(linear_values == 2);
@@ -343,8 +378,9 @@ TEST_CASE("the hardware form reads back") {
 }
 
 TEST_CASE("old dialect: module-scope registers, prototypes without semicolon, parameters in the body") {
-  ReadText text(".version 1.4\n.target sm_10, map_f64_to_f32\n.reg .u32 %old<4>;\n.func (.reg .u32 %out) f (.reg .u32 %in)\n"
-                ".file 1 \"x\"\n.entry k { .param .u32 q; mov.u32 %old1, %old2; exit; }\n.entry j { mov.u32 %old1, 1; exit; }\n");
+  ReadText text(
+      ".version 1.4\n.target sm_10, map_f64_to_f32\n.reg .u32 %old<4>;\n.func (.reg .u32 %out) f (.reg .u32 %in)\n"
+      ".file 1 \"x\"\n.entry k { .param .u32 q; mov.u32 %old1, %old2; exit; }\n.entry j { mov.u32 %old1, 1; exit; }\n");
   REQUIRE_MESSAGE(text.ok(), text.messages());
   CHECK(text.module->functions.size() == 3);
   CHECK(text.function(1).values.size() == 2);
