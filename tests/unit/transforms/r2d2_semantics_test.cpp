@@ -1,9 +1,11 @@
-// R2D2 on generated straight-line index kernels: hardware and legal form against the original, thread by thread.
+// R2D2 on generated index kernels and on the samples: hardware and legal form against the original, thread by thread.
 //
 // Launches are drawn small and large, so that index arithmetic wraps in some. Where the rewrite left conditions to the
 // launch and one is false, the kernels may differ, and in some they do: otherwise the conditions would test nothing.
+#include "tests/unit/paths.h"
 #include "tests/unit/transforms/r2d2_fixture.h"
 
+#include <filesystem>
 #include <random>
 
 using namespace ptxrewrite;
@@ -15,7 +17,8 @@ namespace {
 // One kernel: a pool of 32-bit values that grows by random arithmetic, then accesses at random sums of them.
 class Generator {
 public:
-  explicit Generator(uint64_t seed) : random_(seed) {}
+  // With control flow: branches that diverge or not, loops, guarded and repeated writes to one register.
+  Generator(uint64_t seed, bool control_flow) : random_(seed), control_flow_(control_flow) {}
 
   std::string kernel() {
     line("ld.param.u64 %rd0, [p0]");
@@ -26,10 +29,13 @@ public:
     for (const char* source : {"%tid.x", "%tid.y", "%tid.z", "%ctaid.x", "%ctaid.y", "%ctaid.z"})
       define("mov.u32 ", source, any_);
     for (int i = below(10) + 4; i > 0; --i) arithmetic();
-    for (int i = below(5) + 1; i > 0; --i) access();
+    for (int i = below(5) + 1; i > 0; --i) {
+      if (control_flow_) region(2);
+      access();
+    }
     line("ret");
     return ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p0, .param .u64 p1, .param .u32 n, "
-           ".param .u32 m)\n{\n.reg .b32 %r<200>;\n.reg .b64 %rd<200>;\n.shared .align 4 .b8 tile[4096];\n" +
+           ".param .u32 m)\n{\n.reg .b32 %r<400>;\n.reg .b64 %rd<200>;\n.reg .pred %p<100>;\n.shared .align 4 .b8 tile[4096];\n" +
            body_ + "}\n";
   }
 
@@ -103,7 +109,59 @@ private:
     else line("st.global.u32 [" + address + (below(2) ? "+8" : "") + "], " + data);
   }
 
+  std::string condition() {
+    std::string name = "%p" + std::to_string(next_predicate_++);
+    line("setp." + std::string(below(2) ? "lt" : "ne") + ".s32 " + name + ", " + value() + ", " +
+         (below(2) ? value() : literal()));
+    return name;
+  }
+
+  // Something with control flow; what it defines is forgotten behind it, what it overwrites is not.
+  void region(int depth) {
+    std::vector<std::string> uniform = uniform_, any = any_;
+    switch (below(depth > 0 ? 5 : 2)) {
+    case 0: break;
+    case 1: {
+      std::string predicate = condition(), target = any_[static_cast<size_t>(6 + below(int(any_.size()) - 6))];
+      line("@" + std::string(below(2) ? "!" : "") + predicate + " add.s32 " + target + ", " + value() + ", " + value());
+      break;
+    }
+    case 2:
+    case 3: {
+      std::string label = "L" + std::to_string(next_label_++), predicate = condition();
+      line("@" + predicate + " bra " + label);
+      body(depth);
+      body_ += label + ":\n";
+      break;
+    }
+    default: {
+      std::string label = "L" + std::to_string(next_label_++), counter = "%r" + std::to_string(next_++);
+      std::string moving = "%r" + std::to_string(next_++), step = below(2) ? pick(uniform_) : literal();
+      line("mov.u32 " + counter + ", 0");
+      line("mov.u32 " + moving + ", " + value());
+      body_ += label + ":\n";
+      any_.push_back(moving);
+      body(depth);
+      line("add.s32 " + moving + ", " + moving + ", " + step);
+      line("add.s32 " + counter + ", " + counter + ", 1");
+      std::string predicate = "%p" + std::to_string(next_predicate_++);
+      line("setp.lt.s32 " + predicate + ", " + counter + ", " + std::to_string(1 + below(3)));
+      line("@" + predicate + " bra " + label);
+      break;
+    }
+    }
+    uniform_ = std::move(uniform);
+    any_ = std::move(any);
+  }
+  void body(int depth) {
+    for (int i = below(3); i > 0; --i) arithmetic();
+    access();
+    if (below(2)) region(depth - 1);
+  }
+
   std::mt19937_64 random_;
+  bool control_flow_;
+  int next_predicate_ = 0, next_label_ = 0;
   std::string body_;
   std::vector<std::string> uniform_, any_;
   int next_ = 0, next_wide_ = 0;
@@ -111,33 +169,93 @@ private:
 
 } // namespace
 
-TEST_CASE("Generated index kernels: the rewritten kernel accesses the same addresses wherever its conditions hold") {
-  size_t rewritten = 0, allowed = 0, refused = 0, refused_and_different = 0, legal = 0;
-  for (uint64_t seed = 1; seed <= 300; ++seed) {
+namespace {
+
+struct Tally {
+  size_t rewritten = 0, legal = 0, allowed = 0, refused = 0, refused_and_different = 0;
+};
+
+Tally compare_generated(uint64_t first_seed, uint64_t last_seed, bool control_flow) {
+  Tally tally;
+  for (uint64_t seed = first_seed; seed <= last_seed; ++seed) {
     CAPTURE(seed);
-    Generator generator(seed);
+    Generator generator(seed, control_flow);
     std::string text = generator.kernel();
     Rewrite hardware(text, "k", OutputForm::hardware);
     Rewrite common(text, "k", OutputForm::legal);
-    rewritten += hardware.changed();
-    legal += common.changed();
+    tally.rewritten += hardware.changed();
+    tally.legal += common.changed();
     ir::LinearForms forms(*hardware.before);
     for (int i = 0; i < 4; ++i) {
       ir::Launch launch = generator.launch();
-      CHECK(common.same_traces(launch)); // the legal form has no conditions
+      CHECK_MESSAGE(common.same_traces(launch), text << Rewrite::printed(*common.after)); // no conditions here
       bool same = hardware.same_traces(launch);
       if (hardware.launch_allowed(forms, launch)) {
         CHECK_MESSAGE(same, text << Rewrite::printed(*hardware.after));
-        ++allowed;
+        ++tally.allowed;
       } else {
-        ++refused;
-        refused_and_different += !same;
+        ++tally.refused;
+        tally.refused_and_different += !same;
       }
     }
   }
-  MESSAGE(rewritten << " of 300 kernels in hardware form, " << legal << " in legal form; launches " << allowed
-                    << " allowed, " << refused << " refused, of which " << refused_and_different << " differ");
-  CHECK(rewritten > 150);
-  CHECK(allowed > 300);
-  CHECK(refused_and_different > 20);
+  MESSAGE(tally.rewritten << " of " << last_seed - first_seed + 1 << " kernels in hardware form, " << tally.legal
+                          << " in legal form; launches " << tally.allowed << " allowed, " << tally.refused
+                          << " refused, of which " << tally.refused_and_different << " differ");
+  return tally;
+}
+
+} // namespace
+
+TEST_CASE("Generated straight-line kernels access the same addresses wherever their conditions hold") {
+  Tally tally = compare_generated(1, 300, false);
+  CHECK(tally.rewritten > 150);
+  CHECK(tally.allowed > 300);
+  CHECK(tally.refused_and_different > 20);
+}
+
+TEST_CASE("Generated kernels with branches, loops and repeated writes do so too") {
+  Tally tally = compare_generated(1001, 1250, true);
+  CHECK(tally.rewritten > 100);
+  CHECK(tally.allowed > 250);
+}
+
+TEST_CASE("Every sample's kernels do the same in both forms, also when read back from the printed text") {
+  size_t kernels = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(source_path("samples"))) {
+    if (entry.path().extension() != ".ptx") continue;
+    std::string text = file_text(entry.path().string());
+    std::unique_ptr<ir::Module> module = read_text(text);
+    for (const auto& function : module->functions) {
+      if (!function->is_entry || !function->has_body) continue;
+      std::string name(module->text(function->name));
+      CAPTURE(name);
+      ++kernels;
+      Rewrite hardware(text, name, OutputForm::hardware);
+      Rewrite legal(text, name, OutputForm::legal);
+      ir::LinearForms forms(*hardware.before);
+      std::vector<ir::Launch> launches;
+      std::vector<std::vector<ThreadTrace>> expected;
+      for (uint32_t number : {1u, 3u, 40u}) {
+        ir::Launch launch;
+        launch.block = {16, number == 40 ? 16u : 4u, 1};
+        launch.grid = {2, number == 1 ? 1u : 2u, 1};
+        uint64_t pointer = 0x7f0000000000;
+        for (ir::VariableId parameter : function->variable_lists.view(function->signature.parameters)) {
+          unsigned bytes = ir::byte_width(function->variables[parameter].type);
+          launch.add_parameter(bytes == 8 ? pointer += 0x100000 : number, bytes);
+        }
+        REQUIRE(hardware.launch_allowed(forms, launch));
+        expected.push_back(KernelEvaluator(*hardware.before, launch).run());
+        CHECK(KernelEvaluator(*hardware.after, launch).run() == expected.back());
+        CHECK(legal.same_traces(launch));
+        launches.push_back(std::move(launch));
+      }
+      std::string rewritten_name(hardware.rewritten->text(hardware.after->name));
+      std::unique_ptr<ir::Module> again = read_text(hardware.file());
+      for (size_t i = 0; i < launches.size(); ++i)
+        CHECK(KernelEvaluator(kernel(*again, rewritten_name), launches[i]).run() == expected[i]);
+    }
+  }
+  CHECK(kernels >= 8);
 }
