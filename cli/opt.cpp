@@ -1,14 +1,17 @@
 // `ptxrewrite opt`: runs passes over PTX and writes PTX.
 #include "cli/json_text.h"
+#include "cli/machine_figures.h"
 #include "cli/module_input.h"
 #include "cli/passes.h"
 #include "cli/pipeline_options.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
+#include "grammar/reader.h"
 #include "ir/print.h"
 #include "support/file_io.h"
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -66,31 +69,128 @@ std::string contradiction(const OptOptions& options) {
   std::error_code ignored;
   if (options.files.size() > 1 && !options.in_place && !std::filesystem::is_directory(options.output, ignored))
     return "several files need --in-place, or -o with an existing folder";
+  if (options.pipeline.optimise && options.pipeline.form != "legal")
+    return "-O is for today's GPUs: it excludes --form " + options.pipeline.form;
+  if (!options.pipeline.gpu.empty() && !options.report.statistics && !options.pipeline.optimise)
+    return "--gpu says which GPU --stats and -O count for: give one of them";
   if (options.no_ssa && (options.pipeline.optimise || options.pipeline.passes_given))
     return "--no-ssa only parses and prints: it excludes -p and -O";
   return "";
+}
+
+// A module after its passes.
+struct Rewritten {
+  std::unique_ptr<ir::Module> module;
+  transforms::PipelineReport report;
+  std::string text;
+};
+
+std::optional<Rewritten> run_passes(std::unique_ptr<ir::Module> module, const transforms::Pipeline& pipeline,
+                                    const transforms::RunOptions& options, const Session& session) {
+  Result<transforms::PipelineReport> report = run_pipeline(*module, pipeline, options);
+  if (!report) {
+    show(report.error(), module->source, session);
+    return std::nullopt;
+  }
+  spdlog::debug("{}: {} pass executions over {} functions", module->source.name(), report->executions,
+                report->functions.size());
+  Rewritten result{std::move(module), *std::move(report), {}};
+  ir::print(*result.module, result.text);
+  return result;
+}
+
+bool changed(const transforms::PipelineReport& report, const transforms::Pipeline& pipeline) {
+  return std::ranges::any_of(report.times, [&](const transforms::StageTime& time) {
+    return time.changes != 0 && std::ranges::any_of(pipeline.steps, [&](const transforms::PipelineStep& step) {
+             return step.pass.name == time.stage;
+           });
+  });
+}
+
+struct Figures {
+  FiguresByFunction before, after;
+  std::string failure; // why there are none
+
+  std::string text() const { return failure.empty() ? figures_text(before, after) : "none: " + failure + '\n'; }
+  nlohmann::ordered_json json() const {
+    return failure.empty() ? figures_json(before, after) : nlohmann::ordered_json(failure);
+  }
+};
+
+// What the assembler makes of the source and of the result. Under -O, functions that lost are given back: the source is
+// read again and the passes leave them out. Nothing without ptxas, with a remark that says so.
+bool weigh(const OptOptions& options, const transforms::Pipeline& pipeline, const Session& session, Rewritten& result,
+           Figures& figures) {
+  const SourceFile source = result.module->source;
+  auto give_up = [&](const Error& error) {
+    transforms::Remark remark("not weighed: " + error.message);
+    remark.pass = "ptxas";
+    remark.function = "-";
+    result.report.remarks.push_back(std::move(remark));
+    figures.failure = error.message;
+    return true;
+  };
+  Result<FiguresByFunction> before = machine_figures(source.text(), options.pipeline.gpu);
+  if (!before) return give_up(before.error());
+  Result<FiguresByFunction> after = machine_figures(result.text, options.pipeline.gpu);
+  if (!after) return give_up(after.error());
+  std::vector<std::string> lost = worse_functions(*before, *after);
+  if (options.pipeline.optimise && !lost.empty()) {
+    Diagnostics ignored; // the same text was read before
+    transforms::RunOptions again = run_options(options);
+    again.excluded = lost;
+    std::optional<Rewritten> second = run_passes(grammar::read_module(source, ignored), pipeline, again, session);
+    if (!second) return false;
+    for (const std::string& name : lost) {
+      transforms::Remark remark("left as it was: " + std::to_string(before->at(name).instructions) +
+                                " machine instructions would have become " +
+                                std::to_string(after->at(name).instructions));
+      remark.pass = "ptxas";
+      remark.function = name;
+      second->report.remarks.push_back(std::move(remark));
+    }
+    result = *std::move(second);
+    after = machine_figures(result.text, options.pipeline.gpu);
+    if (!after) return give_up(after.error());
+  }
+  figures = {*std::move(before), *std::move(after), {}};
+  return true;
+}
+
+// Reads, runs the passes and weighs the outcome; the text to write, or nothing after an error was shown.
+std::optional<std::string> rewritten_text(const OptOptions& options, const transforms::Pipeline& pipeline,
+                                          std::unique_ptr<ir::Module> module, const Session& session,
+                                          nlohmann::ordered_json& reports) {
+  std::optional<Rewritten> result = run_passes(std::move(module), pipeline, run_options(options), session);
+  if (!result) return std::nullopt;
+  Figures figures;
+  bool show_figures = options.report.statistics && !options.pipeline.gpu.empty();
+  if (show_figures || (options.pipeline.optimise && changed(result->report, pipeline)))
+    if (!weigh(options, pipeline, session, *result, figures)) return std::nullopt;
+  if (options.json) {
+    reports.push_back(report_json(result->report, result->module->source, options.report));
+    if (show_figures) reports.back()["figures"] = figures.json();
+  } else if (options.report.any()) {
+    std::string text =
+        report_text(result->report, result->module->source, options.report, use_colour(session, stderr));
+    if (show_figures) text += result->module->source.name() + ": on " + options.pipeline.gpu + '\n' + figures.text();
+    std::fwrite(text.data(), 1, text.size(), stderr);
+  }
+  return std::move(result->text);
 }
 
 int rewrite(const OptOptions& options, const transforms::Pipeline& pipeline, const std::string& path,
             const Session& session, nlohmann::ordered_json& reports) {
   std::unique_ptr<ir::Module> module = read_input(path, session);
   if (!module || !check_selection(*module, options.pipeline.kernels, session)) return exit_diagnostics;
-  if (!options.no_ssa) {
-    Result<transforms::PipelineReport> report = run_pipeline(*module, pipeline, run_options(options));
-    if (!report) {
-      show(report.error(), module->source, session);
-      return exit_diagnostics;
-    }
-    spdlog::debug("{}: {} pass executions over {} functions", path, report->executions, report->functions.size());
-    if (options.json) {
-      reports.push_back(report_json(*report, module->source, options.report));
-    } else if (options.report.any()) {
-      std::string text = report_text(*report, module->source, options.report, use_colour(session, stderr));
-      std::fwrite(text.data(), 1, text.size(), stderr);
-    }
-  }
   std::string out;
-  ir::print(*module, out);
+  if (options.no_ssa) {
+    ir::print(*module, out);
+  } else {
+    std::optional<std::string> text = rewritten_text(options, pipeline, std::move(module), session, reports);
+    if (!text) return exit_diagnostics;
+    out = *std::move(text);
+  }
   if (Status status = write_file(output_path(options, path), out); !status) {
     show(status.error());
     return exit_diagnostics;
@@ -134,6 +234,10 @@ void add_opt_command(CLI::App& application, Session& session) {
           "where to write; an existing folder takes a file per input; standard output if not given")
       ->type_name("FILE");
   command->add_flag("-i,--in-place", options->in_place, "write each result over its input");
+  command
+      ->add_option("--gpu", options->pipeline.gpu,
+                   "the GPU that -O chooses for; with --stats, show what ptxas makes of each function for it")
+      ->type_name("sm_NN");
   command->add_flag("--no-ssa", options->no_ssa, "parse and print only");
   command->add_flag("--explain", options->report.explain,
                     "say what was done, refused and assumed, with source lines (standard error)");

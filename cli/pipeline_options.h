@@ -15,6 +15,7 @@ struct PipelineOptions {
   bool passes_given = false;
   bool optimise = false; // -O
   std::string form = "legal";
+  std::string gpu; // "sm_90"; empty: the file's own target
   std::string kernels = "*";
   std::vector<std::string> assumptions;
   std::vector<std::string> libraries;

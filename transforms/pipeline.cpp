@@ -36,7 +36,8 @@ public:
       ir::Function& function = *module_.functions[index];
       if (!function.has_body) continue;
       std::string name(module_.text(function.name));
-      if (!matches_glob(options_.functions, name)) continue;
+      if (!matches_glob(options_.functions, name) || std::ranges::find(options_.excluded, name) != options_.excluded.end())
+        continue;
       report_.functions.push_back(name);
       if (Status status = run_on(function, name); !status) return status.error();
       place_additions(ir::FunctionId(static_cast<uint32_t>(index)));

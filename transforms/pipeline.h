@@ -37,6 +37,7 @@ struct StageFilter {
 struct RunOptions {
   OutputForm form = OutputForm::legal;
   std::string functions = "*";               // glob over names; others stay as they were read
+  std::vector<std::string> excluded;         // names that the glob selects, but that stay as they were read
   std::vector<std::string> assumptions;
   bool verify_each = false;                  // IR rules and honest change reports after each stage
   StageFilter print_before;
