@@ -20,6 +20,21 @@ Symbol UniqueNames::unique(Symbol name) {
 
 // ---------------------------------------------------------------- what cannot be read
 
+namespace {
+
+// Vector registers are taken apart in SSA form, and an argument or result of a call cannot be spelled {a, b}.
+bool passes_vector(const Function& function, InstructionId id) {
+  const std::span<const Operand> operands = function.operands_of(id);
+  for (size_t i = 0; i < operands.size(); i = next_sibling(operands, i)) {
+    if (!operands[i].is(OperandKind::list)) continue;
+    for (const Operand& inside : operands.subspan(i + 1, operands[i].group_size()))
+      if (inside.is(OperandKind::value) && function.values[inside.as_value()].vector_width != 1) return true;
+  }
+  return false;
+}
+
+} // namespace
+
 Status check_ssa_readable(const Function& function) {
   for (VariableId id : function.variables.ids())
     if (function.variables[id].register_parameter)
@@ -27,7 +42,10 @@ Status check_ssa_readable(const Function& function) {
   for (BlockId block : function.layout)
     for (InstructionId id : function.instructions_in(block)) {
       const Instruction& instruction = function.instructions[id];
-      if (instruction.kind != InstructionKind::real || !function.form_of(id).opaque) continue;
+      if (instruction.kind != InstructionKind::real) continue;
+      if (passes_vector(function, id))
+        return Error{"a call that passes a vector register has no SSA reading", instruction.range};
+      if (!function.form_of(id).opaque) continue;
       return Error{"it is not known what '" + std::string(function.form_of(id).mnemonic) + "' writes",
                    instruction.range};
     }

@@ -188,6 +188,16 @@ TEST_CASE("what has no SSA reading is refused and left alone") {
   CHECK(text_of(text.function()) == before);
 }
 
+TEST_CASE("a call that passes a vector register is left alone: ptxas takes no braces there") {
+  ReadText text(kernel(".reg .v2 .b32 v; call (v), f, (v);\n", ".func (.reg .v2 .b32 y) f(.reg .v2 .b32 x) { mov.v2.b32 y, x; ret; }\n"));
+  REQUIRE_MESSAGE(text.ok(), text.messages());
+  for (const auto& function : text.module->functions) {
+    std::string before = text_of(*function);
+    CHECK(!construct_ssa(*function).ok());
+    CHECK(text_of(*function) == before);
+  }
+}
+
 TEST_CASE("the parameters of calls in scopes stay apart when the scopes go") {
   ReadText text(kernel("{\n.param .b32 a0;\nst.param.b32 [a0], %r1;\ncall.uni f, (a0);\n}\n"
                        "{\n.param .b32 a0;\nst.param.b32 [a0], %r2;\ncall.uni f, (a0);\n}\n",
