@@ -110,8 +110,11 @@ private:
       text += guard(1) + "ret;\n";
       break;
     case 5: {
-      std::string table = "T" + std::to_string(block);
-      tables_ += table + ": .branchtargets " + label() + ", " + label() + ", " + label() + ", " + label() + ";\n";
+      // Tables may be shared.
+      if (table_count_ == 0 || below(random_, 2) == 0)
+        tables_ += "T" + std::to_string(table_count_++) + ": .branchtargets " + label() + ", " + label() + ", " +
+                   label() + ", " + label() + ";\n";
+      std::string table = "T" + std::to_string(below(random_, table_count_));
       text += "and.b32 %t, " + r() + ", 3;\n" + guard(3) + "brx.idx %t, " + table + ";\n";
       break;
     }
@@ -122,7 +125,7 @@ private:
   }
 
   Random random_;
-  unsigned blocks_ = 0;
+  unsigned blocks_ = 0, table_count_ = 0;
   std::string tables_;
 };
 

@@ -2,8 +2,8 @@
 // touched comes back as it was.
 #include "ir/ssa.h"
 
-#include "tests/unit/grammar/read.h"
 #include "ir/verify.h"
+#include "tests/unit/grammar/read.h"
 #include "tests/unit/ir/random_functions.h"
 #include "tests/unit/ir/small_interpreter.h"
 
@@ -262,4 +262,21 @@ TEST_CASE("unreachable code goes, its labels stay when debug sections may name t
   }
   CHECK(text_of(plain.function()).find("D:") == std::string::npos);
   CHECK(text_of(debug.function()).find("D:") != std::string::npos);
+}
+
+TEST_CASE("two results of one instruction never share a register, used or not") {
+  ReadText text(kernel("ld.global.v2.u32 {%r1, %r1}, [%rd1];\nst.global.u32 [%rd1], %r1;\n"));
+  REQUIRE_MESSAGE(text.ok(), text.messages());
+  Function& function = text.function();
+  REQUIRE(construct_ssa(function).ok());
+  destruct_ssa(function);
+  CHECK(findings(function) == "");
+  InstructionId load = function.terminator(function.entry());
+  while (load && !function.is_opcode(load, Opcode::ld))
+    load = function.instructions[load].previous;
+  REQUIRE(load.valid());
+  std::span<const Operand> operands = function.operands_of(load);
+  CHECK(operands[1].id != operands[2].id);
+  InstructionId store = function.instructions[load].next;
+  CHECK(function.operands_of(store).back().id == operands[2].id); // the later one counts
 }
