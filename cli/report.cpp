@@ -40,7 +40,8 @@ void append_ledger(std::string& out, const transforms::PipelineReport& report, c
     ++totals[discharge_word(obligation.discharge)];
   }
   if (report.ledger.empty()) return;
-  out += source.name() + ": " + std::to_string(report.ledger.size()) + " conditions:";
+  out += source.name() + ": " + std::to_string(report.ledger.size()) +
+         (report.ledger.size() == 1 ? " condition:" : " conditions:");
   const char* separator = " ";
   for (const auto& [word, count] : totals) {
     out += separator + std::to_string(count) + " " + word;
