@@ -43,8 +43,7 @@ bool removable_when_unused(const ir::Function& function, InstructionId id) {
   bool writes = false;
   for (const Operand& operand : function.operands_of(id)) {
     writes |= operand.is_definition();
-    if (operand.is(OperandKind::special_register) &&
-        ir::info(static_cast<ir::SpecialRegister>(operand.id)).is_volatile)
+    if (operand.is(OperandKind::special_register) && ir::info(static_cast<ir::SpecialRegister>(operand.id)).is_volatile)
       return false;
   }
   return writes && (form.effects.pure() || reads_own_parameter(function, id));
@@ -61,7 +60,8 @@ Liveliness::Result Liveliness::compute(const Ignored& ignored) const {
   const ir::Function& function = *function_;
   Result result{std::vector<bool>(function.instructions.size()), std::vector<bool>(function.values.size())};
   std::vector<InstructionId> work = roots_;
-  for (InstructionId root : roots_) result.instructions[root.index()] = true;
+  for (InstructionId root : roots_)
+    result.instructions[root.index()] = true;
   std::vector<ValueId> values;
   while (!work.empty()) {
     InstructionId id = work.back();
@@ -103,7 +103,8 @@ ReaderCounts::ReaderCounts(const ir::Function& function, const ir::DefUse& def_u
       if (ValueId guard = function.instructions[id].guard) ++counts_[guard.index()];
     }
     for (EdgeId edge : function.successors(block))
-      for (ValueId argument : function.arguments(edge)) ++counts_[argument.index()];
+      for (ValueId argument : function.arguments(edge))
+        ++counts_[argument.index()];
   }
 }
 
@@ -128,7 +129,8 @@ double ReaderCounts::release(std::span<const ValueId> values, const Weight& weig
 }
 
 void ReaderCounts::undo() {
-  for (ValueId value : released_) ++counts_[value.index()];
+  for (ValueId value : released_)
+    ++counts_[value.index()];
   released_.clear();
 }
 

@@ -10,12 +10,12 @@
 
 namespace ptxrewrite::transforms {
 
-// May this instruction go when nobody reads what it writes? Only pure ones that write something, and loads of a kernel's
-// own parameters; never one that sets or reads the carry flag.
+// May this instruction go when nobody reads what it writes? Only pure ones that write something, and loads of a
+// kernel's own parameters; never one that sets or reads the carry flag.
 bool removable_when_unused(const ir::Function& function, ir::InstructionId instruction);
 
-// Finds the instructions and block parameters that something with an effect depends on. The tables are computed once, so
-// that a pass can ask what would be dead if certain operands were no longer read.
+// Finds the instructions and block parameters that something with an effect depends on. The tables are computed once,
+// so that a pass can ask what would be dead if certain operands were no longer read.
 class Liveliness {
 public:
   Liveliness(const ir::Function& function, const ir::ControlFlow& flow, const ir::DefUse& def_use);
@@ -38,7 +38,8 @@ private:
   std::vector<ir::InstructionId> roots_;
 };
 
-// Counts of readers, for asking what would die if something were no longer read. Block parameters are never taken to die.
+// Counts of readers, for asking what would die if something were no longer read. Block parameters are never taken to
+// die.
 class ReaderCounts {
 public:
   // `live`: only readers that are needed count. Operands that `ignored` accepts do not count.

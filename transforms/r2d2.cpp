@@ -5,9 +5,9 @@
 // addresses have no more bits. A 32-bit result reads the low half of the sum: `r2d2.mov.b32`. Legal form, for today's
 // GPUs: see transforms/legal/.
 //
-// Linear forms are true under obligations (no index wraps). Each one that a used form needs goes into the ledger: proved,
-// assumed when the user said so, or left to the launch. In the last case the module keeps the original kernel under its
-// own name, and the rewritten one, named `<kernel>__r2d2`, starts with
+// Linear forms are true under obligations (no index wraps). Each one that a used form needs goes into the ledger:
+// proved, assumed when the user said so, or left to the launch. In the last case the module keeps the original kernel
+// under its own name, and the rewritten one, named `<kernel>__r2d2`, starts with
 //     //@ r2d2 original <kernel>
 //     //@ r2d2 requires <predicate>     one line for each condition; all must hold
 // Who launches `<kernel>` evaluates the conditions and runs the rewritten one when all are true.
@@ -48,9 +48,12 @@ size_t count_real(const ir::Function& function) {
   for (BlockId block : function.layout)
     for (InstructionId id : function.instructions_in(block)) {
       InstructionKind kind = function.instructions[id].kind;
-      if (kind == InstructionKind::section_begin) inside_section = true;
-      else if (kind == InstructionKind::section_end) inside_section = false;
-      else if (kind == InstructionKind::real && !inside_section) ++count;
+      if (kind == InstructionKind::section_begin)
+        inside_section = true;
+      else if (kind == InstructionKind::section_end)
+        inside_section = false;
+      else if (kind == InstructionKind::real && !inside_section)
+        ++count;
     }
   return count;
 }
@@ -62,7 +65,8 @@ InstructionId section_position(const ir::Function& function) {
     InstructionKind kind = function.instructions[id].kind;
     if (kind == InstructionKind::declare_variable || kind == InstructionKind::prototype)
       position = function.instructions[id].next;
-    else if (kind == InstructionKind::real) break;
+    else if (kind == InstructionKind::real)
+      break;
   }
   return position;
 }
@@ -112,11 +116,12 @@ private:
 void HardwareForm::record_obligations(const ir::LinearForms& forms, const Plan& plan, bool assumed) {
   std::string name(function_.module().text(function_.name));
   std::set<ir::ObligationId> used;
-  for (const Site& site : plan.sites) used.insert(site.obligations.begin(), site.obligations.end());
+  for (const Site& site : plan.sites)
+    used.insert(site.obligations.begin(), site.obligations.end());
   for (ir::ObligationId id : used) {
     const ir::Obligation& obligation = forms.obligation(id);
-    Obligation entry{name, obligation.statement, "r2d2: hardware form", Discharge::proved, obligation.reason,
-                     obligation.source};
+    Obligation entry{
+        name, obligation.statement, "r2d2: hardware form", Discharge::proved, obligation.reason, obligation.source};
     if (!obligation.proved && assumed) {
       entry.discharge = Discharge::assumed;
       entry.reason = assume_word;
@@ -143,7 +148,8 @@ void HardwareForm::keep_original(InstructionId position) {
     builder.emit_marker(InstructionKind::annotation, {operand});
   };
   annotate("@ r2d2 original " + name);
-  for (const std::string& predicate : launch_predicates_) annotate("@ r2d2 requires " + predicate);
+  for (const std::string& predicate : launch_predicates_)
+    annotate("@ r2d2 requires " + predicate);
   context_.additions.push_back(std::move(original_));
   context_.remarks.emplace_back("runs as " + name + "__r2d2 when the launch meets " +
                                 std::to_string(launch_predicates_.size()) + " condition(s), else as the original");
@@ -180,8 +186,7 @@ Change HardwareForm::run() {
   if (module.strings.find(std::string(module.text(function_.name)) + "__r2d2"))
     return refuse("the module has a rewritten variant of it already");
   ir::LinearForms forms(function_);
-  if (!forms.control_flow().predecessors(function_.entry()).empty())
-    return refuse("its first block is part of a loop");
+  if (!forms.control_flow().predecessors(function_.entry()).empty()) return refuse("its first block is part of a loop");
 
   PlanOptions options;
   options.limit = static_cast<unsigned>(
@@ -200,8 +205,10 @@ Change HardwareForm::run() {
   EmittedSections sections = emit_sections(function_, position, plan, forms.expressions());
   for (size_t i = 0; i < plan.sites.size(); ++i) {
     const Site& site = plan.sites[i];
-    if (site.address == Site::whole_result) replace_result(function_, site, sections.sites[i]);
-    else replace_address(function_, site, sections.sites[i]);
+    if (site.address == Site::whole_result)
+      replace_result(function_, site, sections.sites[i]);
+    else
+      replace_address(function_, site, sections.sites[i]);
   }
   remove_dead_code(function_);
   module.hardware_form = true;

@@ -25,6 +25,8 @@ using ir::OperandKind;
 using ir::ValueId;
 namespace FormIndex = ir::FormIndex;
 
+constexpr size_t most_remarks = 20; // about dropped forms, one by one
+
 // Addresses in these spaces have 32 significant bits whatever the register's width.
 bool is_small_space(ir::StateSpace space) {
   return ir::is_shared(space) || space == ir::StateSpace::constant || space == ir::StateSpace::local;
@@ -65,8 +67,8 @@ private:
   Liveliness liveliness_;
   std::vector<Site> sites_;
   std::vector<Group> groups_;
-  std::vector<bool> kept_;                       // by group
-  std::vector<uint32_t> site_of_;                // by InstructionId; UINT32_MAX
+  std::vector<bool> kept_;        // by group
+  std::vector<uint32_t> site_of_; // by InstructionId; UINT32_MAX
   std::map<std::string, std::pair<size_t, SourceRange>> unused_;
   size_t dropped_by_limit_ = 0;
 };
@@ -132,8 +134,7 @@ bool Planner::usable(const LinearForm& form, ValueId value, Site& site) {
   std::span<const ObligationId> obligations = forms_.obligations(value);
   site.obligations.assign(obligations.begin(), obligations.end());
   for (ObligationId id : site.obligations)
-    if (!dischargeable(id))
-      return refuse("not used: nothing can show that " + forms_.obligation(id).statement);
+    if (!dischargeable(id)) return refuse("not used: nothing can show that " + forms_.obligation(id).statement);
   if (options_.assume_no_overflow) pull_extensions_out(site);
   for (ExpressionId coefficient : site.coefficients)
     if (!CoefficientWriter::expressible(forms_.expressions(), coefficient))
@@ -184,8 +185,7 @@ void Planner::find_result_sites() {
       site.instruction = id;
       std::vector<ValueId> read;
       ir::for_each_use(function_, id, [&](ValueId operand) { read.push_back(operand); });
-      if (counts.release(read, [&](InstructionId dead) { return weight(dead); }) <= 0 ||
-          !usable(form, result, site)) {
+      if (counts.release(read, [&](InstructionId dead) { return weight(dead); }) <= 0 || !usable(form, result, site)) {
         counts.undo();
         continue;
       }
@@ -201,14 +201,14 @@ void Planner::form_groups() {
   for (uint32_t i = 0; i < sites_.size(); ++i) {
     Site& site = sites_[i];
     std::vector<uint32_t> key{site.width};
-    for (unsigned c = FormIndex::tid_x; c < FormIndex::count; ++c) key.push_back(site.coefficients[c].index());
+    for (unsigned c = FormIndex::tid_x; c < FormIndex::count; ++c)
+      key.push_back(site.coefficients[c].index());
     auto [row, fresh] = index.try_emplace(std::move(key), static_cast<uint32_t>(groups_.size()));
     if (fresh) {
       Group group;
       group.width = site.width;
       group.coefficients = site.coefficients;
-      group.coefficients[FormIndex::constant] =
-          split_constant(pool, site.coefficients[FormIndex::constant]).symbolic;
+      group.coefficients[FormIndex::constant] = split_constant(pool, site.coefficients[FormIndex::constant]).symbolic;
       groups_.push_back(std::move(group));
     }
     site.group = row->second;
@@ -243,10 +243,12 @@ double Planner::removed_weight(const Liveliness::Result& live, size_t* count) co
   return sum;
 }
 
-// Each superfluous instruction's weight is shared among the groups whose sites used to need it.
+// Each superfluous instruction's weight is shared among the groups whose sites used to need it. What very many need
+// says nothing about any one of them and is not followed further, so that long chains cost no quadratic time.
 void Planner::estimate_savings() {
   Liveliness::Result live = simulate();
   Liveliness::Result without = liveliness_.compute();
+  constexpr size_t many = 64;
   std::vector<std::set<uint32_t>> readers(function_.instructions.size());
   const std::vector<BlockId>& order = forms_.control_flow().reverse_postorder();
   for (auto block = order.rbegin(); block != order.rend(); ++block) {
@@ -257,9 +259,11 @@ void Planner::estimate_savings() {
         for (uint32_t group : readers[id.index()])
           groups_[group].saving += weight(id) / static_cast<double>(readers[id.index()].size());
       std::set<uint32_t> passed_on;
-      if (dead) passed_on = readers[id.index()];
-      else if (site != UINT32_MAX) passed_on = {sites_[site].group};
-      if (passed_on.empty()) continue;
+      if (dead)
+        passed_on = readers[id.index()];
+      else if (site != UINT32_MAX)
+        passed_on = {sites_[site].group};
+      if (passed_on.empty() || passed_on.size() > many) continue;
       ir::for_each_use(function_, id, [&](ValueId value) {
         InstructionId definition = forms_.def_use().definition(value).instruction;
         if (definition) readers[definition.index()].insert(passed_on.begin(), passed_on.end());
@@ -277,7 +281,7 @@ void Planner::apply_limit() {
     const Group& group = groups_[order[i]];
     kept_[order[i]] = false;
     if (group.saving <= 0) continue;
-    ++dropped_by_limit_;
+    if (++dropped_by_limit_ > most_remarks) continue;
     ir::LinearForm form;
     form.kind = ir::ValueClass::linear;
     form.width = group.width;
@@ -286,6 +290,9 @@ void Planner::apply_limit() {
                                       " linear registers, and it saves less than those kept",
                                   function_.instructions[sites_[group.sites.front()].instruction].range);
   }
+  if (dropped_by_limit_ > most_remarks)
+    context_.remarks.emplace_back("dropped " + std::to_string(dropped_by_limit_ - most_remarks) +
+                                  " further forms for the same reason");
 }
 
 void Planner::drop_useless_groups() {
@@ -364,8 +371,10 @@ std::optional<size_t> rewritable_address(const ir::Function& function, Instructi
   case ir::Opcode::ldu:
   case ir::Opcode::st:
   case ir::Opcode::atom:
-  case ir::Opcode::red: break;
-  default: return std::nullopt;
+  case ir::Opcode::red:
+    break;
+  default:
+    return std::nullopt;
   }
   if (form.opaque || ir::is_param(form.space)) return std::nullopt;
   std::span<const Operand> operands = function.operands_of(instruction);

@@ -33,23 +33,24 @@ struct Group {
   // simplest of the sites' constants, without its literal.
   std::array<ir::ExpressionId, ir::FormIndex::count> coefficients{};
   std::vector<uint32_t> sites;
-  double saving = 0; // dynamic instructions, loop depth weighted, that only this group's sites make superfluous or shared
+  double saving =
+      0; // dynamic instructions, loop depth weighted, that only this group's sites make superfluous or shared
 
   bool has_thread_part(const ir::ExpressionPool& pool) const;
   bool has_block_indices(const ir::ExpressionPool& pool) const;
 };
 
 struct Plan {
-  std::vector<Site> sites;   // of the kept groups, in program order
+  std::vector<Site> sites; // of the kept groups, in program order
   std::vector<Group> groups;
   size_t dropped_by_limit = 0;
-  size_t removed_instructions = 0;    // static
-  double removed_weight = 0;          // loop depth weighted, moves that replace results taken off
+  size_t removed_instructions = 0; // static
+  double removed_weight = 0;       // loop depth weighted, moves that replace results taken off
 };
 
 struct PlanOptions {
   unsigned limit = 16;
-  bool launch_checks = true;  // an obligation may be left to the launch
+  bool launch_checks = true; // an obligation may be left to the launch
   bool assume_no_overflow = false;
 };
 

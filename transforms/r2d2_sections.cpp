@@ -16,7 +16,9 @@ using ir::RegisterClass;
 using ir::ValueId;
 namespace FormIndex = ir::FormIndex;
 
-std::string word(unsigned width) { return std::to_string(width); }
+std::string word(unsigned width) {
+  return std::to_string(width);
+}
 
 // A fresh 64-bit register of a hardware class: the classes have no narrower ones.
 ValueId add_register(ir::Function& function, RegisterClass register_class, std::string_view prefix, uint32_t number) {
@@ -28,7 +30,9 @@ ValueId add_register(ir::Function& function, RegisterClass register_class, std::
   return function.add_value(value);
 }
 
-Operand signed_literal(uint64_t value, unsigned width) { return Operand::integer(ir::signed_value(value, width)); }
+Operand signed_literal(uint64_t value, unsigned width) {
+  return Operand::integer(ir::signed_value(value, width));
+}
 
 // Mnemonic without type for the atom kinds that are one instruction on two operands; null for others.
 struct BinaryOperation {
@@ -37,24 +41,42 @@ struct BinaryOperation {
 };
 std::optional<BinaryOperation> binary_operation(ExpressionKind kind) {
   switch (kind) {
-  case ExpressionKind::divide_signed: return BinaryOperation{"div.", 's'};
-  case ExpressionKind::divide_unsigned: return BinaryOperation{"div.", 'u'};
-  case ExpressionKind::remainder_signed: return BinaryOperation{"rem.", 's'};
-  case ExpressionKind::remainder_unsigned: return BinaryOperation{"rem.", 'u'};
-  case ExpressionKind::shift_left: return BinaryOperation{"shl.", 'b'};
-  case ExpressionKind::shift_right_signed: return BinaryOperation{"shr.", 's'};
-  case ExpressionKind::shift_right_unsigned: return BinaryOperation{"shr.", 'u'};
-  case ExpressionKind::minimum_signed: return BinaryOperation{"min.", 's'};
-  case ExpressionKind::minimum_unsigned: return BinaryOperation{"min.", 'u'};
-  case ExpressionKind::maximum_signed: return BinaryOperation{"max.", 's'};
-  case ExpressionKind::maximum_unsigned: return BinaryOperation{"max.", 'u'};
-  case ExpressionKind::multiply_high_signed: return BinaryOperation{"mul.hi.", 's'};
-  case ExpressionKind::multiply_high_unsigned: return BinaryOperation{"mul.hi.", 'u'};
-  case ExpressionKind::product: return BinaryOperation{"mul.lo.", 's'};
-  case ExpressionKind::and_: return BinaryOperation{"and.", 'b'};
-  case ExpressionKind::or_: return BinaryOperation{"or.", 'b'};
-  case ExpressionKind::xor_: return BinaryOperation{"xor.", 'b'};
-  default: return std::nullopt;
+  case ExpressionKind::divide_signed:
+    return BinaryOperation{"div.", 's'};
+  case ExpressionKind::divide_unsigned:
+    return BinaryOperation{"div.", 'u'};
+  case ExpressionKind::remainder_signed:
+    return BinaryOperation{"rem.", 's'};
+  case ExpressionKind::remainder_unsigned:
+    return BinaryOperation{"rem.", 'u'};
+  case ExpressionKind::shift_left:
+    return BinaryOperation{"shl.", 'b'};
+  case ExpressionKind::shift_right_signed:
+    return BinaryOperation{"shr.", 's'};
+  case ExpressionKind::shift_right_unsigned:
+    return BinaryOperation{"shr.", 'u'};
+  case ExpressionKind::minimum_signed:
+    return BinaryOperation{"min.", 's'};
+  case ExpressionKind::minimum_unsigned:
+    return BinaryOperation{"min.", 'u'};
+  case ExpressionKind::maximum_signed:
+    return BinaryOperation{"max.", 's'};
+  case ExpressionKind::maximum_unsigned:
+    return BinaryOperation{"max.", 'u'};
+  case ExpressionKind::multiply_high_signed:
+    return BinaryOperation{"mul.hi.", 's'};
+  case ExpressionKind::multiply_high_unsigned:
+    return BinaryOperation{"mul.hi.", 'u'};
+  case ExpressionKind::product:
+    return BinaryOperation{"mul.lo.", 's'};
+  case ExpressionKind::and_:
+    return BinaryOperation{"and.", 'b'};
+  case ExpressionKind::or_:
+    return BinaryOperation{"or.", 'b'};
+  case ExpressionKind::xor_:
+    return BinaryOperation{"xor.", 'b'};
+  default:
+    return std::nullopt;
   }
 }
 
@@ -65,10 +87,12 @@ bool CoefficientWriter::expressible(const ir::ExpressionPool& pool, ExpressionId
   if (row.varies) return false;
   bool full_width = row.width == 32 || row.width == 64;
   switch (row.kind) {
-  case ExpressionKind::parameter: return row.width >= 8;
+  case ExpressionKind::parameter:
+    return row.width >= 8;
   case ExpressionKind::special:
     return row.width == ir::bit_width(ir::info(static_cast<ir::SpecialRegister>(row.payload)).type);
-  case ExpressionKind::symbol: return full_width;
+  case ExpressionKind::symbol:
+    return full_width;
   case ExpressionKind::sum:
     if (!full_width) return pool.literal_value(id).has_value();
     for (const ir::ExpressionTerm& term : pool.terms(id))
@@ -117,7 +141,8 @@ Operand CoefficientWriter::compute(ExpressionId id) {
   const ir::Expression row = (*pool_)[id];
   std::string width = word(row.width);
   switch (row.kind) {
-  case ExpressionKind::sum: return sum(id);
+  case ExpressionKind::sum:
+    return sum(id);
   case ExpressionKind::parameter: {
     ir::VariableId variable = function_->variable_lists.view(function_->signature.parameters)[row.payload];
     ValueId target = add_register(*function_, RegisterClass::coefficient, "%cr", next_++);
@@ -134,7 +159,8 @@ Operand CoefficientWriter::compute(ExpressionId id) {
                                 : ir::no_selector;
     return emit("mov.u" + width, {Operand::special(row.payload, selector)});
   }
-  case ExpressionKind::symbol: return emit("mov.u" + width, {Operand::symbol(ir::SymbolRef::from_bits(row.payload))});
+  case ExpressionKind::symbol:
+    return emit("mov.u" + width, {Operand::symbol(ir::SymbolRef::from_bits(row.payload))});
   case ExpressionKind::sign_extend:
   case ExpressionKind::zero_extend:
   case ExpressionKind::truncate: {
@@ -173,9 +199,11 @@ Operand CoefficientWriter::add_term(const ir::ExpressionTerm& term, unsigned wid
   }
 
   Operand product = write(factors[0]);
-  for (size_t i = 1; i + 1 < factors.size(); ++i) product = emit("mul.lo." + type, {product, write(factors[i])});
+  for (size_t i = 1; i + 1 < factors.size(); ++i)
+    product = emit("mul.lo." + type, {product, write(factors[i])});
   Operand last = factors.size() > 1 ? write(factors.back()) : Operand::integer(coefficient);
-  if (factors.size() > 1 && coefficient != 1) product = emit("mul.lo." + type, {product, Operand::integer(coefficient)});
+  if (factors.size() > 1 && coefficient != 1)
+    product = emit("mul.lo." + type, {product, Operand::integer(coefficient)});
   if (!addend) {
     if (factors.size() == 1 && coefficient == 1) return product;
     return emit("mul.lo." + type, {product, last});
@@ -191,7 +219,8 @@ Operand CoefficientWriter::sum(ExpressionId id) {
   uint64_t constant = static_cast<uint64_t>((*pool_)[id].offset);
   std::vector<ir::ExpressionTerm> terms(pool_->terms(id).begin(), pool_->terms(id).end());
   std::optional<Operand> accumulator;
-  if (constant != 0) accumulator = signed_literal(constant, width);
+  if (constant != 0)
+    accumulator = signed_literal(constant, width);
   else {
     // A plain register is the best addend to start from.
     for (size_t i = 0; i < terms.size() && terms.size() > 1; ++i) {
@@ -204,7 +233,8 @@ Operand CoefficientWriter::sum(ExpressionId id) {
       break;
     }
   }
-  for (const ir::ExpressionTerm& term : terms) accumulator = add_term(term, width, accumulator);
+  for (const ir::ExpressionTerm& term : terms)
+    accumulator = add_term(term, width, accumulator);
   return *accumulator;
 }
 
@@ -242,11 +272,11 @@ private:
   ir::Builder builder_;
   CoefficientWriter coefficients_;
   EmittedSections out_;
-  std::map<ExpressionId, Operand> operand_;        // every coefficient that a part uses
-  std::vector<Operand> bases_, threads_, blocks_;  // by group
+  std::map<ExpressionId, Operand> operand_;       // every coefficient that a part uses
+  std::vector<Operand> bases_, threads_, blocks_; // by group
   std::array<std::optional<Operand>, 6> indices_{};
   uint32_t next_thread_ = 0, next_block_ = 0;
-  size_t* instructions_ = nullptr;                 // of the section being written
+  size_t* instructions_ = nullptr; // of the section being written
   std::map<std::pair<std::string, unsigned>, size_t> packing_;
   std::map<std::array<uint32_t, 4>, Operand> partial_sums_; // thread parts: width, index, coefficient, addend
 };
@@ -264,7 +294,7 @@ Operand SectionWriter::index_register(unsigned component) {
   ValueId target = fresh(thread ? RegisterClass::thread_index : RegisterClass::block_index, std::nullopt);
   ir::SpecialRegister special = thread ? ir::SpecialRegister::tid : ir::SpecialRegister::ctaid;
   builder_.emit("cvt.u64.u32", {Operand::definition(target), Operand::special(static_cast<uint32_t>(special),
-                                                                             ir::component_selector(component % 3))});
+                                                                              ir::component_selector(component % 3))});
   ++*instructions_;
   ++packing_[{"cvt", component}];
   place = Operand::value(target);
@@ -349,8 +379,7 @@ void SectionWriter::write_thread_parts() {
                                 group.coefficients[FormIndex::tid_z].index()};
     auto [row, is_new] = shared.try_emplace(key, Operand::integer(0));
     if (is_new)
-      row->second =
-          combine(group, FormIndex::tid_x, Operand::integer(0), RegisterClass::thread_index, std::nullopt);
+      row->second = combine(group, FormIndex::tid_x, Operand::integer(0), RegisterClass::thread_index, std::nullopt);
     threads_.push_back(row->second);
   }
   end();
@@ -369,7 +398,8 @@ void SectionWriter::write_block_parts() {
   }
   end();
   out_.sizes.block_registers += next_block_ - plan_.groups.size();
-  for (const auto& [operation, rows] : packing_) out_.sizes.block_warp_instructions += (rows + 15) / 16;
+  for (const auto& [operation, rows] : packing_)
+    out_.sizes.block_warp_instructions += (rows + 15) / 16;
 }
 
 void SectionWriter::write_rows() {
@@ -378,7 +408,8 @@ void SectionWriter::write_rows() {
     registers.push_back(add_register(function_, RegisterClass::linear, "%lr", i));
     builder_.emit_marker(InstructionKind::linear_row, {Operand::definition(registers[i]), threads_[i], blocks_[i]});
   }
-  for (size_t i = 0; i < plan_.sites.size(); ++i) out_.sites[i].linear = registers[plan_.sites[i].group];
+  for (size_t i = 0; i < plan_.sites.size(); ++i)
+    out_.sites[i].linear = registers[plan_.sites[i].group];
 }
 
 EmittedSections SectionWriter::run() {

@@ -53,7 +53,7 @@ struct SectionSizes {
 // What a site reads: `lr + coefficient + immediate`.
 struct SiteOperands {
   ir::ValueId linear;
-  ir::Operand coefficient;      // an integer 0: none
+  ir::Operand coefficient; // an integer 0: none
   int64_t immediate = 0;
 };
 

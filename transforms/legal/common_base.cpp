@@ -1,9 +1,9 @@
 // Common base + immediate: an access `[b + 4]` whose address is provably `[a] + 8` for a register `a` that is at hand
 // becomes `[a + 8]`, when everything that computed `b` can go then.
 //
-// ptxas folds chains of constant additions by itself. What it cannot see is that two differently computed addresses have
-// the same linear form: sums in another order, products distributed over sums, extensions that provably do not wrap.
-// Equality is decided on exact forms in Z/2^n; a form that rests on an unproved obligation is not used here.
+// ptxas folds chains of constant additions by itself. What it cannot see is that two differently computed addresses
+// have the same linear form: sums in another order, products distributed over sums, extensions that provably do not
+// wrap. Equality is decided on exact forms in Z/2^n; a form that rests on an unproved obligation is not used here.
 #include "transforms/legal/common_base.h"
 
 #include "ir/analysis/linear.h"
@@ -73,7 +73,8 @@ std::optional<std::pair<FormKey, int64_t>> CommonBases::key_of(const LinearForm&
     return std::nullopt;
   r2d2::SplitConstant constant = r2d2::split_constant(forms_.expressions(), form.coefficients[0]);
   FormKey key{form.width, constant.symbolic.index()};
-  for (unsigned place = 1; place < ir::FormIndex::count; ++place) key.push_back(form.coefficients[place].index());
+  for (unsigned place = 1; place < ir::FormIndex::count; ++place)
+    key.push_back(form.coefficients[place].index());
   for (const ir::LoopOffset& offset : form.loops()) {
     key.push_back(offset.loop.index());
     key.push_back(offset.step.index());
@@ -171,7 +172,8 @@ Change CommonBases::run() {
   collect();
   counts_.emplace(function_, forms_.def_use(),
                   Liveliness(function_, forms_.control_flow(), forms_.def_use()).compute());
-  for (const std::vector<Access>* accesses : class_order_) try_class(*accesses);
+  for (const std::vector<Access>* accesses : class_order_)
+    try_class(*accesses);
   if (rewrites_.empty()) return Change::unchanged;
 
   size_t before = 0, after = 0;
@@ -187,8 +189,8 @@ Change CommonBases::run() {
     std::span<Operand> operands = function_.operands_of(access.instruction);
     operands[access.address].immediate = base.immediate;
     operands[access.address + 1] = Operand::value(base.as_value());
-    context_.remarks.emplace_back("address taken from " + function_.value_name(base.as_value()) + " and the immediate " +
-                                      std::to_string(base.immediate),
+    context_.remarks.emplace_back("address taken from " + function_.value_name(base.as_value()) +
+                                      " and the immediate " + std::to_string(base.immediate),
                                   function_.instructions[access.instruction].range);
   }
   function_.changed();
@@ -202,6 +204,8 @@ Change CommonBases::run() {
 
 } // namespace
 
-Change share_common_bases(ir::Function& function, PassContext& context) { return CommonBases(function, context).run(); }
+Change share_common_bases(ir::Function& function, PassContext& context) {
+  return CommonBases(function, context).run();
+}
 
 } // namespace ptxrewrite::transforms::legal

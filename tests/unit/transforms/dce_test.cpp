@@ -56,7 +56,8 @@ struct Kernel {
   size_t size() const {
     size_t count = 0;
     for (BlockId block : function.layout)
-      for ([[maybe_unused]] InstructionId id : function.instructions_in(block)) ++count;
+      for ([[maybe_unused]] InstructionId id : function.instructions_in(block))
+        ++count;
     return count;
   }
 };
@@ -125,7 +126,8 @@ TEST_CASE("A loop counter that only counts itself dies with its block parameter;
   ValueId next_idle = k.builder.emit_value("add.u32", ScalarType::u32, {Operand::value(idle), Operand::integer(1)});
   ValueId next_used = k.builder.emit_value("add.u32", ScalarType::u32, {Operand::value(used), Operand::integer(1)});
   k.store(address, used);
-  ValueId again = k.builder.emit_value("setp.lt.u32", ScalarType::pred, {Operand::value(next_used), Operand::integer(9)});
+  ValueId again =
+      k.builder.emit_value("setp.lt.u32", ScalarType::pred, {Operand::value(next_used), Operand::integer(9)});
   k.builder.guarded_by(again).emit("bra", {Operand::block(loop)});
   k.builder.unguarded().at_end(after).emit("ret", {});
   ValueId first[] = {zero, zero}, back[] = {next_idle, next_used};

@@ -34,7 +34,8 @@ public:
   std::vector<ThreadTrace> run() {
     std::vector<ThreadTrace> traces;
     for_each_place(launch_.grid, [&](std::array<uint32_t, 3> block) {
-      for_each_place(launch_.block, [&](std::array<uint32_t, 3> thread) { traces.push_back(run_thread(thread, block)); });
+      for_each_place(launch_.block,
+                     [&](std::array<uint32_t, 3> thread) { traces.push_back(run_thread(thread, block)); });
     });
     return traces;
   }
@@ -47,7 +48,8 @@ public:
     section_ = no_section;
     ir::BlockId block = f_.entry();
     uint64_t steps = 0;
-    while (block) block = run_block(block, steps);
+    while (block)
+      block = run_block(block, steps);
     return trace_;
   }
 
@@ -58,7 +60,8 @@ private:
   template <class Visit> static void for_each_place(const std::array<uint32_t, 3>& size, Visit&& visit) {
     for (uint32_t z = 0; z < size[2]; ++z)
       for (uint32_t y = 0; y < size[1]; ++y)
-        for (uint32_t x = 0; x < size[0]; ++x) visit(std::array<uint32_t, 3>{x, y, z});
+        for (uint32_t x = 0; x < size[0]; ++x)
+          visit(std::array<uint32_t, 3>{x, y, z});
   }
   [[noreturn]] static void fail(const std::string& what) { throw std::runtime_error("evaluator: " + what); }
   static uint64_t hash(uint64_t seed, uint64_t value) {
@@ -67,10 +70,13 @@ private:
     return x * 0xbf58476d1ce4e5b9ull;
   }
   static uint64_t hash(uint64_t seed, std::string_view text) {
-    for (char c : text) seed = hash(seed, static_cast<unsigned char>(c));
+    for (char c : text)
+      seed = hash(seed, static_cast<unsigned char>(c));
     return seed;
   }
-  static uint64_t cut(uint64_t value, unsigned bits) { return bits >= 64 ? value : value & ((uint64_t(1) << bits) - 1); }
+  static uint64_t cut(uint64_t value, unsigned bits) {
+    return bits >= 64 ? value : value & ((uint64_t(1) << bits) - 1);
+  }
   static int64_t sign(uint64_t value, unsigned bits) {
     return bits >= 64 ? static_cast<int64_t>(value) : static_cast<int64_t>(value << (64 - bits)) >> (64 - bits);
   }
@@ -81,15 +87,21 @@ private:
       if (++steps > step_limit) fail("too many steps");
       const ir::Instruction& row = f_.instructions[id];
       switch (row.kind) {
-      case ir::InstructionKind::section_begin: section_ = f_.operands_of(id)[0].immediate; continue;
-      case ir::InstructionKind::section_end: section_ = no_section; continue;
+      case ir::InstructionKind::section_begin:
+        section_ = f_.operands_of(id)[0].immediate;
+        continue;
+      case ir::InstructionKind::section_end:
+        section_ = no_section;
+        continue;
       case ir::InstructionKind::linear_row: {
         auto operands = f_.operands_of(id);
         registers_[operands[0].id] = read(operands[1]) + read(operands[2]);
         continue;
       }
-      case ir::InstructionKind::real: break;
-      default: continue;
+      case ir::InstructionKind::real:
+        break;
+      default:
+        continue;
       }
       bool on = !row.guard || ((registers_[row.guard.index()] & 1) != 0) != row.guard_negated;
       const ir::Form& form = f_.form_of(id);
@@ -103,8 +115,10 @@ private:
         if (on) return {};
         continue;
       }
-      if (on) execute(id, form);
-      else keep_old_values(id);
+      if (on)
+        execute(id, form);
+      else
+        keep_old_values(id);
     }
     if (!f_.blocks[block].falls_through) return {};
     return enter(block, f_.edges[f_.successors(block).back()].to);
@@ -114,9 +128,11 @@ private:
     for (ir::EdgeId edge : f_.successors(from)) {
       if (f_.edges[edge].to != to) continue;
       std::vector<uint64_t> values;
-      for (ir::ValueId argument : f_.arguments(edge)) values.push_back(registers_[argument.index()]);
+      for (ir::ValueId argument : f_.arguments(edge))
+        values.push_back(registers_[argument.index()]);
       auto parameters = f_.parameters(to);
-      for (size_t i = 0; i < parameters.size(); ++i) registers_[parameters[i].index()] = values.at(i);
+      for (size_t i = 0; i < parameters.size(); ++i)
+        registers_[parameters[i].index()] = values.at(i);
       return to;
     }
     fail("no edge");
@@ -138,12 +154,17 @@ private:
       if (operand.has(ir::OperandFlag::negated)) value ^= 1;
       return value;
     }
-    case ir::OperandKind::integer: return static_cast<uint64_t>(operand.immediate);
+    case ir::OperandKind::integer:
+      return static_cast<uint64_t>(operand.immediate);
     case ir::OperandKind::float32:
-    case ir::OperandKind::float64: return hash(3, static_cast<uint64_t>(operand.immediate));
-    case ir::OperandKind::symbol: return symbol_address(operand.as_symbol()) + static_cast<uint64_t>(operand.immediate);
-    case ir::OperandKind::special_register: return special(operand);
-    default: return hash(5, static_cast<uint64_t>(operand.kind));
+    case ir::OperandKind::float64:
+      return hash(3, static_cast<uint64_t>(operand.immediate));
+    case ir::OperandKind::symbol:
+      return symbol_address(operand.as_symbol()) + static_cast<uint64_t>(operand.immediate);
+    case ir::OperandKind::special_register:
+      return special(operand);
+    default:
+      return hash(5, static_cast<uint64_t>(operand.kind));
     }
   }
 
@@ -162,12 +183,16 @@ private:
       if (register_class != coefficient && register_class != block_index)
         fail("the block section reads another register");
       break;
-    default: break;
+    default:
+      break;
     }
   }
   void check_write(ir::RegisterClass register_class) {
     using enum ir::RegisterClass;
-    ir::RegisterClass wanted = section_ == 0 ? coefficient : section_ == 1 ? thread_index : section_ == 2 ? block_index : general;
+    ir::RegisterClass wanted = section_ == 0   ? coefficient
+                               : section_ == 1 ? thread_index
+                               : section_ == 2 ? block_index
+                                               : general;
     if (register_class != wanted) fail("a section writes another register class");
   }
 
@@ -184,9 +209,12 @@ private:
     case ir::SpecialRegister::ctaid:
       if (section_ == 0 || section_ == 1) fail("%ctaid outside the block section");
       return ctaid_.at(component);
-    case ir::SpecialRegister::ntid: return launch_.block.at(component);
-    case ir::SpecialRegister::nctaid: return launch_.grid.at(component);
-    default: return hash(7, operand.id);
+    case ir::SpecialRegister::ntid:
+      return launch_.block.at(component);
+    case ir::SpecialRegister::nctaid:
+      return launch_.grid.at(component);
+    default:
+      return hash(7, operand.id);
     }
   }
 
@@ -200,7 +228,8 @@ private:
   // Address of the group at `index`; the classes of its registers decide nothing: all are added (forms.md).
   uint64_t address(std::span<const ir::Operand> operands, size_t index, ir::StateSpace space) {
     uint64_t sum = static_cast<uint64_t>(operands[index].immediate);
-    for (size_t i = index + 1; i < ir::next_sibling(operands, index); ++i) sum += read(operands[i]);
+    for (size_t i = index + 1; i < ir::next_sibling(operands, index); ++i)
+      sum += read(operands[i]);
     bool small = ir::is_shared(space) || space == ir::StateSpace::local || space == ir::StateSpace::constant;
     return small ? cut(sum, 32) : sum;
   }
@@ -253,10 +282,13 @@ private:
     case Opcode::ldu:
     case Opcode::st:
     case Opcode::atom:
-    case Opcode::red: return access(id, form);
+    case Opcode::red:
+      return access(id, form);
     case Opcode::bar:
-    case Opcode::barrier: return;
-    default: break;
+    case Opcode::barrier:
+      return;
+    default:
+      break;
     }
     auto operands = f_.operands_of(id);
     std::array<uint64_t, 4> in{};
@@ -267,7 +299,8 @@ private:
     unsigned bits = ir::bit_width(form.type(0));
     if (!integer_result(form, in, count, result, bits)) {
       result = hash(13, form.mnemonic);
-      for (size_t i = 0; i < count; ++i) result = hash(result, in[i]);
+      for (size_t i = 0; i < count; ++i)
+        result = hash(result, in[i]);
       bits = 64;
     }
     for (const ir::Operand& operand : operands)
@@ -275,7 +308,8 @@ private:
   }
 
   // True when the instruction is one of the integer subset. `bits`: of the instruction type in, of the result out.
-  bool integer_result(const ir::Form& form, std::array<uint64_t, 4> in, size_t count, uint64_t& result, unsigned& bits) {
+  bool integer_result(const ir::Form& form, std::array<uint64_t, 4> in, size_t count, uint64_t& result,
+                      unsigned& bits) {
     using ir::Modifier;
     using ir::Opcode;
     ir::ScalarType type = form.type(0);
@@ -306,13 +340,27 @@ private:
     };
     uint64_t a = extended(in[0]), b = extended(in[1]);
     switch (form.opcode) {
-    case Opcode::add: result = a + b; return !form.has(Modifier::sat) && !form.carry_out;
-    case Opcode::sub: result = a - b; return !form.has(Modifier::sat) && !form.carry_out;
-    case Opcode::neg: result = -a; return true;
-    case Opcode::not_: result = ~in[0]; return true;
-    case Opcode::and_: result = in[0] & in[1]; return true;
-    case Opcode::or_: result = in[0] | in[1]; return true;
-    case Opcode::xor_: result = in[0] ^ in[1]; return true;
+    case Opcode::add:
+      result = a + b;
+      return !form.has(Modifier::sat) && !form.carry_out;
+    case Opcode::sub:
+      result = a - b;
+      return !form.has(Modifier::sat) && !form.carry_out;
+    case Opcode::neg:
+      result = -a;
+      return true;
+    case Opcode::not_:
+      result = ~in[0];
+      return true;
+    case Opcode::and_:
+      result = in[0] & in[1];
+      return true;
+    case Opcode::or_:
+      result = in[0] | in[1];
+      return true;
+    case Opcode::xor_:
+      result = in[0] ^ in[1];
+      return true;
     case Opcode::mul:
     case Opcode::mad: {
       ir::Int128 product = is_signed ? ir::Int128(static_cast<int64_t>(a)) * static_cast<int64_t>(b)
@@ -322,11 +370,15 @@ private:
       if (form.opcode == Opcode::mad) result += in[2];
       return true;
     }
-    case Opcode::shl: result = cut(in[1], 32) >= bits ? 0 : in[0] << cut(in[1], 32); return true;
+    case Opcode::shl:
+      result = cut(in[1], 32) >= bits ? 0 : in[0] << cut(in[1], 32);
+      return true;
     case Opcode::shr: {
       uint64_t amount = cut(in[1], 32);
-      if (is_signed) result = static_cast<uint64_t>(sign(in[0], bits) >> std::min<uint64_t>(amount, bits - 1));
-      else result = amount >= bits ? 0 : cut(in[0], bits) >> amount;
+      if (is_signed)
+        result = static_cast<uint64_t>(sign(in[0], bits) >> std::min<uint64_t>(amount, bits - 1));
+      else
+        result = amount >= bits ? 0 : cut(in[0], bits) >> amount;
       return true;
     }
     case Opcode::min:
@@ -335,22 +387,33 @@ private:
       result = less == (form.opcode == Opcode::min) ? a : b;
       return true;
     }
-    case Opcode::selp: result = (in[2] & 1) != 0 ? in[0] : in[1]; return true;
-    case Opcode::setp: return count == 2 && comparison(form, a, b, is_signed, result);
-    default: return false;
+    case Opcode::selp:
+      result = (in[2] & 1) != 0 ? in[0] : in[1];
+      return true;
+    case Opcode::setp:
+      return count == 2 && comparison(form, a, b, is_signed, result);
+    default:
+      return false;
     }
   }
 
   static bool comparison(const ir::Form& form, uint64_t a, uint64_t b, bool is_signed, uint64_t& result) {
     using ir::Modifier;
     bool less = is_signed ? static_cast<int64_t>(a) < static_cast<int64_t>(b) : a < b;
-    if (form.has(Modifier::eq)) result = a == b;
-    else if (form.has(Modifier::ne)) result = a != b;
-    else if (form.has(Modifier::lt) || form.has(Modifier::lo)) result = less;
-    else if (form.has(Modifier::ge) || form.has(Modifier::hs)) result = !less;
-    else if (form.has(Modifier::le) || form.has(Modifier::ls)) result = less || a == b;
-    else if (form.has(Modifier::gt)) result = !less && a != b;
-    else return false;
+    if (form.has(Modifier::eq))
+      result = a == b;
+    else if (form.has(Modifier::ne))
+      result = a != b;
+    else if (form.has(Modifier::lt) || form.has(Modifier::lo))
+      result = less;
+    else if (form.has(Modifier::ge) || form.has(Modifier::hs))
+      result = !less;
+    else if (form.has(Modifier::le) || form.has(Modifier::ls))
+      result = less || a == b;
+    else if (form.has(Modifier::gt))
+      result = !less && a != b;
+    else
+      return false;
     return true;
   }
 

@@ -11,8 +11,8 @@ using transforms::OutputForm;
 namespace {
 
 std::string module_text(const std::string& directives, const std::string& body) {
-  return ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 n)\n" + directives +
-         "{\n.reg .pred %p<9>;\n.reg .b32 %r<40>;\n.reg .b64 %rd<40>;\n" + body + "}\n";
+  return ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 n)\n" +
+         directives + "{\n.reg .pred %p<9>;\n.reg .b32 %r<40>;\n.reg .b64 %rd<40>;\n" + body + "}\n";
 }
 
 ir::Launch small_launch(uint32_t n) {
@@ -106,9 +106,11 @@ ret;
 
 TEST_CASE("No instruction saved, no base at hand, or an offset too large: left alone to the byte") {
   // The second address is stored as data too, so its computation stays.
-  Rewrite still_needed(module_text("", std::string(neighbours).replace(std::string(neighbours).find("ret"), 3,
-                                                                       "st.global.u64 [%rd3], %rd5;\nret")),
-                       "k", OutputForm::legal);
+  Rewrite still_needed(
+      module_text(
+          "",
+          std::string(neighbours).replace(std::string(neighbours).find("ret"), 3, "st.global.u64 [%rd3], %rd5;\nret")),
+      "k", OutputForm::legal);
   CHECK_FALSE(still_needed.changed());
   // The first access is on another path.
   Rewrite other_path(module_text("", R"(

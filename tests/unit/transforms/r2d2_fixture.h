@@ -28,7 +28,8 @@ inline std::unique_ptr<ir::Module> read_text(const std::string& text) {
   Diagnostics diagnostics;
   std::unique_ptr<ir::Module> module = grammar::read_module(SourceFile("test.ptx", text), diagnostics);
   std::string messages;
-  for (const Diagnostic& diagnostic : diagnostics.list()) messages += diagnostic.message + "\n";
+  for (const Diagnostic& diagnostic : diagnostics.list())
+    messages += diagnostic.message + "\n";
   REQUIRE_MESSAGE(module, messages << text);
   return module;
 }
@@ -61,7 +62,8 @@ struct Rewrite {
     std::string text_before = printed(*after);
     change = transforms::find_pass("r2d2")->run(*after, context);
     CHECK((printed(*after) == text_before) == (change == transforms::Change::unchanged));
-    for (const ir::VerifierFinding& finding : ir::verify(*after)) FAIL_CHECK(finding.rule << ": " << finding.message);
+    for (const ir::VerifierFinding& finding : ir::verify(*after))
+      FAIL_CHECK(finding.rule << ": " << finding.message);
   }
 
   static std::string printed(const ir::Function& function) {
@@ -76,12 +78,14 @@ struct Rewrite {
   }
   size_t remarks_with(std::string_view part) const {
     size_t count = 0;
-    for (const transforms::Remark& remark : context.remarks) count += remark.text.find(part) != std::string::npos;
+    for (const transforms::Remark& remark : context.remarks)
+      count += remark.text.find(part) != std::string::npos;
     return count;
   }
   size_t obligations(transforms::Discharge discharge) const {
     size_t count = 0;
-    for (const transforms::Obligation& entry : context.ledger) count += entry.discharge == discharge;
+    for (const transforms::Obligation& entry : context.ledger)
+      count += entry.discharge == discharge;
     return count;
   }
   // Everything that the rewrite left to the launch, decided on the analysis of the original.
@@ -104,7 +108,8 @@ struct Rewrite {
   // The hardware form as a file: SSA form left, printed.
   std::string file() {
     ir::destruct_ssa(*after);
-    for (const auto& addition : context.additions) ir::destruct_ssa(*addition);
+    for (const auto& addition : context.additions)
+      ir::destruct_ssa(*addition);
     return ir::print(*rewritten);
   }
 };

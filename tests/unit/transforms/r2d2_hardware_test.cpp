@@ -18,7 +18,8 @@ std::string module_text(const std::string& parameters, const std::string& body) 
 
 size_t occurrences(const std::string& text, const std::string& part) {
   size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++count;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size()))
+    ++count;
   return count;
 }
 
@@ -98,7 +99,8 @@ TEST_CASE("bp_adjust_weights does the same to memory; where an index wraps the l
     if (rewrite.launch_allowed(forms, launch)) CHECK(same);
     if (hid == 16 || hid == 4095) CHECK(rewrite.launch_allowed(forms, launch));
     if (hid == 0x7fffffffu) CHECK_FALSE(rewrite.launch_allowed(forms, launch));
-    if (hid == 0x07ffffffu) CHECK_FALSE(same); // 16*hid wraps: the rewritten kernel would be wrong, so the check matters
+    if (hid == 0x07ffffffu)
+      CHECK_FALSE(same); // 16*hid wraps: the rewritten kernel would be wrong, so the check matters
   }
 }
 
@@ -166,7 +168,8 @@ TEST_CASE("Of more than 16 forms, those that save most are kept; the others keep
                        ", %rd1, " + wide + ";\nld.global.f32 %f2, [" + address + "];\nadd.f32 %f1, %f1, %f2;\n";
     (i < 3 ? loop : tail) += code;
   }
-  body += tail + "L:\n" + loop + "add.s32 %r3, %r3, 1;\nsetp.lt.s32 %p1, %r3, %r2;\n@%p1 bra L;\nst.global.f32 [%rd1], %f1;\nret;\n";
+  body += tail + "L:\n" + loop +
+          "add.s32 %r3, %r3, 1;\nsetp.lt.s32 %p1, %r3, %r2;\n@%p1 bra L;\nst.global.f32 [%rd1], %f1;\nret;\n";
   Rewrite rewrite(module_text(".param .u64 p, .param .u32 n", body), "k", OutputForm::hardware);
   REQUIRE(rewrite.changed());
   std::string printed = Rewrite::printed(*rewrite.after);
@@ -180,7 +183,8 @@ TEST_CASE("Of more than 16 forms, those that save most are kept; the others keep
   size_t body_begin = printed.rfind(".r2d2.linear");
   std::string rest = printed.substr(body_begin);
   CHECK(occurrences(rest, "mul.wide.s32") == 4);
-  for (const char* stride : {", 12;", ", 24;", ", 36;"}) CHECK(occurrences(rest, stride) == 0);
+  for (const char* stride : {", 12;", ", 24;", ", 36;"})
+    CHECK(occurrences(rest, stride) == 0);
   ir::Launch launch;
   launch.block = {40, 1, 1};
   launch.add_parameter(0x7f0000000000, 8);

@@ -24,18 +24,23 @@ public:
     line("ld.param.u64 %rd0, [p0]");
     line("ld.param.u64 %rd1, [p1]");
     next_wide_ = 2;
-    for (const char* source : {"[n]", "[m]"}) define("ld.param.u32 ", source, uniform_);
-    for (const char* source : {"%ntid.x", "%ntid.y", "%nctaid.x"}) define("mov.u32 ", source, uniform_);
+    for (const char* source : {"[n]", "[m]"})
+      define("ld.param.u32 ", source, uniform_);
+    for (const char* source : {"%ntid.x", "%ntid.y", "%nctaid.x"})
+      define("mov.u32 ", source, uniform_);
     for (const char* source : {"%tid.x", "%tid.y", "%tid.z", "%ctaid.x", "%ctaid.y", "%ctaid.z"})
       define("mov.u32 ", source, any_);
-    for (int i = below(10) + 4; i > 0; --i) arithmetic();
+    for (int i = below(10) + 4; i > 0; --i)
+      arithmetic();
     for (int i = below(5) + 1; i > 0; --i) {
       if (control_flow_) region(2);
       access();
     }
     line("ret");
-    return ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p0, .param .u64 p1, .param .u32 n, "
-           ".param .u32 m)\n{\n.reg .b32 %r<400>;\n.reg .b64 %rd<200>;\n.reg .pred %p<100>;\n.shared .align 4 .b8 tile[4096];\n" +
+    return ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p0, .param .u64 p1, .param "
+           ".u32 n, "
+           ".param .u32 m)\n{\n.reg .b32 %r<400>;\n.reg .b64 %rd<200>;\n.reg .pred %p<100>;\n.shared .align 4 .b8 "
+           "tile[4096];\n" +
            body_ + "}\n";
   }
 
@@ -47,9 +52,15 @@ public:
     result.add_parameter(0x7f1000000000, 8);
     for (int i = 0; i < 2; ++i) {
       switch (below(4)) {
-      case 0: result.add_parameter(random_(), 4); break;
-      case 1: result.add_parameter(0x7fffffffu - uint32_t(below(40)), 4); break;
-      default: result.add_parameter(uint32_t(below(60) - 10), 4); break;
+      case 0:
+        result.add_parameter(random_(), 4);
+        break;
+      case 1:
+        result.add_parameter(0x7fffffffu - uint32_t(below(40)), 4);
+        break;
+      default:
+        result.add_parameter(uint32_t(below(60) - 10), 4);
+        break;
       }
     }
     return result;
@@ -63,23 +74,35 @@ private:
     line(operation + name + ", " + operands);
     pool.push_back(name);
   }
-  const std::string& pick(const std::vector<std::string>& pool) { return pool[static_cast<size_t>(below(int(pool.size())))]; }
+  const std::string& pick(const std::vector<std::string>& pool) {
+    return pool[static_cast<size_t>(below(int(pool.size())))];
+  }
   const std::string& value() { return below(4) == 0 ? pick(uniform_) : pick(any_); }
   std::string literal() { return std::to_string(below(40) - 8); }
 
   void arithmetic() {
     std::vector<std::string>& pool = any_;
     switch (below(10)) {
-    case 0: return define("add.s32 ", value() + ", " + value(), pool);
-    case 1: return define("sub.s32 ", value() + ", " + value(), pool);
-    case 2: return define("add.s32 ", value() + ", " + literal(), pool);
-    case 3: return define("mad.lo.s32 ", value() + ", " + pick(uniform_) + ", " + value(), pool);
-    case 4: return define("mul.lo.s32 ", value() + ", " + pick(uniform_), pool);
-    case 5: return define("shl.b32 ", value() + ", " + std::to_string(below(5)), pool);
-    case 6: return define("neg.s32 ", value(), pool);
-    case 7: return define("not.b32 ", value(), pool);
-    case 8: return define("mad.lo.s32 ", pick(uniform_) + ", " + pick(uniform_) + ", " + literal(), uniform_);
-    default: return define(below(2) ? "and.b32 " : "shr.s32 ", value() + ", " + std::to_string(1 + below(7)), pool);
+    case 0:
+      return define("add.s32 ", value() + ", " + value(), pool);
+    case 1:
+      return define("sub.s32 ", value() + ", " + value(), pool);
+    case 2:
+      return define("add.s32 ", value() + ", " + literal(), pool);
+    case 3:
+      return define("mad.lo.s32 ", value() + ", " + pick(uniform_) + ", " + value(), pool);
+    case 4:
+      return define("mul.lo.s32 ", value() + ", " + pick(uniform_), pool);
+    case 5:
+      return define("shl.b32 ", value() + ", " + std::to_string(below(5)), pool);
+    case 6:
+      return define("neg.s32 ", value(), pool);
+    case 7:
+      return define("not.b32 ", value(), pool);
+    case 8:
+      return define("mad.lo.s32 ", pick(uniform_) + ", " + pick(uniform_) + ", " + literal(), uniform_);
+    default:
+      return define(below(2) ? "and.b32 " : "shr.s32 ", value() + ", " + std::to_string(1 + below(7)), pool);
     }
   }
 
@@ -95,18 +118,24 @@ private:
     }
     std::string wide = "%rd" + std::to_string(next_wide_++), address = "%rd" + std::to_string(next_wide_++);
     switch (below(4)) {
-    case 0: line("mul.wide.u32 " + wide + ", " + index + ", 4"); break;
+    case 0:
+      line("mul.wide.u32 " + wide + ", " + index + ", 4");
+      break;
     case 1: {
       std::string extended = "%rd" + std::to_string(next_wide_++);
       line("cvt.s64.s32 " + extended + ", " + index);
       line("shl.b64 " + wide + ", " + extended + ", 3");
       break;
     }
-    default: line("mul.wide.s32 " + wide + ", " + index + ", " + (below(2) ? "4" : "12")); break;
+    default:
+      line("mul.wide.s32 " + wide + ", " + index + ", " + (below(2) ? "4" : "12"));
+      break;
     }
     line("add.s64 " + address + ", " + wide + ", %rd" + std::to_string(below(2)));
-    if (below(3) == 0) define("ld.global.u32 ", "[" + address + "]", any_);
-    else line("st.global.u32 [" + address + (below(2) ? "+8" : "") + "], " + data);
+    if (below(3) == 0)
+      define("ld.global.u32 ", "[" + address + "]", any_);
+    else
+      line("st.global.u32 [" + address + (below(2) ? "+8" : "") + "], " + data);
   }
 
   std::string condition() {
@@ -120,7 +149,8 @@ private:
   void region(int depth) {
     std::vector<std::string> uniform = uniform_, any = any_;
     switch (below(depth > 0 ? 5 : 2)) {
-    case 0: break;
+    case 0:
+      break;
     case 1: {
       std::string predicate = condition(), target = any_[static_cast<size_t>(6 + below(int(any_.size()) - 6))];
       line("@" + std::string(below(2) ? "!" : "") + predicate + " add.s32 " + target + ", " + value() + ", " + value());
@@ -154,7 +184,8 @@ private:
     any_ = std::move(any);
   }
   void body(int depth) {
-    for (int i = below(3); i > 0; --i) arithmetic();
+    for (int i = below(3); i > 0; --i)
+      arithmetic();
     access();
     if (below(2)) region(depth - 1);
   }
