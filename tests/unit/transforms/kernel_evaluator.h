@@ -308,8 +308,8 @@ private:
   }
 
   // True when the instruction is one of the integer subset. `bits`: of the instruction type in, of the result out.
+  // Long: one case per instruction.
   bool integer_result(const ir::Form& form, std::array<uint64_t, 4> in, size_t count, uint64_t& result,
-                      // Long: one case per instruction.
                       unsigned& bits) {
     using ir::Modifier;
     using ir::Opcode;
