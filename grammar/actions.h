@@ -10,6 +10,7 @@
 #include "grammar/names.h"
 #include "grammar/reader.h"
 #include "ir/module.h"
+#include "ir/operand_summary.h"
 
 #include <span>
 #include <string>
@@ -261,9 +262,7 @@ private:
   void resolve_mnemonic();
   std::string_view mnemonic() const { return split_mnemonic_.empty() ? text(mnemonic_range_) : split_mnemonic_; }
   void mark_definitions(unsigned count);
-  std::span<const ir::OperandSummary> summarise();
-  std::span<ir::OperandSummary> summarise_range(size_t begin, size_t end);
-  void summarise_operand(size_t index, ir::OperandSummary& summary);
+  void check_negations();
   void check_call();
   void emit_sums();
   void check_store_to_parameter();
@@ -360,8 +359,7 @@ private:
   std::vector<Note> notes_;
   std::vector<uint32_t> open_groups_;
   std::vector<LocalPending> pending_;
-  std::vector<ir::OperandSummary> summaries_;
-  size_t summaries_used_ = 0;
+  ir::OperandSummaries summaries_;
   uint32_t last_operand_ = 0; // where the latest whole operand begins
   Lexeme sign_;
   Lexeme offset_;

@@ -112,101 +112,16 @@ void ReaderActions::mark_definitions(unsigned count) {
   }
 }
 
-// ---------------------------------------------------------------- what the ISA table wants to know
-
-std::span<const OperandSummary> ReaderActions::summarise() {
-  if (summaries_.size() < operands_.size()) summaries_.resize(operands_.size() * 2);
-  summaries_used_ = 0;
-  std::span<OperandSummary> result = summarise_range(0, operands_.size());
-  unwrap_single_vectors(*form_, result);
-  return result;
-}
-
-// Summaries of the operands in [begin, end) that are at one level, side by side; those inside groups follow.
-std::span<OperandSummary> ReaderActions::summarise_range(size_t begin, size_t end) {
-  size_t count = 0;
-  for (size_t index = begin; index < end; index = next_sibling(operands_, index))
-    ++count;
-  std::span<OperandSummary> result(summaries_.data() + summaries_used_, count);
-  summaries_used_ += count;
-  size_t place = 0;
-  for (size_t index = begin; index < end; index = next_sibling(operands_, index))
-    summarise_operand(index, result[place++]);
-  return result;
-}
-
-void ReaderActions::summarise_operand(size_t index, OperandSummary& summary) {
-  const Operand& operand = operands_[index];
-  const Note& note = notes_[index];
-  summary = {};
-  switch (operand.kind) {
-  case OperandKind::value:
-    summary.kind = SummaryKind::register_;
-    summary.type = note.type;
-    summary.hardware = note.hardware;
-    summary.vector_width = operand.selector == no_selector || operand.selector >> 14 != 1 ? note.vector_width : 1;
-    summary.byte_selector = operand.selector >> 14 > 1;
-    summary.negated = operand.has(OperandFlag::negated) && !note.minus;
-    summary.minus = note.minus;
-    break;
-  case OperandKind::integer:
-    summary.kind = SummaryKind::integer_immediate;
-    summary.value = static_cast<uint64_t>(operand.immediate);
-    break;
-  case OperandKind::float32:
-  case OperandKind::float64:
-    summary.kind = SummaryKind::float_immediate;
-    break;
-  case OperandKind::special_register:
-    summary.kind = SummaryKind::special_register;
-    summary.special = static_cast<uint8_t>(operand.id);
-    summary.vector_width = operand.selector == no_selector ? info(SpecialRegister(operand.id)).vector_width : 1;
-    break;
-  case OperandKind::symbol:
-    summary.kind = SummaryKind::symbol;
-    break;
-  case OperandKind::block:
-  case OperandKind::label_table:
-  case OperandKind::prototype:
-    summary.kind = SummaryKind::label;
-    break;
-  case OperandKind::sink:
-    summary.kind = SummaryKind::sink;
-    break;
-  case OperandKind::text:
-    summary.kind = SummaryKind::string;
-    break;
-  case OperandKind::vector:
-  case OperandKind::pair:
-  case OperandKind::list:
-    summary.kind = operand.is(OperandKind::vector) ? SummaryKind::vector
-                   : operand.is(OperandKind::pair) ? SummaryKind::predicate_pair
-                                                   : SummaryKind::list;
-    summary.elements = summarise_range(index + 1, next_sibling(operands_, index));
-    break;
-  case OperandKind::address: {
-    summary.kind = SummaryKind::address;
-    summary.unified = operand.has(OperandFlag::unified);
-    const size_t end = next_sibling(operands_, index);
-    size_t inside = index + 1;
-    if (inside >= end) break;
-    const Operand& base = operands_[inside];
-    summary.base = base.is(OperandKind::value)    ? AddressBase::register_
-                   : base.is(OperandKind::symbol) ? AddressBase::symbol
-                                                  : AddressBase::immediate;
-    summary.type = notes_[inside].type;
-    summary.hardware = notes_[inside].hardware;
-    inside = next_sibling(operands_, inside);
-    const bool second_base = inside < end && operands_[inside].is(OperandKind::value) &&
-                             (operand.has(OperandFlag::bracketed_index) || notes_[inside].hardware);
-    if (second_base) ++inside;
-    summary.elements = summarise_range(inside, end);
-    break;
-  }
-  }
-}
-
 // ---------------------------------------------------------------- checks beyond the table
+
+// `!r` and `-r` are one flag in the IR, where the register's type tells them apart.
+void ReaderActions::check_negations() {
+  for (size_t index = 0; index < operands_.size(); ++index)
+    if (operands_[index].has(OperandFlag::negated) && (notes_[index].type == ScalarType::pred) == notes_[index].minus) {
+      error(notes_[index].range, notes_[index].minus ? "a predicate is negated with '!'" : "'!' negates predicates only");
+      bad_instruction_ = true;
+    }
+}
 
 // A store to a kernel's parameter is refused whatever its type.
 void ReaderActions::check_store_to_parameter() {
@@ -308,7 +223,9 @@ void ReaderActions::end_instruction(const Lexeme& semicolon) {
   statement_.end = semicolon.range.end;
   if (form_ && !bad_instruction_) {
     if (!form_->opaque) {
-      std::span<const OperandSummary> summaries = summarise();
+      check_negations();
+      if (bad_instruction_) return;
+      std::span<const OperandSummary> summaries = summaries_.of(*function_, *form_, operands_);
       if (std::optional<OperandError> wrong = check_operands(*form_, summaries)) {
         SourceRange range = mnemonic_range_;
         if (wrong->operand_index >= 0) {

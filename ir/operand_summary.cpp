@@ -23,8 +23,7 @@ unsigned single_vectors_from(const Form& form) {
   }
 }
 
-} // namespace
-
+// `ld.global.u32 {%r1}, [%rd1];`: where ptxas takes one register in braces for the register itself, so does the table.
 void unwrap_single_vectors(const Form& form, std::span<OperandSummary> operands) {
   for (unsigned position = single_vectors_from(form); position < operands.size(); ++position)
     if (operands[position].kind == SummaryKind::vector && operands[position].elements.size() == 1 &&
@@ -32,15 +31,23 @@ void unwrap_single_vectors(const Form& form, std::span<OperandSummary> operands)
       operands[position] = OperandSummary(operands[position].elements[0]);
 }
 
+} // namespace
+
 std::span<const OperandSummary> OperandSummaries::of(const Function& function, InstructionId instruction) {
+  std::span<const Operand> operands = function.operands_of(instruction);
+  while (!operands.empty() && operands.back().has(OperandFlag::old_value))
+    operands = operands.first(operands.size() - 1);
+  return of(function, function.form_of(instruction), operands);
+}
+
+std::span<const OperandSummary> OperandSummaries::of(const Function& function, const Form& form,
+                                                     std::span<const Operand> operands) {
   function_ = &function;
-  operands_ = function.operands_of(instruction);
-  while (!operands_.empty() && operands_.back().has(OperandFlag::old_value))
-    operands_ = operands_.first(operands_.size() - 1);
+  operands_ = operands;
   if (pool_.size() < operands_.size()) pool_.resize(operands_.size() * 2);
   used_ = 0;
   std::span<OperandSummary> result = range(0, operands_.size());
-  unwrap_single_vectors(function.form_of(instruction), result);
+  unwrap_single_vectors(form, result);
   return result;
 }
 

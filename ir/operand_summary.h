@@ -7,14 +7,13 @@
 
 namespace ptxrewrite::ir {
 
-// `ld.global.u32 {%r1}, [%rd1];`: where ptxas takes one register in braces for the register itself, so does the table.
-void unwrap_single_vectors(const Form& form, std::span<OperandSummary> operands);
-
 // Summaries of the operands of one instruction at a time. What `of` returns is valid until the next call. Old values
 // are left out.
 class OperandSummaries {
 public:
   std::span<const OperandSummary> of(const Function& function, InstructionId instruction);
+  // The same for operands that are no instruction yet.
+  std::span<const OperandSummary> of(const Function& function, const Form& form, std::span<const Operand> operands);
 
 private:
   std::span<OperandSummary> range(size_t begin, size_t end);
