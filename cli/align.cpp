@@ -31,7 +31,8 @@ Matches longest_increasing(const Matches& pairs) {
       *place = i;
   }
   Matches chain;
-  for (uint32_t i = tails.empty() ? UINT32_MAX : tails.back(); i != UINT32_MAX; i = previous[i]) chain.push_back(pairs[i]);
+  for (uint32_t i = tails.empty() ? UINT32_MAX : tails.back(); i != UINT32_MAX; i = previous[i])
+    chain.push_back(pairs[i]);
   std::reverse(chain.begin(), chain.end());
   return chain;
 }
@@ -53,8 +54,10 @@ public:
 
 private:
   void solve(Segment s) {
-    while (!s.empty() && a_[s.a_begin] == b_[s.b_begin]) matches_.emplace_back(s.a_begin++, s.b_begin++);
-    while (!s.empty() && a_[s.a_end - 1] == b_[s.b_end - 1]) matches_.emplace_back(--s.a_end, --s.b_end);
+    while (!s.empty() && a_[s.a_begin] == b_[s.b_begin])
+      matches_.emplace_back(s.a_begin++, s.b_begin++);
+    while (!s.empty() && a_[s.a_end - 1] == b_[s.b_end - 1])
+      matches_.emplace_back(--s.a_end, --s.b_end);
     if (s.empty()) return;
     Matches anchors = longest_increasing(unique_pairs(s));
     if (anchors.empty()) {
@@ -76,7 +79,8 @@ private:
       uint32_t a_count = 0, b_count = 0, b_index = 0;
     };
     std::unordered_map<uint32_t, Occurrence> occurrences;
-    for (uint32_t i = s.a_begin; i < s.a_end; ++i) ++occurrences[a_[i]].a_count;
+    for (uint32_t i = s.a_begin; i < s.a_end; ++i)
+      ++occurrences[a_[i]].a_count;
     for (uint32_t i = s.b_begin; i < s.b_end; ++i) {
       Occurrence& occurrence = occurrences[b_[i]];
       ++occurrence.b_count;
@@ -153,7 +157,8 @@ template <class KeyOf>
 std::vector<uint32_t> keys_of(std::span<const ListingLine> lines, Numbering& numbering, KeyOf&& key_of) {
   std::vector<uint32_t> keys;
   keys.reserve(lines.size());
-  for (const ListingLine& line : lines) keys.push_back(numbering.of(std::string(key_of(line))));
+  for (const ListingLine& line : lines)
+    keys.push_back(numbering.of(std::string(key_of(line))));
   return keys;
 }
 
@@ -203,7 +208,8 @@ std::vector<bool> representatives(std::span<const ListingLine> left, std::span<c
     if (!is_new && candidate.first > place->second.first) place->second = candidate;
   }
   std::vector<bool> chosen(right.size(), false);
-  for (const auto& [provenance, candidate] : best) chosen[candidate.second] = true;
+  for (const auto& [provenance, candidate] : best)
+    chosen[candidate.second] = true;
   return chosen;
 }
 
@@ -219,14 +225,16 @@ ProvenanceMatch match_by_provenance(std::span<const ListingLine> left, std::span
   auto key = [&](const ListingLine& line) {
     return line.provenance ? numbering.of("#" + std::to_string(line.provenance.index())) : numbering.of(line.text);
   };
-  for (const ListingLine& line : left) a.push_back(key(line));
+  for (const ListingLine& line : left)
+    a.push_back(key(line));
   for (size_t i = 0; i < right.size(); ++i)
     b.push_back(right[i].provenance && !chosen[i] ? numbering.fresh() : key(right[i]));
   ProvenanceMatch result{common_subsequence(a, b), std::vector<bool>(a.size()), std::vector<bool>(b.size())};
 
   std::unordered_map<uint32_t, uint32_t> unmatched;
   std::vector<bool> left_matched(a.size()), right_matched(b.size());
-  for (auto [i, j] : result.matches) left_matched[i] = right_matched[j] = true;
+  for (auto [i, j] : result.matches)
+    left_matched[i] = right_matched[j] = true;
   for (uint32_t i = 0; i < a.size(); ++i)
     if (left[i].provenance && !left_matched[i]) unmatched.emplace(left[i].provenance.index(), i);
   for (uint32_t j = 0; j < b.size(); ++j) {
@@ -241,7 +249,9 @@ ProvenanceMatch match_by_provenance(std::span<const ListingLine> left, std::span
 
 } // namespace
 
-Matches common_subsequence(std::span<const uint32_t> a, std::span<const uint32_t> b) { return Matcher(a, b).run(); }
+Matches common_subsequence(std::span<const uint32_t> a, std::span<const uint32_t> b) {
+  return Matcher(a, b).run();
+}
 
 std::vector<AlignedLine> align(std::span<const ListingLine> left, std::span<const ListingLine> right, Alignment how) {
   ProvenanceMatch match;
@@ -254,8 +264,10 @@ std::vector<AlignedLine> align(std::span<const ListingLine> left, std::span<cons
   match.matches.emplace_back(static_cast<uint32_t>(left.size()), static_cast<uint32_t>(right.size()));
   uint32_t i = 0, j = 0;
   for (auto [i_end, j_end] : match.matches) {
-    for (; i < i_end; ++i) rows.push_back({LineStatus::removed, i, AlignedLine::none, match.left_moved[i]});
-    for (; j < j_end; ++j) rows.push_back({LineStatus::inserted, AlignedLine::none, j, match.right_moved[j]});
+    for (; i < i_end; ++i)
+      rows.push_back({LineStatus::removed, i, AlignedLine::none, match.left_moved[i]});
+    for (; j < j_end; ++j)
+      rows.push_back({LineStatus::inserted, AlignedLine::none, j, match.right_moved[j]});
     if (i == left.size() && j == right.size()) break;
     rows.push_back({left[i].text == right[j].text ? LineStatus::kept : LineStatus::changed, i, j, false});
     ++i;
@@ -275,13 +287,19 @@ DifferenceCounts count(std::span<const AlignedLine> rows, std::span<const Listin
     counts.sections += in_right && right[row.right].in_section;
     if (!in_left && !in_right) continue;
     switch (row.status) {
-    case LineStatus::kept: ++counts.kept; break;
-    case LineStatus::changed: ++counts.changed; break;
+    case LineStatus::kept:
+      ++counts.kept;
+      break;
+    case LineStatus::changed:
+      ++counts.changed;
+      break;
     case LineStatus::removed:
       ++counts.removed;
       counts.moved += row.moved;
       break;
-    case LineStatus::inserted: ++counts.inserted; break;
+    case LineStatus::inserted:
+      ++counts.inserted;
+      break;
     }
   }
   return counts;

@@ -18,19 +18,19 @@ struct AlignedLine {
   LineStatus status = LineStatus::kept;
   uint32_t left = none;
   uint32_t right = none;
-  bool moved = false;   // removed or inserted here, but the same source instruction is on the other side elsewhere
+  bool moved = false; // removed or inserted here, but the same source instruction is on the other side elsewhere
 };
 
-struct DifferenceCounts {   // of instructions
+struct DifferenceCounts { // of instructions
   size_t left = 0, right = 0;
   size_t kept = 0, changed = 0, removed = 0, inserted = 0;
-  size_t moved = 0;       // among removed (and among inserted again)
-  size_t sections = 0;    // of `right`: in sections of a hardware form
+  size_t moved = 0;    // among removed (and among inserted again)
+  size_t sections = 0; // of `right`: in sections of a hardware form
 };
 
 enum class Alignment {
-  provenance,   // the right listing was made from the left one
-  text,         // two unrelated files
+  provenance, // the right listing was made from the left one
+  text,       // two unrelated files
 };
 
 std::vector<AlignedLine> align(std::span<const ListingLine> left, std::span<const ListingLine> right, Alignment how);

@@ -84,7 +84,8 @@ void add_analyze_command(CLI::App& application, Session& session) {
                                   "ptxrewrite analyze kernel.ptx --kernel 'bp_*'\n"
                                   "  ptxrewrite analyze kernel.ptx --cfg | dot -Tsvg -o flow.svg");
   command->add_option("FILE", options->files, "PTX files; - is standard input");
-  command->add_option("-k,--kernel", options->kernels, "only kernels and functions with such a name")->type_name("GLOB");
+  command->add_option("-k,--kernel", options->kernels, "only kernels and functions with such a name")
+      ->type_name("GLOB");
   command->add_flag("--json", options->json, "print JSON");
   command->add_flag("--cfg", options->control_flow, "print the control-flow graph in DOT");
   command->callback(

@@ -36,8 +36,8 @@ Difference compare(std::string name, std::vector<ListingLine> left, std::vector<
   return part;
 }
 
-// Two files: functions meet by name, but a rewritten variant meets its original: the copy of the original that is kept beside it
-// has nothing to show. What only the right side has comes last.
+// Two files: functions meet by name, but a rewritten variant meets its original: the copy of the original that is kept
+// beside it has nothing to show. What only the right side has comes last.
 DifferenceReport compare_files(ModuleListing left, ModuleListing right) {
   constexpr Alignment how = Alignment::text;
   DifferenceReport report;
@@ -60,7 +60,8 @@ DifferenceReport compare_files(ModuleListing left, ModuleListing right) {
                                    partner ? std::move(partner->lines) : std::vector<ListingLine>(), how));
   }
   for (FunctionListing& function : right.functions)
-    if (named.contains(function.name)) report.parts.push_back(compare(function.name, {}, std::move(function.lines), how));
+    if (named.contains(function.name))
+      report.parts.push_back(compare(function.name, {}, std::move(function.lines), how));
   return report;
 }
 
@@ -81,8 +82,9 @@ DifferenceReport compare_rewritten(ModuleListing left, ModuleListing right, cons
       continue;
     }
     origin = std::find_if(left.functions.begin(), left.functions.end(), by_name);
-    Difference part = compare(function.name, origin == left.functions.end() ? std::vector<ListingLine>() : origin->lines,
-                              std::move(function.lines), Alignment::provenance);
+    Difference part =
+        compare(function.name, origin == left.functions.end() ? std::vector<ListingLine>() : origin->lines,
+                std::move(function.lines), Alignment::provenance);
     if (!part.identical()) added.push_back(std::move(part));
   }
   std::move(added.begin(), added.end(), std::back_inserter(report.parts));
@@ -160,9 +162,9 @@ int run_diff(const DiffOptions& options, const Session& session) {
 
 void add_diff_command(CLI::App& application, Session& session) {
   auto options = std::make_shared<DiffOptions>();
-  CLI::App* command =
-      add_command(application, session, "diff", "show what passes change, or how two files differ",
-                  "ptxrewrite diff kernel.ptx -p r2d2 --form hardware\n  ptxrewrite diff old.ptx new.ptx --side-by-side");
+  CLI::App* command = add_command(
+      application, session, "diff", "show what passes change, or how two files differ",
+      "ptxrewrite diff kernel.ptx -p r2d2 --form hardware\n  ptxrewrite diff old.ptx new.ptx --side-by-side");
   command->add_option("FILE", options->files, "one PTX file and passes, or two PTX files; - is standard input");
   add_pipeline_options(*command, options->pipeline);
   command->add_flag("-y,--side-by-side", options->side_by_side, "two columns");
@@ -174,7 +176,8 @@ void add_diff_command(CLI::App& application, Session& session) {
   command->add_flag("--summary", options->summary, "print only the table of counts");
   command->add_option("--html", options->html, "write one self-contained page instead")->type_name("FILE");
   command->add_flag("--json", options->json, "print JSON");
-  command->callback([options, &session] { session.action = [options, &session] { return run_diff(*options, session); }; });
+  command->callback(
+      [options, &session] { session.action = [options, &session] { return run_diff(*options, session); }; });
 }
 
 } // namespace ptxrewrite::cli

@@ -40,11 +40,20 @@ document.querySelector('#short').addEventListener('change',e=>document.body.clas
 void append_escaped(std::string& out, std::string_view text) {
   for (char c : text) {
     switch (c) {
-    case '&': out += "&amp;"; break;
-    case '<': out += "&lt;"; break;
-    case '>': out += "&gt;"; break;
-    case '"': out += "&quot;"; break;
-    default: out += c;
+    case '&':
+      out += "&amp;";
+      break;
+    case '<':
+      out += "&lt;";
+      break;
+    case '>':
+      out += "&gt;";
+      break;
+    case '"':
+      out += "&quot;";
+      break;
+    default:
+      out += c;
     }
   }
 }
@@ -52,10 +61,14 @@ void append_escaped(std::string& out, std::string_view text) {
 const char* row_class(const AlignedLine& row) {
   if (row.moved) return "moved";
   switch (row.status) {
-  case LineStatus::kept: return "kept";
-  case LineStatus::changed: return "changed";
-  case LineStatus::removed: return "removed";
-  case LineStatus::inserted: return "inserted";
+  case LineStatus::kept:
+    return "kept";
+  case LineStatus::changed:
+    return "changed";
+  case LineStatus::removed:
+    return "removed";
+  case LineStatus::inserted:
+    return "inserted";
   }
   return "kept";
 }

@@ -12,7 +12,9 @@ std::string_view text_of(const std::vector<ListingLine>& lines, uint32_t index) 
   return index == AlignedLine::none ? std::string_view() : std::string_view(lines[index].text);
 }
 
-std::string_view indentation(const ListingLine& line) { return line.indented ? "    " : ""; }
+std::string_view indentation(const ListingLine& line) {
+  return line.indented ? "    " : "";
+}
 
 std::string padded(std::string text, size_t width) {
   if (text.size() > width) {
@@ -42,10 +44,14 @@ std::string hunk_title(const Difference& part, size_t first) {
 std::string_view colour_of(const AlignedLine& row, bool left, const Palette& palette) {
   if (row.moved) return palette.cyan();
   switch (row.status) {
-  case LineStatus::kept: return "";
-  case LineStatus::changed: return left ? palette.red() : palette.green();
-  case LineStatus::removed: return palette.red();
-  case LineStatus::inserted: return palette.green();
+  case LineStatus::kept:
+    return "";
+  case LineStatus::changed:
+    return left ? palette.red() : palette.green();
+  case LineStatus::removed:
+    return palette.red();
+  case LineStatus::inserted:
+    return palette.green();
   }
   return "";
 }
@@ -71,7 +77,8 @@ void append_unified_hunk(std::string& out, const Difference& part, size_t begin,
       continue;
     }
     size_t run_end = row;
-    while (run_end < end && part.rows[run_end].status != LineStatus::kept) ++run_end;
+    while (run_end < end && part.rows[run_end].status != LineStatus::kept)
+      ++run_end;
     for (size_t i = row; i < run_end; ++i)
       if (const AlignedLine& line = part.rows[i]; line.left != AlignedLine::none)
         append_unified_line(out, '-', colour_of(line, true, palette), part.left[line.left], line.moved, palette);
@@ -84,20 +91,28 @@ void append_unified_hunk(std::string& out, const Difference& part, size_t begin,
 
 char gutter(const AlignedLine& row) {
   switch (row.status) {
-  case LineStatus::kept: return ' ';
-  case LineStatus::changed: return '|';
-  case LineStatus::removed: return row.moved ? '{' : '<';
-  case LineStatus::inserted: return row.moved ? '}' : '>';
+  case LineStatus::kept:
+    return ' ';
+  case LineStatus::changed:
+    return '|';
+  case LineStatus::removed:
+    return row.moved ? '{' : '<';
+  case LineStatus::inserted:
+    return row.moved ? '}' : '>';
   }
   return ' ';
 }
 
 const char* status_word(LineStatus status) {
   switch (status) {
-  case LineStatus::kept: return "kept";
-  case LineStatus::changed: return "changed";
-  case LineStatus::removed: return "removed";
-  case LineStatus::inserted: return "inserted";
+  case LineStatus::kept:
+    return "kept";
+  case LineStatus::changed:
+    return "changed";
+  case LineStatus::removed:
+    return "removed";
+  case LineStatus::inserted:
+    return "inserted";
   }
   return "kept";
 }
@@ -134,12 +149,14 @@ std::string unified_text(const DifferenceReport& report, unsigned context, const
       out.append(palette.bold()).append("--- ").append(report.left_name).append("\n+++ ").append(report.right_name);
       out.append(palette.reset()).append("\n");
     }
-    for (auto [begin, end] : hunks(part.rows, context)) append_unified_hunk(out, part, begin, end, palette);
+    for (auto [begin, end] : hunks(part.rows, context))
+      append_unified_hunk(out, part, begin, end, palette);
   }
   return out;
 }
 
-std::string side_by_side_text(const DifferenceReport& report, unsigned context, unsigned width, const Palette& palette) {
+std::string side_by_side_text(const DifferenceReport& report, unsigned context, unsigned width,
+                              const Palette& palette) {
   std::string out;
   size_t column = std::max(width, 40u) / 2 - 2;
   for (const Difference& part : report.parts) {
@@ -162,7 +179,8 @@ std::string side_by_side_text(const DifferenceReport& report, unsigned context, 
           out.append(" ").append(right_colour).append(right.size() > column ? padded(right, column) : right);
           if (!right_colour.empty()) out += palette.reset();
         }
-        while (out.back() == ' ') out.pop_back();
+        while (out.back() == ' ')
+          out.pop_back();
         out += '\n';
       }
     }

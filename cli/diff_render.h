@@ -13,7 +13,7 @@ namespace ptxrewrite::cli {
 
 // One function of the difference, or what stands outside functions.
 struct Difference {
-  std::string name;                 // "" for what stands outside functions; "a -> b" where a pass renamed it
+  std::string name; // "" for what stands outside functions; "a -> b" where a pass renamed it
   std::vector<ListingLine> left, right;
   std::vector<AlignedLine> rows;
   DifferenceCounts counts;

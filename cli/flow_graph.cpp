@@ -15,8 +15,10 @@ bool is_shown(ir::InstructionKind kind) {
   case ir::InstructionKind::scope_begin:
   case ir::InstructionKind::scope_end:
   case ir::InstructionKind::declare_values:
-  case ir::InstructionKind::declare_variable: return false;
-  default: return true;
+  case ir::InstructionKind::declare_variable:
+    return false;
+  default:
+    return true;
   }
 }
 
@@ -43,7 +45,8 @@ std::string flow_graph_dot(const ir::Function& function) {
     std::string node = "b" + std::to_string(block.index());
     out += "  " + node + " [label=\"" + escaped(name_of(function, block)) + ":\\l";
     for (ir::InstructionId id : function.instructions_in(block))
-      if (is_shown(function.instructions[id].kind)) out += "    " + escaped(ir::print_instruction(function, id)) + "\\l";
+      if (is_shown(function.instructions[id].kind))
+        out += "    " + escaped(ir::print_instruction(function, id)) + "\\l";
     out += "\"];\n";
     std::span<const ir::EdgeId> successors = function.successors(block);
     for (size_t i = 0; i < successors.size(); ++i) {
@@ -62,7 +65,8 @@ nlohmann::ordered_json flow_graph_json(const ir::Function& function) {
     Json instructions = Json::array(), successors = Json::array();
     for (ir::InstructionId id : function.instructions_in(block))
       if (is_shown(function.instructions[id].kind)) instructions.push_back(ir::print_instruction(function, id));
-    for (ir::EdgeId edge : function.successors(block)) successors.push_back(name_of(function, function.edges[edge].to));
+    for (ir::EdgeId edge : function.successors(block))
+      successors.push_back(name_of(function, function.edges[edge].to));
     blocks.push_back({{"name", name_of(function, block)},
                       {"instructions", std::move(instructions)},
                       {"successors", std::move(successors)},

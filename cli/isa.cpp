@@ -1,7 +1,7 @@
 // `ptxrewrite isa`: what the instruction table knows.
+#include "ir/isa.h"
 #include "cli/command.h"
 #include "cli/json_text.h"
-#include "ir/isa.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

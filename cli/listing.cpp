@@ -27,7 +27,8 @@ void list_header(const ir::Function& function, std::vector<ListingLine>& lines) 
   }
 }
 
-// `in_section` tells whether the block begins inside a section of a hardware form, and afterwards whether it ends in one.
+// `in_section` tells whether the block begins inside a section of a hardware form, and afterwards whether it ends in
+// one.
 void list_block(const ir::Function& function, ir::BlockId block, bool& in_section, std::vector<ListingLine>& lines) {
   const SourceFile& source = function.module().source;
   if (function.blocks[block].label) lines.push_back({function.block_name(block) + ":", {}, 0, false, false});
@@ -115,14 +116,15 @@ ModuleListing list_module(const ir::Module& module, const std::string& glob) {
       const ir::Function& function = *module.functions[item.id];
       std::string name(module.text(function.name));
       std::string original = original_name(function);
-      bool selected = transforms::matches_glob(glob, name) ||
-                      (!original.empty() && transforms::matches_glob(glob, original));
+      bool selected =
+          transforms::matches_glob(glob, name) || (!original.empty() && transforms::matches_glob(glob, original));
       if (!selected) continue;
       FunctionListing& functions = listing.functions.emplace_back(
           FunctionListing{std::move(name), ir::FunctionId(item.id), std::move(original), {}});
       list_header(function, functions.lines);
       bool in_section = false;
-      for (ir::BlockId block : function.layout) list_block(function, block, in_section, functions.lines);
+      for (ir::BlockId block : function.layout)
+        list_block(function, block, in_section, functions.lines);
       continue;
     }
     std::string_view text = item.text.empty() ? module.source.text(item.range) : item.text;

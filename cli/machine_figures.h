@@ -22,7 +22,8 @@ struct MachineFigures {
 
 using FiguresByFunction = std::map<std::string, MachineFigures, std::less<>>;
 
-// Assembles the text for `architecture` ("sm_90"; "" = the text's own target). Errors: no ptxas, or it refuses the text.
+// Assembles the text for `architecture` ("sm_90"; "" = the text's own target). Errors: no ptxas, or it refuses the
+// text.
 Result<FiguresByFunction> machine_figures(std::string_view ptx, const std::string& architecture);
 
 // Did the rewrite lose? More spilling, or more instructions, or as many of them and more registers.

@@ -27,7 +27,8 @@ bool has_command(const CLI::App& application, const std::string& word) {
 
 int unknown_command(const CLI::App& application, const char* word) {
   std::string names;
-  for (const CLI::App* command : application.get_subcommands({})) names += (names.empty() ? "" : ", ") + command->get_name();
+  for (const CLI::App* command : application.get_subcommands({}))
+    names += (names.empty() ? "" : ", ") + command->get_name();
   std::fprintf(stderr, "ptxrewrite: there is no command '%s'; there are: %s\n", word, names.c_str());
   return exit_usage;
 }

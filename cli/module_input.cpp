@@ -19,7 +19,8 @@ std::unique_ptr<ir::Module> read_input(const std::string& path, const Session& s
   SourceFile source(path == "-" ? "<stdin>" : path, *std::move(text));
   Diagnostics diagnostics;
   std::unique_ptr<ir::Module> module = grammar::read_module(source, diagnostics);
-  for (const Diagnostic& diagnostic : diagnostics.list()) show(diagnostic, source, session);
+  for (const Diagnostic& diagnostic : diagnostics.list())
+    show(diagnostic, source, session);
   if (module) spdlog::debug("{}: {} functions", path, module->functions.size());
   return module;
 }
@@ -33,7 +34,9 @@ void show(const Error& error, const SourceFile& source, const Session& session) 
   show(error.to_diagnostic(), source, session);
 }
 
-void show(const Error& error) { std::fprintf(stderr, "ptxrewrite: error: %s\n", error.message.c_str()); }
+void show(const Error& error) {
+  std::fprintf(stderr, "ptxrewrite: error: %s\n", error.message.c_str());
+}
 
 bool check_selection(const ir::Module& module, const std::string& glob, const Session& session) {
   std::string names;

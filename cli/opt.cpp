@@ -171,8 +171,7 @@ std::optional<std::string> rewritten_text(const OptOptions& options, const trans
     reports.push_back(report_json(result->report, result->module->source, options.report));
     if (show_figures) reports.back()["figures"] = figures.json();
   } else if (options.report.any()) {
-    std::string text =
-        report_text(result->report, result->module->source, options.report, use_colour(session, stderr));
+    std::string text = report_text(result->report, result->module->source, options.report, use_colour(session, stderr));
     if (show_figures) text += result->module->source.name() + ": on " + options.pipeline.gpu + '\n' + figures.text();
     std::fwrite(text.data(), 1, text.size(), stderr);
   }
@@ -208,7 +207,8 @@ int run_opt(const OptOptions& options, const Session& session) {
   if (!pipeline) return exit_usage;
   int code = exit_ok;
   nlohmann::ordered_json reports = nlohmann::ordered_json::array();
-  for (const std::string& path : options.files) code = std::max(code, rewrite(options, *pipeline, path, session, reports));
+  for (const std::string& path : options.files)
+    code = std::max(code, rewrite(options, *pipeline, path, session, reports));
   if (options.json) std::fprintf(stderr, "%s\n", json_text(reports).c_str());
   return code;
 }
@@ -217,11 +217,11 @@ int run_opt(const OptOptions& options, const Session& session) {
 
 void add_opt_command(CLI::App& application, Session& session) {
   auto options = std::make_shared<OptOptions>();
-  CLI::App* command = add_command(
-      application, session, "opt", "run passes over PTX and write PTX",
-      "ptxrewrite opt kernel.ptx -p r2d2 -o rewritten.ptx\n"
-      "  nvcc -ptx kernel.cu -o - | ptxrewrite opt -O - | ptxas -arch=sm_90 -o kernel.cubin -\n"
-      "Without passes the text goes into SSA form and out of it.");
+  CLI::App* command =
+      add_command(application, session, "opt", "run passes over PTX and write PTX",
+                  "ptxrewrite opt kernel.ptx -p r2d2 -o rewritten.ptx\n"
+                  "  nvcc -ptx kernel.cu -o - | ptxrewrite opt -O - | ptxas -arch=sm_90 -o kernel.cubin -\n"
+                  "Without passes the text goes into SSA form and out of it.");
   command->add_option("FILE", options->files, "PTX files; - is standard input");
   add_pipeline_options(*command, options->pipeline);
   command
@@ -256,7 +256,8 @@ void add_opt_command(CLI::App& application, Session& session) {
   command->add_flag("--print-changed", options->print_changed, "print functions after each pass that changed them");
   command->add_option("--stop-after", options->stop_after, "run only the first N passes, counted over all functions")
       ->type_name("N");
-  command->callback([options, &session] { session.action = [options, &session] { return run_opt(*options, session); }; });
+  command->callback(
+      [options, &session] { session.action = [options, &session] { return run_opt(*options, session); }; });
 }
 
 } // namespace ptxrewrite::cli

@@ -18,16 +18,20 @@ namespace {
 
 const char* kind_word(transforms::PassOptionKind kind) {
   switch (kind) {
-  case transforms::PassOptionKind::text: return "text";
-  case transforms::PassOptionKind::flag: return "flag";
-  case transforms::PassOptionKind::number: return "number";
+  case transforms::PassOptionKind::text:
+    return "text";
+  case transforms::PassOptionKind::flag:
+    return "flag";
+  case transforms::PassOptionKind::number:
+    return "number";
   }
   return "text";
 }
 
 void print_text() {
   size_t width = 0;
-  for (const transforms::PassDescription& pass : transforms::all_passes()) width = std::max(width, pass.name.size());
+  for (const transforms::PassDescription& pass : transforms::all_passes())
+    width = std::max(width, pass.name.size());
   for (const transforms::PassDescription& pass : transforms::all_passes()) {
     std::printf("%-*.*s  %.*s\n", static_cast<int>(width), static_cast<int>(pass.name.size()), pass.name.data(),
                 static_cast<int>(pass.doc.size()), pass.doc.data());
@@ -78,8 +82,8 @@ void add_passes_command(CLI::App& application, Session& session) {
     std::vector<std::string> libraries;
   };
   auto options = std::make_shared<PassesOptions>();
-  CLI::App* command = add_command(application, session, "passes", "list the passes and their options",
-                                  "ptxrewrite passes --json");
+  CLI::App* command =
+      add_command(application, session, "passes", "list the passes and their options", "ptxrewrite passes --json");
   command->add_flag("--json", options->json, "print JSON");
   command->add_option("--load-pass", options->libraries, "load passes from a shared library")->type_name("LIB.so");
   command->callback([options, &session] {

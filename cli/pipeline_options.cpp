@@ -13,16 +13,15 @@ constexpr const char* optimising_pipeline = "r2d2";
 } // namespace
 
 void add_pipeline_options(CLI::App& command, PipelineOptions& options) {
-  CLI::Option* passes =
-      command
-          .add_option_function<std::string>(
-              "-p,--passes",
-              [&options](const std::string& text) {
-                options.passes = text;
-                options.passes_given = true;
-              },
-              "passes in their order, with options: r2d2(limit=8),dce")
-          ->type_name("PIPELINE");
+  CLI::Option* passes = command
+                            .add_option_function<std::string>(
+                                "-p,--passes",
+                                [&options](const std::string& text) {
+                                  options.passes = text;
+                                  options.passes_given = true;
+                                },
+                                "passes in their order, with options: r2d2(limit=8),dce")
+                            ->type_name("PIPELINE");
   command.add_flag("-O", options.optimise, "the best combination of passes for today's GPUs")->excludes(passes);
   command
       .add_option("--form", options.form,

@@ -14,15 +14,21 @@ namespace {
 
 const char* discharge_word(transforms::Discharge discharge) {
   switch (discharge) {
-  case transforms::Discharge::proved: return "proved";
-  case transforms::Discharge::launch_checked: return "checked at launch";
-  case transforms::Discharge::in_kernel: return "checked in the kernel";
-  case transforms::Discharge::assumed: return "assumed";
+  case transforms::Discharge::proved:
+    return "proved";
+  case transforms::Discharge::launch_checked:
+    return "checked at launch";
+  case transforms::Discharge::in_kernel:
+    return "checked in the kernel";
+  case transforms::Discharge::assumed:
+    return "assumed";
   }
   return "assumed";
 }
 
-Diagnostic note(SourceRange range, std::string message) { return {Severity::note, range, std::move(message), {}}; }
+Diagnostic note(SourceRange range, std::string message) {
+  return {Severity::note, range, std::move(message), {}};
+}
 
 void append_remarks(std::string& out, const transforms::PipelineReport& report, const SourceFile& source, bool colour) {
   for (const transforms::Remark& remark : report.remarks)
@@ -61,7 +67,8 @@ void append_statistics(std::string& out, const transforms::PipelineReport& repor
 
 void append_times(std::string& out, const transforms::PipelineReport& report, const SourceFile& source) {
   double total = 0;
-  for (const transforms::StageTime& time : report.times) total += time.seconds;
+  for (const transforms::StageTime& time : report.times)
+    total += time.seconds;
   out += source.name() + ": times\n     seconds      %    runs  changed  stage\n";
   for (const transforms::StageTime& time : report.times) {
     char line[160];
@@ -117,7 +124,8 @@ nlohmann::ordered_json report_json(const transforms::PipelineReport& report, con
   }
   if (selection.statistics) {
     document["statistics"] = Json::object();
-    for (const auto& [name, value] : report.statistics) document["statistics"][name] = value;
+    for (const auto& [name, value] : report.statistics)
+      document["statistics"][name] = value;
   }
   if (selection.times) {
     document["times"] = Json::array();

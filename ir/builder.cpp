@@ -55,9 +55,14 @@ ValueId Builder::new_value(ScalarType type, std::string_view hint, RegisterClass
 InstructionId Builder::put(Instruction instruction, std::span<const Operand> operands) {
   InstructionId id = function_->add_instruction(instruction, operands);
   switch (place_) {
-  case Place::nowhere: break;
-  case Place::end: function_->append(block_, id); break;
-  case Place::before: function_->insert_before(position_, id); break;
+  case Place::nowhere:
+    break;
+  case Place::end:
+    function_->append(block_, id);
+    break;
+  case Place::before:
+    function_->insert_before(position_, id);
+    break;
   case Place::after:
     function_->insert_after(position_, id);
     position_ = id; // the next one goes behind this one

@@ -5,9 +5,9 @@
 // operand or a block parameter, or is flagged as undefined; scopes and register declarations are gone, the entry block
 // has no predecessors. Control-flow edges are explicit in both.
 //
-// The carry flag that add.cc, addc and their kin pass on is no value: a pass may not move, remove or insert instructions
-// that touch it (Effects::reads_carry, writes_carry) relative to one another. Copies made by destruct_ssa are moves, which
-// leave it alone.
+// The carry flag that add.cc, addc and their kin pass on is no value: a pass may not move, remove or insert
+// instructions that touch it (Effects::reads_carry, writes_carry) relative to one another. Copies made by destruct_ssa
+// are moves, which leave it alone.
 #pragma once
 
 #include "ir/instruction.h"
@@ -29,12 +29,12 @@ enum class RegisterClass : uint8_t { general, coefficient, thread_index, block_i
 
 struct Value {
   ScalarType type = ScalarType::none;
-  uint8_t vector_width = 1;  // 1, 2 or 4: `.reg .v4 .f32 v`
+  uint8_t vector_width = 1; // 1, 2 or 4: `.reg .v4 .f32 v`
   RegisterClass register_class = RegisterClass::general;
   // SSA form only: the value has no definition; it stands for a register that no path has written yet. Undefined values
   // may be operands, old values and edge arguments, have no live range, and are never copied when SSA form is left.
   bool is_undefined = false;
-  Symbol name;               // spelled name, or the prefix when `number` is set; a hint once in SSA form
+  Symbol name; // spelled name, or the prefix when `number` is set; a hint once in SSA form
   uint32_t number = no_number;
   static constexpr uint32_t no_number = UINT32_MAX;
 };
@@ -49,58 +49,58 @@ struct Variable {
   uint8_t vector_width = 1;
   Linkage linkage = Linkage::none;
   bool is_array = false;
-  bool unsized = false;              // x[]
+  bool unsized = false; // x[]
   bool byte_address_initialiser = false;
-  uint32_t alignment = 0;            // bytes; 0 = not stated
-  uint32_t bank = 0;                 // .const[bank]
-  PoolSpan dimensions;               // element counts; owner's `dimensions`
-  PoolSpan initialiser;              // owner's `initialisers` operands, pre-order: nested braces are vector groups, a
-                                     // pair is `mask(symbol)` or, of two texts, `property = value`
-  Symbol attributes;                 // .attribute(...) or .ptr ... text as spelled, normalised blanks; or invalid
-  ValueId register_parameter;        // old `.reg` parameters of functions
+  uint32_t alignment = 0;     // bytes; 0 = not stated
+  uint32_t bank = 0;          // .const[bank]
+  PoolSpan dimensions;        // element counts; owner's `dimensions`
+  PoolSpan initialiser;       // owner's `initialisers` operands, pre-order: nested braces are vector groups, a
+                              // pair is `mask(symbol)` or, of two texts, `property = value`
+  Symbol attributes;          // .attribute(...) or .ptr ... text as spelled, normalised blanks; or invalid
+  ValueId register_parameter; // old `.reg` parameters of functions
   SourceRange range;
 };
 
 // .callprototype, or a function's own signature.
 struct Prototype {
-  Symbol label;                      // of a .callprototype
-  PoolSpan results;                  // VariableIds in Function::signature_variables
+  Symbol label;     // of a .callprototype
+  PoolSpan results; // VariableIds in Function::signature_variables
   PoolSpan parameters;
   bool has_result_list = false;
   bool has_parameter_list = false;
-  Symbol trailing;                   // .noreturn, .abi_preserve N ... as spelled
+  Symbol trailing; // .noreturn, .abi_preserve N ... as spelled
 };
 
 // L: .branchtargets a, b;   or   L: .calltargets f, g;
 struct LabelTable {
   Symbol label;
   bool is_call_targets = false;
-  PoolSpan operands;                 // blocks or symbols
+  PoolSpan operands; // blocks or symbols
 };
 
 struct Edge {
   BlockId from;
   BlockId to;
-  PoolSpan arguments;                // ValueIds, Function::value_lists; one per parameter of `to`
+  PoolSpan arguments; // ValueIds, Function::value_lists; one per parameter of `to`
 };
 
 struct Block {
-  Symbol label;                      // invalid: no label in the text
+  Symbol label; // invalid: no label in the text
   InstructionId first;
   InstructionId last;
-  PoolSpan parameters;               // ValueIds, Function::value_lists; SSA form only
-  PoolSpan successors;               // EdgeIds, Function::edge_lists. Order: branch targets as the terminator names
-                                     // them, then the fall-through edge if control can leave at the end
-  bool falls_through = false;        // the last successor edge is the fall-through one, to the next block in layout
+  PoolSpan parameters;        // ValueIds, Function::value_lists; SSA form only
+  PoolSpan successors;        // EdgeIds, Function::edge_lists. Order: branch targets as the terminator names
+                              // them, then the fall-through edge if control can leave at the end
+  bool falls_through = false; // the last successor edge is the fall-through one, to the next block in layout
   bool in_layout = false;
 };
 
 // .maxntid 16,16 and the like, in the order of the text.
 struct FunctionDirective {
-  Symbol name;                       // with its dot
+  Symbol name; // with its dot
   std::array<uint32_t, 3> numbers{};
-  uint8_t count = 0;                 // of numbers
-  Symbol text;                       // .pragma string, or whatever is not numbers
+  uint8_t count = 0; // of numbers
+  Symbol text;       // .pragma string, or whatever is not numbers
 };
 
 class Function {
@@ -118,25 +118,25 @@ public:
   Symbol attributes;
   Prototype signature;
   std::vector<FunctionDirective> directives;
-  SourceRange range;                 // of the whole item
+  SourceRange range; // of the whole item
   SourceRange header_range;
 
   // --- tables ---
   Table<ValueId, Value> values;
-  Table<VariableId, Variable> variables;   // parameters and local variables
+  Table<VariableId, Variable> variables; // parameters and local variables
   Table<InstructionId, Instruction> instructions;
   Table<BlockId, Block> blocks;
   Table<EdgeId, Edge> edges;
   Table<PrototypeId, Prototype> prototypes;
   Table<LabelTableId, LabelTable> label_tables;
-  std::vector<BlockId> layout;             // blocks in the order of the text; the first is the entry
+  std::vector<BlockId> layout; // blocks in the order of the text; the first is the entry
   SpanPool<Operand> operands;
   SpanPool<ValueId> value_lists;
   SpanPool<EdgeId> edge_lists;
   SpanPool<VariableId> variable_lists;
   SpanPool<uint64_t> dimensions;
   SpanPool<Operand> initialisers;
-  uint32_t source_instruction_count = 0;   // provenance ids are below this
+  uint32_t source_instruction_count = 0; // provenance ids are below this
 
   // --- reading ---
   BlockId entry() const { return layout.front(); }
@@ -170,16 +170,16 @@ public:
   void changed() { ++version_; }
 
   ValueId add_value(Value value);
-  BlockId add_block(Symbol label = {});            // not yet in the layout
-  void place_block(BlockId block);                 // at the end of the layout
+  BlockId add_block(Symbol label = {}); // not yet in the layout
+  void place_block(BlockId block);      // at the end of the layout
   void place_block_before(BlockId block, BlockId position);
-  void remove_block(BlockId block);                // from the layout, with its instructions
+  void remove_block(BlockId block); // from the layout, with its instructions
   // `operand_list` is copied into the pool. The instruction is placed nowhere yet.
   InstructionId add_instruction(Instruction instruction, std::span<const Operand> operand_list);
   void append(BlockId block, InstructionId instruction);
   void insert_before(InstructionId position, InstructionId instruction);
   void insert_after(InstructionId position, InstructionId instruction);
-  void remove(InstructionId instruction);          // unlinks it
+  void remove(InstructionId instruction); // unlinks it
   void set_operands(InstructionId instruction, std::span<const Operand> operand_list);
   EdgeId add_edge(BlockId from, BlockId to, std::span<const ValueId> argument_list = {});
   void set_successors(BlockId block, std::span<const EdgeId> edge_list, bool falls_through);

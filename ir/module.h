@@ -37,9 +37,9 @@ public:
   // --- header ---
   uint16_t version_major = 0;
   uint16_t version_minor = 0;
-  std::vector<Symbol> targets;   // sm_80, debug, texmode_unified ...
-  uint16_t address_size = 0;     // 32 or 64; 0 = not stated
-  bool hardware_form = false;    // first line `//@ ptxrewrite hardware 1`
+  std::vector<Symbol> targets; // sm_80, debug, texmode_unified ...
+  uint16_t address_size = 0;   // 32 or 64; 0 = not stated
+  bool hardware_form = false;  // first line `//@ ptxrewrite hardware 1`
 
   // --- items ---
   std::vector<Item> items;

@@ -34,11 +34,11 @@ enum class OperandKind : uint8_t {
 
 enum class OperandFlag : uint8_t {
   none = 0,
-  definition = 1 << 0,   // written by the instruction
-  negated = 1 << 1,      // !p, or -x on float and integer registers where the ISA has it
-  hexadecimal = 1 << 2,  // print the integer in base 16, as it was spelled
+  definition = 1 << 0,  // written by the instruction
+  negated = 1 << 1,     // !p, or -x on float and integer registers where the ISA has it
+  hexadecimal = 1 << 2, // print the integer in base 16, as it was spelled
   unsigned_literal = 1 << 3,
-  old_value = 1 << 4,    // SSA only: what a guarded definition keeps where the guard is false; see Instruction
+  old_value = 1 << 4,       // SSA only: what a guarded definition keeps where the guard is false; see Instruction
   bracketed_index = 1 << 5, // address spelled var[reg] instead of [reg]
   generic_address = 1 << 6, // symbols in initialisers: generic(x)
   unified = 1 << 7,         // addresses: [x].unified
@@ -57,7 +57,9 @@ constexpr bool operator&(OperandFlag a, OperandFlag b) {
 // the first one highest. A component's digit is 0-3; bit 11 set means it was spelled r, g, b, a.
 using Selector = uint16_t;
 constexpr Selector no_selector = 0;
-constexpr Selector component_selector(unsigned component) { return static_cast<Selector>(0x4000 | component); }
+constexpr Selector component_selector(unsigned component) {
+  return static_cast<Selector>(0x4000 | component);
+}
 
 struct Operand {
   OperandKind kind = OperandKind::integer;

@@ -8,21 +8,30 @@ namespace {
 
 std::string_view linkage_word(Linkage linkage) {
   switch (linkage) {
-  case Linkage::none: return "";
-  case Linkage::external: return ".extern ";
-  case Linkage::visible: return ".visible ";
-  case Linkage::weak: return ".weak ";
-  case Linkage::common: return ".common ";
+  case Linkage::none:
+    return "";
+  case Linkage::external:
+    return ".extern ";
+  case Linkage::visible:
+    return ".visible ";
+  case Linkage::weak:
+    return ".weak ";
+  case Linkage::common:
+    return ".common ";
   }
   return "";
 }
 
 std::string_view section_word(SectionKind kind) {
   switch (kind) {
-  case SectionKind::r2d2_coefficient: return ".r2d2.coefficient";
-  case SectionKind::r2d2_thread: return ".r2d2.thread";
-  case SectionKind::r2d2_block: return ".r2d2.block";
-  case SectionKind::dac_affine: return ".dac.affine";
+  case SectionKind::r2d2_coefficient:
+    return ".r2d2.coefficient";
+  case SectionKind::r2d2_thread:
+    return ".r2d2.thread";
+  case SectionKind::r2d2_block:
+    return ".r2d2.block";
+  case SectionKind::dac_affine:
+    return ".dac.affine";
   }
   return "";
 }
@@ -50,8 +59,8 @@ void print_declaration(std::string& out, const Module& module, const Function* f
   (out += " .") += spelling(variable.type);
   if (pointer) (out += ' ') += attributes;
   (out += ' ') += module.text(variable.name);
-  for (uint64_t count : function ? function->dimensions.view(variable.dimensions)
-                                 : module.dimensions.view(variable.dimensions)) {
+  for (uint64_t count :
+       function ? function->dimensions.view(variable.dimensions) : module.dimensions.view(variable.dimensions)) {
     out += '[';
     if (count != 0) append_number(out, count);
     out += ']';
@@ -83,29 +92,52 @@ public:
       return;
     }
     out_ += "{\n";
-    for (BlockId block : function_.layout) print_block(block);
+    for (BlockId block : function_.layout)
+      print_block(block);
     out_ += "}\n";
   }
 
   void print_statement(InstructionId id) {
     const Instruction& instruction = function_.instructions[id];
     switch (instruction.kind) {
-    case InstructionKind::real: print_real(id, instruction); break;
-    case InstructionKind::location: print_location(id); break;
-    case InstructionKind::pragma: print_pragma(id); break;
-    case InstructionKind::annotation: (out_ += "//") += text_operand(id); break;
-    case InstructionKind::scope_begin: out_ += '{'; break;
+    case InstructionKind::real:
+      print_real(id, instruction);
+      break;
+    case InstructionKind::location:
+      print_location(id);
+      break;
+    case InstructionKind::pragma:
+      print_pragma(id);
+      break;
+    case InstructionKind::annotation:
+      (out_ += "//") += text_operand(id);
+      break;
+    case InstructionKind::scope_begin:
+      out_ += '{';
+      break;
     case InstructionKind::scope_end:
-    case InstructionKind::section_end: out_ += '}'; break;
-    case InstructionKind::declare_values: (out_ += text_operand(id)) += ';'; break;
-    case InstructionKind::declare_variable: print_local_variable(id); break;
-    case InstructionKind::label_table: print_label_table(id); break;
-    case InstructionKind::prototype: print_prototype(id); break;
+    case InstructionKind::section_end:
+      out_ += '}';
+      break;
+    case InstructionKind::declare_values:
+      (out_ += text_operand(id)) += ';';
+      break;
+    case InstructionKind::declare_variable:
+      print_local_variable(id);
+      break;
+    case InstructionKind::label_table:
+      print_label_table(id);
+      break;
+    case InstructionKind::prototype:
+      print_prototype(id);
+      break;
     case InstructionKind::section_begin:
       out_ += section_word(static_cast<SectionKind>(function_.operands_of(id)[0].immediate));
       out_ += " {";
       break;
-    case InstructionKind::linear_row: print_linear_row(id); break;
+    case InstructionKind::linear_row:
+      print_linear_row(id);
+      break;
     }
   }
 
@@ -121,7 +153,8 @@ private:
     out_ += module_.text(function_.name);
     if (function_.signature.has_parameter_list) print_parameters(function_.signature.parameters);
     out_ += '\n';
-    for (const FunctionDirective& directive : function_.directives) print_directive(directive);
+    for (const FunctionDirective& directive : function_.directives)
+      print_directive(directive);
   }
 
   void print_directive(const FunctionDirective& directive) {

@@ -8,7 +8,8 @@ namespace {
 
 void append_hexadecimal(std::string& out, uint64_t bits, int digits) {
   static constexpr char digit[] = "0123456789ABCDEF";
-  for (int shift = (digits - 1) * 4; shift >= 0; shift -= 4) out += digit[bits >> shift & 15];
+  for (int shift = (digits - 1) * 4; shift >= 0; shift -= 4)
+    out += digit[bits >> shift & 15];
 }
 
 } // namespace
@@ -59,7 +60,8 @@ void append_selector(std::string& out, Selector selector) {
   }
   out += kind == 2 ? 'b' : 'h';
   unsigned digits = (selector >> 12 & 3) + 1;
-  for (unsigned i = 0; i < digits; ++i) out += static_cast<char>('0' + (selector >> (3 * (digits - 1 - i)) & 7));
+  for (unsigned i = 0; i < digits; ++i)
+    out += static_cast<char>('0' + (selector >> (3 * (digits - 1 - i)) & 7));
 }
 
 size_t OperandPrinter::print(std::span<const Operand> operands, size_t index) {
@@ -77,14 +79,21 @@ size_t OperandPrinter::print(std::span<const Operand> operands, size_t index) {
     print_list(operands, index + 1, end, ", ");
     out_ += ')';
     break;
-  case OperandKind::address: print_address(operands, index); break;
-  case OperandKind::pair: print_pair(operands, index); break;
-  default: print_scalar(operand); break;
+  case OperandKind::address:
+    print_address(operands, index);
+    break;
+  case OperandKind::pair:
+    print_pair(operands, index);
+    break;
+  default:
+    print_scalar(operand);
+    break;
   }
   return end;
 }
 
-void OperandPrinter::print_list(std::span<const Operand> operands, size_t begin, size_t end, std::string_view separator) {
+void OperandPrinter::print_list(std::span<const Operand> operands, size_t begin, size_t end,
+                                std::string_view separator) {
   bool first = true;
   for (size_t index = begin; index < end;) {
     if (!first) out_ += separator;
@@ -100,7 +109,9 @@ void OperandPrinter::print_scalar(const Operand& operand) {
       out_ += function_->values[operand.as_value()].type == ScalarType::pred ? '!' : '-';
     append_value(out_, *function_, operand.as_value(), numbered_);
     break;
-  case OperandKind::integer: print_integer(operand); break;
+  case OperandKind::integer:
+    print_integer(operand);
+    break;
   case OperandKind::float32:
     out_ += "0f";
     append_hexadecimal(out_, static_cast<uint32_t>(operand.immediate), 8);
@@ -113,12 +124,24 @@ void OperandPrinter::print_scalar(const Operand& operand) {
     if (operand.has(OperandFlag::negated)) out_ += '!';
     out_ += info(static_cast<SpecialRegister>(operand.id)).name;
     break;
-  case OperandKind::symbol: print_symbol(operand); break;
-  case OperandKind::block: append_block(out_, *function_, operand.as_block()); break;
-  case OperandKind::label_table: out_ += module_.text(function_->label_tables[LabelTableId(operand.id)].label); break;
-  case OperandKind::prototype: out_ += module_.text(function_->prototypes[PrototypeId(operand.id)].label); break;
-  case OperandKind::sink: out_ += '_'; break;
-  default: out_ += module_.text(Symbol(operand.id)); break; // text
+  case OperandKind::symbol:
+    print_symbol(operand);
+    break;
+  case OperandKind::block:
+    append_block(out_, *function_, operand.as_block());
+    break;
+  case OperandKind::label_table:
+    out_ += module_.text(function_->label_tables[LabelTableId(operand.id)].label);
+    break;
+  case OperandKind::prototype:
+    out_ += module_.text(function_->prototypes[PrototypeId(operand.id)].label);
+    break;
+  case OperandKind::sink:
+    out_ += '_';
+    break;
+  default:
+    out_ += module_.text(Symbol(operand.id));
+    break; // text
   }
   append_selector(out_, operand.selector);
 }
@@ -148,10 +171,18 @@ void OperandPrinter::print_symbol(const Operand& operand) {
   SymbolRef ref = operand.as_symbol();
   if (operand.has(OperandFlag::generic_address)) out_ += "generic(";
   switch (ref.kind()) {
-  case SymbolRef::Kind::module_variable: out_ += module_.text(module_.variables[ref.variable()].name); break;
-  case SymbolRef::Kind::local_variable: out_ += module_.text(function_->variables[ref.variable()].name); break;
-  case SymbolRef::Kind::function: out_ += module_.text(module_.function(ref.function()).name); break;
-  case SymbolRef::Kind::undeclared: out_ += module_.text(ref.name()); break;
+  case SymbolRef::Kind::module_variable:
+    out_ += module_.text(module_.variables[ref.variable()].name);
+    break;
+  case SymbolRef::Kind::local_variable:
+    out_ += module_.text(function_->variables[ref.variable()].name);
+    break;
+  case SymbolRef::Kind::function:
+    out_ += module_.text(module_.function(ref.function()).name);
+    break;
+  case SymbolRef::Kind::undeclared:
+    out_ += module_.text(ref.name());
+    break;
   }
   if (operand.has(OperandFlag::generic_address)) out_ += ')';
   append_offset(operand.immediate);
@@ -170,8 +201,10 @@ void OperandPrinter::print_address(std::span<const Operand> operands, size_t ind
       first = false;
       index = print(operands, index);
     }
-    if (first) append_signed(out_, address.immediate);
-    else append_offset(address.immediate, address.has(OperandFlag::spelled_offset));
+    if (first)
+      append_signed(out_, address.immediate);
+    else
+      append_offset(address.immediate, address.has(OperandFlag::spelled_offset));
     out_ += ']';
     return;
   }
@@ -181,8 +214,8 @@ void OperandPrinter::print_address(std::span<const Operand> operands, size_t ind
   while (index < end) {
     // A coefficient register is added to the base (hardware forms); anything else is a list of coordinates.
     const Operand& part = operands[index];
-    bool added = part.is(OperandKind::value) &&
-                 function_->values[part.as_value()].register_class == RegisterClass::coefficient;
+    bool added =
+        part.is(OperandKind::value) && function_->values[part.as_value()].register_class == RegisterClass::coefficient;
     // The offset belongs to the base: `[%rd1+16, {%r1}]`.
     if (!added && !offset_printed) {
       append_offset(address.immediate, address.has(OperandFlag::spelled_offset));

@@ -277,7 +277,8 @@ private:
       expected.clear();
       InstructionId terminator = function_.terminator(block);
       if (terminator && function_.form_of(terminator).effects.branch) add_targets(terminator, expected);
-      bool may_continue = !terminator || function_.instructions[terminator].guard || function_.form_of(terminator).opaque;
+      bool may_continue =
+          !terminator || function_.instructions[terminator].guard || function_.form_of(terminator).opaque;
       bool falls = has_next && may_continue;
       if (function_.is_ssa && is_stub(block)) falls = false;
       if (falls) expected.push_back(function_.layout[i + 1]);

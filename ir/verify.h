@@ -9,8 +9,8 @@
 namespace ptxrewrite::ir {
 
 struct VerifierFinding {
-  std::string rule;      // short name, as in the list at the head of verify.cpp
-  std::string message;   // names block and instruction
+  std::string rule;    // short name, as in the list at the head of verify.cpp
+  std::string message; // names block and instruction
   InstructionId instruction;
 };
 

@@ -10,18 +10,24 @@ constexpr uint32_t window_columns = 120;
 
 const char* severity_word(Severity severity) {
   switch (severity) {
-  case Severity::note: return "note";
-  case Severity::warning: return "warning";
-  case Severity::error: return "error";
+  case Severity::note:
+    return "note";
+  case Severity::warning:
+    return "warning";
+  case Severity::error:
+    return "error";
   }
   return "error";
 }
 
 const char* severity_colour(Severity severity) {
   switch (severity) {
-  case Severity::note: return "\033[1;36m";
-  case Severity::warning: return "\033[1;35m";
-  case Severity::error: return "\033[1;31m";
+  case Severity::note:
+    return "\033[1;36m";
+  case Severity::warning:
+    return "\033[1;35m";
+  case Severity::error:
+    return "\033[1;31m";
   }
   return "";
 }
@@ -32,7 +38,8 @@ void append_caret_lines(std::string& out, const Diagnostic& diagnostic, const So
   uint32_t first = caret > window_columns / 2 && line.size() > window_columns ? caret - window_columns / 2 : 0;
   std::string_view shown = first < line.size() ? line.substr(first, window_columns) : std::string_view();
   out += "  ";
-  for (char c : shown) out += c == '\t' ? ' ' : (c < 0x20 || c > 0x7e) ? '?' : c;
+  for (char c : shown)
+    out += c == '\t' ? ' ' : (c < 0x20 || c > 0x7e) ? '?' : c;
   out += "\n  ";
   out.append(caret - first, ' ');
   out += '^';
@@ -59,7 +66,8 @@ std::string render(const Diagnostic& diagnostic, const SourceFile& source, bool 
   if (colour) out += "\033[0m";
   out += ' ' + diagnostic.message + '\n';
   if (located) append_caret_lines(out, diagnostic, source, at);
-  for (const std::string& note : diagnostic.notes) out += "  note: " + note + '\n';
+  for (const std::string& note : diagnostic.notes)
+    out += "  note: " + note + '\n';
   return out;
 }
 

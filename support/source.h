@@ -29,14 +29,12 @@ public:
   SourceFile() : SourceFile({}, {}) {}
   SourceFile(std::string name, std::string text)
       : name_(std::move(name)), text_(std::make_shared<const std::string>(std::move(text))) {}
-  SourceFile(const SourceFile&) = default;   // no moves: a source that was given away can still be read
+  SourceFile(const SourceFile&) = default; // no moves: a source that was given away can still be read
   SourceFile& operator=(const SourceFile&) = default;
 
   const std::string& name() const { return name_; }
   std::string_view text() const { return *text_; }
-  std::string_view text(SourceRange range) const {
-    return text().substr(range.begin, range.end - range.begin);
-  }
+  std::string_view text(SourceRange range) const { return text().substr(range.begin, range.end - range.begin); }
   LineColumn locate(uint32_t offset) const;
   // The text of a 1-based line without its line end.
   std::string_view line(uint32_t line_number) const;

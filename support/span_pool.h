@@ -22,7 +22,8 @@ public:
     if (!items.empty() && items.data() >= items_.data() && items.data() < items_.data() + items_.size()) {
       size_t start = static_cast<size_t>(items.data() - items_.data());
       items_.resize(items_.size() + items.size());
-      for (size_t i = 0; i < span.count; ++i) items_[span.offset + i] = items_[start + i];
+      for (size_t i = 0; i < span.count; ++i)
+        items_[span.offset + i] = items_[start + i];
     } else {
       items_.insert(items_.end(), items.begin(), items.end());
     }

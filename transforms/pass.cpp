@@ -58,7 +58,8 @@ bool PassContext::is_referenced(const ir::Function& function) {
     };
     for (const auto& other : module.functions) {
       for (ir::BlockId block : other->layout)
-        for (ir::InstructionId id : other->instructions_in(block)) std::ranges::for_each(other->operands_of(id), note);
+        for (ir::InstructionId id : other->instructions_in(block))
+          std::ranges::for_each(other->operands_of(id), note);
     }
     for (const ir::Variable& variable : module.variables)
       std::ranges::for_each(module.initialisers.view(variable.initialiser), note);
@@ -66,7 +67,9 @@ bool PassContext::is_referenced(const ir::Function& function) {
   return referenced_.contains(&function);
 }
 
-const std::vector<PassDescription>& all_passes() { return registry(); }
+const std::vector<PassDescription>& all_passes() {
+  return registry();
+}
 
 const PassDescription* find_pass(std::string_view name) {
   auto position = position_of(name);

@@ -18,7 +18,7 @@ namespace ptxrewrite::transforms {
 
 // Whether a pass did anything. "unchanged" must mean that the printed function is the same to the byte; the pass
 // manager checks it.
-enum class [[nodiscard]] Change : bool { unchanged, changed };
+enum class [[nodiscard]] Change : bool{unchanged, changed};
 
 enum class OutputForm : uint8_t { legal, annotated, hardware };
 
@@ -26,11 +26,11 @@ enum class OutputForm : uint8_t { legal, annotated, hardware };
 enum class Discharge : uint8_t { proved, launch_checked, in_kernel, assumed };
 struct Obligation {
   std::string function;
-  std::string statement;      // readable: "0 <= 4*P1 + 4*tid.x < 2^31"
-  std::string raised_by;      // pass and reason
+  std::string statement; // readable: "0 <= 4*P1 + 4*tid.x < 2^31"
+  std::string raised_by; // pass and reason
   Discharge discharge = Discharge::proved;
-  std::string reason;         // how it was proved, or the launch predicate, or the --assume word
-  SourceRange range;          // of the instruction that raised it
+  std::string reason; // how it was proved, or the launch predicate, or the --assume word
+  SourceRange range;  // of the instruction that raised it
 };
 
 // Options of one pass in a pipeline: `r2d2(limit=8,persistent)`. A bare name and the values 1, true, on and yes are
@@ -50,8 +50,8 @@ private:
 // What a pass tells the user about one function: what was chosen, dropped, refused, and why. A plain string will do.
 struct Remark {
   std::string text;
-  SourceRange range;          // of the instruction it is about, if there is one
-  std::string pass;           // both are filled in by the pass manager
+  SourceRange range; // of the instruction it is about, if there is one
+  std::string pass;  // both are filled in by the pass manager
   std::string function;
 
   Remark(std::string what, SourceRange where = {}) : text(std::move(what)), range(where) {}
@@ -62,10 +62,10 @@ struct Remark {
 struct PassContext {
   OutputForm form = OutputForm::legal;
   PassOptions options;
-  std::vector<std::string> assumptions;        // --assume words
-  std::map<std::string, int64_t> statistics;   // "r2d2.linear-registers" and the like, summed over functions
+  std::vector<std::string> assumptions;      // --assume words
+  std::map<std::string, int64_t> statistics; // "r2d2.linear-registers" and the like, summed over functions
   std::vector<Obligation> ledger;
-  std::vector<Remark> remarks;                 // for --explain
+  std::vector<Remark> remarks; // for --explain
   // Further functions for the module, in SSA form and complete but for that: the pass manager brings them out of it and
   // places them in front of the function that the pass was run on. A pass never adds functions to the module itself.
   std::vector<std::unique_ptr<ir::Function>> additions;
@@ -91,7 +91,7 @@ struct PassOptionDescription {
 
 struct PassDescription {
   std::string_view name;
-  std::string_view doc;                        // one line
+  std::string_view doc; // one line
   Change (*run)(ir::Function&, PassContext&) = nullptr;
   std::vector<PassOptionDescription> options = {};
 };

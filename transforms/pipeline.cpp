@@ -36,7 +36,8 @@ public:
       ir::Function& function = *module_.functions[index];
       if (!function.has_body) continue;
       std::string name(module_.text(function.name));
-      if (!matches_glob(options_.functions, name) || std::ranges::find(options_.excluded, name) != options_.excluded.end())
+      if (!matches_glob(options_.functions, name) ||
+          std::ranges::find(options_.excluded, name) != options_.excluded.end())
         continue;
       report_.functions.push_back(name);
       if (Status status = run_on(function, name); !status) return status.error();
@@ -170,7 +171,7 @@ private:
   const RunOptions& options_;
   PassContext context_;
   PipelineReport report_;
-  std::vector<std::unique_ptr<ir::Function>> additions_;   // out of SSA form, not yet in the module
+  std::vector<std::unique_ptr<ir::Function>> additions_; // out of SSA form, not yet in the module
 };
 
 } // namespace

@@ -7,10 +7,11 @@ namespace ptxrewrite::transforms {
 
 namespace {
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
 bool is_name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-         c == '.';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
 }
 
 // "a, b, c" of the names that could have been meant.
@@ -43,7 +44,8 @@ private:
   bool at_end() const { return position_ == text_.size(); }
   char peek() const { return at_end() ? '\0' : text_[position_]; }
   void skip_blanks() {
-    while (!at_end() && is_blank(peek())) ++position_;
+    while (!at_end() && is_blank(peek()))
+      ++position_;
   }
   bool accept(char c) {
     skip_blanks();
@@ -55,14 +57,15 @@ private:
     return {std::move(message), {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}};
   }
   Error unexpected(const std::string& wanted) const {
-    if (at_end()) return error_at(position_ ? position_ - 1 : 0, position_, "the pipeline ends where " + wanted +
-                                                                                " should follow");
+    if (at_end())
+      return error_at(position_ ? position_ - 1 : 0, position_, "the pipeline ends where " + wanted + " should follow");
     return error_at(position_, position_ + 1, "expected " + wanted);
   }
   std::string_view name() {
     skip_blanks();
     size_t begin = position_;
-    while (!at_end() && is_name_character(peek())) ++position_;
+    while (!at_end() && is_name_character(peek()))
+      ++position_;
     return text_.substr(begin, position_ - begin);
   }
 
@@ -117,7 +120,8 @@ private:
   Status parse_value(std::string& value) {
     if (peek() == '"') {
       size_t begin = position_++;
-      while (!at_end() && peek() != '"') value += text_[position_++];
+      while (!at_end() && peek() != '"')
+        value += text_[position_++];
       if (at_end()) return error_at(begin, begin + 1, "this quote is never closed");
       ++position_;
       return {};
@@ -128,7 +132,8 @@ private:
     return {};
   }
 
-  Status check_value(const PassOptionDescription& option, bool has_value, const std::string& value, size_t begin) const {
+  Status check_value(const PassOptionDescription& option, bool has_value, const std::string& value,
+                     size_t begin) const {
     std::string option_name(option.name);
     switch (option.kind) {
     case PassOptionKind::text:
@@ -161,7 +166,9 @@ bool needs_quotes(std::string_view value) {
 
 } // namespace
 
-Result<Pipeline> parse_pipeline(std::string_view text) { return Parser(text).parse(); }
+Result<Pipeline> parse_pipeline(std::string_view text) {
+  return Parser(text).parse();
+}
 
 std::string to_string(const Pipeline& pipeline) {
   std::string text;

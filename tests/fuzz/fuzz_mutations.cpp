@@ -4,7 +4,8 @@
 //
 //   fuzz_mutations [--count N] [--seed S] [--only NUMBER [--show] [--explain]] [--write FOLDER] FILE.ptx...
 //
-// --write keeps the inputs for against_ptxas.py. Input NUMBER of seed S is always the same: what fails is repeated with --only. Exit code 1 when a check failed.
+// --write keeps the inputs for against_ptxas.py. Input NUMBER of seed S is always the same: what fails is repeated with
+// --only. Exit code 1 when a check failed.
 #include "grammar/reader.h"
 #include "ir/print.h"
 #include "ir/ssa.h"
@@ -38,9 +39,9 @@ uint64_t current_seed = 0;
 
 void report_death() {
   char line[160];
-  const int length = std::snprintf(line, sizeof line, "fuzz_mutations: died; repeat with --seed %llu --only %llu\n",
-                                   static_cast<unsigned long long>(current_seed),
-                                   static_cast<unsigned long long>(current_number));
+  const int length =
+      std::snprintf(line, sizeof line, "fuzz_mutations: died; repeat with --seed %llu --only %llu\n",
+                    static_cast<unsigned long long>(current_seed), static_cast<unsigned long long>(current_number));
   if (write(STDERR_FILENO, line, static_cast<size_t>(length)) < 0) return;
 }
 
@@ -98,7 +99,8 @@ std::string check(const std::string& text, Tally& tally) {
   Diagnostics again_diagnostics;
   const std::unique_ptr<ir::Module> again = read(printed, again_diagnostics);
   if (!again)
-    return "printed text is refused: " + (again_diagnostics.list().empty() ? "" : again_diagnostics.list().front().message);
+    return "printed text is refused: " +
+           (again_diagnostics.list().empty() ? "" : again_diagnostics.list().front().message);
   if (ir::print(*again) != printed) return "printing is not a fixed point";
 
   for (const auto& function : again->functions) {
@@ -121,7 +123,8 @@ void explain(const std::string& text) {
   Diagnostics diagnostics;
   read(text, diagnostics);
   const SourceFile source("mutation.ptx", text);
-  for (const Diagnostic& diagnostic : diagnostics.list()) std::fputs(render(diagnostic, source).c_str(), stderr);
+  for (const Diagnostic& diagnostic : diagnostics.list())
+    std::fputs(render(diagnostic, source).c_str(), stderr);
 }
 
 struct Options {
@@ -130,7 +133,7 @@ struct Options {
   uint64_t first = 0;
   bool show = false;
   bool explain = false; // print the diagnostics
-  std::string folder; // where to write every input, with what became of it in the name
+  std::string folder;   // where to write every input, with what became of it in the name
   std::vector<std::string> seeds;
 };
 
@@ -159,7 +162,8 @@ bool parse_options(int argc, char** argv, Options& options) {
       options.seeds.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
     }
   }
-  if (options.seeds.empty()) std::fprintf(stderr, "usage: fuzz_mutations [--count N] [--seed S] [--only N] FILE.ptx...\n");
+  if (options.seeds.empty())
+    std::fprintf(stderr, "usage: fuzz_mutations [--count N] [--seed S] [--only N] FILE.ptx...\n");
   return !options.seeds.empty();
 }
 
@@ -190,7 +194,8 @@ int main(int argc, char** argv) {
     alarm(0);
     if (!options.folder.empty()) {
       const char* outcome = tally.modules != read_before ? "read" : "refused";
-      std::ofstream(options.folder + "/" + std::to_string(number) + "." + outcome + ".ptx", std::ios::binary) << mutation.text;
+      std::ofstream(options.folder + "/" + std::to_string(number) + "." + outcome + ".ptx", std::ios::binary)
+          << mutation.text;
     }
     if (failure.empty()) continue;
     ++failed;
@@ -198,10 +203,11 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "input %llu (%s): %s\n", static_cast<unsigned long long>(number), mutation.name.c_str(),
                    failure.c_str());
   }
-  std::printf("%llu inputs: %llu refused with a diagnostic, %llu read, %llu functions through SSA, %llu checks failed\n",
-              static_cast<unsigned long long>(options.count), static_cast<unsigned long long>(tally.diagnostics),
-              static_cast<unsigned long long>(tally.modules), static_cast<unsigned long long>(tally.ssa_functions),
-              static_cast<unsigned long long>(failed));
+  std::printf(
+      "%llu inputs: %llu refused with a diagnostic, %llu read, %llu functions through SSA, %llu checks failed\n",
+      static_cast<unsigned long long>(options.count), static_cast<unsigned long long>(tally.diagnostics),
+      static_cast<unsigned long long>(tally.modules), static_cast<unsigned long long>(tally.ssa_functions),
+      static_cast<unsigned long long>(failed));
   for (const auto& [reason, count] : tally.failures)
     std::printf("  %llu x %s\n", static_cast<unsigned long long>(count), reason.c_str());
   return failed == 0 ? 0 : 1;

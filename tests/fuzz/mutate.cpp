@@ -19,23 +19,86 @@ namespace {
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%';
 }
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
 
 // Words, numbers and characters that have made readers of PTX stumble.
-constexpr std::array interesting = {
-    "0",          "-1",          "4294967296",     "18446744073709551615", "99999999999999999999999", "0x",
-    "0xffffffff", "0b2",         "0f7F800000",     "0f",                   "0d7FF0000000000000",      "1e999",
-    "0U",         "{",           "}",              "[",                    "]",                       "(",
-    ")",          ";",           ",",              ":",                    "@",                       "!",
-    "|",          "+-",          "<",              ">",                    "\"",                      "\\",
-    "//",         "/*",          "*/",             "\n",                   "\r\n",                    "\xEF\xBB\xBF",
-    "%",          "$",           "_",              "%r0",                  "%p0",                     "%rd99999999",
-    ".",          "..",          ".b128",          ".v4",                  ".reg .b32 %r<",           ".entry",
-    ".func",      ".param",      ".shared",        ".visible",             ".version 99.9",           ".target sm_999",
-    ".section",   ".loc 1 1 1",  ".pragma",        ".branchtargets",       ".callprototype",          "bra $L__BB0_1;",
-    "ret;",       "exit;",       "call (",         "brx.idx",              "mov.b64 {%r1, %r2}, ",    "@%p1 ",
-    "@!%p1",      "frobnicate.u32 %r1, %r2;",      "{ .reg .b32 %r1; }",   "ld.global.v4.u32",        "//@ darsie",
-    ".reg .pred %p<2147483647>;",                  "setp.lt.s32 %p1|%p2, ", "\xff\xfe",               "%tid.x"};
+constexpr std::array interesting = {"0",
+                                    "-1",
+                                    "4294967296",
+                                    "18446744073709551615",
+                                    "99999999999999999999999",
+                                    "0x",
+                                    "0xffffffff",
+                                    "0b2",
+                                    "0f7F800000",
+                                    "0f",
+                                    "0d7FF0000000000000",
+                                    "1e999",
+                                    "0U",
+                                    "{",
+                                    "}",
+                                    "[",
+                                    "]",
+                                    "(",
+                                    ")",
+                                    ";",
+                                    ",",
+                                    ":",
+                                    "@",
+                                    "!",
+                                    "|",
+                                    "+-",
+                                    "<",
+                                    ">",
+                                    "\"",
+                                    "\\",
+                                    "//",
+                                    "/*",
+                                    "*/",
+                                    "\n",
+                                    "\r\n",
+                                    "\xEF\xBB\xBF",
+                                    "%",
+                                    "$",
+                                    "_",
+                                    "%r0",
+                                    "%p0",
+                                    "%rd99999999",
+                                    ".",
+                                    "..",
+                                    ".b128",
+                                    ".v4",
+                                    ".reg .b32 %r<",
+                                    ".entry",
+                                    ".func",
+                                    ".param",
+                                    ".shared",
+                                    ".visible",
+                                    ".version 99.9",
+                                    ".target sm_999",
+                                    ".section",
+                                    ".loc 1 1 1",
+                                    ".pragma",
+                                    ".branchtargets",
+                                    ".callprototype",
+                                    "bra $L__BB0_1;",
+                                    "ret;",
+                                    "exit;",
+                                    "call (",
+                                    "brx.idx",
+                                    "mov.b64 {%r1, %r2}, ",
+                                    "@%p1 ",
+                                    "@!%p1",
+                                    "frobnicate.u32 %r1, %r2;",
+                                    "{ .reg .b32 %r1; }",
+                                    "ld.global.v4.u32",
+                                    "//@ darsie",
+                                    ".reg .pred %p<2147483647>;",
+                                    "setp.lt.s32 %p1|%p2, ",
+                                    "\xff\xfe",
+                                    "%tid.x"};
 
 using Seeds = std::vector<std::string>;
 
@@ -49,9 +112,13 @@ void random_bytes(std::string& text, Random& random) {
     text[random.below(text.size())] = static_cast<char>(random.below(256));
 }
 
-void truncate(std::string& text, Random& random) { text.resize(random.below(text.size() + 1)); }
+void truncate(std::string& text, Random& random) {
+  text.resize(random.below(text.size() + 1));
+}
 
-void drop_front(std::string& text, Random& random) { text.erase(0, random.below(text.size() + 1)); }
+void drop_front(std::string& text, Random& random) {
+  text.erase(0, random.below(text.size() + 1));
+}
 
 void erase_range(std::string& text, Random& random) {
   const size_t at = random.below(text.size() + 1);
@@ -61,7 +128,8 @@ void erase_range(std::string& text, Random& random) {
 void repeat_range(std::string& text, Random& random) {
   const size_t at = random.below(text.size() + 1);
   const std::string piece = text.substr(at, random.below(200));
-  for (size_t i = 0, n = 1 + random.below(20); i < n; ++i) text.insert(at, piece);
+  for (size_t i = 0, n = 1 + random.below(20); i < n; ++i)
+    text.insert(at, piece);
 }
 
 void insert_interesting(std::string& text, Random& random) {
@@ -74,28 +142,31 @@ void insert_run(std::string& text, Random& random) {
   constexpr std::array runs = {"{", "}", "[", "(", "((", "-", "!", "~", "a", "/*", ";", ".x", "@", "+1", "1+", "L: "};
   const std::string_view unit = runs[random.below(runs.size())];
   std::string run;
-  for (size_t i = 0, n = random.below(3000); i < n; ++i) run += unit;
+  for (size_t i = 0, n = random.below(3000); i < n; ++i)
+    run += unit;
   text.insert(random.below(text.size() + 1), run);
 }
 
 std::string join(const std::vector<std::string_view>& tokens) {
   std::string text;
-  for (const std::string_view token : tokens) text += token;
+  for (const std::string_view token : tokens)
+    text += token;
   return text;
 }
 
 // Index of a token that is not blank, or any index when chance will not have it.
 size_t pick_token(const std::vector<std::string_view>& tokens, Random& random) {
   size_t index = random.below(tokens.size());
-  for (int i = 0; i < 8 && (tokens[index].empty() || is_blank(tokens[index].front())); ++i) index = random.below(tokens.size());
+  for (int i = 0; i < 8 && (tokens[index].empty() || is_blank(tokens[index].front())); ++i)
+    index = random.below(tokens.size());
   return index;
 }
 
-template <typename Change>
-void change_tokens(std::string& text, Random& random, Change change) {
+template <typename Change> void change_tokens(std::string& text, Random& random, Change change) {
   std::vector<std::string_view> tokens = split_tokens(text);
   if (tokens.empty()) return;
-  for (size_t i = 0, n = 1 + random.below(3); i < n; ++i) change(tokens);
+  for (size_t i = 0, n = 1 + random.below(3); i < n; ++i)
+    change(tokens);
   text = join(tokens); // the views die with the old text only behind this
 }
 
@@ -143,8 +214,10 @@ void swap_alike_tokens(std::string& text, Random& random) {
     for (int i = 0; i < 200; ++i) {
       const size_t other = random.below(tokens.size());
       if (wanted.empty() || tokens[other] == tokens[at] || token_class(tokens[other]) != wanted) continue;
-      if (random.one_in(2)) std::swap(tokens[at], tokens[other]);
-      else tokens[at] = tokens[other];
+      if (random.one_in(2))
+        std::swap(tokens[at], tokens[other]);
+      else
+        tokens[at] = tokens[other];
       return;
     }
   });
@@ -166,9 +239,15 @@ void shuffle_lines(std::string& text, Random& random) {
   for (size_t i = 0, n = 1 + random.below(6); i < n; ++i) {
     const size_t from = random.below(lines.size()), to = random.below(lines.size());
     switch (random.below(3)) {
-    case 0: std::swap(lines[from], lines[to]); break;
-    case 1: lines[to] = lines[from]; break;
-    default: lines[from] = ""; break;
+    case 0:
+      std::swap(lines[from], lines[to]);
+      break;
+    case 1:
+      lines[to] = lines[from];
+      break;
+    default:
+      lines[from] = "";
+      break;
     }
   }
   text = join(lines);
@@ -196,9 +275,11 @@ std::vector<std::string_view> split_tokens(std::string_view text) {
   while (at < text.size()) {
     size_t end = at + 1;
     if (is_word(text[at]))
-      while (end < text.size() && is_word(text[end])) ++end;
+      while (end < text.size() && is_word(text[end]))
+        ++end;
     else if (is_blank(text[at]))
-      while (end < text.size() && is_blank(text[end])) ++end;
+      while (end < text.size() && is_blank(text[end]))
+        ++end;
     tokens.push_back(text.substr(at, end - at));
     at = end;
   }

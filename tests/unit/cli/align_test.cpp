@@ -19,7 +19,8 @@ size_t longest_by_brute_force(const std::vector<uint32_t>& a, const std::vector<
     bool fits = true;
     for (size_t i = 0; i < a.size() && fits; ++i) {
       if (!(chosen >> i & 1)) continue;
-      while (j < b.size() && b[j] != a[i]) ++j;
+      while (j < b.size() && b[j] != a[i])
+        ++j;
       fits = j++ < b.size();
       ++length;
     }
@@ -48,10 +49,18 @@ std::string shape(const std::vector<AlignedLine>& rows) {
   std::string text;
   for (const AlignedLine& row : rows) {
     switch (row.status) {
-    case LineStatus::kept: text += '='; break;
-    case LineStatus::changed: text += '~'; break;
-    case LineStatus::removed: text += row.moved ? '<' : '-'; break;
-    case LineStatus::inserted: text += row.moved ? '>' : '+'; break;
+    case LineStatus::kept:
+      text += '=';
+      break;
+    case LineStatus::changed:
+      text += '~';
+      break;
+    case LineStatus::removed:
+      text += row.moved ? '<' : '-';
+      break;
+    case LineStatus::inserted:
+      text += row.moved ? '>' : '+';
+      break;
     }
   }
   return text;
@@ -66,8 +75,10 @@ TEST_CASE("matches are a common subsequence, and the longest one where keys repe
   for (int round = 0; round < 300; ++round) {
     std::vector<uint32_t> a(random() % 10), b(random() % 10);
     // Each key twice per side: no anchors, so the table decides alone.
-    for (uint32_t& key : a) key = random() % 3;
-    for (uint32_t& key : b) key = random() % 3;
+    for (uint32_t& key : a)
+      key = random() % 3;
+    for (uint32_t& key : b)
+      key = random() % 3;
     Matches matches = common_subsequence(a, b);
     CHECK(is_common_subsequence(matches, a, b));
     bool anchored = false;
@@ -79,7 +90,8 @@ TEST_CASE("matches are a common subsequence, and the longest one where keys repe
 
 TEST_CASE("distinct keys give the longest increasing run, however long") {
   std::vector<uint32_t> a(50000), b;
-  for (uint32_t i = 0; i < a.size(); ++i) a[i] = i;
+  for (uint32_t i = 0; i < a.size(); ++i)
+    a[i] = i;
   b = a;
   std::reverse(b.begin() + 1000, b.begin() + 2000); // 999 of these 1000 cannot be matched
   Matches matches = common_subsequence(a, b);
@@ -114,7 +126,8 @@ TEST_CASE("provenance tells changed from removed and inserted, and finds moves")
 TEST_CASE("of several instructions made from one, the likest stands beside it") {
   std::vector<ListingLine> left{instruction("mad.lo.s32 %r1, %r2, %r3, %r4;", 0)};
   std::vector<ListingLine> right{instruction("mul.lo.s32 %r5, %r2, %r3;", 0),
-                                 instruction("mad.lo.s32 %r1, %r2, %r3, %r9;", 0), instruction("add.s32 %r6, %r5, 1;", 0)};
+                                 instruction("mad.lo.s32 %r1, %r2, %r3, %r9;", 0),
+                                 instruction("add.s32 %r6, %r5, 1;", 0)};
   CHECK(shape(align(left, right, Alignment::provenance)) == "+~+");
 }
 

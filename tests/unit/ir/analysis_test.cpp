@@ -1,9 +1,9 @@
 // Dominators, post-dominators, loops and liveness against their definitions, by search on random graphs.
-#include "tests/unit/grammar/read.h"
 #include "ir/analysis/def_use.h"
 #include "ir/analysis/liveness.h"
 #include "ir/analysis/loops.h"
 #include "ir/ssa.h"
+#include "tests/unit/grammar/read.h"
 #include "tests/unit/ir/random_functions.h"
 
 #include <doctest/doctest.h>

@@ -1,12 +1,12 @@
 // The forms that the papers print: R2D2's Figures 6 and 7 on nvcc's code for backprop, DAC's Figure 5 on its example
 // kernel, and the shapes of index code that nvcc writes besides. Values are found by what defines them.
-#include "tests/unit/paths.h"
 #include "grammar/reader.h"
 #include "ir/analysis/linear.h"
 #include "ir/analysis/report.h"
 #include "ir/module.h"
 #include "ir/print.h"
 #include "ir/ssa.h"
+#include "tests/unit/paths.h"
 
 #include <doctest/doctest.h>
 

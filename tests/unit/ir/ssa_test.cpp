@@ -189,7 +189,8 @@ TEST_CASE("what has no SSA reading is refused and left alone") {
 }
 
 TEST_CASE("a call that passes a vector register is left alone: ptxas takes no braces there") {
-  ReadText text(kernel(".reg .v2 .b32 v; call (v), f, (v);\n", ".func (.reg .v2 .b32 y) f(.reg .v2 .b32 x) { mov.v2.b32 y, x; ret; }\n"));
+  ReadText text(kernel(".reg .v2 .b32 v; call (v), f, (v);\n",
+                       ".func (.reg .v2 .b32 y) f(.reg .v2 .b32 x) { mov.v2.b32 y, x; ret; }\n"));
   REQUIRE_MESSAGE(text.ok(), text.messages());
   for (const auto& function : text.module->functions) {
     std::string before = text_of(*function);

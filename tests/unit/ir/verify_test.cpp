@@ -1,9 +1,9 @@
 // Each rule of the verifier is broken once, in a function that is sound otherwise.
 #include "ir/verify.h"
 
-#include "tests/unit/grammar/read.h"
 #include "ir/builder.h"
 #include "ir/ssa.h"
+#include "tests/unit/grammar/read.h"
 
 #include <doctest/doctest.h>
 

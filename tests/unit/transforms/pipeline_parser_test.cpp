@@ -9,9 +9,13 @@ using namespace ptxrewrite::transforms;
 
 namespace {
 
-Change do_nothing(ir::Function&, PassContext&) { return Change::unchanged; }
+Change do_nothing(ir::Function&, PassContext&) {
+  return Change::unchanged;
+}
 
-const RegisterPass first({"test-first", "for the parser's tests", do_nothing,
+const RegisterPass first({"test-first",
+                          "for the parser's tests",
+                          do_nothing,
                           {{"limit", "a number", PassOptionKind::number},
                            {"fast", "a flag", PassOptionKind::flag},
                            {"block", "a text", PassOptionKind::text}}});
@@ -26,7 +30,9 @@ std::string error_of(std::string_view text) {
   return std::to_string(range.begin) + "-" + std::to_string(range.end) + " " + result.error().message;
 }
 
-bool starts_with(const std::string& text, std::string_view start) { return text.substr(0, start.size()) == start; }
+bool starts_with(const std::string& text, std::string_view start) {
+  return text.substr(0, start.size()) == start;
+}
 
 } // namespace
 
@@ -91,7 +97,8 @@ TEST_CASE("the first pass of a name stays, and the list is sorted") {
   CHECK(pass->doc == "for the parser's tests");
   CHECK(find_pass("test-third") == nullptr);
   const auto& passes = all_passes();
-  for (size_t i = 1; i < passes.size(); ++i) CHECK(passes[i - 1].name < passes[i].name);
+  for (size_t i = 1; i < passes.size(); ++i)
+    CHECK(passes[i - 1].name < passes[i].name);
 }
 
 TEST_CASE("a pass library that is not there, or is none, is an error that names it") {

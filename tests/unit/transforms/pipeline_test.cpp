@@ -102,7 +102,8 @@ struct Fixture {
   size_t sleeps() const {
     std::string text = ir::print(*module);
     size_t count = 0;
-    for (size_t at = text.find("nanosleep"); at != std::string::npos; at = text.find("nanosleep", at + 1)) ++count;
+    for (size_t at = text.find("nanosleep"); at != std::string::npos; at = text.find("nanosleep", at + 1))
+      ++count;
     return count;
   }
 };
@@ -115,7 +116,8 @@ TEST_CASE_FIXTURE(Fixture, "no passes: every body goes into SSA form and out of 
   CHECK(report->functions == std::vector<std::string>{"alpha", "beta"});
   CHECK(report->executions == 0);
   CHECK(report->remarks.empty());
-  for (const auto& function : module->functions) CHECK_FALSE(function->is_ssa);
+  for (const auto& function : module->functions)
+    CHECK_FALSE(function->is_ssa);
   CHECK(sleeps() == 2);
 }
 
@@ -221,7 +223,8 @@ TEST_CASE("functions that the module names are referenced: by a call, by an addr
     mov.u64 %rd1, pointed;
     ret;
 }
-)"), diagnostics);
+)"),
+                                     diagnostics);
   REQUIRE(module);
   PassContext context;
   std::string referenced;
