@@ -118,7 +118,8 @@ void ReaderActions::mark_definitions(unsigned count) {
 void ReaderActions::check_negations() {
   for (size_t index = 0; index < operands_.size(); ++index)
     if (operands_[index].has(OperandFlag::negated) && (notes_[index].type == ScalarType::pred) == notes_[index].minus) {
-      error(notes_[index].range, notes_[index].minus ? "a predicate is negated with '!'" : "'!' negates predicates only");
+      error(notes_[index].range,
+            notes_[index].minus ? "a predicate is negated with '!'" : "'!' negates predicates only");
       bad_instruction_ = true;
     }
 }

@@ -26,7 +26,8 @@ int main(int argument_count, char** arguments) {
 
   Diagnostics diagnostics;
   std::unique_ptr<ir::Module> module = grammar::read_module(source, diagnostics);
-  for (const Diagnostic& diagnostic : diagnostics.list()) std::cerr << render(diagnostic, source);
+  for (const Diagnostic& diagnostic : diagnostics.list())
+    std::cerr << render(diagnostic, source);
   if (!module) return 1;
 
   Result<transforms::Pipeline> pipeline = transforms::parse_pipeline("count-shared-stores");
@@ -34,5 +35,6 @@ int main(int argument_count, char** arguments) {
   Result<transforms::PipelineReport> report = transforms::run_pipeline(*module, *pipeline);
   if (!report) return std::cerr << report.error().message << '\n', 1;
   std::cout << ir::print(*module);
-  for (const auto& [what, number] : report->statistics) std::cerr << number << ' ' << what << '\n';
+  for (const auto& [what, number] : report->statistics)
+    std::cerr << number << ' ' << what << '\n';
 }
