@@ -3,7 +3,8 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(PTXREWRITE_PACKAGE_DEPENDENCIES Threads) # what the static libraries link
-set(package_libraries ptxrewrite_support ptxrewrite_ir ptxrewrite_grammar ptxrewrite_transforms)
+set(package_libraries ptxrewrite_support ptxrewrite_ir ptxrewrite_grammar ptxrewrite_transforms
+    ptxrewrite_launch)
 foreach(library ${package_libraries})
   if(NOT TARGET ${library})
     return()
@@ -21,7 +22,7 @@ install(TARGETS ptxrewrite_package ptxrewrite_options ${package_libraries} EXPOR
 install(EXPORT ptxrewriteTargets NAMESPACE ptxrewrite:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ptxrewrite)
 
 # Includes are written from the project root, so the folders keep their names below one folder of ours.
-install(DIRECTORY support ir transforms DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ptxrewrite
+install(DIRECTORY support ir transforms launch DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ptxrewrite
         FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 install(FILES grammar/reader.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ptxrewrite/grammar)
 

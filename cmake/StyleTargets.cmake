@@ -4,6 +4,7 @@ file(GLOB_RECURSE style_sources CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/ir/*.cpp ${PROJECT_SOURCE_DIR}/ir/*.h
      ${PROJECT_SOURCE_DIR}/grammar/*.cpp ${PROJECT_SOURCE_DIR}/grammar/*.h
      ${PROJECT_SOURCE_DIR}/transforms/*.cpp ${PROJECT_SOURCE_DIR}/transforms/*.h
+     ${PROJECT_SOURCE_DIR}/launch/*.cpp ${PROJECT_SOURCE_DIR}/launch/*.h
      ${PROJECT_SOURCE_DIR}/cli/*.cpp ${PROJECT_SOURCE_DIR}/cli/*.h
      ${PROJECT_SOURCE_DIR}/tests/*.cpp ${PROJECT_SOURCE_DIR}/tests/*.h)
 find_program(CLANG_FORMAT_PROGRAM clang-format)
@@ -14,6 +15,6 @@ endif()
 find_program(CLANG_TIDY_PROGRAM clang-tidy)
 if(CLANG_TIDY_PROGRAM)
   set(tidy_sources ${style_sources})
-  list(FILTER tidy_sources INCLUDE REGEX "/(support|ir|grammar|transforms|cli)/.*\\.cpp$")
+  list(FILTER tidy_sources INCLUDE REGEX "/(support|ir|grammar|transforms|launch|cli)/.*\\.cpp$")
   add_custom_target(tidy COMMAND ${CLANG_TIDY_PROGRAM} --quiet -p ${CMAKE_BINARY_DIR} ${tidy_sources} VERBATIM)
 endif()

@@ -1,0 +1,139 @@
+#define TOML_EXCEPTIONS 0
+#define TOML_HEADER_ONLY 1
+#include "launch/document.h"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+
+namespace ptxrewrite::launch {
+
+const Node* Node::find(std::string_view key) const {
+  for (const Member& member : members)
+    if (member.key == key) return &member.value;
+  return nullptr;
+}
+
+Node* Node::find(std::string_view key) {
+  return const_cast<Node*>(std::as_const(*this).find(key));
+}
+
+std::string_view describe(NodeKind kind) {
+  switch (kind) {
+  case NodeKind::table:
+    return "a table";
+  case NodeKind::array:
+    return "an array";
+  case NodeKind::text:
+    return "a string";
+  case NodeKind::integer:
+    return "an integer";
+  case NodeKind::decimal:
+    return "a decimal number";
+  case NodeKind::boolean:
+    return "true or false";
+  case NodeKind::other:
+    break;
+  }
+  return "a date or time";
+}
+
+namespace {
+
+class DocumentReader {
+public:
+  explicit DocumentReader(const SourceFile& source) : text_(source.text()) {
+    line_starts_.push_back(0);
+    for (size_t at = 0; at < text_.size(); ++at)
+      if (text_[at] == '\n') line_starts_.push_back(static_cast<uint32_t>(at + 1));
+  }
+
+  Node convert(const toml::node& from) const {
+    Node node;
+    node.range = range_of(from.source());
+    if (const toml::table* table = from.as_table())
+      convert_table(*table, node);
+    else if (const toml::array* array = from.as_array())
+      convert_array(*array, node);
+    else if (const auto* text = from.as_string())
+      convert_text(text->get(), node);
+    else if (const auto* integer = from.as_integer()) {
+      node.kind = NodeKind::integer;
+      node.integer = integer->get();
+    } else if (const auto* decimal = from.as_floating_point()) {
+      node.kind = NodeKind::decimal;
+      node.decimal = decimal->get();
+    } else if (const auto* boolean = from.as_boolean()) {
+      node.kind = NodeKind::boolean;
+      node.boolean = boolean->get();
+    }
+    return node;
+  }
+
+  SourceRange range_of(const toml::source_region& region) const {
+    uint32_t begin = offset_of(region.begin), end = offset_of(region.end);
+    if (begin >= text_.size()) begin = text_.empty() ? 0 : static_cast<uint32_t>(text_.size() - 1);
+    return {begin, std::max(end, begin + 1)};
+  }
+
+private:
+  // toml++ counts columns in characters, we in bytes. Questions usually go forward in a line, so the last answer is
+  // where the search goes on.
+  uint32_t offset_of(const toml::source_position& position) const {
+    if (position.line == 0 || position.line > line_starts_.size()) return 0;
+    if (position.line != last_.line || position.column < last_.column) {
+      last_ = {position.line, 1};
+      last_offset_ = line_starts_[position.line - 1];
+    }
+    for (; last_.column < position.column && last_offset_ < text_.size() && text_[last_offset_] != '\n';
+         ++last_.column) {
+      ++last_offset_;
+      while (last_offset_ < text_.size() && (static_cast<unsigned char>(text_[last_offset_]) & 0xc0) == 0x80)
+        ++last_offset_;
+    }
+    return static_cast<uint32_t>(last_offset_);
+  }
+
+  void convert_table(const toml::table& table, Node& node) const {
+    node.kind = NodeKind::table;
+    node.members.reserve(table.size());
+    for (const auto& [key, value] : table)
+      node.members.push_back({std::string(key.str()), range_of(key.source()), convert(value)});
+    // toml++ sorts by name.
+    std::ranges::stable_sort(node.members, {}, [](const Member& member) { return member.key_range.begin; });
+  }
+
+  void convert_array(const toml::array& array, Node& node) const {
+    node.kind = NodeKind::array;
+    node.items.reserve(array.size());
+    for (const toml::node& item : array)
+      node.items.push_back(convert(item));
+  }
+
+  void convert_text(const std::string& text, Node& node) const {
+    node.kind = NodeKind::text;
+    node.text = text;
+    // One quote and then the text itself: no escapes, not over several lines.
+    if (node.range.begin + 1 + text.size() <= text_.size() && text_.substr(node.range.begin + 1, text.size()) == text)
+      node.text_offset = node.range.begin + 1;
+  }
+
+  std::string_view text_;
+  std::vector<uint32_t> line_starts_;
+  mutable toml::source_position last_{1, 1};
+  mutable size_t last_offset_ = 0;
+};
+
+} // namespace
+
+std::optional<Node> read_document(const SourceFile& source, Diagnostics& diagnostics) {
+  toml::parse_result parsed = toml::parse(source.text(), std::string_view(source.name()));
+  DocumentReader reader(source);
+  if (!parsed) {
+    diagnostics.error(reader.range_of(parsed.error().source()), "TOML: " + std::string(parsed.error().description()));
+    return std::nullopt;
+  }
+  return reader.convert(parsed.table());
+}
+
+} // namespace ptxrewrite::launch

@@ -1,0 +1,136 @@
+// Expressions of launch files and launch predicates: text to a small stack program, and its evaluation.
+//
+// One grammar for both: integers (decimal, 0x), decimals where the dialect has them, names (`n`, `ntid.x`), the
+// operators of C with C's precedence, `c ? a : b`, and calls, whose last arguments may be named (`seed=1`). What names
+// and functions there are is the dialect's business. && || ?: evaluate only what they need.
+//
+// Integers are exact: an operation whose result does not fit 128 bits is an error, never a wrong value.
+#pragma once
+
+#include "ir/types.h"
+#include "launch/integer.h"
+#include "support/result.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::launch {
+
+struct Number {
+  bool is_decimal = false;
+  Int128 integer = 0;
+  double decimal = 0;
+
+  Number() = default;
+  Number(Int128 value) : integer(value) {}
+  static Number of(double value) {
+    Number number;
+    number.is_decimal = true;
+    number.decimal = value;
+    return number;
+  }
+  double as_double() const { return is_decimal ? decimal : static_cast<double>(integer); }
+  bool truth() const { return is_decimal ? decimal != 0 : integer != 0; }
+};
+
+std::string to_string(const Number& number);
+
+// Where in a buffer a generator stands.
+struct ElementContext {
+  uint64_t index = 0;
+  uint64_t count = 0;
+  ir::ScalarType type = ir::ScalarType::s64; // of the elements
+};
+
+// Gives nullptr and a result, or the reason of failure.
+using FunctionBody = const char* (*)(std::span<const Number> arguments, const ElementContext& element, Number& result);
+
+struct FunctionRow {
+  std::string_view name;
+  unsigned least = 0; // positional arguments
+  unsigned most = 0;  // unbounded_arguments: any number
+  FunctionBody body = nullptr;
+  bool has_seed = false; // takes `seed=n` too; it comes last, 0 if not given
+  bool per_element = false;
+};
+constexpr unsigned unbounded_arguments = 64;
+
+struct Dialect {
+  std::span<const FunctionRow> functions;
+  bool decimals = false;
+};
+
+class Expression {
+public:
+  // Ranges in errors are relative to `text` plus `offset`, so that they point into the file the text stands in.
+  static Result<Expression> parse(std::string_view text, const Dialect& dialect, uint32_t offset = 0);
+
+  // The names used, each once; evaluation wants a value for each, in this order.
+  const std::vector<std::string>& names() const { return names_; }
+  // Where each name stands first.
+  const std::vector<SourceRange>& name_ranges() const { return name_ranges_; }
+  // Does any function depend on the element (uniform, iota, ...)?
+  bool per_element() const { return per_element_; }
+
+  Result<Number> evaluate(std::span<const Number> values, const ElementContext& element = {}) const;
+
+private:
+  friend class ExpressionParser;
+
+  enum class Operation : uint8_t {
+    push_constant, // argument: index of constants_
+    push_name,     // argument: index of names_
+    call,          // argument: index of calls_
+    negate,
+    complement,
+    logical_not,
+    to_truth, // 0 or 1
+    add,
+    subtract,
+    multiply,
+    divide,
+    remainder,
+    shift_left,
+    shift_right,
+    bit_and,
+    bit_or,
+    bit_xor,
+    equal,
+    not_equal,
+    less,
+    less_equal,
+    greater,
+    greater_equal,
+    jump,               // argument: step
+    jump_if_false,      // pops
+    jump_if_false_keep, // &&: keeps 0 and jumps, or pops
+    jump_if_true_keep,  // ||: keeps 1 and jumps, or pops
+  };
+  struct Step {
+    Operation operation;
+    uint32_t argument = 0;
+    SourceRange range;
+  };
+  struct Call {
+    const FunctionRow* function;
+    uint32_t argument_count;
+  };
+
+  static const char* apply_binary(Operation operation, const Number& a, const Number& b, Number& result);
+  static const char* apply_to_integers(Operation operation, Int128 a, Int128 b, Number& result);
+  static const char* apply_to_decimals(Operation operation, double a, double b, Number& result);
+  static const char* apply_unary(Operation operation, Number& value);
+
+  std::vector<Step> steps_;
+  std::vector<Number> constants_;
+  std::vector<std::string> names_;
+  std::vector<SourceRange> name_ranges_;
+  std::vector<Call> calls_;
+  unsigned stack_size_ = 0;
+  bool per_element_ = false;
+};
+
+} // namespace ptxrewrite::launch

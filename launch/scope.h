@@ -1,0 +1,68 @@
+// The names of a launch file and the numbers that its values give with them.
+#pragma once
+
+#include "launch/document.h"
+#include "launch/launch_plan.h"
+#include "support/diagnostic.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace ptxrewrite::launch {
+
+// Evaluates values of the file; what is wrong goes to the diagnostics. Names of [let] are evaluated when they are first
+// needed, so that their order does not matter.
+class Scope {
+public:
+  // `lets` may be null. `sized_names`: names that only some sizes define, with those sizes, for messages.
+  Scope(const Node* lets, std::map<std::string, std::string> sized_names, Diagnostics& diagnostics);
+
+  // Evaluates all of [let], so that what is wrong there is told even where nothing uses it.
+  void check_all();
+
+  // Loop names; the last one pushed hides others.
+  void push(const std::string& name, Int128 value) { loops_.emplace_back(name, value); }
+  void pop() { loops_.pop_back(); }
+  // "t = 3, s = 0"
+  std::string trip() const;
+
+  // A number, or a string with an expression. `what` opens messages: "grid.x".
+  std::optional<Number> number(const Node& node, const std::string& what);
+  // The same, as an integer from `low` to `high`.
+  std::optional<Int128> integer(const Node& node, const std::string& what, Int128 low, Int128 high);
+
+  // An expression over the element index. nullopt: diagnosed.
+  std::optional<BoundExpression> formula(const Node& node, const std::string& what);
+
+  void error(SourceRange range, std::string message, std::vector<std::string> notes = {});
+
+private:
+  enum class State : uint8_t { waiting, busy, known, wrong };
+  struct Let {
+    const Node* node = nullptr;
+    SourceRange key_range;
+    State state = State::waiting;
+    Number value;
+  };
+
+  // The parsed expression of a string node; nullptr: wrong, diagnosed once.
+  const Expression* parsed(const Node& node, const std::string& what);
+  std::optional<Number> lookup(const std::string& name, SourceRange range);
+  // Where the range of an expression lies in the file.
+  static SourceRange in_file(const Node& node, SourceRange range);
+
+  std::map<std::string, Let> lets_;
+  std::map<std::string, std::string> sized_names_;
+  std::vector<std::pair<std::string, Int128>> loops_;
+  std::unordered_map<const Node*, std::optional<Expression>> expressions_;
+  unsigned depth_ = 0;
+  Diagnostics& diagnostics_;
+};
+
+// Can this be a name in expressions? The reason if not: no identifier, or a word with a meaning of its own.
+std::optional<std::string> why_no_name(std::string_view name);
+
+} // namespace ptxrewrite::launch
