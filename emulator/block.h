@@ -1,0 +1,139 @@
+// One block (CTA) while it runs, and the host thread's store of memory that its blocks use one after the other.
+#pragma once
+
+#include "emulator/emulator.h"
+#include "emulator/program.h"
+#include "emulator/warp.h"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::emulator {
+
+struct RegionCounter {
+  uint64_t executions = 0;
+  uint64_t lanes = 0;
+};
+struct GuardCounter {
+  uint64_t lanes = 0;
+  uint64_t off = 0;
+};
+
+// What one host thread counts; added up when all are done.
+struct WorkerCounters {
+  std::vector<RegionCounter> regions;
+  std::vector<GuardCounter> guards;        // by image-wide instruction
+  std::vector<uint64_t> transactions;      // by image-wide instruction
+  uint64_t blocks = 0;
+  uint64_t warps = 0;
+};
+
+inline constexpr uint32_t maximum_call_depth = 4096; // activations of one warp at a time
+
+// One of the 16 barriers of a block (PTX ISA 9.7.13.1; facts 10). Arrivals are counted in warps.
+struct Barrier {
+  uint32_t arrived_warps = 0;
+  uint32_t expected_warps = 0; // 0: all live warps of the block
+  bool in_use = false;
+  uint32_t true_count = 0; // barrier.red: predicates that were true
+  bool all_true = true;
+  uint32_t result_count = 0; // of the phase that completed last
+  bool result_all = true;
+};
+
+// The CUDA line of an instruction, from the `.loc` before it, into `failure`.
+void find_source_line(const ir::Function& function, ir::InstructionId instruction, Failure& failure);
+
+class MemoryChecker; // emulator/check.h
+class Observer;
+
+// What all blocks of a launch have in common.
+struct LaunchState {
+  KernelImage* image = nullptr;
+  const LaunchRequest* request = nullptr;
+  DeviceMemory* memory = nullptr;
+  std::vector<std::byte> block_specials; // but for %ctaid and %smid, which are written per block
+  uint32_t threads = 0;
+  uint32_t warps = 0;
+  uint64_t shared_bytes = 0;
+  uint64_t local_stride = 0; // bytes of local memory of each thread
+};
+
+// Memory of activations, handed out again and again: kernels without barriers run all warps in the same, warm bytes.
+class FramePool {
+public:
+  std::byte* take(uint32_t bytes);
+  void give_back(std::byte* frame, uint32_t bytes);
+  ~FramePool();
+
+private:
+  std::vector<std::pair<uint32_t, std::vector<std::byte*>>> free_; // by size
+  std::vector<std::byte*> all_;
+};
+
+enum class BlockState : uint8_t { running, yielded, finished, failed };
+
+struct Block {
+  Block(LaunchState& launch_state, WorkerCounters& worker_counters, FramePool& frame_pool,
+        std::vector<std::byte>& thread_specials);
+  ~Block();
+
+  // Makes it block number `linear_index` of the grid, ready to run.
+  void start(uint64_t linear_index);
+  // Until it is finished or failed, or all its warps spin.
+  BlockState run();
+
+  // --- called by handlers ---
+  const MicroOp* fail(Warp& warp, const MicroOp& op, unsigned lane, std::string message,
+                      FailureKind kind = FailureKind::program_fault);
+  void end_activation(Warp& warp, Activation* activation);
+  Activation* new_activation(Warp& warp, const DecodedFunction& function);
+  // All live lanes of the warp stand at barrier `number`: the warp has arrived.
+  void warp_arrives(Warp& warp, unsigned number, uint32_t expected_warps);
+  void complete_barrier_if_full(unsigned number);
+  Dimensions thread_index(const Warp& warp, unsigned lane) const;
+  // The failure's place in source and CUDA file.
+  Failure describe(const Warp& warp, const MicroOp& op, unsigned lane, std::string message, FailureKind kind) const;
+
+  LaunchState* launch = nullptr;
+  KernelImage* image = nullptr;
+  WorkerCounters* counters = nullptr;
+  FramePool* frames = nullptr;
+  std::byte* shared = nullptr;
+  uint64_t shared_bytes = 0;
+  std::byte* local = nullptr; // local_stride bytes for each thread
+  uint64_t local_stride = 0;
+  std::span<const std::byte> parameters;
+  std::array<Barrier, 16> barriers;
+  std::vector<Warp> warps;
+  uint32_t live_warps = 0;
+  int64_t fuel = 0;
+  uint64_t clock = 0; // warp instructions this block has executed: %clock
+  uint64_t linear = 0;
+  Dimensions index;
+  std::optional<Failure> failure;
+  std::string printed;
+  MemoryChecker* checker = nullptr;
+  Observer* observer = nullptr;
+  MemoryRange last_global;         // where the last global access of a single lane went: most go there again
+  std::vector<MemoryRange> ranges; // the same for each memory operation of the image
+  bool count_memory = false;
+  bool watch_memory = false; // checker or count_memory: memory operations take the slow side road
+
+private:
+  void run_warp(Warp& warp);
+  void run_warp_observed(Warp& warp, const MicroOp* op);
+  void note_arrival(Warp& warp);
+  void start_warp(Warp& warp);
+  void warp_finished(Warp& warp);
+  void report_deadlock();
+
+  std::vector<std::byte>* thread_specials_;
+  std::vector<std::byte> block_specials_;
+  std::vector<std::byte> shared_storage_;
+  uint32_t next_to_start_ = 0;
+};
+
+} // namespace ptxrewrite::emulator

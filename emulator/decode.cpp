@@ -1,0 +1,382 @@
+// Decoding of one function: where registers and variables lie, one operation after the other, then the branches.
+#include "emulator/decode.h"
+
+#include "emulator/block.h"
+#include "emulator/resize.h"
+#include "ir/analysis/cfg.h"
+#include "ir/analysis/dominators.h"
+#include "ir/analysis/liveness.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+// Counts the region and takes its instructions off the fuel.
+const MicroOp* enter_region(Warp& warp, const MicroOp& op) {
+  Block& block = *warp.block;
+  RegionCounter& counter = block.counters->regions[op.extra];
+  ++counter.executions;
+  counter.lanes += static_cast<unsigned>(std::popcount(warp.active));
+  block.clock += op.auxiliary;
+  block.fuel -= static_cast<int64_t>(op.auxiliary);
+  if (block.fuel < 0) [[unlikely]]
+    return block.fail(warp, op, 0, "the block ran out of fuel", FailureKind::out_of_fuel);
+  return &op + 1;
+}
+
+// The same at a place where lanes meet that parted.
+const MicroOp* enter_meeting_region(Warp& warp, const MicroOp& op) {
+  if (warp.meeting != no_meeting) {
+    const Meeting& meeting = warp.meetings[warp.meeting];
+    if (meeting.at == &op && meeting.activation == warp.activation) return warp.arrive(&op);
+  }
+  return enter_region(warp, op);
+}
+
+const MicroOp* end_of_function(Warp& warp, const MicroOp& op) {
+  return warp.block->fail(warp, op, 0, "control runs over the end of the function");
+}
+
+} // namespace
+
+unsigned lane_bits(ir::ScalarType type) {
+  const unsigned bits = ir::bit_width(type);
+  if (bits <= 1) return 1;
+  if (bits <= 8) return 8;
+  return std::bit_ceil(bits);
+}
+
+uint64_t variable_alignment(const ir::Variable& variable) {
+  const uint64_t natural = uint64_t(ir::byte_width(variable.type)) * std::max<unsigned>(variable.vector_width, 1);
+  return std::max<uint64_t>({variable.alignment, std::bit_ceil(std::max<uint64_t>(natural, 1)), 1});
+}
+
+uint64_t variable_bytes(const ir::Variable& variable, std::span<const uint64_t> dimensions) {
+  uint64_t bytes = uint64_t(ir::byte_width(variable.type)) * std::max<unsigned>(variable.vector_width, 1);
+  if (variable.is_array)
+    for (uint64_t dimension : dimensions)
+      bytes *= dimension;
+  return variable.unsized ? 0 : bytes;
+}
+
+LaneRef ConstantPool::get(uint64_t value, unsigned bits, uint64_t high) {
+  if (bits < 64 && bits > 1) value &= (uint64_t(1) << bits) - 1;
+  auto [place, added] = known_.try_emplace({bits, value, high});
+  if (!added) return place->second;
+  const uint32_t offset = static_cast<uint32_t>(storage_.size() * sizeof(Line));
+  storage_.resize(storage_.size() + lane_array_size(bits) / sizeof(Line));
+  std::byte* lanes = data() + offset;
+  if (bits == 1) {
+    const uint32_t mask = value ? full_mask : 0;
+    std::memcpy(lanes, &mask, sizeof mask);
+  } else if (bits == 128) {
+    for (unsigned lane = 0; lane < warp_size; ++lane) {
+      std::memcpy(lanes + lane * 16, &value, 8);
+      std::memcpy(lanes + lane * 16 + 8, &high, 8);
+    }
+  } else {
+    for (unsigned lane = 0; lane < warp_size; ++lane)
+      std::memcpy(lanes + lane * (bits / 8), &value, bits / 8);
+  }
+  return place->second = LaneRef(LaneBase::constants, offset);
+}
+
+const DecodedFunction& KernelImage::function_of(uint32_t instruction) const {
+  for (size_t i = functions.size(); i-- > 0;)
+    if (functions[i]->first_instruction <= instruction) return *functions[i];
+  return *functions.front();
+}
+
+std::optional<uint64_t> KernelImage::shared_offset(const ir::Function& function, ir::SymbolRef symbol) const {
+  const bool of_function = symbol.kind() == ir::SymbolRef::Kind::local_variable;
+  auto found = shared_offsets.find({of_function ? &function : nullptr, symbol.variable().index()});
+  if (found == shared_offsets.end()) return std::nullopt;
+  return found->second;
+}
+
+Decoder::Decoder(KernelImage& image, DecodedFunction& output, const ModulePlaces& places)
+    : image_(image), output_(output), places_(places), function_(*output.source),
+      registers_(function_.values.size()), read_(function_.values.size(), false),
+      is_meeting_block_(function_.blocks.size(), false), meeting_of_(function_.blocks.size()),
+      block_start_(function_.blocks.size(), UINT32_MAX) {}
+
+uint32_t Decoder::allocate(uint32_t bytes) {
+  const uint32_t offset = frame_;
+  frame_ += (bytes + 63) / 64 * 64;
+  return offset;
+}
+
+unsigned Decoder::register_bits(ir::ValueId value) const {
+  return lane_bits(function_.values[value].type);
+}
+
+void Decoder::place_registers() {
+  for (ir::BlockId block : function_.layout)
+    for (ir::InstructionId id : function_.instructions_in(block)) {
+      ir::for_each_use(function_, id, [&](ir::ValueId value) { read_[value.index()] = true; });
+      auto place = [&](ir::ValueId value) {
+        if (registers_[value.index()].valid()) return;
+        const ir::Value& info = function_.values[value];
+        const uint32_t bytes = lane_array_size(lane_bits(info.type)) * info.vector_width;
+        registers_[value.index()] = LaneRef(LaneBase::registers, allocate(bytes));
+      };
+      ir::for_each_use(function_, id, place);
+      ir::for_each_definition(function_, id, place);
+    }
+  for (const ir::Variable& variable : function_.variables)
+    if (variable.register_parameter && !registers_[variable.register_parameter.index()].valid())
+      registers_[variable.register_parameter.index()] =
+          LaneRef(LaneBase::registers, allocate(lane_array_size(register_bits(variable.register_parameter))));
+  carry_ = LaneRef(LaneBase::registers, allocate(lane_array_size(1)));
+}
+
+// What is read before any write would differ from run to run with whatever the bytes held before.
+void Decoder::zero_undefined_registers() {
+  ir::ControlFlow flow(function_);
+  ir::Liveness liveness(function_, flow);
+  for (ir::ValueId value : liveness.live_in(function_.entry())) {
+    const ir::Value& info = function_.values[value];
+    output_.zeroed.push_back({registers_[value.index()].offset(),
+                              lane_array_size(lane_bits(info.type)) * info.vector_width});
+  }
+  output_.zeroed.push_back({carry_.offset(), 64});
+}
+
+void Decoder::place_variables() {
+  uint64_t local = 0;
+  for (ir::VariableId id : function_.variables.ids()) {
+    const ir::Variable& variable = function_.variables[id];
+    const uint64_t bytes = variable_bytes(variable, function_.dimensions.view(variable.dimensions));
+    const uint64_t alignment = variable_alignment(variable);
+    if (variable.space == ir::StateSpace::local) {
+      local = (local + alignment - 1) / alignment * alignment;
+      output_.local_offsets[id.index()] = local;
+      local += bytes;
+    }
+  }
+  output_.local_bytes = (local + 15) / 16 * 16;
+  if (local) image_.uses_local = true;
+}
+
+void Decoder::place_parameter_slots() {
+  for (ir::VariableId id : function_.variables.ids()) {
+    const ir::Variable& variable = function_.variables[id];
+    if (!ir::is_param(variable.space) || variable.register_parameter) continue;
+    bool of_entry = false;
+    for (ir::VariableId parameter : function_.variable_lists.view(function_.signature.parameters))
+      of_entry |= function_.is_entry && parameter == id;
+    if (of_entry) continue;
+    const uint64_t bytes = variable_bytes(variable, function_.dimensions.view(variable.dimensions));
+    ParameterSlot slot;
+    slot.size = static_cast<uint32_t>(bytes);
+    slot.stride = static_cast<uint32_t>((bytes + 15) / 16 * 16);
+    slot.offset = allocate(slot.stride * warp_size);
+    output_.slots[id.index()] = slot;
+  }
+  auto describe = [&](PoolSpan span, std::vector<CallValue>& values) {
+    for (ir::VariableId id : function_.variable_lists.view(span)) {
+      CallValue value;
+      if (ir::ValueId reg = function_.variables[id].register_parameter) {
+        value.lanes = registers_[reg.index()];
+        value.bits = static_cast<uint8_t>(register_bits(reg));
+      } else if (auto found = output_.slots.find(id.index()); found != output_.slots.end()) {
+        value.slot = found->second;
+      }
+      values.push_back(value);
+    }
+  };
+  describe(function_.signature.parameters, output_.parameters);
+  describe(function_.signature.results, output_.results);
+}
+
+void Decoder::find_meeting_blocks() {
+  ir::ControlFlow flow(function_);
+  ir::PostDominatorTree post_dominators(function_, flow);
+  for (ir::BlockId block : function_.layout) {
+    if (!flow.reachable(block)) continue;
+    if (function_.successors(block).size() < 2) continue;
+    meeting_of_[block.index()] = post_dominators.immediate_post_dominator(block);
+    if (ir::BlockId meeting = meeting_of_[block.index()]) is_meeting_block_[meeting.index()] = true;
+  }
+}
+
+Status Decoder::run() {
+  if (!function_.has_body || function_.layout.empty())
+    return Error{fmt::format("'{}' has no body", module().text(function_.name)), function_.range};
+  output_.first_instruction = image_.instruction_count;
+  output_.region_of.assign(function_.instructions.size(), UINT32_MAX);
+  image_.instruction_count += static_cast<uint32_t>(function_.instructions.size());
+  place_registers();
+  place_variables();
+  place_parameter_slots();
+  zero_undefined_registers();
+  find_meeting_blocks();
+  for (ir::BlockId block : function_.layout) {
+    decode_block(block);
+    if (error_) return *error_;
+  }
+  MicroOp end;
+  end.handler = &end_of_function;
+  output_.code.push_back(end);
+  resolve_branches();
+  output_.frame_bytes = frame_;
+  return {};
+}
+
+void Decoder::begin_region(bool meeting_point) {
+  MicroOp op;
+  op.handler = meeting_point ? &enter_meeting_region : &enter_region;
+  op.extra = region_ = image_.region_count++;
+  op.auxiliary = 0; // counted up by decode_instruction
+  op.instruction = output_.first_instruction + (instruction_.valid() ? instruction_.index() : 0);
+  output_.code.push_back(op);
+  region_ended_ = false;
+}
+
+void Decoder::decode_block(ir::BlockId block) {
+  block_ = block;
+  block_start_[block.index()] = static_cast<uint32_t>(output_.code.size());
+  instruction_ = function_.blocks[block].first;
+  begin_region(is_meeting_block_[block.index()]);
+  uint32_t region_op = block_start_[block.index()];
+  for (ir::InstructionId id : function_.instructions_in(block)) {
+    const ir::Instruction& instruction = function_.instructions[id];
+    instruction_ = id;
+    switch (instruction.kind) {
+    case ir::InstructionKind::real:
+      if (region_ended_) {
+        region_op = static_cast<uint32_t>(output_.code.size());
+        begin_region(region_is_meeting_);
+      }
+      ++output_.code[region_op].auxiliary;
+      output_.region_of[id.index()] = region_;
+      decode_instruction(id);
+      break;
+    case ir::InstructionKind::section_begin:
+    case ir::InstructionKind::section_end:
+    case ir::InstructionKind::linear_row:
+      unsupported("sections of a hardware form are not emulated");
+      break;
+    default: break; // declarations, locations, annotations: nothing to execute
+    }
+    if (error_) return;
+  }
+}
+
+void Decoder::decode_instruction(ir::InstructionId id) {
+  form_ = &function_.form_of(id);
+  operands_ = function_.operands_of(id);
+  for (auto& [bits, used] : temporaries_used_)
+    used = 0;
+  const Operation* operation = OperationTable::get().find(*form_, operands_);
+  if (!operation) {
+    unsupported(form_->opaque ? fmt::format("'{}' is not known and cannot be emulated", form_->mnemonic)
+                              : fmt::format("'{}' is not emulated", form_->mnemonic));
+    return;
+  }
+  if (operation->special)
+    operation->special(*this, id);
+  else
+    decode_lane_operation(*operation);
+  flush_pending_writes();
+}
+
+// Sources first: making them ready may take micro-operations of its own.
+void Decoder::decode_lane_operation(const Operation& operation) {
+  std::array<LaneRef, 2> destinations;
+  std::array<LaneRef, 4> sources;
+  unsigned destination_count = 0, source_count = 0;
+  uint64_t selectors = 0;
+  for (size_t i = 0, index = 0; i < operands_.size(); i = ir::next_sibling(operands_, i), ++index) {
+    const ir::Operand& operand = operands_[i];
+    if (index < 4) selectors |= uint64_t(operand.selector) << (16 * index);
+    const bool writes = index == 0;
+    const size_t first = operand.is(ir::OperandKind::pair) ? i + 1 : i;
+    const size_t past = ir::next_sibling(operands_, i);
+    for (size_t j = first; j < past; j = ir::next_sibling(operands_, j)) {
+      if (writes && destination_count < operation.destinations) {
+        destinations[destination_count] = destination(operands_[j], operation.destination_types[destination_count]);
+        ++destination_count;
+      } else if (!writes && source_count < operation.sources) {
+        sources[source_count] = source(operands_[j], operation.source_types[source_count]);
+        ++source_count;
+      }
+    }
+  }
+  if (source_count < operation.sources && form_->effects.reads_carry) sources[source_count++] = carry_;
+  if (destination_count < operation.destinations)
+    destinations[destination_count] = form_->effects.writes_carry
+                                          ? carry_
+                                          : temporary(operation.destination_types[destination_count].bits);
+  if (error_) return;
+  MicroOp& op = emit(operation.handler);
+  op.destination[0] = destinations[0];
+  op.destination[1] = destinations[1];
+  std::copy(sources.begin(), sources.end(), op.source);
+  op.flags = modifier_flags(*form_);
+  op.immediate = std::bit_cast<int64_t>(selectors);
+}
+
+MicroOp& Decoder::emit(Handler handler) {
+  MicroOp& op = emit_further(handler, true);
+  op.is_instruction = true;
+  op.counts_guard = op.guard.valid();
+  return op;
+}
+
+MicroOp& Decoder::emit_further(Handler handler, bool guarded) {
+  MicroOp op;
+  op.handler = handler;
+  op.instruction = output_.first_instruction + instruction_.index();
+  const ir::Instruction& instruction = function_.instructions[instruction_];
+  if (guarded && instruction.guard) {
+    op.guard = registers_[instruction.guard.index()];
+    op.guard_negated = instruction.guard_negated;
+  }
+  output_.code.push_back(op);
+  return output_.code.back();
+}
+
+uint32_t Decoder::add_list(std::span<const LaneRef> list) {
+  const auto first = static_cast<uint32_t>(output_.lists.size());
+  output_.lists.insert(output_.lists.end(), list.begin(), list.end());
+  return first;
+}
+
+void Decoder::flush_pending_writes() {
+  for (const PendingWrite& write : pending_writes_)
+    resize(write.from, write.from_bits, write.to_bits, write.is_signed, true, write.to);
+  pending_writes_.clear();
+}
+
+void Decoder::branch_to(MicroOp& op, ir::BlockId target) {
+  pending_branches_.push_back({static_cast<uint32_t>(&op - output_.code.data()), target});
+}
+
+void Decoder::meet_behind_block(MicroOp& op) {
+  pending_meetings_.push_back({static_cast<uint32_t>(&op - output_.code.data()), block_});
+}
+
+void Decoder::resolve_branches() {
+  for (const PendingBranch& branch : pending_branches_)
+    output_.code[branch.op].immediate =
+        std::bit_cast<int64_t>(output_.code.data() + block_start_[branch.target.index()]);
+  for (const PendingMeeting& pending : pending_meetings_) {
+    ir::BlockId meeting = meeting_of_[pending.block.index()];
+    output_.code[pending.op].auxiliary = meeting ? block_start_[meeting.index()] : UINT32_MAX;
+  }
+  // Tables hold block indices until now.
+  for (std::vector<uint32_t>& table : output_.branch_tables)
+    for (uint32_t& entry : table)
+      entry = block_start_[entry];
+}
+
+void Decoder::unsupported(std::string message) {
+  if (!error_) error_ = Error{std::move(message), function_.instructions[instruction_].range};
+}
+
+} // namespace ptxrewrite::emulator

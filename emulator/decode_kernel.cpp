@@ -1,0 +1,125 @@
+// An entry and everything it can call, as one image.
+#include "emulator/decode.h"
+#include "emulator/program.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+void place_parameters(const ir::Function& entry, KernelImage& image) {
+  uint64_t offset = 0;
+  for (ir::VariableId id : entry.variable_lists.view(entry.signature.parameters)) {
+    const ir::Variable& variable = entry.variables[id];
+    const uint64_t alignment = variable_alignment(variable);
+    offset = (offset + alignment - 1) / alignment * alignment;
+    image.parameter_offsets[id.index()] = offset;
+    offset += variable_bytes(variable, entry.dimensions.view(variable.dimensions));
+  }
+  image.parameter_bytes = offset;
+}
+
+// Shared variables of the module that a function of the image names.
+void place_module_shared(const ir::Module& module, const std::vector<ir::FunctionId>& functions, KernelImage& image) {
+  std::vector<bool> named(module.variables.size(), false);
+  for (ir::FunctionId function : functions)
+    for (ir::BlockId block : module.function(function).layout)
+      for (ir::InstructionId id : module.function(function).instructions_in(block))
+        for (const ir::Operand& operand : module.function(function).operands_of(id))
+          if (operand.is(ir::OperandKind::symbol) &&
+              operand.as_symbol().kind() == ir::SymbolRef::Kind::module_variable)
+            named[operand.as_symbol().variable().index()] = true;
+  for (ir::VariableId id : module.variables.ids()) {
+    const ir::Variable& variable = module.variables[id];
+    if (!named[id.index()] || !ir::is_shared(variable.space) || variable.linkage == ir::Linkage::external || variable.unsized) continue;
+    const uint64_t alignment = variable_alignment(variable);
+    image.shared_static = (image.shared_static + alignment - 1) / alignment * alignment;
+    image.shared_offsets[{nullptr, id.index()}] = image.shared_static;
+    image.shared_static += variable_bytes(variable, module.dimensions.view(variable.dimensions));
+  }
+}
+
+// `.extern .shared x[]`: all of them start behind the static variables. Known only when all functions are.
+bool is_dynamic_shared(const ir::Variable& variable) {
+  return ir::is_shared(variable.space) && (variable.linkage == ir::Linkage::external || variable.unsized);
+}
+
+// Which functions can run, and where their shared variables lie, before any code is made: addresses are constants.
+void place_function_shared(const ir::Function& function, KernelImage& image) {
+  for (ir::VariableId id : function.variables.ids()) {
+    const ir::Variable& variable = function.variables[id];
+    if (!ir::is_shared(variable.space) || is_dynamic_shared(variable)) continue;
+    const uint64_t alignment = variable_alignment(variable);
+    image.shared_static = (image.shared_static + alignment - 1) / alignment * alignment;
+    image.shared_offsets[{&function, id.index()}] = image.shared_static;
+    image.shared_static += variable_bytes(variable, function.dimensions.view(variable.dimensions));
+  }
+}
+
+std::vector<ir::FunctionId> reachable_functions(const ir::Module& module, ir::FunctionId entry) {
+  std::vector<ir::FunctionId> order{entry};
+  auto add = [&](ir::FunctionId id) {
+    if (module.function(id).has_body && !module.function(id).is_entry &&
+        std::find(order.begin(), order.end(), id) == order.end())
+      order.push_back(id);
+  };
+  for (size_t i = 0; i < order.size(); ++i) {
+    const ir::Function& function = module.function(order[i]);
+    for (ir::BlockId block : function.layout)
+      for (ir::InstructionId id : function.instructions_in(block)) {
+        std::span<const ir::Operand> operands = function.operands_of(id);
+        for (const ir::Operand& operand : operands)
+          if (operand.is(ir::OperandKind::symbol) && operand.as_symbol().kind() == ir::SymbolRef::Kind::function)
+            add(operand.as_symbol().function());
+        // An indirect call may reach any function.
+        if (!function.is_opcode(id, ir::Opcode::call)) continue;
+        const size_t target = operands[0].is(ir::OperandKind::list) ? ir::next_sibling(operands, 0) : 0;
+        if (!operands[target].is(ir::OperandKind::symbol))
+          for (uint32_t f = 0; f < module.functions.size(); ++f)
+            add(ir::FunctionId(f));
+      }
+  }
+  return order;
+}
+
+void place_dynamic_shared(const ir::Module& module, const std::vector<ir::FunctionId>& functions, KernelImage& image) {
+  const uint64_t start = (image.shared_static + 15) / 16 * 16;
+  for (ir::VariableId id : module.variables.ids())
+    if (is_dynamic_shared(module.variables[id])) image.shared_offsets[{nullptr, id.index()}] = start;
+  for (ir::FunctionId function : functions)
+    for (ir::VariableId id : module.function(function).variables.ids())
+      if (is_dynamic_shared(module.function(function).variables[id]))
+        image.shared_offsets[{&module.function(function), id.index()}] = start;
+}
+
+} // namespace
+
+Result<std::unique_ptr<KernelImage>> decode_kernel(const ir::Module& module, ir::FunctionId entry,
+                                                   const ModulePlaces& places, DeviceMemory& memory,
+                                                   std::span<std::byte> constant_bank) {
+  auto image = std::make_unique<KernelImage>();
+  image->module = &module;
+  image->memory = &memory;
+  image->constant_bank = constant_bank;
+  place_parameters(module.function(entry), *image);
+  const std::vector<ir::FunctionId> functions = reachable_functions(module, entry);
+  place_module_shared(module, functions, *image);
+  for (ir::FunctionId id : functions)
+    place_function_shared(module.function(id), *image);
+  place_dynamic_shared(module, functions, *image);
+  for (ir::FunctionId id : functions) {
+    auto decoded = std::make_unique<DecodedFunction>();
+    decoded->id = id;
+    decoded->source = &module.function(id);
+    image->by_id[id.index()] = decoded.get();
+    image->functions.push_back(std::move(decoded));
+  }
+  for (auto& function : image->functions)
+    if (Status status = Decoder(*image, *function, places).run(); !status) return status.error();
+  for (auto& function : image->functions)
+    for (CallSite& site : function->calls)
+      if (site.callee_id) site.callee = image->by_id.at(site.callee_id.index());
+  return image;
+}
+
+} // namespace ptxrewrite::emulator

@@ -1,0 +1,127 @@
+// Runs kernels of an IR module on the host: functional SIMT at warp granularity (design.md, Emulator).
+//
+//   DeviceMemory memory;
+//   auto program = Program::load(module, memory);            // places variables; decodes kernels when first launched
+//   LaunchRequest request{.kernel = "vecadd", .grid = {1024}, .block = {256}, .parameters = bytes};
+//   Result<LaunchResult> result = (*program)->launch(request);
+//
+// Three things can go wrong, and are told apart: the program faults (result->failure, FailureKind::program_fault or
+// deadlock), it uses what is not emulated (an Error before anything runs, naming instruction and line), it runs out of
+// fuel. Results and counters do not depend on the number of host threads: a kernel whose result could depend on the
+// order of blocks (an atomic's old value is used, float atomics, strong loads or stores in global memory, malloc) runs
+// on one host thread unless `unordered` allows otherwise.
+#pragma once
+
+#include "emulator/memory.h"
+#include "ir/module.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::emulator {
+
+struct Dimensions {
+  uint32_t x = 1, y = 1, z = 1;
+  uint64_t count() const { return uint64_t(x) * y * z; }
+  bool operator==(const Dimensions&) const = default;
+};
+
+enum class FailureKind : uint8_t { program_fault, deadlock, out_of_fuel };
+
+// Where and why a launch stopped.
+struct Failure {
+  FailureKind kind = FailureKind::program_fault;
+  std::string message; // "global load of 4 bytes at 0x...: 4 bytes behind the end of 'w' (1024 bytes)"
+  std::string kernel;
+  std::string function; // the one that was running; equals kernel outside device functions
+  Dimensions block;     // indices
+  Dimensions thread;
+  bool has_thread = false;
+  ir::InstructionId instruction;
+  SourceRange range;       // in the module's source
+  std::string source_file; // CUDA line from `.loc`, when there is one
+  uint32_t source_line = 0;
+
+  // As a diagnostic on the module's source.
+  Diagnostic to_diagnostic() const;
+};
+
+// What happened to one static instruction. Executions count warps, lanes count threads.
+struct InstructionCounters {
+  uint64_t executions = 0;   // by warps with at least one active lane, whatever the guard
+  uint64_t lanes = 0;        // active lanes whose guard was true
+  uint64_t guarded_off = 0;  // executions in which no active lane's guard was true
+  uint64_t transactions = 0; // memory only, with count_memory: 32-byte sectors (global, local), or passes over the 32
+                             // banks (shared)
+};
+
+struct FunctionCounters {
+  std::string function;
+  const ir::Function* source = nullptr;
+  std::vector<InstructionCounters> instructions; // by InstructionId
+};
+
+struct Counters {
+  std::vector<FunctionCounters> functions; // that have run
+  uint64_t warp_instructions = 0;
+  uint64_t thread_instructions = 0;
+  uint64_t blocks = 0;
+  uint64_t warps = 0;
+};
+
+// A finding of check mode that does not stop the kernel.
+struct Finding {
+  Failure where; // kind is program_fault
+  uint64_t times = 1;
+};
+
+class Observer; // emulator/observer.h
+
+struct LaunchRequest {
+  std::string kernel;
+  Dimensions grid;
+  Dimensions block;
+  uint32_t shared_bytes = 0;         // dynamic
+  std::vector<std::byte> parameters; // as the kernel's .param space lies: natural alignment
+  unsigned host_threads = 0;         // 0: as many as the machine has
+  bool unordered = false;            // blocks of any kernel may run at the same time
+  bool check = false;                // uninitialised reads, races ...; out of bounds and misaligned always are checked
+  bool count_memory = false;         // InstructionCounters::transactions
+  uint64_t fuel = UINT64_MAX;        // warp instructions per block
+  Observer* observer = nullptr;
+};
+
+struct LaunchResult {
+  Counters counters;
+  std::string printed; // by the kernel's printf, in block order
+  std::vector<Finding> findings;
+  std::optional<Failure> failure;
+};
+
+class Program {
+public:
+  // `module` and `memory` must outlive the program. Error: a variable that cannot be placed.
+  static Result<std::unique_ptr<Program>> load(const ir::Module& module, DeviceMemory& memory);
+  virtual ~Program() = default;
+
+  // Error: no such kernel, bad dimensions, wrong parameter size, or an instruction that is not emulated (all of the
+  // functions the kernel can call are looked at before it runs).
+  virtual Result<LaunchResult> launch(const LaunchRequest& request) = 0;
+  // Would `launch` refuse the kernel for an instruction that is not emulated? Then the reason.
+  virtual Status check_supported(std::string_view kernel) = 0;
+  // Bytes of a .global or .const variable of the module, to fill or read; empty if there is none of that name.
+  virtual std::span<std::byte> variable(std::string_view name) = 0;
+  // Generic address of a .global or .const variable; 0 if there is none.
+  virtual uint64_t variable_address(std::string_view name) const = 0;
+};
+
+// All but what does not fit: block of more than 1024 threads, zero sizes, grid limits. Used by launch and by readers of
+// launch files alike.
+Status check_dimensions(const Dimensions& grid, const Dimensions& block);
+
+} // namespace ptxrewrite::emulator

@@ -1,0 +1,252 @@
+#include "emulator/grid.h"
+
+#include "emulator/block.h"
+#include "emulator/check.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+constexpr uint64_t call_stack_bytes = uint64_t(64) << 10;
+// Blocks that spin on one another are all kept; a real GPU keeps some thousands, too.
+constexpr uint64_t resident_block_limit = 4096;
+// Turns that all resident blocks spend spinning before the launch is given up.
+constexpr uint64_t spin_limit = 100'000;
+
+uint32_t* lanes_at(std::vector<std::byte>& bytes, LaneRef ref, size_t base = 0) {
+  return reinterpret_cast<uint32_t*>(bytes.data() + base + ref.offset());
+}
+
+std::vector<std::byte> make_thread_specials(const LaunchRequest& request, uint32_t warps) {
+  const size_t size = static_cast<size_t>(ThreadSpecial::count) * lane_array_bytes;
+  std::vector<std::byte> bytes(size * warps);
+  for (uint32_t warp = 0; warp < warps; ++warp)
+    for (uint32_t lane = 0; lane < warp_size; ++lane) {
+      const uint32_t thread = warp * warp_size + lane;
+      auto set = [&](ThreadSpecial which, uint32_t value) {
+        lanes_at(bytes, thread_special(which), size * warp)[lane] = value;
+      };
+      set(ThreadSpecial::tid_x, thread % request.block.x);
+      set(ThreadSpecial::tid_y, thread / request.block.x % request.block.y);
+      set(ThreadSpecial::tid_z, thread / request.block.x / request.block.y);
+      set(ThreadSpecial::laneid, lane);
+      set(ThreadSpecial::warpid, warp);
+      const uint32_t own = 1u << lane;
+      set(ThreadSpecial::lanemask_eq, own);
+      set(ThreadSpecial::lanemask_lt, own - 1);
+      set(ThreadSpecial::lanemask_le, own | (own - 1));
+      set(ThreadSpecial::lanemask_ge, ~(own - 1));
+      set(ThreadSpecial::lanemask_gt, ~(own | (own - 1)));
+    }
+  return bytes;
+}
+
+std::vector<std::byte> make_block_specials(const LaunchState& launch) {
+  std::vector<std::byte> bytes(static_cast<size_t>(BlockSpecial::count) * lane_array_bytes);
+  auto set = [&](BlockSpecial which, uint32_t value) {
+    std::fill_n(lanes_at(bytes, block_special(which)), warp_size, value);
+  };
+  const LaunchRequest& request = *launch.request;
+  set(BlockSpecial::ntid_x, request.block.x);
+  set(BlockSpecial::ntid_y, request.block.y);
+  set(BlockSpecial::ntid_z, request.block.z);
+  set(BlockSpecial::nctaid_x, request.grid.x);
+  set(BlockSpecial::nctaid_y, request.grid.y);
+  set(BlockSpecial::nctaid_z, request.grid.z);
+  set(BlockSpecial::nwarpid, launch.warps);
+  set(BlockSpecial::nsmid, emulated_sm_count);
+  set(BlockSpecial::dynamic_smem_size, request.shared_bytes);
+  set(BlockSpecial::total_smem_size, static_cast<uint32_t>((launch.shared_bytes + 127) / 128 * 128)); // facts 12
+  set(BlockSpecial::one, 1);
+  return bytes;
+}
+
+// What the host threads of one launch share.
+struct Grid {
+  LaunchState launch;
+  uint64_t blocks = 0;
+  std::atomic<uint64_t> next{0};
+  std::mutex mutex; // of what follows
+  std::optional<Failure> failure;
+  std::atomic<uint64_t> failed_block{UINT64_MAX};
+  std::map<uint64_t, std::string> printed;
+  std::vector<Finding> findings;
+  WorkerCounters total;
+};
+
+class Worker {
+public:
+  explicit Worker(Grid& grid) : grid_(grid), thread_specials_(make_thread_specials(*grid.launch.request, grid.launch.warps)) {
+    const KernelImage& image = *grid.launch.image;
+    counters_.regions.resize(image.region_count);
+    counters_.guards.resize(image.instruction_count);
+    if (grid.launch.request->count_memory) counters_.transactions.resize(image.instruction_count);
+  }
+
+  // Blocks that spin go to the back of the line, and new ones are started: one of those may be what they wait for.
+  void run() {
+    std::deque<std::unique_ptr<Block>> spinning;
+    std::unique_ptr<Block> spare;
+    uint64_t idle_turns = 0;
+    for (;;) {
+      const uint64_t number = spinning.size() < resident_block_limit ? grid_.next.fetch_add(1) : UINT64_MAX;
+      std::unique_ptr<Block> block;
+      if (number < grid_.blocks && number <= grid_.failed_block) {
+        block = spare ? std::move(spare) : new_block();
+        block->start(number);
+      } else if (!spinning.empty()) {
+        block = std::move(spinning.front());
+        spinning.pop_front();
+      } else {
+        break;
+      }
+      switch (block->run()) {
+      case BlockState::yielded:
+        if (++idle_turns > spin_limit) give_up(*block);
+        if (block->failure) report(*block);
+        else spinning.push_back(std::move(block));
+        break;
+      case BlockState::failed:
+        report(*block);
+        idle_turns = 0;
+        break;
+      default:
+        finish(*block);
+        spare = std::move(block);
+        idle_turns = 0;
+      }
+    }
+    add_counters();
+  }
+
+private:
+  std::unique_ptr<Block> new_block() {
+    auto block = std::make_unique<Block>(grid_.launch, counters_, frames_, thread_specials_);
+    block->observer = grid_.launch.request->observer;
+    return block;
+  }
+
+  void finish(Block& block) {
+    if (block.printed.empty() && !block.checker) return;
+    std::lock_guard lock(grid_.mutex);
+    if (!block.printed.empty()) grid_.printed[block.linear] = std::move(block.printed);
+    if (block.checker) block.checker->take_findings(grid_.findings);
+  }
+
+  void give_up(Block& block) {
+    for (Warp& warp : block.warps)
+      if (!warp.splits.empty() && !block.failure)
+        block.fail(warp, *warp.splits.back().next, 0, "all blocks spin: nothing that they wait for will come",
+                   FailureKind::deadlock);
+  }
+
+  // The failure of the lowest block counts, whoever finds it first.
+  void report(Block& block) {
+    std::lock_guard lock(grid_.mutex);
+    if (block.linear > grid_.failed_block) return;
+    grid_.failed_block = block.linear;
+    grid_.failure = std::move(block.failure);
+    grid_.printed[block.linear] = std::move(block.printed);
+    if (block.checker) block.checker->take_findings(grid_.findings);
+  }
+
+  void add_counters() {
+    std::lock_guard lock(grid_.mutex);
+    WorkerCounters& total = grid_.total;
+    for (size_t i = 0; i < counters_.regions.size(); ++i) {
+      total.regions[i].executions += counters_.regions[i].executions;
+      total.regions[i].lanes += counters_.regions[i].lanes;
+    }
+    for (size_t i = 0; i < counters_.guards.size(); ++i) {
+      total.guards[i].lanes += counters_.guards[i].lanes;
+      total.guards[i].off += counters_.guards[i].off;
+    }
+    for (size_t i = 0; i < counters_.transactions.size(); ++i)
+      total.transactions[i] += counters_.transactions[i];
+    total.blocks += counters_.blocks;
+    total.warps += counters_.warps;
+  }
+
+  Grid& grid_;
+  WorkerCounters counters_;
+  FramePool frames_;
+  std::vector<std::byte> thread_specials_;
+};
+
+Counters make_counters(const KernelImage& image, const WorkerCounters& total) {
+  Counters counters;
+  counters.blocks = total.blocks;
+  counters.warps = total.warps;
+  for (const auto& function : image.functions) {
+    FunctionCounters rows;
+    rows.source = function->source;
+    rows.function = image.module->text(function->source->name);
+    rows.instructions.resize(function->source->instructions.size());
+    for (ir::BlockId block : function->source->layout)
+      for (ir::InstructionId id : function->source->instructions_in(block)) {
+        const uint32_t region = function->region_of[id.index()];
+        if (region == UINT32_MAX) continue;
+        InstructionCounters& row = rows.instructions[id.index()];
+        const uint32_t number = function->first_instruction + id.index();
+        row.executions = total.regions[region].executions;
+        row.lanes = function->source->instructions[id].guard ? total.guards[number].lanes : total.regions[region].lanes;
+        row.guarded_off = total.guards[number].off;
+        if (!total.transactions.empty()) row.transactions = total.transactions[number];
+        counters.warp_instructions += row.executions;
+        counters.thread_instructions += row.lanes;
+      }
+    counters.functions.push_back(std::move(rows));
+  }
+  return counters;
+}
+
+unsigned host_threads(const KernelImage& image, const LaunchRequest& request, uint64_t blocks) {
+  if (request.observer || (image.order_sensitive && !request.unordered)) return 1;
+  const unsigned wanted = request.host_threads ? request.host_threads : std::thread::hardware_concurrency();
+  return static_cast<unsigned>(std::clamp<uint64_t>(wanted, 1, std::max<uint64_t>(blocks, 1)));
+}
+
+} // namespace
+
+Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, DeviceMemory& memory) {
+  Grid grid;
+  LaunchState& launch = grid.launch;
+  launch.image = &image;
+  launch.request = &request;
+  launch.memory = &memory;
+  launch.threads = static_cast<uint32_t>(request.block.count());
+  launch.warps = (launch.threads + warp_size - 1) / warp_size;
+  launch.shared_bytes = (image.shared_static + 15) / 16 * 16 + request.shared_bytes;
+  launch.local_stride = image.functions.front()->local_bytes;
+  if (image.has_calls || image.uses_stack) launch.local_stride += call_stack_bytes;
+  launch.block_specials = make_block_specials(launch);
+  grid.blocks = request.grid.count();
+  grid.total.regions.resize(image.region_count);
+  grid.total.guards.resize(image.instruction_count);
+  if (request.count_memory) grid.total.transactions.resize(image.instruction_count);
+
+  const unsigned threads = host_threads(image, request, grid.blocks);
+  std::vector<std::thread> others;
+  for (unsigned i = 1; i < threads; ++i)
+    others.emplace_back([&grid] { Worker(grid).run(); });
+  Worker(grid).run();
+  for (std::thread& other : others)
+    other.join();
+
+  LaunchResult result;
+  result.counters = make_counters(image, grid.total);
+  for (const auto& [block, text] : grid.printed)
+    if (block <= grid.failed_block) result.printed += text;
+  result.findings = std::move(grid.findings);
+  result.failure = std::move(grid.failure);
+  return result;
+}
+
+} // namespace ptxrewrite::emulator

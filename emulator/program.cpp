@@ -1,0 +1,240 @@
+// Loading a module and launching its kernels: variables are placed, kernels decoded, blocks spread over host threads.
+#include "emulator/program.h"
+
+#include "emulator/grid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+constexpr uint64_t largest_grid_x = (uint64_t(1) << 31) - 1;
+constexpr uint64_t largest_grid_yz = 65535;
+constexpr uint64_t largest_shared_memory = 232448; // of one block (sm_90 and later; facts/machines.tsv)
+class LoadedProgram final : public Program {
+public:
+  LoadedProgram(const ir::Module& module, DeviceMemory& memory) : module_(module), memory_(memory) {}
+
+  Status place_variables();
+  Result<LaunchResult> launch(const LaunchRequest& request) override;
+  Status check_supported(std::string_view kernel) override;
+  std::span<std::byte> variable(std::string_view name) override;
+  uint64_t variable_address(std::string_view name) const override;
+
+private:
+  struct Decoded {
+    std::unique_ptr<KernelImage> image;
+    Error error; // when there is no image
+  };
+  Result<KernelImage*> image_of(std::string_view kernel);
+  void initialise(const ir::Variable& variable, std::span<std::byte> bytes);
+  void initialise_elements(std::span<const ir::Operand> operands, std::span<const uint64_t> strides,
+                           unsigned element_bytes, std::span<std::byte> bytes);
+  uint64_t initialised_bytes(const ir::Variable& variable) const;
+  uint64_t symbol_value(const ir::Operand& operand) const;
+  const ir::Variable* find_variable(std::string_view name, uint32_t& id) const;
+
+  const ir::Module& module_;
+  DeviceMemory& memory_;
+  ModulePlaces places_;
+  std::vector<std::byte> constant_bank_;
+  std::map<std::string, Decoded, std::less<>> images_;
+};
+
+Status LoadedProgram::place_variables() {
+  uint64_t constant_bytes = 0;
+  for (ir::VariableId id : module_.variables.ids()) {
+    const ir::Variable& variable = module_.variables[id];
+    uint64_t bytes = variable_bytes(variable, module_.dimensions.view(variable.dimensions));
+    if (variable.unsized) bytes = initialised_bytes(variable);
+    if (variable.space == ir::StateSpace::constant) {
+      const uint64_t alignment = variable_alignment(variable);
+      constant_bytes = (constant_bytes + alignment - 1) / alignment * alignment;
+      places_.variables[id.index()] = {constant_bytes, bytes};
+      constant_bytes += bytes;
+    } else if (variable.space == ir::StateSpace::global) {
+      Result<uint64_t> address = memory_.allocate(std::max<uint64_t>(bytes, 1), module_.text(variable.name));
+      if (!address) return Error{address.error().message, variable.range};
+      places_.variables[id.index()] = {*address, bytes};
+    }
+  }
+  if (constant_bytes > (uint64_t(16) << 20)) return Error{fmt::format("{} bytes of constants", constant_bytes), {}};
+  constant_bank_.assign(constant_bytes, std::byte(0));
+  for (ir::VariableId id : module_.variables.ids()) {
+    const ir::Variable& variable = module_.variables[id];
+    auto place = places_.variables.find(id.index());
+    if (place == places_.variables.end() || variable.initialiser.empty()) continue;
+    std::vector<std::byte> bytes(place->second.bytes);
+    initialise(variable, bytes);
+    if (variable.space == ir::StateSpace::constant)
+      std::copy(bytes.begin(), bytes.end(), constant_bank_.begin() + static_cast<ptrdiff_t>(place->second.address));
+    else if (Status status = memory_.write(place->second.address, bytes); !status)
+      return status;
+  }
+  return {};
+}
+
+uint64_t LoadedProgram::symbol_value(const ir::Operand& operand) const {
+  const ir::SymbolRef symbol = operand.as_symbol();
+  const auto offset = static_cast<uint64_t>(operand.immediate);
+  if (symbol.kind() == ir::SymbolRef::Kind::function) return code_address(symbol.function()) + offset;
+  if (symbol.kind() != ir::SymbolRef::Kind::module_variable) return offset;
+  auto place = places_.variables.find(symbol.variable().index());
+  if (place == places_.variables.end()) return offset;
+  const bool constant = module_.variables[symbol.variable()].space == ir::StateSpace::constant;
+  const bool generic = operand.has(ir::OperandFlag::generic_address);
+  return place->second.address + offset + (constant && generic ? constant_window : 0);
+}
+
+// Nested braces fill whole rows, the sizes of which are `strides`, outermost first; scalars fill one element after the
+// other. `mask(symbol)` is one byte of an address.
+void LoadedProgram::initialise_elements(std::span<const ir::Operand> operands, std::span<const uint64_t> strides,
+                                        unsigned element_bytes, std::span<std::byte> bytes) {
+  size_t at = 0;
+  for (size_t i = 0; i < operands.size(); i = ir::next_sibling(operands, i)) {
+    const ir::Operand& operand = operands[i];
+    const size_t share = operand.is(ir::OperandKind::vector) && !strides.empty() ? strides.front() : element_bytes;
+    if (at >= bytes.size()) return;
+    std::span<std::byte> place = bytes.subspan(at, std::min<size_t>(share, bytes.size() - at));
+    at += share;
+    if (operand.is(ir::OperandKind::vector)) {
+      initialise_elements(operands.subspan(i + 1, operand.group_size()),
+                          strides.empty() ? strides : strides.subspan(1), element_bytes, place);
+      continue;
+    }
+    uint64_t value = std::bit_cast<uint64_t>(operand.immediate);
+    if (operand.is(ir::OperandKind::symbol)) {
+      value = symbol_value(operand);
+    } else if (operand.is(ir::OperandKind::pair)) {
+      const auto mask = static_cast<uint64_t>(operands[i + 1].immediate);
+      value = operands[i + 2].is(ir::OperandKind::symbol) ? symbol_value(operands[i + 2]) : 0;
+      if (mask) value = (value & mask) >> std::countr_zero(mask);
+    } else if (operand.is(ir::OperandKind::float64) && element_bytes == 4) {
+      value = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(value)));
+    }
+    std::memcpy(place.data(), &value, std::min<size_t>(place.size(), sizeof value));
+  }
+}
+
+void LoadedProgram::initialise(const ir::Variable& variable, std::span<std::byte> bytes) {
+  std::span<const ir::Operand> operands = module_.initialisers.view(variable.initialiser);
+  const unsigned element_bytes = ir::byte_width(variable.type);
+  std::vector<uint64_t> strides; // of a row of each dimension but the last, and of a vector
+  uint64_t row = bytes.size();
+  std::span<const uint64_t> dimensions = module_.dimensions.view(variable.dimensions);
+  for (uint64_t dimension : dimensions) {
+    if (dimension) row /= dimension;
+    strides.push_back(row);
+  }
+  if (operands.size() && operands[0].is(ir::OperandKind::vector)) operands = operands.subspan(1, operands[0].group_size());
+  initialise_elements(operands, strides, element_bytes, bytes);
+}
+
+// Elements of `x[] = {...}`, which declares no size.
+uint64_t LoadedProgram::initialised_bytes(const ir::Variable& variable) const {
+  std::span<const ir::Operand> operands = module_.initialisers.view(variable.initialiser);
+  uint64_t count = 0;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].is(ir::OperandKind::vector)) continue;
+    ++count;
+    i += operands[i].group_size();
+  }
+  return count * ir::byte_width(variable.type);
+}
+
+const ir::Variable* LoadedProgram::find_variable(std::string_view name, uint32_t& id) const {
+  for (ir::VariableId candidate : module_.variables.ids())
+    if (places_.variables.contains(candidate.index()) && module_.text(module_.variables[candidate].name) == name) {
+      id = candidate.index();
+      return &module_.variables[candidate];
+    }
+  return nullptr;
+}
+
+std::span<std::byte> LoadedProgram::variable(std::string_view name) {
+  uint32_t id = 0;
+  const ir::Variable* found = find_variable(name, id);
+  if (!found) return {};
+  const VariablePlace place = places_.variables.at(id);
+  if (found->space == ir::StateSpace::constant)
+    return std::span(constant_bank_).subspan(place.address, place.bytes);
+  const MemoryRange range = memory_.find(place.address);
+  return range.host ? std::span(range.host, place.bytes) : std::span<std::byte>();
+}
+
+uint64_t LoadedProgram::variable_address(std::string_view name) const {
+  uint32_t id = 0;
+  const ir::Variable* found = find_variable(name, id);
+  if (!found) return 0;
+  return places_.variables.at(id).address + (found->space == ir::StateSpace::constant ? constant_window : 0);
+}
+
+Result<KernelImage*> LoadedProgram::image_of(std::string_view kernel) {
+  auto known = images_.find(kernel);
+  if (known == images_.end()) {
+    ir::FunctionId entry;
+    for (uint32_t i = 0; i < module_.functions.size(); ++i) {
+      const ir::Function& function = *module_.functions[i];
+      if (function.is_entry && function.has_body && module_.text(function.name) == kernel) entry = ir::FunctionId(i);
+    }
+    if (!entry) return Error{fmt::format("no kernel '{}' in {}", kernel, module_.source.name()), {}};
+    Decoded decoded;
+    Result<std::unique_ptr<KernelImage>> image = decode_kernel(module_, entry, places_, memory_, constant_bank_);
+    if (image) decoded.image = std::move(*image);
+    else decoded.error = image.error();
+    known = images_.emplace(std::string(kernel), std::move(decoded)).first;
+  }
+  if (!known->second.image) return known->second.error;
+  return known->second.image.get();
+}
+
+Status LoadedProgram::check_supported(std::string_view kernel) {
+  Result<KernelImage*> image = image_of(kernel);
+  return image ? Status() : Status(image.error());
+}
+
+Result<LaunchResult> LoadedProgram::launch(const LaunchRequest& request) {
+  if (Status status = check_dimensions(request.grid, request.block); !status) return status.error();
+  Result<KernelImage*> image = image_of(request.kernel);
+  if (!image) return image.error();
+  const uint64_t shared = ((*image)->shared_static + 15) / 16 * 16 + request.shared_bytes;
+  if (shared > largest_shared_memory)
+    return Error{fmt::format("kernel '{}' with {} bytes of shared memory; a block can have {}", request.kernel, shared,
+                             largest_shared_memory),
+                 {}};
+  if (request.parameters.size() != (*image)->parameter_bytes)
+    return Error{fmt::format("kernel '{}' has {} bytes of parameters, not {}", request.kernel,
+                             (*image)->parameter_bytes, request.parameters.size()),
+                 {}};
+  return run_grid(**image, request, memory_);
+}
+
+} // namespace
+
+Status check_dimensions(const Dimensions& grid, const Dimensions& block) {
+  if (grid.count() == 0 || block.count() == 0)
+    return Error{fmt::format("a grid of {} x {} x {} blocks of {} x {} x {} threads: no size may be zero", grid.x,
+                             grid.y, grid.z, block.x, block.y, block.z),
+                 {}};
+  if (block.x > 1024 || block.y > 1024 || block.z > 64 || block.count() > 1024)
+    return Error{fmt::format("a block of {} x {} x {} threads; at most 1024 x 1024 x 64 and 1024 in all", block.x,
+                             block.y, block.z),
+                 {}};
+  if (grid.x > largest_grid_x || grid.y > largest_grid_yz || grid.z > largest_grid_yz)
+    return Error{fmt::format("a grid of {} x {} x {} blocks; at most {} x {} x {}", grid.x, grid.y, grid.z,
+                             largest_grid_x, largest_grid_yz, largest_grid_yz),
+                 {}};
+  return {};
+}
+
+Result<std::unique_ptr<Program>> Program::load(const ir::Module& module, DeviceMemory& memory) {
+  auto program = std::make_unique<LoadedProgram>(module, memory);
+  if (Status status = program->place_variables(); !status) return status.error();
+  return std::unique_ptr<Program>(std::move(program));
+}
+
+} // namespace ptxrewrite::emulator

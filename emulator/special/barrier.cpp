@@ -1,0 +1,107 @@
+// bar, barrier: waiting for, and telling, the other warps of the block (PTX ISA 9.7.13.1; facts 10).
+#include "emulator/block.h"
+#include "emulator/decode.h"
+#include "emulator/lanes.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+enum class Reduction : uint8_t { none, popc, all, any };
+
+// op.source: [0] barrier number, [1] number of threads or invalid, [2] predicate of .red.
+struct Arrival {
+  uint32_t number = 0;
+  uint32_t expected_warps = 0; // 0: all of the block
+};
+
+// The operands must be the same in all lanes.
+const MicroOp* read_operands(Warp& warp, const MicroOp& op, Arrival& arrival) {
+  const auto lane = static_cast<unsigned>(std::countr_zero(warp.mask));
+  arrival.number = warp.lanes<uint32_t>(op.source[0])[lane];
+  if (arrival.number >= 16)
+    return warp.block->fail(warp, op, lane, fmt::format("barrier {} of 16", arrival.number));
+  if (op.source[1]) {
+    const uint32_t threads = warp.lanes<uint32_t>(op.source[1])[lane];
+    if (threads == 0 || threads % warp_size != 0)
+      return warp.block->fail(warp, op, lane, fmt::format("barrier of {} threads, which is no multiple of 32", threads));
+    arrival.expected_warps = threads / warp_size;
+  }
+  return &op;
+}
+
+// The lanes wait here; Block::run counts the warp as arrived when all of its live lanes do. Lanes whose guard is false
+// come along: a barrier counts warps, and a divergent .aligned one is undefined anyway.
+const MicroOp* barrier_sync(Warp& warp, const MicroOp& op) {
+  Arrival arrival;
+  if (!read_operands(warp, op, arrival)) return nullptr;
+  if (op.source[2].valid()) {
+    Barrier& barrier = warp.block->barriers[arrival.number];
+    const uint32_t lanes = warp.predicate(op.source[2]) & warp.mask;
+    barrier.true_count += static_cast<unsigned>(std::popcount(lanes));
+    barrier.all_true = barrier.all_true && lanes == warp.mask;
+  }
+  return warp.park(&op + 1, SplitState::at_barrier, arrival.number | arrival.expected_warps << 8);
+}
+
+const MicroOp* barrier_arrive(Warp& warp, const MicroOp& op) {
+  Arrival arrival;
+  if (!read_operands(warp, op, arrival)) return nullptr;
+  warp.block->warp_arrives(warp, arrival.number, arrival.expected_warps);
+  return &op + 1;
+}
+
+// Behind barrier.red: the result of the phase that has just ended.
+template <Reduction reduction> const MicroOp* barrier_result(Warp& warp, const MicroOp& op) {
+  const auto lane = static_cast<unsigned>(std::countr_zero(warp.mask));
+  const Barrier& barrier = warp.block->barriers[warp.lanes<uint32_t>(op.source[0])[lane] % 16];
+  if constexpr (reduction == Reduction::popc)
+    detail::write_lanes<uint32_t>(warp, op.destination[0], warp.mask, [&](unsigned) { return barrier.result_count; });
+  else
+    detail::write_lanes<bool>(warp, op.destination[0], warp.mask, [&](unsigned) {
+      return reduction == Reduction::all ? barrier.result_all : barrier.result_count > 0;
+    });
+  return &op + 1;
+}
+
+void decode_barrier(Decoder& decoder, ir::InstructionId) {
+  const ir::Form& form = decoder.form();
+  const std::span<const ir::Operand> operands = decoder.operands();
+  if (form.has(ir::Modifier::cluster)) return decoder.unsupported("barriers of clusters are not emulated");
+  const Reduction reduction = !form.has(ir::Modifier::red)   ? Reduction::none
+                              : form.has(ir::Modifier::popc) ? Reduction::popc
+                              : form.has(ir::Modifier::and_) ? Reduction::all
+                                                             : Reduction::any;
+  unsigned next = reduction == Reduction::none ? 0 : 1;
+  const unsigned count = decoder.top_level_count();
+  const LaneRef number = decoder.source(operands[decoder.top_level(next++)], lanes_of_bits(32));
+  LaneRef threads, predicate;
+  const unsigned last = reduction == Reduction::none ? count : count - 1;
+  if (next < last) threads = decoder.source(operands[decoder.top_level(next++)], lanes_of_bits(32));
+  if (reduction != Reduction::none) predicate = decoder.source(operands[decoder.top_level(next)], lanes_of_bits(1));
+  MicroOp& op = decoder.emit(form.has(ir::Modifier::arrive) ? &barrier_arrive : &barrier_sync);
+  op.source[0] = number;
+  op.source[1] = threads;
+  op.source[2] = predicate;
+  if (reduction == Reduction::none) return;
+  const LaneRef target = decoder.destination(operands[0], lanes_of_bits(reduction == Reduction::popc ? 32 : 1));
+  MicroOp& result = decoder.emit_further(reduction == Reduction::popc  ? &barrier_result<Reduction::popc>
+                                         : reduction == Reduction::all ? &barrier_result<Reduction::all>
+                                                                       : &barrier_result<Reduction::any>,
+                                         true);
+  result.source[0] = number;
+  result.destination[0] = target;
+}
+
+} // namespace
+
+void add_barrier_operations(OperationTable& table) {
+  // bar.warp is a warp function: special/warp_functions.cpp adds it first.
+  table.special("bar*", &decode_barrier);
+  table.special("barrier*", &decode_barrier);
+}
+
+} // namespace ptxrewrite::emulator

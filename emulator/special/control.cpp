@@ -1,0 +1,321 @@
+// Branches, calls and the ends of threads.
+#include "emulator/block.h"
+#include "emulator/decode.h"
+#include "emulator/lanes.h"
+#include "emulator/special/system_calls.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+// A loop that waits for another thread reads memory in a way that a compiler may not hoist. After this many turns its
+// warp lets others go first.
+constexpr uint32_t spin_patience = 16;
+
+const MicroOp* code_at(const Warp& warp, uint32_t index) {
+  return index == UINT32_MAX ? nullptr : warp.activation->function->code.data() + index;
+}
+
+const MicroOp* branch(Warp& warp, const MicroOp& op) {
+  const auto* target = std::bit_cast<const MicroOp*>(op.immediate);
+  if (warp.mask == warp.active) [[likely]]
+    return target;
+  return warp.diverge(target, &op + 1, code_at(warp, op.auxiliary));
+}
+
+const MicroOp* branch_back_spinning(Warp& warp, const MicroOp& op) {
+  const MicroOp* next = branch(warp, op);
+  if (++warp.patience < spin_patience) return next;
+  return warp.yield(next);
+}
+
+// brx.idx: lanes with the same index go together, lowest lane first.
+const MicroOp* branch_indexed(Warp& warp, const MicroOp& op) {
+  const std::vector<uint32_t>& table = warp.activation->function->branch_tables[op.extra];
+  const uint32_t* indices = warp.lanes<uint32_t>(op.source[0]);
+  const auto lane = static_cast<unsigned>(std::countr_zero(warp.mask));
+  const uint32_t index = indices[lane];
+  if (index >= table.size())
+    return warp.block->fail(warp, op, lane, fmt::format("brx.idx with index {} of {} targets", index, table.size()));
+  uint32_t same = 0;
+  for (unsigned other = lane; other < warp_size; ++other)
+    same |= static_cast<uint32_t>(indices[other] == index) << other;
+  same &= warp.mask;
+  const MicroOp* target = warp.activation->function->code.data() + table[index];
+  if (same == warp.active) return target;
+  const uint32_t rest = warp.mask & ~same;
+  warp.mask = same;
+  // The other lanes come back to this instruction, or go on behind it if their guard is false.
+  const MicroOp* others = rest ? &op : &op + 1;
+  return warp.diverge(target, others, code_at(warp, op.auxiliary));
+}
+
+const MicroOp* exit_thread(Warp& warp, const MicroOp& op) {
+  return warp.exit_lanes(warp.mask, &op + 1);
+}
+
+// Copies what a call passes, for the lanes of `mask`: from lane arrays or .param bytes into the same of another
+// activation. Sizes may differ where an argument is left out or longer than declared: the smaller one counts.
+void copy_call_values(const std::vector<CallValue>& from, std::byte* from_frame, const std::byte* constants,
+                      const std::vector<CallValue>& to, std::byte* to_frame, uint32_t mask) {
+  auto place = [&](const CallValue& value, std::byte* frame, unsigned lane) -> std::byte* {
+    if (!value.lanes) return frame + value.slot.offset + lane * value.slot.stride;
+    std::byte* base = value.lanes.base() == LaneBase::constants ? const_cast<std::byte*>(constants) : frame;
+    return base + value.lanes.offset() + lane * (value.bits / 8u);
+  };
+  auto bytes = [](const CallValue& value) { return value.lanes ? value.bits / 8u : value.slot.size; };
+  for (size_t i = 0; i < std::min(from.size(), to.size()); ++i) {
+    const uint32_t size = std::min<uint32_t>(bytes(from[i]), bytes(to[i]));
+    for (uint32_t lanes = mask; lanes; lanes &= lanes - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+      std::memcpy(place(to[i], to_frame, lane), place(from[i], from_frame, lane), size);
+    }
+  }
+}
+
+const CallSite& site_of(const Warp& warp, const MicroOp& op) {
+  return warp.activation->function->calls[op.extra];
+}
+
+const MicroOp* enter_function(Warp& warp, const MicroOp& op, const CallSite& site, const DecodedFunction& callee,
+                              uint32_t lanes) {
+  Activation* caller = warp.activation;
+  Activation* activation = warp.block->new_activation(warp, callee);
+  if (!activation)
+    return warp.block->fail(warp, op, static_cast<unsigned>(std::countr_zero(lanes)),
+                            fmt::format("stack overflow: calls need more than {} bytes of local memory a thread",
+                                        warp.block->local_stride));
+  std::byte* constants = warp.base[static_cast<unsigned>(LaneBase::constants)];
+  copy_call_values(site.arguments, caller->registers, constants, callee.parameters, activation->registers, lanes);
+  // Lanes that do not call wait behind the call: they have arrived already.
+  const uint32_t here = warp.new_meeting({&op + 1, caller, activation, warp.active, warp.active & ~lanes, warp.meeting, true});
+  warp.resume({callee.code.data(), activation, lanes, here, SplitState::runnable, 0});
+  return callee.code.data();
+}
+
+const MicroOp* call_function(Warp& warp, const MicroOp& op) {
+  const CallSite& site = site_of(warp, op);
+  return enter_function(warp, op, site, *site.callee, warp.mask);
+}
+
+// Lanes with the same target go together; the others come back to this instruction.
+const MicroOp* call_indirect(Warp& warp, const MicroOp& op) {
+  const CallSite& site = site_of(warp, op);
+  const uint64_t* targets = warp.lanes<uint64_t>(site.target);
+  const auto first = static_cast<unsigned>(std::countr_zero(warp.mask));
+  const DecodedFunction* callee = nullptr;
+  for (const auto& candidate : warp.block->image->functions)
+    if (code_address(candidate->id) == targets[first]) callee = candidate.get();
+  if (!callee)
+    return warp.block->fail(warp, op, first, fmt::format("call of {:#x}, which is no function", targets[first]));
+  if (callee->parameters.size() != site.arguments.size())
+    return warp.block->fail(warp, op, first,
+                            fmt::format("call of '{}' with {} arguments; it has {}",
+                                        warp.block->image->module->text(callee->source->name), site.arguments.size(),
+                                        callee->parameters.size()));
+  uint32_t same = 0;
+  for (unsigned lane = first; lane < warp_size; ++lane)
+    same |= static_cast<uint32_t>(targets[lane] == targets[first]) << lane;
+  same &= warp.mask;
+  if (same != warp.active) {
+    const bool waiting_here = warp.meeting != no_meeting && warp.meetings[warp.meeting].at == &op + 1 &&
+                              warp.meetings[warp.meeting].activation == warp.activation &&
+                              !warp.meetings[warp.meeting].callee;
+    if (!waiting_here)
+      warp.meeting = warp.new_meeting({&op + 1, warp.activation, nullptr, warp.active, 0, warp.meeting, true});
+    warp.meetings[warp.meeting].arrived |= warp.active & ~warp.mask;
+    if (uint32_t others = warp.mask & ~same)
+      warp.splits.push_back({&op, warp.activation, others, warp.meeting, SplitState::runnable, 0});
+    warp.active = same;
+  }
+  return enter_function(warp, op, site, *callee, same);
+}
+
+const MicroOp* return_from_call(Warp& warp, const MicroOp& op) {
+  const uint32_t leaving = warp.mask;
+  uint32_t place = 0;
+  while (place < warp.meetings.size() && !(warp.meetings[place].in_use && warp.meetings[place].callee == warp.activation))
+    ++place;
+  if (place == warp.meetings.size()) return warp.exit_lanes(leaving, &op + 1); // an entry's ret ends the thread
+  Activation* callee = warp.activation;
+  const CallSite& site = warp.meetings[place].activation->function->calls[(warp.meetings[place].at - 1)->extra];
+  copy_call_values(callee->function->results, callee->registers, warp.base[static_cast<unsigned>(LaneBase::constants)],
+                   site.results, warp.meetings[place].activation->registers, leaving);
+  warp.active &= ~leaving;
+  warp.remove_from_meetings(leaving, callee);
+  Meeting& meeting = warp.meetings[place];
+  meeting.arrived |= leaving;
+  if (meeting.arrived == meeting.expected) {
+    meeting.in_use = false;
+    const Split caller{meeting.at, meeting.activation, meeting.expected, meeting.parent, SplitState::runnable, 0};
+    warp.block->end_activation(warp, callee);
+    warp.resume(caller);
+    return caller.next;
+  }
+  return warp.active ? &op + 1 : warp.next_split();
+}
+
+const MicroOp* trap(Warp& warp, const MicroOp& op) {
+  return warp.block->fail(warp, op, static_cast<unsigned>(std::countr_zero(warp.mask)), "the kernel executed a trap");
+}
+
+const MicroOp* nothing(Warp&, const MicroOp& op) {
+  return &op + 1;
+}
+
+// --- decoding ---
+
+// May a thread turn round in the loop that this block closes until another thread writes something?
+bool may_spin(const ir::Function& function, ir::BlockId from, ir::BlockId target) {
+  // Everything in the text between the target and the branch: loops are contiguous in compiled code, and a mistake
+  // costs a few turns of the scheduler, nothing else.
+  bool inside = false;
+  for (ir::BlockId block : function.layout) {
+    inside |= block == target;
+    if (inside)
+      for (ir::InstructionId id : function.instructions_in(block)) {
+        if (function.instructions[id].kind != ir::InstructionKind::real) continue;
+        const ir::Effects& effects = function.form_of(id).effects;
+        const ir::Opcode opcode = function.form_of(id).opcode;
+        if (effects.atomic || (effects.reads_memory && effects.volatile_result) || effects.call ||
+            opcode == ir::Opcode::nanosleep || opcode == ir::Opcode::mbarrier)
+          return true;
+      }
+    if (block == from) break;
+  }
+  return false;
+}
+
+bool is_backward(const ir::Function& function, ir::BlockId from, ir::BlockId target) {
+  for (ir::BlockId block : function.layout) {
+    if (block == target) return true;
+    if (block == from) return false;
+  }
+  return false;
+}
+
+void decode_bra(Decoder& decoder, ir::InstructionId id) {
+  const ir::BlockId target = decoder.operands()[decoder.top_level(0)].as_block();
+  const ir::BlockId from = decoder.function().instructions[id].block;
+  const bool spins = is_backward(decoder.function(), from, target) && may_spin(decoder.function(), from, target);
+  MicroOp& op = decoder.emit(spins ? &branch_back_spinning : &branch);
+  decoder.branch_to(op, target);
+  decoder.meet_behind_block(op);
+}
+
+void decode_brx(Decoder& decoder, ir::InstructionId) {
+  const LaneRef index = decoder.source(decoder.operands()[0], lanes_of_bits(32));
+  const ir::Operand& table = decoder.operands()[decoder.top_level(1)];
+  if (!table.is(ir::OperandKind::label_table)) return decoder.unsupported("brx.idx without a table of targets");
+  std::vector<uint32_t> blocks;
+  const ir::Function& function = decoder.function();
+  for (const ir::Operand& target : function.operands.view(function.label_tables[ir::LabelTableId(table.id)].operands))
+    blocks.push_back(target.as_block().index());
+  decoder.output().branch_tables.push_back(std::move(blocks));
+  MicroOp& op = decoder.emit(&branch_indexed);
+  op.source[0] = index;
+  op.extra = static_cast<uint32_t>(decoder.output().branch_tables.size() - 1);
+  decoder.meet_behind_block(op);
+}
+
+void decode_exit(Decoder& decoder, ir::InstructionId) {
+  decoder.emit(&exit_thread);
+  decoder.end_region(false);
+}
+
+void decode_ret(Decoder& decoder, ir::InstructionId) {
+  decoder.emit(&return_from_call);
+  decoder.end_region(false);
+}
+
+void decode_trap(Decoder& decoder, ir::InstructionId) {
+  decoder.emit(&trap);
+}
+
+void decode_nothing(Decoder& decoder, ir::InstructionId) {
+  decoder.emit(&nothing);
+}
+
+std::vector<CallValue> call_values(Decoder& decoder, size_t list) {
+  std::vector<CallValue> values;
+  const std::span<const ir::Operand> operands = decoder.operands();
+  const size_t past = ir::next_sibling(operands, list);
+  for (size_t i = list + 1; i < past; i = ir::next_sibling(operands, i)) {
+    CallValue value;
+    if (operands[i].is(ir::OperandKind::symbol)) {
+      const ParameterSlot* slot = decoder.slot(operands[i].as_symbol());
+      if (!slot) decoder.unsupported("an argument that is no .param variable of this function");
+      else value.slot = *slot;
+    } else if (operands[i].is(ir::OperandKind::value)) {
+      value.lanes = decoder.register_lanes(operands[i].as_value());
+      value.bits = static_cast<uint8_t>(decoder.register_bits(operands[i].as_value()));
+    } else {
+      value.bits = 64;
+      value.lanes = decoder.source(operands[i], lanes_of_bits(64));
+    }
+    values.push_back(value);
+  }
+  return values;
+}
+
+void decode_call(Decoder& decoder, ir::InstructionId) {
+  const std::span<const ir::Operand> operands = decoder.operands();
+  CallSite site;
+  size_t position = 0;
+  if (operands[position].is(ir::OperandKind::list)) {
+    site.results = call_values(decoder, position);
+    position = ir::next_sibling(operands, position);
+  }
+  const ir::Operand& target = operands[position];
+  position = ir::next_sibling(operands, position);
+  if (position < operands.size() && operands[position].is(ir::OperandKind::list))
+    site.arguments = call_values(decoder, position);
+  auto emit_call = [&](Handler handler) {
+    decoder.output().calls.push_back(std::move(site));
+    decoder.emit(handler).extra = static_cast<uint32_t>(decoder.output().calls.size() - 1);
+  };
+  decoder.image().has_calls = true;
+  if (target.is(ir::OperandKind::symbol)) {
+    const std::string name = decoder.symbol_name(target.as_symbol());
+    if (Handler system = system_call(name)) {
+      if (name == "malloc" || name == "free") decoder.order_sensitive();
+      return emit_call(system);
+    }
+    if (target.as_symbol().kind() != ir::SymbolRef::Kind::function ||
+        !decoder.module().function(target.as_symbol().function()).has_body)
+      return decoder.unsupported(fmt::format("'{}' is declared, but has no body here", name));
+    site.callee_id = target.as_symbol().function();
+    emit_call(&call_function);
+    return decoder.end_region(false);
+  }
+  site.target = decoder.source(target, lanes_of_bits(64));
+  emit_call(&call_indirect);
+  decoder.end_region(true);
+}
+
+} // namespace
+
+void add_control_operations(OperationTable& table) {
+  table.special("bra*", &decode_bra);
+  table.special("brx*", &decode_brx);
+  table.special("call*", &decode_call);
+  table.special("ret*", &decode_ret);
+  table.special("exit*", &decode_exit);
+  table.special("trap*", &decode_trap);
+  table.special("brkpt*", &decode_trap);
+  table.special("nanosleep*", &decode_nothing);
+  table.special("pmevent*", &decode_nothing);
+  table.special("prefetch*", &decode_nothing);
+  table.special("prefetchu*", &decode_nothing);
+  table.special("applypriority*", &decode_nothing);
+  table.special("discard*", &decode_nothing);
+  table.special("fence*", &decode_nothing);
+  table.special("membar*", &decode_nothing);
+  table.special("griddepcontrol*", &decode_nothing);
+  table.special("setmaxnreg*", &decode_nothing);
+}
+
+} // namespace ptxrewrite::emulator

@@ -1,0 +1,403 @@
+// Loads and stores of all state spaces, one warp at a time.
+//
+// The fast paths are those that kernels take most: all lanes at neighbouring addresses, or all at the same one. Every
+// access is checked against the allocation it falls into, but once for the warp where the lanes are neighbours.
+#include "emulator/decode.h"
+#include "emulator/special/address.h"
+#include "emulator/special/watch.h"
+
+#include <bit>
+#include <cstring>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+template <unsigned bytes> struct RawOf;
+template <> struct RawOf<1> { using Type = uint8_t; };
+template <> struct RawOf<2> { using Type = uint16_t; };
+template <> struct RawOf<4> { using Type = uint32_t; };
+template <> struct RawOf<8> { using Type = uint64_t; };
+template <> struct RawOf<16> { using Type = Bits128; };
+
+constexpr Space space_of(const MicroOp& op) {
+  return static_cast<Space>(op.flags & 0xff);
+}
+
+// How the active lanes' addresses lie.
+enum class Pattern : uint8_t { neighbours, same, scattered };
+
+struct WarpAccess {
+  alignas(64) uint64_t addresses[warp_size]; // in `space`; of inactive lanes: of some active one
+  Space space = Space::global;
+  Pattern pattern = Pattern::scattered;
+  unsigned first = 0;          // lowest active lane
+  std::byte* bias = nullptr;   // host address = bias + address, for all active lanes; null: lane by lane
+};
+
+// Addresses of the active lanes; lanes `size` bytes apart are neighbours.
+[[gnu::always_inline]] inline void gather_addresses(const Warp& warp, const MicroOp& op, uint64_t size, WarpAccess& access) {
+  const uint64_t* base = warp.lanes<uint64_t>(op.source[0]);
+  const auto offset = static_cast<uint64_t>(op.immediate);
+  access.first = static_cast<unsigned>(std::countr_zero(warp.mask));
+  const uint64_t start = base[access.first] + offset;
+  uint64_t apart = 0, different = 0;
+  if (warp.mask == full_mask) {
+    for (unsigned lane = 0; lane < warp_size; ++lane) {
+      const uint64_t address = base[lane] + offset;
+      access.addresses[lane] = address;
+      apart |= address ^ (start + lane * size);
+      different |= address ^ start;
+    }
+  } else {
+    const uint32_t mask = warp.mask;
+    for (unsigned lane = 0; lane < warp_size; ++lane) {
+      const uint64_t keep = (mask >> lane) & 1 ? ~uint64_t(0) : 0;
+      const uint64_t address = ((base[lane] + offset) & keep) | (start & ~keep);
+      access.addresses[lane] = address;
+      apart |= (address ^ (start + (uint64_t(lane) - access.first) * size)) & keep;
+      different |= address ^ start;
+    }
+  }
+  access.pattern = apart == 0 ? Pattern::neighbours : different == 0 ? Pattern::same : Pattern::scattered;
+}
+
+// Lowest and one past the highest byte that the active lanes touch.
+inline std::pair<uint64_t, uint64_t> extent(const Warp& warp, const WarpAccess& access, uint64_t size) {
+  uint64_t low = access.addresses[access.first], high = low;
+  switch (access.pattern) {
+  case Pattern::same: break;
+  case Pattern::neighbours: high = low + (31 - static_cast<unsigned>(std::countl_zero(warp.mask)) - access.first) * size; break;
+  case Pattern::scattered:
+    for (unsigned lane = 0; lane < warp_size; ++lane) {
+      low = std::min(low, access.addresses[lane]);
+      high = std::max(high, access.addresses[lane]);
+    }
+  }
+  return {low, high + size};
+}
+
+// Generic addresses of all active lanes in one window become addresses of that space.
+inline void leave_generic(WarpAccess& access, uint64_t low, uint64_t past) {
+  if (past < low) return;
+  const SpaceAddress first = split_generic(low), last = split_generic(past - 1);
+  if (first.space != last.space) return;
+  access.space = first.space;
+  const uint64_t window = low - first.address;
+  if (window)
+    for (uint64_t& address : access.addresses)
+      address -= window;
+}
+
+// Finds where the lanes' bytes are: sets `bias` when all lie in one range, else leaves it null.
+inline void locate(Warp& warp, const MicroOp& op, uint64_t size, WarpAccess& access) {
+  Block& block = *warp.block;
+  auto [low, past] = extent(warp, access, size);
+  if (access.space == Space::generic) {
+    leave_generic(access, low, past);
+    std::tie(low, past) = extent(warp, access, size);
+  }
+  if (past < low) return;
+  switch (access.space) {
+  case Space::global: {
+    MemoryRange& range = block.ranges[op.auxiliary];
+    if (!range.contains(low, past)) [[unlikely]]
+      range = block.launch->memory->find(low);
+    if (range.contains(low, past)) access.bias = range.host - range.begin;
+    return;
+  }
+  case Space::shared:
+    if (past <= block.shared_bytes) access.bias = block.shared;
+    return;
+  case Space::constant:
+    if (past <= block.image->constant_bank.size()) access.bias = block.image->constant_bank.data();
+    return;
+  default: return;
+  }
+}
+
+template <class Raw> inline Raw read_raw(const std::byte* from) {
+  Raw value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+// The lane's bytes, the long way; null after the block has failed.
+inline std::byte* lane_bytes(Warp& warp, const MicroOp& op, const WarpAccess& access, unsigned lane, uint64_t size,
+                             const char* what) {
+  std::byte* host = access.bias ? access.bias + access.addresses[lane]
+                                : resolve(*warp.block, warp, lane, access.space, access.addresses[lane], size);
+  if (host && (access.addresses[lane] & (size - 1)) == 0) [[likely]]
+    return host;
+  bad_access(warp, op, lane, access.space, access.addresses[lane], size, what);
+  return nullptr;
+}
+
+inline LaneRef element(const Warp& warp, const MicroOp& op, unsigned index, LaneRef single) {
+  return op.count == 1 ? single : warp.activation->function->lists[op.extra + index];
+}
+
+[[gnu::always_inline]] inline bool all_aligned(const WarpAccess& access, uint64_t size) {
+  if (access.pattern != Pattern::scattered) return (access.addresses[access.first] & (size - 1)) == 0;
+  uint64_t bits = 0;
+  for (uint64_t address : access.addresses)
+    bits |= address;
+  return (bits & (size - 1)) == 0;
+}
+
+template <unsigned bytes> const MicroOp* load(Warp& warp, const MicroOp& op) {
+  using Raw = typename RawOf<bytes>::Type;
+  const uint64_t size = uint64_t(bytes) * op.count;
+  WarpAccess access;
+  access.space = space_of(op);
+  gather_addresses(warp, op, size, access);
+  locate(warp, op, size, access);
+  if (warp.block->watch_memory) [[unlikely]]
+    if (!watch_access(warp, op, access.space, access.addresses, size, AccessKind::load)) return nullptr;
+  if (access.bias && all_aligned(access, size)) [[likely]] {
+    const std::byte* start = access.bias + access.addresses[access.first];
+    for (unsigned i = 0; i < op.count; ++i) {
+      Raw* target = warp.lanes<Raw>(element(warp, op, i, op.destination[0]));
+      if (warp.mask == full_mask && access.pattern == Pattern::neighbours) {
+        if (op.count == 1) {
+          std::memcpy(target, start, warp_size * bytes);
+        } else {
+          for (unsigned lane = 0; lane < warp_size; ++lane)
+            target[lane] = read_raw<Raw>(start + lane * size + i * bytes);
+        }
+      } else if (access.pattern == Pattern::same) {
+        const Raw value = read_raw<Raw>(start + i * bytes);
+        detail::write_lanes<Raw>(warp, element(warp, op, i, op.destination[0]), warp.mask, [&](unsigned) { return value; });
+      } else if (warp.mask == full_mask) {
+        for (unsigned lane = 0; lane < warp_size; ++lane)
+          target[lane] = read_raw<Raw>(access.bias + access.addresses[lane] + i * bytes);
+      } else {
+        for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
+          const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+          target[lane] = read_raw<Raw>(access.bias + access.addresses[lane] + i * bytes);
+        }
+      }
+    }
+    return &op + 1;
+  }
+  for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+    const std::byte* host = lane_bytes(warp, op, access, lane, size, "load");
+    if (!host) return nullptr;
+    for (unsigned i = 0; i < op.count; ++i)
+      warp.lanes<Raw>(element(warp, op, i, op.destination[0]))[lane] = read_raw<Raw>(host + i * bytes);
+  }
+  return &op + 1;
+}
+
+template <unsigned bytes> const MicroOp* store(Warp& warp, const MicroOp& op) {
+  using Raw = typename RawOf<bytes>::Type;
+  const uint64_t size = uint64_t(bytes) * op.count;
+  WarpAccess access;
+  access.space = space_of(op);
+  gather_addresses(warp, op, size, access);
+  locate(warp, op, size, access);
+  if (access.space == Space::constant || access.space == Space::parameter) [[unlikely]]
+    return warp.block->fail(warp, op, access.first, std::string("store to ") + name_of(access.space) + " memory");
+  if (warp.block->watch_memory) [[unlikely]]
+    if (!watch_access(warp, op, access.space, access.addresses, size, AccessKind::store)) return nullptr;
+  if (access.bias && all_aligned(access, size)) [[likely]] {
+    if (warp.mask == full_mask && access.pattern == Pattern::neighbours && op.count == 1) {
+      std::memcpy(access.bias + access.addresses[0], warp.lanes<Raw>(op.source[1]), warp_size * bytes);
+      return &op + 1;
+    }
+    for (unsigned i = 0; i < op.count; ++i) {
+      const Raw* values = warp.lanes<Raw>(element(warp, op, i, op.source[1]));
+      for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
+        const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+        std::memcpy(access.bias + access.addresses[lane] + i * bytes, values + lane, bytes);
+      }
+    }
+    return &op + 1;
+  }
+  for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+    std::byte* host = lane_bytes(warp, op, access, lane, size, "store");
+    if (!host) return nullptr;
+    for (unsigned i = 0; i < op.count; ++i)
+      std::memcpy(host + i * bytes, warp.lanes<Raw>(element(warp, op, i, op.source[1])) + lane, bytes);
+  }
+  return &op + 1;
+}
+
+// All lanes read the same, known place: parameters, and variables by name.
+template <unsigned bytes> const MicroOp* load_fixed(Warp& warp, const MicroOp& op) {
+  using Raw = typename RawOf<bytes>::Type;
+  const uint64_t size = uint64_t(bytes) * op.count;
+  const auto address = static_cast<uint64_t>(op.immediate);
+  const Space space = space_of(op);
+  const auto first = static_cast<unsigned>(std::countr_zero(warp.mask));
+  if (warp.block->watch_memory && space != Space::parameter) [[unlikely]] {
+    uint64_t addresses[warp_size];
+    std::fill_n(addresses, warp_size, address);
+    if (!watch_access(warp, op, space, addresses, size, AccessKind::load)) return nullptr;
+  }
+  const std::byte* host = resolve(*warp.block, warp, first, space, address, size);
+  if (!host || (address & (size - 1)) != 0) return bad_access(warp, op, first, space, address, size, "load");
+  for (unsigned i = 0; i < op.count; ++i) {
+    const Raw value = read_raw<Raw>(host + i * bytes);
+    detail::write_lanes<Raw>(warp, element(warp, op, i, op.destination[0]), warp.mask, [&](unsigned) { return value; });
+  }
+  return &op + 1;
+}
+
+// Bytes of a .param variable of the activation: op.immediate = offset of lane 0's, op.auxiliary = bytes per lane.
+template <unsigned bytes> const MicroOp* load_slot(Warp& warp, const MicroOp& op) {
+  using Raw = typename RawOf<bytes>::Type;
+  const std::byte* start = warp.activation->registers + op.immediate;
+  for (unsigned i = 0; i < op.count; ++i)
+    detail::write_lanes<Raw>(warp, element(warp, op, i, op.destination[0]), warp.mask, [&](unsigned lane) {
+      return read_raw<Raw>(start + lane * op.auxiliary + i * bytes);
+    });
+  return &op + 1;
+}
+
+template <unsigned bytes> const MicroOp* store_slot(Warp& warp, const MicroOp& op) {
+  using Raw = typename RawOf<bytes>::Type;
+  std::byte* start = warp.activation->registers + op.immediate;
+  for (unsigned i = 0; i < op.count; ++i) {
+    const Raw* values = warp.lanes<Raw>(element(warp, op, i, op.source[1]));
+    for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+      std::memcpy(start + lane * op.auxiliary + i * bytes, values + lane, bytes);
+    }
+  }
+  return &op + 1;
+}
+
+#define BY_SIZE(name)                                                                                                  \
+  Handler name##_of(unsigned bytes) {                                                                                  \
+    switch (bytes) {                                                                                                   \
+    case 1: return &name<1>;                                                                                           \
+    case 2: return &name<2>;                                                                                           \
+    case 4: return &name<4>;                                                                                           \
+    case 8: return &name<8>;                                                                                           \
+    default: return &name<16>;                                                                                         \
+    }                                                                                                                  \
+  }
+BY_SIZE(load)
+BY_SIZE(store)
+BY_SIZE(load_fixed)
+BY_SIZE(load_slot)
+BY_SIZE(store_slot)
+#undef BY_SIZE
+
+// --- decoding ---
+
+LaneType element_type(ir::ScalarType type) {
+  return {ir::is_signed(type) ? LaneKind::signed_integer : LaneKind::unsigned_integer,
+          static_cast<uint8_t>(std::max(lane_bits(type), 8u))};
+}
+
+// The registers of an operand that is one or a vector of them.
+std::vector<size_t> elements_of(std::span<const ir::Operand> operands, size_t position) {
+  std::vector<size_t> elements;
+  if (!operands[position].is(ir::OperandKind::vector)) return {position};
+  const size_t past = ir::next_sibling(operands, position);
+  for (size_t i = position + 1; i < past; i = ir::next_sibling(operands, i))
+    elements.push_back(i);
+  return elements;
+}
+
+// Loads and stores of strong semantics in global memory tie blocks together: their order may show in the results.
+void note_order(Decoder& decoder, Space space) {
+  if ((space == Space::global || space == Space::generic) &&
+      (decoder.form().effects.atomic || decoder.form().effects.volatile_result))
+    decoder.order_sensitive();
+}
+
+struct Place {
+  Decoder::Address address;
+  Space space = Space::global;
+  const ParameterSlot* slot = nullptr;
+};
+
+Place place_of(Decoder& decoder, size_t position) {
+  Place place;
+  const ir::Form& form = decoder.form();
+  place.space = decode_space(form.space);
+  place.address = decoder.address(position);
+  if (place.address.is_symbol && place.space == Space::parameter) place.slot = decoder.slot(place.address.symbol);
+  return place;
+}
+
+void set_place(Decoder& decoder, MicroOp& op, const Place& place, size_t count) {
+  op.flags = static_cast<uint32_t>(place.space);
+  op.count = static_cast<uint8_t>(count);
+  op.immediate = place.address.offset;
+  if (place.slot) {
+    op.immediate += place.slot->offset;
+    op.auxiliary = place.slot->stride;
+  } else {
+    op.auxiliary = decoder.image().memory_operations++;
+  }
+}
+
+void decode_load(Decoder& decoder, ir::InstructionId) {
+  const std::span<const ir::Operand> operands = decoder.operands();
+  const LaneType type = element_type(decoder.form().type());
+  Place place = place_of(decoder, decoder.top_level(1));
+  note_order(decoder, place.space);
+  std::vector<LaneRef> targets;
+  for (size_t position : elements_of(operands, 0))
+    targets.push_back(decoder.destination(operands[position], type));
+  if (place.address.constant && place.space == Space::local) {
+    place.address.base = decoder.constant(0, 64); // each lane has its own
+    place.address.constant = false;
+  }
+  const unsigned bytes = type.bits / 8;
+  Handler handler = place.slot ? load_slot_of(bytes) : place.address.constant ? load_fixed_of(bytes) : load_of(bytes);
+  const uint32_t list = targets.size() > 1 ? decoder.add_list(targets) : 0;
+  MicroOp& op = decoder.emit(handler);
+  set_place(decoder, op, place, targets.size());
+  op.source[0] = place.address.base;
+  op.destination[0] = targets[0];
+  op.extra = list;
+}
+
+void decode_store(Decoder& decoder, ir::InstructionId) {
+  const std::span<const ir::Operand> operands = decoder.operands();
+  const LaneType type = element_type(decoder.form().type());
+  Place place = place_of(decoder, 0);
+  note_order(decoder, place.space);
+  std::vector<LaneRef> values;
+  for (size_t position : elements_of(operands, decoder.top_level(1)))
+    values.push_back(decoder.source(operands[position], type));
+  if (place.address.constant) place.address.base = decoder.constant(0, 64);
+  const unsigned bytes = type.bits / 8;
+  const uint32_t list = values.size() > 1 ? decoder.add_list(values) : 0;
+  MicroOp& op = decoder.emit(place.slot ? store_slot_of(bytes) : store_of(bytes));
+  set_place(decoder, op, place, values.size());
+  op.source[0] = place.address.base;
+  op.source[1] = values[0];
+  op.extra = list;
+}
+
+} // namespace
+
+Space decode_space(ir::StateSpace space) {
+  switch (space) {
+  case ir::StateSpace::global: return Space::global;
+  case ir::StateSpace::local: return Space::local;
+  case ir::StateSpace::constant: return Space::constant;
+  case ir::StateSpace::shared:
+  case ir::StateSpace::shared_cta:
+  case ir::StateSpace::shared_cluster: return Space::shared;
+  case ir::StateSpace::param:
+  case ir::StateSpace::param_entry:
+  case ir::StateSpace::param_func: return Space::parameter;
+  default: return Space::generic;
+  }
+}
+
+void add_memory_operations(OperationTable& table) {
+  table.special("ld*", &decode_load);
+  table.special("ldu*", &decode_load);
+  table.special("st*", &decode_store);
+}
+
+} // namespace ptxrewrite::emulator

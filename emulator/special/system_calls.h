@@ -1,0 +1,13 @@
+// Functions that the driver provides to kernels: vprintf, malloc, free, __assertfail.
+#pragma once
+
+#include "emulator/micro_op.h"
+
+#include <string_view>
+
+namespace ptxrewrite::emulator {
+
+// Null when `name` is none of them. MicroOp::extra names the CallSite.
+Handler system_call(std::string_view name);
+
+} // namespace ptxrewrite::emulator

@@ -1,0 +1,16 @@
+// The slow side of memory accesses: check mode (--check) and the counting of transactions. Memory instructions call it
+// only when one of the two is switched on.
+#pragma once
+
+#include "emulator/special/address.h"
+
+namespace ptxrewrite::emulator {
+
+enum class AccessKind : uint8_t { load, store, atomic };
+
+// `addresses` of the active lanes (warp.mask), in `space` (generic when they lie in several windows); `bytes` each.
+// False: the block has failed.
+bool watch_access(Warp& warp, const MicroOp& op, Space space, const uint64_t* addresses, uint64_t bytes,
+                  AccessKind kind);
+
+} // namespace ptxrewrite::emulator
