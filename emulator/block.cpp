@@ -50,8 +50,7 @@ Block::Block(LaunchState& launch_state, WorkerCounters& worker_counters, FramePo
       shared_storage_(launch_state.shared_bytes + 64) {
   auto address = reinterpret_cast<uintptr_t>(shared_storage_.data());
   shared = shared_storage_.data() + ((64 - address % 64) % 64);
-  if (local_stride)
-    local = static_cast<std::byte*>(std::calloc(uint64_t(launch->warps) * warp_size, local_stride));
+  if (local_stride) local = static_cast<std::byte*>(std::calloc(uint64_t(launch->warps) * warp_size, local_stride));
   warps.resize(launch->warps);
   ranges.resize(image->memory_operations);
   watch_memory = count_memory;
@@ -213,12 +212,15 @@ BlockState Block::run() {
       }
       run_warp(warp);
       switch (warp.state) {
-      case WarpState::failed: return BlockState::failed;
+      case WarpState::failed:
+        return BlockState::failed;
       case WarpState::finished:
         warp_finished(warp);
         progress = true;
         break;
-      case WarpState::yielded: spinning = true; break;
+      case WarpState::yielded:
+        spinning = true;
+        break;
       default:
         note_arrival(warp);
         progress = true;
@@ -299,8 +301,7 @@ void Block::report_deadlock() {
       const uint32_t line = place.range.empty() ? 0 : image->module->source.locate(place.range.begin).line;
       std::string what = split.state == SplitState::at_barrier
                              ? fmt::format("at barrier {} in line {}", split.wait & 0xff, line)
-                             : fmt::format("for lanes {:#010x} in line {}",
-                                           split.wait & warp.live & ~split.mask, line);
+                             : fmt::format("for lanes {:#010x} in line {}", split.wait & warp.live & ~split.mask, line);
       auto found = std::find_if(places.begin(), places.end(), [&](const auto& known) { return known.first == what; });
       if (found == places.end()) found = places.insert(places.end(), {what, {}});
       if (found->second.empty() || found->second.back() != warp.index) found->second.push_back(warp.index);

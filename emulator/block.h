@@ -24,8 +24,8 @@ struct GuardCounter {
 // What one host thread counts; added up when all are done.
 struct WorkerCounters {
   std::vector<RegionCounter> regions;
-  std::vector<GuardCounter> guards;        // by image-wide instruction
-  std::vector<uint64_t> transactions;      // by image-wide instruction
+  std::vector<GuardCounter> guards;   // by image-wide instruction
+  std::vector<uint64_t> transactions; // by image-wide instruction
   uint64_t blocks = 0;
   uint64_t warps = 0;
 };

@@ -99,10 +99,9 @@ std::optional<uint64_t> KernelImage::shared_offset(const ir::Function& function,
 }
 
 Decoder::Decoder(KernelImage& image, DecodedFunction& output, const ModulePlaces& places)
-    : image_(image), output_(output), places_(places), function_(*output.source),
-      registers_(function_.values.size()), read_(function_.values.size(), false),
-      is_meeting_block_(function_.blocks.size(), false), meeting_of_(function_.blocks.size()),
-      block_start_(function_.blocks.size(), UINT32_MAX) {}
+    : image_(image), output_(output), places_(places), function_(*output.source), registers_(function_.values.size()),
+      read_(function_.values.size(), false), is_meeting_block_(function_.blocks.size(), false),
+      meeting_of_(function_.blocks.size()), block_start_(function_.blocks.size(), UINT32_MAX) {}
 
 uint32_t Decoder::allocate(uint32_t bytes) {
   const uint32_t offset = frame_;
@@ -140,8 +139,8 @@ void Decoder::zero_undefined_registers() {
   ir::Liveness liveness(function_, flow);
   for (ir::ValueId value : liveness.live_in(function_.entry())) {
     const ir::Value& info = function_.values[value];
-    output_.zeroed.push_back({registers_[value.index()].offset(),
-                              lane_array_size(lane_bits(info.type)) * info.vector_width});
+    output_.zeroed.push_back(
+        {registers_[value.index()].offset(), lane_array_size(lane_bits(info.type)) * info.vector_width});
   }
   output_.zeroed.push_back({carry_.offset(), 64});
 }
@@ -261,7 +260,8 @@ void Decoder::decode_block(ir::BlockId block) {
     case ir::InstructionKind::linear_row:
       unsupported("sections of a hardware form are not emulated");
       break;
-    default: break; // declarations, locations, annotations: nothing to execute
+    default:
+      break; // declarations, locations, annotations: nothing to execute
     }
     if (error_) return;
   }
@@ -309,9 +309,8 @@ void Decoder::decode_lane_operation(const Operation& operation) {
   }
   if (source_count < operation.sources && form_->effects.reads_carry) sources[source_count++] = carry_;
   if (destination_count < operation.destinations)
-    destinations[destination_count] = form_->effects.writes_carry
-                                          ? carry_
-                                          : temporary(operation.destination_types[destination_count].bits);
+    destinations[destination_count] =
+        form_->effects.writes_carry ? carry_ : temporary(operation.destination_types[destination_count].bits);
   if (error_) return;
   MicroOp& op = emit(operation.handler);
   op.destination[0] = destinations[0];

@@ -48,7 +48,8 @@ public:
   LaneRef carry() const { return carry_; }
   // Fixed bytes of the activation, for .param variables of this function.
   const ParameterSlot* slot(ir::SymbolRef symbol) const;
-  // Address in its own space of a .global, .const or .shared variable or of the entry's parameter: known at decode time.
+  // Address in its own space of a .global, .const or .shared variable or of the entry's parameter: known at decode
+  // time.
   std::optional<uint64_t> fixed_address(ir::SymbolRef symbol) const;
   std::string symbol_name(ir::SymbolRef symbol) const;
 
@@ -129,9 +130,9 @@ private:
   ir::BlockId block_;
   std::vector<LaneRef> registers_; // by ValueId
   std::vector<bool> read_;
-  std::vector<bool> is_meeting_block_;       // by BlockId
-  std::vector<ir::BlockId> meeting_of_;      // by BlockId: immediate post-dominator
-  std::vector<uint32_t> block_start_;        // by BlockId: code index
+  std::vector<bool> is_meeting_block_;  // by BlockId
+  std::vector<ir::BlockId> meeting_of_; // by BlockId: immediate post-dominator
+  std::vector<uint32_t> block_start_;   // by BlockId: code index
   std::vector<PendingWrite> pending_writes_;
   std::vector<PendingBranch> pending_branches_;
   std::vector<PendingMeeting> pending_meetings_;

@@ -26,12 +26,13 @@ void place_module_shared(const ir::Module& module, const std::vector<ir::Functio
     for (ir::BlockId block : module.function(function).layout)
       for (ir::InstructionId id : module.function(function).instructions_in(block))
         for (const ir::Operand& operand : module.function(function).operands_of(id))
-          if (operand.is(ir::OperandKind::symbol) &&
-              operand.as_symbol().kind() == ir::SymbolRef::Kind::module_variable)
+          if (operand.is(ir::OperandKind::symbol) && operand.as_symbol().kind() == ir::SymbolRef::Kind::module_variable)
             named[operand.as_symbol().variable().index()] = true;
   for (ir::VariableId id : module.variables.ids()) {
     const ir::Variable& variable = module.variables[id];
-    if (!named[id.index()] || !ir::is_shared(variable.space) || variable.linkage == ir::Linkage::external || variable.unsized) continue;
+    if (!named[id.index()] || !ir::is_shared(variable.space) || variable.linkage == ir::Linkage::external ||
+        variable.unsized)
+      continue;
     const uint64_t alignment = variable_alignment(variable);
     image.shared_static = (image.shared_static + alignment - 1) / alignment * alignment;
     image.shared_offsets[{nullptr, id.index()}] = image.shared_static;

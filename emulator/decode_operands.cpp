@@ -75,8 +75,8 @@ LaneRef Decoder::immediate(const ir::Operand& operand, LaneType type) {
   uint64_t bits = std::bit_cast<uint64_t>(operand.immediate);
   if (type.kind == LaneKind::predicate) return constant(bits != 0 ? 1 : 0, 1);
   // A double literal in an instruction on floats is rounded to the type at its use (PTX ISA 4.5.2).
-  const bool single_precision = type.bits == 32 && (type.kind == LaneKind::floating ||
-                                                    form_->type(0) == ir::ScalarType::f32);
+  const bool single_precision =
+      type.bits == 32 && (type.kind == LaneKind::floating || form_->type(0) == ir::ScalarType::f32);
   if (operand.is(ir::OperandKind::float64) && single_precision)
     bits = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
   if (operand.is(ir::OperandKind::float32) && type.kind == LaneKind::floating && type.bits == 64)
@@ -101,38 +101,63 @@ LaneRef Decoder::special(const ir::Operand& operand, unsigned& bits) {
   switch (which) {
   case SpecialRegister::tid:
     return by_component(thread_special(ThreadSpecial::tid_x), operand.selector, thread_special(ThreadSpecial::zero));
-  case SpecialRegister::ntid: return by_component(block_special(BlockSpecial::ntid_x), operand.selector, zero);
-  case SpecialRegister::ctaid: return by_component(block_special(BlockSpecial::ctaid_x), operand.selector, zero);
-  case SpecialRegister::nctaid: return by_component(block_special(BlockSpecial::nctaid_x), operand.selector, zero);
+  case SpecialRegister::ntid:
+    return by_component(block_special(BlockSpecial::ntid_x), operand.selector, zero);
+  case SpecialRegister::ctaid:
+    return by_component(block_special(BlockSpecial::ctaid_x), operand.selector, zero);
+  case SpecialRegister::nctaid:
+    return by_component(block_special(BlockSpecial::nctaid_x), operand.selector, zero);
   // Without clusters every block is a cluster of its own.
-  case SpecialRegister::clusterid: return by_component(block_special(BlockSpecial::ctaid_x), operand.selector, zero);
-  case SpecialRegister::nclusterid: return by_component(block_special(BlockSpecial::nctaid_x), operand.selector, zero);
+  case SpecialRegister::clusterid:
+    return by_component(block_special(BlockSpecial::ctaid_x), operand.selector, zero);
+  case SpecialRegister::nclusterid:
+    return by_component(block_special(BlockSpecial::nctaid_x), operand.selector, zero);
   case SpecialRegister::cluster_nctaid:
     return component_of(operand.selector) == 3 ? zero : block_special(BlockSpecial::one);
-  case SpecialRegister::cluster_nctarank: return block_special(BlockSpecial::one);
+  case SpecialRegister::cluster_nctarank:
+    return block_special(BlockSpecial::one);
   case SpecialRegister::cluster_ctaid:
-  case SpecialRegister::cluster_ctarank: return zero;
-  case SpecialRegister::is_explicit_cluster: bits = 1; return constant(0, 1);
-  case SpecialRegister::laneid: return thread_special(ThreadSpecial::laneid);
-  case SpecialRegister::warpid: return thread_special(ThreadSpecial::warpid);
-  case SpecialRegister::lanemask_eq: return thread_special(ThreadSpecial::lanemask_eq);
-  case SpecialRegister::lanemask_le: return thread_special(ThreadSpecial::lanemask_le);
-  case SpecialRegister::lanemask_lt: return thread_special(ThreadSpecial::lanemask_lt);
-  case SpecialRegister::lanemask_ge: return thread_special(ThreadSpecial::lanemask_ge);
-  case SpecialRegister::lanemask_gt: return thread_special(ThreadSpecial::lanemask_gt);
-  case SpecialRegister::nwarpid: return block_special(BlockSpecial::nwarpid);
-  case SpecialRegister::smid: return block_special(BlockSpecial::smid);
-  case SpecialRegister::nsmid: return block_special(BlockSpecial::nsmid);
-  case SpecialRegister::dynamic_smem_size: return block_special(BlockSpecial::dynamic_smem_size);
+  case SpecialRegister::cluster_ctarank:
+    return zero;
+  case SpecialRegister::is_explicit_cluster:
+    bits = 1;
+    return constant(0, 1);
+  case SpecialRegister::laneid:
+    return thread_special(ThreadSpecial::laneid);
+  case SpecialRegister::warpid:
+    return thread_special(ThreadSpecial::warpid);
+  case SpecialRegister::lanemask_eq:
+    return thread_special(ThreadSpecial::lanemask_eq);
+  case SpecialRegister::lanemask_le:
+    return thread_special(ThreadSpecial::lanemask_le);
+  case SpecialRegister::lanemask_lt:
+    return thread_special(ThreadSpecial::lanemask_lt);
+  case SpecialRegister::lanemask_ge:
+    return thread_special(ThreadSpecial::lanemask_ge);
+  case SpecialRegister::lanemask_gt:
+    return thread_special(ThreadSpecial::lanemask_gt);
+  case SpecialRegister::nwarpid:
+    return block_special(BlockSpecial::nwarpid);
+  case SpecialRegister::smid:
+    return block_special(BlockSpecial::smid);
+  case SpecialRegister::nsmid:
+    return block_special(BlockSpecial::nsmid);
+  case SpecialRegister::dynamic_smem_size:
+    return block_special(BlockSpecial::dynamic_smem_size);
   case SpecialRegister::aggr_smem_size:
-  case SpecialRegister::total_smem_size: return block_special(BlockSpecial::total_smem_size);
+  case SpecialRegister::total_smem_size:
+    return block_special(BlockSpecial::total_smem_size);
   case SpecialRegister::clock:
-  case SpecialRegister::globaltimer_lo: return clock(&read_clock<uint32_t, 0>, 32);
+  case SpecialRegister::globaltimer_lo:
+    return clock(&read_clock<uint32_t, 0>, 32);
   case SpecialRegister::clock_hi:
-  case SpecialRegister::globaltimer_hi: return clock(&read_clock<uint32_t, 32>, 32);
+  case SpecialRegister::globaltimer_hi:
+    return clock(&read_clock<uint32_t, 32>, 32);
   case SpecialRegister::clock64:
-  case SpecialRegister::globaltimer: return clock(&read_clock<uint64_t, 0>, 64);
-  default: break;
+  case SpecialRegister::globaltimer:
+    return clock(&read_clock<uint64_t, 0>, 64);
+  default:
+    break;
   }
   // %gridid, %envreg, %pm, reserved memory: the emulated machine has nothing there.
   bits = lane_bits(ir::info(which).type);
@@ -162,10 +187,14 @@ LaneRef Decoder::symbol_address(const ir::Operand& operand, unsigned bits) {
 
 std::string Decoder::symbol_name(ir::SymbolRef symbol) const {
   switch (symbol.kind()) {
-  case ir::SymbolRef::Kind::module_variable: return std::string(module().text(module().variables[symbol.variable()].name));
-  case ir::SymbolRef::Kind::local_variable: return std::string(module().text(function_.variables[symbol.variable()].name));
-  case ir::SymbolRef::Kind::function: return std::string(module().text(module().function(symbol.function()).name));
-  case ir::SymbolRef::Kind::undeclared: return std::string(module().text(symbol.name()));
+  case ir::SymbolRef::Kind::module_variable:
+    return std::string(module().text(module().variables[symbol.variable()].name));
+  case ir::SymbolRef::Kind::local_variable:
+    return std::string(module().text(function_.variables[symbol.variable()].name));
+  case ir::SymbolRef::Kind::function:
+    return std::string(module().text(module().function(symbol.function()).name));
+  case ir::SymbolRef::Kind::undeclared:
+    return std::string(module().text(symbol.name()));
   }
   return {};
 }
@@ -205,15 +234,20 @@ LaneRef Decoder::source(const ir::Operand& operand, LaneType type) {
   }
   case ir::OperandKind::integer:
   case ir::OperandKind::float32:
-  case ir::OperandKind::float64: return immediate(operand, type);
+  case ir::OperandKind::float64:
+    return immediate(operand, type);
   case ir::OperandKind::special_register: {
     unsigned bits = 32;
     LaneRef lanes = special(operand, bits);
     return bits == type.bits ? lanes : resize(lanes, bits, type.bits, is_signed, false, {});
   }
-  case ir::OperandKind::symbol: return symbol_address(operand, type.bits);
-  case ir::OperandKind::sink: return constant(0, type.bits);
-  default: unsupported(fmt::format("an operand of '{}' that the emulator cannot read", form_->mnemonic)); return {};
+  case ir::OperandKind::symbol:
+    return symbol_address(operand, type.bits);
+  case ir::OperandKind::sink:
+    return constant(0, type.bits);
+  default:
+    unsupported(fmt::format("an operand of '{}' that the emulator cannot read", form_->mnemonic));
+    return {};
   }
 }
 

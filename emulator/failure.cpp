@@ -13,8 +13,10 @@ std::string source_file_name(const ir::Module& module, int64_t number) {
     if (item.kind != ir::ItemKind::verbatim || item.text.find(".file") == std::string_view::npos) continue;
     std::string normal;
     for (char c : item.text)
-      if (c != '\t' && c != '\n' && c != '\r') normal += c;
-      else if (!normal.empty() && normal.back() != ' ') normal += ' ';
+      if (c != '\t' && c != '\n' && c != '\r')
+        normal += c;
+      else if (!normal.empty() && normal.back() != ' ')
+        normal += ' ';
     const size_t at = normal.find(head);
     if (at == std::string::npos) continue;
     const size_t open = normal.find('"', at), close = normal.find('"', open + 1);
@@ -54,7 +56,8 @@ Diagnostic Failure::to_diagnostic() const {
   if (has_thread) where += ", thread " + place(thread);
   if (function != kernel) where += fmt::format(", function '{}'", function);
   diagnostic.notes.push_back(std::move(where));
-  if (source_line) diagnostic.notes.push_back(fmt::format("from {}:{}", source_file.empty() ? "CUDA line" : source_file, source_line));
+  if (source_line)
+    diagnostic.notes.push_back(fmt::format("from {}:{}", source_file.empty() ? "CUDA line" : source_file, source_line));
   return diagnostic;
 }
 

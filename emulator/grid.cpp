@@ -83,7 +83,8 @@ struct Grid {
 
 class Worker {
 public:
-  explicit Worker(Grid& grid) : grid_(grid), thread_specials_(make_thread_specials(*grid.launch.request, grid.launch.warps)) {
+  explicit Worker(Grid& grid)
+      : grid_(grid), thread_specials_(make_thread_specials(*grid.launch.request, grid.launch.warps)) {
     const KernelImage& image = *grid.launch.image;
     counters_.regions.resize(image.region_count);
     counters_.guards.resize(image.instruction_count);
@@ -110,8 +111,10 @@ public:
       switch (block->run()) {
       case BlockState::yielded:
         if (++idle_turns > spin_limit) give_up(*block);
-        if (block->failure) report(*block);
-        else spinning.push_back(std::move(block));
+        if (block->failure)
+          report(*block);
+        else
+          spinning.push_back(std::move(block));
         break;
       case BlockState::failed:
         report(*block);

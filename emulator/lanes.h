@@ -143,12 +143,8 @@ template <class F> struct SignatureOf {
   // A captureless lambda.
   using Pointer = decltype(+std::declval<F>());
 };
-template <class R, class... P> struct SignatureOf<R (*)(P...)> {
-  using Pointer = R (*)(P...);
-};
-template <class R, class... P> struct SignatureOf<R (*)(P...) noexcept> {
-  using Pointer = R (*)(P...);
-};
+template <class R, class... P> struct SignatureOf<R (*)(P...)> { using Pointer = R (*)(P...); };
+template <class R, class... P> struct SignatureOf<R (*)(P...) noexcept> { using Pointer = R (*)(P...); };
 
 } // namespace detail
 

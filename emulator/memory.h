@@ -1,5 +1,5 @@
-// The emulated GPU's memory: one range of device addresses, backed by host memory that is reserved, not committed, until
-// it is written, with the allocations in it known one by one, so that every access can be checked against them.
+// The emulated GPU's memory: one range of device addresses, backed by host memory that is reserved, not committed,
+// until it is written, with the allocations in it known one by one, so that every access can be checked against them.
 //
 // Generic addresses: shared, local, constant and kernel-parameter memory each have a window (PTX ISA 5, generic
 // addressing); everything else is global. Thread-safe for reads; allocate and release only between launches, but for

@@ -78,11 +78,11 @@ struct MicroOp {
   bool guard_negated = false;
   uint8_t count = 0;           // elements of a vector access ...; the handler's business
   bool is_instruction = false; // the instruction proper, not a micro-operation around it
-  bool counts_guard = false; // the guard of the instruction proper: its lanes are counted
+  bool counts_guard = false;   // the guard of the instruction proper: its lanes are counted
   LaneRef destination[2];
   LaneRef source[4];
-  uint32_t flags = 0;   // ModifierFlag
-  uint32_t extra = 0;   // first entry of Program's list of further LaneRefs, or what the handler makes of it
+  uint32_t flags = 0; // ModifierFlag
+  uint32_t extra = 0; // first entry of Program's list of further LaneRefs, or what the handler makes of it
   int64_t immediate = 0;
   uint32_t instruction = 0; // index of the static instruction (DecodedFunction::instructions) this belongs to
   uint32_t auxiliary = 0;

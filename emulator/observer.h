@@ -11,9 +11,7 @@ class Observer {
 public:
   virtual ~Observer() = default;
   // Lanes of warp.mask are about to execute the instruction `op.instruction` (image-wide; KernelImage::function_of).
-  virtual void before(Block& block, Warp& warp, const MicroOp& op) {
-    (void)block, (void)warp, (void)op;
-  }
+  virtual void before(Block& block, Warp& warp, const MicroOp& op) { (void)block, (void)warp, (void)op; }
   // Lanes of `mask` have. Its results lie at op.destination.
   virtual void after(Block& block, Warp& warp, const MicroOp& op, uint32_t mask) {
     (void)block, (void)warp, (void)op, (void)mask;

@@ -105,8 +105,10 @@ std::pair<unsigned, unsigned> count_operands(std::span<const ir::Operand> operan
   unsigned results = 0, sources = 0;
   for (size_t i = 0; i < operands.size(); i = ir::next_sibling(operands, i)) {
     if (operands[i].has(ir::OperandFlag::old_value)) continue;
-    if (i != 0) ++sources;
-    else results = operands[i].is(ir::OperandKind::pair) ? 2 : 1;
+    if (i != 0)
+      ++sources;
+    else
+      results = operands[i].is(ir::OperandKind::pair) ? 2 : 1;
   }
   return {results, sources};
 }
@@ -116,13 +118,26 @@ struct FlagWord {
   uint32_t flag;
 };
 constexpr FlagWord flag_words[] = {
-    {ir::Modifier::ftz, flag_ftz},           {ir::Modifier::sat, flag_sat},   {ir::Modifier::relu, flag_relu},
-    {ir::Modifier::rn, flag_rn},             {ir::Modifier::rz, flag_rz},     {ir::Modifier::rm, flag_rm},
-    {ir::Modifier::rp, flag_rp},             {ir::Modifier::rna, flag_rna},   {ir::Modifier::NaN, flag_nan},
-    {ir::Modifier::xorsign, flag_xorsign_abs}, {ir::Modifier::abs, flag_abs}, {ir::Modifier::oob, flag_oob},
-    {ir::Modifier::satfinite, flag_satfinite}, {ir::Modifier::rni, flag_rni}, {ir::Modifier::rzi, flag_rzi},
-    {ir::Modifier::rmi, flag_rmi},           {ir::Modifier::rpi, flag_rpi},   {ir::Modifier::approx, flag_approx},
-    {ir::Modifier::full, flag_full},         {ir::Modifier::rs, flag_rs},
+    {ir::Modifier::ftz, flag_ftz},
+    {ir::Modifier::sat, flag_sat},
+    {ir::Modifier::relu, flag_relu},
+    {ir::Modifier::rn, flag_rn},
+    {ir::Modifier::rz, flag_rz},
+    {ir::Modifier::rm, flag_rm},
+    {ir::Modifier::rp, flag_rp},
+    {ir::Modifier::rna, flag_rna},
+    {ir::Modifier::NaN, flag_nan},
+    {ir::Modifier::xorsign, flag_xorsign_abs},
+    {ir::Modifier::abs, flag_abs},
+    {ir::Modifier::oob, flag_oob},
+    {ir::Modifier::satfinite, flag_satfinite},
+    {ir::Modifier::rni, flag_rni},
+    {ir::Modifier::rzi, flag_rzi},
+    {ir::Modifier::rmi, flag_rmi},
+    {ir::Modifier::rpi, flag_rpi},
+    {ir::Modifier::approx, flag_approx},
+    {ir::Modifier::full, flag_full},
+    {ir::Modifier::rs, flag_rs},
 };
 
 } // namespace

@@ -3,11 +3,12 @@
 //   table.row<[](uint32_t a, uint32_t b) { return a + b; }>("add.{u32|s32}");
 //   table.row<&semantics::add_float<float>>("add[.rn|.rz|.rm|.rp][.ftz][.sat].f32", {.rounds = true});
 //
-// A pattern is an opcode and words behind it. `.u32` must be there; `{.lo|.hi}` one of them must be there (the dot may be
-// left out inside braces); `[.ftz]` may be there, and `[.rn|.rz]` at most one of them. Types (u32, f16x2 ...) are matched
-// in their order, everything else in any order. An instruction form is emulated by the first row that it matches
-// completely. A pattern that ends in `*` leaves open what further words there are. Words that change nothing for an emulator (scopes, cache operators) are written as optional. Words
-// a function wants to know at run time arrive in `Flags`; see ModifierFlag for those it can see.
+// A pattern is an opcode and words behind it. `.u32` must be there; `{.lo|.hi}` one of them must be there (the dot may
+// be left out inside braces); `[.ftz]` may be there, and `[.rn|.rz]` at most one of them. Types (u32, f16x2 ...) are
+// matched in their order, everything else in any order. An instruction form is emulated by the first row that it
+// matches completely. A pattern that ends in `*` leaves open what further words there are. Words that change nothing
+// for an emulator (scopes, cache operators) are written as optional. Words a function wants to know at run time arrive
+// in `Flags`; see ModifierFlag for those it can see.
 //
 // The function's parameter types are the types of the lane values; a register that is wider or narrower than that is
 // truncated or extended by the decoder around the operation.
@@ -35,11 +36,16 @@ struct LaneType {
 };
 
 template <class T> constexpr LaneType lane_type_of() {
-  if constexpr (std::is_same_v<T, bool>) return {LaneKind::predicate, 1};
-  else if constexpr (std::is_same_v<T, Bits128>) return {LaneKind::unsigned_integer, 128};
-  else if constexpr (std::is_floating_point_v<T>) return {LaneKind::floating, sizeof(T) * 8};
-  else if constexpr (std::is_signed_v<T>) return {LaneKind::signed_integer, sizeof(T) * 8};
-  else return {LaneKind::unsigned_integer, sizeof(T) * 8};
+  if constexpr (std::is_same_v<T, bool>)
+    return {LaneKind::predicate, 1};
+  else if constexpr (std::is_same_v<T, Bits128>)
+    return {LaneKind::unsigned_integer, 128};
+  else if constexpr (std::is_floating_point_v<T>)
+    return {LaneKind::floating, sizeof(T) * 8};
+  else if constexpr (std::is_signed_v<T>)
+    return {LaneKind::signed_integer, sizeof(T) * 8};
+  else
+    return {LaneKind::unsigned_integer, sizeof(T) * 8};
 }
 
 struct RowOptions {
@@ -53,11 +59,11 @@ using SpecialDecoder = void (*)(Decoder& decoder, ir::InstructionId instruction)
 
 struct Operation {
   ir::Opcode opcode = ir::Opcode::opaque;
-  std::vector<std::vector<ir::ScalarType>> types;              // in order, each one of several
-  std::vector<std::vector<ir::Modifier>> required;             // one of each list
-  std::vector<std::vector<ir::Modifier>> optional;             // at most one of each list
-  Handler handler = nullptr;                                   // lane operation, or
-  SpecialDecoder special = nullptr;                            // anything else
+  std::vector<std::vector<ir::ScalarType>> types;  // in order, each one of several
+  std::vector<std::vector<ir::Modifier>> required; // one of each list
+  std::vector<std::vector<ir::Modifier>> optional; // at most one of each list
+  Handler handler = nullptr;                       // lane operation, or
+  SpecialDecoder special = nullptr;                // anything else
   uint8_t destinations = 0;
   uint8_t sources = 0;
   std::array<LaneType, 2> destination_types{};

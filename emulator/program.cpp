@@ -102,8 +102,8 @@ void LoadedProgram::initialise_elements(std::span<const ir::Operand> operands, s
     std::span<std::byte> place = bytes.subspan(at, std::min<size_t>(share, bytes.size() - at));
     at += share;
     if (operand.is(ir::OperandKind::vector)) {
-      initialise_elements(operands.subspan(i + 1, operand.group_size()),
-                          strides.empty() ? strides : strides.subspan(1), element_bytes, place);
+      initialise_elements(operands.subspan(i + 1, operand.group_size()), strides.empty() ? strides : strides.subspan(1),
+                          element_bytes, place);
       continue;
     }
     uint64_t value = std::bit_cast<uint64_t>(operand.immediate);
@@ -130,7 +130,8 @@ void LoadedProgram::initialise(const ir::Variable& variable, std::span<std::byte
     if (dimension) row /= dimension;
     strides.push_back(row);
   }
-  if (operands.size() && operands[0].is(ir::OperandKind::vector)) operands = operands.subspan(1, operands[0].group_size());
+  if (operands.size() && operands[0].is(ir::OperandKind::vector))
+    operands = operands.subspan(1, operands[0].group_size());
   initialise_elements(operands, strides, element_bytes, bytes);
 }
 
@@ -160,8 +161,7 @@ std::span<std::byte> LoadedProgram::variable(std::string_view name) {
   const ir::Variable* found = find_variable(name, id);
   if (!found) return {};
   const VariablePlace place = places_.variables.at(id);
-  if (found->space == ir::StateSpace::constant)
-    return std::span(constant_bank_).subspan(place.address, place.bytes);
+  if (found->space == ir::StateSpace::constant) return std::span(constant_bank_).subspan(place.address, place.bytes);
   const MemoryRange range = memory_.find(place.address);
   return range.host ? std::span(range.host, place.bytes) : std::span<std::byte>();
 }
@@ -184,8 +184,10 @@ Result<KernelImage*> LoadedProgram::image_of(std::string_view kernel) {
     if (!entry) return Error{fmt::format("no kernel '{}' in {}", kernel, module_.source.name()), {}};
     Decoded decoded;
     Result<std::unique_ptr<KernelImage>> image = decode_kernel(module_, entry, places_, memory_, constant_bank_);
-    if (image) decoded.image = std::move(*image);
-    else decoded.error = image.error();
+    if (image)
+      decoded.image = std::move(*image);
+    else
+      decoded.error = image.error();
     known = images_.emplace(std::string(kernel), std::move(decoded)).first;
   }
   if (!known->second.image) return known->second.error;

@@ -24,8 +24,8 @@ struct ParameterSlot {
 // One argument or result of a call: bytes of a slot, or a lane array.
 struct CallValue {
   ParameterSlot slot;
-  LaneRef lanes;     // valid: a register or constant is passed
-  uint8_t bits = 0;  // its width; 1 = predicate
+  LaneRef lanes;    // valid: a register or constant is passed
+  uint8_t bits = 0; // its width; 1 = predicate
 };
 
 struct CallSite {
@@ -53,19 +53,48 @@ struct DecodedFunction {
   std::vector<CallValue> parameters;                // of a device function, where the callee finds them
   std::vector<CallValue> results;
   std::vector<ZeroedLanes> zeroed;
-  std::map<uint32_t, ParameterSlot> slots; // by VariableId
+  std::map<uint32_t, ParameterSlot> slots;    // by VariableId
   std::map<uint32_t, uint64_t> local_offsets; // of .local variables, by VariableId
   uint32_t frame_bytes = 0;
   uint64_t local_bytes = 0;
-  uint32_t first_instruction = 0; // image-wide index of InstructionId 0
+  uint32_t first_instruction = 0;  // image-wide index of InstructionId 0
   std::vector<uint32_t> region_of; // by InstructionId: the counting region it is in, UINT32_MAX: never executed
 };
 
 // Special registers whose value does not change while a block runs are lane arrays at these offsets.
-enum class ThreadSpecial : uint8_t { tid_x, tid_y, tid_z, laneid, lanemask_eq, lanemask_le, lanemask_lt, lanemask_ge,
-                                     lanemask_gt, warpid, zero, count };
-enum class BlockSpecial : uint8_t { ctaid_x, ctaid_y, ctaid_z, ntid_x, ntid_y, ntid_z, nctaid_x, nctaid_y, nctaid_z,
-                                    nwarpid, smid, nsmid, dynamic_smem_size, total_smem_size, zero, one, count };
+enum class ThreadSpecial : uint8_t {
+  tid_x,
+  tid_y,
+  tid_z,
+  laneid,
+  lanemask_eq,
+  lanemask_le,
+  lanemask_lt,
+  lanemask_ge,
+  lanemask_gt,
+  warpid,
+  zero,
+  count
+};
+enum class BlockSpecial : uint8_t {
+  ctaid_x,
+  ctaid_y,
+  ctaid_z,
+  ntid_x,
+  ntid_y,
+  ntid_z,
+  nctaid_x,
+  nctaid_y,
+  nctaid_z,
+  nwarpid,
+  smid,
+  nsmid,
+  dynamic_smem_size,
+  total_smem_size,
+  zero,
+  one,
+  count
+};
 inline constexpr uint32_t lane_array_bytes = warp_size * 4;
 constexpr LaneRef thread_special(ThreadSpecial which) {
   return {LaneBase::thread_special, static_cast<uint32_t>(which) * lane_array_bytes};
@@ -97,7 +126,7 @@ struct KernelImage {
   std::unordered_map<uint32_t, DecodedFunction*> by_id;    // by FunctionId
   ConstantPool constants;
   std::map<std::pair<const ir::Function*, uint32_t>, uint64_t> shared_offsets; // (null: of the module, VariableId)
-  uint64_t shared_static = 0;                  // bytes; dynamic shared memory starts behind
+  uint64_t shared_static = 0; // bytes; dynamic shared memory starts behind
   uint64_t parameter_bytes = 0;
   std::map<uint32_t, uint64_t> parameter_offsets; // of the entry, by VariableId
   uint32_t region_count = 0;
@@ -116,7 +145,9 @@ struct KernelImage {
 
 // Code addresses, for function pointers: generic addresses that are no memory.
 inline constexpr uint64_t code_window = 0x7f04'0000'0000;
-constexpr uint64_t code_address(ir::FunctionId function) { return code_window + (uint64_t(function.index()) + 1) * 16; }
+constexpr uint64_t code_address(ir::FunctionId function) {
+  return code_window + (uint64_t(function.index()) + 1) * 16;
+}
 
 // Bytes of one variable as declared, and its alignment. 0 for `x[]`.
 uint64_t variable_bytes(const ir::Variable& variable, std::span<const uint64_t> dimensions);

@@ -42,8 +42,8 @@ struct Meeting {
 
 enum class SplitState : uint8_t {
   runnable,
-  at_barrier,    // of the block: `wait` is its number and, from bit 8, how many warps it takes (0: all)
-  at_warp_sync,  // until all live lanes of `wait` stand at the same instruction
+  at_barrier,   // of the block: `wait` is its number and, from bit 8, how many warps it takes (0: all)
+  at_warp_sync, // until all live lanes of `wait` stand at the same instruction
 };
 
 struct Split {
@@ -77,9 +77,9 @@ struct Warp {
   uint32_t meeting = no_meeting;
   uint32_t patience = 0; // turns of a spin loop before others get a chance
   WarpState state = WarpState::runnable;
-  uint32_t index = 0; // in the block
-  uint32_t depth = 0; // activations besides the root
-  bool arrived = false; // counted at the barrier where all of its live lanes stand
+  uint32_t index = 0;        // in the block
+  uint32_t depth = 0;        // activations besides the root
+  bool arrived = false;      // counted at the barrier where all of its live lanes stand
   std::vector<Split> splits; // all but the running one
   std::vector<Meeting> meetings;
   Activation root;
@@ -89,7 +89,8 @@ struct Warp {
   uint32_t& predicate(LaneRef ref) const { return *lanes<uint32_t>(ref); }
 
   // --- control.cpp ---
-  // The lanes of warp.mask go to `target`, the other active ones to `fall_through`; they meet at `meet_at` (may be null).
+  // The lanes of warp.mask go to `target`, the other active ones to `fall_through`; they meet at `meet_at` (may be
+  // null).
   const MicroOp* diverge(const MicroOp* target, const MicroOp* fall_through, const MicroOp* meet_at);
   // The running split stands at a meeting's place: join those already there.
   const MicroOp* arrive(const MicroOp* here);

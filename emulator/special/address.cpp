@@ -6,12 +6,18 @@ namespace ptxrewrite::emulator {
 
 const char* name_of(Space space) {
   switch (space) {
-  case Space::generic: return "generic";
-  case Space::global: return "global";
-  case Space::shared: return "shared";
-  case Space::local: return "local";
-  case Space::constant: return "constant";
-  case Space::parameter: return "parameter";
+  case Space::generic:
+    return "generic";
+  case Space::global:
+    return "global";
+  case Space::shared:
+    return "shared";
+  case Space::local:
+    return "local";
+  case Space::constant:
+    return "constant";
+  case Space::parameter:
+    return "parameter";
   }
   return "";
 }
@@ -34,13 +40,16 @@ std::byte* resolve(Block& block, const Warp& warp, unsigned lane, Space space, u
     return address <= size && bytes <= size - address ? base + address : nullptr;
   };
   switch (space) {
-  case Space::shared: return inside(block.shared, block.shared_bytes);
+  case Space::shared:
+    return inside(block.shared, block.shared_bytes);
   case Space::local:
     return inside(block.local + (uint64_t(warp.index) * warp_size + lane) * block.local_stride, block.local_stride);
-  case Space::constant: return inside(block.image->constant_bank.data(), block.image->constant_bank.size());
+  case Space::constant:
+    return inside(block.image->constant_bank.data(), block.image->constant_bank.size());
   case Space::parameter:
     return inside(const_cast<std::byte*>(block.parameters.data()), block.parameters.size());
-  default: break;
+  default:
+    break;
   }
   if (!block.last_global.contains(address, address + bytes)) {
     const MemoryRange range = block.launch->memory->find(address);
@@ -61,19 +70,29 @@ const MicroOp* bad_access(Warp& warp, const MicroOp& op, unsigned lane, Space sp
   }
   std::string where;
   switch (space) {
-  case Space::global: where = block.launch->memory->describe(address); break;
-  case Space::shared: where = fmt::format("the block has {} bytes of shared memory", block.shared_bytes); break;
-  case Space::local: where = fmt::format("the thread has {} bytes of local memory", block.local_stride); break;
-  case Space::constant: where = fmt::format("there are {} bytes of constants", block.image->constant_bank.size()); break;
-  default: where = fmt::format("there are {} bytes of parameters", block.parameters.size()); break;
+  case Space::global:
+    where = block.launch->memory->describe(address);
+    break;
+  case Space::shared:
+    where = fmt::format("the block has {} bytes of shared memory", block.shared_bytes);
+    break;
+  case Space::local:
+    where = fmt::format("the thread has {} bytes of local memory", block.local_stride);
+    break;
+  case Space::constant:
+    where = fmt::format("there are {} bytes of constants", block.image->constant_bank.size());
+    break;
+  default:
+    where = fmt::format("there are {} bytes of parameters", block.parameters.size());
+    break;
   }
   if (bytes > 1 && address % bytes != 0 && resolve(block, warp, lane, space, address, bytes))
     return block.fail(warp, op, lane,
                       fmt::format("{} {} of {} bytes at {:#x}, which is not a multiple of {}", name_of(space), what,
                                   bytes, address, bytes));
-  return block.fail(warp, op, lane,
-                    fmt::format("{} {} of {} bytes at {:#x} is out of bounds: {}", name_of(space), what, bytes, address,
-                                where));
+  return block.fail(
+      warp, op, lane,
+      fmt::format("{} {} of {} bytes at {:#x} is out of bounds: {}", name_of(space), what, bytes, address, where));
 }
 
 } // namespace ptxrewrite::emulator

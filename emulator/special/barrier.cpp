@@ -22,12 +22,12 @@ struct Arrival {
 const MicroOp* read_operands(Warp& warp, const MicroOp& op, Arrival& arrival) {
   const auto lane = static_cast<unsigned>(std::countr_zero(warp.mask));
   arrival.number = warp.lanes<uint32_t>(op.source[0])[lane];
-  if (arrival.number >= 16)
-    return warp.block->fail(warp, op, lane, fmt::format("barrier {} of 16", arrival.number));
+  if (arrival.number >= 16) return warp.block->fail(warp, op, lane, fmt::format("barrier {} of 16", arrival.number));
   if (op.source[1]) {
     const uint32_t threads = warp.lanes<uint32_t>(op.source[1])[lane];
     if (threads == 0 || threads % warp_size != 0)
-      return warp.block->fail(warp, op, lane, fmt::format("barrier of {} threads, which is no multiple of 32", threads));
+      return warp.block->fail(warp, op, lane,
+                              fmt::format("barrier of {} threads, which is no multiple of 32", threads));
     arrival.expected_warps = threads / warp_size;
   }
   return &op;

@@ -91,7 +91,8 @@ const MicroOp* enter_function(Warp& warp, const MicroOp& op, const CallSite& sit
   std::byte* constants = warp.base[static_cast<unsigned>(LaneBase::constants)];
   copy_call_values(site.arguments, caller->registers, constants, callee.parameters, activation->registers, lanes);
   // Lanes that do not call wait behind the call: they have arrived already.
-  const uint32_t here = warp.new_meeting({&op + 1, caller, activation, warp.active, warp.active & ~lanes, warp.meeting, true});
+  const uint32_t here =
+      warp.new_meeting({&op + 1, caller, activation, warp.active, warp.active & ~lanes, warp.meeting, true});
   warp.resume({callee.code.data(), activation, lanes, here, SplitState::runnable, 0});
   return callee.code.data();
 }
@@ -137,7 +138,8 @@ const MicroOp* call_indirect(Warp& warp, const MicroOp& op) {
 const MicroOp* return_from_call(Warp& warp, const MicroOp& op) {
   const uint32_t leaving = warp.mask;
   uint32_t place = 0;
-  while (place < warp.meetings.size() && !(warp.meetings[place].in_use && warp.meetings[place].callee == warp.activation))
+  while (place < warp.meetings.size() &&
+         !(warp.meetings[place].in_use && warp.meetings[place].callee == warp.activation))
     ++place;
   if (place == warp.meetings.size()) return warp.exit_lanes(leaving, &op + 1); // an entry's ret ends the thread
   Activation* callee = warp.activation;
@@ -247,8 +249,10 @@ std::vector<CallValue> call_values(Decoder& decoder, size_t list) {
     CallValue value;
     if (operands[i].is(ir::OperandKind::symbol)) {
       const ParameterSlot* slot = decoder.slot(operands[i].as_symbol());
-      if (!slot) decoder.unsupported("an argument that is no .param variable of this function");
-      else value.slot = *slot;
+      if (!slot)
+        decoder.unsupported("an argument that is no .param variable of this function");
+      else
+        value.slot = *slot;
     } else if (operands[i].is(ir::OperandKind::value)) {
       value.lanes = decoder.register_lanes(operands[i].as_value());
       value.bits = static_cast<uint8_t>(decoder.register_bits(operands[i].as_value()));

@@ -30,12 +30,13 @@ struct WarpAccess {
   alignas(64) uint64_t addresses[warp_size]; // in `space`; of inactive lanes: of some active one
   Space space = Space::global;
   Pattern pattern = Pattern::scattered;
-  unsigned first = 0;          // lowest active lane
-  std::byte* bias = nullptr;   // host address = bias + address, for all active lanes; null: lane by lane
+  unsigned first = 0;        // lowest active lane
+  std::byte* bias = nullptr; // host address = bias + address, for all active lanes; null: lane by lane
 };
 
 // Addresses of the active lanes; lanes `size` bytes apart are neighbours.
-[[gnu::always_inline]] inline void gather_addresses(const Warp& warp, const MicroOp& op, uint64_t size, WarpAccess& access) {
+[[gnu::always_inline]] inline void gather_addresses(const Warp& warp, const MicroOp& op, uint64_t size,
+                                                    WarpAccess& access) {
   const uint64_t* base = warp.lanes<uint64_t>(op.source[0]);
   const auto offset = static_cast<uint64_t>(op.immediate);
   access.first = static_cast<unsigned>(std::countr_zero(warp.mask));
@@ -65,8 +66,11 @@ struct WarpAccess {
 inline std::pair<uint64_t, uint64_t> extent(const Warp& warp, const WarpAccess& access, uint64_t size) {
   uint64_t low = access.addresses[access.first], high = low;
   switch (access.pattern) {
-  case Pattern::same: break;
-  case Pattern::neighbours: high = low + (31 - static_cast<unsigned>(std::countl_zero(warp.mask)) - access.first) * size; break;
+  case Pattern::same:
+    break;
+  case Pattern::neighbours:
+    high = low + (31 - static_cast<unsigned>(std::countl_zero(warp.mask)) - access.first) * size;
+    break;
   case Pattern::scattered:
     for (unsigned lane = 0; lane < warp_size; ++lane) {
       low = std::min(low, access.addresses[lane]);
@@ -111,7 +115,8 @@ inline void locate(Warp& warp, const MicroOp& op, uint64_t size, WarpAccess& acc
   case Space::constant:
     if (past <= block.image->constant_bank.size()) access.bias = block.image->constant_bank.data();
     return;
-  default: return;
+  default:
+    return;
   }
 }
 
@@ -166,7 +171,8 @@ template <unsigned bytes> const MicroOp* load(Warp& warp, const MicroOp& op) {
         }
       } else if (access.pattern == Pattern::same) {
         const Raw value = read_raw<Raw>(start + i * bytes);
-        detail::write_lanes<Raw>(warp, element(warp, op, i, op.destination[0]), warp.mask, [&](unsigned) { return value; });
+        detail::write_lanes<Raw>(warp, element(warp, op, i, op.destination[0]), warp.mask,
+                                 [&](unsigned) { return value; });
       } else if (warp.mask == full_mask) {
         for (unsigned lane = 0; lane < warp_size; ++lane)
           target[lane] = read_raw<Raw>(access.bias + access.addresses[lane] + i * bytes);
@@ -250,9 +256,8 @@ template <unsigned bytes> const MicroOp* load_slot(Warp& warp, const MicroOp& op
   using Raw = typename RawOf<bytes>::Type;
   const std::byte* start = warp.activation->registers + op.immediate;
   for (unsigned i = 0; i < op.count; ++i)
-    detail::write_lanes<Raw>(warp, element(warp, op, i, op.destination[0]), warp.mask, [&](unsigned lane) {
-      return read_raw<Raw>(start + lane * op.auxiliary + i * bytes);
-    });
+    detail::write_lanes<Raw>(warp, element(warp, op, i, op.destination[0]), warp.mask,
+                             [&](unsigned lane) { return read_raw<Raw>(start + lane * op.auxiliary + i * bytes); });
   return &op + 1;
 }
 
@@ -272,11 +277,16 @@ template <unsigned bytes> const MicroOp* store_slot(Warp& warp, const MicroOp& o
 #define BY_SIZE(name)                                                                                                  \
   Handler name##_of(unsigned bytes) {                                                                                  \
     switch (bytes) {                                                                                                   \
-    case 1: return &name<1>;                                                                                           \
-    case 2: return &name<2>;                                                                                           \
-    case 4: return &name<4>;                                                                                           \
-    case 8: return &name<8>;                                                                                           \
-    default: return &name<16>;                                                                                         \
+    case 1:                                                                                                            \
+      return &name<1>;                                                                                                 \
+    case 2:                                                                                                            \
+      return &name<2>;                                                                                                 \
+    case 4:                                                                                                            \
+      return &name<4>;                                                                                                 \
+    case 8:                                                                                                            \
+      return &name<8>;                                                                                                 \
+    default:                                                                                                           \
+      return &name<16>;                                                                                                \
     }                                                                                                                  \
   }
 BY_SIZE(load)
@@ -381,16 +391,22 @@ void decode_store(Decoder& decoder, ir::InstructionId) {
 
 Space decode_space(ir::StateSpace space) {
   switch (space) {
-  case ir::StateSpace::global: return Space::global;
-  case ir::StateSpace::local: return Space::local;
-  case ir::StateSpace::constant: return Space::constant;
+  case ir::StateSpace::global:
+    return Space::global;
+  case ir::StateSpace::local:
+    return Space::local;
+  case ir::StateSpace::constant:
+    return Space::constant;
   case ir::StateSpace::shared:
   case ir::StateSpace::shared_cta:
-  case ir::StateSpace::shared_cluster: return Space::shared;
+  case ir::StateSpace::shared_cluster:
+    return Space::shared;
   case ir::StateSpace::param:
   case ir::StateSpace::param_entry:
-  case ir::StateSpace::param_func: return Space::parameter;
-  default: return Space::generic;
+  case ir::StateSpace::param_func:
+    return Space::parameter;
+  default:
+    return Space::generic;
   }
 }
 

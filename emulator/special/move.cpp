@@ -36,22 +36,26 @@ template <class Whole, class Part> const MicroOp* extract_part(Warp& warp, const
 // {whole bits, part bits} -> handler; null where the ISA has no such pair.
 template <template <class, class> class Select> Handler by_widths(unsigned whole, unsigned part) {
   switch (whole * 1000 + part) {
-  case 16008: return Select<uint16_t, uint8_t>::handler;
-  case 32008: return Select<uint32_t, uint8_t>::handler;
-  case 32016: return Select<uint32_t, uint16_t>::handler;
-  case 64016: return Select<uint64_t, uint16_t>::handler;
-  case 64032: return Select<uint64_t, uint32_t>::handler;
-  case 128032: return Select<Bits128, uint32_t>::handler;
-  case 128064: return Select<Bits128, uint64_t>::handler;
-  default: return nullptr;
+  case 16008:
+    return Select<uint16_t, uint8_t>::handler;
+  case 32008:
+    return Select<uint32_t, uint8_t>::handler;
+  case 32016:
+    return Select<uint32_t, uint16_t>::handler;
+  case 64016:
+    return Select<uint64_t, uint16_t>::handler;
+  case 64032:
+    return Select<uint64_t, uint32_t>::handler;
+  case 128032:
+    return Select<Bits128, uint32_t>::handler;
+  case 128064:
+    return Select<Bits128, uint64_t>::handler;
+  default:
+    return nullptr;
   }
 }
-template <class Whole, class Part> struct Insert {
-  static constexpr Handler handler = &insert_part<Whole, Part>;
-};
-template <class Whole, class Part> struct Extract {
-  static constexpr Handler handler = &extract_part<Whole, Part>;
-};
+template <class Whole, class Part> struct Insert { static constexpr Handler handler = &insert_part<Whole, Part>; };
+template <class Whole, class Part> struct Extract { static constexpr Handler handler = &extract_part<Whole, Part>; };
 
 std::vector<size_t> inside(std::span<const ir::Operand> operands, size_t group) {
   std::vector<size_t> positions;
@@ -148,18 +152,24 @@ void decode_mov(Decoder& decoder, ir::InstructionId) {
 
 uint64_t window_of(Space space) {
   switch (space) {
-  case Space::shared: return shared_window;
-  case Space::local: return local_window;
-  case Space::constant: return constant_window;
-  case Space::parameter: return parameter_window;
-  default: return 0;
+  case Space::shared:
+    return shared_window;
+  case Space::local:
+    return local_window;
+  case Space::constant:
+    return constant_window;
+  case Space::parameter:
+    return parameter_window;
+  default:
+    return 0;
   }
 }
 
 const MicroOp* shift_address(Warp& warp, const MicroOp& op) {
   const uint64_t* from = warp.lanes<uint64_t>(op.source[0]);
   const auto distance = static_cast<uint64_t>(op.immediate);
-  detail::write_lanes<uint64_t>(warp, op.destination[0], warp.mask, [&](unsigned lane) { return from[lane] + distance; });
+  detail::write_lanes<uint64_t>(warp, op.destination[0], warp.mask,
+                                [&](unsigned lane) { return from[lane] + distance; });
   return &op + 1;
 }
 

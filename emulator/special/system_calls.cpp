@@ -87,8 +87,10 @@ void print_conversion(std::string& out, std::string specification, PrintfArgumen
   // The host's own length modifiers: every integer is passed as long long.
   std::string format;
   for (char c : specification.substr(0, specification.size() - 1)) {
-    if (c == '*') format += std::to_string(arguments.next<int32_t>());
-    else if (c != 'l' && c != 'h' && c != 'j' && c != 'z') format += c;
+    if (c == '*')
+      format += std::to_string(arguments.next<int32_t>());
+    else if (c != 'l' && c != 'h' && c != 'j' && c != 'z')
+      format += c;
   }
   switch (letter) {
   case 'd':
@@ -100,10 +102,13 @@ void print_conversion(std::string& out, std::string specification, PrintfArgumen
   case 'x':
   case 'X':
   case 'o':
-    append_formatted(out, format + "ll" + letter,
-                     static_cast<unsigned long long>(is_long ? arguments.next<uint64_t>() : arguments.next<uint32_t>()));
+    append_formatted(
+        out, format + "ll" + letter,
+        static_cast<unsigned long long>(is_long ? arguments.next<uint64_t>() : arguments.next<uint32_t>()));
     break;
-  case 'c': append_formatted(out, format + "c", arguments.next<int32_t>()); break;
+  case 'c':
+    append_formatted(out, format + "c", arguments.next<int32_t>());
+    break;
   case 'f':
   case 'F':
   case 'e':
@@ -111,10 +116,17 @@ void print_conversion(std::string& out, std::string specification, PrintfArgumen
   case 'g':
   case 'G':
   case 'a':
-  case 'A': append_formatted(out, format + letter, arguments.next<double>()); break;
-  case 'p': out += fmt::format("{:#x}", arguments.next<uint64_t>()); break;
-  case 's': append_formatted(out, format + "s", read_string(warp, lane, arguments.next<uint64_t>()).c_str()); break;
-  default: out += specification;
+  case 'A':
+    append_formatted(out, format + letter, arguments.next<double>());
+    break;
+  case 'p':
+    out += fmt::format("{:#x}", arguments.next<uint64_t>());
+    break;
+  case 's':
+    append_formatted(out, format + "s", read_string(warp, lane, arguments.next<uint64_t>()).c_str());
+    break;
+  default:
+    out += specification;
   }
 }
 
