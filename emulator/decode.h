@@ -53,16 +53,17 @@ public:
   std::optional<uint64_t> fixed_address(ir::SymbolRef symbol) const;
   std::string symbol_name(ir::SymbolRef symbol) const;
 
-  // The address [base + offset] of an address group, as 64-bit lanes without the offset; a symbol base is folded into
-  // a constant. `local_symbol`: the base is a .local variable: the activation's local offset is to be added.
+  // The address [base + offset] of an address group; a base that is a symbol is folded into the offset where it is
+  // known. The base has 64-bit lanes; `narrow_allowed`: or 32-bit ones, to be extended by zeros, if it is so written.
   struct Address {
-    LaneRef base; // 64-bit lanes
+    LaneRef base;
+    bool narrow = false; // 32-bit lanes
     int64_t offset = 0;
     ir::SymbolRef symbol; // when the base is one
     bool is_symbol = false;
     bool constant = false; // the same known offset for all lanes: base is invalid, `offset` says all
   };
-  Address address(size_t position);
+  Address address(size_t position, bool narrow_allowed = false);
 
   // --- emitting ---
   // The instruction's own operation: executed under its guard and counted. One per instruction.

@@ -273,7 +273,7 @@ const ParameterSlot* Decoder::slot(ir::SymbolRef symbol) const {
   return found == output_.slots.end() ? nullptr : &found->second;
 }
 
-Decoder::Address Decoder::address(size_t position) {
+Decoder::Address Decoder::address(size_t position, bool narrow_allowed) {
   Address result;
   const ir::Operand& group = operands_[position];
   if (!group.is(ir::OperandKind::address) || group.group_size() == 0) {
@@ -297,7 +297,8 @@ Decoder::Address Decoder::address(size_t position) {
     result.constant = true;
     result.offset += base.immediate;
   } else {
-    result.base = source(base, {LaneKind::unsigned_integer, 64});
+    result.narrow = narrow_allowed && base.is(ir::OperandKind::value) && register_bits(base.as_value()) == 32;
+    result.base = source(base, lanes_of_bits(result.narrow ? 32 : 64));
   }
   // var[reg], and a second register of hardware forms.
   if (group.group_size() > 1) {

@@ -28,7 +28,7 @@ inline constexpr uint64_t window_size = 0x0001'0000'0000;
 
 // A range of device addresses that may be accessed, and where its bytes are.
 struct MemoryRange {
-  uint64_t begin = 1;
+  uint64_t begin = 0;
   uint64_t end = 0;
   std::byte* host = nullptr;
   bool contains(uint64_t first, uint64_t past) const { return first >= begin && past <= end; }

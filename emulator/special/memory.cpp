@@ -34,10 +34,11 @@ struct WarpAccess {
   std::byte* bias = nullptr; // host address = bias + address, for all active lanes; null: lane by lane
 };
 
-// Addresses of the active lanes; lanes `size` bytes apart are neighbours.
+// Addresses of the active lanes, from a base of 32 or 64 bits; lanes `size` bytes apart are neighbours.
+template <class Base>
 [[gnu::always_inline]] inline void gather_addresses(const Warp& warp, const MicroOp& op, uint64_t size,
                                                     WarpAccess& access) {
-  const uint64_t* base = warp.lanes<uint64_t>(op.source[0]);
+  const Base* base = warp.lanes<Base>(op.source[0]);
   const auto offset = static_cast<uint64_t>(op.immediate);
   access.first = static_cast<unsigned>(std::countr_zero(warp.mask));
   const uint64_t start = base[access.first] + offset;
@@ -62,58 +63,63 @@ struct WarpAccess {
   access.pattern = apart == 0 ? Pattern::neighbours : different == 0 ? Pattern::same : Pattern::scattered;
 }
 
-// Lowest and one past the highest byte that the active lanes touch.
-inline std::pair<uint64_t, uint64_t> extent(const Warp& warp, const WarpAccess& access, uint64_t size) {
-  uint64_t low = access.addresses[access.first], high = low;
-  switch (access.pattern) {
-  case Pattern::same:
-    break;
-  case Pattern::neighbours:
-    high = low + (31 - static_cast<unsigned>(std::countl_zero(warp.mask)) - access.first) * size;
-    break;
-  case Pattern::scattered:
-    for (unsigned lane = 0; lane < warp_size; ++lane) {
-      low = std::min(low, access.addresses[lane]);
-      high = std::max(high, access.addresses[lane]);
+// Do all active lanes' accesses lie in [begin, begin + bytes)?
+[[gnu::always_inline]] inline bool all_inside(const Warp& warp, const WarpAccess& access, uint64_t size, uint64_t begin,
+                                              uint64_t bytes) {
+  if (bytes < size) return false;
+  const uint64_t limit = bytes - size; // the last offset that is inside; below 2^63
+  uint64_t outside = 0;                // its sign bit is set when an offset is negative or beyond the limit
+  if (access.pattern == Pattern::scattered) {
+    for (uint64_t address : access.addresses)
+      outside |= (address - begin) | (limit - (address - begin));
+  } else {
+    const unsigned last = access.pattern == Pattern::same ? access.first : 31u - std::countl_zero(warp.mask);
+    for (unsigned lane : {access.first, last}) {
+      const uint64_t offset = access.addresses[lane] - begin;
+      outside |= offset | (limit - offset);
     }
   }
-  return {low, high + size};
+  return static_cast<int64_t>(outside) >= 0;
 }
 
 // Generic addresses of all active lanes in one window become addresses of that space.
-inline void leave_generic(WarpAccess& access, uint64_t low, uint64_t past) {
-  if (past < low) return;
-  const SpaceAddress first = split_generic(low), last = split_generic(past - 1);
-  if (first.space != last.space) return;
-  access.space = first.space;
-  const uint64_t window = low - first.address;
-  if (window)
+inline void leave_generic(WarpAccess& access) {
+  const SpaceAddress first = split_generic(access.addresses[access.first]);
+  const uint64_t window = access.addresses[access.first] - first.address;
+  uint64_t beyond = 0;
+  if (first.space == Space::global) {
+    for (uint64_t address : access.addresses)
+      if (split_generic(address).space != Space::global) return;
+  } else {
+    for (uint64_t address : access.addresses)
+      beyond |= address - window;
+    if (beyond >= window_size) return;
     for (uint64_t& address : access.addresses)
       address -= window;
+  }
+  access.space = first.space;
 }
 
 // Finds where the lanes' bytes are: sets `bias` when all lie in one range, else leaves it null.
-inline void locate(Warp& warp, const MicroOp& op, uint64_t size, WarpAccess& access) {
+[[gnu::always_inline]] inline void locate(Warp& warp, const MicroOp& op, uint64_t size, WarpAccess& access) {
   Block& block = *warp.block;
-  auto [low, past] = extent(warp, access, size);
-  if (access.space == Space::generic) {
-    leave_generic(access, low, past);
-    std::tie(low, past) = extent(warp, access, size);
-  }
-  if (past < low) return;
+  if (access.space == Space::generic) leave_generic(access);
   switch (access.space) {
   case Space::global: {
     MemoryRange& range = block.ranges[op.auxiliary];
-    if (!range.contains(low, past)) [[unlikely]]
-      range = block.launch->memory->find(low);
-    if (range.contains(low, past)) access.bias = range.host - range.begin;
+    if (!all_inside(warp, access, size, range.begin, range.end - range.begin)) [[unlikely]] {
+      range = block.launch->memory->find(access.addresses[access.first]);
+      if (!all_inside(warp, access, size, range.begin, range.end - range.begin)) return;
+    }
+    access.bias = range.host - range.begin;
     return;
   }
   case Space::shared:
-    if (past <= block.shared_bytes) access.bias = block.shared;
+    if (all_inside(warp, access, size, 0, block.shared_bytes)) access.bias = block.shared;
     return;
   case Space::constant:
-    if (past <= block.image->constant_bank.size()) access.bias = block.image->constant_bank.data();
+    if (all_inside(warp, access, size, 0, block.image->constant_bank.size()))
+      access.bias = block.image->constant_bank.data();
     return;
   default:
     return;
@@ -149,12 +155,16 @@ inline LaneRef element(const Warp& warp, const MicroOp& op, unsigned index, Lane
   return (bits & (size - 1)) == 0;
 }
 
-template <unsigned bytes> const MicroOp* load(Warp& warp, const MicroOp& op) {
+template <unsigned bytes, class Base> const MicroOp* load(Warp& warp, const MicroOp& op) {
   using Raw = typename RawOf<bytes>::Type;
   const uint64_t size = uint64_t(bytes) * op.count;
   WarpAccess access;
   access.space = space_of(op);
-  gather_addresses(warp, op, size, access);
+  // With the size known to the compiler, the usual case needs no vector multiplications.
+  if (op.count == 1)
+    gather_addresses<Base>(warp, op, bytes, access);
+  else
+    gather_addresses<Base>(warp, op, size, access);
   locate(warp, op, size, access);
   if (warp.block->watch_memory) [[unlikely]]
     if (!watch_access(warp, op, access.space, access.addresses, size, AccessKind::load)) return nullptr;
@@ -174,6 +184,7 @@ template <unsigned bytes> const MicroOp* load(Warp& warp, const MicroOp& op) {
         detail::write_lanes<Raw>(warp, element(warp, op, i, op.destination[0]), warp.mask,
                                  [&](unsigned) { return value; });
       } else if (warp.mask == full_mask) {
+#pragma GCC unroll 8
         for (unsigned lane = 0; lane < warp_size; ++lane)
           target[lane] = read_raw<Raw>(access.bias + access.addresses[lane] + i * bytes);
       } else {
@@ -195,12 +206,16 @@ template <unsigned bytes> const MicroOp* load(Warp& warp, const MicroOp& op) {
   return &op + 1;
 }
 
-template <unsigned bytes> const MicroOp* store(Warp& warp, const MicroOp& op) {
+template <unsigned bytes, class Base> const MicroOp* store(Warp& warp, const MicroOp& op) {
   using Raw = typename RawOf<bytes>::Type;
   const uint64_t size = uint64_t(bytes) * op.count;
   WarpAccess access;
   access.space = space_of(op);
-  gather_addresses(warp, op, size, access);
+  // With the size known to the compiler, the usual case needs no vector multiplications.
+  if (op.count == 1)
+    gather_addresses<Base>(warp, op, bytes, access);
+  else
+    gather_addresses<Base>(warp, op, size, access);
   locate(warp, op, size, access);
   if (access.space == Space::constant || access.space == Space::parameter) [[unlikely]]
     return warp.block->fail(warp, op, access.first, std::string("store to ") + name_of(access.space) + " memory");
@@ -289,12 +304,29 @@ template <unsigned bytes> const MicroOp* store_slot(Warp& warp, const MicroOp& o
       return &name<16>;                                                                                                \
     }                                                                                                                  \
   }
-BY_SIZE(load)
-BY_SIZE(store)
 BY_SIZE(load_fixed)
 BY_SIZE(load_slot)
 BY_SIZE(store_slot)
 #undef BY_SIZE
+
+#define BY_SIZE_AND_BASE(name)                                                                                         \
+  Handler name##_of(unsigned bytes, bool narrow_base) {                                                                \
+    switch (bytes) {                                                                                                   \
+    case 1:                                                                                                            \
+      return narrow_base ? &name<1, uint32_t> : &name<1, uint64_t>;                                                    \
+    case 2:                                                                                                            \
+      return narrow_base ? &name<2, uint32_t> : &name<2, uint64_t>;                                                    \
+    case 4:                                                                                                            \
+      return narrow_base ? &name<4, uint32_t> : &name<4, uint64_t>;                                                    \
+    case 8:                                                                                                            \
+      return narrow_base ? &name<8, uint32_t> : &name<8, uint64_t>;                                                    \
+    default:                                                                                                           \
+      return narrow_base ? &name<16, uint32_t> : &name<16, uint64_t>;                                                  \
+    }                                                                                                                  \
+  }
+BY_SIZE_AND_BASE(load)
+BY_SIZE_AND_BASE(store)
+#undef BY_SIZE_AND_BASE
 
 // --- decoding ---
 
@@ -330,7 +362,7 @@ Place place_of(Decoder& decoder, size_t position) {
   Place place;
   const ir::Form& form = decoder.form();
   place.space = decode_space(form.space);
-  place.address = decoder.address(position);
+  place.address = decoder.address(position, true);
   if (place.address.is_symbol && place.space == Space::parameter) place.slot = decoder.slot(place.address.symbol);
   return place;
 }
@@ -357,10 +389,13 @@ void decode_load(Decoder& decoder, ir::InstructionId) {
     targets.push_back(decoder.destination(operands[position], type));
   if (place.address.constant && place.space == Space::local) {
     place.address.base = decoder.constant(0, 64); // each lane has its own
+    place.address.narrow = false;
     place.address.constant = false;
   }
   const unsigned bytes = type.bits / 8;
-  Handler handler = place.slot ? load_slot_of(bytes) : place.address.constant ? load_fixed_of(bytes) : load_of(bytes);
+  Handler handler = place.slot               ? load_slot_of(bytes)
+                    : place.address.constant ? load_fixed_of(bytes)
+                                             : load_of(bytes, place.address.narrow);
   const uint32_t list = targets.size() > 1 ? decoder.add_list(targets) : 0;
   MicroOp& op = decoder.emit(handler);
   set_place(decoder, op, place, targets.size());
@@ -380,7 +415,7 @@ void decode_store(Decoder& decoder, ir::InstructionId) {
   if (place.address.constant) place.address.base = decoder.constant(0, 64);
   const unsigned bytes = type.bits / 8;
   const uint32_t list = values.size() > 1 ? decoder.add_list(values) : 0;
-  MicroOp& op = decoder.emit(place.slot ? store_slot_of(bytes) : store_of(bytes));
+  MicroOp& op = decoder.emit(place.slot ? store_slot_of(bytes) : store_of(bytes, place.address.narrow));
   set_place(decoder, op, place, values.size());
   op.source[0] = place.address.base;
   op.source[1] = values[0];
