@@ -62,15 +62,15 @@ class Observer; // emulator/observer.h
 
 struct LaunchRequest {
   std::string kernel;
-  Dimensions grid;
-  Dimensions block;
-  uint32_t shared_bytes = 0;         // dynamic
-  std::vector<std::byte> parameters; // as the kernel's .param space lies: natural alignment
-  unsigned host_threads = 0;         // 0: as many as the machine has
-  bool unordered = false;            // blocks of any kernel may run at the same time
-  bool check = false;                // uninitialised reads, races ...; out of bounds and misaligned always are checked
-  bool count_memory = false;         // InstructionCounters::transactions
-  uint64_t fuel = UINT64_MAX;        // warp instructions per block
+  Dimensions grid{};
+  Dimensions block{};
+  uint32_t shared_bytes = 0;           // dynamic
+  std::vector<std::byte> parameters{}; // as the kernel's .param space lies: natural alignment
+  unsigned host_threads = 0;           // 0: as many as the machine has
+  bool unordered = false;              // blocks of any kernel may run at the same time
+  bool check = false;         // uninitialised reads, races ...; out of bounds and misaligned always are checked
+  bool count_memory = false;  // InstructionCounters::transactions
+  uint64_t fuel = UINT64_MAX; // warp instructions per block
   Observer* observer = nullptr;
 };
 
