@@ -269,6 +269,7 @@ std::optional<LaunchPlan> make_plan(const LaunchFile& file, const PlanOptions& o
   LaunchPlan plan;
   plan.source = file.source;
   plan.size = size;
+  plan.names = scope.values();
   PlanBuilder(root, file.folder, scope, plan).build(options.target);
   if (diagnostics.error_count() != errors_before) return std::nullopt;
   return plan;

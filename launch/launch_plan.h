@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -134,8 +135,9 @@ struct ShapeOverride {
 struct LaunchPlan {
   SourceFile source; // of the launch file; ranges point into it
   std::string about;
-  std::string size; // "" when none was chosen
-  std::string ptx;  // path as it is to be opened; by the wanted target where the file has several
+  std::string size;                    // "" when none was chosen
+  std::map<std::string, Number> names; // of [let], with the size's values
+  std::string ptx;                     // path as it is to be opened; by the wanted target where the file has several
   SourceRange ptx_range;
   std::vector<Buffer> buffers;
   std::vector<ModuleVariable> variables;

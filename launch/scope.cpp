@@ -52,6 +52,13 @@ void Scope::check_all() {
     (void)lookup(name, lets_[name].key_range);
 }
 
+std::map<std::string, Number> Scope::values() const {
+  std::map<std::string, Number> known;
+  for (const auto& [name, let] : lets_)
+    if (let.state == State::known) known.emplace(name, let.value);
+  return known;
+}
+
 std::string Scope::trip() const {
   std::string text;
   for (const auto& [name, value] : loops_)

@@ -23,6 +23,9 @@ public:
   // Evaluates all of [let], so that what is wrong there is told even where nothing uses it.
   void check_all();
 
+  // The names of [let] that have a value.
+  std::map<std::string, Number> values() const;
+
   // Loop names; the last one pushed hides others.
   void push(const std::string& name, Int128 value) { loops_.emplace_back(name, value); }
   void pop() { loops_.pop_back(); }
