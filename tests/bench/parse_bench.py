@@ -21,18 +21,17 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SAMPLES = os.path.normpath(os.path.join(HERE, "..", "..", "samples"))
+# A fixed set, so that figures of different days compare; modules of kernels alone, which can be repeated.
+REPEATED = ["backprop", "dac_example", "hotspot", "matmul", "pathfinder", "vecadd", "warp_reduction"]
 TIME_BAR, TIME_GOAL, MEMORY_BAR = 0.20, 0.12, 25.0
 MEGABYTE = 1_000_000
 
 
 def sample_bodies():
-    """The header that all samples share, and each sample's text behind it with its kernel names."""
+    """The header that all samples share, and each repeated sample's text behind it with its kernel names."""
     header, bodies = None, []
-    for name in sorted(os.listdir(SAMPLES)):
-        path = os.path.join(SAMPLES, name, name + ".ptx")
-        if not os.path.exists(path):
-            continue
-        with open(path) as file:
+    for name in REPEATED:
+        with open(os.path.join(SAMPLES, name, name + ".ptx")) as file:
             text = file.read()
         end = re.search(r"^\.address_size\s+\d+\s*$", text, re.M).end()
         header = header or text[:end] + "\n"

@@ -5,7 +5,6 @@
 #include "tests/unit/paths.h"
 #include "tests/unit/transforms/r2d2_fixture.h"
 
-#include <filesystem>
 #include <random>
 
 using namespace ptxrewrite;
@@ -251,11 +250,12 @@ TEST_CASE("Generated kernels with branches, loops and repeated writes do so too"
   CHECK(tally.allowed > 250);
 }
 
-TEST_CASE("Every sample's kernels do the same in both forms, also when read back from the printed text") {
+// Samples whose loops end on whatever numbers they are given as arguments; the others need their launch files.
+TEST_CASE("Samples' kernels do the same in both forms, also when read back from the printed text") {
   size_t kernels = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(source_path("samples"))) {
-    if (entry.path().extension() != ".ptx") continue;
-    std::string text = file_text(entry.path().string());
+  for (const char* sample :
+       {"backprop", "dac_example", "hotspot", "matmul", "pathfinder", "vecadd", "warp_reduction"}) {
+    std::string text = file_text(source_path("samples/" + std::string(sample) + "/" + sample + ".ptx"));
     std::unique_ptr<ir::Module> module = read_text(text);
     for (const auto& function : module->functions) {
       if (!function->is_entry || !function->has_body) continue;
