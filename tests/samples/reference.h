@@ -1,0 +1,84 @@
+// What a sample's kernels are to compute, stated on the host: tests/samples/NAME.cpp for samples/NAME.
+//
+//   REFERENCE(vecadd) {
+//     auto a = data.f32("a"), b = data.f32("b"), c = data.f32("c");
+//     for (int64_t i = 0; i < data.value("n"); ++i) c[i] = a[i] + b[i];
+//   }
+//
+// `data` has the buffers of the launch file as they are before the first launch; at return the output buffers must hold
+// what they are to hold after the last one. A reference is written from the algorithm, not from the kernel's text.
+//
+// Integers must come out exactly. So must floating-point numbers where the algorithm fixes the order of operations;
+// nvcc makes one fused operation of `sum += a * b`, which is std::fma(a, b, sum) here (this folder is compiled without
+// contraction of its own). Elsewhere the reference computes in double and says with `tolerate` how far the kernel's
+// rounding may lead. That is no key of the launch file, because a rewrite is held to every bit of the original.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::tests {
+
+class SampleData {
+public:
+  struct Tolerance {
+    double relative = 0; // of the expected element
+    double absolute = 0; // either one suffices
+  };
+
+  // Elements of a buffer, or of a module variable that the launch file fills. T may be a struct, as in the kernels.
+  template <class T> std::span<T> as(const std::string& name) {
+    std::vector<std::byte>& bytes = bytes_of(name);
+    return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+  std::span<float> f32(const std::string& name) { return as<float>(name); }
+  std::span<double> f64(const std::string& name) { return as<double>(name); }
+  std::span<int8_t> s8(const std::string& name) { return as<int8_t>(name); }
+  std::span<int16_t> s16(const std::string& name) { return as<int16_t>(name); }
+  std::span<int32_t> s32(const std::string& name) { return as<int32_t>(name); }
+  std::span<int64_t> s64(const std::string& name) { return as<int64_t>(name); }
+  std::span<uint8_t> u8(const std::string& name) { return as<uint8_t>(name); }
+  std::span<uint16_t> u16(const std::string& name) { return as<uint16_t>(name); }
+  std::span<uint32_t> u32(const std::string& name) { return as<uint32_t>(name); }
+  std::span<uint64_t> u64(const std::string& name) { return as<uint64_t>(name); }
+
+  // An integer of [let], with the value that the size gives it.
+  int64_t value(const std::string& name) const;
+  // The same, of any number.
+  double number(const std::string& name) const;
+
+  // Elements of an output buffer may differ so far. Say why beside the call.
+  void tolerate(const std::string& name, Tolerance tolerance) { tolerances[name] = tolerance; }
+
+  // Filled by the harness.
+  std::map<std::string, std::vector<std::byte>> buffers;
+  std::map<std::string, int64_t> integers;
+  std::map<std::string, double> numbers;
+  std::map<std::string, Tolerance> tolerances;
+
+private:
+  std::vector<std::byte>& bytes_of(const std::string& name);
+};
+
+using Reference = void (*)(SampleData& data);
+
+// By the sample's name.
+std::map<std::string, Reference>& references();
+
+struct RegisterReference {
+  RegisterReference(const char* name, Reference reference) { references()[name] = reference; }
+};
+
+} // namespace ptxrewrite::tests
+
+#define REFERENCE(name)                                                                                                \
+  static void reference_of_##name([[maybe_unused]] ptxrewrite::tests::SampleData& data);                               \
+  static const ptxrewrite::tests::RegisterReference registration_of_##name(#name, reference_of_##name);                \
+  static void reference_of_##name([[maybe_unused]] ptxrewrite::tests::SampleData& data)
