@@ -1,0 +1,63 @@
+// What runs kernels: the emulator, or a GPU behind the CUDA driver. One interface, so that every command and every test
+// treats both alike.
+#pragma once
+
+#include "emulator/emulator.h"
+#include "ir/module.h"
+#include "launch/launch_plan.h"
+#include "support/result.h"
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::cli {
+
+struct KernelLaunch {
+  std::string kernel;
+  launch::Dim3 grid, block;
+  uint32_t dynamic_shared = 0;
+  std::vector<std::byte> parameters; // the bytes of the kernel's .param space
+};
+
+// How one launch went. A kernel that faults is no error of ours: `failure` says what it did.
+struct KernelRun {
+  std::optional<emulator::Failure> failure;
+  std::vector<emulator::Finding> findings; // of check mode
+  std::string printed;
+  emulator::Counters counters; // emulator only
+  double seconds = 0;
+};
+
+class Device {
+public:
+  virtual ~Device() = default;
+  // Addresses are the device's own. Memory is zeroed.
+  virtual Result<uint64_t> allocate(uint64_t bytes, std::string_view name) = 0;
+  virtual Status release(uint64_t address) = 0;
+  virtual Status write(uint64_t address, std::span<const std::byte> bytes) = 0;
+  virtual Status read(uint64_t address, std::span<std::byte> bytes) = 0;
+  // Takes the place of the module loaded before. `module` must outlive the device or the next load.
+  virtual Status load(const ir::Module& module) = 0;
+  // Bytes of a .const or .global variable of the loaded module. Errors: no such variable, more bytes than it has.
+  virtual Status write_variable(std::string_view name, std::span<const std::byte> bytes) = 0;
+  virtual Result<std::vector<std::byte>> read_variable(std::string_view name) = 0;
+  // A handle that kernels sample. Error: not supported.
+  virtual Result<uint64_t> bind_texture(const launch::Texture& texture, uint64_t buffer_address) = 0;
+  // Error: no such kernel, wrong sizes, an instruction that the device does not have.
+  virtual Result<KernelRun> launch(const KernelLaunch& launch) = 0;
+};
+
+struct EmulatorOptions {
+  bool check = false;
+  bool count_memory = false;
+  bool unordered = false;
+  unsigned host_threads = 0; // 0: all
+  uint64_t fuel = UINT64_MAX;
+};
+std::unique_ptr<Device> make_emulator_device(const EmulatorOptions& options = {});
+
+} // namespace ptxrewrite::cli

@@ -1,0 +1,83 @@
+#include "cli/device.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace ptxrewrite::cli {
+namespace {
+
+class EmulatorDevice final : public Device {
+public:
+  explicit EmulatorDevice(const EmulatorOptions& options) : options_(options) {}
+
+  Result<uint64_t> allocate(uint64_t bytes, std::string_view name) override { return memory_.allocate(bytes, name); }
+  Status release(uint64_t address) override { return memory_.release(address); }
+  Status write(uint64_t address, std::span<const std::byte> bytes) override { return memory_.write(address, bytes); }
+  Status read(uint64_t address, std::span<std::byte> bytes) override { return memory_.read(address, bytes); }
+
+  Status load(const ir::Module& module) override {
+    program_.reset();
+    auto program = emulator::Program::load(module, memory_);
+    if (!program) return program.error();
+    program_ = std::move(*program);
+    return {};
+  }
+
+  Status write_variable(std::string_view name, std::span<const std::byte> bytes) override {
+    std::span<std::byte> variable = program_ ? program_->variable(name) : std::span<std::byte>();
+    if (variable.empty()) return Error{fmt::format("the module has no variable '{}'", name), {}};
+    if (bytes.size() > variable.size())
+      return Error{fmt::format("{} bytes for variable '{}', which has {}", bytes.size(), name, variable.size()), {}};
+    std::copy(bytes.begin(), bytes.end(), variable.begin());
+    return {};
+  }
+
+  Result<std::vector<std::byte>> read_variable(std::string_view name) override {
+    std::span<std::byte> variable = program_ ? program_->variable(name) : std::span<std::byte>();
+    if (variable.empty()) return Error{fmt::format("the module has no variable '{}'", name), {}};
+    return std::vector<std::byte>(variable.begin(), variable.end());
+  }
+
+  Result<uint64_t> bind_texture(const launch::Texture& texture, uint64_t) override {
+    return Error{fmt::format("texture '{}': textures are not emulated", texture.name), texture.range};
+  }
+
+  Result<KernelRun> launch(const KernelLaunch& launch) override {
+    if (!program_) return Error{"no module is loaded", {}};
+    emulator::LaunchRequest request;
+    request.kernel = launch.kernel;
+    request.grid = {launch.grid.x, launch.grid.y, launch.grid.z};
+    request.block = {launch.block.x, launch.block.y, launch.block.z};
+    request.shared_bytes = launch.dynamic_shared;
+    request.parameters = launch.parameters;
+    request.host_threads = options_.host_threads;
+    request.unordered = options_.unordered;
+    request.check = options_.check;
+    request.count_memory = options_.count_memory;
+    request.fuel = options_.fuel;
+    const auto start = std::chrono::steady_clock::now();
+    auto result = program_->launch(request);
+    if (!result) return result.error();
+    KernelRun run;
+    run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    run.failure = std::move(result->failure);
+    run.findings = std::move(result->findings);
+    run.printed = std::move(result->printed);
+    run.counters = std::move(result->counters);
+    return run;
+  }
+
+private:
+  EmulatorOptions options_;
+  emulator::DeviceMemory memory_; // before the program, which places variables in it
+  std::unique_ptr<emulator::Program> program_;
+};
+
+} // namespace
+
+std::unique_ptr<Device> make_emulator_device(const EmulatorOptions& options) {
+  return std::make_unique<EmulatorDevice>(options);
+}
+
+} // namespace ptxrewrite::cli
