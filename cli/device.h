@@ -40,6 +40,11 @@ public:
   virtual Status release(uint64_t address) = 0;
   virtual Status write(uint64_t address, std::span<const std::byte> bytes) = 0;
   virtual Status read(uint64_t address, std::span<std::byte> bytes) = 0;
+  // The memory itself where the host can reach it, so that big buffers need no second copy; else empty.
+  virtual std::span<std::byte> mapped(uint64_t address, uint64_t bytes) {
+    (void)address, (void)bytes;
+    return {};
+  }
   // Takes the place of the module loaded before. `module` must outlive the device or the next load.
   virtual Status load(const ir::Module& module) = 0;
   // Bytes of a .const or .global variable of the loaded module. Errors: no such variable, more bytes than it has.

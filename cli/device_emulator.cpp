@@ -15,6 +15,10 @@ public:
   Status release(uint64_t address) override { return memory_.release(address); }
   Status write(uint64_t address, std::span<const std::byte> bytes) override { return memory_.write(address, bytes); }
   Status read(uint64_t address, std::span<std::byte> bytes) override { return memory_.read(address, bytes); }
+  std::span<std::byte> mapped(uint64_t address, uint64_t bytes) override {
+    const emulator::MemoryRange range = memory_.find(address);
+    return range.contains(address, address + bytes) ? std::span(range.at(address), bytes) : std::span<std::byte>();
+  }
 
   Status load(const ir::Module& module) override {
     program_.reset();

@@ -45,6 +45,10 @@ Status make_buffers(const launch::LaunchPlan& plan, Device& device, DeviceBuffer
     Result<uint64_t> address = device.allocate(std::max<uint64_t>(buffer.bytes(), 1), buffer.name);
     if (!address) return Error{address.error().message, buffer.range};
     buffers.addresses.push_back(*address);
+    if (std::span<std::byte> mapped = device.mapped(*address, buffer.bytes()); !mapped.empty()) {
+      if (Status status = buffer.initialise(mapped); !status) return status;
+      continue;
+    }
     std::vector<std::byte> bytes(buffer.bytes());
     if (Status status = buffer.initialise(bytes); !status) return status;
     if (Status status = device.write(*address, bytes); !status) return status;
@@ -126,7 +130,8 @@ Result<SessionResult> run_plan(const launch::LaunchPlan& plan, const ir::Module&
     break;
   }
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
-    std::vector<std::byte> bytes(plan.buffers[i].bytes());
+    const bool wanted = options.fetch_all || plan.buffers[i].output;
+    std::vector<std::byte> bytes(wanted ? plan.buffers[i].bytes() : 0);
     if (Status status = device.read(buffers.addresses[i], bytes); !status) return status.error();
     result.buffers.push_back(std::move(bytes));
   }

@@ -12,12 +12,13 @@ struct SessionOptions {
   std::function<bool(size_t index, const launch::Launch&)> before_launch;
   // Another entry than the plan's, and its parameters: for rewritten kernels. Empty: the launch as planned.
   std::function<std::string(const launch::Launch&)> choose_kernel;
-  bool keep_runs = true; // SessionResult::runs; else only the last one's
+  bool keep_runs = true;  // SessionResult::runs; else only the last one's
+  bool fetch_all = false; // buffers that are no output, too
 };
 
 struct SessionResult {
   std::vector<KernelRun> runs;                 // one per launch that ran
-  std::vector<std::vector<std::byte>> buffers; // by index in the plan, as they are in the end
+  std::vector<std::vector<std::byte>> buffers; // by index in the plan, as they are in the end; empty if not fetched
   std::vector<std::vector<std::byte>> variables;
   std::optional<size_t> failed_launch; // index of the launch whose run has a failure: the last that ran
 };

@@ -1,0 +1,189 @@
+// Speed of the emulator: thread instructions per second on whole kernels, and nanoseconds per warp instruction by
+// class.
+//
+//   emulator_benchmark kernel LAUNCH_FILE SIZE KERNEL [ROUNDS]   one launch of the plan, on 1 and on 2 host threads
+//   emulator_benchmark classes                                   one instruction at a time, in a loop
+//
+// Times are of the launch alone (buffers are filled before), the best of the rounds, which alternate between 1 and 2
+// threads. Peak memory is the process's, less the buffers.
+#include "cli/session.h"
+#include "grammar/reader.h"
+#include "launch/launch_file.h"
+#include "support/file_io.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <sys/resource.h>
+
+namespace {
+
+using namespace ptxrewrite;
+
+double peak_megabytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+int complain(const std::string& message) {
+  std::fprintf(stderr, "emulator_benchmark: %s\n", message.c_str());
+  return 1;
+}
+
+std::unique_ptr<ir::Module> read(const std::string& name, std::string text) {
+  Diagnostics diagnostics;
+  return grammar::read_module(SourceFile(name, std::move(text)), diagnostics);
+}
+
+int bench_kernel(const std::string& path, const std::string& size, const std::string& kernel, int rounds) {
+  Result<std::string> text = read_file(path);
+  if (!text) return complain(text.error().message);
+  Diagnostics diagnostics;
+  SourceFile source(path, *text);
+  auto file = launch::read_launch_file(source, diagnostics);
+  auto plan = file ? launch::make_plan(*file, {.size = size, .target = {}}, diagnostics) : std::nullopt;
+  if (!plan) return complain(diagnostics.list().empty() ? "no plan" : render(diagnostics.list()[0], source));
+  Result<std::string> ptx = read_file(plan->ptx);
+  auto module = ptx ? read(plan->ptx, *ptx) : nullptr;
+  if (!module) return complain("cannot read " + plan->ptx);
+  double bytes = 0;
+  for (const launch::Buffer& buffer : plan->buffers)
+    bytes += static_cast<double>(buffer.bytes());
+  std::erase_if(plan->launches, [&](const launch::Launch& launch) { return launch.kernel != kernel; });
+  if (plan->launches.empty()) return complain("no launch of " + kernel);
+  plan->launches.resize(1);
+  double best[2] = {1e9, 1e9};
+  emulator::Counters counters;
+  for (int round = 0; round < rounds; ++round)
+    for (unsigned threads = 1; threads <= 2; ++threads) {
+      auto device = cli::make_emulator_device({.host_threads = threads});
+      auto result = cli::run_plan(*plan, *module, *device);
+      if (!result) return complain(result.error().message);
+      if (result->failed_launch) return complain(result->runs.back().failure->message);
+      best[threads - 1] = std::min(best[threads - 1], result->runs[0].seconds);
+      counters = std::move(result->runs[0].counters);
+    }
+  const double millions = static_cast<double>(counters.thread_instructions) * 1e-6;
+  std::printf("%-28s %9.1f M instructions  %7.0f M/s on 1 core  %5.2f ns per warp instruction  %4.2fx on 2 cores  "
+              "peak memory %.0f MB = buffers %.0f MB + %.0f MB\n",
+              kernel.c_str(), millions, millions / best[0],
+              best[0] * 1e9 / static_cast<double>(counters.warp_instructions), best[0] / best[1], peak_megabytes(),
+              bytes / 1048576, peak_megabytes() - bytes / 1048576);
+  return 0;
+}
+
+struct InstructionClass {
+  const char* name;
+  const char* instruction; // written `copies` times in the loop
+};
+
+// %r1-3, %rd1-3, %f1-3, %d1-3, %h1-2 (b16), %p1-2 hold something; %rd4 and %r4 are each lane's address in global and
+// shared memory, %rd5 and %r5 scattered ones.
+const InstructionClass classes[] = {
+    {"add.u32", "add.u32 %r1, %r1, %r2;"},
+    {"mul.lo.u32", "mul.lo.u32 %r1, %r1, %r2;"},
+    {"mad.lo.u32", "mad.lo.u32 %r1, %r1, %r2, %r3;"},
+    {"mul.wide.u32", "mul.wide.u32 %rd1, %r1, %r2;"},
+    {"add.u64", "add.u64 %rd1, %rd1, %rd2;"},
+    {"mul.lo.u64", "mul.lo.u64 %rd1, %rd1, %rd2;"},
+    {"div.u32", "div.u32 %r1, %r2, %r3;"},
+    {"shl.b32", "shl.b32 %r1, %r1, 3;"},
+    {"lop3.b32", "lop3.b32 %r1, %r1, %r2, %r3, 0x96;"},
+    {"prmt.b32", "prmt.b32 %r1, %r1, %r2, 0x5410;"},
+    {"setp.lt.s32", "setp.lt.s32 %p1, %r1, %r2;"},
+    {"selp.b32", "selp.b32 %r1, %r1, %r2, %p1;"},
+    {"mov.b32", "mov.b32 %r1, %r2;"},
+    {"cvt.rn.f32.s32", "cvt.rn.f32.s32 %f1, %r1;"},
+    {"add.f32", "add.f32 %f1, %f1, %f2;"},
+    {"fma.rn.f32", "fma.rn.f32 %f1, %f1, %f2, %f3;"},
+    {"fma.rn.ftz.f32", "fma.rn.ftz.f32 %f1, %f1, %f2, %f3;"},
+    {"div.rn.f32", "div.rn.f32 %f1, %f2, %f3;"},
+    {"sqrt.approx.f32", "sqrt.approx.f32 %f1, %f2;"},
+    {"ex2.approx.f32", "ex2.approx.f32 %f1, %f2;"},
+    {"sin.approx.f32", "sin.approx.f32 %f1, %f2;"},
+    {"fma.rn.f64", "fma.rn.f64 %d1, %d1, %d2, %d3;"},
+    {"fma.rn.f16x2", "fma.rn.f16x2 %r1, %r1, %r2, %r3;"},
+    {"ld.global.f32, neighbours", "ld.global.f32 %f1, [%rd4];"},
+    {"ld.global.f32, scattered", "ld.global.f32 %f1, [%rd5];"},
+    {"ld.global.v4.f32", "ld.global.v4.f32 {%f1, %f4, %f5, %f6}, [%rd6];"},
+    {"st.global.f32, neighbours", "st.global.f32 [%rd4], %f2;"},
+    {"ld.shared.f32, neighbours", "ld.shared.f32 %f1, [%r4];"},
+    {"ld.shared.f32, scattered", "ld.shared.f32 %f1, [%r5];"},
+    {"atom.global.add.u32", "red.global.add.u32 [%rd4], %r2;"},
+    {"shfl.sync.bfly", "shfl.sync.bfly.b32 %r1, %r1, 1, 31, 0xffffffff;"},
+    {"bar.sync", "bar.sync 0;"},
+    {"guarded add", "@%p2 add.u32 %r1, %r1, %r2;"},
+};
+constexpr int copies = 50, turns = 2000;
+
+std::string kernel_text(const char* instruction, int copies_to_write) {
+  std::string text = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                     ".visible .entry k(.param .u64 data)\n{\n"
+                     ".reg .b32 %r<10>; .reg .b64 %rd<10>; .reg .f32 %f<10>; .reg .f64 %d<4>; .reg .b16 %h<4>;\n"
+                     ".reg .pred %p<4>; .shared .align 16 .b8 s[4096];\n"
+                     "ld.param.u64 %rd6, [data]; mov.u32 %r9, %tid.x; mul.wide.u32 %rd7, %r9, 4;\n"
+                     "add.u64 %rd4, %rd6, %rd7; shl.b32 %r4, %r9, 2; mov.u32 %r8, s; add.u32 %r4, %r4, %r8;\n"
+                     "mul.lo.u32 %r7, %r9, 13; and.b32 %r7, %r7, 31; shl.b32 %r7, %r7, 2; add.u32 %r5, %r7, %r8;\n"
+                     "mul.wide.u32 %rd7, %r7, 1; add.u64 %rd5, %rd6, %rd7; shl.b32 %r7, %r9, 4;\n"
+                     "mul.wide.u32 %rd7, %r7, 1; add.u64 %rd6, %rd6, %rd7;\n"
+                     "mov.u32 %r1, %r9; add.u32 %r2, %r9, 77; add.u32 %r3, %r9, 5; mul.wide.u32 %rd1, %r9, 3;\n"
+                     "add.u64 %rd2, %rd1, 7; add.u64 %rd3, %rd1, 9; mov.f32 %f1, 0f3F800000;\n"
+                     "mov.f32 %f2, 0f3F400000; mov.f32 %f3, 0f3E800000; mov.f64 %d1, 0d3FF0000000000000;\n"
+                     "mov.f64 %d2, 0d3FE0000000000000; mov.f64 %d3, 0d3FD0000000000000; setp.lt.u32 %p1, %r9, 16;\n"
+                     "setp.lt.u32 %p2, %r9, 16; mov.u32 %r6, 0;\nL:\n";
+  for (int i = 0; i < copies_to_write; ++i)
+    text += std::string(instruction) + "\n";
+  text += "add.u32 %r6, %r6, 1; setp.lt.u32 %p3, %r6, " + std::to_string(turns) + "; @%p3 bra L;\nret;\n}\n";
+  return text;
+}
+
+// Seconds of one launch, the best of some; negative when it cannot be run.
+double time_kernel(const std::string& text) {
+  auto module = read("class.ptx", text);
+  if (!module) return -1;
+  emulator::DeviceMemory memory;
+  auto program = emulator::Program::load(*module, memory);
+  Result<uint64_t> data = memory.allocate(65536, "data");
+  if (!program || !data) return -1;
+  emulator::LaunchRequest request;
+  request.kernel = "k";
+  request.block = {32};
+  request.host_threads = 1;
+  request.parameters.resize(8);
+  std::memcpy(request.parameters.data(), &*data, 8);
+  double best = 1e9;
+  for (int round = 0; round < 5; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    auto result = (*program)->launch(request);
+    if (!result || result->failure) return -1;
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return best;
+}
+
+int bench_classes() {
+  const double empty = time_kernel(kernel_text("", 0));
+  std::printf("%-28s %s\n", "instruction", "ns per warp instruction");
+  for (const InstructionClass& row : classes) {
+    const double seconds = time_kernel(kernel_text(row.instruction, copies));
+    if (seconds < 0)
+      std::printf("%-28s not emulated\n", row.name);
+    else
+      std::printf("%-28s %6.2f\n", row.name, (seconds - empty) * 1e9 / copies / turns);
+  }
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "";
+  if (mode == "classes") return bench_classes();
+  if (mode == "kernel" && argc >= 5) return bench_kernel(argv[2], argv[3], argv[4], argc > 5 ? std::atoi(argv[5]) : 5);
+  std::fprintf(stderr, "usage: emulator_benchmark kernel LAUNCH_FILE SIZE KERNEL [ROUNDS]\n"
+                       "       emulator_benchmark classes\n");
+  return 2;
+}
