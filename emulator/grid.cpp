@@ -18,7 +18,7 @@ constexpr uint64_t call_stack_bytes = uint64_t(64) << 10;
 // Blocks that spin on one another are all kept; a real GPU keeps some thousands, too.
 constexpr uint64_t resident_block_limit = 4096;
 // Turns that all resident blocks spend spinning before the launch is given up.
-constexpr uint64_t spin_limit = 100'000;
+constexpr uint64_t spin_limit = 2'000'000;
 
 uint32_t* lanes_at(std::vector<std::byte>& bytes, LaneRef ref, size_t base = 0) {
   return reinterpret_cast<uint32_t*>(bytes.data() + base + ref.offset());

@@ -168,7 +168,9 @@ template <unsigned bytes, class Base> const MicroOp* load(Warp& warp, const Micr
   locate(warp, op, size, access);
   if (warp.block->watch_memory) [[unlikely]]
     if (!watch_access(warp, op, access.space, access.addresses, size, AccessKind::load)) return nullptr;
-  if (access.bias && all_aligned(access, size)) [[likely]] {
+  const bool aligned = all_aligned(access, size);
+  if (access.bias && access.space == Space::local) step_to_own_local(warp, access, aligned);
+  if (access.bias && aligned) [[likely]] {
     const std::byte* start = access.bias + access.addresses[access.first];
     for (unsigned i = 0; i < op.count; ++i) {
       Raw* target = warp.lanes<Raw>(element(warp, op, i, op.destination[0]));
@@ -221,7 +223,9 @@ template <unsigned bytes, class Base> const MicroOp* store(Warp& warp, const Mic
     return warp.block->fail(warp, op, access.first, std::string("store to ") + name_of(access.space) + " memory");
   if (warp.block->watch_memory) [[unlikely]]
     if (!watch_access(warp, op, access.space, access.addresses, size, AccessKind::store)) return nullptr;
-  if (access.bias && all_aligned(access, size)) [[likely]] {
+  const bool aligned = all_aligned(access, size);
+  if (access.bias && access.space == Space::local) step_to_own_local(warp, access, aligned);
+  if (access.bias && aligned) [[likely]] {
     if (warp.mask == full_mask && access.pattern == Pattern::neighbours && op.count == 1) {
       std::memcpy(access.bias + access.addresses[0], warp.lanes<Raw>(op.source[1]), warp_size * bytes);
       return &op + 1;
