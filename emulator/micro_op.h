@@ -69,6 +69,15 @@ enum ModifierFlag : uint32_t {
   flag_approx = 1u << 17,
   flag_full = 1u << 18,
   flag_rs = 1u << 19,
+  // A comparison is the set of outcomes for which it holds: .le is less | equal, .neu less | greater | unordered.
+  flag_less = 1u << 20,
+  flag_equal = 1u << 21,
+  flag_greater = 1u << 22,
+  flag_unordered = 1u << 23,
+  // What joins a comparison with a predicate; none: nothing does.
+  flag_and = 1u << 24,
+  flag_or = 1u << 25,
+  flag_xor = 1u << 26,
 };
 inline constexpr uint32_t flags_directed_rounding = flag_rz | flag_rm | flag_rp;
 

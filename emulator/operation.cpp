@@ -138,6 +138,27 @@ constexpr FlagWord flag_words[] = {
     {ir::Modifier::approx, flag_approx},
     {ir::Modifier::full, flag_full},
     {ir::Modifier::rs, flag_rs},
+    {ir::Modifier::eq, flag_equal},
+    {ir::Modifier::ne, flag_less | flag_greater},
+    {ir::Modifier::lt, flag_less},
+    {ir::Modifier::lo, flag_less},
+    {ir::Modifier::le, flag_less | flag_equal},
+    {ir::Modifier::ls, flag_less | flag_equal},
+    {ir::Modifier::gt, flag_greater},
+    {ir::Modifier::hi, flag_greater}, // of mul.hi too, where nobody looks at it
+    {ir::Modifier::ge, flag_greater | flag_equal},
+    {ir::Modifier::hs, flag_greater | flag_equal},
+    {ir::Modifier::equ, flag_equal | flag_unordered},
+    {ir::Modifier::neu, flag_less | flag_greater | flag_unordered},
+    {ir::Modifier::ltu, flag_less | flag_unordered},
+    {ir::Modifier::leu, flag_less | flag_equal | flag_unordered},
+    {ir::Modifier::gtu, flag_greater | flag_unordered},
+    {ir::Modifier::geu, flag_greater | flag_equal | flag_unordered},
+    {ir::Modifier::num, flag_less | flag_equal | flag_greater},
+    {ir::Modifier::nan, flag_unordered},
+    {ir::Modifier::and_, flag_and},
+    {ir::Modifier::or_, flag_or},
+    {ir::Modifier::xor_, flag_xor},
 };
 
 } // namespace
@@ -190,6 +211,14 @@ const OperationTable& OperationTable::get() {
     add_memory_operations(made);
     add_control_operations(made);
     add_barrier_operations(made);
+    add_arithmetic_operations(made);
+    add_carry_operations(made);
+    add_bit_operations(made);
+    add_logic_operations(made);
+    add_comparison_operations(made);
+    add_integer_conversions(made);
+    add_video_operations(made);
+    add_simd_video_operations(made);
     return made;
   }();
   return table;

@@ -145,5 +145,13 @@ void add_move_operations(OperationTable& table);
 void add_memory_operations(OperationTable& table);
 void add_control_operations(OperationTable& table);
 void add_barrier_operations(OperationTable& table);
+void add_arithmetic_operations(OperationTable& table);
+void add_carry_operations(OperationTable& table);
+void add_bit_operations(OperationTable& table);
+void add_logic_operations(OperationTable& table);
+void add_comparison_operations(OperationTable& table);
+void add_integer_conversions(OperationTable& table);
+void add_video_operations(OperationTable& table);
+void add_simd_video_operations(OperationTable& table);
 
 } // namespace ptxrewrite::emulator

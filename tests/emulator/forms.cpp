@@ -1,0 +1,246 @@
+#include "tests/emulator/forms.h"
+
+#include "ir/isa_operands.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace ptxrewrite::test {
+
+using ir::Alternative;
+using ir::ScalarType;
+using ir::SummaryKind;
+
+namespace {
+
+void add_products(const ir::table::Row& row, size_t slot, std::string mnemonic, std::vector<std::string>& result) {
+  if (slot == row.slots.size()) {
+    result.push_back(std::move(mnemonic));
+    return;
+  }
+  if (row.slots[slot].optional) add_products(row, slot + 1, mnemonic, result);
+  for (const auto& words : row.slots[slot].alternatives) {
+    std::string longer = mnemonic;
+    for (ir::Modifier word : words)
+      longer.append(".").append(ir::spelling(word));
+    add_products(row, slot + 1, std::move(longer), result);
+  }
+}
+
+// Numbers registers of one statement: the first operand has 1, the next 2 ...
+class Spelling {
+public:
+  explicit Spelling(unsigned number) : number_(number) {}
+
+  std::optional<std::string> operand(const Alternative& alternative) {
+    switch (alternative.kind) {
+    case SummaryKind::register_:
+      return register_name(alternative.type, alternative.minus_required ? "-" : "");
+    case SummaryKind::integer_immediate:
+      return immediate(alternative);
+    case SummaryKind::float_immediate:
+      return "0f3F800000";
+    case SummaryKind::sink:
+      return "_";
+    case SummaryKind::address:
+      return address(alternative);
+    case SummaryKind::vector:
+      return vector(alternative);
+    case SummaryKind::predicate_pair:
+      return grouped(alternative, "", "|", "");
+    case SummaryKind::symbol:
+      return "global_variable";
+    case SummaryKind::label:
+      return "END";
+    case SummaryKind::special_register:
+      return "%tid.x";
+    default:
+      return std::nullopt;
+    }
+  }
+
+private:
+  std::string register_name(ScalarType type, std::string_view prefix) {
+    const char* letters = "r";
+    switch (ir::bit_width(type)) {
+    case 1:
+      letters = "p";
+      break;
+    case 16:
+      letters = "h";
+      break;
+    case 32:
+      letters = type == ScalarType::f32 ? "f" : "r";
+      break;
+    case 64:
+      letters = type == ScalarType::f64 ? "d" : "l";
+      break;
+    case 128:
+      letters = "q";
+      break;
+    default:
+      letters = ir::bit_width(type) <= 8 ? "c" : "r";
+    }
+    return std::string(prefix) + "%" + letters + std::to_string(number_++);
+  }
+
+  static std::string immediate(const Alternative& alternative) {
+    switch (alternative.rule) {
+    case ir::table::ImmediateRule::any:
+      return "1";
+    case ir::table::ImmediateRule::range:
+      return std::to_string((*alternative.values)[0]);
+    default:
+      return std::to_string((*alternative.values)[0]);
+    }
+  }
+
+  // The plainest of an operand's alternatives: the first that the preamble has something for.
+  std::optional<std::string> plainest(const ir::OperandPattern& pattern) {
+    for (const Alternative& alternative : pattern.alternatives)
+      if (auto text = operand(alternative)) return text;
+    return std::nullopt;
+  }
+
+  std::optional<std::string> grouped(const Alternative& alternative, std::string_view open, std::string_view separator,
+                                     std::string_view close) {
+    std::string text(open);
+    const size_t count = alternative.repeated ? alternative.count : alternative.elements.size();
+    for (size_t i = 0; i < count; ++i) {
+      auto element = plainest(alternative.elements[alternative.repeated ? 0 : i]);
+      if (!element) return std::nullopt;
+      if (i > 0) text += separator;
+      text += *element;
+    }
+    return text += close;
+  }
+  std::optional<std::string> vector(const Alternative& alternative) { return grouped(alternative, "{", ", ", "}"); }
+
+  std::optional<std::string> address(const Alternative& alternative) {
+    const bool wide = (alternative.types >> static_cast<unsigned>(ScalarType::b64)) & 1;
+    std::string text = wide ? "[%l9" : "[%r9";
+    for (const ir::OperandPattern& pattern : alternative.elements) {
+      auto element = plainest(pattern);
+      if (!element) return std::nullopt;
+      text += ", " + *element;
+    }
+    return text += alternative.unified ? "].unified" : "]";
+  }
+
+  unsigned number_;
+};
+
+// The plainest operands of a shape; nothing if one of them cannot be spelled.
+std::optional<std::vector<std::string>> plain_operands(std::string_view mnemonic, const ir::OperandShape& shape) {
+  std::vector<std::string> result;
+  unsigned number = 1;
+  for (const ir::OperandPattern& pattern : shape.operands) {
+    std::optional<std::string> text;
+    if (mnemonic.starts_with("mov.v4") && pattern.alternatives.back().kind == SummaryKind::special_register)
+      text = "%tid"; // the only vector that is not written in braces
+    for (const Alternative& alternative : pattern.alternatives)
+      if (!text) text = Spelling(number).operand(alternative);
+    if (!text) return std::nullopt;
+    result.push_back(*text);
+    // Groups take as many numbers as they have elements.
+    number += static_cast<unsigned>(std::max<ptrdiff_t>(1, std::count(text->begin(), text->end(), '%')));
+  }
+  return result;
+}
+
+std::string statement(std::string_view mnemonic, const std::vector<std::string>& operands) {
+  std::string text(mnemonic);
+  for (size_t i = 0; i < operands.size(); ++i)
+    text += (i == 0 ? " " : ", ") + operands[i];
+  return text + ";";
+}
+
+// Other ways to write one operand that is written `plain` now.
+std::vector<std::string> variations(const ir::OperandPattern& pattern, const std::string& plain, bool is_destination) {
+  std::vector<std::string> result;
+  const bool is_group = plain.find_first_of("{[|") != std::string::npos;
+  for (const Alternative& alternative : pattern.alternatives) {
+    if (alternative.kind == SummaryKind::register_ && !is_group && plain.front() == '%') {
+      if (alternative.negatable && alternative.type == ScalarType::pred) result.push_back("!" + plain);
+      if (alternative.minus) result.push_back("-" + plain);
+    } else if (alternative.kind == SummaryKind::integer_immediate) {
+      if (alternative.rule != ir::table::ImmediateRule::any) continue;
+      for (const char* value : {"0", "-1", "5", "33", "0x80000000", "0x7fffffff", "-32768"})
+        result.emplace_back(value);
+    } else if (alternative.kind == SummaryKind::float_immediate) {
+      result.insert(result.end(), {"0f3F800000", "0fBF800000"});
+    } else if (alternative.kind == SummaryKind::sink) {
+      result.emplace_back("_");
+    } else if (alternative.kind == SummaryKind::predicate_pair) {
+      result.push_back("_" + plain.substr(plain.find('|')));
+      if (is_destination) result.push_back(plain.substr(0, plain.find('|')) + "|_");
+    } else if (alternative.kind == SummaryKind::vector && is_group && plain.front() == '{') {
+      const size_t comma = plain.find(',');
+      if (alternative.sink_elements) result.push_back("{_" + plain.substr(comma));
+      if (alternative.sink_elements) result.push_back(plain.substr(0, plain.rfind(',')) + ", _}");
+      if (alternative.literal_elements) result.push_back("{-2" + plain.substr(comma));
+    }
+  }
+  return result;
+}
+
+const ir::Form* form_of(std::string_view mnemonic) {
+  auto id = ir::resolve_form(mnemonic);
+  return id ? &ir::form(*id) : nullptr;
+}
+
+} // namespace
+
+std::vector<std::string> mnemonics_of(std::string_view opcode) {
+  std::vector<std::string> all;
+  for (const ir::table::Row& row : ir::table::rows_of(*ir::table::find_opcode(opcode)).rows)
+    if (!row.lax) add_products(row, 0, std::string(opcode), all);
+  std::vector<std::string> result;
+  for (std::string& mnemonic : all) {
+    if (!form_of(mnemonic)) mnemonic += ".u32";
+    if (const ir::Form* form = form_of(mnemonic); form && !form->opaque && !form->lax)
+      result.push_back(std::move(mnemonic));
+  }
+  std::sort(result.begin(), result.end());
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  return result;
+}
+
+std::vector<std::string> plain_statements(std::string_view mnemonic) {
+  std::vector<std::string> result;
+  for (const ir::OperandShape& shape : form_of(mnemonic)->shapes) {
+    auto operands = plain_operands(mnemonic, shape);
+    result.push_back(operands ? statement(mnemonic, *operands) : std::string());
+  }
+  return result;
+}
+
+std::vector<std::string> varied_statements(std::string_view mnemonic) {
+  std::vector<std::string> result;
+  for (const ir::OperandShape& shape : form_of(mnemonic)->shapes) {
+    auto operands = plain_operands(mnemonic, shape);
+    if (!operands) continue;
+    for (size_t i = 0; i < operands->size(); ++i)
+      for (const std::string& variation : variations(shape.operands[i], (*operands)[i], i < shape.definitions)) {
+        std::vector<std::string> changed = *operands;
+        changed[i] = variation;
+        result.push_back(statement(mnemonic, changed));
+      }
+  }
+  return result;
+}
+
+std::string_view module_preamble() {
+  return ".version 9.0\n.target sm_100a\n.address_size 64\n.global .align 16 .b8 global_variable[64];\n";
+}
+
+std::string_view kernel_preamble() {
+  return ".reg .pred %p<10>;\n.reg .b8 %c<10>;\n.reg .b16 %h<10>;\n.reg .b32 %r<20>;\n.reg .b64 %l<20>;\n"
+         ".reg .b128 %q<10>;\n.reg .f32 %f<20>;\n.reg .f64 %d<10>;\n";
+}
+
+std::string_view kernel_end() {
+  return "END:\nret;\n}\n";
+}
+
+} // namespace ptxrewrite::test
