@@ -30,7 +30,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 bool is_name_part(char c) {
-  return is_name_start(c) || is_digit(c) || c == '.';
+  return is_name_start(c) || is_digit(c) || c == '.' || c == '@'; // P3@8: bytes of a parameter from 8 on
 }
 
 } // namespace
@@ -314,6 +314,7 @@ private:
     bool seeded = false;
     if (!take(")")) {
       do {
+        skip_blanks();
         if (seeded) return fail("nothing may follow the seed", here(1));
         SourceRange argument_range = here(1);
         seeded = take_seed();

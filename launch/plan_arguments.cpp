@@ -16,8 +16,8 @@ constexpr unsigned max_nesting = 32;
 
 std::vector<std::string> argument_kinds() {
   std::vector<std::string> kinds = {"buffer", "texture", "bytes", "struct", "pred"};
-  for (unsigned i = 0; i < ir::scalar_type_count; ++i)
-    if (auto type = static_cast<ir::ScalarType>(i); is_plain_type(type)) kinds.emplace_back(spelling(type));
+  for (ir::ScalarType type : plain_types())
+    kinds.emplace_back(spelling(type));
   return kinds;
 }
 

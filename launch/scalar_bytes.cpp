@@ -10,10 +10,10 @@ using ir::ScalarType;
 
 namespace {
 
-constexpr ScalarType plain_types[] = {ScalarType::s8,  ScalarType::s16,  ScalarType::s32, ScalarType::s64,
-                                      ScalarType::u8,  ScalarType::u16,  ScalarType::u32, ScalarType::u64,
-                                      ScalarType::b8,  ScalarType::b16,  ScalarType::b32, ScalarType::b64,
-                                      ScalarType::f16, ScalarType::bf16, ScalarType::f32, ScalarType::f64};
+constexpr ScalarType plain_type_list[] = {ScalarType::s8,  ScalarType::s16,  ScalarType::s32, ScalarType::s64,
+                                          ScalarType::u8,  ScalarType::u16,  ScalarType::u32, ScalarType::u64,
+                                          ScalarType::b8,  ScalarType::b16,  ScalarType::b32, ScalarType::b64,
+                                          ScalarType::f16, ScalarType::bf16, ScalarType::f32, ScalarType::f64};
 
 // A binary format of 16 bits with `fraction_bits` of them for the fraction.
 uint16_t to_small_float(double value, int fraction_bits) {
@@ -78,14 +78,18 @@ std::string encode_integer(ScalarType type, const Number& number, std::byte* out
 static_assert(std::endian::native == std::endian::little, "buffers are laid out as on a GPU");
 
 bool is_plain_type(ScalarType type) {
-  for (ScalarType plain : plain_types)
+  for (ScalarType plain : plain_type_list)
     if (plain == type) return true;
   return false;
 }
 
+std::span<const ScalarType> plain_types() {
+  return plain_type_list;
+}
+
 std::string plain_type_names() {
   std::string names;
-  for (ScalarType plain : plain_types)
+  for (ScalarType plain : plain_type_list)
     names += (names.empty() ? "" : ", ") + std::string(spelling(plain));
   return names;
 }

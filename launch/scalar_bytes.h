@@ -12,7 +12,8 @@ namespace ptxrewrite::launch {
 
 // Can buffers and arguments have this type? The integers and bits of 8 to 64 bits, f16, bf16, f32, f64.
 bool is_plain_type(ir::ScalarType type);
-// Their names, for messages.
+// All of them, and their names for messages.
+std::span<const ir::ScalarType> plain_types();
 std::string plain_type_names();
 
 // Writes `number` at `out` (byte_width(type) bytes, little-endian). "" or why it cannot be: no integer, out of range.

@@ -248,8 +248,12 @@ private:
       break;
     }
     if (list.empty()) return leaf_text(row, names_);
-    if (std::string_view name = function_text(row.kind); !name.empty())
-      return std::string(name) + "(" + part(0) + ", " + part(1) + ")";
+    if (std::string_view name = function_text(row.kind); !name.empty()) {
+      const bool is_high =
+          row.kind == ExpressionKind::multiply_high_signed || row.kind == ExpressionKind::multiply_high_unsigned;
+      // The high half is that of the operands' width, which nothing else in the text says.
+      return std::string(name) + (is_high ? std::to_string(row.width) : "") + "(" + part(0) + ", " + part(1) + ")";
+    }
     std::string second = row.kind == ExpressionKind::shift_left || row.kind == ExpressionKind::shift_right_signed
                              ? operand_text(list[1], style, true)
                              : part(1);

@@ -1,0 +1,63 @@
+// Launch predicates and host-computed parameters: expressions over one launch in exact integers.
+//
+//   P0, P1 ...     kernel parameters, unsigned: their bytes (at most 8), little-endian; P3@8: bytes of P3 from 8 on
+//   ntid.x ...     block and grid dimensions: ntid.* nctaid.*, components x y z, and w, which is 0
+//   + - * / %      / and % truncate, as PTX and C do
+//   << >> & | ^ ~ == != < <= > >= && || ! ?: min max
+//   sext16(e) zext16(e) trunc16(e), likewise 1, 8, 32, 64: the low bits of e as a signed or (zext, trunc) unsigned
+//   number mulhi_s32(a, b) mulhi_u32(a, b), likewise 16, 64: high half of the product of the low bits
+//
+// Nothing wraps but through these functions. Where a value does not fit 128 bits, or a division is by zero, there is an
+// error and no value: a predicate is then not fulfilled. So it is never fulfilled wrongly.
+#pragma once
+
+#include "launch/expression.h"
+#include "launch/launch_plan.h"
+#include "launch/signature.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::launch {
+
+// One launch, as predicates see it.
+struct LaunchFacts {
+  std::vector<std::vector<std::byte>> parameters; // bytes of each parameter
+  Dim3 grid, block;
+};
+
+// `parameter_block` as pack_parameters makes it.
+LaunchFacts facts_of(const Signature& signature, std::span<const std::byte> parameter_block, const Dim3& grid,
+                     const Dim3& block);
+
+class LaunchExpression {
+public:
+  // Errors point into `text` plus `offset`: syntax, or a name that is none of the above.
+  static Result<LaunchExpression> parse(std::string_view text, uint32_t offset = 0);
+
+  const std::string& text() const { return text_; }
+  Result<Int128> evaluate(const LaunchFacts& facts) const;
+  // Is the value known and not 0?
+  bool holds(const LaunchFacts& facts) const;
+  // One more than the highest parameter used; 0: none.
+  unsigned parameter_count() const { return parameter_count_; }
+
+private:
+  struct Symbol {
+    enum class Kind : uint8_t { parameter, block, grid } kind = Kind::parameter;
+    unsigned index = 0;       // of the parameter, or component 0..3
+    unsigned byte_offset = 0; // into the parameter
+  };
+  static bool parse_symbol(std::string_view name, Symbol& symbol);
+  static const char* value_of(const Symbol& symbol, const LaunchFacts& facts, Number& value);
+
+  std::string text_;
+  Expression expression_;
+  std::vector<Symbol> symbols_; // one per name of the expression
+  unsigned parameter_count_ = 0;
+};
+
+} // namespace ptxrewrite::launch

@@ -1,0 +1,45 @@
+// A kernel's parameters as they lie in memory, and whether a plan's launches fit the kernels of a module.
+#pragma once
+
+#include "ir/module.h"
+#include "launch/launch_plan.h"
+#include "support/diagnostic.h"
+
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::launch {
+
+// One parameter of a kernel. Offsets count from the start of the parameter block; parameters lie in the order of the
+// signature, each at its alignment (as declared, else that of its type).
+struct Parameter {
+  std::string_view name;
+  ir::ScalarType type = ir::ScalarType::none; // of the elements
+  bool is_array = false;
+  uint64_t offset = 0; // bytes
+  uint64_t bytes = 0;
+  uint64_t alignment = 1;
+};
+
+struct Signature {
+  std::vector<Parameter> parameters;
+  uint64_t bytes = 0; // of the whole block
+};
+
+Signature signature_of(const ir::Function& kernel);
+
+// The bytes of a module or function variable; 0 where its size is not stated.
+uint64_t bytes_of(const ir::Variable& variable, std::span<const uint64_t> dimensions);
+
+// nullptr: the module has no kernel of this name with a body.
+const ir::Function* find_kernel(const ir::Module& module, std::string_view name);
+
+// Checks what a plan says about a module: kernels exist, arguments fit parameters, blocks fit .maxntid and .reqntid,
+// variables exist and are large enough. Errors point into the launch file.
+bool check_arguments(const ir::Module& module, const LaunchPlan& plan, Diagnostics& diagnostics);
+
+// The parameter block of a launch, which check_arguments has found right.
+std::vector<std::byte> pack_parameters(const Launch& launch, const Signature& signature,
+                                       const DeviceAddresses& addresses);
+
+} // namespace ptxrewrite::launch

@@ -1,0 +1,179 @@
+#include "launch/variants.h"
+
+#include "launch/scalar_bytes.h"
+
+#include <algorithm>
+#include <array>
+
+namespace ptxrewrite::launch {
+
+namespace {
+
+// What `//@ PASS original k` and `//@ PASS requires e` of one kernel say.
+struct Annotations {
+  std::string original;
+  std::vector<std::string> requirements;
+};
+
+// The rest of `text` behind "@ WORD keyword ", if it looks like that.
+std::optional<std::string_view> behind(std::string_view text, std::string_view keyword) {
+  if (!text.starts_with("@ ")) return std::nullopt;
+  text.remove_prefix(2);
+  const size_t blank = text.find(' ');
+  if (blank == text.npos) return std::nullopt;
+  text.remove_prefix(blank + 1);
+  if (!text.starts_with(keyword) || text.size() <= keyword.size() || text[keyword.size()] != ' ') return std::nullopt;
+  text.remove_prefix(keyword.size() + 1);
+  while (text.starts_with(' '))
+    text.remove_prefix(1);
+  while (text.ends_with(' ') || text.ends_with('\r'))
+    text.remove_suffix(1);
+  return text;
+}
+
+Annotations annotations_of(const ir::Function& function) {
+  Annotations found;
+  for (ir::BlockId block : function.layout)
+    for (ir::InstructionId id : function.instructions_in(block)) {
+      if (function.instructions[id].kind != ir::InstructionKind::annotation) continue;
+      auto operands = function.operands_of(id);
+      if (operands.empty() || !operands[0].is(ir::OperandKind::text)) continue;
+      std::string_view text = function.module().text(Symbol(operands[0].id));
+      if (auto name = behind(text, "original")) found.original = *name;
+      if (auto predicate = behind(text, "requires")) found.requirements.emplace_back(*predicate);
+    }
+  return found;
+}
+
+} // namespace
+
+const Variants::Kernel* Variants::find(std::string_view name) const {
+  for (const Kernel& kernel : kernels_)
+    if (kernel.name == name) return &kernel;
+  return nullptr;
+}
+
+Variants::Kernel& Variants::kernel_named(const std::string& name) {
+  for (Kernel& kernel : kernels_)
+    if (kernel.name == name) return kernel;
+  kernels_.push_back({name, name, {}});
+  return kernels_.back();
+}
+
+Status Variants::add_side_file(const SideFile& file) {
+  auto missing = [&](const std::string& entry) {
+    return Error{file.source.name() + ": the module has no kernel '" + entry + "'", {}};
+  };
+  for (const SideKernel& described : file.kernels) {
+    if (!find_kernel(*module_, described.original)) return missing(described.original);
+    Kernel kernel{described.name, described.original, {}};
+    for (const SideVariant& variant : described.variants) {
+      if (!find_kernel(*module_, variant.entry)) return missing(variant.entry);
+      Variant one{variant.entry, {}, {}, variant.parameters, variant.grid};
+      if (variant.when) one.requirements.push_back(*variant.when);
+      kernel.variants.push_back(std::move(one));
+    }
+    kernels_.push_back(std::move(kernel));
+  }
+  return {};
+}
+
+void Variants::add_annotations(const SideFile* side_file) {
+  auto is_described = [&](const std::string& name) {
+    return side_file &&
+           std::ranges::any_of(side_file->kernels, [&](const SideKernel& kernel) { return kernel.name == name; });
+  };
+  for (const auto& function : module_->functions) {
+    if (!function->is_entry || !function->has_body) continue;
+    Annotations found = annotations_of(*function);
+    // Without its original there is nothing to fall back on, and nothing to stand in for.
+    if (found.original.empty() || is_described(found.original) || !find_kernel(*module_, found.original)) continue;
+    Variant variant;
+    variant.entry = module_->text(function->name);
+    if (variant.entry == found.original) continue;
+    for (const std::string& text : found.requirements) {
+      Result<LaunchExpression> predicate = LaunchExpression::parse(text);
+      if (predicate)
+        variant.requirements.push_back(*std::move(predicate));
+      else
+        variant.unreadable.push_back(text);
+    }
+    kernel_named(found.original).variants.push_back(std::move(variant));
+  }
+}
+
+Result<Variants> Variants::of(const ir::Module& module, const SideFile* side_file) {
+  Variants variants;
+  variants.module_ = &module;
+  if (side_file)
+    if (Status status = variants.add_side_file(*side_file); !status) return status.error();
+  variants.add_annotations(side_file);
+  return variants;
+}
+
+std::span<const Variant> Variants::of_kernel(std::string_view kernel) const {
+  const Kernel* found = find(kernel);
+  return found ? std::span<const Variant>(found->variants) : std::span<const Variant>();
+}
+
+// Fills `choice` if the variant is the one to run; adds to its reasons otherwise.
+bool Variants::try_variant(const Variant& variant, const LaunchFacts& facts, Choice& choice) const {
+  auto refuse = [&](const std::string& why) {
+    choice.reasons.push_back(variant.entry + ": " + why);
+    return false;
+  };
+  if (!variant.unreadable.empty()) return refuse("no launch predicate: " + variant.unreadable.front());
+  for (const LaunchExpression& requirement : variant.requirements) {
+    Result<Int128> value = requirement.evaluate(facts);
+    if (!value) return refuse(value.error().message + ", in: " + requirement.text());
+    if (*value == 0) return refuse("not fulfilled: " + requirement.text());
+  }
+  const ir::Function* entry = find_kernel(*module_, variant.entry);
+  if (!entry) return refuse("the module has no such kernel");
+  const Signature signature = signature_of(*entry);
+  const size_t original_count = facts.parameters.size();
+  if (signature.parameters.size() != original_count + variant.parameters.size())
+    return refuse("it has " + std::to_string(signature.parameters.size()) + " parameters, not " +
+                  std::to_string(original_count + variant.parameters.size()));
+  std::vector<std::byte> block(signature.bytes);
+  for (size_t i = 0; i < signature.parameters.size(); ++i) {
+    const Parameter& parameter = signature.parameters[i];
+    std::array<std::byte, 8> computed{};
+    std::span<const std::byte> bytes;
+    if (i < original_count) {
+      bytes = facts.parameters[i];
+    } else {
+      const ComputedParameter& rule = variant.parameters[i - original_count];
+      Result<Int128> value = rule.value.evaluate(facts);
+      if (!value) return refuse(value.error().message + ", in: " + rule.value.text());
+      if (std::string wrong = encode(rule.type, Number(*value), computed.data()); !wrong.empty())
+        return refuse(wrong + ", in: " + rule.value.text());
+      bytes = std::span<const std::byte>(computed).first(byte_width(rule.type));
+    }
+    if (bytes.size() != parameter.bytes) return refuse("parameter " + std::to_string(i) + " has another size");
+    std::ranges::copy(bytes, block.begin() + static_cast<std::ptrdiff_t>(parameter.offset));
+  }
+  choice.entry = entry;
+  choice.parameter_block = std::move(block);
+  choice.grid = variant.grid;
+  choice.is_original = false;
+  return true;
+}
+
+Result<Choice> Variants::choose(std::string_view kernel, std::span<const std::byte> parameter_block, const Dim3& grid,
+                                const Dim3& block) const {
+  const Kernel* known = find(kernel);
+  const ir::Function* original = find_kernel(*module_, known ? known->original : kernel);
+  if (!original) return Error{"the module has no kernel '" + std::string(kernel) + "'", {}};
+  Choice choice;
+  if (known) {
+    const LaunchFacts facts = facts_of(signature_of(*original), parameter_block, grid, block);
+    for (const Variant& variant : known->variants)
+      if (try_variant(variant, facts, choice)) return choice;
+  }
+  choice.entry = original;
+  choice.parameter_block.assign(parameter_block.begin(), parameter_block.end());
+  return choice;
+}
+
+} // namespace ptxrewrite::launch

@@ -1,0 +1,66 @@
+// Which entry of a module runs when a kernel is launched: one answer for the emulator and the driver.
+//
+// A module says it in its side file, or by annotations of the rewritten kernel:
+//   //@ r2d2 original k        this kernel runs in the place of k
+//   //@ r2d2 requires <e>      when all these launch predicates hold
+// (r2d2 or any other pass's name). The side file comes first; where it describes a kernel, annotations about that
+// kernel are not looked at. A predicate that cannot be read or evaluated is not fulfilled.
+#pragma once
+
+#include "ir/module.h"
+#include "launch/predicate.h"
+#include "launch/side_file.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::launch {
+
+struct Variant {
+  std::string entry;
+  std::vector<LaunchExpression> requirements; // all must hold
+  std::vector<std::string> unreadable;        // requirements that do not parse: the variant never runs
+  std::vector<ComputedParameter> parameters;
+  GridMode grid = GridMode::same;
+};
+
+// What runs.
+struct Choice {
+  const ir::Function* entry = nullptr;
+  std::vector<std::byte> parameter_block;
+  GridMode grid = GridMode::same;
+  bool is_original = true;
+  std::vector<std::string> reasons; // why variants before it did not run: "k__r2d2: not fulfilled: ntid.x == 16"
+};
+
+class Variants {
+public:
+  // Without a side file, pass nullptr. Errors: the side file names an entry that the module does not have.
+  static Result<Variants> of(const ir::Module& module, const SideFile* side_file);
+
+  // The kernel's variants in the order in which they are tried.
+  std::span<const Variant> of_kernel(std::string_view kernel) const;
+  // `parameter_block` as the original takes it. Errors: no such kernel.
+  Result<Choice> choose(std::string_view kernel, std::span<const std::byte> parameter_block, const Dim3& grid,
+                        const Dim3& block) const;
+
+private:
+  struct Kernel {
+    std::string name;
+    std::string original;
+    std::vector<Variant> variants;
+  };
+  const Kernel* find(std::string_view name) const;
+  Kernel& kernel_named(const std::string& name);
+  Status add_side_file(const SideFile& file);
+  void add_annotations(const SideFile* side_file);
+  bool try_variant(const Variant& variant, const LaunchFacts& facts, Choice& choice) const;
+
+  const ir::Module* module_ = nullptr;
+  std::vector<Kernel> kernels_;
+};
+
+} // namespace ptxrewrite::launch
