@@ -315,6 +315,7 @@ TEST_CASE("shapes: as given, as listed, derived") {
       CHECK(list[i].launches != list[j].launches);
 }
 
+// Long: a table of wrong files.
 TEST_CASE("what is wrong with a file is said where it stands") {
   struct Row {
     std::string text;

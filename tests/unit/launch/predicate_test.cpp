@@ -233,9 +233,11 @@ TEST_CASE("the launch predicates of all samples parse, and say what the analysis
             const uint64_t value = pick(3) ? pick(3000) : uint64_t(random()) << 32 | random();
             launch.add_parameter(value, byte_width(function->variables[parameter].type));
           }
-          const bool holds = expression->holds(facts_of_launch(launch));
-          CHECK(holds == forms.evaluate(id, launch));
-          ++(holds ? held : failed);
+          Result<launch::Int128> value = expression->evaluate(facts_of_launch(launch));
+          // 1 << P1 with a large P1 is 0 in 32 bits, and in exact integers no number that we hold.
+          if (!value) continue;
+          CHECK((*value != 0) == forms.evaluate(id, launch));
+          ++(*value != 0 ? held : failed);
         }
       }
     }
