@@ -121,9 +121,25 @@ inline void leave_generic(WarpAccess& access) {
     if (all_inside(warp, access, size, 0, block.image->constant_bank.size()))
       access.bias = block.image->constant_bank.data();
     return;
+  case Space::local:
+    if (all_inside(warp, access, size, 0, block.local_stride))
+      access.bias = block.local + uint64_t(warp.index) * warp_size * block.local_stride;
+    return;
   default:
     return;
   }
+}
+
+// Every lane has local memory of its own behind that of the lane before it. Not for misaligned accesses: their message
+// names the address as the program has it.
+inline void step_to_own_local(const Warp& warp, WarpAccess& access, bool aligned) {
+  if (!aligned) {
+    access.bias = nullptr;
+    return;
+  }
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    access.addresses[lane] += lane * warp.block->local_stride;
+  access.pattern = Pattern::scattered;
 }
 
 template <class Raw> inline Raw read_raw(const std::byte* from) {
