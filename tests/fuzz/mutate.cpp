@@ -7,13 +7,6 @@
 
 namespace ptxrewrite::fuzz {
 
-uint64_t Random::next() { // splitmix64
-  uint64_t z = (state_ += 0x9e3779b97f4a7c15ull);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return z ^ (z >> 31);
-}
-
 namespace {
 
 bool is_word(char c) {

@@ -1,0 +1,186 @@
+// The state of a kernel in the making, shared by the sources that generate its parts (kernel_generator.h is the way
+// in).
+#pragma once
+
+#include "tests/fuzz/kernels/kernel_generator.h"
+#include "tests/fuzz/kernels/kernel_operations.h"
+#include "tests/fuzz/random.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::fuzz {
+
+inline Level highest(Level a, Level b) {
+  return std::max(a, b);
+}
+
+class Builder {
+public:
+  Builder(uint64_t seed, const Knobs& knobs);
+  Kernel build();
+  Kernel build_sweep(uint32_t first, uint32_t last);
+
+private:
+  using Statements = std::vector<Statement>;
+
+  // kernel_generator.cpp: what a kernel consists of.
+  void choose_shapes();
+  void declare_buffers();
+  void declare_objects();
+  uint32_t add_object(const std::string& name, Space space, uint32_t size, uint32_t alignment);
+  uint32_t add_argument(const std::string& name, const std::string& type, ArgumentKind kind, uint32_t size);
+  uint32_t add_buffer_argument(const std::string& name, uint32_t buffer, uint64_t offset);
+  void add_scalar_arguments();
+  void emit_prologue();
+  void emit_scalar_loads();
+  void emit_live_lanes();
+  void emit_first_values();
+  void emit_epilogue();
+  void sweep_operation(uint32_t operation);
+  void generate_functions();
+  void generate_function(uint32_t index);
+
+  // kernel_statements.cpp: choosing statements, and operations on registers.
+  void random_statements(unsigned count);
+  void random_statement();
+  void random_operation();
+  void emit_operation(uint32_t operation);
+  void random_special_register();
+  void random_no_effect();
+  void random_call();
+
+  // kernel_values.cpp: variables and operands.
+  uint32_t new_variable(Kind kind, Level level, bool constant = false);
+  uint32_t hidden_variable(Kind kind, Level level); // not to be picked by others
+  uint32_t pick_variable(Kind kind, Level limit);
+  bool find_variable(Kind kind, Level least, Level limit, uint32_t& found);
+  uint32_t make_variable(Kind kind);
+  uint32_t pick_predicate(Level limit);
+  uint32_t pick_condition();   // of a level drawn by the knobs, as far as there are such
+  uint32_t pick_for_control(); // 32 bits, likewise
+  Level pick_level();
+  Operand pick_operand(char letter, Level limit);
+  Operand random_immediate(Kind kind, bool may_be_nan);
+  uint32_t make_number(uint32_t variable); // a float that is no NaN
+  bool pick_target(Kind kind, Level least, uint32_t& target);
+  Guard pick_guard(Level limit);
+  Level level_of(const Operand& operand) const;
+  Level level_of(const std::vector<Operand>& operands) const;
+  Level level_of(uint32_t variable) const { return kernel_.variables[variable].level; }
+  // A new constant register that holds operation(sources).
+  uint32_t compute(std::string_view text, std::string_view results, std::string_view letters,
+                   const std::vector<Operand>& sources);
+  uint32_t special(SpecialRegister which);
+  static Operand reg(uint32_t variable) { return Operand::of(variable); }
+  static Operand number32(int64_t value) {
+    return Operand::immediate(Kind::b32, static_cast<uint64_t>(value) & 0xffffffff);
+  }
+  static Operand number64(int64_t value) { return Operand::immediate(Kind::b64, static_cast<uint64_t>(value)); }
+  static Operand number16(int64_t value) {
+    return Operand::immediate(Kind::b16, static_cast<uint64_t>(value) & 0xffff);
+  }
+
+  // kernel_addresses.cpp: indices and pointers.
+  uint32_t multiply_add(uint32_t a, const Operand& b, uint32_t c); // 32 bits
+  uint32_t multiply_add(SpecialRegister a, SpecialRegister b, SpecialRegister c);
+  uint32_t thread_in_block();
+  uint32_t block_in_grid();
+  uint32_t block_size();
+  uint32_t global_index(bool row_major); // 0 .. threads - 1, one each
+  uint32_t perturbed(uint32_t index);    // the same number, 32 bits and less than 65536, the long way round
+  uint32_t scaled_pointer(uint32_t base, uint32_t index, unsigned element_bytes, bool is_signed);
+  uint32_t masked_index(uint32_t elements); // any 32-bit value, masked; `elements` is a power of two
+  uint32_t linear_index(uint32_t limit);    // a sum of products of indices, below limit in all shapes
+  uint32_t shared_pointer(uint32_t slot);   // to the 16 bytes of that slot; 32 bits
+  uint32_t object_pointer(int object, bool generic);
+  uint32_t extremum(SpecialRegister which) const; // largest value over all shapes
+
+  // kernel_memory.cpp: loads, stores, atomics.
+  Statement& emit_load(const std::string& space, const MemoryAccess& access, Kind kind, unsigned count, Level level,
+                       bool may_qualify, bool read_only);
+  void emit_store(const std::string& space, const MemoryAccess& access, unsigned bytes_left);
+  void emit_store_of(const std::string& space, MemoryAccess access, const std::vector<uint32_t>& variables);
+  uint32_t storable(Kind kind); // a variable whose bits may be seen
+  uint32_t as_storable(uint32_t variable);
+  unsigned slot_offset(unsigned bytes);
+  std::string memory_qualifier(const std::string& space, bool is_store, bool read_only);
+  void random_masked_load();
+  void random_linear_load();
+  void random_slot_store();
+  void random_linear_store();
+  void random_slot_update();
+  void random_table_load();
+  void random_parameter_load();
+  void random_local_access();
+  void random_global_atomic();
+  void random_slot_atomic();
+  void store_to_slot(const std::vector<uint32_t>& variables);
+
+  // kernel_cooperation.cpp: what threads do together.
+  void emit_barrier();
+  void random_barrier_reduction();
+  void random_exchange();
+  void random_shared_atomic();
+  void random_warp_function();
+  uint32_t neighbour();
+
+  // kernel_control.cpp
+  void random_branch();
+  void random_loop();
+  void random_choose();
+  void random_break();
+  void random_scope();
+  Statements nested(unsigned count, Level level);
+  uint32_t pick_limit(unsigned most, Level& level);
+  uint32_t emit_walk(Statements& latch); // a pointer that steps through input in a loop
+
+  Statement& emit(Statement statement);
+  void count(const std::string& feature) { ++kernel_.features[feature]; }
+  double weight(const std::string& name) const;
+
+  Kernel kernel_;
+  Random random_;
+  Knobs knobs_;
+  Statements* out_ = nullptr;      // where statements go
+  uint32_t function_ = 0;          // 0: the kernel
+  Level context_ = Level::block;   // how many threads come by together
+  std::vector<uint32_t> visible_;  // variables that hold a value here
+  std::vector<uint32_t> special_;  // cached special registers, 0 where none
+  std::vector<Statement*> scopes_; // open scope statements
+  std::vector<Level> loops_;       // contexts of the open loops
+  unsigned depth_ = 0;
+  unsigned trips_ = 1; // product of the open loops' limits
+  bool in_exchange_ = false;
+  bool sync_allowed_ = true; // false behind an early exit
+
+  unsigned dimensions_ = 1;
+  bool full_warps_ = true;
+  bool row_major_ = false;
+  uint32_t largest_block_ = 32;
+  uint32_t largest_grid_ = 1;
+  unsigned slot_size_ = 256, slot_used_ = 0;
+  unsigned atomic_regions_ = 0;
+  // Buffers and the pointers to them.
+  uint32_t input_ = 0, output_ = 0, columns_ = 0, cells_ = 0;
+  uint32_t input_pointer_ = 0, middle_pointer_ = 0, slot_pointer_ = 0, columns_pointer_ = 0, cells_pointer_ = 0;
+  uint32_t global_index_ = 0, thread_in_block_ = 0, block_size_ = 0, total_threads_ = 0;
+  uint32_t last_lane_ = 0, lane_mask_ = 0; // where warps are partial
+  int shared_object_ = -1, local_object_ = -1, constant_object_ = -1, table_object_ = -1;
+  std::vector<uint32_t> scalar_arguments_; // indices into Kernel::arguments
+  uint32_t array_argument_ = 0;
+};
+
+// Sizes that addresses are made for.
+inline constexpr uint32_t input_bytes = 1 << 16; // powers of two
+inline constexpr uint32_t table_bytes = 256;
+inline constexpr uint32_t local_bytes = 64;
+inline constexpr uint32_t column_count = 8;  // 8-byte columns, one element per thread each
+inline constexpr uint32_t atomic_cells = 16; // per atomic statement
+inline constexpr uint32_t atomic_region_limit = 16;
+inline constexpr uint32_t shared_slot = 16;
+
+} // namespace ptxrewrite::fuzz

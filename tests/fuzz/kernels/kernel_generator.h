@@ -1,0 +1,46 @@
+// Random kernels, the same for a seed on every machine. Every kernel terminates, is free of races and of undefined
+// behaviour, and writes what its threads compute to places of their own, whatever the order of threads and blocks:
+// barriers stand only where whole blocks come by, warp functions where whole warps do, loops count to small limits,
+// addresses are masked or linear in the thread's index, atomics on shared places commute.
+#pragma once
+
+#include "tests/fuzz/kernels/kernel_program.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::fuzz {
+
+struct Knobs {
+  unsigned statements = 30; // in the kernel's body, not counting nested ones and the address arithmetic they need
+  unsigned nested_statements = 6;
+  unsigned depth = 3;                    // of ifs, loops, switches and scopes in each other
+  unsigned trips = 40;                   // product of the trip counts of nested loops
+  double guard = 0.2;                    // an assignment to an existing register is guarded
+  double assign = 0.4;                   // an operation writes an existing register instead of a new one
+  double immediate = 0.2;                // an operand is an immediate where it may be
+  double uniform = 0.35;                 // a condition or limit is the same in the whole block
+  double partial_warps = 0.3;            // per kernel: block sizes that do not fill their warps
+  double approximate = 0.06;             // per kernel: approximate instructions occur
+  double early_exit = 0.3;               // per kernel: some threads leave before the end
+  double functions = 0.35;               // per kernel: device functions
+  double perturb = 0.3;                  // an index goes through arithmetic that wraps around and cancels
+  double qualified_memory = 0.3;         // cache operators, volatile, eviction priorities
+  std::map<std::string, double> weights; // of statements and groups of operations; 1 where nothing is said
+};
+
+Kernel generate_kernel(uint64_t seed, const Knobs& knobs = {});
+
+// Kernels without control flow in which each operation of the table occurs three times, on operands that differ from
+// thread to thread: together, parts 0 .. sweep_count() - 1 are the whole table but for approximate instructions.
+uint32_t sweep_count();
+Kernel generate_sweep(uint64_t seed, uint32_t part);
+
+// Every name that can occur in Kernel::features.
+const std::vector<std::string>& all_features();
+
+// "feature count, feature count ..." over several kernels.
+std::string statistics_line(const std::vector<Kernel>& kernels);
+
+} // namespace ptxrewrite::fuzz
