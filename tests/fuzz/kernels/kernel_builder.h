@@ -136,6 +136,8 @@ private:
   void random_scope();
   Statements nested(unsigned count, Level level);
   uint32_t pick_limit(unsigned most, Level& level);
+  uint32_t emit_counting(Statement& loop, uint32_t limit32, Level level);
+  Statements walking_load(uint32_t walker);
   uint32_t emit_walk(Statements& latch); // a pointer that steps through input in a loop
 
   Statement& emit(Statement statement);

@@ -104,17 +104,8 @@ constexpr Counting countings[] = {
 
 } // namespace
 
-void Builder::random_loop() {
-  const unsigned most = std::min(8u, knobs_.trips / trips_);
-  if (most < 2) return;
-  Level level = Level::block;
-  const uint32_t limit32 = pick_limit(most, level);
-  // Breaks leave a loop one by one: such a loop is divergent from the start.
-  const bool divergent_inside = random_.one_in(4);
-  if (divergent_inside) level = Level::thread;
-  const bool is_uniform = level == Level::block;
-  count(is_uniform ? "uniform loop" : "divergent loop");
-
+// The counter's start in front of the loop, its step in the latch, its test in the condition. Returns the counter.
+uint32_t Builder::emit_counting(Statement& loop, uint32_t limit32, Level level) {
   const Counting& how = random_.pick(countings);
   const std::string one(1, how.letter), two(2, how.letter);
   const Kind kind = kind_of_letter(how.letter);
@@ -131,33 +122,22 @@ void Builder::random_loop() {
   const int64_t start = by_inequality ? static_cast<int64_t>(random_.next() >> 1)
                         : downwards   ? 0
                                       : random_.between(0, 9);
-  Statement loop;
-  loop.kind = StatementKind::loop;
-  loop.bodies.resize(3);
-  loop.bottom_tested = random_.one_in(2);
-  loop.is_uniform = is_uniform && context_ != Level::thread && random_.one_in(4);
-  count(loop.bottom_tested ? "loop tested at its end" : "loop tested at its head");
-
   const uint32_t counter = hidden_variable(kind, level);
   const uint32_t distance = compute(how.multiply, one, two, {reg(limit), number(step)});
-  const uint32_t low = compute(kind == Kind::b64   ? "mov.b64"
-                               : kind == Kind::b16 ? "mov.b16"
-                                                   : "mov.u32",
-                               one, one, {number(start)});
+  const char* const move = kind == Kind::b64 ? "mov.b64" : kind == Kind::b16 ? "mov.b16" : "mov.u32";
+  const uint32_t low = compute(move, one, one, {number(start)});
   const uint32_t high = compute(how.add, one, two, {reg(low), reg(distance)});
   Statement initial;
   initial.operation = operation_named(how.add, one, two);
   initial.results = {counter};
   initial.sources = {reg(downwards ? high : low), number(0)};
-
-  const uint32_t walker = random_.one_in(2) && function_ == 0 ? emit_walk(loop.bodies[1]) + 1 : 0;
   emit(std::move(initial));
+
   Statement advance;
   advance.operation = operation_named(downwards ? how.subtract : how.add, one, two);
   advance.results = {counter};
   advance.sources = {reg(counter), number(step)};
   loop.bodies[1].push_back(std::move(advance));
-
   Statement condition;
   condition.operation = operation_named(by_inequality ? how.unequal : downwards ? how.greater : how.less, "p", two);
   const uint32_t again = hidden_variable(Kind::predicate, level);
@@ -165,30 +145,54 @@ void Builder::random_loop() {
   condition.sources = {reg(counter), reg(downwards ? low : high)};
   loop.bodies[2].push_back(std::move(condition));
   loop.guard = {true, false, again};
+  return counter;
+}
+
+// A load through the stepping pointer.
+Builder::Statements Builder::walking_load(uint32_t walker) {
+  Statements body;
+  Statements* const outer = out_;
+  const Level context = context_;
+  out_ = &body;
+  context_ = loops_.back();
+  MemoryAccess access;
+  access.element_bits = 64;
+  access.base = reg(walker);
+  access.offset = static_cast<int64_t>(8 * random_.below(16));
+  emit_load(".global", access, random_.one_in(2) ? Kind::b64 : Kind::f64, 1, Level::thread, true, true);
+  context_ = context;
+  out_ = outer;
+  return body;
+}
+
+void Builder::random_loop() {
+  const unsigned most = std::min(8u, knobs_.trips / trips_);
+  if (most < 2) return;
+  Level level = Level::block;
+  const uint32_t limit = pick_limit(most, level);
+  // Breaks leave a loop one by one: such a loop is divergent from the start.
+  if (random_.one_in(4)) level = Level::thread;
+  const bool is_uniform = level == Level::block;
+  count(is_uniform ? "uniform loop" : "divergent loop");
+
+  Statement loop;
+  loop.kind = StatementKind::loop;
+  loop.bodies.resize(3);
+  loop.bottom_tested = random_.one_in(2);
+  loop.is_uniform = is_uniform && context_ != Level::thread && random_.one_in(4);
+  count(loop.bottom_tested ? "loop tested at its end" : "loop tested at its head");
+  const bool walks = random_.one_in(2) && function_ == 0;
+  const uint32_t walker = walks ? emit_walk(loop.bodies[1]) : 0;
+  const uint32_t counter = emit_counting(loop, limit, level);
 
   const size_t visible = visible_.size();
   visible_.push_back(counter);
   loops_.push_back(highest(context_, level));
   const unsigned trips = trips_;
   trips_ *= most;
-  // A load through the walker comes first, then anything.
-  Statements body;
-  if (walker != 0) {
-    Statements* const outer = out_;
-    const Level context = context_;
-    out_ = &body;
-    context_ = loops_.back();
-    MemoryAccess access;
-    access.element_bits = 64;
-    access.base = reg(walker - 1);
-    access.offset = static_cast<int64_t>(8 * random_.below(16));
-    emit_load(".global", access, random_.one_in(2) ? Kind::b64 : Kind::f64, 1, Level::thread, true, true);
-    context_ = context;
-    out_ = outer;
-  }
+  if (walks) loop.bodies[0] = walking_load(walker);
   for (Statement& statement : nested(static_cast<unsigned>(1 + random_.below(knobs_.nested_statements)), level))
-    body.push_back(std::move(statement));
-  loop.bodies[0] = std::move(body);
+    loop.bodies[0].push_back(std::move(statement));
   trips_ = trips;
   loops_.pop_back();
   visible_.resize(visible);

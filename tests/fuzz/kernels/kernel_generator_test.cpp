@@ -1,6 +1,6 @@
 // The generator keeps its promises: the same kernel for a seed, every feature within two hundred seeds, text that our
-// reader, our verifier and ptxas take, no race and nothing undefined according to the oracle, whose own checks fail when
-// a kernel is spoilt.
+// reader, our verifier and ptxas take, no race and nothing undefined according to the oracle, whose own checks fail
+// when a kernel is spoilt.
 #include "grammar/reader.h"
 #include "ir/verify.h"
 #include "support/ptxas.h"
@@ -77,6 +77,26 @@ void check_reads(const Kernel& kernel) {
   const auto findings = ir::verify(*module);
   INFO((findings.empty() ? std::string() : findings.front().rule));
   CHECK(findings.empty());
+}
+
+// { read %laneid; if (it is `lane`) statement }
+Statement only_in_lane(uint32_t lane, Kernel& kernel, const Statement& statement) {
+  const auto first = static_cast<uint32_t>(kernel.variables.size());
+  kernel.variables.resize(first + 2);
+  kernel.variables[first + 1].kind = Kind::predicate;
+  Statement read, compare, branch, all;
+  read.kind = StatementKind::special_register;
+  read.special = SpecialRegister::laneid;
+  read.results = {first};
+  compare.operation = operation_named("setp.eq.u32", "p", "rr");
+  compare.results = {first + 1};
+  compare.sources = {Operand::of(first), Operand::immediate(Kind::b32, lane)};
+  branch.kind = StatementKind::branch;
+  branch.guard = {true, false, first + 1};
+  branch.bodies = {{statement}};
+  all.kind = StatementKind::scope;
+  all.bodies = {{read, compare, branch}};
+  return all;
 }
 
 // The problem that the oracle sees in any of the kernels once they are spoilt, or "".
@@ -199,18 +219,7 @@ TEST_CASE("the oracle notices kernels that are not sound") {
   CHECK(problem_after([](Kernel& kernel) {
           for (Statement& statement : kernel.body)
             if (statement.kind == StatementKind::warp && statement.warp_function != WarpFunction::sync) {
-              Statement alone;
-              alone.kind = StatementKind::branch;
-              alone.bodies.resize(1);
-              alone.guard = {true, false, 0};
-              for (uint32_t i = 0; i < kernel.variables.size(); ++i)
-                if (kernel.variables[i].kind == Kind::predicate && kernel.variables[i].level == Level::thread &&
-                    !kernel.variables[i].scoped) {
-                  alone.guard.variable = i;
-                  break;
-                }
-              alone.bodies[0].push_back(statement);
-              statement = alone;
+              statement = only_in_lane(7, kernel, statement);
               return;
             }
         }) == "warp function in divergent code");
