@@ -1,9 +1,23 @@
-// C = A * B for square row-major matrices, one 16x16 tile of C a block, tiles of A and B in shared memory.
-// The width need not be a multiple of the tile: threads outside load zeros and store nothing.
+// C = A * B for square row-major matrices, one element of C a thread: from global memory, and by tiles of 16x16 (or
+// 32x32) in shared memory. Stands for matrixMul of the CUDA SDK (DARSIE and the composite paper: MM), written for
+// this project from the algorithm. The width need not be a multiple of the tile: threads outside load zeros and store
+// nothing.
 
-constexpr int TILE = 16;
+// Blocks of 16x16 threads, a tile of C each; so many threads load an element that the caches see most of the traffic.
+extern "C" __global__ void matmul_naive(const float *a, const float *b, float *c, int width) {
+    const int row = blockIdx.y * blockDim.y + threadIdx.y;
+    const int column = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row < width && column < width) {
+        float sum = 0.0f;
+        for (int k = 0; k < width; ++k) {
+            sum += a[row * width + k] * b[k * width + column];
+        }
+        c[row * width + column] = sum;
+    }
+}
 
-extern "C" __global__ void matmul_tiled(const float *a, const float *b, float *c, int width) {
+// One tile of C a block, tiles of A and B in shared memory.
+template <int TILE> __device__ __forceinline__ void multiply_tiles(const float *a, const float *b, float *c, int width) {
     __shared__ float tile_a[TILE][TILE];
     __shared__ float tile_b[TILE][TILE];
 
@@ -29,4 +43,12 @@ extern "C" __global__ void matmul_tiled(const float *a, const float *b, float *c
     if (row < width && column < width) {
         c[row * width + column] = sum;
     }
+}
+
+extern "C" __global__ void matmul_tiled(const float *a, const float *b, float *c, int width) {
+    multiply_tiles<16>(a, b, c, width);
+}
+
+extern "C" __global__ void matmul_tiled32(const float *a, const float *b, float *c, int width) {
+    multiply_tiles<32>(a, b, c, width);
 }

@@ -5,7 +5,7 @@
 
 constexpr int BLOCK = 256;
 
-extern "C" __global__ void reduction(const float *values, float *sums, int n) {
+extern "C" __global__ void reduce_sum(const float *values, float *sums, int n) {
     __shared__ float partial[BLOCK];
 
     const int thread = threadIdx.x;
