@@ -53,7 +53,8 @@ Block::Block(LaunchState& launch_state, WorkerCounters& worker_counters, FramePo
   if (local_stride) local = static_cast<std::byte*>(std::calloc(uint64_t(launch->warps) * warp_size, local_stride));
   warps.resize(launch->warps);
   ranges.resize(image->memory_operations);
-  watch_memory = count_memory;
+  if (launch->request->check) checker = make_memory_checker(*launch);
+  watch_memory = count_memory || checker;
 }
 
 Block::~Block() {
@@ -172,11 +173,13 @@ void Block::note_arrival(Warp& warp) {
   const uint32_t wait = warp.splits.front().wait;
   for (const Split& split : warp.splits)
     if (split.state != SplitState::at_barrier || split.wait != wait) return;
+  if (checker) checker->lanes_gathered(warp);
   warp.arrived = true;
   warp_arrives(warp, wait & 0xff, wait >> 8);
 }
 
-void Block::warp_arrives(Warp&, unsigned number, uint32_t expected_warps) {
+void Block::warp_arrives(Warp& warp, unsigned number, uint32_t expected_warps) {
+  if (checker) checker->warp_arrived(warp, number);
   Barrier& barrier = barriers[number];
   barrier.in_use = true;
   barrier.expected_warps = expected_warps;
@@ -188,15 +191,18 @@ void Block::complete_barrier_if_full(unsigned number) {
   Barrier& barrier = barriers[number];
   const uint32_t needed = barrier.expected_warps ? barrier.expected_warps : live_warps;
   if (barrier.arrived_warps < needed) return;
+  const bool of_all = barrier.expected_warps == 0;
   barrier = {.result_count = barrier.true_count, .result_all = barrier.all_true};
+  uint32_t waiting = 0;
   for (Warp& warp : warps) {
     if (!warp.arrived || (warp.splits.front().wait & 0xff) != number) continue;
     for (Split& split : warp.splits)
       split.state = SplitState::runnable;
     warp.arrived = false;
     warp.state = WarpState::runnable;
+    waiting |= 1u << warp.index;
   }
-  if (checker) checker->barrier_completed(*this, number);
+  if (checker) checker->barrier_completed(*this, number, waiting, of_all);
 }
 
 BlockState Block::run() {
@@ -246,6 +252,7 @@ Activation* Block::new_activation(Warp& warp, const DecodedFunction& callee) {
                                     local_offset + callee.local_bytes};
   for (const ZeroedLanes& zeroed : callee.zeroed)
     std::memset(activation->registers + zeroed.offset, 0, zeroed.bytes);
+  if (checker) checker->activation_started(warp, *activation);
   return activation;
 }
 

@@ -43,6 +43,9 @@ struct Barrier {
   bool result_all = true;
 };
 
+// MicroOp::flags of a barrier: all lanes of a warp must execute the same one.
+inline constexpr uint32_t barrier_aligned = 1;
+
 // The CUDA line of an instruction, from the `.loc` before it, into `failure`.
 void find_source_line(const ir::Function& function, ir::InstructionId instruction, Failure& failure);
 
@@ -115,7 +118,7 @@ struct Block {
   Dimensions index;
   std::optional<Failure> failure;
   std::string printed;
-  MemoryChecker* checker = nullptr;
+  std::unique_ptr<MemoryChecker> checker; // null: not asked for
   Observer* observer = nullptr;
   MemoryRange last_global;         // where the last global access of a single lane went: most go there again
   std::vector<MemoryRange> ranges; // the same for each memory operation of the image

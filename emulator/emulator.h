@@ -52,10 +52,14 @@ struct Failure {
   Diagnostic to_diagnostic() const;
 };
 
-// A finding of check mode that does not stop the kernel.
+// A finding of check mode that does not stop the kernel: the first one of an instruction, and how often it came.
 struct Finding {
-  Failure where; // kind is program_fault
-  uint64_t times = 1;
+  Failure where;                // kind is program_fault
+  uint64_t times = 1;           // executions of the instruction by warps
+  std::optional<Failure> other; // of a race: the access that came first
+
+  // As a warning on the module's source.
+  Diagnostic to_diagnostic(const SourceFile& source) const;
 };
 
 class Observer; // emulator/observer.h

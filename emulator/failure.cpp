@@ -46,18 +46,41 @@ void find_source_line(const ir::Function& function, ir::InstructionId instructio
   failure.source_line = static_cast<uint32_t>(operands[1].immediate);
 }
 
+namespace {
+
+std::string place(const Dimensions& at) {
+  return fmt::format("({}, {}, {})", at.x, at.y, at.z);
+}
+
+std::string cuda_line(const Failure& failure) {
+  return fmt::format("{}:{}", failure.source_file.empty() ? "CUDA line" : failure.source_file, failure.source_line);
+}
+
+} // namespace
+
 Diagnostic Failure::to_diagnostic() const {
   Diagnostic diagnostic;
   diagnostic.severity = Severity::error;
   diagnostic.range = range;
   diagnostic.message = message;
-  auto place = [](const Dimensions& at) { return fmt::format("({}, {}, {})", at.x, at.y, at.z); };
   std::string where = fmt::format("in kernel '{}', block {}", kernel, place(block));
   if (has_thread) where += ", thread " + place(thread);
   if (function != kernel) where += fmt::format(", function '{}'", function);
   diagnostic.notes.push_back(std::move(where));
-  if (source_line)
-    diagnostic.notes.push_back(fmt::format("from {}:{}", source_file.empty() ? "CUDA line" : source_file, source_line));
+  if (source_line) diagnostic.notes.push_back("from " + cuda_line(*this));
+  return diagnostic;
+}
+
+Diagnostic Finding::to_diagnostic(const SourceFile& source) const {
+  Diagnostic diagnostic = where.to_diagnostic();
+  diagnostic.severity = Severity::warning;
+  if (other) {
+    std::string text =
+        fmt::format("the other one: line {}, thread {}", source.locate(other->range.begin).line, place(other->thread));
+    if (other->source_line) text += ", from " + cuda_line(*other);
+    diagnostic.notes.push_back(std::move(text));
+  }
+  if (times > 1) diagnostic.notes.push_back(fmt::format("{} times in all", times));
   return diagnostic;
 }
 

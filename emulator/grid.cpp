@@ -77,7 +77,7 @@ struct Grid {
   std::optional<Failure> failure;
   std::atomic<uint64_t> failed_block{UINT64_MAX};
   std::map<uint64_t, std::string> printed;
-  std::vector<Finding> findings;
+  FindingTable findings;
   WorkerCounters total;
 };
 
@@ -247,7 +247,7 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
   result.counters = make_counters(image, grid.total);
   for (const auto& [block, text] : grid.printed)
     if (block <= grid.failed_block) result.printed += text;
-  result.findings = std::move(grid.findings);
+  result.findings = grid.findings.take(grid.failed_block);
   result.failure = std::move(grid.failure);
   return result;
 }

@@ -1,5 +1,6 @@
 // bar, barrier: waiting for, and telling, the other warps of the block (PTX ISA 9.7.13.1; facts 10).
 #include "emulator/block.h"
+#include "emulator/check.h"
 #include "emulator/decode.h"
 #include "emulator/lanes.h"
 
@@ -33,11 +34,18 @@ const MicroOp* read_operands(Warp& warp, const MicroOp& op, Arrival& arrival) {
   return &op;
 }
 
+void note_execution(Warp& warp, const MicroOp& op, const Arrival& arrival) {
+  if (warp.block->checker)
+    warp.block->checker->barrier_executed(warp, op, arrival.number, arrival.expected_warps,
+                                          (op.flags & barrier_aligned) != 0);
+}
+
 // The lanes wait here; Block::run counts the warp as arrived when all of its live lanes do. Lanes whose guard is false
 // come along: a barrier counts warps, and a divergent .aligned one is undefined anyway.
 const MicroOp* barrier_sync(Warp& warp, const MicroOp& op) {
   Arrival arrival;
   if (!read_operands(warp, op, arrival)) return nullptr;
+  note_execution(warp, op, arrival);
   if (op.source[2].valid()) {
     Barrier& barrier = warp.block->barriers[arrival.number];
     const uint32_t lanes = warp.predicate(op.source[2]) & warp.mask;
@@ -50,6 +58,7 @@ const MicroOp* barrier_sync(Warp& warp, const MicroOp& op) {
 const MicroOp* barrier_arrive(Warp& warp, const MicroOp& op) {
   Arrival arrival;
   if (!read_operands(warp, op, arrival)) return nullptr;
+  note_execution(warp, op, arrival);
   warp.block->warp_arrives(warp, arrival.number, arrival.expected_warps);
   return &op + 1;
 }
@@ -86,6 +95,8 @@ void decode_barrier(Decoder& decoder, ir::InstructionId) {
   op.source[0] = number;
   op.source[1] = threads;
   op.source[2] = predicate;
+  const bool is_aligned = form.opcode == ir::Opcode::bar || form.has(ir::Modifier::aligned);
+  op.flags = is_aligned ? barrier_aligned : 0;
   if (reduction == Reduction::none) return;
   const LaneRef target = decoder.destination(operands[0], lanes_of_bits(reduction == Reduction::popc ? 32 : 1));
   MicroOp& result = decoder.emit_further(reduction == Reduction::popc  ? &barrier_result<Reduction::popc>

@@ -1,5 +1,6 @@
 // Branches, calls and the ends of threads.
 #include "emulator/block.h"
+#include "emulator/check.h"
 #include "emulator/decode.h"
 #include "emulator/lanes.h"
 #include "emulator/special/system_calls.h"
@@ -168,6 +169,11 @@ const MicroOp* nothing(Warp&, const MicroOp& op) {
   return &op + 1;
 }
 
+const MicroOp* fence(Warp& warp, const MicroOp& op) {
+  if (warp.block->checker) warp.block->checker->fence(warp);
+  return &op + 1;
+}
+
 // --- decoding ---
 
 // May a thread turn round in the loop that this block closes until another thread writes something?
@@ -235,6 +241,10 @@ void decode_ret(Decoder& decoder, ir::InstructionId) {
 
 void decode_trap(Decoder& decoder, ir::InstructionId) {
   decoder.emit(&trap);
+}
+
+void decode_fence(Decoder& decoder, ir::InstructionId) {
+  decoder.emit(&fence);
 }
 
 void decode_nothing(Decoder& decoder, ir::InstructionId) {
@@ -316,8 +326,8 @@ void add_control_operations(OperationTable& table) {
   table.special("prefetchu*", &decode_nothing);
   table.special("applypriority*", &decode_nothing);
   table.special("discard*", &decode_nothing);
-  table.special("fence*", &decode_nothing);
-  table.special("membar*", &decode_nothing);
+  table.special("fence*", &decode_fence);
+  table.special("membar*", &decode_fence);
   table.special("griddepcontrol*", &decode_nothing);
   table.special("setmaxnreg*", &decode_nothing);
 }

@@ -163,6 +163,11 @@ inline LaneRef element(const Warp& warp, const MicroOp& op, unsigned index, Lane
   return op.count == 1 ? single : warp.activation->function->lists[op.extra + index];
 }
 
+inline std::span<const LaneRef> stored_values(const Warp& warp, const MicroOp& op) {
+  if (op.count == 1) return {&op.source[1], 1};
+  return std::span(warp.activation->function->lists).subspan(op.extra, op.count);
+}
+
 [[gnu::always_inline]] inline bool all_aligned(const WarpAccess& access, uint64_t size) {
   if (access.pattern != Pattern::scattered) return (access.addresses[access.first] & (size - 1)) == 0;
   uint64_t bits = 0;
@@ -238,7 +243,8 @@ template <unsigned bytes, class Base> const MicroOp* store(Warp& warp, const Mic
   if (access.space == Space::constant || access.space == Space::parameter) [[unlikely]]
     return warp.block->fail(warp, op, access.first, std::string("store to ") + name_of(access.space) + " memory");
   if (warp.block->watch_memory) [[unlikely]]
-    if (!watch_access(warp, op, access.space, access.addresses, size, AccessKind::store)) return nullptr;
+    if (!watch_access(warp, op, access.space, access.addresses, size, AccessKind::store, stored_values(warp, op)))
+      return nullptr;
   const bool aligned = all_aligned(access, size);
   if (access.bias && access.space == Space::local) step_to_own_local(warp, access, aligned);
   if (access.bias && aligned) [[likely]] {

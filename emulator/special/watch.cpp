@@ -1,5 +1,7 @@
 #include "emulator/special/watch.h"
 
+#include "emulator/check.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -39,11 +41,13 @@ uint64_t bank_passes(const Warp& warp, const uint64_t* addresses, uint64_t bytes
 
 } // namespace
 
-bool watch_access(Warp& warp, const MicroOp& op, Space space, const uint64_t* addresses, uint64_t bytes, AccessKind) {
+bool watch_access(Warp& warp, const MicroOp& op, Space space, const uint64_t* addresses, uint64_t bytes,
+                  AccessKind kind, std::span<const LaneRef> values) {
   Block& block = *warp.block;
   if (block.count_memory)
     block.counters->transactions[op.instruction] +=
         space == Space::shared ? bank_passes(warp, addresses, bytes) : sectors(warp, addresses, bytes);
+  if (block.checker) block.checker->access(warp, op, space, addresses, bytes, kind, values);
   return true;
 }
 

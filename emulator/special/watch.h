@@ -9,8 +9,9 @@ namespace ptxrewrite::emulator {
 enum class AccessKind : uint8_t { load, store, atomic };
 
 // `addresses` of the active lanes (warp.mask), in `space` (generic when they lie in several windows); `bytes` each.
-// False: the block has failed.
+// `values` of a store: the lane arrays that it writes one behind the other; without them lanes that write the same are
+// not told from lanes that disagree. False: the block has failed.
 bool watch_access(Warp& warp, const MicroOp& op, Space space, const uint64_t* addresses, uint64_t bytes,
-                  AccessKind kind);
+                  AccessKind kind, std::span<const LaneRef> values = {});
 
 } // namespace ptxrewrite::emulator

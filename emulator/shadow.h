@@ -1,0 +1,82 @@
+// What check mode remembers of memory, byte by byte.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace ptxrewrite::emulator {
+
+// One access to a byte or word of shared memory. Never happened: clock 0.
+struct ShadowAccess {
+  uint32_t clock = 0; // of the warp, when it happened
+  uint32_t instruction = 0;
+  uint8_t warp = 0;
+  uint8_t lane = 0;
+  bool strong = false;
+};
+
+struct ShadowCell {
+  ShadowAccess write;        // the last one
+  ShadowAccess read;         // the last one since, when one is enough to know
+  uint32_t write_serial = 0; // which access of the block `write` was
+  uint32_t readers = 0;      // unordered reads of several warps: index + 1 of their set
+  uint32_t split = 0;        // the word's bytes differ: index + 1 of their cells
+  bool initialised = false;
+};
+
+// Shared memory of a block. Bytes of a word that are always accessed together share a cell.
+class SharedShadow {
+public:
+  using Readers = std::array<ShadowAccess, 32>; // by warp
+
+  explicit SharedShadow(uint64_t bytes) : words_((bytes + 3) / 4), bytes_(bytes) {}
+  void clear();
+  uint64_t bytes() const { return bytes_; }
+
+  // visit(cell, first byte, bytes) for what [address, address + bytes) is made of; all in bounds.
+  template <class Visit> void for_each(uint64_t address, uint64_t bytes, Visit&& visit) {
+    const uint64_t past = address + bytes;
+    touched_ = std::max(touched_, past);
+    while (address < past) {
+      ShadowCell& word = words_[address / 4];
+      if (word.split == 0 && address % 4 == 0 && past - address >= 4) {
+        visit(word, address, 4u);
+        address += 4;
+        continue;
+      }
+      if (word.split == 0) split(word);
+      const uint64_t stop = std::min(past, address / 4 * 4 + 4);
+      for (const uint32_t pieces = word.split - 1; address < stop; ++address)
+        visit(pieces_[pieces][address % 4], address, 1u);
+    }
+  }
+  Readers& readers(ShadowCell& cell);
+  void drop_readers(ShadowCell& cell);
+
+private:
+  void split(ShadowCell& word);
+
+  std::vector<ShadowCell> words_;
+  std::vector<std::array<ShadowCell, 4>> pieces_;
+  std::vector<Readers> readers_;
+  std::vector<uint32_t> free_readers_;
+  uint64_t bytes_ = 0;
+  uint64_t touched_ = 0;
+};
+
+// Which bytes of each thread's local memory have been written.
+class LocalShadow {
+public:
+  explicit LocalShadow(uint32_t threads) : written_(threads) {}
+  void clear();
+  void mark(uint32_t thread, uint64_t address, uint64_t bytes, bool written);
+  // Bytes of [address, address + bytes) that have not been written.
+  unsigned missing(uint32_t thread, uint64_t address, uint64_t bytes) const;
+
+private:
+  std::vector<std::vector<uint64_t>> written_; // by thread; a bit for each byte
+};
+
+} // namespace ptxrewrite::emulator
