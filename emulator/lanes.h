@@ -43,18 +43,6 @@ template <class A, class B> struct TwoParts<Two<A, B>> : std::true_type {
   using Second = B;
 };
 
-// Reads lane after lane of a source.
-template <class T> struct Reader {
-  const T* values;
-  Reader(const Warp& warp, LaneRef ref) : values(warp.lanes<T>(ref)) {}
-  T operator[](unsigned lane) const { return values[lane]; }
-};
-template <> struct Reader<bool> {
-  uint32_t mask;
-  Reader(const Warp& warp, LaneRef ref) : mask(warp.predicate(ref)) {}
-  bool operator[](unsigned lane) const { return (mask >> lane) & 1; }
-};
-
 // Bit i of the result is set when values[i] is not zero.
 inline uint32_t pack_mask(const uint8_t* values) {
 #if defined(__AVX2__)
@@ -73,6 +61,33 @@ inline uint32_t pack_mask(const uint8_t* values) {
   return mask;
 #endif
 }
+
+// The other way: values[i] is 0xff where bit i of the mask is set, else 0. As bytes, because compilers do not make
+// vector code of tests of single bits.
+inline void spread_mask(uint32_t mask, uint8_t* values) {
+  using Bytes = uint8_t __attribute__((vector_size(32)));
+  using Words = uint32_t __attribute__((vector_size(32)));
+  const Words copies = {mask, mask, mask, mask, mask, mask, mask, mask};
+  // Byte lane/8 of the mask for each lane, taken from the same half of the vector.
+  const Bytes of_lane = __builtin_shufflevector((Bytes)copies, (Bytes)copies, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1,
+                                                1, 1, 18, 18, 18, 18, 18, 18, 18, 18, 19, 19, 19, 19, 19, 19, 19, 19);
+  const Bytes bits = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128,
+                      1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+  const Bytes set = (Bytes)((of_lane & bits) != 0);
+  std::memcpy(values, &set, sizeof set);
+}
+
+// Reads lane after lane of a source.
+template <class T> struct Reader {
+  const T* values;
+  Reader(const Warp& warp, LaneRef ref) : values(warp.lanes<T>(ref)) {}
+  T operator[](unsigned lane) const { return values[lane]; }
+};
+template <> struct Reader<bool> {
+  alignas(32) uint8_t values[warp_size];
+  Reader(const Warp& warp, LaneRef ref) { spread_mask(warp.predicate(ref), values); }
+  bool operator[](unsigned lane) const { return values[lane] != 0; }
+};
 
 // Writes `compute(lane)` to the active lanes of `destination`.
 template <class T, class Compute>

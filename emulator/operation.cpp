@@ -2,6 +2,7 @@
 #include "emulator/operation.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cfenv>
 
@@ -224,15 +225,14 @@ const OperationTable& OperationTable::get() {
   return table;
 }
 
-namespace detail {
-[[gnu::noinline]] const MicroOp* run_rounded(Handler handler, Warp& warp, const MicroOp& op) {
+// The call through a pointer keeps the compiler from moving the handler's arithmetic out of the changed mode.
+const MicroOp* run_rounded(Warp& warp, const MicroOp& op) {
   const int mode = op.flags & flag_rz ? FE_TOWARDZERO : op.flags & flag_rm ? FE_DOWNWARD : FE_UPWARD;
   const int before = std::fegetround();
   std::fesetround(mode);
-  const MicroOp* next = handler(warp, op);
+  const MicroOp* next = std::bit_cast<Handler>(op.immediate)(warp, op);
   std::fesetround(before);
   return next;
 }
-} // namespace detail
 
 } // namespace ptxrewrite::emulator

@@ -64,6 +64,7 @@ struct Operation {
   std::vector<std::vector<ir::Modifier>> optional; // at most one of each list
   Handler handler = nullptr;                       // lane operation, or
   SpecialDecoder special = nullptr;                // anything else
+  bool rounds = false;                             // see RowOptions
   uint8_t destinations = 0;
   uint8_t sources = 0;
   std::array<LaneType, 2> destination_types{};
@@ -72,15 +73,8 @@ struct Operation {
   std::string_view pattern;
 };
 
-// Runs `handler` with the FPU rounding as op.flags says.
-template <Handler handler> const MicroOp* with_rounding(Warp& warp, const MicroOp& op);
-namespace detail {
-const MicroOp* run_rounded(Handler handler, Warp& warp, const MicroOp& op);
-} // namespace detail
-template <Handler handler> const MicroOp* with_rounding(Warp& warp, const MicroOp& op) {
-  if ((op.flags & flags_directed_rounding) == 0) return handler(warp, op);
-  return detail::run_rounded(handler, warp, op);
-}
+// Runs the handler at `op.immediate` under the FPU rounding that op.flags ask for.
+const MicroOp* run_rounded(Warp& warp, const MicroOp& op);
 
 class OperationTable {
 public:
@@ -134,7 +128,8 @@ template <auto function, class R, class... P> struct DescribeOperation<LaneHandl
 template <auto function> void OperationTable::row(std::string_view pattern, RowOptions options) {
   Operation operation;
   constexpr Handler handler = lane_handler<function>;
-  operation.handler = options.rounds ? &with_rounding<handler> : handler;
+  operation.handler = handler;
+  operation.rounds = options.rounds;
   detail::DescribeOperation<LaneHandlerOf<function>>::fill(operation);
   add(pattern, std::move(operation));
 }

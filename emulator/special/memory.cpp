@@ -176,6 +176,36 @@ inline std::span<const LaneRef> stored_values(const Warp& warp, const MicroOp& o
   return (bits & (size - 1)) == 0;
 }
 
+// Vectors of neighbouring lanes: element i of lane n lies at start[n * count + i]. All elements in one loop, which the
+// compiler turns into permutations.
+template <class Raw> const MicroOp* load_vectors(Warp& warp, const MicroOp& op, const std::byte* start) {
+  Raw* targets[8];
+  for (unsigned i = 0; i < op.count; ++i)
+    targets[i] = warp.lanes<Raw>(element(warp, op, i, op.destination[0]));
+  if (op.count == 2) {
+    Raw *first = targets[0], *second = targets[1];
+#pragma GCC ivdep
+    for (unsigned lane = 0; lane < warp_size; ++lane) {
+      first[lane] = read_raw<Raw>(start + lane * 2 * sizeof(Raw));
+      second[lane] = read_raw<Raw>(start + (lane * 2 + 1) * sizeof(Raw));
+    }
+  } else if (op.count == 4) {
+    Raw *first = targets[0], *second = targets[1], *third = targets[2], *fourth = targets[3];
+#pragma GCC ivdep
+    for (unsigned lane = 0; lane < warp_size; ++lane) {
+      first[lane] = read_raw<Raw>(start + lane * 4 * sizeof(Raw));
+      second[lane] = read_raw<Raw>(start + (lane * 4 + 1) * sizeof(Raw));
+      third[lane] = read_raw<Raw>(start + (lane * 4 + 2) * sizeof(Raw));
+      fourth[lane] = read_raw<Raw>(start + (lane * 4 + 3) * sizeof(Raw));
+    }
+  } else {
+    for (unsigned i = 0; i < op.count; ++i)
+      for (unsigned lane = 0; lane < warp_size; ++lane)
+        targets[i][lane] = read_raw<Raw>(start + (lane * op.count + i) * sizeof(Raw));
+  }
+  return &op + 1;
+}
+
 template <unsigned bytes, class Base> const MicroOp* load(Warp& warp, const MicroOp& op) {
   using Raw = typename RawOf<bytes>::Type;
   const uint64_t size = uint64_t(bytes) * op.count;
@@ -193,15 +223,12 @@ template <unsigned bytes, class Base> const MicroOp* load(Warp& warp, const Micr
   if (access.bias && access.space == Space::local) step_to_own_local(warp, access, aligned);
   if (access.bias && aligned) [[likely]] {
     const std::byte* start = access.bias + access.addresses[access.first];
+    if (op.count > 1 && warp.mask == full_mask && access.pattern == Pattern::neighbours)
+      return load_vectors<Raw>(warp, op, start);
     for (unsigned i = 0; i < op.count; ++i) {
       Raw* target = warp.lanes<Raw>(element(warp, op, i, op.destination[0]));
       if (warp.mask == full_mask && access.pattern == Pattern::neighbours) {
-        if (op.count == 1) {
-          std::memcpy(target, start, warp_size * bytes);
-        } else {
-          for (unsigned lane = 0; lane < warp_size; ++lane)
-            target[lane] = read_raw<Raw>(start + lane * size + i * bytes);
-        }
+        std::memcpy(target, start, warp_size * bytes);
       } else if (access.pattern == Pattern::same) {
         const Raw value = read_raw<Raw>(start + i * bytes);
         detail::write_lanes<Raw>(warp, element(warp, op, i, op.destination[0]), warp.mask,
