@@ -34,18 +34,20 @@ struct WarpAccess {
   std::byte* bias = nullptr; // host address = bias + address, for all active lanes; null: lane by lane
 };
 
-// Addresses of the active lanes, from a base of 32 or 64 bits; lanes `size` bytes apart are neighbours.
+// Addresses of the active lanes, from a base of 32 or 64 bits; lanes `size` bytes apart are neighbours. The sum wraps
+// at the base's width: nvcc folds so much into the offset of shared memory that the base alone can be negative.
 template <class Base>
 [[gnu::always_inline]] inline void gather_addresses(const Warp& warp, const MicroOp& op, uint64_t size,
                                                     WarpAccess& access) {
   const Base* base = warp.lanes<Base>(op.source[0]);
   const auto offset = static_cast<uint64_t>(op.immediate);
   access.first = static_cast<unsigned>(std::countr_zero(warp.mask));
-  const uint64_t start = base[access.first] + offset;
+  const auto address_of = [&](unsigned lane) -> uint64_t { return static_cast<Base>(base[lane] + offset); };
+  const uint64_t start = address_of(access.first);
   uint64_t apart = 0, different = 0;
   if (warp.mask == full_mask) {
     for (unsigned lane = 0; lane < warp_size; ++lane) {
-      const uint64_t address = base[lane] + offset;
+      const uint64_t address = address_of(lane);
       access.addresses[lane] = address;
       apart |= address ^ (start + lane * size);
       different |= address ^ start;
@@ -54,7 +56,7 @@ template <class Base>
     const uint32_t mask = warp.mask;
     for (unsigned lane = 0; lane < warp_size; ++lane) {
       const uint64_t keep = (mask >> lane) & 1 ? ~uint64_t(0) : 0;
-      const uint64_t address = ((base[lane] + offset) & keep) | (start & ~keep);
+      const uint64_t address = (address_of(lane) & keep) | (start & ~keep);
       access.addresses[lane] = address;
       apart |= (address ^ (start + (uint64_t(lane) - access.first) * size)) & keep;
       different |= address ^ start;
