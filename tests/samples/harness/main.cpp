@@ -1,0 +1,159 @@
+// Runs samples on the emulator and compares every output buffer with the sample's reference.
+//
+// usage: sample_tests NAME [SIZE]     one sample; without SIZE the default of its launch file
+//        sample_tests --complete      every folder of samples/ has its four parts, and its launch file reads in all
+//        sizes
+#include "launch/scalar_bytes.h"
+#include "tests/samples/harness/run_sample.h"
+#include "tests/samples/reference.h"
+#include "tests/unit/paths.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::tests;
+
+namespace {
+
+constexpr size_t differences_shown = 5;
+
+SampleData sample_data(const launch::LaunchPlan& plan, const std::vector<Bytes>& initial) {
+  SampleData data;
+  for (const auto& [name, number] : plan.names) {
+    data.numbers[name] = number.as_double();
+    if (!number.is_decimal) data.integers[name] = static_cast<int64_t>(number.integer);
+  }
+  for (size_t k = 0; k < initial.size(); ++k)
+    data.buffers[plan.buffers[k].name] = initial[k];
+  data.buffers.merge(initial_variables(plan));
+  return data;
+}
+
+bool same(const launch::Number& expected, const launch::Number& found, const SampleData::Tolerance& tolerance) {
+  const double distance = std::fabs(expected.as_double() - found.as_double());
+  return distance <= tolerance.absolute || distance <= tolerance.relative * std::fabs(expected.as_double());
+}
+
+// One output buffer after the emulator and after the reference. Returns the number of elements that differ, and tells
+// the first ones.
+size_t compare(const launch::Buffer& buffer, const Bytes& found, const Bytes& expected,
+               const SampleData::Tolerance& tolerance) {
+  const size_t width = buffer.element_bytes();
+  const bool exact = tolerance.relative == 0 && tolerance.absolute == 0;
+  size_t different = 0;
+  for (size_t k = 0; k < buffer.count; ++k) {
+    if (std::memcmp(&found[k * width], &expected[k * width], width) == 0) continue;
+    const launch::Number wanted = launch::decode(buffer.type, &expected[k * width]);
+    const launch::Number got = launch::decode(buffer.type, &found[k * width]);
+    if (!exact && same(wanted, got, tolerance)) continue;
+    if (different++ < differences_shown)
+      std::printf("  %s[%zu]: the emulator has %s, the reference %s\n", buffer.name.c_str(), k,
+                  launch::to_string(got).c_str(), launch::to_string(wanted).c_str());
+  }
+  if (different)
+    std::printf("  %s: %zu of %zu elements differ\n", buffer.name.c_str(), different, size_t(buffer.count));
+  return different;
+}
+
+// Says what makes a comparison worthless: a reference that leaves the buffer as it was, zeros throughout, NaN.
+bool means_something(const launch::Buffer& buffer, const Bytes& initial, const Bytes& expected) {
+  const size_t width = buffer.element_bytes();
+  const bool changed = initial != expected;
+  const bool not_zero = std::ranges::any_of(expected, [](std::byte byte) { return byte != std::byte{}; });
+  bool numbers = true;
+  for (size_t k = 0; k < buffer.count; ++k)
+    numbers = numbers && !std::isnan(launch::decode(buffer.type, &expected[k * width]).as_double());
+  if (!changed) std::printf("  %s: the reference leaves it as it was\n", buffer.name.c_str());
+  if (!not_zero) std::printf("  %s: the reference holds zeros only\n", buffer.name.c_str());
+  if (!numbers) std::printf("  %s: the reference holds NaN\n", buffer.name.c_str());
+  return changed && not_zero && numbers;
+}
+
+bool test_sample(const std::string& name, const std::string& size) {
+  const auto reference = references().find(name);
+  if (reference == references().end()) throw std::runtime_error("tests/samples/" + name + ".cpp is missing");
+  const launch::LaunchPlan plan = sample_plan(name, size);
+  const auto module = sample_module(plan);
+  const auto initial = initial_buffers(plan);
+  const EmulatedRun run = emulate(plan, *module);
+  SampleData data = sample_data(plan, initial);
+  reference->second(data);
+
+  bool good = true;
+  size_t outputs = 0;
+  for (size_t k = 0; k < initial.size(); ++k) {
+    const launch::Buffer& buffer = plan.buffers[k];
+    if (!buffer.output) continue;
+    ++outputs;
+    const Bytes& expected = data.buffers.at(buffer.name);
+    good = means_something(buffer, initial[k], expected) && good;
+    good = compare(buffer, run.buffers[k], expected, data.tolerances[buffer.name]) == 0 && good;
+  }
+  if (outputs == 0) std::printf("  no buffer of the launch file is an output\n");
+  std::printf("%s (%s): %zu launches, %llu thread instructions, %zu output buffers%s\n", name.c_str(),
+              plan.size.c_str(), plan.launches.size(), static_cast<unsigned long long>(run.thread_instructions),
+              outputs, good && outputs ? "" : ": WRONG");
+  return good && outputs != 0;
+}
+
+// All sizes of a launch file can be planned and fit the PTX; `small` is the default and `medium` is there.
+bool check_sample(const std::string& name) {
+  bool good = true;
+  for (const char* ending : {".cu", ".ptx", ".toml"})
+    if (!std::filesystem::exists(source_path("samples/" + name + "/" + name + ending))) {
+      std::printf("samples/%s: there is no %s%s\n", name.c_str(), name.c_str(), ending);
+      good = false;
+    }
+  if (!references().contains(name)) {
+    std::printf("samples/%s: tests/samples/%s.cpp has no REFERENCE(%s)\n", name.c_str(), name.c_str(), name.c_str());
+    good = false;
+  }
+  if (!good) return false;
+  if (sample_plan(name, "").size != "small") {
+    std::printf("samples/%s: default_size is not \"small\"\n", name.c_str());
+    good = false;
+  }
+  for (const char* size : {"small", "medium"}) {
+    const launch::LaunchPlan plan = sample_plan(name, size);
+    check_launches(plan, *sample_module(plan));
+  }
+  return good;
+}
+
+bool check_all() {
+  size_t samples = 0;
+  bool good = true;
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(source_path("samples")))
+    if (entry.is_directory()) names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  for (const std::string& name : names) {
+    ++samples;
+    try {
+      good = check_sample(name) && good;
+    } catch (const std::exception& error) {
+      std::printf("samples/%s: %s\n", name.c_str(), error.what());
+      good = false;
+    }
+  }
+  std::printf("%zu samples\n", samples);
+  return good && samples != 0;
+}
+
+} // namespace
+
+int main(int count, char** arguments) {
+  const std::string name = count > 1 ? arguments[1] : "";
+  try {
+    if (name == "--complete" && count == 2) return check_all() ? 0 : 1;
+    if (!name.empty() && name[0] != '-' && count <= 3) return test_sample(name, count > 2 ? arguments[2] : "") ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::printf("%s: %s\n", name.c_str(), error.what());
+    return 1;
+  }
+  std::fprintf(stderr, "usage: sample_tests NAME [SIZE] | --complete\n");
+  return 2;
+}

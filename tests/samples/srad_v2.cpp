@@ -1,0 +1,19 @@
+// Diffusion of a row-major image with speckle as the launch file gives it.
+#include "tests/samples/reference.h"
+#include "tests/samples/srad.h"
+
+using ptxrewrite::tests::DiffusionImage;
+
+REFERENCE(srad_v2) {
+  auto pixels = data.f32("image"), coefficients_out = data.f32("coefficients");
+  DiffusionImage image{data.value("rows"), data.value("columns"), {pixels.begin(), pixels.end()}}, coefficients;
+  for (int64_t t = 0; t < data.value("iterations"); ++t)
+    coefficients = ptxrewrite::tests::diffuse(image, 0.05 / (1.0 + t), 0.5);
+  for (size_t k = 0; k < pixels.size(); ++k) {
+    pixels[k] = static_cast<float>(image.pixels[k]);
+    coefficients_out[k] = static_cast<float>(coefficients.pixels[k]);
+  }
+  // A score of float operations a pixel; a coefficient is a quotient of differences.
+  data.tolerate("coefficients", {.relative = 2e-5, .absolute = 2e-6});
+  data.tolerate("image", {.relative = 2e-6});
+}
