@@ -57,7 +57,7 @@ __constant__ Tables tables = make_tables();
 
 __device__ __forceinline__ unsigned byte_of(unsigned word, int row) { return word >> 8 * row & 0xff; }
 __device__ __forceinline__ unsigned rotated(unsigned word, int rows) {
-    return word << 8 * rows | word >> (32 - 8 * rows);
+    return __funnelshift_l(word, word, 8 * rows);
 }
 
 __device__ __forceinline__ unsigned substituted(unsigned word) {

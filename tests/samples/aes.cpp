@@ -63,6 +63,21 @@ std::array<Byte, 176> expand(std::span<const Byte> key) {
   return keys;
 }
 
+// The keys of the equivalent inverse cipher (FIPS 197, 5.3.5): the rounds from last to first, the inner ones through
+// InvMixColumns.
+std::array<Byte, 176> inverse_keys(const std::array<Byte, 176>& keys) {
+  std::array<Byte, 176> inverse{};
+  for (int round = 0; round <= 10; ++round) {
+    for (int i = 0; i < 16; ++i) {
+      const auto key = [&](int below) { return keys[16 * (10 - round) + i / 4 * 4 + (i + below) % 4]; };
+      const bool inner = round > 0 && round < 10;
+      inverse[16 * round + i] =
+          inner ? product(key(0), 14) ^ product(key(1), 11) ^ product(key(2), 13) ^ product(key(3), 9) : key(0);
+    }
+  }
+  return inverse;
+}
+
 State encrypted(State state, const std::array<Byte, 176>& keys) {
   const auto add_key = [&](int round) {
     for (int i = 0; i < 16; ++i)
@@ -97,6 +112,8 @@ REFERENCE(aes) {
   const auto cipher = data.u8("cipher");
   const auto keys = expand(data.u8("key"));
   std::copy(keys.begin(), keys.end(), data.u8("round_keys").begin());
+  const auto backward_keys = inverse_keys(keys);
+  std::copy(backward_keys.begin(), backward_keys.end(), data.u8("inverse_keys").begin());
   std::copy(plain.begin(), plain.end(), data.u8("decrypted").begin());
 
   for (std::size_t block = 0; block < plain.size(); block += 16) {
