@@ -1,0 +1,114 @@
+// f16 and bf16 arithmetic of one lane, and the same on both halves of .f16x2 and .bf16x2: add, sub, mul, fma.
+//
+// Sums and products are computed in f32, whose 24 bits are more than twice the 11 or 8 and two more: rounding them once
+// more is right. fma rounds to odd first (rounding.h). Modifiers: .ftz and .sat of f16, .relu, .oob, the directed
+// roundings of bf16 fma. Which f16 results count as subnormal for .ftz: as for f32 in float.h.
+#pragma once
+
+#include "emulator/semantics/float.h"
+#include "emulator/semantics/float_bits.h"
+#include "emulator/semantics/rounding.h"
+#include "emulator/semantics/small_floats.h"
+
+#include <cstdint>
+
+namespace ptxrewrite::emulator::semantics {
+
+template <class T> constexpr SmallFormat format_of = f16_format;
+template <> constexpr SmallFormat format_of<BFloat16> = bf16_format;
+
+constexpr float to_float(Float16 a) {
+  return decode<f16_format>(a.bits);
+}
+constexpr float to_float(BFloat16 a) {
+  const float value = from_bits<float>(static_cast<uint32_t>(a.bits) << 16);
+  return canonical(value);
+}
+
+// f32 to f16 or bf16.
+template <class Half, NarrowRounding Mode = NarrowRounding::nearest_even, NarrowOptions Options = {}>
+constexpr Half to_half(float a, uint32_t random = 0) {
+  return {static_cast<uint16_t>(encode<format_of<Half>, Mode, Options>(a, random))};
+}
+
+// The modifiers of arithmetic on halves.
+struct HalfMode {
+  Rounding rounding = Rounding::nearest_even;
+  bool flush = false;
+  bool saturate = false;
+  bool relu = false;
+  bool out_of_bounds = false; // .oob
+};
+
+namespace detail {
+
+// An exact value, or one rounded to f32 in a way that does not show in a half.
+template <class Half, HalfMode Mode> constexpr Half finish_half(float value) {
+  Half result = to_half<Half, narrow_rounding(Mode.rounding), NarrowOptions{.relu = Mode.relu}>(value);
+  if constexpr (Mode.flush) {
+    // Below the midpoint between the smallest normal number and the number before it, were the exponent unbounded.
+    constexpr float limit = 0x1.ffep-15f;
+    const auto sign = static_cast<uint16_t>(result.bits & FloatTraits<Half>::sign);
+    result.bits = (value < limit) & (value > -limit) ? sign : result.bits;
+  }
+  if constexpr (Mode.saturate) result = saturated(result);
+  return result;
+}
+
+} // namespace detail
+
+template <class Half, HalfMode Mode = {}> constexpr Half add_half(Half a, Half b) {
+  return detail::finish_half<Half, Mode>(to_float(flushed_if<Mode.flush>(a)) + to_float(flushed_if<Mode.flush>(b)));
+}
+template <class Half, HalfMode Mode = {}> constexpr Half sub_half(Half a, Half b) {
+  return detail::finish_half<Half, Mode>(to_float(flushed_if<Mode.flush>(a)) - to_float(flushed_if<Mode.flush>(b)));
+}
+template <class Half, HalfMode Mode = {}> constexpr Half mul_half(Half a, Half b) {
+  return detail::finish_half<Half, Mode>(to_float(flushed_if<Mode.flush>(a)) * to_float(flushed_if<Mode.flush>(b)));
+}
+
+// The NaN that tensor copies fill with beyond the bounds of a tensor; its sign does not count.
+constexpr bool is_out_of_bounds_nan(uint16_t bits) {
+  return (bits & 0x7fff) == 0x7ff7;
+}
+
+template <class Half, HalfMode Mode = {}> constexpr Half fma_half(Half a, Half b, Half c) {
+  const float x = to_float(flushed_if<Mode.flush>(a));
+  const float y = to_float(flushed_if<Mode.flush>(b));
+  const float z = to_float(flushed_if<Mode.flush>(c));
+  float value = 0;
+  if constexpr (format_of<Half>.exponent_bits == 5) { // the product and the sum's error fit into f32
+    value = with_zero_sign<Mode.rounding>(add_odd(x * y, z), x * y, z);
+  } else {
+    const double product = static_cast<double>(x) * static_cast<double>(y), addend = z;
+    value = narrow_odd(with_zero_sign<Mode.rounding>(add_odd(product, addend), product, addend));
+  }
+  Half result = detail::finish_half<Half, Mode>(value);
+  if constexpr (Mode.out_of_bounds)
+    if (is_out_of_bounds_nan(a.bits) | is_out_of_bounds_nan(b.bits) | is_out_of_bounds_nan(c.bits)) result.bits = 0;
+  return result;
+}
+
+// abs, neg. f16 gives canonical NaNs; neg.bf16 turns the sign of whatever it gets. So ptxas folds them.
+template <bool Flush = false> constexpr Float16 abs_half(Float16 a) {
+  const Float16 result = flushed_if<Flush>(Float16{magnitude_bits(a)});
+  return canonical(result);
+}
+constexpr BFloat16 abs_half(BFloat16 a) {
+  return canonical(BFloat16{magnitude_bits(a)});
+}
+template <bool Flush = false> constexpr Float16 neg_half(Float16 a) {
+  const Float16 flushed = flushed_if<Flush>(a);
+  return canonical(Float16{static_cast<uint16_t>(flushed.bits ^ FloatTraits<Float16>::sign)});
+}
+constexpr BFloat16 neg_half(BFloat16 a) {
+  return {static_cast<uint16_t>(a.bits ^ FloatTraits<BFloat16>::sign)};
+}
+
+// The same function on both elements of packed operands.
+template <auto function, class T, class... More> constexpr auto on_pair(Pair<T> a, More... more) {
+  using Result = decltype(function(a.low, more.low...));
+  return Pair<Result>{function(a.low, more.low...), function(a.high, more.high...)};
+}
+
+} // namespace ptxrewrite::emulator::semantics
