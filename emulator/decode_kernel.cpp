@@ -59,7 +59,8 @@ void place_function_shared(const ir::Function& function, KernelImage& image) {
 
 std::vector<ir::FunctionId> reachable_functions(const ir::Module& module, ir::FunctionId entry) {
   std::vector<ir::FunctionId> order{entry};
-  auto add = [&](ir::FunctionId id) {
+  auto add = [&](ir::FunctionId declared) {
+    const ir::FunctionId id = definition_of(module, declared);
     if (module.function(id).has_body && !module.function(id).is_entry &&
         std::find(order.begin(), order.end(), id) == order.end())
       order.push_back(id);
@@ -94,6 +95,14 @@ void place_dynamic_shared(const ir::Module& module, const std::vector<ir::Functi
 }
 
 } // namespace
+
+ir::FunctionId definition_of(const ir::Module& module, ir::FunctionId function) {
+  if (module.function(function).has_body) return function;
+  for (uint32_t i = 0; i < module.functions.size(); ++i)
+    if (module.functions[i]->has_body && module.functions[i]->name == module.function(function).name)
+      return ir::FunctionId(i);
+  return function;
+}
 
 Result<std::unique_ptr<KernelImage>> decode_kernel(const ir::Module& module, ir::FunctionId entry,
                                                    const ModulePlaces& places, DeviceMemory& memory,

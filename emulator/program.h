@@ -143,7 +143,10 @@ struct KernelImage {
   std::optional<uint64_t> shared_offset(const ir::Function& function, ir::SymbolRef symbol) const;
 };
 
-// Code addresses, for function pointers: generic addresses that are no memory.
+// The function itself when `function` is a declaration of one that has its body elsewhere in the module.
+ir::FunctionId definition_of(const ir::Module& module, ir::FunctionId function);
+
+// Code addresses, for function pointers: generic addresses that are no memory. Of definitions only.
 inline constexpr uint64_t code_window = 0x7f04'0000'0000;
 constexpr uint64_t code_address(ir::FunctionId function) {
   return code_window + (uint64_t(function.index()) + 1) * 16;

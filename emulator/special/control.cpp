@@ -33,6 +33,12 @@ const MicroOp* branch_back_spinning(Warp& warp, const MicroOp& op) {
   return warp.yield(next);
 }
 
+// The instruction will be executed again for `lanes`, and would count them once more.
+void count_again(Warp& warp, const MicroOp& op, uint32_t lanes) {
+  if (op.counts_guard)
+    warp.block->counters->guards[op.instruction].lanes -= static_cast<unsigned>(std::popcount(lanes));
+}
+
 // brx.idx: lanes with the same index go together, lowest lane first.
 const MicroOp* branch_indexed(Warp& warp, const MicroOp& op) {
   const std::vector<uint32_t>& table = warp.activation->function->branch_tables[op.extra];
@@ -51,6 +57,7 @@ const MicroOp* branch_indexed(Warp& warp, const MicroOp& op) {
   warp.mask = same;
   // The other lanes come back to this instruction, or go on behind it if their guard is false.
   const MicroOp* others = rest ? &op : &op + 1;
+  count_again(warp, op, rest);
   return warp.diverge(target, others, code_at(warp, op.auxiliary));
 }
 
@@ -129,8 +136,9 @@ const MicroOp* call_indirect(Warp& warp, const MicroOp& op) {
     if (!waiting_here)
       warp.meeting = warp.new_meeting({&op + 1, warp.activation, nullptr, warp.active, 0, warp.meeting, true});
     warp.meetings[warp.meeting].arrived |= warp.active & ~warp.mask;
-    if (uint32_t others = warp.mask & ~same)
-      warp.splits.push_back({&op, warp.activation, others, warp.meeting, SplitState::runnable, 0});
+    const uint32_t others = warp.mask & ~same;
+    count_again(warp, op, others);
+    if (others) warp.splits.push_back({&op, warp.activation, others, warp.meeting, SplitState::runnable, 0});
     warp.active = same;
   }
   return enter_function(warp, op, site, *callee, same);
@@ -298,10 +306,12 @@ void decode_call(Decoder& decoder, ir::InstructionId) {
       if (name == "malloc" || name == "free") decoder.order_sensitive();
       return emit_call(system);
     }
-    if (target.as_symbol().kind() != ir::SymbolRef::Kind::function ||
-        !decoder.module().function(target.as_symbol().function()).has_body)
+    ir::FunctionId callee;
+    if (target.as_symbol().kind() == ir::SymbolRef::Kind::function)
+      callee = definition_of(decoder.module(), target.as_symbol().function());
+    if (!callee || !decoder.module().function(callee).has_body)
       return decoder.unsupported(fmt::format("'{}' is declared, but has no body here", name));
-    site.callee_id = target.as_symbol().function();
+    site.callee_id = callee;
     emit_call(&call_function);
     return decoder.end_region(false);
   }

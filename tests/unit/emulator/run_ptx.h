@@ -48,6 +48,19 @@ struct PtxRun {
   // Message of the failure; empty when there is none.
   std::string failure() const { return result.failure ? result.failure->message : std::string(); }
   bool ok() const { return error.empty() && !result.failure; }
+  // Of the first instruction whose source text contains `text`.
+  InstructionCounters counters(std::string_view text) const {
+    for (const FunctionCounters& function : result.counters.functions)
+      for (ir::BlockId block : function.source->layout)
+        for (ir::InstructionId id : function.source->instructions_in(block)) {
+          const SourceRange range = function.source->instructions[id].range;
+          if (function.source->instructions[id].kind == ir::InstructionKind::real &&
+              module->source.text().substr(range.begin, range.end - range.begin).find(text) != std::string_view::npos)
+            return function.instructions[id.index()];
+        }
+    FAIL("no such instruction: ", text);
+    return {};
+  }
 };
 
 // A module with one kernel. `more` comes in front of it: device functions, variables.
