@@ -110,17 +110,34 @@ uint32_t Warp::guard_mask(const MicroOp& op) const {
   return op.guard_negated ? ~predicate(op.guard) : predicate(op.guard);
 }
 
+namespace {
+// Does the split wait at an instruction that those at `op` with these members execute together?
+bool stands_at(const Split& split, const MicroOp& op, uint32_t members) {
+  return split.state == SplitState::at_warp_sync && split.wait == members && split.next->handler == op.handler &&
+         split.next->flags == op.flags;
+}
+} // namespace
+
 const MicroOp* Warp::gather(const MicroOp& op, uint32_t members, uint32_t& together) {
+  gathered.clear();
+  together = mask;
+  if ((members & live & ~active) == 0) [[likely]]
+    return &op;
   uint32_t present = active;
   for (const Split& split : splits)
-    if (split.state == SplitState::at_warp_sync && split.next == &op && split.wait == members) present |= split.mask;
+    if (stands_at(split, op, members)) present |= split.mask;
   if (members & live & ~present) return park(&op, SplitState::at_warp_sync, members);
-  for (Split& split : splits)
-    if (split.state == SplitState::at_warp_sync && split.next == &op && split.wait == members) {
-      split.state = SplitState::runnable;
-      split.next = &op + 1;
-    }
-  together = present & guard_mask(op);
+  std::byte*& registers = base[static_cast<unsigned>(LaneBase::registers)];
+  for (Split& split : splits) {
+    if (!stands_at(split, op, members)) continue;
+    registers = split.activation->registers;
+    const uint32_t executing = split.mask & guard_mask(*split.next);
+    gathered.push_back({split.next, split.activation, executing});
+    together |= executing;
+    split.state = SplitState::runnable;
+    ++split.next;
+  }
+  registers = activation->registers;
   return &op;
 }
 
@@ -129,8 +146,7 @@ bool Warp::wake_gathered() {
     if (split.state != SplitState::at_warp_sync) continue;
     uint32_t present = 0;
     for (const Split& other : splits)
-      if (other.state == SplitState::at_warp_sync && other.next == split.next && other.wait == split.wait)
-        present |= other.mask;
+      if (stands_at(other, *split.next, split.wait)) present |= other.mask;
     if ((split.wait & live & ~present) != 0) continue;
     split.state = SplitState::runnable; // executes the instruction, and finds the others there
     return true;

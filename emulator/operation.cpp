@@ -211,6 +211,7 @@ const OperationTable& OperationTable::get() {
     add_move_operations(made);
     add_memory_operations(made);
     add_control_operations(made);
+    add_warp_operations(made);
     add_barrier_operations(made);
     add_arithmetic_operations(made);
     add_carry_operations(made);

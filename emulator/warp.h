@@ -55,6 +55,13 @@ struct Split {
   uint32_t wait = 0; // barrier number, or member mask
 };
 
+// Lanes of another split that execute a `.sync` instruction together with the running one.
+struct GatheredLanes {
+  const MicroOp* op = nullptr; // theirs: the same instruction, or another one with the same qualifiers
+  Activation* activation = nullptr;
+  uint32_t mask = 0;
+};
+
 enum class WarpState : uint8_t {
   runnable,
   waiting,  // all splits wait for the block's other warps
@@ -82,6 +89,7 @@ struct Warp {
   bool arrived = false;      // counted at the barrier where all of its live lanes stand
   std::vector<Split> splits; // all but the running one
   std::vector<Meeting> meetings;
+  std::vector<GatheredLanes> gathered; // by the latest gather()
   Activation root;
   const MicroOp* start = nullptr;
 
@@ -105,8 +113,10 @@ struct Warp {
   void resume(const Split& split);
   // Lanes that the guard of `op` lets execute.
   uint32_t guard_mask(const MicroOp& op) const;
-  // For `.sync` instructions: do all live lanes of `members` stand at `op`? Then `together` are those that execute it
-  // now, and `&op` comes back; else this split waits, and what comes back is what to execute instead (may be null).
+  // For `.sync` instructions: do all live lanes of `members` stand at `op`, or at another one with the same qualifiers
+  // (the same handler and flags)? Then `together` are those that execute it now, `gathered` says where those of other
+  // splits are, and `&op` comes back; else this split waits, and what comes back is what to execute instead (may be
+  // null). special/collective.h is the way to use it.
   const MicroOp* gather(const MicroOp& op, uint32_t members, uint32_t& together);
   uint32_t new_meeting(const Meeting& meeting);
   // Lets go of the lanes that wait at the youngest meeting whose others cannot come. False: there is none.

@@ -1,0 +1,129 @@
+// Instructions that several lanes of a warp execute together: shfl, vote, match, redux, mma ... Lanes may come to them
+// on different ways: in other splits, at another instruction with the same qualifiers, in another activation of the
+// function (PTX ISA 9.7.9.6: "the same qualifiers and the same membermask").
+#pragma once
+
+#include "emulator/block.h"
+#include "emulator/lanes.h"
+
+#include <cstring>
+
+namespace ptxrewrite::emulator {
+
+// The lanes that execute the instruction together, and their operands.
+class Collective {
+public:
+  // `own`: those of them that are lanes of the running split.
+  Collective(Warp& warp, const MicroOp& op, uint32_t lanes, uint32_t own)
+      : warp_(warp), op_(op), lanes_(lanes), own_(own) {}
+
+  uint32_t lanes() const { return lanes_; }
+  bool has(unsigned lane) const { return (lanes_ >> lane) & 1; }
+  Warp& warp() const { return warp_; }
+  const MicroOp& op() const { return op_; }
+
+  // Values of a source; `storage` is used when the lanes come from several places.
+  template <class T> const T* values(unsigned source, T (&storage)[warp_size]) const {
+    return values_at(storage, [source](const MicroOp& op, const Activation&) { return op.source[source]; });
+  }
+  // The same for an entry of the operand list at op.extra.
+  template <class T> const T* listed(unsigned index, T (&storage)[warp_size]) const {
+    return values_at(storage, [index](const MicroOp& op, const Activation& activation) {
+      return activation.function->lists[op.extra + index];
+    });
+  }
+  // A predicate source, of the lanes that take part.
+  uint32_t predicate(unsigned source) const {
+    uint32_t mask = warp_.predicate(op_.source[source]) & own_;
+    for_others([&](const GatheredLanes& other) { mask |= warp_.predicate(other.op->source[source]) & other.mask; });
+    return mask;
+  }
+
+  // Writes compute(lane) to a destination, if the instruction has it.
+  template <class T, class Compute> void write(unsigned destination, Compute&& compute) const {
+    write_at<T>([destination](const MicroOp& op, const Activation&) { return op.destination[destination]; }, compute);
+  }
+  template <class T, class Compute> void write_listed(unsigned index, Compute&& compute) const {
+    write_at<T>([index](const MicroOp& op,
+                        const Activation& activation) { return activation.function->lists[op.extra + index]; },
+                compute);
+  }
+
+private:
+  template <class T, class Where> const T* values_at(T (&storage)[warp_size], Where&& where) const {
+    const T* own = warp_.lanes<T>(where(op_, *warp_.activation));
+    if (warp_.gathered.empty()) return own;
+    std::memcpy(storage, own, sizeof storage);
+    for_others([&](const GatheredLanes& other) {
+      const T* values = warp_.lanes<T>(where(*other.op, *other.activation));
+      for (unsigned lane = 0; lane < warp_size; ++lane)
+        if ((other.mask >> lane) & 1) storage[lane] = values[lane];
+    });
+    return storage;
+  }
+  template <class T, class Where, class Compute> void write_at(Where&& where, Compute&& compute) const {
+    if (LaneRef target = where(op_, *warp_.activation)) detail::write_lanes<T>(warp_, target, own_, compute);
+    for_others([&](const GatheredLanes& other) {
+      if (LaneRef target = where(*other.op, *other.activation))
+        detail::write_lanes<T>(warp_, target, other.mask, compute);
+    });
+  }
+  // With the registers of each of the other splits in place.
+  template <class Body> void for_others(Body&& body) const {
+    if (warp_.gathered.empty()) return;
+    std::byte*& registers = warp_.base[static_cast<unsigned>(LaneBase::registers)];
+    std::byte* own = registers;
+    for (const GatheredLanes& other : warp_.gathered) {
+      registers = other.activation->registers;
+      body(other);
+    }
+    registers = own;
+  }
+
+  Warp& warp_;
+  const MicroOp& op_;
+  uint32_t lanes_;
+  uint32_t own_;
+};
+
+namespace detail {
+// Lanes of the running split that name the same members.
+struct LaneGroups {
+  std::array<uint32_t, warp_size> lanes{};
+  unsigned count = 0;
+};
+// Lanes that name different members. True: all groups are complete, each in itself. False: the running split has been
+// parted, and `members` is what its lanes name now.
+bool complete_groups(Warp& warp, const MicroOp& op, const uint32_t* member_lanes, LaneGroups& groups,
+                     uint32_t& members);
+const MicroOp* not_a_member(Warp& warp, const MicroOp& op, uint32_t members);
+} // namespace detail
+
+// Calls `body(Collective)` once all live lanes that `members` names are there. `members` is a source with a mask for
+// each lane; invalid: all of the warp. Returns what a handler is to return.
+template <class Body> const MicroOp* execute_together(Warp& warp, const MicroOp& op, LaneRef members, Body&& body) {
+  uint32_t wanted = full_mask;
+  if (members) {
+    const uint32_t* masks = warp.lanes<uint32_t>(members);
+    wanted = masks[std::countr_zero(warp.mask)];
+    bool same = true;
+    if (members.base() != LaneBase::constants)
+      for (unsigned lane = 0; lane < warp_size; ++lane)
+        same &= masks[lane] == wanted || ((warp.mask >> lane) & 1) == 0;
+    detail::LaneGroups groups;
+    if (!same && detail::complete_groups(warp, op, masks, groups, wanted)) {
+      warp.gathered.clear();
+      for (unsigned i = 0; i < groups.count; ++i)
+        body(Collective(warp, op, groups.lanes[i], groups.lanes[i]));
+      return &op + 1;
+    }
+    if (warp.mask & ~wanted) [[unlikely]]
+      return detail::not_a_member(warp, op, wanted);
+  }
+  uint32_t together = 0;
+  if (const MicroOp* next = warp.gather(op, wanted, together); next != &op) return next;
+  body(Collective(warp, op, together, warp.mask));
+  return warp.state == WarpState::failed ? nullptr : &op + 1;
+}
+
+} // namespace ptxrewrite::emulator

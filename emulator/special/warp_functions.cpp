@@ -1,0 +1,311 @@
+// shfl, vote, match, activemask, redux, elect and bar.warp: values that go from lane to lane of a warp (PTX ISA 9.7.9.5
+// and 9.7.13; facts 9). The forms without .sync take the lanes that happen to execute them together.
+#include "emulator/decode.h"
+#include "emulator/special/collective.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+// op.source of every function here: operands, with the member mask last. Its index:
+constexpr unsigned members_after_one = 1;
+constexpr unsigned members_after_three = 3;
+
+template <bool sync, class Body>
+const MicroOp* execute(Warp& warp, const MicroOp& op, unsigned members_index, Body&& body) {
+  if constexpr (sync) {
+    return execute_together(warp, op, op.source[members_index], body);
+  } else {
+    warp.gathered.clear();
+    body(Collective(warp, op, warp.mask, warp.mask));
+    return &op + 1;
+  }
+}
+
+// --- shfl ---
+
+enum class ShuffleMode : uint8_t { up, down, butterfly, index };
+
+struct ShuffleSource {
+  unsigned lane = 0;
+  bool in_range = false;
+};
+
+template <ShuffleMode mode> constexpr ShuffleSource shuffle_source(unsigned lane, uint32_t b, uint32_t c) {
+  const int own = static_cast<int>(lane), distance = static_cast<int>(b & 31u);
+  const int clamp = static_cast<int>(c & 31u), segment = static_cast<int>(c >> 8 & 31u);
+  const int lowest = own & segment, bound = lowest | (clamp & ~segment);
+  const int from = mode == ShuffleMode::up          ? own - distance
+                   : mode == ShuffleMode::down      ? own + distance
+                   : mode == ShuffleMode::butterfly ? (own ^ distance)
+                                                    : (lowest | (distance & ~segment));
+  const bool in_range = mode == ShuffleMode::up ? from >= bound : from <= bound;
+  return {static_cast<unsigned>(in_range ? from : own) & 31u, in_range};
+}
+
+template <ShuffleMode mode, bool sync> const MicroOp* shuffle(Warp& warp, const MicroOp& op) {
+  return execute<sync>(warp, op, members_after_three, [](const Collective& all) {
+    uint32_t a_storage[warp_size], b_storage[warp_size], c_storage[warp_size];
+    const uint32_t* a = all.values(0, a_storage);
+    const uint32_t* b = all.values(1, b_storage);
+    const uint32_t* c = all.values(2, c_storage);
+    uint32_t shuffled[warp_size];
+    uint8_t in_range[warp_size];
+    for (unsigned lane = 0; lane < warp_size; ++lane) {
+      const ShuffleSource from = shuffle_source<mode>(lane, b[lane], c[lane]);
+      // A lane that does not take part has nothing to give (undefined in PTX): the own value stays.
+      shuffled[lane] = all.has(from.lane) ? a[from.lane] : a[lane];
+      in_range[lane] = from.in_range;
+    }
+    all.write<uint32_t>(0, [&](unsigned lane) { return shuffled[lane]; });
+    all.write<bool>(1, [&](unsigned lane) { return in_range[lane] != 0; });
+  });
+}
+
+template <bool sync> Handler shuffle_handler(const ir::Form& form) {
+  if (form.has(ir::Modifier::up)) return &shuffle<ShuffleMode::up, sync>;
+  if (form.has(ir::Modifier::down)) return &shuffle<ShuffleMode::down, sync>;
+  if (form.has(ir::Modifier::bfly)) return &shuffle<ShuffleMode::butterfly, sync>;
+  return &shuffle<ShuffleMode::index, sync>;
+}
+
+// --- vote, match, redux, elect, activemask, bar.warp ---
+
+enum class Vote : uint8_t { all, any, uniform, ballot };
+
+template <Vote vote, bool sync> const MicroOp* take_vote(Warp& warp, const MicroOp& op) {
+  return execute<sync>(warp, op, members_after_one, [](const Collective& all) {
+    const uint32_t yes = all.predicate(0);
+    if constexpr (vote == Vote::ballot) {
+      all.write<uint32_t>(0, [&](unsigned) { return yes; });
+    } else {
+      const bool result = vote == Vote::all   ? yes == all.lanes()
+                          : vote == Vote::any ? yes != 0
+                                              : yes == 0 || yes == all.lanes();
+      all.write<bool>(0, [&](unsigned) { return result; });
+    }
+  });
+}
+
+template <bool sync> Handler vote_handler(const ir::Form& form) {
+  if (form.has(ir::Modifier::ballot)) return &take_vote<Vote::ballot, sync>;
+  if (form.has(ir::Modifier::all)) return &take_vote<Vote::all, sync>;
+  if (form.has(ir::Modifier::any)) return &take_vote<Vote::any, sync>;
+  return &take_vote<Vote::uniform, sync>;
+}
+
+template <class T> const MicroOp* match_any(Warp& warp, const MicroOp& op) {
+  return execute<true>(warp, op, members_after_one, [](const Collective& all) {
+    T storage[warp_size];
+    const T* values = all.values(0, storage);
+    uint32_t equal[warp_size] = {};
+    for (uint32_t rest = all.lanes(); rest;) {
+      const T value = values[std::countr_zero(rest)];
+      uint32_t same = 0;
+      for (unsigned lane = 0; lane < warp_size; ++lane)
+        same |= static_cast<uint32_t>(values[lane] == value) << lane;
+      same &= rest;
+      for (uint32_t lanes = same; lanes; lanes &= lanes - 1)
+        equal[std::countr_zero(lanes)] = same;
+      rest &= ~same;
+    }
+    all.write<uint32_t>(0, [&](unsigned lane) { return equal[lane]; });
+  });
+}
+
+template <class T> const MicroOp* match_all(Warp& warp, const MicroOp& op) {
+  return execute<true>(warp, op, members_after_one, [](const Collective& all) {
+    T storage[warp_size];
+    const T* values = all.values(0, storage);
+    bool same = true;
+    for (uint32_t lanes = all.lanes(); lanes; lanes &= lanes - 1)
+      same = same && values[std::countr_zero(lanes)] == values[std::countr_zero(all.lanes())];
+    all.write<uint32_t>(0, [&](unsigned) { return same ? all.lanes() : 0; });
+    all.write<bool>(1, [&](unsigned) { return same; });
+  });
+}
+
+enum class Reduction : uint8_t { add, min, max, and_, or_, xor_ };
+
+template <Reduction reduction, class T> T reduce(T a, T b) {
+  switch (reduction) {
+  case Reduction::add:
+    return static_cast<T>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
+  case Reduction::min:
+    return b < a ? b : a;
+  case Reduction::max:
+    return a < b ? b : a;
+  case Reduction::and_:
+    return a & b;
+  case Reduction::or_:
+    return a | b;
+  case Reduction::xor_:
+    return a ^ b;
+  }
+  return a;
+}
+
+template <Reduction reduction, class T> const MicroOp* reduce_lanes(Warp& warp, const MicroOp& op) {
+  return execute<true>(warp, op, members_after_one, [](const Collective& all) {
+    T storage[warp_size];
+    const T* values = all.values(0, storage);
+    T total = values[std::countr_zero(all.lanes())];
+    for (uint32_t lanes = all.lanes() & (all.lanes() - 1); lanes; lanes &= lanes - 1)
+      total = reduce<reduction>(total, values[std::countr_zero(lanes)]);
+    all.write<T>(0, [&](unsigned) { return total; });
+  });
+}
+
+// min and max of floats: a NaN loses against a number, or wins with .NaN; -0 is less than +0.
+template <bool maximum> const MicroOp* reduce_floats(Warp& warp, const MicroOp& op) {
+  return execute<true>(warp, op, members_after_one, [](const Collective& all) {
+    const MicroOp& op = all.op();
+    float storage[warp_size];
+    const float* values = all.values(0, storage);
+    constexpr uint32_t canonical_nan = 0x7fffffff;
+    uint32_t best = canonical_nan;
+    bool any_nan = false;
+    for (uint32_t lanes = all.lanes(); lanes; lanes &= lanes - 1) {
+      float value = values[std::countr_zero(lanes)];
+      if (op.flags & flag_abs) value = std::fabs(value);
+      const float so_far = std::bit_cast<float>(best);
+      any_nan |= std::isnan(value);
+      if (std::isnan(value)) continue;
+      const bool better = std::isnan(so_far) || (maximum ? value > so_far || (value == so_far && std::signbit(so_far))
+                                                         : value < so_far || (value == so_far && std::signbit(value)));
+      if (better) best = std::bit_cast<uint32_t>(value);
+    }
+    if (any_nan && (op.flags & flag_nan)) best = canonical_nan;
+    all.write<uint32_t>(0, [&](unsigned) { return best; });
+  });
+}
+
+template <class T> Handler reduction_handler(const ir::Form& form) {
+  if (form.has(ir::Modifier::add)) return &reduce_lanes<Reduction::add, T>;
+  if (form.has(ir::Modifier::min)) return &reduce_lanes<Reduction::min, T>;
+  if (form.has(ir::Modifier::max)) return &reduce_lanes<Reduction::max, T>;
+  if (form.has(ir::Modifier::and_)) return &reduce_lanes<Reduction::and_, T>;
+  if (form.has(ir::Modifier::or_)) return &reduce_lanes<Reduction::or_, T>;
+  return &reduce_lanes<Reduction::xor_, T>;
+}
+
+// The lowest lane leads: the manual leaves it open, programs expect it.
+const MicroOp* elect(Warp& warp, const MicroOp& op) {
+  return execute_together(warp, op, op.source[0], [](const Collective& all) {
+    const auto leader = static_cast<uint32_t>(std::countr_zero(all.lanes()));
+    all.write<uint32_t>(0, [&](unsigned) { return leader; });
+    all.write<bool>(1, [&](unsigned lane) { return lane == leader; });
+  });
+}
+
+const MicroOp* wait_for_members(Warp& warp, const MicroOp& op) {
+  return execute_together(warp, op, op.source[0], [](const Collective&) {});
+}
+
+const MicroOp* active_mask(Warp& warp, const MicroOp& op) {
+  const uint32_t mask = warp.mask;
+  detail::write_lanes<uint32_t>(warp, op.destination[0], mask, [&](unsigned) { return mask; });
+  return &op + 1;
+}
+
+// --- decoding ---
+
+// The instruction's results, `d` or `d|p`.
+struct Results {
+  LaneRef first, second;
+};
+
+Results results_of(Decoder& decoder, LaneType first, LaneType second) {
+  const std::span<const ir::Operand> operands = decoder.operands();
+  if (!operands[0].is(ir::OperandKind::pair)) return {decoder.destination(operands[0], first), {}};
+  return {decoder.destination(operands[1], first), decoder.destination(operands[2], second)};
+}
+
+// Sources of the given types, in the order of the operands behind the result.
+void emit_with_sources(Decoder& decoder, Handler handler, Results results, std::initializer_list<LaneType> types) {
+  LaneRef sources[4];
+  unsigned count = 0;
+  for (LaneType type : types) {
+    const size_t position = decoder.top_level(count + 1);
+    if (position >= decoder.operands().size()) return decoder.unsupported("an operand is missing");
+    sources[count++] = decoder.source(decoder.operands()[position], type);
+  }
+  MicroOp& op = decoder.emit(handler);
+  op.destination[0] = results.first;
+  op.destination[1] = results.second;
+  std::copy_n(sources, count, op.source);
+  op.flags = modifier_flags(decoder.form());
+}
+
+constexpr LaneType predicate_type = lanes_of_bits(1);
+constexpr LaneType word = lanes_of_bits(32);
+
+void decode_shuffle(Decoder& decoder, ir::InstructionId) {
+  const Results results = results_of(decoder, word, predicate_type);
+  if (decoder.form().has(ir::Modifier::sync))
+    emit_with_sources(decoder, shuffle_handler<true>(decoder.form()), results, {word, word, word, word});
+  else
+    emit_with_sources(decoder, shuffle_handler<false>(decoder.form()), results, {word, word, word});
+}
+
+void decode_vote(Decoder& decoder, ir::InstructionId) {
+  const bool ballot = decoder.form().has(ir::Modifier::ballot);
+  const Results results{decoder.destination(decoder.operands()[0], ballot ? word : predicate_type), {}};
+  if (decoder.form().has(ir::Modifier::sync))
+    emit_with_sources(decoder, vote_handler<true>(decoder.form()), results, {predicate_type, word});
+  else
+    emit_with_sources(decoder, vote_handler<false>(decoder.form()), results, {predicate_type});
+}
+
+void decode_match(Decoder& decoder, ir::InstructionId) {
+  const bool wide = ir::bit_width(decoder.form().type()) == 64, all = decoder.form().has(ir::Modifier::all);
+  const Results results = results_of(decoder, word, predicate_type);
+  Handler handler =
+      all ? (wide ? &match_all<uint64_t> : &match_all<uint32_t>) : (wide ? &match_any<uint64_t> : &match_any<uint32_t>);
+  emit_with_sources(decoder, handler, results, {wide ? lanes_of_bits(64) : word, word});
+}
+
+void decode_redux(Decoder& decoder, ir::InstructionId) {
+  const ir::ScalarType type = decoder.form().type();
+  const Results results{decoder.destination(decoder.operands()[0], word), {}};
+  if (type == ir::ScalarType::f32) {
+    Handler handler = decoder.form().has(ir::Modifier::max) ? &reduce_floats<true> : &reduce_floats<false>;
+    emit_with_sources(decoder, handler, results, {{LaneKind::floating, 32}, word});
+    return;
+  }
+  emit_with_sources(decoder,
+                    ir::is_signed(type) ? reduction_handler<int32_t>(decoder.form())
+                                        : reduction_handler<uint32_t>(decoder.form()),
+                    results, {word, word});
+}
+
+void decode_elect(Decoder& decoder, ir::InstructionId) {
+  emit_with_sources(decoder, &elect, results_of(decoder, word, predicate_type), {word});
+}
+
+void decode_active_mask(Decoder& decoder, ir::InstructionId) {
+  emit_with_sources(decoder, &active_mask, {decoder.destination(decoder.operands()[0], word), {}}, {});
+}
+
+void decode_bar_warp(Decoder& decoder, ir::InstructionId) {
+  const LaneRef members = decoder.source(decoder.operands()[0], word);
+  MicroOp& op = decoder.emit(&wait_for_members);
+  op.source[0] = members;
+}
+
+} // namespace
+
+void add_warp_operations(OperationTable& table) {
+  table.special("shfl*", &decode_shuffle);
+  table.special("vote*", &decode_vote);
+  table.special("match*", &decode_match);
+  table.special("redux*", &decode_redux);
+  table.special("elect*", &decode_elect);
+  table.special("activemask*", &decode_active_mask);
+  table.special("bar.warp*", &decode_bar_warp);
+}
+
+} // namespace ptxrewrite::emulator
