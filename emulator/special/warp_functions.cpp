@@ -162,7 +162,6 @@ template <Reduction reduction, class T> const MicroOp* reduce_lanes(Warp& warp, 
 // min and max of floats: a NaN loses against a number, or wins with .NaN; -0 is less than +0.
 template <bool maximum> const MicroOp* reduce_floats(Warp& warp, const MicroOp& op) {
   return execute<true>(warp, op, members_after_one, [](const Collective& all) {
-    const MicroOp& op = all.op();
     float storage[warp_size];
     const float* values = all.values(0, storage);
     constexpr uint32_t canonical_nan = 0x7fffffff;
@@ -170,7 +169,7 @@ template <bool maximum> const MicroOp* reduce_floats(Warp& warp, const MicroOp& 
     bool any_nan = false;
     for (uint32_t lanes = all.lanes(); lanes; lanes &= lanes - 1) {
       float value = values[std::countr_zero(lanes)];
-      if (op.flags & flag_abs) value = std::fabs(value);
+      if (all.op().flags & flag_abs) value = std::fabs(value);
       const float so_far = std::bit_cast<float>(best);
       any_nan |= std::isnan(value);
       if (std::isnan(value)) continue;
@@ -178,7 +177,7 @@ template <bool maximum> const MicroOp* reduce_floats(Warp& warp, const MicroOp& 
                                                          : value < so_far || (value == so_far && std::signbit(value)));
       if (better) best = std::bit_cast<uint32_t>(value);
     }
-    if (any_nan && (op.flags & flag_nan)) best = canonical_nan;
+    if (any_nan && (all.op().flags & flag_nan)) best = canonical_nan;
     all.write<uint32_t>(0, [&](unsigned) { return best; });
   });
 }
