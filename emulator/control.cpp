@@ -118,15 +118,18 @@ bool stands_at(const Split& split, const MicroOp& op, uint32_t members) {
 }
 } // namespace
 
-const MicroOp* Warp::gather(const MicroOp& op, uint32_t members, uint32_t& together) {
+bool Warp::gather(const MicroOp& op, uint32_t members, uint32_t& together, const MicroOp*& next) {
   gathered.clear();
   together = mask;
   if ((members & live & ~active) == 0) [[likely]]
-    return &op;
+    return true;
   uint32_t present = active;
   for (const Split& split : splits)
     if (stands_at(split, op, members)) present |= split.mask;
-  if (members & live & ~present) return park(&op, SplitState::at_warp_sync, members);
+  if (members & live & ~present) {
+    next = park(&op, SplitState::at_warp_sync, members);
+    return false;
+  }
   std::byte*& registers = base[static_cast<unsigned>(LaneBase::registers)];
   for (Split& split : splits) {
     if (!stands_at(split, op, members)) continue;
@@ -138,7 +141,7 @@ const MicroOp* Warp::gather(const MicroOp& op, uint32_t members, uint32_t& toget
     ++split.next;
   }
   registers = activation->registers;
-  return &op;
+  return true;
 }
 
 bool Warp::wake_gathered() {

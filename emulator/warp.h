@@ -114,10 +114,10 @@ struct Warp {
   // Lanes that the guard of `op` lets execute.
   uint32_t guard_mask(const MicroOp& op) const;
   // For `.sync` instructions: do all live lanes of `members` stand at `op`, or at another one with the same qualifiers
-  // (the same handler and flags)? Then `together` are those that execute it now, `gathered` says where those of other
-  // splits are, and `&op` comes back; else this split waits, and what comes back is what to execute instead (may be
-  // null). special/collective.h is the way to use it.
-  const MicroOp* gather(const MicroOp& op, uint32_t members, uint32_t& together);
+  // (the same handler and flags)? Then `together` are those that execute it now, and `gathered` says where those of
+  // other splits are. False: this split waits, and `next` is what to execute instead (may be null; may be `op` again,
+  // for other lanes). special/collective.h is the way to use it.
+  bool gather(const MicroOp& op, uint32_t members, uint32_t& together, const MicroOp*& next);
   uint32_t new_meeting(const Meeting& meeting);
   // Lets go of the lanes that wait at the youngest meeting whose others cannot come. False: there is none.
   bool release_waiting();

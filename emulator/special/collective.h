@@ -121,7 +121,8 @@ template <class Body> const MicroOp* execute_together(Warp& warp, const MicroOp&
       return detail::not_a_member(warp, op, wanted);
   }
   uint32_t together = 0;
-  if (const MicroOp* next = warp.gather(op, wanted, together); next != &op) return next;
+  const MicroOp* next = nullptr;
+  if (!warp.gather(op, wanted, together, next)) return next;
   body(Collective(warp, op, together, warp.mask));
   return warp.state == WarpState::failed ? nullptr : &op + 1;
 }

@@ -16,8 +16,8 @@ struct LaneInputs {
   std::vector<uint32_t> a, b, c, m;
 };
 
-// `body` finds %a %b %c %m (.b32), %tid and the register files %r, %f (.f32), %rd, %p, %h (.b16), and leaves results in
-// %d and %q, which a store at its end writes. `more` comes in front of the kernel.
+// `body` finds %a %b %c %m (.b32), %thread and the register files %r, %f (.f32), %rd, %p, %h (.b16), and leaves results
+// in %d and %q, which a store at its end writes. `more` comes in front of the kernel.
 inline LaneResults run_lanes(std::string_view body, const LaneInputs& inputs, std::string_view more = {},
                              std::string_view header = ".version 8.7\n.target sm_90\n") {
   std::string text(header);
@@ -26,14 +26,14 @@ inline LaneResults run_lanes(std::string_view body, const LaneInputs& inputs, st
   text += R"(
 .visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 pm, .param .u64 pd, .param .u64 pq)
 {
-  .reg .b32 %a, %b, %c, %m, %d, %q, %tid;
+  .reg .b32 %a, %b, %c, %m, %d, %q, %thread;
   .reg .b32 %r<32>;
   .reg .f32 %f<16>;
   .reg .b64 %rd<16>, %offset, %address, %out<2>;
   .reg .b16 %h<8>;
   .reg .pred %p<8>;
-  mov.u32 %tid, %tid.x;
-  mul.wide.u32 %offset, %tid, 4;
+  mov.u32 %thread, %tid.x;
+  mul.wide.u32 %offset, %thread, 4;
 )";
   for (char name : {'a', 'b', 'c', 'm'}) {
     text += std::string("  ld.param.u64 %address, [p") + name + "];\n  add.u64 %address, %address, %offset;\n";

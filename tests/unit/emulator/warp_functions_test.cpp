@@ -84,7 +84,7 @@ TEST_CASE("shfl without a predicate and of immediates") {
 
 TEST_CASE("shfl and vote without .sync take the lanes that are there") {
   LaneInputs in{random_words(32, 6), {}, {}, {}};
-  LaneResults out = run_lanes("setp.lt.u32 %p1, %tid, 20;\n"
+  LaneResults out = run_lanes("setp.lt.u32 %p1, %thread, 20;\n"
                               "@%p1 shfl.idx.b32 %d|%p0, %a, 19, 31;\n"
                               "setp.lt.u32 %p2, %a, 0x80000000;\n"
                               "@%p1 vote.ballot.b32 %q, %p2;",
@@ -103,7 +103,7 @@ TEST_CASE("lanes meet at different shfl instructions and with what they hold the
   LaneInputs in{random_words(32, 7), {}, {}, {}};
   // Odd lanes give a + 1 on one way, even ones a + 2 on the other, later.
   LaneResults out = run_lanes(R"(
-  and.b32 %r1, %tid, 1;
+  and.b32 %r1, %thread, 1;
   setp.eq.u32 %p1, %r1, 1;
   @%p1 bra ODD;
   add.u32 %r2, %a, 2;
@@ -129,7 +129,7 @@ DONE:
 TEST_CASE("lanes meet inside a function that they called from different places") {
   LaneInputs in{random_words(32, 8), {}, {}, {}};
   LaneResults out = run_lanes(R"(
-  setp.lt.u32 %p1, %tid, 11;
+  setp.lt.u32 %p1, %thread, 11;
   @%p1 bra LOW;
   { .param .b32 argument; .param .b32 result;
     st.param.b32 [argument], %a;
@@ -185,7 +185,7 @@ TEST_CASE("groups that are incomplete on each way meet across the ways") {
   for (uint32_t lane = 0; lane < 32; ++lane)
     in.m.push_back(lane < 16 ? 0xffffu : 0xffff0000u);
   LaneResults out = run_lanes(R"(
-  and.b32 %r1, %tid, 1;
+  and.b32 %r1, %thread, 1;
   setp.eq.u32 %p1, %r1, 1;
   @%p1 bra ODD;
   vote.sync.ballot.b32 %d, %p1, %m;
@@ -210,7 +210,7 @@ DONE:
 TEST_CASE("lanes that have ended, or never were, are not waited for") {
   LaneInputs in{random_words(32 + 7, 11), {}, {}, {}};
   LaneResults out = run_lanes(R"(
-  and.b32 %r1, %tid, 31;
+  and.b32 %r1, %thread, 31;
   setp.eq.u32 %p1, %r1, 5;
   @%p1 exit;
   setp.ne.u32 %p2, %r1, 2;
@@ -262,7 +262,7 @@ TEST_CASE("votes under partial masks") {
     for (const uint32_t limit : {0u, 0x40000000u, 0xffffffffu}) {
       const std::string members = std::to_string(mask), below = std::to_string(limit);
       LaneResults out = run_lanes(
-          "mov.u32 %r1, 1;\nshl.b32 %r1, %r1, %tid;\nand.b32 %r1, %r1, " + members +
+          "mov.u32 %r1, 1;\nshl.b32 %r1, %r1, %thread;\nand.b32 %r1, %r1, " + members +
               ";\nsetp.ne.u32 %p1, %r1, 0;\nsetp.le.u32 %p2, %a, " + below +
               ";\n@!%p1 bra DONE;\nvote.sync.ballot.b32 %d, !%p2, " + members + ";\nvote.sync.any.pred %p3, %p2, " +
               members + ";\nvote.sync.all.pred %p4, %p2, " + members + ";\nvote.sync.uni.pred %p5, %p2, " + members +
@@ -380,11 +380,11 @@ TEST_CASE("redux of floats") {
 TEST_CASE("elect and activemask") {
   LaneInputs in{random_words(32, 16), {}, {}, {}};
   LaneResults out = run_lanes(R"(
-  setp.ge.u32 %p1, %tid, 9;
+  setp.ge.u32 %p1, %thread, 9;
   @!%p1 bra DONE;
   elect.sync %r1|%p2, 0xfffffe00;
   selp.u32 %d, 100, %r1, %p2;
-  setp.ge.u32 %p3, %tid, 30;
+  setp.ge.u32 %p3, %thread, 30;
   @%p3 activemask.b32 %q;
 DONE:
 )",
@@ -399,8 +399,10 @@ DONE:
 TEST_CASE("a warp's lanes pass work on through bar.warp.sync on different ways") {
   LaneInputs in{random_words(32, 17), {}, {}, {}};
   LaneResults out = run_lanes(R"(
-  shl.b32 %r1, %tid, 2;
-  setp.lt.u32 %p1, %tid, 16;
+  mov.u32 %r2, work;
+  shl.b32 %r1, %thread, 2;
+  add.u32 %r1, %r1, %r2;
+  setp.lt.u32 %p1, %thread, 16;
   @%p1 bra WRITER;
   bar.warp.sync -1;
   ld.shared.u32 %d, [%r1 + -64];
@@ -426,7 +428,7 @@ TEST_CASE("who is not in its own member mask is told so") {
 TEST_CASE("lanes that wait for one another at different things are a deadlock") {
   LaneInputs in{random_words(32, 19), {}, {}, {}};
   LaneResults out = run_lanes(R"(
-  setp.lt.u32 %p1, %tid, 16;
+  setp.lt.u32 %p1, %thread, 16;
   @%p1 bra LOW;
   vote.sync.any.pred %p2, %p1, -1;
   bra DONE;
