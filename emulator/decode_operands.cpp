@@ -84,8 +84,8 @@ LaneRef Decoder::immediate(const ir::Operand& operand, LaneType type) {
   if (operand.is(ir::OperandKind::integer) && type.kind == LaneKind::floating)
     bits = type.bits == 32 ? std::bit_cast<uint32_t>(static_cast<float>(operand.immediate))
                            : std::bit_cast<uint64_t>(static_cast<double>(operand.immediate));
-  const bool negative = operand.is(ir::OperandKind::integer) && operand.immediate < 0;
-  return image_.constants.get(bits, type.bits, type.bits == 128 && negative ? ~uint64_t(0) : 0);
+  // A constant has 64 bits: of a 128-bit register those above are zero (what ptxas makes of `mov.b128 q, -2`).
+  return image_.constants.get(bits, type.bits);
 }
 
 LaneRef Decoder::special(const ir::Operand& operand, unsigned& bits) {

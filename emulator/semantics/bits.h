@@ -57,13 +57,19 @@ constexpr uint32_t fns(uint32_t mask, uint32_t base, int32_t offset) {
   return not_found;
 }
 
+// Positions and lengths of bfe and bfi. The manual takes their low 8 bits. For 64-bit types, which no GPU has in one
+// instruction, ptxas' code takes them whole, and so do we.
+template <class T> constexpr uint32_t field_amount(uint32_t amount) {
+  return sizeof(T) == 8 ? amount : amount & 0xff;
+}
+
 // `length` bits of a from `position` on, extended by T's signedness; a field that reaches beyond the top is filled with
-// zeros or the sign. Only the low 8 bits of position and length count.
+// zeros or the sign.
 template <class T> constexpr T bfe(T a, uint32_t position, uint32_t length) {
   using U = std::make_unsigned_t<T>;
   constexpr uint32_t width = bits_of<T>;
-  position &= 0xff;
-  length &= 0xff;
+  position = field_amount<T>(position);
+  length = field_amount<T>(length);
   T field;
   if constexpr (std::is_signed_v<T>)
     field = static_cast<T>(a >> (position < width ? position : width - 1));
@@ -75,12 +81,11 @@ template <class T> constexpr T bfe(T a, uint32_t position, uint32_t length) {
   return length == 0 ? T{0} : extended;
 }
 
-// b with `length` bits from `position` on replaced by the low bits of a, as far as they fit. Only the low 8 bits of
-// position and length count.
+// b with `length` bits from `position` on replaced by the low bits of a, as far as they fit.
 template <class U> constexpr U bfi(U a, U b, uint32_t position, uint32_t length) {
   constexpr uint32_t width = bits_of<U>;
-  position &= 0xff;
-  length &= 0xff;
+  position = field_amount<U>(position);
+  length = field_amount<U>(length);
   const U field = length < width ? static_cast<U>((U{1} << (length & (width - 1))) - 1) : all_ones<U>;
   const uint32_t shift = position & (width - 1);
   const U mask = position < width ? static_cast<U>(field << shift) : U{0};

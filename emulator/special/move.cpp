@@ -137,7 +137,10 @@ void decode_mov(Decoder& decoder, ir::InstructionId) {
   const std::span<const ir::Operand> operands = decoder.operands();
   const unsigned bits = lane_bits(decoder.form().type());
   const size_t from = decoder.top_level(1);
-  const std::vector<ir::Operand> targets = components(decoder, 0), sources = components(decoder, from);
+  const std::vector<ir::Operand> targets = components(decoder, 0);
+  std::vector<ir::Operand> sources = components(decoder, from);
+  // `mov.v4 {a, b, c, d}, e` of one plain register: ptxas gives zeros to all but the first.
+  if (decoder.form().vector_width > 1 && sources.size() == 1) sources.resize(targets.size(), ir::Operand::integer(0));
   if (targets.size() == sources.size()) {
     for (size_t i = 0; i < targets.size(); ++i)
       emit_copy(decoder, targets[i], sources[i], bits, i == 0);

@@ -155,8 +155,13 @@ std::string statement(std::string_view mnemonic, const std::vector<std::string>&
   return text + ";";
 }
 
+bool may_be_sink(const ir::OperandPattern& pattern) {
+  return std::any_of(pattern.alternatives.begin(), pattern.alternatives.end(),
+                     [](const Alternative& alternative) { return alternative.kind == SummaryKind::sink; });
+}
+
 // Other ways to write one operand that is written `plain` now.
-std::vector<std::string> variations(const ir::OperandPattern& pattern, const std::string& plain, bool is_destination) {
+std::vector<std::string> variations(const ir::OperandPattern& pattern, const std::string& plain) {
   std::vector<std::string> result;
   const bool is_group = plain.find_first_of("{[|") != std::string::npos;
   for (const Alternative& alternative : pattern.alternatives) {
@@ -168,12 +173,17 @@ std::vector<std::string> variations(const ir::OperandPattern& pattern, const std
       for (const char* value : {"0", "-1", "5", "33", "0x80000000", "0x7fffffff", "-32768"})
         result.emplace_back(value);
     } else if (alternative.kind == SummaryKind::float_immediate) {
-      result.insert(result.end(), {"0f3F800000", "0fBF800000"});
+      if (plain.starts_with("%l") || plain.starts_with("%d"))
+        result.insert(result.end(), {"0d3FF0000000000000", "0dBFF0000000000001"});
+      else
+        result.insert(result.end(), {"0f3F800000", "0fBF800001"});
     } else if (alternative.kind == SummaryKind::sink) {
       result.emplace_back("_");
     } else if (alternative.kind == SummaryKind::predicate_pair) {
-      result.push_back("_" + plain.substr(plain.find('|')));
-      if (is_destination) result.push_back(plain.substr(0, plain.find('|')) + "|_");
+      const std::string pair = plain.find('|') != std::string::npos ? plain : *Spelling(1).operand(alternative);
+      if (pair != plain) result.push_back(pair);
+      if (may_be_sink(alternative.elements[0])) result.push_back("_" + pair.substr(pair.find('|')));
+      if (may_be_sink(alternative.elements[1])) result.push_back(pair.substr(0, pair.find('|')) + "|_");
     } else if (alternative.kind == SummaryKind::vector && is_group && plain.front() == '{') {
       const size_t comma = plain.find(',');
       if (alternative.sink_elements) result.push_back("{_" + plain.substr(comma));
@@ -221,7 +231,7 @@ std::vector<std::string> varied_statements(std::string_view mnemonic) {
     auto operands = plain_operands(mnemonic, shape);
     if (!operands) continue;
     for (size_t i = 0; i < operands->size(); ++i)
-      for (const std::string& variation : variations(shape.operands[i], (*operands)[i], i < shape.definitions)) {
+      for (const std::string& variation : variations(shape.operands[i], (*operands)[i])) {
         std::vector<std::string> changed = *operands;
         changed[i] = variation;
         result.push_back(statement(mnemonic, changed));

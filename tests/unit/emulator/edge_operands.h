@@ -53,7 +53,7 @@ template <class T> Big clamped(Big value) {
   return value < low ? low : value > high ? high : value;
 }
 
-template <class T> bool bit(T value, unsigned index) {
+template <class T> bool bit(T value, uint64_t index) {
   return index < 8 * sizeof(T) && ((static_cast<uint64_t>(value) >> index) & 1) != 0;
 }
 

@@ -1,0 +1,170 @@
+#include "tests/emulator/runner.h"
+
+#include "emulator/emulator.h"
+#include "grammar/reader.h"
+#include "tests/emulator/forms.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ptxrewrite::test {
+
+namespace {
+
+constexpr unsigned slot_bytes = 16; // of a register in a thread's record and of one output
+constexpr size_t record_bytes = register_letters.size() * registers_per_letter * slot_bytes;
+
+std::string name_of(const StatementOperand& operand) {
+  return std::string("%") + operand.letter + std::to_string(operand.number);
+}
+
+// What loads and stores call a register's type.
+std::string_view memory_type(char letter) {
+  switch (letter) {
+  case 'c':
+    return "b8";
+  case 'h':
+    return "b16";
+  case 'l':
+    return "b64";
+  case 'q':
+    return "b128";
+  case 'f':
+    return "f32";
+  case 'd':
+    return "f64";
+  default:
+    return "b32";
+  }
+}
+
+// %l18: the thread's record; %l19: the thread's place in the first output.
+class KernelWriter {
+public:
+  explicit KernelWriter(size_t threads) : threads_(threads) {
+    text_.append(module_preamble()).append(".visible .entry k(.param .u64 records, .param .u64 outputs)\n{\n");
+    text_.append(kernel_preamble());
+    text_ += "mov.u32 %r18, %ctaid.x;\nmov.u32 %r17, %ntid.x;\nmov.u32 %r16, %tid.x;\n"
+             "mad.lo.u32 %r18, %r18, %r17, %r16;\n"
+             "ld.param.u64 %l18, [records];\nmul.wide.u32 %l17, %r18, " +
+             std::to_string(record_bytes) +
+             ";\nadd.u64 %l18, %l18, %l17;\n"
+             "ld.param.u64 %l19, [outputs];\nmul.wide.u32 %l17, %r18, 16;\nadd.u64 %l19, %l19, %l17;\n";
+    for (char letter : register_letters)
+      for (unsigned number = 0; number < registers_per_letter; ++number)
+        load(letter, number);
+  }
+
+  void add(const GuardedStatement& guarded) {
+    // The carry flag is %p9's, whatever the instruction makes of it.
+    text_ += "selp.b32 %r17, 1, 0, %p9;\nadd.cc.u32 %r17, %r17, -1;\n";
+    if (guarded.guard != Guard::none) text_ += guarded.guard == Guard::plain ? "@%p8 " : "@!%p8 ";
+    text_.append(guarded.statement.text).append("\n");
+    text_ += "addc.u32 %r17, 0, 0;\n";
+    if (!guarded.statement.operands.empty())
+      for (const StatementOperand* target : registers_of(guarded.statement.operands.front())) {
+        store(*target);
+        load(target->letter, target->number);
+      }
+    text_ += "st.global.b32 [%l19+" + next_output() + "], %r17;\n";
+  }
+
+  std::string finish() { return text_ + std::string(kernel_end()); }
+  size_t outputs() const { return outputs_; }
+
+private:
+  void load(char letter, unsigned number) {
+    const size_t offset = (register_letters.find(letter) * registers_per_letter + number) * slot_bytes;
+    const std::string name = std::string("%") + letter + std::to_string(number);
+    const std::string place = "[%l18+" + std::to_string(offset) + "]";
+    if (letter == 'p')
+      text_ += "ld.global.b32 %r16, " + place + ";\nsetp.ne.u32 " + name + ", %r16, 0;\n";
+    else
+      text_.append("ld.global.").append(memory_type(letter)).append(" " + name + ", " + place + ";\n");
+  }
+
+  void store(const StatementOperand& target) {
+    const std::string place = "[%l19+" + next_output() + "]";
+    if (target.letter == 'p')
+      text_ += "selp.b32 %r16, 1, 0, " + name_of(target) + ";\nst.global.b32 " + place + ", %r16;\n";
+    else
+      text_.append("st.global.")
+          .append(memory_type(target.letter))
+          .append(" " + place + ", " + name_of(target) + ";\n");
+  }
+
+  std::string next_output() { return std::to_string(outputs_++ * threads_ * slot_bytes); }
+
+  std::string text_;
+  size_t threads_;
+  size_t outputs_ = 0;
+};
+
+std::vector<std::byte> records_of(std::span<const ThreadRegisters> threads) {
+  std::vector<std::byte> bytes(threads.size() * record_bytes);
+  for (size_t i = 0; i < threads.size(); ++i)
+    std::memcpy(bytes.data() + i * record_bytes, threads[i].values.data(), record_bytes);
+  return bytes;
+}
+
+Result<std::vector<std::byte>> execute(const std::string& text, std::span<const ThreadRegisters> threads,
+                                       size_t outputs) {
+  Diagnostics diagnostics;
+  auto module = grammar::read_module(SourceFile("statements.ptx", text), diagnostics);
+  if (!module) return Error{"the reader refuses the statements", {}};
+  emulator::DeviceMemory memory(uint64_t(1) << 32);
+  auto program = emulator::Program::load(*module, memory);
+  if (!program) return program.error();
+  const std::vector<std::byte> records = records_of(threads);
+  std::vector<std::byte> results(outputs * threads.size() * slot_bytes);
+  auto input = memory.allocate(records.size(), "records");
+  auto output = memory.allocate(results.size(), "outputs");
+  if (!input) return input.error();
+  if (!output) return output.error();
+  if (Status status = memory.write(*input, records); !status) return status.error();
+  emulator::LaunchRequest request;
+  request.kernel = "k";
+  request.block.x = static_cast<uint32_t>(std::min<size_t>(threads.size(), 128));
+  request.grid.x = static_cast<uint32_t>(threads.size() / request.block.x);
+  request.host_threads = 1;
+  request.parameters.resize(16);
+  std::memcpy(request.parameters.data(), &*input, 8);
+  std::memcpy(request.parameters.data() + 8, &*output, 8);
+  auto launched = (*program)->launch(request);
+  if (!launched) return launched.error();
+  if (launched->failure) return Error{launched->failure->message, {}};
+  if (Status status = memory.read(*output, results); !status) return status.error();
+  return results;
+}
+
+} // namespace
+
+Result<std::vector<std::vector<Observation>>> run_statements(std::span<const GuardedStatement> statements,
+                                                             std::span<const ThreadRegisters> threads) {
+  KernelWriter writer(threads.size());
+  for (const GuardedStatement& statement : statements)
+    writer.add(statement);
+  auto bytes = execute(writer.finish(), threads, writer.outputs());
+  if (!bytes) return bytes.error();
+  auto output = [&](size_t slot, size_t thread) {
+    Raw value = 0;
+    std::memcpy(&value, bytes->data() + (slot * threads.size() + thread) * slot_bytes, slot_bytes);
+    return value;
+  };
+  std::vector<std::vector<Observation>> result;
+  size_t slot = 0;
+  for (const GuardedStatement& guarded : statements) {
+    const size_t targets =
+        guarded.statement.operands.empty() ? 0 : registers_of(guarded.statement.operands.front()).size();
+    std::vector<Observation>& observations = result.emplace_back(threads.size());
+    for (size_t thread = 0; thread < threads.size(); ++thread) {
+      for (size_t i = 0; i < targets; ++i)
+        observations[thread].registers.push_back(output(slot + i, thread));
+      observations[thread].carry = output(slot + targets, thread) != 0;
+    }
+    slot += targets + 1;
+  }
+  return result;
+}
+
+} // namespace ptxrewrite::test

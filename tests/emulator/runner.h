@@ -1,0 +1,49 @@
+// Runs statements on the emulator: each once in each thread of a grid, with source registers that the test chose, and
+// hands back what the destination registers hold afterwards. The whole way is used: text, reader, decoder, warps.
+#pragma once
+
+#include "support/result.h"
+#include "tests/emulator/statement.h"
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::test {
+
+inline constexpr std::string_view register_letters = "pchrlqfd";
+inline constexpr unsigned registers_per_letter = 10;
+// Registers with a part of their own: no statement may use them.
+inline constexpr unsigned guard_predicate = 8;
+inline constexpr unsigned carry_predicate = 9;
+
+// What the registers of one thread hold in front of every statement: bits, of which the register's width counts.
+struct ThreadRegisters {
+  std::array<std::array<Raw, registers_per_letter>, register_letters.size()> values{};
+  Raw& of(char letter, unsigned number) { return values[register_letters.find(letter)][number]; }
+  Raw of(char letter, unsigned number) const { return values[register_letters.find(letter)][number]; }
+};
+
+enum class Guard : uint8_t { none, plain, negated }; // @%p8, @!%p8
+
+struct GuardedStatement {
+  Statement statement;
+  Guard guard = Guard::none;
+  bool executes(const ThreadRegisters& thread) const {
+    const bool predicate = thread.of('p', guard_predicate) != 0;
+    return guard == Guard::none || predicate == (guard == Guard::plain);
+  }
+};
+
+struct Observation {
+  std::vector<Raw> registers; // the destination's registers in order, behind the statement
+  bool carry = false;         // CC.CF behind it; in front of it %p9 decides
+};
+
+// result[statement][thread]. The number of threads is a multiple of 32; they make up blocks of 128 (or fewer).
+Result<std::vector<std::vector<Observation>>> run_statements(std::span<const GuardedStatement> statements,
+                                                             std::span<const ThreadRegisters> threads);
+
+} // namespace ptxrewrite::test
