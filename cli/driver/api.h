@@ -1,0 +1,107 @@
+// The part of the CUDA Driver API that we use, as its binary interface is: plain C types, entry points by their names
+// in libcuda. The library is opened at run time, so neither building nor starting the program needs CUDA. Where cuda.h
+// is there, a test holds every declaration against it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ptxrewrite::driver {
+
+using Status = int; // CUresult
+using DeviceNumber = int;
+using DevicePointer = unsigned long long;
+struct ContextTag;
+struct ModuleTag;
+struct FunctionTag;
+struct StreamTag;
+struct EventTag;
+using ContextHandle = ContextTag*;
+using ModuleHandle = ModuleTag*;
+using FunctionHandle = FunctionTag*;
+using StreamHandle = StreamTag*;
+using EventHandle = EventTag*;
+
+// CUresult, where we treat a value in a way of its own.
+inline constexpr Status success = 0;
+inline constexpr Status error_out_of_memory = 2;
+inline constexpr Status error_stub_library = 34;
+inline constexpr Status error_no_device = 100;
+inline constexpr Status error_no_binary_for_gpu = 209;
+inline constexpr Status error_invalid_ptx = 218;
+inline constexpr Status error_unsupported_ptx_version = 222;
+inline constexpr Status error_not_found = 500;
+inline constexpr Status error_illegal_address = 700;
+inline constexpr Status error_out_of_resources = 701;
+inline constexpr Status error_illegal_instruction = 715;
+inline constexpr Status error_misaligned_address = 716;
+inline constexpr Status error_launch_failed = 719;
+
+enum class DeviceAttribute : int {
+  clock_rate = 13, // kHz
+  multiprocessor_count = 16,
+  l2_cache_size = 38,
+  compute_capability_major = 75,
+  compute_capability_minor = 76,
+  max_shared_memory_optin = 97,
+};
+enum class FunctionAttribute : int {
+  static_shared_bytes = 1,
+  local_bytes = 3,
+  registers = 4,
+  max_dynamic_shared_bytes = 8,
+};
+enum class JitOption : int {
+  info_log_buffer = 3,
+  info_log_buffer_bytes = 4,
+  error_log_buffer = 5,
+  error_log_buffer_bytes = 6,
+  log_verbose = 12,
+};
+// For the `extra` of a launch: parameters as one block of bytes.
+inline void* const launch_parameters_end = nullptr;
+inline void* const launch_parameters_pointer = reinterpret_cast<void*>(uintptr_t(1));
+inline void* const launch_parameters_size = reinterpret_cast<void*>(uintptr_t(2));
+
+// ENTRY_POINT(name, symbol in libcuda, arguments)
+#define PTXREWRITE_DRIVER_ENTRY_POINTS(ENTRY_POINT)                                                                    \
+  ENTRY_POINT(initialise, cuInit, (unsigned flags))                                                                    \
+  ENTRY_POINT(driver_version, cuDriverGetVersion, (int* version))                                                      \
+  ENTRY_POINT(device_count, cuDeviceGetCount, (int* count))                                                            \
+  ENTRY_POINT(device, cuDeviceGet, (DeviceNumber * device, int ordinal))                                               \
+  ENTRY_POINT(device_name, cuDeviceGetName, (char* name, int length, DeviceNumber device))                             \
+  ENTRY_POINT(device_attribute, cuDeviceGetAttribute, (int* value, DeviceAttribute attribute, DeviceNumber device))    \
+  ENTRY_POINT(retain_context, cuDevicePrimaryCtxRetain, (ContextHandle * context, DeviceNumber device))                \
+  ENTRY_POINT(release_context, cuDevicePrimaryCtxRelease_v2, (DeviceNumber device))                                    \
+  ENTRY_POINT(set_context, cuCtxSetCurrent, (ContextHandle context))                                                   \
+  ENTRY_POINT(synchronise, cuCtxSynchronize, ())                                                                       \
+  ENTRY_POINT(load_module, cuModuleLoadDataEx,                                                                         \
+              (ModuleHandle * module, const void* image, unsigned option_count, JitOption* options, void** values))    \
+  ENTRY_POINT(unload_module, cuModuleUnload, (ModuleHandle module))                                                    \
+  ENTRY_POINT(function, cuModuleGetFunction, (FunctionHandle * function, ModuleHandle module, const char* name))       \
+  ENTRY_POINT(global, cuModuleGetGlobal_v2,                                                                            \
+              (DevicePointer * address, size_t * bytes, ModuleHandle module, const char* name))                        \
+  ENTRY_POINT(function_attribute, cuFuncGetAttribute,                                                                  \
+              (int* value, FunctionAttribute attribute, FunctionHandle function))                                      \
+  ENTRY_POINT(set_function_attribute, cuFuncSetAttribute,                                                              \
+              (FunctionHandle function, FunctionAttribute attribute, int value))                                       \
+  ENTRY_POINT(blocks_per_multiprocessor, cuOccupancyMaxActiveBlocksPerMultiprocessor,                                  \
+              (int* blocks, FunctionHandle function, int block_threads, size_t dynamic_shared_bytes))                  \
+  ENTRY_POINT(allocate, cuMemAlloc_v2, (DevicePointer * address, size_t bytes))                                        \
+  ENTRY_POINT(release, cuMemFree_v2, (DevicePointer address))                                                          \
+  ENTRY_POINT(copy_to_device, cuMemcpyHtoD_v2, (DevicePointer to, const void* from, size_t bytes))                     \
+  ENTRY_POINT(copy_from_device, cuMemcpyDtoH_v2, (void* to, DevicePointer from, size_t bytes))                         \
+  ENTRY_POINT(fill_bytes, cuMemsetD8_v2, (DevicePointer address, unsigned char value, size_t bytes))                   \
+  ENTRY_POINT(launch, cuLaunchKernel,                                                                                  \
+              (FunctionHandle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,           \
+               unsigned block_y, unsigned block_z, unsigned shared_bytes, StreamHandle stream, void** parameters,      \
+               void** extra))                                                                                          \
+  ENTRY_POINT(create_event, cuEventCreate, (EventHandle * event, unsigned flags))                                      \
+  ENTRY_POINT(record_event, cuEventRecord, (EventHandle event, StreamHandle stream))                                   \
+  ENTRY_POINT(synchronise_event, cuEventSynchronize, (EventHandle event))                                              \
+  ENTRY_POINT(elapsed, cuEventElapsedTime, (float* milliseconds, EventHandle start, EventHandle end))                  \
+  ENTRY_POINT(destroy_event, cuEventDestroy_v2, (EventHandle event))                                                   \
+  ENTRY_POINT(error_name, cuGetErrorName, (Status status, const char** name))                                          \
+  ENTRY_POINT(error_text, cuGetErrorString, (Status status, const char** text))
+
+} // namespace ptxrewrite::driver

@@ -1,0 +1,234 @@
+#include "cli/driver/gpu.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+namespace ptxrewrite::driver {
+namespace {
+
+constexpr size_t log_bytes = 64 << 10;
+
+SourceRange range_of_line(const SourceFile& source, uint32_t line) {
+  std::string_view text = source.line(line);
+  if (text.data() == nullptr || text.empty()) return {};
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
+    text.remove_prefix(1);
+  const auto begin = static_cast<uint32_t>(text.data() - source.text().data());
+  return {begin, begin + static_cast<uint32_t>(text.size())};
+}
+
+} // namespace
+
+void read_jit_log(std::string_view log, const SourceFile& source, Diagnostics& diagnostics) {
+  while (!log.empty()) {
+    std::string_view line = log.substr(0, log.find('\n'));
+    log.remove_prefix(std::min(line.size() + 1, log.size()));
+    while (!line.empty() && (line.back() == '\0' || line.back() == '\r' || line.back() == ' '))
+      line.remove_suffix(1);
+    const bool is_error = line.find("error") != std::string_view::npos || line.find("fatal") != std::string_view::npos;
+    if (line.empty() || line.find("Compilation terminated") != std::string_view::npos) continue;
+    SourceRange range;
+    if (const size_t at = line.find(", line "); at != std::string_view::npos) {
+      uint32_t number = 0;
+      std::from_chars(line.data() + at + 7, line.data() + line.size(), number);
+      range = range_of_line(source, number);
+    }
+    // The message is behind the last " : ".
+    const size_t colon = line.find(" : ");
+    const std::string message =
+        "driver's compiler: " + std::string(colon == std::string_view::npos ? line : line.substr(colon + 3));
+    if (is_error)
+      diagnostics.error(range, message);
+    else
+      diagnostics.warning(range, message);
+  }
+}
+
+Result<std::unique_ptr<Gpu>> Gpu::open(const std::string& library_path, int ordinal) {
+  Result<std::unique_ptr<Library>> library = Library::open(library_path);
+  if (!library) return library.error();
+  std::unique_ptr<Gpu> gpu(new Gpu);
+  gpu->library_ = std::move(*library);
+  const Library& driver = *gpu->library_;
+  if (auto status = gpu->check("cuDeviceGet", driver.device(&gpu->device_, ordinal)); !status) return status.error();
+  if (auto status = gpu->check("cuDevicePrimaryCtxRetain", driver.retain_context(&gpu->context_, gpu->device_));
+      !status)
+    return status.error();
+  if (auto status = gpu->check("cuCtxSetCurrent", driver.set_context(gpu->context_)); !status) return status.error();
+  char name[256] = {};
+  driver.device_name(name, sizeof name - 1, gpu->device_);
+  gpu->info_.name = name;
+  auto attribute = [&](DeviceAttribute which) {
+    int value = 0;
+    driver.device_attribute(&value, which, gpu->device_);
+    return value;
+  };
+  gpu->info_.compute_capability =
+      attribute(DeviceAttribute::compute_capability_major) * 10 + attribute(DeviceAttribute::compute_capability_minor);
+  gpu->info_.multiprocessors = attribute(DeviceAttribute::multiprocessor_count);
+  gpu->info_.clock_khz = attribute(DeviceAttribute::clock_rate);
+  gpu->info_.l2_bytes = static_cast<uint64_t>(attribute(DeviceAttribute::l2_cache_size));
+  gpu->info_.shared_bytes = static_cast<uint64_t>(attribute(DeviceAttribute::max_shared_memory_optin));
+  gpu->info_.driver_version = driver.version();
+  return gpu;
+}
+
+Gpu::~Gpu() {
+  if (context_) library_->release_context(device_);
+}
+
+ptxrewrite::Status Gpu::check(const char* what, driver::Status status) {
+  if (status == success) return {};
+  if (status >= error_illegal_address && status <= error_launch_failed && status != error_out_of_resources)
+    lost_ = true;
+  return library_->error(what, status);
+}
+
+Result<DevicePointer> Gpu::allocate(uint64_t bytes, std::string_view name) {
+  DevicePointer address = 0;
+  driver::Status status = library_->allocate(&address, std::max<uint64_t>(bytes, 1));
+  if (status != success)
+    return Error{
+        fmt::format("no memory for '{}' ({} bytes): {}", name, bytes, library_->error("cuMemAlloc", status).message),
+        {}};
+  if (auto filled = fill(address, 0, std::max<uint64_t>(bytes, 1)); !filled) {
+    library_->release(address);
+    return filled.error();
+  }
+  return address;
+}
+
+ptxrewrite::Status Gpu::release(DevicePointer address) {
+  return check("cuMemFree", library_->release(address));
+}
+ptxrewrite::Status Gpu::write(DevicePointer address, std::span<const std::byte> bytes) {
+  return bytes.empty() ? ptxrewrite::Status()
+                       : check("cuMemcpyHtoD", library_->copy_to_device(address, bytes.data(), bytes.size()));
+}
+ptxrewrite::Status Gpu::read(DevicePointer address, std::span<std::byte> bytes) {
+  return bytes.empty() ? ptxrewrite::Status()
+                       : check("cuMemcpyDtoH", library_->copy_from_device(bytes.data(), address, bytes.size()));
+}
+ptxrewrite::Status Gpu::fill(DevicePointer address, unsigned char value, uint64_t bytes) {
+  return check("cuMemsetD8", library_->fill_bytes(address, value, bytes));
+}
+
+Result<std::unique_ptr<GpuModule>> Gpu::load(const SourceFile& source, Diagnostics& diagnostics) {
+  const std::string text(source.text()); // the driver wants a terminating zero
+  std::string errors(log_bytes, '\0'), notes(log_bytes, '\0');
+  JitOption options[] = {JitOption::error_log_buffer, JitOption::error_log_buffer_bytes, JitOption::info_log_buffer,
+                         JitOption::info_log_buffer_bytes};
+  void* values[] = {errors.data(), reinterpret_cast<void*>(uintptr_t(errors.size() - 1)), notes.data(),
+                    reinterpret_cast<void*>(uintptr_t(notes.size() - 1))};
+  ModuleHandle handle = nullptr;
+  const driver::Status status = library_->load_module(&handle, text.c_str(), 4, options, values);
+  const size_t errors_before = diagnostics.error_count();
+  read_jit_log(std::string_view(errors.c_str()), source, diagnostics);
+  if (status == success) return std::make_unique<GpuModule>(*this, handle);
+  if (diagnostics.error_count() > errors_before)
+    for (const Diagnostic& diagnostic : diagnostics.list())
+      if (diagnostic.severity == Severity::error) return Error{diagnostic.message, diagnostic.range};
+  return library_->error("cuModuleLoadDataEx", status);
+}
+
+ptxrewrite::Status Gpu::start(GpuModule& module, std::string_view kernel, const launch::Dim3& grid,
+                              const launch::Dim3& block, uint32_t dynamic_shared,
+                              std::span<const std::byte> parameters) {
+  Result<FunctionHandle> function = module.function(kernel);
+  if (!function) return function.error();
+  if (dynamic_shared > (48u << 10))
+    if (auto status = check("cuFuncSetAttribute",
+                            library_->set_function_attribute(*function, FunctionAttribute::max_dynamic_shared_bytes,
+                                                             static_cast<int>(dynamic_shared)));
+        !status)
+      return status;
+  size_t bytes = parameters.size();
+  void* extra[] = {launch_parameters_pointer, const_cast<std::byte*>(parameters.data()), launch_parameters_size, &bytes,
+                   launch_parameters_end};
+  return check("cuLaunchKernel", library_->launch(*function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                                                  dynamic_shared, nullptr, nullptr, bytes ? extra : nullptr));
+}
+
+ptxrewrite::Status Gpu::finish() {
+  return check("the kernel", library_->synchronise());
+}
+
+Result<int> Gpu::occupancy(GpuModule& module, std::string_view kernel, const launch::Dim3& block,
+                           uint32_t dynamic_shared) {
+  Result<FunctionHandle> function = module.function(kernel);
+  if (!function) return function.error();
+  int blocks = 0;
+  if (auto status = check(
+          "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+          library_->blocks_per_multiprocessor(&blocks, *function, static_cast<int>(block.count()), dynamic_shared));
+      !status)
+    return status.error();
+  return blocks;
+}
+
+GpuModule::~GpuModule() {
+  if (handle_ && !gpu_->lost()) gpu_->library().unload_module(handle_);
+}
+
+Result<FunctionHandle> GpuModule::function(std::string_view name) {
+  auto known = functions_.find(std::string(name));
+  if (known != functions_.end()) return known->second;
+  FunctionHandle handle = nullptr;
+  const driver::Status status = gpu_->library().function(&handle, handle_, std::string(name).c_str());
+  if (status == error_not_found) return Error{fmt::format("the driver's module has no kernel '{}'", name), {}};
+  if (status != success) return gpu_->library().error("cuModuleGetFunction", status);
+  functions_.emplace(name, handle);
+  return handle;
+}
+
+Result<FunctionInfo> GpuModule::function_info(std::string_view name) {
+  Result<FunctionHandle> handle = function(name);
+  if (!handle) return handle.error();
+  auto attribute = [&](FunctionAttribute which) {
+    int value = 0;
+    gpu_->library().function_attribute(&value, which, *handle);
+    return value;
+  };
+  return FunctionInfo{attribute(FunctionAttribute::registers),
+                      static_cast<uint64_t>(attribute(FunctionAttribute::static_shared_bytes)),
+                      static_cast<uint64_t>(attribute(FunctionAttribute::local_bytes))};
+}
+
+Result<std::pair<DevicePointer, uint64_t>> GpuModule::variable(std::string_view name) const {
+  DevicePointer address = 0;
+  size_t bytes = 0;
+  const driver::Status status = gpu_->library().global(&address, &bytes, handle_, std::string(name).c_str());
+  if (status == error_not_found) return Error{fmt::format("the module has no variable '{}'", name), {}};
+  if (status != success) return gpu_->library().error("cuModuleGetGlobal", status);
+  return std::pair<DevicePointer, uint64_t>(address, bytes);
+}
+
+Gpu::Timer::Timer(Gpu& gpu) : gpu_(gpu) {
+  state_ = gpu.library_->create_event(&first_, 0);
+  if (state_ == success) state_ = gpu.library_->create_event(&last_, 0);
+}
+Gpu::Timer::~Timer() {
+  if (first_) gpu_.library_->destroy_event(first_);
+  if (last_) gpu_.library_->destroy_event(last_);
+}
+ptxrewrite::Status Gpu::Timer::start() {
+  if (state_ != success) return gpu_.library_->error("cuEventCreate", state_);
+  return gpu_.check("cuEventRecord", gpu_.library_->record_event(first_, nullptr));
+}
+ptxrewrite::Status Gpu::Timer::stop() {
+  if (state_ != success) return gpu_.library_->error("cuEventCreate", state_);
+  return gpu_.check("cuEventRecord", gpu_.library_->record_event(last_, nullptr));
+}
+Result<double> Gpu::Timer::seconds() {
+  if (auto status = gpu_.check("cuEventSynchronize", gpu_.library_->synchronise_event(last_)); !status)
+    return status.error();
+  float milliseconds = 0;
+  if (auto status = gpu_.check("cuEventElapsedTime", gpu_.library_->elapsed(&milliseconds, first_, last_)); !status)
+    return status.error();
+  return static_cast<double>(milliseconds) * 1e-3;
+}
+
+} // namespace ptxrewrite::driver
