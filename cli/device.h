@@ -65,4 +65,7 @@ struct EmulatorOptions {
 };
 std::unique_ptr<Device> make_emulator_device(const EmulatorOptions& options = {});
 
+// The first GPU. `library_path` empty: libcuda.so.1. Error: there is no GPU here (exit code 77).
+Result<std::unique_ptr<Device>> make_cuda_device(const std::string& library_path = {});
+
 } // namespace ptxrewrite::cli

@@ -8,7 +8,7 @@
 
 namespace ptxrewrite::driver {
 
-using Status = int; // CUresult
+using ResultCode = int; // CUresult
 using DeviceNumber = int;
 using DevicePointer = unsigned long long;
 struct ContextTag;
@@ -23,19 +23,19 @@ using StreamHandle = StreamTag*;
 using EventHandle = EventTag*;
 
 // CUresult, where we treat a value in a way of its own.
-inline constexpr Status success = 0;
-inline constexpr Status error_out_of_memory = 2;
-inline constexpr Status error_stub_library = 34;
-inline constexpr Status error_no_device = 100;
-inline constexpr Status error_no_binary_for_gpu = 209;
-inline constexpr Status error_invalid_ptx = 218;
-inline constexpr Status error_unsupported_ptx_version = 222;
-inline constexpr Status error_not_found = 500;
-inline constexpr Status error_illegal_address = 700;
-inline constexpr Status error_out_of_resources = 701;
-inline constexpr Status error_illegal_instruction = 715;
-inline constexpr Status error_misaligned_address = 716;
-inline constexpr Status error_launch_failed = 719;
+inline constexpr ResultCode success = 0;
+inline constexpr ResultCode error_out_of_memory = 2;
+inline constexpr ResultCode error_stub_library = 34;
+inline constexpr ResultCode error_no_device = 100;
+inline constexpr ResultCode error_no_binary_for_gpu = 209;
+inline constexpr ResultCode error_invalid_ptx = 218;
+inline constexpr ResultCode error_unsupported_ptx_version = 222;
+inline constexpr ResultCode error_not_found = 500;
+inline constexpr ResultCode error_illegal_address = 700;
+inline constexpr ResultCode error_out_of_resources = 701;
+inline constexpr ResultCode error_illegal_instruction = 715;
+inline constexpr ResultCode error_misaligned_address = 716;
+inline constexpr ResultCode error_launch_failed = 719;
 
 enum class DeviceAttribute : int {
   clock_rate = 13, // kHz
@@ -101,7 +101,7 @@ inline void* const launch_parameters_size = reinterpret_cast<void*>(uintptr_t(2)
   ENTRY_POINT(synchronise_event, cuEventSynchronize, (EventHandle event))                                              \
   ENTRY_POINT(elapsed, cuEventElapsedTime, (float* milliseconds, EventHandle start, EventHandle end))                  \
   ENTRY_POINT(destroy_event, cuEventDestroy_v2, (EventHandle event))                                                   \
-  ENTRY_POINT(error_name, cuGetErrorName, (Status status, const char** name))                                          \
-  ENTRY_POINT(error_text, cuGetErrorString, (Status status, const char** text))
+  ENTRY_POINT(error_name, cuGetErrorName, (ResultCode status, const char** name))                                      \
+  ENTRY_POINT(error_text, cuGetErrorString, (ResultCode status, const char** text))
 
 } // namespace ptxrewrite::driver

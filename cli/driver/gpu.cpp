@@ -80,7 +80,7 @@ Gpu::~Gpu() {
   if (context_) library_->release_context(device_);
 }
 
-ptxrewrite::Status Gpu::check(const char* what, driver::Status status) {
+Status Gpu::check(const char* what, ResultCode status) {
   if (status == success) return {};
   if (status >= error_illegal_address && status <= error_launch_failed && status != error_out_of_resources)
     lost_ = true;
@@ -89,7 +89,7 @@ ptxrewrite::Status Gpu::check(const char* what, driver::Status status) {
 
 Result<DevicePointer> Gpu::allocate(uint64_t bytes, std::string_view name) {
   DevicePointer address = 0;
-  driver::Status status = library_->allocate(&address, std::max<uint64_t>(bytes, 1));
+  ResultCode status = library_->allocate(&address, std::max<uint64_t>(bytes, 1));
   if (status != success)
     return Error{
         fmt::format("no memory for '{}' ({} bytes): {}", name, bytes, library_->error("cuMemAlloc", status).message),
@@ -101,18 +101,18 @@ Result<DevicePointer> Gpu::allocate(uint64_t bytes, std::string_view name) {
   return address;
 }
 
-ptxrewrite::Status Gpu::release(DevicePointer address) {
+Status Gpu::release(DevicePointer address) {
   return check("cuMemFree", library_->release(address));
 }
-ptxrewrite::Status Gpu::write(DevicePointer address, std::span<const std::byte> bytes) {
-  return bytes.empty() ? ptxrewrite::Status()
+Status Gpu::write(DevicePointer address, std::span<const std::byte> bytes) {
+  return bytes.empty() ? Status()
                        : check("cuMemcpyHtoD", library_->copy_to_device(address, bytes.data(), bytes.size()));
 }
-ptxrewrite::Status Gpu::read(DevicePointer address, std::span<std::byte> bytes) {
-  return bytes.empty() ? ptxrewrite::Status()
+Status Gpu::read(DevicePointer address, std::span<std::byte> bytes) {
+  return bytes.empty() ? Status()
                        : check("cuMemcpyDtoH", library_->copy_from_device(bytes.data(), address, bytes.size()));
 }
-ptxrewrite::Status Gpu::fill(DevicePointer address, unsigned char value, uint64_t bytes) {
+Status Gpu::fill(DevicePointer address, unsigned char value, uint64_t bytes) {
   return check("cuMemsetD8", library_->fill_bytes(address, value, bytes));
 }
 
@@ -124,7 +124,7 @@ Result<std::unique_ptr<GpuModule>> Gpu::load(const SourceFile& source, Diagnosti
   void* values[] = {errors.data(), reinterpret_cast<void*>(uintptr_t(errors.size() - 1)), notes.data(),
                     reinterpret_cast<void*>(uintptr_t(notes.size() - 1))};
   ModuleHandle handle = nullptr;
-  const driver::Status status = library_->load_module(&handle, text.c_str(), 4, options, values);
+  const ResultCode status = library_->load_module(&handle, text.c_str(), 4, options, values);
   const size_t errors_before = diagnostics.error_count();
   read_jit_log(std::string_view(errors.c_str()), source, diagnostics);
   if (status == success) return std::make_unique<GpuModule>(*this, handle);
@@ -134,9 +134,8 @@ Result<std::unique_ptr<GpuModule>> Gpu::load(const SourceFile& source, Diagnosti
   return library_->error("cuModuleLoadDataEx", status);
 }
 
-ptxrewrite::Status Gpu::start(GpuModule& module, std::string_view kernel, const launch::Dim3& grid,
-                              const launch::Dim3& block, uint32_t dynamic_shared,
-                              std::span<const std::byte> parameters) {
+Status Gpu::start(GpuModule& module, std::string_view kernel, const launch::Dim3& grid, const launch::Dim3& block,
+                  uint32_t dynamic_shared, std::span<const std::byte> parameters) {
   Result<FunctionHandle> function = module.function(kernel);
   if (!function) return function.error();
   if (dynamic_shared > (48u << 10))
@@ -152,7 +151,7 @@ ptxrewrite::Status Gpu::start(GpuModule& module, std::string_view kernel, const 
                                                   dynamic_shared, nullptr, nullptr, bytes ? extra : nullptr));
 }
 
-ptxrewrite::Status Gpu::finish() {
+Status Gpu::finish() {
   return check("the kernel", library_->synchronise());
 }
 
@@ -177,7 +176,7 @@ Result<FunctionHandle> GpuModule::function(std::string_view name) {
   auto known = functions_.find(std::string(name));
   if (known != functions_.end()) return known->second;
   FunctionHandle handle = nullptr;
-  const driver::Status status = gpu_->library().function(&handle, handle_, std::string(name).c_str());
+  const ResultCode status = gpu_->library().function(&handle, handle_, std::string(name).c_str());
   if (status == error_not_found) return Error{fmt::format("the driver's module has no kernel '{}'", name), {}};
   if (status != success) return gpu_->library().error("cuModuleGetFunction", status);
   functions_.emplace(name, handle);
@@ -200,7 +199,7 @@ Result<FunctionInfo> GpuModule::function_info(std::string_view name) {
 Result<std::pair<DevicePointer, uint64_t>> GpuModule::variable(std::string_view name) const {
   DevicePointer address = 0;
   size_t bytes = 0;
-  const driver::Status status = gpu_->library().global(&address, &bytes, handle_, std::string(name).c_str());
+  const ResultCode status = gpu_->library().global(&address, &bytes, handle_, std::string(name).c_str());
   if (status == error_not_found) return Error{fmt::format("the module has no variable '{}'", name), {}};
   if (status != success) return gpu_->library().error("cuModuleGetGlobal", status);
   return std::pair<DevicePointer, uint64_t>(address, bytes);
@@ -214,11 +213,11 @@ Gpu::Timer::~Timer() {
   if (first_) gpu_.library_->destroy_event(first_);
   if (last_) gpu_.library_->destroy_event(last_);
 }
-ptxrewrite::Status Gpu::Timer::start() {
+Status Gpu::Timer::start() {
   if (state_ != success) return gpu_.library_->error("cuEventCreate", state_);
   return gpu_.check("cuEventRecord", gpu_.library_->record_event(first_, nullptr));
 }
-ptxrewrite::Status Gpu::Timer::stop() {
+Status Gpu::Timer::stop() {
   if (state_ != success) return gpu_.library_->error("cuEventCreate", state_);
   return gpu_.check("cuEventRecord", gpu_.library_->record_event(last_, nullptr));
 }

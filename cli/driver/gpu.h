@@ -67,20 +67,20 @@ public:
 
   // Zeroed.
   Result<DevicePointer> allocate(uint64_t bytes, std::string_view name);
-  ptxrewrite::Status release(DevicePointer address);
-  ptxrewrite::Status write(DevicePointer address, std::span<const std::byte> bytes);
-  ptxrewrite::Status read(DevicePointer address, std::span<std::byte> bytes);
-  ptxrewrite::Status fill(DevicePointer address, unsigned char value, uint64_t bytes);
+  Status release(DevicePointer address);
+  Status write(DevicePointer address, std::span<const std::byte> bytes);
+  Status read(DevicePointer address, std::span<std::byte> bytes);
+  Status fill(DevicePointer address, unsigned char value, uint64_t bytes);
 
   // Compiles PTX text. What the driver's compiler complains about becomes diagnostics on `source`; the error then is
   // the first of them.
   Result<std::unique_ptr<GpuModule>> load(const SourceFile& source, Diagnostics& diagnostics);
 
   // Starts a kernel; returns at once. `parameters` are the bytes of its .param space.
-  ptxrewrite::Status start(GpuModule& module, std::string_view kernel, const launch::Dim3& grid,
-                           const launch::Dim3& block, uint32_t dynamic_shared, std::span<const std::byte> parameters);
+  Status start(GpuModule& module, std::string_view kernel, const launch::Dim3& grid, const launch::Dim3& block,
+               uint32_t dynamic_shared, std::span<const std::byte> parameters);
   // Waits. A fault of a kernel shows here; the GPU's context is of no use after it.
-  ptxrewrite::Status finish();
+  Status finish();
   // Blocks of a kernel that fit on one multiprocessor.
   Result<int> occupancy(GpuModule& module, std::string_view kernel, const launch::Dim3& block, uint32_t dynamic_shared);
   // Did a kernel fault? Then nothing but closing helps.
@@ -93,19 +93,19 @@ public:
     ~Timer();
     Timer(const Timer&) = delete;
     Timer& operator=(const Timer&) = delete;
-    ptxrewrite::Status start();
-    ptxrewrite::Status stop();
+    Status start();
+    Status stop();
     Result<double> seconds(); // waits for the stop
   private:
     Gpu& gpu_;
     EventHandle first_ = nullptr, last_ = nullptr;
-    driver::Status state_ = success;
+    ResultCode state_ = success;
   };
 
 private:
   friend class GpuModule;
   Gpu() = default;
-  ptxrewrite::Status check(const char* what, driver::Status status);
+  Status check(const char* what, ResultCode status);
 
   std::unique_ptr<Library> library_;
   DeviceNumber device_ = 0;

@@ -10,7 +10,7 @@ Library::~Library() {
   if (handle_) dlclose(handle_);
 }
 
-Error Library::error(const char* what, Status status) const {
+Error Library::error(const char* what, ResultCode status) const {
   const char *name = nullptr, *text = nullptr;
   if (error_name && error_name(status, &name) == success && name && error_text(status, &text) == success && text)
     return {fmt::format("{}: {} ({})", what, name, text), {}};
@@ -29,12 +29,12 @@ Result<std::unique_ptr<Library>> Library::open(const std::string& path) {
   PTXREWRITE_DRIVER_ENTRY_POINTS(PTXREWRITE_RESOLVE)
 #undef PTXREWRITE_RESOLVE
   if (missing) return Error{fmt::format("no GPU here: {} is too old: it has no {}", name, missing), {}};
-  if (Status status = library->initialise(0); status != success)
+  if (ResultCode status = library->initialise(0); status != success)
     return Error{"no GPU here: " + library->error("cuInit", status).message, {}};
-  if (Status status = library->driver_version(&library->version_); status != success)
+  if (ResultCode status = library->driver_version(&library->version_); status != success)
     return Error{"no GPU here: " + library->error("cuDriverGetVersion", status).message, {}};
   int devices = 0;
-  if (Status status = library->device_count(&devices); status != success || devices == 0)
+  if (ResultCode status = library->device_count(&devices); status != success || devices == 0)
     return Error{"no GPU here: the driver knows no device", {}};
   return library;
 }

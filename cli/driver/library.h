@@ -21,9 +21,9 @@ public:
 
   int version() const { return version_; } // 13000: CUDA 13.0
   // "cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered)"
-  Error error(const char* what, Status status) const;
+  Error error(const char* what, ResultCode status) const;
 
-#define PTXREWRITE_DECLARE(name, symbol, arguments) Status(*name) arguments = nullptr;
+#define PTXREWRITE_DECLARE(name, symbol, arguments) ResultCode(*name) arguments = nullptr;
   PTXREWRITE_DRIVER_ENTRY_POINTS(PTXREWRITE_DECLARE)
 #undef PTXREWRITE_DECLARE
 

@@ -1,0 +1,364 @@
+// A libcuda of our own for tests: the entry points that cli/driver uses, carried out by the emulator.
+//
+// Built as a shared library without the emulator in it: the program that opens it has one and exports it.
+//
+// PTXREWRITE_FAKE_DRIVER says what is to go wrong, comma separated:
+//   cuMemAlloc_v2=2@3   the third call (default: the first) of that entry point returns status 2
+//   no_device           the driver knows no device
+// PTXREWRITE_FAKE_DRIVER_REPORT names a file that gets a line of what was never given back when the context goes.
+#include "cli/driver/api.h"
+#include "emulator/emulator.h"
+#include "grammar/reader.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+namespace ptxrewrite::driver {
+
+struct ModuleTag {
+  std::unique_ptr<ir::Module> module;
+  std::unique_ptr<emulator::Program> program;
+  std::map<std::string, std::unique_ptr<FunctionTag>> functions;
+};
+struct FunctionTag {
+  ModuleTag* module = nullptr;
+  std::string name;
+  int dynamic_shared_limit = 48 << 10;
+};
+struct EventTag {
+  double seconds = -1;
+};
+
+} // namespace ptxrewrite::driver
+
+namespace {
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::driver;
+
+constexpr ResultCode invalid_value = 1;
+constexpr ResultCode not_supported = 801;
+
+struct FakeGpu {
+  emulator::DeviceMemory memory;
+  std::set<ModuleTag*> modules;
+  std::set<EventTag*> events;
+  std::set<DevicePointer> allocations;
+  std::map<std::string, int> calls;
+  ResultCode lost = success; // a kernel has faulted: everything fails from then on
+};
+
+FakeGpu& gpu() {
+  static FakeGpu fake;
+  return fake;
+}
+
+std::string setting(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+// The status that the environment wants of this call, or success.
+ResultCode injected(const char* symbol) {
+  const int call = ++gpu().calls[symbol];
+  std::string all = setting("PTXREWRITE_FAKE_DRIVER");
+  while (!all.empty()) {
+    const size_t comma = std::min(all.find(','), all.size());
+    const std::string one = all.substr(0, comma);
+    all.erase(0, comma + 1);
+    const size_t equal = one.find('=');
+    if (equal == std::string::npos || one.substr(0, equal) != symbol) continue;
+    const size_t at = one.find('@');
+    const int wanted = at == std::string::npos ? 1 : std::atoi(one.c_str() + at + 1);
+    if (wanted == call) return std::atoi(one.c_str() + equal + 1);
+  }
+  return gpu().lost;
+}
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// As the driver's compiler writes its log.
+void write_log(std::string text, unsigned count, JitOption* options, void** values) {
+  char* buffer = nullptr;
+  size_t bytes = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    if (options[i] == JitOption::error_log_buffer) buffer = static_cast<char*>(values[i]);
+    if (options[i] == JitOption::error_log_buffer_bytes) bytes = reinterpret_cast<uintptr_t>(values[i]);
+  }
+  if (!buffer || bytes == 0) return;
+  std::strncpy(buffer, text.c_str(), bytes - 1);
+  buffer[bytes - 1] = '\0';
+}
+
+ResultCode status_of(const emulator::Failure& failure) {
+  if (failure.message.find("out of bounds") != std::string::npos) return error_illegal_address;
+  if (failure.message.find("not a multiple") != std::string::npos) return error_misaligned_address;
+  return error_launch_failed;
+}
+
+} // namespace
+
+#define INJECT(symbol)                                                                                                 \
+  if (ResultCode wanted = injected(#symbol); wanted != success) return wanted
+
+extern "C" {
+
+ResultCode cuInit(unsigned) {
+  INJECT(cuInit);
+  return setting("PTXREWRITE_FAKE_DRIVER") == "no_device" ? error_no_device : success;
+}
+ResultCode cuDriverGetVersion(int* version) {
+  INJECT(cuDriverGetVersion);
+  *version = 13000;
+  return success;
+}
+ResultCode cuDeviceGetCount(int* count) {
+  INJECT(cuDeviceGetCount);
+  *count = 1;
+  return success;
+}
+ResultCode cuDeviceGet(DeviceNumber* device, int ordinal) {
+  INJECT(cuDeviceGet);
+  *device = ordinal;
+  return ordinal == 0 ? success : 101;
+}
+ResultCode cuDeviceGetName(char* name, int length, DeviceNumber) {
+  std::strncpy(name, "fake GPU on the emulator", static_cast<size_t>(length));
+  return success;
+}
+ResultCode cuDeviceGetAttribute(int* value, DeviceAttribute attribute, DeviceNumber) {
+  switch (attribute) {
+  case DeviceAttribute::clock_rate:
+    *value = 1'000'000;
+    return success;
+  case DeviceAttribute::multiprocessor_count:
+    *value = 4;
+    return success;
+  case DeviceAttribute::l2_cache_size:
+    *value = 1 << 20;
+    return success;
+  case DeviceAttribute::compute_capability_major:
+    *value = 9;
+    return success;
+  case DeviceAttribute::compute_capability_minor:
+    *value = 0;
+    return success;
+  case DeviceAttribute::max_shared_memory_optin:
+    *value = 232448;
+    return success;
+  }
+  return invalid_value;
+}
+ResultCode cuDevicePrimaryCtxRetain(ContextHandle* context, DeviceNumber) {
+  INJECT(cuDevicePrimaryCtxRetain);
+  *context = reinterpret_cast<ContextHandle>(&gpu());
+  return success;
+}
+ResultCode cuDevicePrimaryCtxRelease_v2(DeviceNumber) {
+  const std::string report = setting("PTXREWRITE_FAKE_DRIVER_REPORT");
+  if (!report.empty())
+    std::ofstream(report) << fmt::format("never given back: {} allocations, {} modules, {} events\n",
+                                         gpu().allocations.size(), gpu().modules.size(), gpu().events.size());
+  return success;
+}
+ResultCode cuCtxSetCurrent(ContextHandle) {
+  INJECT(cuCtxSetCurrent);
+  return success;
+}
+ResultCode cuCtxSynchronize() {
+  INJECT(cuCtxSynchronize);
+  return success;
+}
+
+ResultCode cuModuleLoadDataEx(ModuleHandle* module, const void* image, unsigned count, JitOption* options,
+                              void** values) {
+  INJECT(cuModuleLoadDataEx);
+  SourceFile source("ptx input", static_cast<const char*>(image));
+  Diagnostics diagnostics;
+  auto loaded = std::make_unique<ModuleTag>();
+  loaded->module = grammar::read_module(source, diagnostics);
+  std::string log;
+  for (const Diagnostic& diagnostic : diagnostics.list())
+    log += fmt::format("ptxas application ptx input, line {}; {}   : {}\n", source.locate(diagnostic.range.begin).line,
+                       diagnostic.severity == Severity::error ? "error" : "warning", diagnostic.message);
+  if (!loaded->module) log += "ptxas fatal   : Ptx assembly aborted due to errors\n";
+  write_log(log, count, options, values);
+  if (!loaded->module) return error_invalid_ptx;
+  auto program = emulator::Program::load(*loaded->module, gpu().memory);
+  if (!program) return error_out_of_memory;
+  loaded->program = std::move(*program);
+  *module = loaded.release();
+  gpu().modules.insert(*module);
+  return success;
+}
+ResultCode cuModuleUnload(ModuleHandle module) {
+  if (gpu().modules.erase(module) == 0) return 400;
+  delete module;
+  return success;
+}
+ResultCode cuModuleGetFunction(FunctionHandle* function, ModuleHandle module, const char* name) {
+  INJECT(cuModuleGetFunction);
+  bool found = false;
+  for (const auto& candidate : module->module->functions)
+    found |= candidate->is_entry && module->module->text(candidate->name) == name;
+  if (!found) return error_not_found;
+  auto& handle = module->functions[name];
+  if (!handle) {
+    handle = std::make_unique<FunctionTag>();
+    handle->module = module;
+    handle->name = name;
+  }
+  *function = handle.get();
+  return success;
+}
+ResultCode cuModuleGetGlobal_v2(DevicePointer* address, size_t* bytes, ModuleHandle module, const char* name) {
+  INJECT(cuModuleGetGlobal_v2);
+  std::span<std::byte> variable = module->program->variable(name);
+  if (variable.empty()) return error_not_found;
+  *address = module->program->variable_address(name);
+  *bytes = variable.size();
+  return success;
+}
+ResultCode cuFuncGetAttribute(int* value, FunctionAttribute attribute, FunctionHandle) {
+  *value = attribute == FunctionAttribute::registers ? 32 : 0;
+  return success;
+}
+ResultCode cuFuncSetAttribute(FunctionHandle function, FunctionAttribute attribute, int value) {
+  INJECT(cuFuncSetAttribute);
+  if (attribute == FunctionAttribute::max_dynamic_shared_bytes) function->dynamic_shared_limit = value;
+  return success;
+}
+ResultCode cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, FunctionHandle, int threads, size_t) {
+  INJECT(cuOccupancyMaxActiveBlocksPerMultiprocessor);
+  *blocks = threads > 0 ? 2048 / threads : 0;
+  return success;
+}
+
+ResultCode cuMemAlloc_v2(DevicePointer* address, size_t bytes) {
+  INJECT(cuMemAlloc_v2);
+  Result<uint64_t> made = gpu().memory.allocate(bytes, "fake driver");
+  if (!made) return error_out_of_memory;
+  *address = *made;
+  gpu().allocations.insert(*address);
+  return success;
+}
+ResultCode cuMemFree_v2(DevicePointer address) {
+  if (gpu().allocations.erase(address) == 0) return invalid_value;
+  return gpu().memory.release(address).ok() ? success : invalid_value;
+}
+ResultCode cuMemcpyHtoD_v2(DevicePointer to, const void* from, size_t bytes) {
+  INJECT(cuMemcpyHtoD_v2);
+  // Constants have generic addresses that copies do not reach in the emulator.
+  for (ModuleTag* module : gpu().modules)
+    for (const ir::Variable& variable : module->module->variables) {
+      const std::string name(module->module->text(variable.name));
+      std::span<std::byte> place = module->program->variable(name);
+      const uint64_t start = module->program->variable_address(name);
+      if (place.empty() || to < start || to + bytes > start + place.size()) continue;
+      std::memcpy(place.data() + (to - start), from, bytes);
+      return success;
+    }
+  return gpu().memory.write(to, {static_cast<const std::byte*>(from), bytes}).ok() ? success : invalid_value;
+}
+ResultCode cuMemcpyDtoH_v2(void* to, DevicePointer from, size_t bytes) {
+  INJECT(cuMemcpyDtoH_v2);
+  for (ModuleTag* module : gpu().modules)
+    for (const ir::Variable& variable : module->module->variables) {
+      const std::string name(module->module->text(variable.name));
+      std::span<std::byte> place = module->program->variable(name);
+      const uint64_t start = module->program->variable_address(name);
+      if (place.empty() || from < start || from + bytes > start + place.size()) continue;
+      std::memcpy(to, place.data() + (from - start), bytes);
+      return success;
+    }
+  return gpu().memory.read(from, {static_cast<std::byte*>(to), bytes}).ok() ? success : invalid_value;
+}
+ResultCode cuMemsetD8_v2(DevicePointer address, unsigned char value, size_t bytes) {
+  INJECT(cuMemsetD8_v2);
+  const std::vector<std::byte> filled(bytes, std::byte(value));
+  return gpu().memory.write(address, filled).ok() ? success : invalid_value;
+}
+
+ResultCode cuLaunchKernel(FunctionHandle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                          unsigned block_y, unsigned block_z, unsigned shared, StreamHandle, void**, void** extra) {
+  INJECT(cuLaunchKernel);
+  if (static_cast<int>(shared) > function->dynamic_shared_limit) return invalid_value;
+  emulator::LaunchRequest request;
+  request.kernel = function->name;
+  request.grid = {grid_x, grid_y, grid_z};
+  request.block = {block_x, block_y, block_z};
+  request.shared_bytes = shared;
+  const std::byte* bytes = nullptr;
+  size_t size = 0;
+  for (void** entry = extra; entry && *entry != launch_parameters_end; entry += 2) {
+    if (*entry == launch_parameters_pointer) bytes = static_cast<const std::byte*>(entry[1]);
+    if (*entry == launch_parameters_size) size = *static_cast<const size_t*>(entry[1]);
+  }
+  if (bytes) request.parameters.assign(bytes, bytes + size);
+  auto result = function->module->program->launch(request);
+  if (!result) return result.error().message.find("not emulated") != std::string::npos ? not_supported : invalid_value;
+  std::fputs(result->printed.c_str(), stdout);
+  if (result->failure) gpu().lost = status_of(*result->failure); // seen by whoever asks next, as on a GPU
+  return success;
+}
+
+ResultCode cuEventCreate(EventHandle* event, unsigned) {
+  INJECT(cuEventCreate);
+  *event = new EventTag;
+  gpu().events.insert(*event);
+  return success;
+}
+ResultCode cuEventRecord(EventHandle event, StreamHandle) {
+  INJECT(cuEventRecord);
+  event->seconds = now();
+  return success;
+}
+ResultCode cuEventSynchronize(EventHandle) {
+  INJECT(cuEventSynchronize);
+  return success;
+}
+ResultCode cuEventElapsedTime(float* milliseconds, EventHandle start, EventHandle end) {
+  INJECT(cuEventElapsedTime);
+  if (start->seconds < 0 || end->seconds < 0) return 400;
+  *milliseconds = static_cast<float>((end->seconds - start->seconds) * 1e3);
+  return success;
+}
+ResultCode cuEventDestroy_v2(EventHandle event) {
+  if (gpu().events.erase(event) == 0) return 400;
+  delete event;
+  return success;
+}
+ResultCode cuGetErrorName(ResultCode status, const char** name) {
+  static const std::map<ResultCode, const char*> names = {
+      {0, "CUDA_SUCCESS"},
+      {1, "CUDA_ERROR_INVALID_VALUE"},
+      {2, "CUDA_ERROR_OUT_OF_MEMORY"},
+      {100, "CUDA_ERROR_NO_DEVICE"},
+      {218, "CUDA_ERROR_INVALID_PTX"},
+      {500, "CUDA_ERROR_NOT_FOUND"},
+      {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+      {701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"},
+      {716, "CUDA_ERROR_MISALIGNED_ADDRESS"},
+      {719, "CUDA_ERROR_LAUNCH_FAILED"},
+      {801, "CUDA_ERROR_NOT_SUPPORTED"},
+  };
+  auto found = names.find(status);
+  *name = found == names.end() ? "CUDA_ERROR_UNKNOWN" : found->second;
+  return success;
+}
+ResultCode cuGetErrorString(Status, const char** text) {
+  *text = "said by the fake driver";
+  return success;
+}
+
+} // extern "C"
