@@ -238,11 +238,13 @@ ResultCode cuFuncSetAttribute(FunctionHandle function, FunctionAttribute attribu
   if (attribute == FunctionAttribute::max_dynamic_shared_bytes) function->dynamic_shared_limit = value;
   return success;
 }
+#ifndef PTXREWRITE_OLD_DRIVER
 ResultCode cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, FunctionHandle, int threads, size_t) {
   INJECT(cuOccupancyMaxActiveBlocksPerMultiprocessor);
   *blocks = threads > 0 ? 2048 / threads : 0;
   return success;
 }
+#endif
 
 ResultCode cuMemAlloc_v2(DevicePointer* address, size_t bytes) {
   INJECT(cuMemAlloc_v2);
