@@ -62,6 +62,7 @@ struct LaunchState {
   uint32_t warps = 0;
   uint64_t shared_bytes = 0;
   uint64_t local_stride = 0; // bytes of local memory of each thread
+  bool concurrent = false;   // several host threads run blocks at the same time
 };
 
 // Memory of activations, handed out again and again: kernels without barriers run all warps in the same, warm bytes.

@@ -236,6 +236,7 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
   if (request.count_memory) grid.total.transactions.resize(image.instruction_count);
 
   const unsigned threads = host_threads(image, request, grid.blocks);
+  launch.concurrent = threads > 1;
   std::vector<std::thread> others;
   for (unsigned i = 1; i < threads; ++i)
     others.emplace_back([&grid] { Worker(grid).run(); });

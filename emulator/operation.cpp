@@ -210,6 +210,7 @@ const OperationTable& OperationTable::get() {
     OperationTable made;
     add_move_operations(made);
     add_memory_operations(made);
+    add_atomic_operations(made);
     add_control_operations(made);
     add_warp_operations(made);
     add_barrier_operations(made);

@@ -138,6 +138,7 @@ template <auto function> void OperationTable::row(std::string_view pattern, RowO
 // OperationTable::get().
 void add_move_operations(OperationTable& table);
 void add_memory_operations(OperationTable& table);
+void add_atomic_operations(OperationTable& table);
 void add_control_operations(OperationTable& table);
 void add_warp_operations(OperationTable& table); // before the barriers: bar.warp
 void add_barrier_operations(OperationTable& table);

@@ -133,6 +133,7 @@ struct KernelImage {
   uint32_t instruction_count = 0;
   uint32_t memory_operations = 0;
   bool order_sensitive = false; // see emulator.h
+  uint32_t reduction_kinds = 0; // of global memory, in which results do not depend on order: special/atomics.cpp
   bool has_calls = false;
   bool uses_local = false;
   bool uses_stack = false; // alloca

@@ -3,11 +3,8 @@
 // The fast paths are those that kernels take most: all lanes at neighbouring addresses, or all at the same one. Every
 // access is checked against the allocation it falls into, but once for the warp where the lanes are neighbours.
 #include "emulator/decode.h"
-#include "emulator/special/address.h"
+#include "emulator/special/warp_access.h"
 #include "emulator/special/watch.h"
-
-#include <bit>
-#include <cstring>
 
 namespace ptxrewrite::emulator {
 namespace {
@@ -23,144 +20,6 @@ constexpr Space space_of(const MicroOp& op) {
   return static_cast<Space>(op.flags & 0xff);
 }
 
-// How the active lanes' addresses lie.
-enum class Pattern : uint8_t { neighbours, same, scattered };
-
-struct WarpAccess {
-  alignas(64) uint64_t addresses[warp_size]; // in `space`; of inactive lanes: of some active one
-  Space space = Space::global;
-  Pattern pattern = Pattern::scattered;
-  unsigned first = 0;        // lowest active lane
-  std::byte* bias = nullptr; // host address = bias + address, for all active lanes; null: lane by lane
-};
-
-// Addresses of the active lanes, from a base of 32 or 64 bits; lanes `size` bytes apart are neighbours. The sum wraps
-// at the base's width: nvcc folds so much into the offset of shared memory that the base alone can be negative.
-template <class Base>
-[[gnu::always_inline]] inline void gather_addresses(const Warp& warp, const MicroOp& op, uint64_t size,
-                                                    WarpAccess& access) {
-  const Base* base = warp.lanes<Base>(op.source[0]);
-  const auto offset = static_cast<uint64_t>(op.immediate);
-  access.first = static_cast<unsigned>(std::countr_zero(warp.mask));
-  const auto address_of = [&](unsigned lane) -> uint64_t { return static_cast<Base>(base[lane] + offset); };
-  const uint64_t start = address_of(access.first);
-  uint64_t apart = 0, different = 0;
-  if (warp.mask == full_mask) {
-    for (unsigned lane = 0; lane < warp_size; ++lane) {
-      const uint64_t address = address_of(lane);
-      access.addresses[lane] = address;
-      apart |= address ^ (start + lane * size);
-      different |= address ^ start;
-    }
-  } else {
-    const uint32_t mask = warp.mask;
-    for (unsigned lane = 0; lane < warp_size; ++lane) {
-      const uint64_t keep = (mask >> lane) & 1 ? ~uint64_t(0) : 0;
-      const uint64_t address = (address_of(lane) & keep) | (start & ~keep);
-      access.addresses[lane] = address;
-      apart |= (address ^ (start + (uint64_t(lane) - access.first) * size)) & keep;
-      different |= address ^ start;
-    }
-  }
-  access.pattern = apart == 0 ? Pattern::neighbours : different == 0 ? Pattern::same : Pattern::scattered;
-}
-
-// Do all active lanes' accesses lie in [begin, begin + bytes)?
-[[gnu::always_inline]] inline bool all_inside(const Warp& warp, const WarpAccess& access, uint64_t size, uint64_t begin,
-                                              uint64_t bytes) {
-  if (bytes < size) return false;
-  const uint64_t limit = bytes - size; // the last offset that is inside; below 2^63
-  uint64_t outside = 0;                // its sign bit is set when an offset is negative or beyond the limit
-  if (access.pattern == Pattern::scattered) {
-    for (uint64_t address : access.addresses)
-      outside |= (address - begin) | (limit - (address - begin));
-  } else {
-    const unsigned last = access.pattern == Pattern::same ? access.first : 31u - std::countl_zero(warp.mask);
-    for (unsigned lane : {access.first, last}) {
-      const uint64_t offset = access.addresses[lane] - begin;
-      outside |= offset | (limit - offset);
-    }
-  }
-  return static_cast<int64_t>(outside) >= 0;
-}
-
-// Generic addresses of all active lanes in one window become addresses of that space.
-inline void leave_generic(WarpAccess& access) {
-  const SpaceAddress first = split_generic(access.addresses[access.first]);
-  const uint64_t window = access.addresses[access.first] - first.address;
-  uint64_t beyond = 0;
-  if (first.space == Space::global) {
-    for (uint64_t address : access.addresses)
-      if (split_generic(address).space != Space::global) return;
-  } else {
-    for (uint64_t address : access.addresses)
-      beyond |= address - window;
-    if (beyond >= window_size) return;
-    for (uint64_t& address : access.addresses)
-      address -= window;
-  }
-  access.space = first.space;
-}
-
-// Finds where the lanes' bytes are: sets `bias` when all lie in one range, else leaves it null.
-[[gnu::always_inline]] inline void locate(Warp& warp, const MicroOp& op, uint64_t size, WarpAccess& access) {
-  Block& block = *warp.block;
-  if (access.space == Space::generic) leave_generic(access);
-  switch (access.space) {
-  case Space::global: {
-    MemoryRange& range = block.ranges[op.auxiliary];
-    if (!all_inside(warp, access, size, range.begin, range.end - range.begin)) [[unlikely]] {
-      range = block.launch->memory->find(access.addresses[access.first]);
-      if (!all_inside(warp, access, size, range.begin, range.end - range.begin)) return;
-    }
-    access.bias = range.host - range.begin;
-    return;
-  }
-  case Space::shared:
-    if (all_inside(warp, access, size, 0, block.shared_bytes)) access.bias = block.shared;
-    return;
-  case Space::constant:
-    if (all_inside(warp, access, size, 0, block.image->constant_bank.size()))
-      access.bias = block.image->constant_bank.data();
-    return;
-  case Space::local:
-    if (all_inside(warp, access, size, 0, block.local_stride))
-      access.bias = block.local + uint64_t(warp.index) * warp_size * block.local_stride;
-    return;
-  default:
-    return;
-  }
-}
-
-// Every lane has local memory of its own behind that of the lane before it. Not for misaligned accesses: their message
-// names the address as the program has it.
-inline void step_to_own_local(const Warp& warp, WarpAccess& access, bool aligned) {
-  if (!aligned) {
-    access.bias = nullptr;
-    return;
-  }
-  for (unsigned lane = 0; lane < warp_size; ++lane)
-    access.addresses[lane] += lane * warp.block->local_stride;
-  access.pattern = Pattern::scattered;
-}
-
-template <class Raw> inline Raw read_raw(const std::byte* from) {
-  Raw value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-
-// The lane's bytes, the long way; null after the block has failed.
-inline std::byte* lane_bytes(Warp& warp, const MicroOp& op, const WarpAccess& access, unsigned lane, uint64_t size,
-                             const char* what) {
-  std::byte* host = access.bias ? access.bias + access.addresses[lane]
-                                : resolve(*warp.block, warp, lane, access.space, access.addresses[lane], size);
-  if (host && (access.addresses[lane] & (size - 1)) == 0) [[likely]]
-    return host;
-  bad_access(warp, op, lane, access.space, access.addresses[lane], size, what);
-  return nullptr;
-}
-
 inline LaneRef element(const Warp& warp, const MicroOp& op, unsigned index, LaneRef single) {
   return op.count == 1 ? single : warp.activation->function->lists[op.extra + index];
 }
@@ -168,14 +27,6 @@ inline LaneRef element(const Warp& warp, const MicroOp& op, unsigned index, Lane
 inline std::span<const LaneRef> stored_values(const Warp& warp, const MicroOp& op) {
   if (op.count == 1) return {&op.source[1], 1};
   return std::span(warp.activation->function->lists).subspan(op.extra, op.count);
-}
-
-[[gnu::always_inline]] inline bool all_aligned(const WarpAccess& access, uint64_t size) {
-  if (access.pattern != Pattern::scattered) return (access.addresses[access.first] & (size - 1)) == 0;
-  uint64_t bits = 0;
-  for (uint64_t address : access.addresses)
-    bits |= address;
-  return (bits & (size - 1)) == 0;
 }
 
 // Vectors of neighbouring lanes: element i of lane n lies at start[n * count + i]. All elements in one loop, which the
