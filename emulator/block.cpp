@@ -153,7 +153,7 @@ void Block::run_warp_observed(Warp& warp, const MicroOp* op) {
     const MicroOp* current = op;
     if (current->is_instruction) observer->before(*this, warp, *current);
     op = op->handler(warp, *op);
-    if (current->is_instruction && warp.state != WarpState::failed) observer->after(*this, warp, *current, mask);
+    if (current->is_instruction && op == current + 1) observer->after(*this, warp, *current, mask);
   }
 }
 

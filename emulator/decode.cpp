@@ -208,6 +208,7 @@ Status Decoder::run() {
     return Error{fmt::format("'{}' has no body", module().text(function_.name)), function_.range};
   output_.first_instruction = image_.instruction_count;
   output_.region_of.assign(function_.instructions.size(), UINT32_MAX);
+  output_.lanes_of.resize(function_.instructions.size());
   image_.instruction_count += static_cast<uint32_t>(function_.instructions.size());
   place_registers();
   place_variables();

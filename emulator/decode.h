@@ -40,6 +40,8 @@ public:
   // A source as a lane array of `type`: registers, immediates, special registers, addresses of symbols. A register of
   // another width is truncated, or extended by the signedness of `type`. A negated predicate is inverted.
   LaneRef source(const ir::Operand& operand, LaneType type);
+  // The instruction takes values of its thread that are no lane arrays.
+  void takes_more_than_sources() { output_.lanes_of[instruction_.index()].complete = false; }
   // Where to write a result of `type`. A register of another width is written behind the instruction, truncated or
   // extended by the signedness of `type`. `_` gives lanes that nobody reads.
   LaneRef destination(const ir::Operand& operand, LaneType type);
@@ -90,6 +92,8 @@ public:
   void unsupported(std::string message);
 
 private:
+  LaneRef find_source(const ir::Operand& operand, LaneType type);
+  LaneRef find_destination(const ir::Operand& operand, LaneType type);
   void place_registers();
   void place_variables();
   void place_parameter_slots();

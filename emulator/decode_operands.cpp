@@ -216,6 +216,12 @@ std::optional<uint64_t> Decoder::fixed_address(ir::SymbolRef symbol) const {
 }
 
 LaneRef Decoder::source(const ir::Operand& operand, LaneType type) {
+  const LaneRef lanes = find_source(operand, type);
+  output_.lanes_of[instruction_.index()].sources.push_back({lanes, type.bits});
+  return lanes;
+}
+
+LaneRef Decoder::find_source(const ir::Operand& operand, LaneType type) {
   const bool is_signed = type.kind == LaneKind::signed_integer;
   switch (operand.kind) {
   case ir::OperandKind::value: {
@@ -252,6 +258,12 @@ LaneRef Decoder::source(const ir::Operand& operand, LaneType type) {
 }
 
 LaneRef Decoder::destination(const ir::Operand& operand, LaneType type) {
+  const LaneRef lanes = find_destination(operand, type);
+  output_.lanes_of[instruction_.index()].results.push_back({lanes, type.bits});
+  return lanes;
+}
+
+LaneRef Decoder::find_destination(const ir::Operand& operand, LaneType type) {
   if (operand.is(ir::OperandKind::sink)) return temporary(type.bits);
   if (!operand.is(ir::OperandKind::value)) {
     unsupported(fmt::format("an operand of '{}' that the emulator cannot write", form_->mnemonic));

@@ -2,6 +2,7 @@
 
 #include "emulator/block.h"
 #include "emulator/check.h"
+#include "emulator/observer.h"
 
 #include <algorithm>
 #include <atomic>
@@ -137,6 +138,7 @@ private:
   }
 
   void finish(Block& block) {
+    if (block.observer) block.observer->block_ended(block);
     if (block.printed.empty() && !block.checker) return;
     std::lock_guard lock(grid_.mutex);
     if (!block.printed.empty()) grid_.printed[block.linear] = std::move(block.printed);

@@ -1,21 +1,74 @@
 // Looks at a running kernel instruction by instruction: for studies of redundancy, widths, affine values. A launch
 // without an observer runs a loop that knows nothing of it.
+//
+//   class Widths : public ValueObserver {
+//     void executed(const ObservedInstruction& at) override {
+//       for (const ObservedValue& result : at.results) ... result.low(lane) for the lanes of at.mask ...
+//     }
+//   };
 #pragma once
 
 #include "emulator/block.h"
 
+#include <span>
+#include <vector>
+
 namespace ptxrewrite::emulator {
 
-// Called from the host thread that runs the block; a launch with an observer uses one host thread, blocks in order.
+// Called from the host thread that runs the block; a launch with an observer uses one host thread, blocks in order (but
+// blocks that spin take turns).
 class Observer {
 public:
   virtual ~Observer() = default;
   // Lanes of warp.mask are about to execute the instruction `op.instruction` (image-wide; KernelImage::function_of).
+  // `.sync` instructions whose lanes come one after the other: once for each time some of them come.
   virtual void before(Block& block, Warp& warp, const MicroOp& op) { (void)block, (void)warp, (void)op; }
-  // Lanes of `mask` have. Its results lie at op.destination.
+  // Lanes of `mask` have, and go on behind it: not called behind branches that are taken, calls, ends and barriers.
   virtual void after(Block& block, Warp& warp, const MicroOp& op, uint32_t mask) {
     (void)block, (void)warp, (void)op, (void)mask;
   }
+  virtual void block_ended(Block& block) { (void)block; }
+};
+
+// What a source or result of an instruction is in the 32 lanes; those that do not execute it hold what they held.
+struct ObservedValue {
+  const std::byte* lanes = nullptr;
+  unsigned bits = 0; // 1: a predicate, 8 .. 128
+
+  uint64_t low(unsigned lane) const;  // zero-extended
+  uint64_t high(unsigned lane) const; // of 128 bits, else 0
+  bool same_in(uint32_t mask) const;
+};
+
+// A warp that executes an instruction. The values are those that the operation works on: registers, immediates, special
+// registers and the base of an address (not its constant offset), in the order of the operands, widened or narrowed as
+// the operation asks.
+struct ObservedInstruction {
+  const Block* block = nullptr;
+  const Warp* warp = nullptr;
+  const ir::Function* function = nullptr;
+  ir::InstructionId instruction;
+  uint32_t number = 0; // of the instruction, unique in the kernel
+  uint32_t mask = 0;   // lanes that execute it: never none
+  std::span<const ObservedValue> sources;
+  std::span<const ObservedValue> results;
+  bool complete = true; // false: it takes more from its thread than `sources`: call, ld.param in a function
+};
+
+class ValueObserver : public Observer {
+public:
+  // The sources are as the instruction will find them.
+  virtual void executing(const ObservedInstruction& at) { (void)at; }
+  // The results are there. Sources may have been overwritten, if they are results, too.
+  virtual void executed(const ObservedInstruction& at) { (void)at; }
+
+  void before(Block& block, Warp& warp, const MicroOp& op) final;
+  void after(Block& block, Warp& warp, const MicroOp& op, uint32_t mask) final;
+
+private:
+  ObservedInstruction observe(const Block& block, const Warp& warp, const MicroOp& op, uint32_t mask);
+
+  std::vector<ObservedValue> sources_, results_;
 };
 
 } // namespace ptxrewrite::emulator

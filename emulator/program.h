@@ -43,6 +43,17 @@ struct ZeroedLanes {
   uint32_t bytes = 0;
 };
 
+// Where a value that an instruction takes or gives lies while it executes: for observers.
+struct OperandLanes {
+  LaneRef lanes;
+  uint8_t bits = 0; // 1: a predicate's mask
+};
+struct InstructionLanes {
+  std::vector<OperandLanes> sources;
+  std::vector<OperandLanes> results;
+  bool complete = true; // it takes nothing from its thread but the sources: no .param variable of a function
+};
+
 struct DecodedFunction {
   const ir::Function* source = nullptr;
   ir::FunctionId id;
@@ -57,8 +68,9 @@ struct DecodedFunction {
   std::map<uint32_t, uint64_t> local_offsets; // of .local variables, by VariableId
   uint32_t frame_bytes = 0;
   uint64_t local_bytes = 0;
-  uint32_t first_instruction = 0;  // image-wide index of InstructionId 0
-  std::vector<uint32_t> region_of; // by InstructionId: the counting region it is in, UINT32_MAX: never executed
+  uint32_t first_instruction = 0;         // image-wide index of InstructionId 0
+  std::vector<InstructionLanes> lanes_of; // by InstructionId
+  std::vector<uint32_t> region_of;        // by InstructionId: the counting region it is in, UINT32_MAX: never executed
 };
 
 // Special registers whose value does not change while a block runs are lane arrays at these offsets.

@@ -286,6 +286,7 @@ std::vector<CallValue> call_values(Decoder& decoder, size_t list) {
 void decode_call(Decoder& decoder, ir::InstructionId) {
   const std::span<const ir::Operand> operands = decoder.operands();
   CallSite site;
+  decoder.takes_more_than_sources();
   size_t position = 0;
   if (operands[position].is(ir::OperandKind::list)) {
     site.results = call_values(decoder, position);

@@ -270,6 +270,7 @@ Place place_of(Decoder& decoder, size_t position) {
   place.space = decode_space(form.space);
   place.address = decoder.address(position, true);
   if (place.address.is_symbol && place.space == Space::parameter) place.slot = decoder.slot(place.address.symbol);
+  if (place.slot) decoder.takes_more_than_sources();
   return place;
 }
 
