@@ -4,6 +4,7 @@
 // is int16_t ... uint64_t, the instruction's type; names are the mnemonics with `_` for the dot.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -119,20 +120,34 @@ template <class T> constexpr T sad(T a, T b, T c) {
   return add(c, a < b ? sub(b, a) : sub(a, b));
 }
 
-// Division by zero has no defined result; it is all ones, which is what ptxas folds it to. The smallest number divided
-// by -1 wraps.
+// a / b rounded towards zero, for b other than 0; the smallest number divided by -1 wraps.
+//
+// Machines divide vectors of floats but not of integers. The floating-point quotient of two integers of at most n bits
+// is never rounded up to an integer above the exact one: that lies at least 1 / b away, a relative distance of more
+// than 2^-(n+1), where doubles are exact to 2^-53 and floats to 2^-24.
+template <class T> constexpr T quotient(T a, T b) {
+  if constexpr (sizeof(T) == 2) {
+    return static_cast<T>(static_cast<int32_t>(static_cast<float>(a) / static_cast<float>(b)));
+  } else if constexpr (sizeof(T) == 4) {
+    // Added to 1.5 * 2^52 an integer stands in the low bits of the sum, modulo 2^32.
+    const double truncated = __builtin_trunc(static_cast<double>(a) / static_cast<double>(b));
+    return static_cast<T>(static_cast<uint32_t>(std::bit_cast<uint64_t>(truncated + 0x1.8p52)));
+  } else {
+    if constexpr (std::is_signed_v<T>)
+      if (b == -1) return neg(a);
+    return static_cast<T>(a / b);
+  }
+}
+
+// Division by zero has no defined result; it is all ones, which is what ptxas folds it to.
 template <class T> constexpr T div(T a, T b) {
-  if (b == 0) return all_ones<T>;
-  if constexpr (std::is_signed_v<T>)
-    if (b == -1) return neg(a);
-  return static_cast<T>(a / b);
+  const T result = quotient(a, b == 0 ? T{1} : b);
+  return b == 0 ? all_ones<T> : result;
 }
 // The sign is that of the dividend. By zero: all ones, as ptxas folds it.
 template <class T> constexpr T rem(T a, T b) {
-  if (b == 0) return all_ones<T>;
-  if constexpr (std::is_signed_v<T>)
-    if (b == -1) return 0;
-  return static_cast<T>(a % b);
+  const T result = sub(a, mul_lo(quotient(a, b == 0 ? T{1} : b), b));
+  return b == 0 ? all_ones<T> : result;
 }
 
 // c + the dot product of four bytes with four bytes; A and B (int32_t or uint32_t) say how each operand's bytes extend.

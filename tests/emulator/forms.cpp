@@ -217,6 +217,18 @@ std::vector<std::string> mnemonics_of(std::string_view opcode) {
 }
 
 std::vector<std::string> plain_statements(std::string_view mnemonic) {
+  // What refers to functions and label tables of the preambles.
+  const std::string text(mnemonic);
+  if (mnemonic.starts_with("brx")) return {text + " %r1, TARGETS;"};
+  if (mnemonic.starts_with("call"))
+    return {text + " without_results;",
+            text + " with_argument, (argument);",
+            text + " (result), with_result;",
+            text + " (result), with_both, (argument);",
+            text + " %l1, FUNCTION;",
+            text + " %l1, (argument), FUNCTION_OF_ARGUMENT;",
+            text + " (result), %l1, FUNCTION_WITH_RESULT;",
+            text + " (result), %l1, (argument), FUNCTION_WITH_BOTH;"};
   std::vector<std::string> result;
   for (const ir::OperandShape& shape : form_of(mnemonic)->shapes) {
     auto operands = plain_operands(mnemonic, shape);
@@ -241,12 +253,22 @@ std::vector<std::string> varied_statements(std::string_view mnemonic) {
 }
 
 std::string_view module_preamble() {
-  return ".version 9.0\n.target sm_100a\n.address_size 64\n.global .align 16 .b8 global_variable[64];\n";
+  return ".version 9.0\n.target sm_100a\n.address_size 64\n.global .align 16 .b8 global_variable[64];\n"
+         ".func without_results()\n{\nret;\n}\n"
+         ".func with_argument(.param .b32 a)\n{\nret;\n}\n"
+         ".func (.param .b32 r) with_result()\n{\nret;\n}\n"
+         ".func (.param .b32 r) with_both(.param .b32 a)\n{\nret;\n}\n";
 }
 
 std::string_view kernel_preamble() {
   return ".reg .pred %p<10>;\n.reg .b8 %c<10>;\n.reg .b16 %h<10>;\n.reg .b32 %r<20>;\n.reg .b64 %l<20>;\n"
-         ".reg .b128 %q<10>;\n.reg .f32 %f<20>;\n.reg .f64 %d<10>;\n";
+         ".reg .b128 %q<10>;\n.reg .f32 %f<20>;\n.reg .f64 %d<10>;\n"
+         ".param .b32 argument;\n.param .b32 result;\n"
+         "TARGETS: .branchtargets END;\n"
+         "FUNCTION: .callprototype _ ();\n"
+         "FUNCTION_OF_ARGUMENT: .callprototype _ (.param .b32 _);\n"
+         "FUNCTION_WITH_RESULT: .callprototype (.param .b32 _) _ ();\n"
+         "FUNCTION_WITH_BOTH: .callprototype (.param .b32 _) _ (.param .b32 _);\n";
 }
 
 std::string_view kernel_end() {

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <random>
+
 namespace ptxrewrite::emulator::semantics {
 namespace {
 
@@ -137,6 +139,21 @@ TEST_CASE_TEMPLATE("div and rem", T, uint16_t, int16_t, uint32_t, int32_t, uint6
       CHECK(div(a, b) == wrapped<T>((a < 0) != (b < 0) ? -Big{expected.quotient} : Big{expected.quotient}));
       CHECK(rem(a, b) == wrapped<T>(a < 0 ? -Big{expected.remainder} : Big{expected.remainder}));
     }
+}
+
+// Dividends next to multiples of the divisor are where a rounded quotient would go wrong.
+TEST_CASE_TEMPLATE("div and rem next to multiples", T, uint16_t, int16_t, uint32_t, int32_t, uint64_t, int64_t) {
+  std::mt19937_64 random(5);
+  unsigned wrong = 0;
+  for (unsigned i = 0; i < 200000; ++i) {
+    const T b = static_cast<T>(random() >> (random() % 64));
+    const T factor = static_cast<T>(random() >> (random() % 64));
+    const T a = static_cast<T>(static_cast<uint64_t>(factor) * static_cast<uint64_t>(b) + random() % 3 - 1);
+    if (b == 0) continue;
+    const Big quotient = Big{a} / Big{b};
+    wrong += div(a, b) != wrapped<T>(quotient) || rem(a, b) != wrapped<T>(Big{a} - quotient * Big{b});
+  }
+  CHECK(wrong == 0);
 }
 
 // The i-th byte or half of a register as a number.
