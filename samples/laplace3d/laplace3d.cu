@@ -38,11 +38,12 @@ extern "C" __global__ void laplace3d(int nx, int ny, int nz, const float *source
     int ring_index = ring_i + ring_j * nx;
     const int ring_cell = TILE_PLANE + (ring_y + 1) * TILE_X + ring_x + 1;
 
+    // What lies below the first plane is never used, as that is boundary; the first plane itself stands in.
     if (active) {
-        tile[cell + TILE_PLANE] = source[index];
+        tile[cell] = tile[cell + TILE_PLANE] = source[index];
     }
     if (brings_ring) {
-        tile[ring_cell + TILE_PLANE] = source[ring_index];
+        tile[ring_cell] = tile[ring_cell + TILE_PLANE] = source[ring_index];
     }
 
     for (int k = 0; k < nz; ++k) {
