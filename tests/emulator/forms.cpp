@@ -160,6 +160,13 @@ bool may_be_sink(const ir::OperandPattern& pattern) {
                      [](const Alternative& alternative) { return alternative.kind == SummaryKind::sink; });
 }
 
+// Registers that are wider than the instruction's type, where it takes them.
+void add_wider_registers(const Alternative& alternative, const std::string& number, std::vector<std::string>& result) {
+  for (auto [type, letter] : {std::pair(ScalarType::b16, "%h"), {ScalarType::b32, "%r"}, {ScalarType::b64, "%l"}})
+    if (ir::bit_width(type) > ir::bit_width(alternative.type) && (alternative.types >> static_cast<unsigned>(type)) & 1)
+      result.push_back(letter + number);
+}
+
 // Other ways to write one operand that is written `plain` now.
 std::vector<std::string> variations(const ir::OperandPattern& pattern, const std::string& plain) {
   std::vector<std::string> result;
@@ -168,6 +175,7 @@ std::vector<std::string> variations(const ir::OperandPattern& pattern, const std
     if (alternative.kind == SummaryKind::register_ && !is_group && plain.front() == '%') {
       if (alternative.negatable && alternative.type == ScalarType::pred) result.push_back("!" + plain);
       if (alternative.minus) result.push_back("-" + plain);
+      add_wider_registers(alternative, plain.substr(2), result);
     } else if (alternative.kind == SummaryKind::integer_immediate) {
       if (alternative.rule != ir::table::ImmediateRule::any) continue;
       for (const char* value : {"0", "-1", "5", "33", "0x80000000", "0x7fffffff", "-32768"})
@@ -261,8 +269,8 @@ std::string_view module_preamble() {
 }
 
 std::string_view kernel_preamble() {
-  return ".reg .pred %p<10>;\n.reg .b8 %c<10>;\n.reg .b16 %h<10>;\n.reg .b32 %r<20>;\n.reg .b64 %l<20>;\n"
-         ".reg .b128 %q<10>;\n.reg .f32 %f<20>;\n.reg .f64 %d<10>;\n"
+  return ".reg .pred %p<40>;\n.reg .b8 %c<40>;\n.reg .b16 %h<40>;\n.reg .b32 %r<80>;\n.reg .b64 %l<40>;\n"
+         ".reg .b128 %q<40>;\n.reg .f32 %f<80>;\n.reg .f64 %d<40>;\n"
          ".param .b32 argument;\n.param .b32 result;\n"
          "TARGETS: .branchtargets END;\n"
          "FUNCTION: .callprototype _ ();\n"

@@ -22,7 +22,7 @@ std::vector<std::string> plain_statements(std::string_view mnemonic);
 std::vector<std::string> varied_statements(std::string_view mnemonic);
 
 // Declarations in front of a kernel's body that the statements above refer to. Registers are named by class and number:
-// %p0-%p9 predicates, %c %h %r %l %q (8 to 128 bits), %f and %d (floats).
+// %p predicates, %c %h %r %l %q (8 to 128 bits), %f and %d (floats).
 std::string_view module_preamble();
 std::string_view kernel_preamble();
 // Behind the body: the label that branches go to.
