@@ -10,8 +10,9 @@
 //
 // Integers must come out exactly. So must floating-point numbers where the algorithm fixes the order of operations;
 // nvcc makes one fused operation of `sum += a * b`, which is std::fma(a, b, sum) here (this folder is compiled without
-// contraction of its own). Elsewhere the reference computes in double and says with `tolerate` how far the kernel's
-// rounding may lead. That is no key of the launch file, because a rewrite is held to every bit of the original.
+// contraction of its own); `sum -= a * b` it leaves as two, which ptxas may yet fuse. Elsewhere the reference computes
+// in double and says with `tolerate` how far the kernel's rounding may lead. That is no key of the launch file, because
+// a rewrite is held to every bit of the original.
 #pragma once
 
 #include <cmath>

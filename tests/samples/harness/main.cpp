@@ -32,29 +32,36 @@ SampleData sample_data(const launch::LaunchPlan& plan, const std::vector<Bytes>&
   return data;
 }
 
-bool same(const launch::Number& expected, const launch::Number& found, const SampleData::Tolerance& tolerance) {
+// How much of the tolerance two numbers lie apart; above 1, or no number: too far.
+double share_of(const SampleData::Tolerance& tolerance, const launch::Number& expected, const launch::Number& found) {
   const double distance = std::fabs(expected.as_double() - found.as_double());
-  return distance <= tolerance.absolute || distance <= tolerance.relative * std::fabs(expected.as_double());
+  return distance / std::max(tolerance.absolute, tolerance.relative * std::fabs(expected.as_double()));
 }
 
 // One output buffer after the emulator and after the reference. Returns the number of elements that differ, and tells
-// the first ones.
+// the first ones, or how near to the tolerance the others came.
 size_t compare(const launch::Buffer& buffer, const Bytes& found, const Bytes& expected,
                const SampleData::Tolerance& tolerance) {
   const size_t width = buffer.element_bytes();
   const bool exact = tolerance.relative == 0 && tolerance.absolute == 0;
   size_t different = 0;
+  double largest_share = 0;
   for (size_t k = 0; k < buffer.count; ++k) {
     if (std::memcmp(&found[k * width], &expected[k * width], width) == 0) continue;
     const launch::Number wanted = launch::decode(buffer.type, &expected[k * width]);
     const launch::Number got = launch::decode(buffer.type, &found[k * width]);
-    if (!exact && same(wanted, got, tolerance)) continue;
+    if (const double share = share_of(tolerance, wanted, got); !exact && share <= 1) {
+      largest_share = std::max(largest_share, share);
+      continue;
+    }
     if (different++ < differences_shown)
       std::printf("  %s[%zu]: the emulator has %s, the reference %s\n", buffer.name.c_str(), k,
                   launch::to_string(got).c_str(), launch::to_string(wanted).c_str());
   }
   if (different)
     std::printf("  %s: %zu of %zu elements differ\n", buffer.name.c_str(), different, size_t(buffer.count));
+  else if (!exact)
+    std::printf("  %s: within %.2g of the tolerance\n", buffer.name.c_str(), largest_share);
   return different;
 }
 
