@@ -95,6 +95,6 @@ REFERENCE(cfd) {
   }
   // The kernel's float sums of a dozen flows of either sign, each up to about 3.
   data.tolerate("step_factors", {.relative = 1e-6});
-  data.tolerate("variables", {.absolute = 1e-5});
-  data.tolerate("fluxes", {.absolute = 2e-5});
+  data.tolerate("variables", {.absolute = 2e-6});
+  data.tolerate("fluxes", {.absolute = 4e-6});
 }

@@ -70,7 +70,7 @@ REFERENCE(particlefilter) {
   }
   // Doubles whose logarithms, cosines and exponentials may be a unit off in the last place; exponents reach 300.
   for (const char* name : {"x", "y", "drawn_x", "drawn_y", "marks"})
-    data.tolerate(name, {.relative = 1e-13});
+    data.tolerate(name, {.relative = 2e-15});
   for (const char* name : {"weights", "block_sums", "cumulated"})
-    data.tolerate(name, {.relative = 1e-11});
+    data.tolerate(name, {.relative = 2e-13});
 }

@@ -14,6 +14,6 @@ REFERENCE(srad_v2) {
     coefficients_out[k] = static_cast<float>(coefficients.pixels[k]);
   }
   // A score of float operations a pixel; a coefficient is a quotient of differences.
-  data.tolerate("coefficients", {.relative = 2e-5, .absolute = 2e-6});
-  data.tolerate("image", {.relative = 2e-6});
+  data.tolerate("coefficients", {.relative = 5e-6, .absolute = 5e-7});
+  data.tolerate("image", {.relative = 5e-7});
 }
