@@ -2,6 +2,7 @@
 #include "emulator/decode.h"
 
 #include "emulator/block.h"
+#include "emulator/hardware/linear_registers.h"
 #include "emulator/resize.h"
 #include "ir/analysis/cfg.h"
 #include "ir/analysis/dominators.h"
@@ -209,6 +210,7 @@ Status Decoder::run() {
   output_.first_instruction = image_.instruction_count;
   output_.region_of.assign(function_.instructions.size(), UINT32_MAX);
   output_.lanes_of.resize(function_.instructions.size());
+  output_.section_of.assign(function_.instructions.size(), 0);
   image_.instruction_count += static_cast<uint32_t>(function_.instructions.size());
   place_registers();
   place_variables();
@@ -248,6 +250,11 @@ void Decoder::decode_block(ir::BlockId block) {
     instruction_ = id;
     switch (instruction.kind) {
     case ir::InstructionKind::real:
+      if (section_) {
+        output_.section_of[id.index()] = section_;
+        decode_instruction(id);
+        break;
+      }
       if (region_ended_) {
         region_op = static_cast<uint32_t>(output_.code.size());
         begin_region(region_is_meeting_);
@@ -257,15 +264,25 @@ void Decoder::decode_block(ir::BlockId block) {
       decode_instruction(id);
       break;
     case ir::InstructionKind::section_begin:
+      begin_section(id);
+      break;
     case ir::InstructionKind::section_end:
+      section_ = 0;
+      break;
     case ir::InstructionKind::linear_row:
-      unsupported("sections of a hardware form are not emulated");
+      decode_linear_row(*this, function_.operands_of(id));
       break;
     default:
       break; // declarations, locations, annotations: nothing to execute
     }
     if (error_) return;
   }
+}
+
+void Decoder::begin_section(ir::InstructionId id) {
+  const auto kind = static_cast<ir::SectionKind>(function_.operands_of(id)[0].immediate);
+  if (kind == ir::SectionKind::dac_affine) unsupported("DAC's affine stream is not emulated");
+  section_ = static_cast<uint8_t>(1 + static_cast<unsigned>(kind));
 }
 
 void Decoder::decode_instruction(ir::InstructionId id) {

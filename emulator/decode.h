@@ -101,11 +101,13 @@ private:
   void find_meeting_blocks();
   void decode_block(ir::BlockId block);
   void decode_instruction(ir::InstructionId id);
+  void begin_section(ir::InstructionId id);
   void decode_lane_operation(const Operation& operation);
   void begin_region(bool meeting_point);
   void flush_pending_writes();
   void resolve_branches();
   LaneRef resize(LaneRef from, unsigned from_bits, unsigned to_bits, bool is_signed, bool guarded, LaneRef to);
+  bool is_hardware_register(const ir::Operand& operand) const;
   LaneRef immediate(const ir::Operand& operand, LaneType type);
   LaneRef special(const ir::Operand& operand, unsigned& bits);
   LaneRef symbol_address(const ir::Operand& operand, unsigned bits);
@@ -145,6 +147,7 @@ private:
   std::map<unsigned, unsigned> temporaries_used_;
   LaneRef carry_;
   uint32_t frame_ = 0;
+  uint8_t section_ = 0; // of a hardware form, see DecodedFunction::section_of; 0: the body
   uint32_t region_ = UINT32_MAX;
   bool region_ended_ = false;
   bool region_is_meeting_ = false;

@@ -1,6 +1,7 @@
 // Where the operands of an instruction lie: registers, immediates, special registers, addresses of variables.
 #include "emulator/block.h"
 #include "emulator/decode.h"
+#include "emulator/hardware/linear_registers.h"
 #include "emulator/lanes.h"
 #include "emulator/resize.h"
 
@@ -76,7 +77,7 @@ LaneRef Decoder::immediate(const ir::Operand& operand, LaneType type) {
   if (type.kind == LaneKind::predicate) return constant(bits != 0 ? 1 : 0, 1);
   // A double literal in an instruction on floats is rounded to the type at its use (PTX ISA 4.5.2).
   const bool single_precision =
-      type.bits == 32 && (type.kind == LaneKind::floating || form_->type(0) == ir::ScalarType::f32);
+      type.bits == 32 && (type.kind == LaneKind::floating || (form_ && form_->type(0) == ir::ScalarType::f32));
   if (operand.is(ir::OperandKind::float64) && single_precision)
     bits = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
   if (operand.is(ir::OperandKind::float32) && type.kind == LaneKind::floating && type.bits == 64)
@@ -285,6 +286,11 @@ const ParameterSlot* Decoder::slot(ir::SymbolRef symbol) const {
   return found == output_.slots.end() ? nullptr : &found->second;
 }
 
+bool Decoder::is_hardware_register(const ir::Operand& operand) const {
+  return operand.is(ir::OperandKind::value) &&
+         function_.values[operand.as_value()].register_class != ir::RegisterClass::general;
+}
+
 Decoder::Address Decoder::address(size_t position, bool narrow_allowed) {
   Address result;
   const ir::Operand& group = operands_[position];
@@ -316,7 +322,19 @@ Decoder::Address Decoder::address(size_t position, bool narrow_allowed) {
   if (group.group_size() > 1) {
     if (!operands_[position + 2].is(ir::OperandKind::value) && !operands_[position + 2].is(ir::OperandKind::integer))
       return result; // coordinates: the caller's business
-    unsupported("an address of two parts is not emulated");
+    if (!result.base) {
+      unsupported("an address of a symbol and a register is not emulated");
+      return result;
+    }
+    if (result.narrow) result.base = resize(result.base, 32, 64, false, false, {});
+    result.narrow = false;
+    result.base = emit_sum(*this, result.base, source(operands_[position + 2], lanes_of_bits(64)));
+  }
+  // Linear registers hold sums of sign-extended parts; in shared memory only the low half is the address.
+  if (is_hardware_register(base) && ir::is_shared(form_->space)) {
+    result.base = resize(result.base, 64, 32, false, false, {});
+    result.narrow = narrow_allowed;
+    if (!narrow_allowed) result.base = resize(result.base, 32, 64, false, false, {});
   }
   return result;
 }

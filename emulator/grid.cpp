@@ -2,6 +2,7 @@
 
 #include "emulator/block.h"
 #include "emulator/check.h"
+#include "emulator/hardware/linear_registers.h"
 #include "emulator/observer.h"
 
 #include <algorithm>
@@ -185,7 +186,7 @@ private:
   std::vector<std::byte> thread_specials_;
 };
 
-Counters make_counters(const KernelImage& image, const WorkerCounters& total) {
+Counters make_counters(const KernelImage& image, const WorkerCounters& total, const LaunchFacts& facts) {
   Counters counters;
   counters.blocks = total.blocks;
   counters.warps = total.warps;
@@ -196,6 +197,15 @@ Counters make_counters(const KernelImage& image, const WorkerCounters& total) {
     rows.instructions.resize(function->source->instructions.size());
     for (ir::BlockId block : function->source->layout)
       for (ir::InstructionId id : function->source->instructions_in(block)) {
+        if (uint8_t section = function->section_of[id.index()]) {
+          const SectionExecutions counted =
+              section_executions(*function, id, static_cast<ir::SectionKind>(section - 1), facts);
+          rows.instructions[id.index()].executions = counted.warps;
+          rows.instructions[id.index()].lanes = counted.lanes;
+          counters.warp_instructions += counted.warps;
+          counters.thread_instructions += counted.lanes;
+          continue;
+        }
         const uint32_t region = function->region_of[id.index()];
         if (region == UINT32_MAX) continue;
         InstructionCounters& row = rows.instructions[id.index()];
@@ -247,7 +257,7 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
     other.join();
 
   LaunchResult result;
-  result.counters = make_counters(image, grid.total);
+  result.counters = make_counters(image, grid.total, {grid.blocks, launch.warps, launch.threads});
   for (const auto& [block, text] : grid.printed)
     if (block <= grid.failed_block) result.printed += text;
   result.findings = grid.findings.take(grid.failed_block);

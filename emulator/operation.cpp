@@ -50,8 +50,12 @@ void parse_pattern(std::string_view pattern, Operation& operation) {
     operation.open = true;
     pattern.remove_suffix(1);
   }
-  const size_t end = std::min(pattern.find_first_of(".[{"), pattern.size());
+  size_t end = std::min(pattern.find_first_of(".[{"), pattern.size());
   operation.opcode = parse_opcode(pattern.substr(0, end));
+  if (operation.opcode == ir::Opcode::opaque && end < pattern.size()) { // an extension: r2d2.mov
+    end = std::min(pattern.find_first_of(".[{", end + 1), pattern.size());
+    operation.opcode = parse_opcode(pattern.substr(0, end));
+  }
   assert(operation.opcode != ir::Opcode::opaque && "an operation of an opcode that the ISA does not have");
   for (size_t i = end; i < pattern.size();) {
     const char kind = pattern[i];
@@ -208,6 +212,7 @@ const Operation* OperationTable::find(const ir::Form& form, std::span<const ir::
 const OperationTable& OperationTable::get() {
   static const OperationTable table = [] {
     OperationTable made;
+    add_linear_register_operations(made);
     add_move_operations(made);
     add_memory_operations(made);
     add_atomic_operations(made);

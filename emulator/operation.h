@@ -136,6 +136,7 @@ template <auto function> void OperationTable::row(std::string_view pattern, RowO
 
 // The families, one per file of emulator/operations/ and emulator/special/. A new family is added here and to
 // OperationTable::get().
+void add_linear_register_operations(OperationTable& table);
 void add_move_operations(OperationTable& table);
 void add_memory_operations(OperationTable& table);
 void add_atomic_operations(OperationTable& table);
