@@ -219,6 +219,8 @@ const OperationTable& OperationTable::get() {
     add_control_operations(made);
     add_warp_operations(made);
     add_barrier_operations(made);
+    add_matrix_operations(made);
+    add_matrix_memory_operations(made);
     add_arithmetic_operations(made);
     add_carry_operations(made);
     add_bit_operations(made);

@@ -143,6 +143,8 @@ void add_atomic_operations(OperationTable& table);
 void add_control_operations(OperationTable& table);
 void add_warp_operations(OperationTable& table); // before the barriers: bar.warp
 void add_barrier_operations(OperationTable& table);
+void add_matrix_operations(OperationTable& table);
+void add_matrix_memory_operations(OperationTable& table);
 void add_arithmetic_operations(OperationTable& table);
 void add_carry_operations(OperationTable& table);
 void add_bit_operations(OperationTable& table);

@@ -58,7 +58,8 @@ struct DecodedFunction {
   const ir::Function* source = nullptr;
   ir::FunctionId id;
   std::vector<MicroOp> code;
-  std::vector<LaneRef> lists; // MicroOp::extra of operations with more operands than fit
+  std::vector<LaneRef> lists;                            // MicroOp::extra of operations with more operands than fit
+  std::vector<std::shared_ptr<const void>> descriptions; // of operations that have more to know than fits
   std::vector<CallSite> calls;
   std::vector<std::vector<uint32_t>> branch_tables; // code indices, of brx.idx
   std::vector<CallValue> parameters;                // of a device function, where the callee finds them

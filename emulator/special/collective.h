@@ -32,6 +32,10 @@ public:
       return activation.function->lists[op.extra + index];
     });
   }
+  // What the decoder has to say besides: entry op.auxiliary of the function's descriptions.
+  template <class T> const T& description() const {
+    return *static_cast<const T*>(warp_.activation->function->descriptions[op_.auxiliary].get());
+  }
   // A predicate source, of the lanes that take part.
   uint32_t predicate(unsigned source) const {
     uint32_t mask = warp_.predicate(op_.source[source]) & own_;

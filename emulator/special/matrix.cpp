@@ -1,0 +1,294 @@
+// mma.sync and wmma.mma: D = A * B + C of small matrices that the lanes of a warp hold together (PTX ISA 9.7.14;
+// facts 14).
+//
+// What the manual leaves open is done so: each element of D is summed up from C on, along k from 0 on; products are
+// exact, each partial sum is rounded to nearest even in f32 (f64 for f64, by the instruction's rounding), and f16
+// accumulators are rounded once, at the end. Integer sums are exact and wrap or, with .satfinite, are clamped in the
+// end.
+#include "emulator/special/matrix.h"
+
+#include "emulator/semantics/accumulate.h"
+
+#include <bit>
+#include <cfenv>
+#include <cmath>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+using ir::ScalarType;
+
+constexpr unsigned largest_operand = 16 * 64; // elements of A or B: m16n8k64 of s4
+constexpr unsigned largest_accumulator = 16 * 16;
+
+// All that is known of a product before it runs. Registers are listed D, A, B, C.
+struct Product {
+  MatrixShape shape; // k in words for one-bit elements
+  ScalarType a_type = ScalarType::none, b_type = ScalarType::none;
+  Fragment d, a, b, c;
+  bool saturates = false;
+  bool and_popc = false;
+  int rounding = FE_TONEAREST;
+};
+
+const Product& product_of(const Collective& all) {
+  return all.description<Product>();
+}
+
+struct Operands {
+  uint64_t a[largest_operand], b[largest_operand], c[largest_accumulator];
+};
+
+template <class Register, class Accumulator> void read_operands(const Collective& all, Operands& operands) {
+  const Product& product = product_of(all);
+  unsigned first = product.d.registers;
+  unpack_fragment<Register>(all, first, product.a, operands.a);
+  first += product.a.registers;
+  unpack_fragment<Register>(all, first, product.b, operands.b);
+  first += product.b.registers;
+  unpack_fragment<Accumulator>(all, first, product.c, operands.c);
+}
+
+// Calls body(matrix, row, column) for each element of D.
+template <class Body> void for_each_result(const Product& product, Body&& body) {
+  for (unsigned matrix = 0; matrix < product.d.matrices; ++matrix)
+    for (unsigned row = 0; row < product.shape.m; ++row)
+      for (unsigned column = 0; column < product.shape.n; ++column)
+        body((matrix * product.shape.m + row) * product.shape.n + column,
+             (matrix * product.shape.m + row) * product.shape.k, matrix * product.shape.k * product.shape.n + column);
+}
+
+float to_float(ScalarType type, uint64_t bits) {
+  using namespace semantics;
+  switch (type) {
+  case ScalarType::f16:
+    return semantics::to_float(Float16{static_cast<uint16_t>(bits)});
+  case ScalarType::bf16:
+    return semantics::to_float(BFloat16{static_cast<uint16_t>(bits)});
+  case ScalarType::tf32:
+    return tf32_operand(static_cast<uint32_t>(bits));
+  case ScalarType::e4m3:
+    return decode<e4m3_format>(static_cast<uint32_t>(bits));
+  case ScalarType::e5m2:
+    return decode<e5m2_format>(static_cast<uint32_t>(bits));
+  default:
+    return std::bit_cast<float>(static_cast<uint32_t>(bits));
+  }
+}
+
+// One row of D: C's row plus the sum over k of a[k] times row k of B.
+void multiply_row(const float* a, const float* b, unsigned k_count, unsigned n, float* sums) {
+  for (unsigned k = 0; k < k_count; ++k)
+    for (unsigned column = 0; column < n; ++column)
+      sums[column] = __builtin_fmaf(a[k], b[k * n + column], sums[column]);
+}
+
+const MicroOp* multiply_floats(Warp& warp, const MicroOp& op) {
+  return execute_together(warp, op, {}, [](const Collective& all) {
+    const Product& product = product_of(all);
+    Operands operands;
+    read_operands<uint32_t, uint32_t>(all, operands);
+    float a[largest_operand], b[largest_operand], d[largest_accumulator];
+    for (unsigned i = 0; i < product.a.size(); ++i)
+      a[i] = to_float(product.a_type, operands.a[i]);
+    for (unsigned i = 0; i < product.b.size(); ++i)
+      b[i] = to_float(product.b_type, operands.b[i]);
+    const ScalarType c_type = product.c.element_bits == 16 ? ScalarType::f16 : ScalarType::f32;
+    for (unsigned i = 0; i < product.c.size(); ++i)
+      d[i] = to_float(c_type, operands.c[i]);
+    const MatrixShape& shape = product.shape;
+    for (unsigned matrix = 0; matrix < product.d.matrices; ++matrix)
+      for (unsigned row = matrix * shape.m; row < (matrix + 1) * shape.m; ++row)
+        multiply_row(a + row * shape.k, b + matrix * shape.k * shape.n, shape.k, shape.n, d + row * shape.n);
+    for (unsigned i = 0; i < product.d.size(); ++i)
+      operands.c[i] = product.d.element_bits == 16 ? semantics::to_half<semantics::Float16>(d[i]).bits
+                                                   : std::bit_cast<uint32_t>(semantics::canonical(d[i]));
+    pack_fragment<uint32_t>(all, 0, product.d, operands.c);
+  });
+}
+
+const MicroOp* multiply_doubles(Warp& warp, const MicroOp& op) {
+  return execute_together(warp, op, {}, [](const Collective& all) {
+    const Product& product = product_of(all);
+    Operands operands;
+    read_operands<uint64_t, uint64_t>(all, operands);
+    const int before = std::fegetround();
+    if (product.rounding != FE_TONEAREST) std::fesetround(product.rounding);
+    for_each_result(product, [&](unsigned result, unsigned a_row, unsigned b_column) {
+      volatile double sum = std::bit_cast<double>(operands.c[result]); // not moved across the change of rounding
+      for (unsigned k = 0; k < product.shape.k; ++k)
+        sum = std::fma(std::bit_cast<double>(operands.a[a_row + k]),
+                       std::bit_cast<double>(operands.b[b_column + k * product.shape.n]), sum);
+      operands.c[result] = std::bit_cast<uint64_t>(static_cast<double>(sum));
+    });
+    if (product.rounding != FE_TONEAREST) std::fesetround(before);
+    pack_fragment<uint64_t>(all, 0, product.d, operands.c);
+  });
+}
+
+int64_t to_integer(ScalarType type, uint64_t bits) {
+  const unsigned unused = 64 - ir::bit_width(type);
+  return ir::is_signed(type) ? static_cast<int64_t>(bits << unused) >> unused : static_cast<int64_t>(bits);
+}
+
+uint64_t finish_sum(const Product& product, int64_t sum) {
+  if (product.saturates) sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
+  return static_cast<uint32_t>(sum);
+}
+
+const MicroOp* multiply_integers(Warp& warp, const MicroOp& op) {
+  return execute_together(warp, op, {}, [](const Collective& all) {
+    const Product& product = product_of(all);
+    Operands operands;
+    read_operands<uint32_t, uint32_t>(all, operands);
+    int64_t a[largest_operand], b[largest_operand];
+    for (unsigned i = 0; i < product.a.size(); ++i)
+      a[i] = to_integer(product.a_type, operands.a[i]);
+    for (unsigned i = 0; i < product.b.size(); ++i)
+      b[i] = to_integer(product.b_type, operands.b[i]);
+    for_each_result(product, [&](unsigned result, unsigned a_row, unsigned b_column) {
+      int64_t sum = static_cast<int32_t>(operands.c[result]);
+      for (unsigned k = 0; k < product.shape.k; ++k)
+        sum += a[a_row + k] * b[b_column + k * product.shape.n];
+      operands.c[result] = finish_sum(product, sum);
+    });
+    pack_fragment<uint32_t>(all, 0, product.d, operands.c);
+  });
+}
+
+// One-bit elements, 32 in a word: the product of two is their xor or and.
+const MicroOp* multiply_bits(Warp& warp, const MicroOp& op) {
+  return execute_together(warp, op, {}, [](const Collective& all) {
+    const Product& product = product_of(all);
+    Operands operands;
+    read_operands<uint32_t, uint32_t>(all, operands);
+    for_each_result(product, [&](unsigned result, unsigned a_row, unsigned b_column) {
+      int64_t sum = static_cast<int32_t>(operands.c[result]);
+      for (unsigned k = 0; k < product.shape.k; ++k) {
+        const uint64_t x = operands.a[a_row + k], y = operands.b[b_column + k * product.shape.n];
+        sum += std::popcount(product.and_popc ? x & y : x ^ y);
+      }
+      operands.c[result] = finish_sum(product, sum);
+    });
+    pack_fragment<uint32_t>(all, 0, product.d, operands.c);
+  });
+}
+
+// --- decoding ---
+
+Handler product_handler(ScalarType type) {
+  switch (type) {
+  case ScalarType::f16:
+  case ScalarType::bf16:
+  case ScalarType::tf32:
+  case ScalarType::e4m3:
+  case ScalarType::e5m2:
+    return &multiply_floats;
+  case ScalarType::f64:
+    return &multiply_doubles;
+  case ScalarType::s8:
+  case ScalarType::u8:
+  case ScalarType::s4:
+  case ScalarType::u4:
+    return &multiply_integers;
+  case ScalarType::b1:
+    return &multiply_bits;
+  default:
+    return nullptr;
+  }
+}
+
+struct ElementTypes {
+  ScalarType d, a, b, c;
+};
+
+// wmma of f16 names D and C only, and integer products may name all four.
+ElementTypes element_types(const ir::Form& form) {
+  if (form.types.size() == 4) return {form.types[0], form.types[1], form.types[2], form.types[3]};
+  if (form.types.size() == 2) return {form.types[0], ScalarType::f16, ScalarType::f16, form.types[1]};
+  return {ScalarType::none, ScalarType::none, ScalarType::none, ScalarType::none};
+}
+
+int rounding_of(const ir::Form& form) {
+  if (form.has(ir::Modifier::rz)) return FE_TOWARDZERO;
+  if (form.has(ir::Modifier::rm)) return FE_DOWNWARD;
+  return form.has(ir::Modifier::rp) ? FE_UPWARD : FE_TONEAREST;
+}
+
+// .row and .col of A and B, in this order.
+std::pair<bool, bool> column_major(const ir::Form& form) {
+  std::vector<bool> words;
+  for (ir::Modifier word : form.modifiers)
+    if (word == ir::Modifier::row || word == ir::Modifier::col) words.push_back(word == ir::Modifier::col);
+  words.resize(2);
+  return {words[0], words[1]};
+}
+
+void decode_product(Decoder& decoder, ir::InstructionId) {
+  const ir::Form& form = decoder.form();
+  for (ir::Modifier word : {ir::Modifier::sp, ir::Modifier::sp_ordered_metadata, ir::Modifier::block_scale})
+    if (form.has(word)) return decoder.unsupported("sparse and block-scaled matrix products are not emulated");
+  const ElementTypes types = element_types(form);
+  Handler handler = product_handler(types.a);
+  Product product;
+  product.shape = matrix_shape(form);
+  if (!handler || product_handler(types.b) != handler || product.shape.m == 0)
+    return decoder.unsupported("a matrix product of these types is not emulated");
+  std::array<std::vector<ir::Operand>, 4> registers;
+  for (unsigned i = 0; i < 4; ++i)
+    registers[i] = matrix_registers(decoder, i);
+
+  const bool opaque_layout = form.opcode == ir::Opcode::wmma;
+  const auto [a_columns, b_columns] = column_major(form);
+  auto fragment = [&](MatrixRole role, ScalarType type, size_t count, bool columns) {
+    const auto number = static_cast<unsigned>(count);
+    return opaque_layout ? wmma_fragment(product.shape, role, type, number)
+                         : mma_fragment(product.shape, role, type, number, columns);
+  };
+  product.d = fragment(MatrixRole::accumulator, types.d, registers[0].size(), false);
+  product.a = fragment(MatrixRole::a, types.a, registers[1].size(), a_columns);
+  product.b = fragment(MatrixRole::b, types.b, registers[2].size(), b_columns);
+  product.c = fragment(MatrixRole::accumulator, types.c, registers[3].size(), false);
+  for (const Fragment* part : {&product.d, &product.a, &product.b, &product.c})
+    if (part->registers * part->per_register() * warp_size < part->size())
+      return decoder.unsupported("a matrix product with too few registers");
+  product.a_type = types.a;
+  product.b_type = types.b;
+  if (types.a == ScalarType::b1) product.shape.k = static_cast<uint16_t>(product.shape.k / 32);
+  product.saturates = form.has(ir::Modifier::satfinite);
+  product.and_popc = form.has(ir::Modifier::and_);
+  product.rounding = rounding_of(form);
+
+  const LaneType word = lanes_of_bits(types.a == ScalarType::f64 ? 64 : 32);
+  std::vector<LaneRef> lanes;
+  for (unsigned i = 1; i < 4; ++i)
+    for (const ir::Operand& operand : registers[i])
+      lanes.push_back(decoder.source(operand, word));
+  std::vector<LaneRef> all;
+  for (const ir::Operand& operand : registers[0])
+    all.push_back(decoder.destination(operand, word));
+  all.insert(all.end(), lanes.begin(), lanes.end());
+  const uint32_t list = decoder.add_list(all);
+  const uint32_t description = add_description(decoder, std::move(product));
+  MicroOp& op = decoder.emit(handler);
+  op.extra = list;
+  op.auxiliary = description;
+}
+
+} // namespace
+
+std::vector<ir::Operand> matrix_registers(const Decoder& decoder, unsigned top_level_index) {
+  const std::span<const ir::Operand> operands = decoder.operands();
+  const size_t position = decoder.top_level(top_level_index);
+  if (position >= operands.size()) return {};
+  if (!operands[position].is(ir::OperandKind::vector)) return {operands[position]};
+  const auto inside = operands.subspan(position + 1, operands[position].group_size());
+  return {inside.begin(), inside.end()};
+}
+
+void add_matrix_operations(OperationTable& table) {
+  table.special("mma*", &decode_product);
+  table.special("wmma.mma*", &decode_product);
+}
+
+} // namespace ptxrewrite::emulator

@@ -1,0 +1,314 @@
+// ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store: matrices between memory and the registers of a warp (PTX ISA
+// 9.7.14.5.15 to 17 and 9.7.14.4; facts 14).
+#include "emulator/special/address.h"
+#include "emulator/special/matrix.h"
+#include "emulator/special/watch.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+// MicroOp::flags of all of these: the space, and
+constexpr uint32_t flag_narrow = 1u << 8;    // the address has 32 bits
+constexpr uint32_t flag_transpose = 1u << 9; // .trans
+constexpr uint32_t flag_store = 1u << 10;
+
+Space space_of(const MicroOp& op) {
+  return static_cast<Space>(op.flags & 0xff);
+}
+
+// The lanes' addresses, op.source[0] + op.immediate.
+void read_addresses(const Collective& all, uint64_t (&addresses)[warp_size]) {
+  const auto offset = static_cast<uint64_t>(all.op().immediate);
+  if (all.op().flags & flag_narrow) {
+    uint32_t storage[warp_size];
+    const uint32_t* base = all.values(0, storage);
+    for (unsigned lane = 0; lane < warp_size; ++lane)
+      addresses[lane] = static_cast<uint32_t>(base[lane] + offset);
+  } else {
+    uint64_t storage[warp_size];
+    const uint64_t* base = all.values(0, storage);
+    for (unsigned lane = 0; lane < warp_size; ++lane)
+      addresses[lane] = base[lane] + offset;
+  }
+}
+
+// Tells the watchers of `count` accesses as if each were a lane's.
+bool watch_lines(const Collective& all, const uint64_t* addresses, unsigned count, uint64_t bytes) {
+  Warp& warp = all.warp();
+  if (!warp.block->watch_memory) return true;
+  const uint32_t mask = warp.mask;
+  warp.mask = count >= warp_size ? full_mask : (1u << count) - 1;
+  uint64_t padded[warp_size];
+  for (unsigned i = 0; i < warp_size; ++i)
+    padded[i] = addresses[std::min(i, count - 1)];
+  const AccessKind kind = all.op().flags & flag_store ? AccessKind::store : AccessKind::load;
+  const bool good = watch_access(warp, all.op(), space_of(all.op()), padded, bytes, kind);
+  warp.mask = mask;
+  return good;
+}
+
+// The bytes of a row; null after the block has failed.
+std::byte* row_bytes(const Collective& all, unsigned lane, uint64_t address, uint64_t bytes, uint64_t alignment) {
+  const MicroOp& op = all.op();
+  std::byte* host = resolve(*all.warp().block, all.warp(), lane, space_of(op), address, bytes);
+  if (host && address % alignment == 0) return host;
+  bad_access(all.warp(), op, lane, space_of(op), address, host ? alignment : bytes,
+             op.flags & flag_store ? "matrix store" : "matrix load");
+  return nullptr;
+}
+
+// --- 8x8 matrices of 16 bits: lane T holds row T / 4, columns 2 * (T % 4) and the one behind it ---
+
+constexpr unsigned side = 8;
+using SmallMatrix = uint16_t[side][side];
+
+uint32_t held_by(const SmallMatrix& matrix, unsigned lane, bool transposed) {
+  const unsigned row = lane / 4, column = lane % 4 * 2;
+  const uint16_t low = transposed ? matrix[column][row] : matrix[row][column];
+  const uint16_t high = transposed ? matrix[column + 1][row] : matrix[row][column + 1];
+  return low | static_cast<uint32_t>(high) << 16;
+}
+
+void put(SmallMatrix& matrix, unsigned lane, bool transposed, uint32_t value) {
+  const unsigned row = lane / 4, column = lane % 4 * 2;
+  (transposed ? matrix[column][row] : matrix[row][column]) = static_cast<uint16_t>(value);
+  (transposed ? matrix[column + 1][row] : matrix[row][column + 1]) = static_cast<uint16_t>(value >> 16);
+}
+
+// Rows of matrix i are named by lanes 8 * i to 8 * i + 7. op.count matrices.
+const MicroOp* load_matrices(Warp& warp, const MicroOp& op) {
+  return execute_together(warp, op, {}, [](const Collective& all) {
+    uint64_t addresses[warp_size];
+    read_addresses(all, addresses);
+    const unsigned count = all.op().count;
+    if (!watch_lines(all, addresses, count * side, sizeof(uint16_t) * side)) return;
+    SmallMatrix matrices[4];
+    for (unsigned line = 0; line < count * side; ++line) {
+      const std::byte* host = row_bytes(all, line, addresses[line], sizeof(uint16_t) * side, 16);
+      if (!host) return;
+      std::memcpy(matrices[line / side][line % side], host, sizeof(uint16_t) * side);
+    }
+    const bool transposed = all.op().flags & flag_transpose;
+    for (unsigned i = 0; i < count; ++i)
+      all.write_listed<uint32_t>(i, [&](unsigned lane) { return held_by(matrices[i], lane, transposed); });
+  });
+}
+
+const MicroOp* store_matrices(Warp& warp, const MicroOp& op) {
+  return execute_together(warp, op, {}, [](const Collective& all) {
+    uint64_t addresses[warp_size];
+    read_addresses(all, addresses);
+    const unsigned count = all.op().count;
+    if (!watch_lines(all, addresses, count * side, sizeof(uint16_t) * side)) return;
+    const bool transposed = all.op().flags & flag_transpose;
+    for (unsigned i = 0; i < count; ++i) {
+      uint32_t storage[warp_size];
+      const uint32_t* values = all.listed(i, storage);
+      SmallMatrix matrix;
+      for (unsigned lane = 0; lane < warp_size; ++lane)
+        put(matrix, lane, transposed, values[lane]);
+      for (unsigned row = 0; row < side; ++row) {
+        const unsigned line = i * side + row;
+        std::byte* host = row_bytes(all, line, addresses[line], sizeof matrix[row], 16);
+        if (!host) return;
+        std::memcpy(host, matrix[row], sizeof matrix[row]);
+      }
+    }
+  });
+}
+
+const MicroOp* transpose_matrix(Warp& warp, const MicroOp& op) {
+  return execute_together(warp, op, {}, [](const Collective& all) {
+    uint32_t storage[warp_size];
+    const uint32_t* values = all.values(0, storage);
+    SmallMatrix matrix;
+    for (unsigned lane = 0; lane < warp_size; ++lane)
+      put(matrix, lane, false, values[lane]);
+    all.write<uint32_t>(0, [&](unsigned lane) { return held_by(matrix, lane, true); });
+  });
+}
+
+// --- wmma ---
+
+// A fragment and how its matrix lies in memory.
+struct Transfer {
+  Fragment fragment;
+  unsigned type_bits = 32; // of an element as strides count them
+  bool by_columns = false;
+};
+
+// Where the lines of a matrix lie: rows, or columns with .col.
+struct Lines {
+  unsigned count = 0, length = 0; // in elements of the fragment
+  uint64_t bytes = 0;
+  uint64_t addresses[warp_size];
+  unsigned lane = 0; // the lane whose address it is
+};
+
+Lines lines_of(const Collective& all, const Transfer& transfer) {
+  const Fragment& fragment = transfer.fragment;
+  Lines lines;
+  lines.count = transfer.by_columns ? fragment.columns : fragment.rows;
+  lines.length = transfer.by_columns ? fragment.rows : fragment.columns;
+  lines.bytes = uint64_t(lines.length) * fragment.element_bits / 8;
+  lines.lane = static_cast<unsigned>(std::countr_zero(all.lanes()));
+  uint64_t addresses[warp_size];
+  read_addresses(all, addresses);
+  uint64_t distance = lines.bytes;
+  if (all.op().source[1]) {
+    uint32_t storage[warp_size];
+    distance = uint64_t(all.values(1, storage)[lines.lane]) * transfer.type_bits / 8;
+  }
+  for (unsigned i = 0; i < lines.count; ++i)
+    lines.addresses[i] = addresses[lines.lane] + i * distance;
+  return lines;
+}
+
+size_t element_index(const Transfer& transfer, unsigned line, unsigned i) {
+  return transfer.by_columns ? i * transfer.fragment.columns + line : line * transfer.fragment.columns + i;
+}
+
+constexpr unsigned largest_fragment = 32 * 32;
+
+template <class Register> const MicroOp* load_fragment(Warp& warp, const MicroOp& op) {
+  return execute_together(warp, op, {}, [](const Collective& all) {
+    const Transfer& transfer = all.description<Transfer>();
+    const Lines lines = lines_of(all, transfer);
+    if (!watch_lines(all, lines.addresses, lines.count, lines.bytes)) return;
+    const unsigned bits = transfer.fragment.element_bits;
+    uint64_t elements[largest_fragment];
+    for (unsigned line = 0; line < lines.count; ++line) {
+      const std::byte* host = row_bytes(all, lines.lane, lines.addresses[line], lines.bytes, std::max(bits / 8, 1u));
+      if (!host) return;
+      for (unsigned i = 0; i < lines.length; ++i) {
+        uint64_t value = 0;
+        std::memcpy(&value, host + i * bits / 8, std::max(bits / 8, 1u));
+        if (bits == 4) value = value >> (i % 2 * 4) & 15;
+        elements[element_index(transfer, line, i)] = value;
+      }
+    }
+    pack_fragment<Register>(all, 0, transfer.fragment, elements);
+  });
+}
+
+// Accumulators only: their elements have whole bytes.
+template <class Register> const MicroOp* store_fragment(Warp& warp, const MicroOp& op) {
+  return execute_together(warp, op, {}, [](const Collective& all) {
+    const Transfer& transfer = all.description<Transfer>();
+    const Lines lines = lines_of(all, transfer);
+    if (!watch_lines(all, lines.addresses, lines.count, lines.bytes)) return;
+    uint64_t elements[largest_fragment];
+    unpack_fragment<Register>(all, 0, transfer.fragment, elements);
+    const unsigned bytes = transfer.fragment.element_bits / 8;
+    for (unsigned line = 0; line < lines.count; ++line) {
+      std::byte* host = row_bytes(all, lines.lane, lines.addresses[line], lines.bytes, bytes);
+      if (!host) return;
+      for (unsigned i = 0; i < lines.length; ++i)
+        std::memcpy(host + i * bytes, &elements[element_index(transfer, line, i)], bytes);
+    }
+  });
+}
+
+// --- decoding ---
+
+struct AddressSource {
+  LaneRef base;
+  int64_t offset = 0;
+  uint32_t flags = 0;
+};
+
+AddressSource address_source(Decoder& decoder, unsigned top_level_index) {
+  Decoder::Address address = decoder.address(decoder.top_level(top_level_index), true);
+  AddressSource result{address.base, address.offset, static_cast<uint32_t>(decode_space(decoder.form().space))};
+  if (address.constant)
+    result.base = decoder.constant(0, 64);
+  else if (address.narrow)
+    result.flags |= flag_narrow;
+  return result;
+}
+
+void decode_small_matrices(Decoder& decoder, ir::InstructionId) {
+  const ir::Form& form = decoder.form();
+  if (!form.has(ir::Modifier::m8n8) || form.type() != ir::ScalarType::b16)
+    return decoder.unsupported("only matrices of 8 by 8 elements of 16 bits are emulated here");
+  const bool stores = form.opcode == ir::Opcode::stmatrix;
+  AddressSource address = address_source(decoder, stores ? 0 : 1);
+  const std::vector<ir::Operand> registers = matrix_registers(decoder, stores ? 1 : 0);
+  if (registers.size() > 4) return decoder.unsupported("more than four matrices at once");
+  std::vector<LaneRef> lanes;
+  for (const ir::Operand& operand : registers)
+    lanes.push_back(stores ? decoder.source(operand, lanes_of_bits(32))
+                           : decoder.destination(operand, lanes_of_bits(32)));
+  const uint32_t list = decoder.add_list(lanes);
+  MicroOp& op = decoder.emit(stores ? &store_matrices : &load_matrices);
+  op.flags = address.flags | (form.has(ir::Modifier::trans) ? flag_transpose : 0) | (stores ? flag_store : 0);
+  op.count = static_cast<uint8_t>(registers.size());
+  op.source[0] = address.base;
+  op.immediate = address.offset;
+  op.extra = list;
+}
+
+void decode_movmatrix(Decoder& decoder, ir::InstructionId) {
+  const LaneRef source = decoder.source(decoder.operands()[decoder.top_level(1)], lanes_of_bits(32));
+  const LaneRef target = decoder.destination(decoder.operands()[0], lanes_of_bits(32));
+  MicroOp& op = decoder.emit(&transpose_matrix);
+  op.source[0] = source;
+  op.destination[0] = target;
+}
+
+void decode_transfer(Decoder& decoder, ir::InstructionId) {
+  const ir::Form& form = decoder.form();
+  const bool stores = form.has(ir::Modifier::store);
+  const MatrixShape shape = matrix_shape(form);
+  const MatrixRole role = form.has(ir::Modifier::a)   ? MatrixRole::a
+                          : form.has(ir::Modifier::b) ? MatrixRole::b
+                                                      : MatrixRole::accumulator;
+  AddressSource address = address_source(decoder, stores ? 0 : 1);
+  const std::vector<ir::Operand> registers = matrix_registers(decoder, stores ? 1 : 0);
+  Transfer transfer;
+  transfer.fragment = wmma_fragment(shape, role, form.type(), static_cast<unsigned>(registers.size()));
+  transfer.type_bits = ir::bit_width(form.type());
+  transfer.by_columns = form.has(ir::Modifier::col);
+  const Fragment& fragment = transfer.fragment;
+  if (shape.m == 0 || fragment.size() > largest_fragment || fragment.size() % warp_size ||
+      registers.size() * fragment.per_register() * warp_size < fragment.size())
+    return decoder.unsupported("a matrix of this shape is not emulated");
+  // Elements of four bits and less cannot start inside a byte: rows of A and columns of B are whole.
+  if (fragment.element_bits < 8 && transfer.by_columns == (role == MatrixRole::a))
+    return decoder.unsupported("elements of four bits across lines are not emulated");
+
+  const bool wide = form.type() == ir::ScalarType::f64;
+  std::vector<LaneRef> lanes;
+  for (const ir::Operand& operand : registers)
+    lanes.push_back(stores ? decoder.source(operand, lanes_of_bits(wide ? 64 : 32))
+                           : decoder.destination(operand, lanes_of_bits(wide ? 64 : 32)));
+  LaneRef stride;
+  if (const size_t position = decoder.top_level(2); position < decoder.operands().size())
+    stride = decoder.source(decoder.operands()[position], lanes_of_bits(32));
+  const uint32_t list = decoder.add_list(lanes);
+  const uint32_t description = add_description(decoder, std::move(transfer));
+  Handler handler = stores ? (wide ? &store_fragment<uint64_t> : &store_fragment<uint32_t>)
+                           : (wide ? &load_fragment<uint64_t> : &load_fragment<uint32_t>);
+  MicroOp& op = decoder.emit(handler);
+  op.flags = address.flags | (stores ? flag_store : 0);
+  op.source[0] = address.base;
+  op.source[1] = stride;
+  op.immediate = address.offset;
+  op.extra = list;
+  op.auxiliary = description;
+}
+
+} // namespace
+
+void add_matrix_memory_operations(OperationTable& table) {
+  table.special("ldmatrix*", &decode_small_matrices);
+  table.special("stmatrix*", &decode_small_matrices);
+  table.special("movmatrix*", &decode_movmatrix);
+  table.special("wmma.load*", &decode_transfer);
+  table.special("wmma.store*", &decode_transfer);
+}
+
+} // namespace ptxrewrite::emulator
