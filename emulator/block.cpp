@@ -100,6 +100,7 @@ void Block::start_warp(Warp& warp) {
   warp.splits.clear();
   warp.meetings.clear();
   warp.patience = 0;
+  warp.past_states.clear();
   warp.arrived = false;
   warp.state = WarpState::runnable;
   warp.root = {frames->take(entry.frame_bytes), &entry, nullptr, 0, entry.local_bytes};
@@ -205,7 +206,35 @@ void Block::complete_barrier_if_full(unsigned number) {
   if (checker) checker->barrier_completed(*this, number, waiting, of_all);
 }
 
+// A warp that only waits comes back to the states that it was in, one for each of its splits. Registers are what
+// counts: memory shows in them as soon as somebody looks.
+bool Block::is_in_new_state(Warp& warp) {
+  uint64_t hash = 0;
+  auto mix = [&](uint64_t value) {
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 29;
+  };
+  auto mix_registers = [&](const Activation& activation) {
+    for (uint32_t at = 0; at + sizeof(uint64_t) <= activation.function->frame_bytes; at += sizeof(uint64_t)) {
+      uint64_t value;
+      std::memcpy(&value, activation.registers + at, sizeof value);
+      mix(value);
+    }
+  };
+  mix_registers(warp.root);
+  for (const Split& split : warp.splits) {
+    mix(reinterpret_cast<uintptr_t>(split.next));
+    mix(uint64_t(split.mask) << 32 | static_cast<uint32_t>(split.state));
+    if (split.activation != &warp.root) mix_registers(*split.activation);
+  }
+  if (std::find(warp.past_states.begin(), warp.past_states.end(), hash) != warp.past_states.end()) return false;
+  if (warp.past_states.size() == warp_size) warp.past_states.erase(warp.past_states.begin());
+  warp.past_states.push_back(hash);
+  return true;
+}
+
 BlockState Block::run() {
+  changed = false;
   for (;;) {
     bool progress = false, spinning = false;
     for (uint32_t number = 0; number < warps.size(); ++number) {
@@ -222,14 +251,15 @@ BlockState Block::run() {
         return BlockState::failed;
       case WarpState::finished:
         warp_finished(warp);
-        progress = true;
+        progress = changed = true;
         break;
       case WarpState::yielded:
         spinning = true;
+        changed = changed || !watch_progress || is_in_new_state(warp);
         break;
       default:
         note_arrival(warp);
-        progress = true;
+        progress = changed = true;
       }
     }
     if (live_warps == 0) return BlockState::finished;

@@ -124,7 +124,9 @@ struct Block {
   MemoryRange last_global;         // where the last global access of a single lane went: most go there again
   std::vector<MemoryRange> ranges; // the same for each memory operation of the image
   bool count_memory = false;
-  bool watch_memory = false; // checker or count_memory: memory operations take the slow side road
+  bool watch_progress = false; // find out whether a turn changes anything; then:
+  bool changed = false;        // the last one did, or it was not watched
+  bool watch_memory = false;   // checker or count_memory: memory operations take the slow side road
 
 private:
   void run_warp(Warp& warp);
@@ -133,6 +135,7 @@ private:
   void start_warp(Warp& warp);
   void warp_finished(Warp& warp);
   void report_deadlock();
+  bool is_in_new_state(Warp& warp);
 
   std::vector<std::byte>* thread_specials_;
   std::vector<std::byte> block_specials_;

@@ -19,8 +19,10 @@ namespace {
 constexpr uint64_t call_stack_bytes = uint64_t(64) << 10;
 // Blocks that spin on one another are all kept; a real GPU keeps some thousands, too.
 constexpr uint64_t resident_block_limit = 4096;
-// Turns that all resident blocks spend spinning before the launch is given up.
-constexpr uint64_t spin_limit = 2'000'000;
+// Turns of blocks that spin, without one of them ending, before it is watched whether anything changes.
+constexpr uint64_t patient_turns = 10'000;
+// When this many turns for each resident block have changed nothing, nothing will come.
+constexpr uint64_t turns_without_change = 64;
 
 uint32_t* lanes_at(std::vector<std::byte>& bytes, LaneRef ref, size_t base = 0) {
   return reinterpret_cast<uint32_t*>(bytes.data() + base + ref.offset());
@@ -78,6 +80,8 @@ struct Grid {
   std::mutex mutex; // of what follows
   std::optional<Failure> failure;
   std::atomic<uint64_t> failed_block{UINT64_MAX};
+  unsigned workers = 1;
+  std::atomic<unsigned> idle_workers{0}; // have no blocks any more, or only such as wait for others
   std::map<uint64_t, std::string> printed;
   FindingTable findings;
   WorkerCounters total;
@@ -97,7 +101,6 @@ public:
   void run() {
     std::deque<std::unique_ptr<Block>> spinning;
     std::unique_ptr<Block> spare;
-    uint64_t idle_turns = 0;
     for (;;) {
       const uint64_t number = spinning.size() < resident_block_limit ? grid_.next.fetch_add(1) : UINT64_MAX;
       std::unique_ptr<Block> block;
@@ -110,9 +113,10 @@ public:
       } else {
         break;
       }
+      block->watch_progress = turns_ > patient_turns;
       switch (block->run()) {
       case BlockState::yielded:
-        if (++idle_turns > spin_limit) give_up(*block);
+        if (nothing_will_come(*block, spinning.size() + 1)) give_up(*block);
         if (block->failure)
           report(*block);
         else
@@ -120,14 +124,15 @@ public:
         break;
       case BlockState::failed:
         report(*block);
-        idle_turns = 0;
+        work_again();
         break;
       default:
         finish(*block);
         spare = std::move(block);
-        idle_turns = 0;
+        work_again();
       }
     }
+    if (!idle_) ++grid_.idle_workers;
     add_counters();
   }
 
@@ -144,6 +149,36 @@ private:
     std::lock_guard lock(grid_.mutex);
     if (!block.printed.empty()) grid_.printed[block.linear] = std::move(block.printed);
     if (block.checker) block.checker->take_findings(grid_.findings);
+  }
+
+  // After a turn of a block that spins: do all blocks of all host threads spin without any change?
+  bool nothing_will_come(const Block& block, uint64_t resident) {
+    ++turns_;
+    if (!block.watch_progress) return false;
+    if (block.changed) {
+      unchanged_turns_ = all_idle_turns_ = 0;
+      set_idle(false);
+      return false;
+    }
+    if (++unchanged_turns_ < turns_without_change * resident) return false;
+    set_idle(true);
+    // What another host thread did last has to be seen here first.
+    all_idle_turns_ = grid_.idle_workers == grid_.workers ? all_idle_turns_ + 1 : 0;
+    return all_idle_turns_ > turns_without_change * resident;
+  }
+
+  void work_again() {
+    turns_ = unchanged_turns_ = all_idle_turns_ = 0;
+    set_idle(false);
+  }
+
+  void set_idle(bool idle) {
+    if (idle == idle_) return;
+    idle_ = idle;
+    if (idle)
+      ++grid_.idle_workers;
+    else
+      --grid_.idle_workers;
   }
 
   void give_up(Block& block) {
@@ -184,6 +219,10 @@ private:
   WorkerCounters counters_;
   FramePool frames_;
   std::vector<std::byte> thread_specials_;
+  uint64_t turns_ = 0; // of blocks that spin, since one has ended
+  uint64_t unchanged_turns_ = 0;
+  uint64_t all_idle_turns_ = 0;
+  bool idle_ = false;
 };
 
 Counters make_counters(const KernelImage& image, const WorkerCounters& total, const LaunchFacts& facts) {
@@ -249,6 +288,7 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
 
   const unsigned threads = host_threads(image, request, grid.blocks);
   launch.concurrent = threads > 1;
+  grid.workers = threads;
   std::vector<std::thread> others;
   for (unsigned i = 1; i < threads; ++i)
     others.emplace_back([&grid] { Worker(grid).run(); });

@@ -92,6 +92,7 @@ struct Warp {
   std::vector<GatheredLanes> gathered; // by the latest gather()
   Activation root;
   const MicroOp* start = nullptr;
+  std::vector<uint64_t> past_states; // hashes of the states in which it yielded last
 
   template <class T> T* lanes(LaneRef ref) const { return reinterpret_cast<T*>(base[ref.base_index()] + ref.offset()); }
   uint32_t& predicate(LaneRef ref) const { return *lanes<uint32_t>(ref); }
