@@ -14,6 +14,9 @@ enum ExitCode : int {
   exit_ok = 0,
   exit_diagnostics = 1, // the input is wrong, or something could not be read, written or loaded
   exit_usage = 2,
+  exit_fault = 3,   // an emulated kernel faulted, hung or ran out of fuel, or a check found something
+  exit_differs = 4, // a verification failed
+  exit_no_gpu = 77, // a GPU is wanted, and there is none
 };
 
 enum class ColourMode { automatic, always, never };
@@ -30,6 +33,9 @@ void add_opt_command(CLI::App& application, Session& session);
 void add_diff_command(CLI::App& application, Session& session);
 void add_analyze_command(CLI::App& application, Session& session);
 void add_passes_command(CLI::App& application, Session& session);
+void add_run_command(CLI::App& application, Session& session);
+void add_verify_command(CLI::App& application, Session& session);
+void add_launch_template_command(CLI::App& application, Session& session);
 void add_isa_command(CLI::App& application, Session& session);
 
 // A command with --color and --log-level; `example` is shown below the options.

@@ -35,9 +35,11 @@ int unknown_command(const CLI::App& application, const char* word) {
 
 int run(int argument_count, char** arguments) {
   CLI::App application{"Reads PTX, rewrites it, and shows what was done and why."};
-  application.footer("\nExample:\n  ptxrewrite opt kernel.ptx -p r2d2 -o rewritten.ptx\n\n"
-                     "'ptxrewrite COMMAND --help' shows the options of a command. A file named - is standard input "
-                     "or output.\nExit codes: 0 done, 1 wrong input, 2 wrong usage.");
+  application.footer(
+      "\nExample:\n  ptxrewrite opt kernel.ptx -p r2d2 -o rewritten.ptx\n\n"
+      "'ptxrewrite COMMAND --help' shows the options of a command. A file named - is standard input "
+      "or output.\nExit codes: 0 done, 1 wrong input, 2 wrong usage, 3 a kernel faulted, 4 a verification "
+      "failed, 77 no GPU.");
   application.set_version_flag("--version", "ptxrewrite " PTXREWRITE_VERSION);
   application.set_help_flag("-h,--help", "this text");
   application.name("ptxrewrite");
@@ -50,6 +52,8 @@ int run(int argument_count, char** arguments) {
   add_opt_command(application, session);
   add_diff_command(application, session);
   add_analyze_command(application, session);
+  add_run_command(application, session);
+  add_launch_template_command(application, session);
   add_passes_command(application, session);
   add_isa_command(application, session);
 

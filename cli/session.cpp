@@ -21,12 +21,6 @@ private:
   Device& device_;
 };
 
-const ir::Function* find_kernel(const ir::Module& module, std::string_view name) {
-  for (const auto& function : module.functions)
-    if (function->is_entry && module.text(function->name) == name) return function.get();
-  return nullptr;
-}
-
 Result<std::vector<std::byte>> contents_of(const launch::ModuleVariable& variable,
                                            const launch::DeviceAddresses& addresses) {
   std::vector<std::byte> bytes;
@@ -40,11 +34,17 @@ Result<std::vector<std::byte>> contents_of(const launch::ModuleVariable& variabl
   return bytes;
 }
 
-Status make_buffers(const launch::LaunchPlan& plan, Device& device, DeviceBuffers& buffers) {
-  for (const launch::Buffer& buffer : plan.buffers) {
+Status make_buffers(const launch::LaunchPlan& plan, Device& device, DeviceBuffers& buffers,
+                    const std::vector<std::vector<std::byte>>* contents) {
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    const launch::Buffer& buffer = plan.buffers[i];
     Result<uint64_t> address = device.allocate(std::max<uint64_t>(buffer.bytes(), 1), buffer.name);
     if (!address) return Error{address.error().message, buffer.range};
     buffers.addresses.push_back(*address);
+    if (contents) {
+      if (Status status = device.write(*address, (*contents)[i]); !status) return status;
+      continue;
+    }
     if (std::span<std::byte> mapped = device.mapped(*address, buffer.bytes()); !mapped.empty()) {
       if (Status status = buffer.initialise(mapped); !status) return status;
       continue;
@@ -56,44 +56,103 @@ Status make_buffers(const launch::LaunchPlan& plan, Device& device, DeviceBuffer
   return {};
 }
 
-} // namespace
+// The launches of a plan, once memory and module are in place.
+class LaunchRunner {
+public:
+  LaunchRunner(const launch::LaunchPlan& plan, const ir::Module& module, Device& device, const SessionOptions& options,
+               launch::DeviceAddresses addresses)
+      : plan_(plan), module_(module), device_(device), options_(options), addresses_(std::move(addresses)) {}
 
-Result<std::vector<std::byte>> pack_parameters(const launch::Launch& launch, const ir::Module& module,
-                                               std::string_view kernel, const launch::DeviceAddresses& addresses) {
-  const ir::Function* function = find_kernel(module, kernel);
-  if (!function) return Error{fmt::format("no kernel '{}' in {}", kernel, module.source.name()), launch.kernel_range};
-  std::span<const ir::VariableId> parameters = function->variable_lists.view(function->signature.parameters);
-  if (parameters.size() != launch.arguments.size())
-    return Error{fmt::format("kernel '{}' has {} parameters; {} arguments are given", kernel, parameters.size(),
-                             launch.arguments.size()),
-                 launch.arguments_range};
-  std::vector<std::byte> bytes;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const ir::Variable& parameter = function->variables[parameters[i]];
-    uint64_t size = uint64_t(ir::byte_width(parameter.type)) * std::max<unsigned>(parameter.vector_width, 1);
-    uint64_t alignment = std::max<uint64_t>(parameter.alignment, size);
-    if (parameter.is_array) {
-      alignment = std::max<uint64_t>(parameter.alignment, ir::byte_width(parameter.type));
-      for (uint64_t dimension : function->dimensions.view(parameter.dimensions))
-        size *= dimension;
+  Status run(SessionResult& result) {
+    for (size_t i = 0; i < plan_.launches.size(); ++i) {
+      if (options_.before_launch && !options_.before_launch(i, plan_.launches[i])) break;
+      Result<SessionRun> run = run_one(i);
+      if (!run) return run.error();
+      const bool failed = run->failure.has_value();
+      if (!options_.keep_runs) result.runs.clear();
+      result.runs.push_back(std::move(*run));
+      if (!failed) continue;
+      result.failed_launch = i;
+      break;
     }
-    const uint64_t offset = (bytes.size() + alignment - 1) / alignment * alignment;
-    const launch::ArgumentSize given = launch::size_of(launch.arguments[i], addresses.address_bytes);
-    if (given.bytes != size)
-      return Error{
-          fmt::format("argument {} of kernel '{}' has {} bytes; the parameter has {}", i, kernel, given.bytes, size),
-          launch.arguments[i].range};
-    bytes.resize(offset + size);
-    launch::pack(launch.arguments[i], addresses, std::span(bytes).subspan(offset, size));
+    return {};
   }
-  return bytes;
+
+private:
+  Result<SessionRun> run_one(size_t index) {
+    const launch::Launch& planned = plan_.launches[index];
+    const ir::Function* kernel = launch::find_kernel(module_, planned.kernel);
+    if (!kernel)
+      return Error{fmt::format("no kernel '{}' in {}", planned.kernel, module_.source.name()), planned.kernel_range};
+    SessionRun run;
+    run.launch = index;
+    run.entry = planned.kernel;
+    KernelLaunch kernel_launch{planned.kernel, planned.grid, planned.block, planned.dynamic_shared, {}};
+    auto parameters = launch::pack_parameters(planned, launch::signature_of(*kernel), addresses_);
+    if (!parameters) return parameters.error();
+    kernel_launch.parameters = std::move(*parameters);
+    if (options_.variants) {
+      auto choice = options_.variants->choose(planned.kernel, kernel_launch.parameters, planned.grid, planned.block);
+      if (!choice) return Error{choice.error().message, planned.kernel_range};
+      run.entry = module_.text(choice->entry->name);
+      run.reasons = std::move(choice->reasons);
+      kernel_launch.kernel = run.entry;
+      kernel_launch.parameters = std::move(choice->parameter_block);
+    }
+    Result<KernelRun> kernel_run = device_.launch(kernel_launch);
+    if (!kernel_run) {
+      if (options_.error_place) *options_.error_place = ErrorPlace::module;
+      return kernel_run.error();
+    }
+    static_cast<KernelRun&>(run) = std::move(*kernel_run);
+    return run;
+  }
+
+  const launch::LaunchPlan& plan_;
+  const ir::Module& module_;
+  Device& device_;
+  const SessionOptions& options_;
+  launch::DeviceAddresses addresses_;
+};
+
+Status fill_variables(const launch::LaunchPlan& plan, Device& device, const launch::DeviceAddresses& addresses) {
+  for (const launch::ModuleVariable& variable : plan.variables) {
+    Result<std::vector<std::byte>> bytes = contents_of(variable, addresses);
+    if (!bytes) return bytes.error();
+    if (Status status = device.write_variable(variable.data.name, *bytes); !status)
+      return Error{status.error().message, variable.data.range};
+  }
+  return {};
 }
+
+Status fetch(const launch::LaunchPlan& plan, Device& device, const std::vector<uint64_t>& addresses, bool fetch_all,
+             SessionResult& result) {
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    const bool wanted = fetch_all || plan.buffers[i].output;
+    std::vector<std::byte> bytes(wanted ? plan.buffers[i].bytes() : 0);
+    if (wanted)
+      if (Status status = device.read(addresses[i], bytes); !status) return status;
+    result.buffers.push_back(std::move(bytes));
+  }
+  for (const launch::ModuleVariable& variable : plan.variables) {
+    Result<std::vector<std::byte>> bytes = device.read_variable(variable.data.name);
+    if (!bytes) return bytes.error();
+    result.variables.push_back(std::move(*bytes));
+  }
+  return {};
+}
+
+} // namespace
 
 Result<SessionResult> run_plan(const launch::LaunchPlan& plan, const ir::Module& module, Device& device,
                                const SessionOptions& options) {
+  if (options.error_place) *options.error_place = ErrorPlace::launch_file;
   DeviceBuffers buffers(device);
-  if (Status status = make_buffers(plan, device, buffers); !status) return status.error();
-  if (Status status = device.load(module); !status) return status.error();
+  if (Status status = make_buffers(plan, device, buffers, options.contents); !status) return status.error();
+  if (Status status = device.load(module); !status) {
+    if (options.error_place) *options.error_place = ErrorPlace::module;
+    return status.error();
+  }
   launch::DeviceAddresses addresses;
   addresses.address_bytes = module.address_size == 32 ? 4 : 8;
   addresses.buffers = buffers.addresses;
@@ -102,44 +161,11 @@ Result<SessionResult> run_plan(const launch::LaunchPlan& plan, const ir::Module&
     if (!handle) return handle.error();
     addresses.textures.push_back(*handle);
   }
-  for (const launch::ModuleVariable& variable : plan.variables) {
-    Result<std::vector<std::byte>> bytes = contents_of(variable, addresses);
-    if (!bytes) return bytes.error();
-    if (Status status = device.write_variable(variable.data.name, *bytes); !status)
-      return Error{status.error().message, variable.data.range};
-  }
+  if (Status status = fill_variables(plan, device, addresses); !status) return status.error();
   SessionResult result;
-  for (size_t i = 0; i < plan.launches.size(); ++i) {
-    const launch::Launch& planned = plan.launches[i];
-    if (options.before_launch && !options.before_launch(i, planned)) break;
-    KernelLaunch kernel_launch{options.choose_kernel ? options.choose_kernel(planned) : planned.kernel,
-                               planned.grid,
-                               planned.block,
-                               planned.dynamic_shared,
-                               {}};
-    auto parameters = pack_parameters(planned, module, kernel_launch.kernel, addresses);
-    if (!parameters) return parameters.error();
-    kernel_launch.parameters = std::move(*parameters);
-    Result<KernelRun> run = device.launch(kernel_launch);
-    if (!run) return run.error();
-    const bool failed = run->failure.has_value();
-    if (!options.keep_runs) result.runs.clear();
-    result.runs.push_back(std::move(*run));
-    if (!failed) continue;
-    result.failed_launch = i;
-    break;
-  }
-  for (size_t i = 0; i < plan.buffers.size(); ++i) {
-    const bool wanted = options.fetch_all || plan.buffers[i].output;
-    std::vector<std::byte> bytes(wanted ? plan.buffers[i].bytes() : 0);
-    if (Status status = device.read(buffers.addresses[i], bytes); !status) return status.error();
-    result.buffers.push_back(std::move(bytes));
-  }
-  for (const launch::ModuleVariable& variable : plan.variables) {
-    Result<std::vector<std::byte>> bytes = device.read_variable(variable.data.name);
-    if (!bytes) return bytes.error();
-    result.variables.push_back(std::move(*bytes));
-  }
+  if (Status status = LaunchRunner(plan, module, device, options, std::move(addresses)).run(result); !status)
+    return status.error();
+  if (Status status = fetch(plan, device, buffers.addresses, options.fetch_all, result); !status) return status.error();
   return result;
 }
 

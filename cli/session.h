@@ -2,22 +2,36 @@
 #pragma once
 
 #include "cli/device.h"
+#include "launch/variants.h"
 
 #include <functional>
 
 namespace ptxrewrite::cli {
 
+// What an error's range points into.
+enum class ErrorPlace : uint8_t { launch_file, module };
+
 struct SessionOptions {
   // Called before each launch; false leaves the rest out.
   std::function<bool(size_t index, const launch::Launch&)> before_launch;
-  // Another entry than the plan's, and its parameters: for rewritten kernels. Empty: the launch as planned.
-  std::function<std::string(const launch::Launch&)> choose_kernel;
+  // Chooses the entry that runs in a kernel's place; nullptr: the kernels that the plan names.
+  const launch::Variants* variants = nullptr;
+  // What buffers hold in the beginning, by index in the plan, when it was made before; nullptr: it is made now.
+  const std::vector<std::vector<std::byte>>* contents = nullptr;
   bool keep_runs = true;  // SessionResult::runs; else only the last one's
   bool fetch_all = false; // buffers that are no output, too
+  ErrorPlace* error_place = nullptr;
+};
+
+// One launch of the plan as it ran.
+struct SessionRun : KernelRun {
+  size_t launch = 0;                // index in the plan
+  std::string entry;                // that ran
+  std::vector<std::string> reasons; // why variants of it did not
 };
 
 struct SessionResult {
-  std::vector<KernelRun> runs;                 // one per launch that ran
+  std::vector<SessionRun> runs;                // one per launch that ran
   std::vector<std::vector<std::byte>> buffers; // by index in the plan, as they are in the end; empty if not fetched
   std::vector<std::vector<std::byte>> variables;
   std::optional<size_t> failed_launch; // index of the launch whose run has a failure: the last that ran
@@ -27,9 +41,5 @@ struct SessionResult {
 // A fault of a kernel is no error: see SessionResult::failed_launch.
 Result<SessionResult> run_plan(const launch::LaunchPlan& plan, const ir::Module& module, Device& device,
                                const SessionOptions& options = {});
-
-// The parameter bytes of a launch for `kernel`: arguments at the natural alignment of the kernel's parameters.
-Result<std::vector<std::byte>> pack_parameters(const launch::Launch& launch, const ir::Module& module,
-                                               std::string_view kernel, const launch::DeviceAddresses& addresses);
 
 } // namespace ptxrewrite::cli

@@ -2,6 +2,7 @@
 #include "launch/near_names.h"
 #include "launch/plan_builder.h"
 #include "launch/scalar_bytes.h"
+#include "launch/signature.h"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +11,6 @@ namespace ptxrewrite::launch {
 
 namespace {
 
-// Parameters of a kernel take at most 32764 bytes.
-constexpr size_t max_parameter_bytes = 32764;
 constexpr unsigned max_nesting = 32;
 
 std::vector<std::string> argument_kinds() {

@@ -8,14 +8,20 @@
 
 namespace ptxrewrite::launch {
 
+namespace {
+uint64_t saturated(UInt128 bytes) {
+  constexpr uint64_t most = std::numeric_limits<uint64_t>::max();
+  return bytes > most ? most : static_cast<uint64_t>(bytes);
+}
+} // namespace
+
 uint64_t bytes_of(const ir::Variable& variable, std::span<const uint64_t> dimensions) {
   UInt128 bytes = UInt128(byte_width(variable.type)) * variable.vector_width;
   if (variable.is_array)
     for (uint64_t dimension : dimensions)
       if (bytes <= std::numeric_limits<uint64_t>::max()) bytes *= dimension;
   if (variable.unsized) return 0;
-  return bytes > std::numeric_limits<uint64_t>::max() ? std::numeric_limits<uint64_t>::max()
-                                                      : static_cast<uint64_t>(bytes);
+  return saturated(bytes);
 }
 
 Signature signature_of(const ir::Function& kernel) {
@@ -29,8 +35,10 @@ Signature signature_of(const ir::Function& kernel) {
     parameter.bytes = bytes_of(variable, kernel.dimensions.view(variable.dimensions));
     parameter.alignment = std::max<uint64_t>(1, uint64_t{byte_width(variable.type)} * variable.vector_width);
     if (variable.alignment != 0) parameter.alignment = variable.alignment;
-    parameter.offset = (signature.bytes + parameter.alignment - 1) / parameter.alignment * parameter.alignment;
-    signature.bytes = parameter.offset + parameter.bytes;
+    const UInt128 offset =
+        (UInt128(signature.bytes) + parameter.alignment - 1) / parameter.alignment * parameter.alignment;
+    parameter.offset = saturated(offset);
+    signature.bytes = saturated(offset + parameter.bytes);
     signature.parameters.push_back(parameter);
   }
   return signature;
@@ -42,13 +50,29 @@ const ir::Function* find_kernel(const ir::Module& module, std::string_view name)
   return nullptr;
 }
 
-std::vector<std::byte> pack_parameters(const Launch& launch, const Signature& signature,
-                                       const DeviceAddresses& addresses) {
+Result<std::vector<std::byte>> pack_parameters(const Launch& launch, const Signature& signature,
+                                               const DeviceAddresses& addresses) {
+  const size_t wanted = signature.parameters.size(), given = launch.arguments.size();
+  if (given != wanted)
+    return Error{"kernel '" + launch.kernel + "' has " + std::to_string(wanted) + " parameter" +
+                     (wanted == 1 ? "" : "s") + "; args has " + std::to_string(given),
+                 launch.arguments_range};
+  if (signature.bytes > max_parameter_bytes)
+    return Error{"the parameters of kernel '" + launch.kernel + "' take " + std::to_string(signature.bytes) +
+                     " bytes; at most " + std::to_string(max_parameter_bytes) + " are possible",
+                 launch.kernel_range};
   std::vector<std::byte> block(signature.bytes);
-  const size_t count = std::min(launch.arguments.size(), signature.parameters.size());
-  for (size_t i = 0; i < count; ++i)
-    pack(launch.arguments[i], addresses,
-         std::span(block).subspan(signature.parameters[i].offset, signature.parameters[i].bytes));
+  for (size_t i = 0; i < wanted; ++i) {
+    const Argument& argument = launch.arguments[i];
+    const Parameter& parameter = signature.parameters[i];
+    const uint64_t bytes = size_of(argument, addresses.address_bytes).bytes;
+    const bool is_handle = type_kind(parameter.type) == ir::TypeKind::opaque_handle;
+    if (bytes != parameter.bytes && !is_handle)
+      return Error{"args[" + std::to_string(i) + "] has " + std::to_string(bytes) + " bytes; parameter " +
+                       std::string(parameter.name) + " has " + std::to_string(parameter.bytes),
+                   argument.range};
+    pack(argument, addresses, std::span(block).subspan(parameter.offset, parameter.bytes));
+  }
   return block;
 }
 

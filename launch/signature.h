@@ -4,6 +4,7 @@
 #include "ir/module.h"
 #include "launch/launch_plan.h"
 #include "support/diagnostic.h"
+#include "support/result.h"
 
 #include <string>
 #include <vector>
@@ -26,6 +27,10 @@ struct Signature {
   uint64_t bytes = 0; // of the whole block
 };
 
+// The parameters of a kernel take at most so many bytes.
+constexpr uint64_t max_parameter_bytes = 32764;
+
+// Sizes beyond all bounds become UINT64_MAX.
 Signature signature_of(const ir::Function& kernel);
 
 // The bytes of a module or function variable; 0 where its size is not stated.
@@ -38,8 +43,8 @@ const ir::Function* find_kernel(const ir::Module& module, std::string_view name)
 // variables exist and are large enough. Errors point into the launch file.
 bool check_arguments(const ir::Module& module, const LaunchPlan& plan, Diagnostics& diagnostics);
 
-// The parameter block of a launch, which check_arguments has found right.
-std::vector<std::byte> pack_parameters(const Launch& launch, const Signature& signature,
-                                       const DeviceAddresses& addresses);
+// The parameter block of a launch. Errors: another number of arguments than of parameters, or other sizes.
+Result<std::vector<std::byte>> pack_parameters(const Launch& launch, const Signature& signature,
+                                               const DeviceAddresses& addresses);
 
 } // namespace ptxrewrite::launch

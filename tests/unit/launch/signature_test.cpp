@@ -143,7 +143,9 @@ TEST_CASE("the parameter block lies as PTX says") {
   half.bytes = {std::byte{2}, std::byte{3}};
   wide.bytes.assign(8, std::byte{5});
   launch.arguments = {flag, pair, half, wide};
-  std::vector<std::byte> block = pack_parameters(launch, signature, {{0x1000}, {}, 8});
+  Result<std::vector<std::byte>> packed = pack_parameters(launch, signature, {{0x1000}, {}, 8});
+  REQUIRE(packed);
+  const std::vector<std::byte>& block = *packed;
   REQUIRE(block.size() == 40);
   uint64_t packed_address = 0;
   std::memcpy(&packed_address, block.data() + 16, 8);
@@ -153,4 +155,10 @@ TEST_CASE("the parameter block lies as PTX says") {
   CHECK(block[12] == std::byte{0});
   CHECK(block[25] == std::byte{3});
   CHECK(block[39] == std::byte{5});
+  launch.arguments.pop_back();
+  CHECK(pack_parameters(launch, signature, {{0x1000}, {}, 8}).error().message ==
+        "kernel '' has 4 parameters; args has 3");
+  launch.arguments.push_back(flag);
+  CHECK(pack_parameters(launch, signature, {{0x1000}, {}, 8}).error().message ==
+        "args[3] has 1 bytes; parameter wide has 8");
 }

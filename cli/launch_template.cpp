@@ -1,0 +1,63 @@
+// `ptxrewrite launch-template`: a skeleton launch file from the signatures of a PTX file's kernels.
+#include "launch/launch_template.h"
+
+#include "cli/module_input.h"
+#include "launch/near_names.h"
+#include "support/file_io.h"
+#include "transforms/pipeline.h"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+namespace ptxrewrite::cli {
+
+namespace {
+
+struct TemplateOptions {
+  std::string file;
+  std::string kernels = "*";
+  std::string output = "-";
+};
+
+int run_template(const TemplateOptions& options, const Session& session) {
+  if (options.file.empty()) return usage_error("launch-template", "FILE is missing (- is standard input)");
+  std::unique_ptr<ir::Module> module = read_input(options.file, session);
+  if (!module) return exit_diagnostics;
+  std::vector<const ir::Function*> kernels;
+  std::vector<std::string> known;
+  for (const auto& function : module->functions) {
+    if (!function->is_entry || !function->has_body) continue;
+    known.emplace_back(module->text(function->name));
+    if (transforms::matches_glob(options.kernels, known.back())) kernels.push_back(function.get());
+  }
+  if (kernels.empty()) {
+    show(Error{"no kernel matches '" + options.kernels + "'" +
+                   (known.empty() ? "; there is none in this file" : launch::near_names(options.kernels, known)),
+               {}},
+         module->source, session);
+    return exit_diagnostics;
+  }
+  if (Status status = write_file(options.output, launch::launch_template(*module, kernels)); !status) {
+    show(status.error());
+    return exit_diagnostics;
+  }
+  return exit_ok;
+}
+
+} // namespace
+
+void add_launch_template_command(CLI::App& application, Session& session) {
+  auto options = std::make_shared<TemplateOptions>();
+  CLI::App* command =
+      add_command(application, session, "launch-template", "write a skeleton launch file for a PTX file",
+                  "ptxrewrite launch-template kernel.ptx -o kernel.toml");
+  command->add_option("FILE", options->file, "a PTX file; - is standard input");
+  command->add_option("-k,--kernel", options->kernels, "only kernels with such a name")->type_name("GLOB");
+  command->add_option("-o,--output", options->output, "where to write; standard output if not given")
+      ->type_name("FILE");
+  command->callback(
+      [options, &session] { session.action = [options, &session] { return run_template(*options, session); }; });
+}
+
+} // namespace ptxrewrite::cli

@@ -1,0 +1,178 @@
+// `ptxrewrite run`: launches kernels and shows what they leave in memory.
+#include "cli/device_options.h"
+#include "cli/json_text.h"
+#include "cli/launch_input.h"
+#include "cli/module_input.h"
+#include "cli/run_report.h"
+#include "support/file_io.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <memory>
+
+namespace ptxrewrite::cli {
+
+namespace {
+
+struct RunOptions {
+  std::vector<std::string> files;
+  LaunchInputOptions input;
+  DeviceOptions device;
+  RunReportOptions report;
+  std::string dump;
+  bool check = false;
+  bool json = false;
+  uint64_t fuel = UINT64_MAX;
+};
+
+// Buffers as raw bytes, DIR/NAME.bin.
+bool dump_buffers(const std::string& folder, const LaunchInput& input, const SessionResult& result) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  for (size_t i = 0; i < result.buffers.size(); ++i) {
+    const std::vector<std::byte>& bytes = result.buffers[i];
+    // Names come from the user's file; a path among them must not lead out of the folder.
+    const std::string name = input.plan.buffers[i].name;
+    if (bytes.empty()) continue;
+    if (name.find('/') != name.npos) {
+      show(Error{"buffer '" + name + "' is not dumped: its name has a /", {}});
+      return false;
+    }
+    const std::string path = (std::filesystem::path(folder) / (name + ".bin")).string();
+    if (Status status = write_file(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}); !status) {
+      show(status.error());
+      return false;
+    }
+  }
+  return true;
+}
+
+// Faults and findings, with the PTX line; returns the exit code.
+int show_troubles(const LaunchInput& input, const SessionResult& result, const Session& session) {
+  int code = exit_ok;
+  for (const SessionRun& run : result.runs) {
+    const std::string& trip = input.plan.launches[run.launch].trip;
+    auto show_one = [&](const emulator::Failure& failure, uint64_t times) {
+      Diagnostic diagnostic = failure.to_diagnostic();
+      if (!trip.empty()) diagnostic.notes.push_back("in the launch with " + trip);
+      if (times > 1) diagnostic.notes.push_back("found " + std::to_string(times) + " times");
+      show(diagnostic, input.module->source, session);
+      code = exit_fault;
+    };
+    for (const emulator::Finding& finding : run.findings)
+      show_one(finding.where, finding.times);
+    if (run.failure) show_one(*run.failure, 1);
+  }
+  return code;
+}
+
+int run_file(const RunOptions& options, const std::string& path, const Session& session,
+             nlohmann::ordered_json& document) {
+  std::optional<LaunchInput> input = read_launch_input(path, options.input, session);
+  if (!input) return exit_diagnostics;
+  Result<launch::Variants> variants =
+      launch::Variants::of(*input->module, input->side_file ? &*input->side_file : nullptr);
+  if (!variants) {
+    show(variants.error());
+    return exit_diagnostics;
+  }
+  std::unique_ptr<Device> device = make_emulator_device({.check = options.check,
+                                                         .count_memory = options.report.counters,
+                                                         .host_threads = options.device.host_threads,
+                                                         .fuel = options.fuel});
+  ErrorPlace place = ErrorPlace::launch_file;
+  SessionOptions session_options;
+  session_options.variants = &*variants;
+  session_options.fetch_all = options.report.all_buffers;
+  session_options.error_place = &place;
+  Result<SessionResult> result = run_plan(input->plan, *input->module, *device, session_options);
+  if (!result) {
+    show_session_error(result.error(), place, *input, session);
+    return exit_diagnostics;
+  }
+  std::string out;
+  for (const SessionRun& run : result->runs)
+    out += run.printed;
+  if (options.json)
+    document.push_back(run_json(path, *input, *result, options.report));
+  else
+    out += run_text(path, *input, *result, options.report);
+  if (options.json) {
+    if (!out.empty()) document.back()["printed"] = std::move(out);
+  } else {
+    std::fwrite(out.data(), 1, out.size(), stdout);
+  }
+  std::fflush(stdout);
+  const int code = show_troubles(*input, *result, session);
+  if (!options.dump.empty() && !dump_buffers(options.dump, *input, *result)) return exit_diagnostics;
+  return code;
+}
+
+// What does not fit together; "" if all does.
+std::string contradiction(const RunOptions& options) {
+  if (options.files.empty()) return "FILE is missing: a launch file, or PTX with --grid and --block";
+  for (const std::string& path : options.files) {
+    const bool ptx = path == "-" || path.ends_with(".ptx");
+    if (ptx && (options.input.direct.grid.empty() || options.input.direct.block.empty()))
+      return path + " is PTX: say --grid and --block, or name a launch file";
+    if (!ptx && options.input.direct.any())
+      return path + " is a launch file: --grid, --block and --arg are for PTX files";
+    if (ptx && (!options.input.size.empty() || !options.input.ptx.empty()))
+      return path + " is PTX: --size and --ptx are for launch files";
+  }
+  return {};
+}
+
+int run_run(const RunOptions& options, const Session& session) {
+  if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("run", wrong);
+  if (!is_available(options.device, "run")) return exit_no_gpu;
+  int code = exit_ok;
+  nlohmann::ordered_json document = nlohmann::ordered_json::array();
+  for (const std::string& path : options.files) {
+    if (path != options.files.front() && !options.json) std::puts("");
+    code = std::max(code, run_file(options, path, session, document));
+  }
+  if (options.json) std::puts(json_text(document).c_str());
+  return code;
+}
+
+} // namespace
+
+void add_run_command(CLI::App& application, Session& session) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = add_command(application, session, "run", "launch kernels and show what they leave in memory",
+                                  "ptxrewrite run samples/backprop/backprop.toml --check\n"
+                                  "  ptxrewrite run samples/vecadd/vecadd.ptx --grid 4 --block 256 \\\n"
+                                  "    --arg 'buffer=f32:1000:uniform(-1,1,seed=1)' --arg 'buffer=f32:1000:iota' --arg "
+                                  "buffer=f32:1000:out --arg s32=1000\n"
+                                  "docs/launch_files.md describes launch files.");
+  command->add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
+  add_launch_input_options(*command, options->input);
+  command->add_option("--ptx", options->input.ptx, "this PTX file in the place of the launch file's")
+      ->type_name("FILE");
+  command->add_option("-k,--kernel", options->input.kernels, "only launches of such kernels; the kernel of a PTX file")
+      ->type_name("GLOB");
+  command->add_option("--grid", options->input.direct.grid, "blocks: 1024 or 64,16")->type_name("X[,Y[,Z]]");
+  command->add_option("--block", options->input.direct.block, "threads of a block")->type_name("X[,Y[,Z]]");
+  command->add_option("--shared", options->input.direct.shared, "bytes of dynamic shared memory")->type_name("BYTES");
+  command
+      ->add_option("--arg", options->input.direct.arguments,
+                   "an argument (repeatable): s32=5, f32=0.5, ..., or buffer=TYPE:COUNT[:INIT][:out]")
+      ->type_name("ARG")
+      ->expected(1);
+  add_device_options(*command, options->device);
+  command->add_flag("--check", options->check, "also look for uninitialised reads and races");
+  command->add_option("--fuel", options->fuel, "stop a block after so many warp instructions")->type_name("N");
+  command->add_flag("--counters", options->report.counters, "show what each instruction did");
+  command->add_flag("--all", options->report.all_buffers, "show and dump all buffers, not only outputs");
+  command->add_option("--head", options->report.head, "so many elements of each buffer (default 8)")->type_name("N");
+  command->add_option("--dump", options->dump, "write each buffer to DIR/NAME.bin")->type_name("DIR");
+  command->add_flag("--time", options->report.time, "show how long launches took");
+  command->add_flag("--json", options->json, "print JSON");
+  command->callback(
+      [options, &session] { session.action = [options, &session] { return run_run(*options, session); }; });
+}
+
+} // namespace ptxrewrite::cli

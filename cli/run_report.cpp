@@ -1,0 +1,218 @@
+#include "cli/run_report.h"
+
+#include "cli/buffer_text.h"
+#include "cli/table.h"
+#include "ir/print.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+
+namespace ptxrewrite::cli {
+
+namespace {
+
+// All runs of one entry from one [[launch]] of the file.
+struct RunGroup {
+  std::string kernel, entry;
+  std::string grid, block; // of the first; "..." behind it when others differ
+  launch::Dim3 first_grid, first_block;
+  uint64_t launches = 0, blocks = 0, warp_instructions = 0, thread_instructions = 0;
+  double seconds = 0;
+};
+
+std::vector<RunGroup> groups_of(const LaunchInput& input, const SessionResult& result) {
+  std::vector<RunGroup> groups;
+  std::map<std::pair<uint32_t, std::string>, size_t> index;
+  for (const SessionRun& run : result.runs) {
+    const launch::Launch& launch = input.plan.launches[run.launch];
+    auto [place, is_new] = index.try_emplace({launch.place, run.entry}, groups.size());
+    if (is_new) {
+      RunGroup group{launch.kernel, run.entry, to_string(launch.grid), to_string(launch.block)};
+      group.first_grid = launch.grid;
+      group.first_block = launch.block;
+      groups.push_back(std::move(group));
+    }
+    RunGroup& group = groups[place->second];
+    if (!(launch.grid == group.first_grid) && !group.grid.ends_with(" ...")) group.grid += " ...";
+    if (!(launch.block == group.first_block) && !group.block.ends_with(" ...")) group.block += " ...";
+    ++group.launches;
+    group.blocks += run.counters.blocks;
+    group.warp_instructions += run.counters.warp_instructions;
+    group.thread_instructions += run.counters.thread_instructions;
+    group.seconds += run.seconds;
+  }
+  return groups;
+}
+
+struct FunctionSum {
+  const ir::Function* source = nullptr;
+  std::vector<emulator::InstructionCounters> instructions;
+};
+
+// Counters of all launches, by function, in the order in which functions ran first.
+std::vector<FunctionSum> sums_of(const SessionResult& result) {
+  std::vector<FunctionSum> sums;
+  for (const SessionRun& run : result.runs)
+    for (const emulator::FunctionCounters& function : run.counters.functions) {
+      if (!function.source) continue;
+      auto sum = std::ranges::find(sums, function.source, &FunctionSum::source);
+      if (sum == sums.end()) sum = sums.insert(sums.end(), {function.source, {}});
+      sum->instructions.resize(std::max(sum->instructions.size(), function.instructions.size()));
+      for (size_t i = 0; i < function.instructions.size(); ++i) {
+        sum->instructions[i].executions += function.instructions[i].executions;
+        sum->instructions[i].lanes += function.instructions[i].lanes;
+        sum->instructions[i].guarded_off += function.instructions[i].guarded_off;
+        sum->instructions[i].transactions += function.instructions[i].transactions;
+      }
+    }
+  return sums;
+}
+
+// Calls `visit(id, counters, line)` for each instruction of the function in the order of the text.
+template <class Visit> void for_each_instruction(const FunctionSum& sum, Visit&& visit) {
+  const ir::Function& function = *sum.source;
+  for (ir::BlockId block : function.layout)
+    for (ir::InstructionId id : function.instructions_in(block)) {
+      if (function.instructions[id].kind != ir::InstructionKind::real || id.index() >= sum.instructions.size())
+        continue;
+      const SourceRange range = function.instructions[id].range;
+      const uint32_t line = range.empty() ? 0 : function.module().source.locate(range.begin).line;
+      visit(id, sum.instructions[id.index()], line);
+    }
+}
+
+std::string counters_text(const SessionResult& result) {
+  std::string out;
+  for (const FunctionSum& sum : sums_of(result)) {
+    Table table{{{"line", true},
+                 {"executions", true},
+                 {"lanes", true},
+                 {"guarded off", true},
+                 {"transactions", true},
+                 {"instruction"}},
+                {}};
+    for_each_instruction(sum, [&](ir::InstructionId id, const emulator::InstructionCounters& counters, uint32_t line) {
+      table.rows.push_back({line ? std::to_string(line) : "", std::to_string(counters.executions),
+                            std::to_string(counters.lanes), std::to_string(counters.guarded_off),
+                            std::to_string(counters.transactions), ir::print_instruction(*sum.source, id)});
+    });
+    out += '\n' + std::string(sum.source->module().text(sum.source->name)) + '\n' + table.text();
+  }
+  return out;
+}
+
+// Buffers and module variables that are shown: outputs, or all.
+struct Shown {
+  const launch::Buffer* buffer;
+  std::span<const std::byte> bytes;
+};
+
+std::vector<Shown> shown_buffers(const LaunchInput& input, const SessionResult& result, bool all) {
+  std::vector<Shown> shown;
+  for (size_t i = 0; i < input.plan.buffers.size(); ++i)
+    if ((all || input.plan.buffers[i].output) && !result.buffers[i].empty())
+      shown.push_back({&input.plan.buffers[i], result.buffers[i]});
+  for (size_t i = 0; i < input.plan.variables.size(); ++i) {
+    const launch::ModuleVariable& variable = input.plan.variables[i];
+    if (variable.value || (!all && !variable.data.output)) continue;
+    std::span<const std::byte> bytes = result.variables[i];
+    shown.push_back({&variable.data, bytes.first(std::min<size_t>(bytes.size(), variable.data.bytes()))});
+  }
+  return shown;
+}
+
+std::string buffers_text(const std::vector<Shown>& shown, size_t head) {
+  Table table{{{"buffer"}, {"type"}, {"elements", true}, {"checksum"}, {"first elements"}}, {}};
+  for (const Shown& one : shown)
+    table.rows.push_back({one.buffer->name, std::string(spelling(one.buffer->type)),
+                          std::to_string(one.bytes.size() / one.buffer->element_bytes()), checksum_text(one.bytes),
+                          head_text(one.buffer->type, one.bytes, head)});
+  return table.text();
+}
+
+} // namespace
+
+std::string run_text(const std::string& title, const LaunchInput& input, const SessionResult& result,
+                     const RunReportOptions& options) {
+  std::string out = title + (input.plan.size.empty() ? "" : ", size " + input.plan.size) + '\n';
+  Table table{{{"kernel"},
+               {"launches", true},
+               {"grid"},
+               {"block"},
+               {"blocks", true},
+               {"warp instructions", true},
+               {"thread instructions", true}},
+              {}};
+  if (options.time) table.columns.push_back({"seconds", true});
+  if (options.time) table.columns.push_back({"M thread instructions/s", true});
+  for (const RunGroup& group : groups_of(input, result)) {
+    table.rows.push_back({group.entry == group.kernel ? group.kernel : group.kernel + " as " + group.entry,
+                          std::to_string(group.launches), group.grid, group.block, std::to_string(group.blocks),
+                          std::to_string(group.warp_instructions), std::to_string(group.thread_instructions)});
+    if (!options.time) continue;
+    table.rows.back().push_back(fmt::format("{:.4f}", group.seconds));
+    table.rows.back().push_back(
+        fmt::format("{:.0f}", group.seconds > 0 ? double(group.thread_instructions) * 1e-6 / group.seconds : 0.0));
+  }
+  out += table.text();
+  if (options.counters) out += counters_text(result);
+  const std::vector<Shown> shown = shown_buffers(input, result, options.all_buffers);
+  return out +
+         (shown.empty() ? "\nno output: no buffer says output = true\n" : '\n' + buffers_text(shown, options.head));
+}
+
+nlohmann::ordered_json run_json(const std::string& title, const LaunchInput& input, const SessionResult& result,
+                                const RunReportOptions& options) {
+  using json = nlohmann::ordered_json;
+  json launches = json::array(), buffers = json::array();
+  for (const SessionRun& run : result.runs) {
+    const launch::Launch& launch = input.plan.launches[run.launch];
+    json one = {{"kernel", launch.kernel},
+                {"entry", run.entry},
+                {"grid", {launch.grid.x, launch.grid.y, launch.grid.z}},
+                {"block", {launch.block.x, launch.block.y, launch.block.z}},
+                {"blocks", run.counters.blocks},
+                {"warps", run.counters.warps},
+                {"warp_instructions", run.counters.warp_instructions},
+                {"thread_instructions", run.counters.thread_instructions},
+                {"findings", run.findings.size()}};
+    if (options.time) one["seconds"] = run.seconds;
+    if (run.failure) one["failure"] = run.failure->message;
+    launches.push_back(std::move(one));
+  }
+  for (const Shown& shown : shown_buffers(input, result, options.all_buffers)) {
+    json head = json::array();
+    const size_t size = shown.buffer->element_bytes(), count = shown.bytes.size() / size;
+    for (size_t i = 0; i < count && i < options.head; ++i)
+      head.push_back(element_text(shown.buffer->type, shown.bytes.data() + i * size));
+    buffers.push_back({{"name", shown.buffer->name},
+                       {"type", std::string(spelling(shown.buffer->type))},
+                       {"elements", count},
+                       {"checksum", checksum_text(shown.bytes)},
+                       {"head", std::move(head)}});
+  }
+  json document = {{"file", title}, {"size", input.plan.size}, {"launches", launches}, {"buffers", buffers}};
+  if (options.counters) {
+    json functions = json::array();
+    for (const FunctionSum& sum : sums_of(result)) {
+      json rows = json::array();
+      for_each_instruction(sum,
+                           [&](ir::InstructionId id, const emulator::InstructionCounters& counters, uint32_t line) {
+                             rows.push_back({{"line", line},
+                                             {"instruction", ir::print_instruction(*sum.source, id)},
+                                             {"executions", counters.executions},
+                                             {"lanes", counters.lanes},
+                                             {"guarded_off", counters.guarded_off},
+                                             {"transactions", counters.transactions}});
+                           });
+      functions.push_back({{"function", sum.source->module().text(sum.source->name)}, {"instructions", rows}});
+    }
+    document["counters"] = std::move(functions);
+  }
+  return document;
+}
+
+} // namespace ptxrewrite::cli

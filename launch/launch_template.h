@@ -1,0 +1,15 @@
+// A skeleton launch file from the signatures of a module's kernels, which the reader of launch files accepts as it is.
+#pragma once
+
+#include "ir/module.h"
+
+#include <span>
+#include <string>
+
+namespace ptxrewrite::launch {
+
+// Kernels in the order given. Which parameters are buffers, of which type, and which are written, is read off the code
+// where it shows: an address made of the parameter by additions, used by a load or a store.
+std::string launch_template(const ir::Module& module, std::span<const ir::Function* const> kernels);
+
+} // namespace ptxrewrite::launch
