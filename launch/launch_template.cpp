@@ -94,7 +94,8 @@ private:
       if (parameter == nobody) continue;
       ParameterUse& use = uses_[parameter];
       use.is_address = true;
-      if (form.opcode != ir::Opcode::ld) use.is_written = true;
+      use.is_written |=
+          form.opcode == ir::Opcode::st || form.opcode == ir::Opcode::atom || form.opcode == ir::Opcode::red;
       if (use.type == ir::ScalarType::none && is_plain_type(form.type())) use.type = form.type();
     }
   }
@@ -106,7 +107,7 @@ private:
   bool changed_ = false;
 };
 
-std::string quoted(std::string_view text) {
+std::string toml_string(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -119,7 +120,7 @@ std::string quoted(std::string_view text) {
 std::string key(std::string_view name) {
   for (char c : name)
     if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-'))
-      return quoted(name);
+      return toml_string(name);
   return std::string(name);
 }
 
@@ -129,7 +130,7 @@ public:
 
   std::string write(std::span<const ir::Function* const> kernels) {
     const std::string ptx = std::filesystem::path(module_.source.name()).filename().string();
-    out_ = "ptx = " + quoted(ptx) + "\n\n[let]\nn = 1024 # elements of each buffer: set what the kernels need\n";
+    out_ = "ptx = " + toml_string(ptx) + "\n\n[let]\nn = 1024 # elements of each buffer: set what the kernels need\n";
     for (const ir::Function* kernel : kernels)
       write_kernel(*kernel);
     out_ += buffers_;
@@ -161,7 +162,7 @@ private:
     const Signature signature = signature_of(kernel);
     const std::vector<ParameterUse> uses = ParameterTracer(kernel).trace();
     const std::string name(module_.text(kernel.name));
-    out_ += "\n[[launch]]\nkernel = " + quoted(name) + "\ngrid = [1, 1, 1]\nblock = " + block_of(kernel) +
+    out_ += "\n[[launch]]\nkernel = " + toml_string(name) + "\ngrid = [1, 1, 1]\nblock = " + block_of(kernel) +
             "\nshared = 0 # bytes of dynamic shared memory\nargs = [\n";
     for (size_t i = 0; i < signature.parameters.size(); ++i) {
       const Parameter& parameter = signature.parameters[i];
@@ -176,7 +177,7 @@ private:
   std::string argument(const std::string& kernel, const Parameter& parameter, const ParameterUse& use) {
     const unsigned address_bytes = module_.address_size == 32 ? 4 : 8;
     if (!parameter.is_array && parameter.bytes == address_bytes && use.is_address)
-      return "{ buffer = " + quoted(add_buffer(kernel, parameter, use)) + " }";
+      return "{ buffer = " + toml_string(add_buffer(kernel, parameter, use)) + " }";
     if (parameter.is_array) {
       std::string bytes;
       for (uint64_t i = 0; i < parameter.bytes && i < max_parameter_bytes; ++i)
@@ -198,11 +199,12 @@ private:
         name += "_";
     }
     const ir::ScalarType type = use.type == ir::ScalarType::none ? ir::ScalarType::f32 : use.type;
-    buffers_ += "\n[buffer." + key(name) + "]\ntype = " + quoted(spelling(type)) + "\ncount = \"n\"\n";
-    buffers_ += use.is_written
-                    ? "output = true\n"
-                    : std::string(is_float(type) ? "init = \"uniform(-1, 1, seed=" : "init = \"uniform(0, 100, seed=") +
-                          std::to_string(names_.size()) + ")\"\n";
+    buffers_ += "\n[buffer." + key(name) + "]\ntype = " + toml_string(spelling(type)) + "\ncount = \"n\"\n";
+    const char* const bounds = is_float(type) ? "-1, 1" : "0, 100";
+    if (use.is_written)
+      buffers_ += "output = true\n";
+    else
+      buffers_ += std::string("init = \"uniform(") + bounds + ", seed=" + std::to_string(names_.size()) + ")\"\n";
     return name;
   }
 
@@ -215,7 +217,7 @@ private:
       const uint64_t bytes = bytes_of(variable, module_.dimensions.view(variable.dimensions));
       if (bytes == 0) continue;
       out_ += std::string("\n[") + (constant ? "constant." : "global.") + key(module_.text(variable.name)) +
-              "]\ntype = " + quoted(spelling(variable.type)) +
+              "]\ntype = " + toml_string(spelling(variable.type)) +
               "\ncount = " + std::to_string(bytes / byte_width(variable.type)) + "\n";
     }
   }

@@ -1,0 +1,197 @@
+#include "cli/verify.h"
+
+#include "grammar/reader.h"
+#include "ir/print.h"
+#include "launch/variants.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::cli {
+
+const char* form_word(transforms::OutputForm form) {
+  switch (form) {
+  case transforms::OutputForm::legal:
+    return "legal";
+  case transforms::OutputForm::annotated:
+    return "annotated";
+  case transforms::OutputForm::hardware:
+    break;
+  }
+  return "hardware";
+}
+
+namespace {
+
+// Derived shapes may send a kernel into an endless loop that its own shapes never show.
+constexpr uint64_t spare_fuel = 10'000'000;
+
+uint64_t instructions_of(const SessionResult& result) {
+  uint64_t sum = 0;
+  for (const SessionRun& run : result.runs)
+    sum += run.counters.warp_instructions;
+  return sum;
+}
+
+std::vector<emulator::Finding> findings_of(const SessionResult& result) {
+  std::vector<emulator::Finding> all;
+  for (const SessionRun& run : result.runs)
+    all.insert(all.end(), run.findings.begin(), run.findings.end());
+  return all;
+}
+
+const emulator::Failure* failure_of(const SessionResult& result) {
+  return result.failed_launch ? &*result.runs.back().failure : nullptr;
+}
+
+bool changed(const transforms::PipelineReport& report, const transforms::Pipeline& pipeline) {
+  return std::ranges::any_of(report.times, [&](const transforms::StageTime& time) {
+    return time.changes != 0 && std::ranges::any_of(pipeline.steps, [&](const transforms::PipelineStep& step) {
+             return step.pass.name == time.stage;
+           });
+  });
+}
+
+} // namespace
+
+Verifier::Verifier(const LaunchInput& input, VerifySettings settings) : input_(input), settings_(std::move(settings)) {}
+
+Status Verifier::make_contents() {
+  for (const launch::Buffer& buffer : input_.plan.buffers) {
+    std::vector<std::byte> bytes(buffer.bytes());
+    if (Status status = buffer.initialise(bytes); !status) return status;
+    contents_.push_back(std::move(bytes));
+  }
+  return {};
+}
+
+Result<SessionResult> Verifier::run(const launch::LaunchPlan& plan, const ir::Module& module,
+                                    const launch::Variants& variants, uint64_t fuel, ErrorPlace& place) {
+  // A device of its own for each run: what one run leaves behind must not reach the next.
+  std::unique_ptr<Device> device =
+      make_emulator_device({.check = true, .host_threads = settings_.host_threads, .fuel = fuel});
+  SessionOptions options;
+  options.variants = &variants;
+  options.contents = &contents_;
+  options.error_place = &place;
+  return run_plan(plan, module, *device, options);
+}
+
+Status Verifier::run_original(ErrorPlace& place) {
+  place = ErrorPlace::launch_file;
+  if (Status status = make_contents(); !status) return status;
+  Result<launch::Variants> variants =
+      launch::Variants::of(*input_.module, input_.side_file ? &*input_.side_file : nullptr);
+  if (!variants) return variants.error();
+  uint64_t fuel = UINT64_MAX;
+  for (launch::LaunchShape& shape : launch::shapes(input_.plan)) {
+    if (shape.derived && !settings_.derived_shapes) continue;
+    launch::LaunchPlan plan = launch::with_shape(input_.plan, shape);
+    Result<SessionResult> result = run(plan, *input_.module, *variants, fuel, place);
+    const bool is_first = truths_.empty();
+    if (!result && is_first) return result.error();
+    const emulator::Failure* failure = result ? failure_of(*result) : nullptr;
+    if (failure && is_first) {
+      original_failure_ = *failure;
+      return {};
+    }
+    const size_t findings = result ? findings_of(*result).size() : 0;
+    if (is_first) original_findings_ = findings;
+    if (!result || failure || (findings > 0 && shape.derived)) {
+      skipped_.push_back({shape.name, !result   ? result.error().message
+                                      : failure ? failure->message
+                                                : findings_of(*result)[0].where.message});
+      continue;
+    }
+    const uint64_t instructions = instructions_of(*result);
+    if (is_first) fuel = 10 * instructions + spare_fuel;
+    truths_.push_back(
+        {std::move(shape), std::move(plan), *std::move(result), findings == 0, 10 * instructions + spare_fuel});
+  }
+  return {};
+}
+
+// Rewrites, prints and reads back: what is verified is what a file would hold.
+bool Verifier::rewrite(CaseResult& result) {
+  auto give_up = [&](Verdict verdict, std::string reason) {
+    result.verdict = verdict;
+    result.reason = std::move(reason);
+    return false;
+  };
+  Result<transforms::Pipeline> pipeline = transforms::parse_pipeline(result.what.passes);
+  if (!pipeline) return give_up(Verdict::differs, pipeline.error().message);
+  Diagnostics diagnostics; // the same text was read before
+  std::unique_ptr<ir::Module> module = grammar::read_module(input_.module->source, diagnostics);
+  if (!module) return give_up(Verdict::differs, "the original cannot be read again");
+  transforms::RunOptions options = settings_.run;
+  options.form = result.what.form;
+  Result<transforms::PipelineReport> report = transforms::run_pipeline(*module, *pipeline, options);
+  if (!report) return give_up(Verdict::differs, "the passes failed: " + report.error().message);
+  if (!pipeline->steps.empty() && !changed(*report, *pipeline)) return give_up(Verdict::unchanged, {});
+  std::string text;
+  ir::print(*module, text);
+  const std::string name = module->source.name() + " after " +
+                           (result.what.passes.empty() ? "no pass" : result.what.passes) + " (" +
+                           form_word(result.what.form) + ")";
+  result.module = grammar::read_module(SourceFile(name, std::move(text)), diagnostics);
+  if (result.module) return true;
+  return give_up(Verdict::differs,
+                 "the result cannot be read: " +
+                     (diagnostics.list().empty() ? std::string("no reason known") : diagnostics.list()[0].message));
+}
+
+CaseResult Verifier::verify(const VerifyCase& what) {
+  CaseResult result;
+  result.what = what;
+  if (!rewrite(result)) return result;
+  Result<launch::Variants> variants = launch::Variants::of(*result.module, nullptr);
+  for (const launch::Launch& launch : input_.plan.launches)
+    result.has_variants |= !variants->of_kernel(launch.kernel).empty();
+  for (const Truth& truth : truths_)
+    if (!compare_shape(truth, *result.module, *variants, result)) break;
+  if (!result.differences.empty()) result.verdict = Verdict::differs;
+  return result;
+}
+
+// False: the module does not run on the device; there is no use in trying other shapes.
+bool Verifier::compare_shape(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
+                             CaseResult& result) {
+  ErrorPlace place = ErrorPlace::launch_file;
+  Result<SessionResult> rewritten = run(truth.plan, module, variants, truth.fuel, place);
+  if (!rewritten) {
+    // Units that are proposed are not emulated all at once; what a GPU runs is.
+    const bool may_refuse = result.what.form == transforms::OutputForm::hardware;
+    result.verdict = may_refuse ? Verdict::not_run : Verdict::differs;
+    result.reason = rewritten.error().message;
+    return false;
+  }
+  ++result.shapes;
+  for (const SessionRun& run : rewritten->runs) {
+    ++result.launches;
+    result.rewritten_launches += run.entry != truth.plan.launches[run.launch].kernel;
+    for (const std::string& reason : run.reasons)
+      if (std::ranges::find(result.reasons, reason) == result.reasons.end()) result.reasons.push_back(reason);
+  }
+  ShapeDifference difference;
+  difference.shape = truth.shape.name;
+  if (const emulator::Failure* failure = failure_of(*rewritten)) {
+    difference.failure = *failure;
+  } else {
+    if (truth.clean) difference.findings = findings_of(*rewritten);
+    auto compare_one = [&](const launch::Buffer& buffer, std::span<const std::byte> original,
+                           std::span<const std::byte> other) {
+      BufferComparison comparison = compare(buffer, original, other, settings_.most_differences);
+      if (!comparison.same()) difference.buffers.push_back(std::move(comparison));
+    };
+    for (size_t i = 0; i < truth.plan.buffers.size(); ++i)
+      if (truth.plan.buffers[i].output)
+        compare_one(truth.plan.buffers[i], truth.result.buffers[i], rewritten->buffers[i]);
+    for (size_t i = 0; i < truth.plan.variables.size(); ++i)
+      if (truth.plan.variables[i].data.output)
+        compare_one(truth.plan.variables[i].data, truth.result.variables[i], rewritten->variables[i]);
+  }
+  if (difference.failure || !difference.findings.empty() || !difference.buffers.empty())
+    result.differences.push_back(std::move(difference));
+  return true;
+}
+
+} // namespace ptxrewrite::cli

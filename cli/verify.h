@@ -1,0 +1,104 @@
+// Original against rewritten: one file's verification, apart from how it is shown.
+#pragma once
+
+#include "cli/compare.h"
+#include "cli/device_options.h"
+#include "cli/launch_input.h"
+#include "launch/shapes.h"
+#include "transforms/pipeline.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::cli {
+
+// One way to rewrite.
+struct VerifyCase {
+  std::string passes; // a pipeline; "": into SSA form and out of it
+  transforms::OutputForm form = transforms::OutputForm::legal;
+};
+
+enum class Verdict : uint8_t {
+  identical,
+  unchanged, // the passes did nothing, so nothing ran
+  not_run,   // the device does not know the rewritten form
+  differs,
+};
+
+struct ShapeDifference {
+  std::string shape;
+  std::vector<BufferComparison> buffers;    // those that differ
+  std::optional<emulator::Failure> failure; // the rewritten kernel's own
+  std::vector<emulator::Finding> findings;  // of check mode, where the original has none
+};
+
+struct CaseResult {
+  VerifyCase what;
+  Verdict verdict = Verdict::identical;
+  std::string reason; // not_run; differs: when there is no rewritten module that could run
+  size_t shapes = 0;  // that ran
+  size_t launches = 0, rewritten_launches = 0;
+  bool has_variants = false;        // then a launch may have run the original
+  std::vector<std::string> reasons; // why it did, each once
+  std::vector<ShapeDifference> differences;
+  std::unique_ptr<ir::Module> module; // differences only: what failures point into
+};
+
+struct SkippedShape {
+  std::string shape;
+  std::string reason; // why the original does not run clean with it
+};
+
+struct VerifySettings {
+  transforms::RunOptions run; // form is the case's
+  unsigned host_threads = 0;
+  bool derived_shapes = true;
+  size_t most_differences = 10;
+};
+
+// Runs the original in all shapes, once; then any number of cases.
+class Verifier {
+public:
+  Verifier(const LaunchInput& input, VerifySettings settings);
+
+  // Errors: the original cannot be run (`place` says what the error's range points into).
+  Status run_original(ErrorPlace& place);
+  // A fault of the original as the launch file gives it; nothing can be compared then.
+  const std::optional<emulator::Failure>& original_failure() const { return original_failure_; }
+  const std::vector<SkippedShape>& skipped() const { return skipped_; }
+  // Findings of check mode in the original as given.
+  size_t original_findings() const { return original_findings_; }
+
+  CaseResult verify(const VerifyCase& what);
+
+private:
+  struct Truth {
+    launch::LaunchShape shape;
+    launch::LaunchPlan plan;
+    SessionResult result;
+    bool clean = true;
+    uint64_t fuel = 0; // for the rewritten kernels
+  };
+
+  Status make_contents();
+  Result<SessionResult> run(const launch::LaunchPlan& plan, const ir::Module& module, const launch::Variants& variants,
+                            uint64_t fuel, ErrorPlace& place);
+  bool rewrite(CaseResult& result);
+  bool compare_shape(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
+                     CaseResult& result);
+
+  const LaunchInput& input_;
+  VerifySettings settings_;
+  std::vector<std::vector<std::byte>> contents_;
+  std::vector<Truth> truths_;
+  std::vector<SkippedShape> skipped_;
+  std::optional<emulator::Failure> original_failure_;
+  size_t original_findings_ = 0;
+};
+
+const char* form_word(transforms::OutputForm form);
+
+} // namespace ptxrewrite::cli

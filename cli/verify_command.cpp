@@ -1,0 +1,301 @@
+// `ptxrewrite verify`: original against rewritten, with the same inputs, in several launch shapes.
+#include "cli/json_text.h"
+#include "cli/module_input.h"
+#include "cli/passes.h"
+#include "cli/pipeline_options.h"
+#include "cli/progress.h"
+#include "cli/table.h"
+#include "cli/verify.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+namespace ptxrewrite::cli {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+struct VerifyOptions {
+  std::vector<std::string> files;
+  LaunchInputOptions input;
+  PipelineOptions pipeline;
+  DeviceOptions device;
+  bool given_shapes_only = false;
+  size_t most_differences = 10;
+  bool json = false;
+  bool explain = false;
+
+  bool all_passes() const { return pipeline.passes == "all"; }
+};
+
+// What was found in one file.
+struct FileReport {
+  std::string file;
+  std::string size;
+  size_t original_findings = 0;
+  std::vector<SkippedShape> skipped;
+  std::vector<CaseResult> cases;
+};
+
+std::vector<VerifyCase> cases_of(const VerifyOptions& options) {
+  if (!options.all_passes()) return {{options.pipeline.passes, make_run_options(options.pipeline).form}};
+  using transforms::OutputForm;
+  std::vector<VerifyCase> cases = {{"", OutputForm::legal}};
+  for (const transforms::PassDescription& pass : transforms::all_passes())
+    for (OutputForm form : {OutputForm::legal, OutputForm::annotated, OutputForm::hardware})
+      cases.push_back({std::string(pass.name), form});
+  return cases;
+}
+
+std::string count_text(size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string verdict_text(const CaseResult& result) {
+  switch (result.verdict) {
+  case Verdict::identical: {
+    std::string text = "identical in " + count_text(result.shapes, "shape");
+    if (result.has_variants)
+      text += "; " + std::to_string(result.rewritten_launches) + " of " + std::to_string(result.launches) +
+              (result.launches == 1 ? " launch" : " launches") + " rewritten";
+    return text;
+  }
+  case Verdict::unchanged:
+    return "unchanged";
+  case Verdict::not_run:
+    return "not run: " + result.reason;
+  case Verdict::differs:
+    break;
+  }
+  if (!result.reason.empty()) return "FAILS: " + result.reason;
+  return "DIFFERS in " + std::to_string(result.differences.size()) + " of " + count_text(result.shapes, "shape");
+}
+
+std::string case_name(const VerifyCase& what) {
+  return what.passes.empty() ? "no pass" : what.passes;
+}
+
+void append_differences(const FileReport& report, const CaseResult& result, std::string& out) {
+  for (const ShapeDifference& difference : result.differences) {
+    out += '\n' + report.file + ", " + case_name(result.what) + ", " + form_word(result.what.form) + " form, shape '" +
+           difference.shape + "':\n";
+    if (difference.failure)
+      out += "the rewritten kernel fails, the original does not\n" +
+             render(difference.failure->to_diagnostic(), result.module->source);
+    for (const emulator::Finding& finding : difference.findings)
+      out += "found in the rewritten kernel, not in the original\n" +
+             render(finding.where.to_diagnostic(), result.module->source);
+    for (const BufferComparison& buffer : difference.buffers) {
+      out += "buffer '" + buffer.buffer + "': " + std::to_string(buffer.differing) + " of " +
+             count_text(buffer.elements, "element") + (buffer.differing == 1 ? " differs\n" : " differ\n");
+      Table table{{{"element", true}, {"original"}, {"rewritten"}}, {}};
+      for (const ElementDifference& element : buffer.first)
+        table.rows.push_back({std::to_string(element.index), element.original, element.rewritten});
+      out += table.text();
+    }
+  }
+}
+
+std::string report_text(const FileReport& report, const VerifyOptions& options) {
+  std::string out = report.file + (report.size.empty() ? "" : ", size " + report.size) + '\n';
+  Table table{{{"passes"}, {"form"}, {"result"}}, {}};
+  for (const CaseResult& result : report.cases)
+    table.rows.push_back({case_name(result.what), form_word(result.what.form), verdict_text(result)});
+  out += table.text();
+  if (report.original_findings > 0)
+    out += "the original is not clean: " + count_text(report.original_findings, "finding") +
+           " of check mode; see ptxrewrite run --check\n";
+  if (options.explain) {
+    for (const SkippedShape& shape : report.skipped)
+      out += "shape '" + shape.shape + "' left out, the original does not run clean with it: " + shape.reason + '\n';
+    for (const CaseResult& result : report.cases)
+      for (const std::string& reason : result.reasons)
+        out +=
+            case_name(result.what) + ", " + form_word(result.what.form) + " form: the original ran: " + reason + '\n';
+  }
+  for (const CaseResult& result : report.cases)
+    append_differences(report, result, out);
+  return out;
+}
+
+const char* verdict_word(Verdict verdict) {
+  switch (verdict) {
+  case Verdict::identical:
+    return "identical";
+  case Verdict::unchanged:
+    return "unchanged";
+  case Verdict::not_run:
+    return "not run";
+  case Verdict::differs:
+    break;
+  }
+  return "differs";
+}
+
+json difference_json(const ShapeDifference& difference) {
+  json buffers = json::array();
+  for (const BufferComparison& buffer : difference.buffers) {
+    json first = json::array();
+    for (const ElementDifference& element : buffer.first)
+      first.push_back({{"index", element.index}, {"original", element.original}, {"rewritten", element.rewritten}});
+    buffers.push_back({{"buffer", buffer.buffer},
+                       {"elements", buffer.elements},
+                       {"differing", buffer.differing},
+                       {"first", std::move(first)}});
+  }
+  json one = {{"shape", difference.shape}, {"buffers", std::move(buffers)}};
+  if (difference.failure) one["failure"] = difference.failure->message;
+  for (const emulator::Finding& finding : difference.findings)
+    one["findings"].push_back(finding.where.message);
+  return one;
+}
+
+json report_json(const FileReport& report) {
+  json cases = json::array(), skipped = json::array();
+  for (const CaseResult& result : report.cases) {
+    json one = {{"passes", result.what.passes},
+                {"form", form_word(result.what.form)},
+                {"result", verdict_word(result.verdict)},
+                {"shapes", result.shapes},
+                {"launches", result.launches},
+                {"rewritten_launches", result.rewritten_launches}};
+    if (!result.reason.empty()) one["reason"] = result.reason;
+    if (!result.reasons.empty()) one["original_ran"] = result.reasons;
+    for (const ShapeDifference& difference : result.differences)
+      one["differences"].push_back(difference_json(difference));
+    cases.push_back(std::move(one));
+  }
+  for (const SkippedShape& shape : report.skipped)
+    skipped.push_back({{"shape", shape.shape}, {"reason", shape.reason}});
+  return {{"file", report.file},
+          {"size", report.size},
+          {"original_findings", report.original_findings},
+          {"skipped_shapes", std::move(skipped)},
+          {"cases", std::move(cases)}};
+}
+
+// Exit code; the report where there is something to compare.
+int verify_file(const VerifyOptions& options, const std::string& path, const std::vector<VerifyCase>& cases,
+                const Session& session, const std::function<void(size_t)>& progress, FileReport& report) {
+  std::optional<LaunchInput> input = read_launch_input(path, options.input, session);
+  if (!input) return exit_diagnostics;
+  report.size = input->plan.size;
+  VerifySettings settings;
+  settings.run = make_run_options(options.pipeline);
+  settings.host_threads = options.device.host_threads;
+  settings.derived_shapes = !options.given_shapes_only;
+  settings.most_differences = options.most_differences;
+  Verifier verifier(*input, std::move(settings));
+  ErrorPlace place = ErrorPlace::launch_file;
+  if (Status status = verifier.run_original(place); !status) {
+    show_session_error(status.error(), place, *input, session);
+    return exit_diagnostics;
+  }
+  if (verifier.original_failure()) {
+    show(verifier.original_failure()->to_diagnostic(), input->module->source, session);
+    return exit_fault;
+  }
+  report.original_findings = verifier.original_findings();
+  report.skipped = verifier.skipped();
+  int code = exit_ok;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    progress(i);
+    report.cases.push_back(verifier.verify(cases[i]));
+    const Verdict verdict = report.cases.back().verdict;
+    if (verdict == Verdict::differs) code = exit_differs;
+    // Who asks for one form wants it verified.
+    if (verdict == Verdict::not_run && !options.all_passes()) code = std::max<int>(code, exit_diagnostics);
+  }
+  return code;
+}
+
+std::string summary(const std::vector<FileReport>& reports) {
+  size_t counts[4] = {};
+  for (const FileReport& report : reports)
+    for (const CaseResult& result : report.cases)
+      ++counts[static_cast<size_t>(result.verdict)];
+  std::string text = count_text(reports.size(), "file") + ": ";
+  const char* separator = "";
+  for (Verdict verdict : {Verdict::identical, Verdict::unchanged, Verdict::not_run, Verdict::differs})
+    if (size_t count = counts[static_cast<size_t>(verdict)]; count > 0 || verdict == Verdict::differs) {
+      text += separator + std::to_string(count) + " " + verdict_word(verdict);
+      separator = ", ";
+    }
+  return text + '\n';
+}
+
+// What does not fit together; "" if all does.
+std::string contradiction(const VerifyOptions& options) {
+  if (options.files.empty()) return "FILE is missing: launch files";
+  if (!options.pipeline.passes_given && !options.pipeline.optimise) return "say which passes: -p PIPELINE or -p all";
+  for (const std::string& path : options.files)
+    if (path == "-" || path.ends_with(".ptx")) return path + " is PTX: verify wants a launch file";
+  return {};
+}
+
+int run_verify(VerifyOptions& options, const Session& session) {
+  if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("verify", wrong);
+  if (!is_available(options.device, "verify")) return exit_no_gpu;
+  if (options.all_passes()) {
+    if (!load_pass_libraries(options.pipeline.libraries)) return exit_diagnostics;
+  } else {
+    std::optional<transforms::Pipeline> pipeline = make_pipeline(options.pipeline, session);
+    if (!pipeline) return exit_usage;
+    options.pipeline.passes = transforms::to_string(*pipeline);
+  }
+  const std::vector<VerifyCase> cases = cases_of(options);
+  int code = exit_ok;
+  json document = json::array();
+  std::vector<FileReport> reports;
+  Progress progress(options.files.size() * cases.size());
+  for (size_t i = 0; i < options.files.size(); ++i) {
+    FileReport report;
+    report.file = options.files[i];
+    auto show_progress = [&](size_t done) { progress.show(i * cases.size() + done, report.file); };
+    show_progress(0);
+    code = std::max(code, verify_file(options, report.file, cases, session, show_progress, report));
+    progress.clear();
+    if (report.cases.empty()) continue;
+    if (options.json)
+      document.push_back(report_json(report));
+    else
+      std::printf("%s%s", reports.empty() ? "" : "\n", report_text(report, options).c_str());
+    std::fflush(stdout);
+    reports.push_back(std::move(report));
+  }
+  if (options.json)
+    std::puts(json_text(document).c_str());
+  else if (reports.size() > 1)
+    std::printf("\n%s", summary(reports).c_str());
+  return code;
+}
+
+} // namespace
+
+void add_verify_command(CLI::App& application, Session& session) {
+  auto options = std::make_shared<VerifyOptions>();
+  CLI::App* command = add_command(
+      application, session, "verify", "run original and rewritten kernels on the same data and compare what they leave",
+      "ptxrewrite verify samples/*/*.toml -p all\n"
+      "-p all: each pass alone, in all its forms. Check mode is on. Shapes are those of the "
+      "launch file, and\nfurther ones with which the original runs clean. Exit code 4 when "
+      "something differs.");
+  command->add_option("FILE", options->files, "launch files");
+  add_launch_input_options(*command, options->input);
+  add_pipeline_options(*command, options->pipeline);
+  add_device_options(*command, options->device);
+  command->add_flag("--given-shapes", options->given_shapes_only, "only shapes of the launch file");
+  command->add_flag("--explain", options->explain, "say which shapes were left out, and why originals ran");
+  command->add_option("--differences", options->most_differences, "so many of each buffer (default 10)")
+      ->type_name("N");
+  command->add_flag("--json", options->json, "print JSON");
+  command->callback(
+      [options, &session] { session.action = [options, &session] { return run_verify(*options, session); }; });
+}
+
+} // namespace ptxrewrite::cli
