@@ -78,6 +78,10 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
     show(variants.error());
     return exit_diagnostics;
   }
+  if (Status status = check_memory(input->plan, 1); !status) {
+    show(status.error(), input->plan.source, session);
+    return exit_diagnostics;
+  }
   std::unique_ptr<Device> device = make_emulator_device({.check = options.check,
                                                          .count_memory = options.report.counters,
                                                          .host_threads = options.device.host_threads,

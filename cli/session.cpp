@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
+#include <unistd.h>
 
 namespace ptxrewrite::cli {
 namespace {
@@ -45,6 +47,7 @@ Status make_buffers(const launch::LaunchPlan& plan, Device& device, DeviceBuffer
       if (Status status = device.write(*address, (*contents)[i]); !status) return status;
       continue;
     }
+    if (buffer.contents.is_zero()) continue;
     if (std::span<std::byte> mapped = device.mapped(*address, buffer.bytes()); !mapped.empty()) {
       if (Status status = buffer.initialise(mapped); !status) return status;
       continue;
@@ -54,6 +57,15 @@ Status make_buffers(const launch::LaunchPlan& plan, Device& device, DeviceBuffer
     if (Status status = device.write(*address, bytes); !status) return status;
   }
   return {};
+}
+
+// Bytes of memory that this process may fill: the machine's, or what its control group allows.
+uint64_t memory_limit() {
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
+  uint64_t limit = pages > 0 && size > 0 ? uint64_t(pages) * uint64_t(size) : UINT64_MAX;
+  std::ifstream group("/sys/fs/cgroup/memory.max");
+  if (uint64_t allowed = 0; group >> allowed) limit = std::min(limit, allowed);
+  return limit;
 }
 
 // The launches of a plan, once memory and module are in place.
@@ -143,6 +155,17 @@ Status fetch(const launch::LaunchPlan& plan, Device& device, const std::vector<u
 }
 
 } // namespace
+
+Status check_memory(const launch::LaunchPlan& plan, unsigned copies) {
+  uint64_t bytes = 0; // the plan's own limit keeps this from wrapping
+  for (const launch::Buffer& buffer : plan.buffers)
+    bytes += buffer.bytes();
+  const uint64_t limit = memory_limit();
+  if (bytes * copies <= limit) return {};
+  return Error{fmt::format("the buffers take {} bytes, which are needed {}; this machine has {}", bytes,
+                           copies == 1 ? "once" : fmt::format("{} times", copies), limit),
+               {}};
+}
 
 Result<SessionResult> run_plan(const launch::LaunchPlan& plan, const ir::Module& module, Device& device,
                                const SessionOptions& options) {

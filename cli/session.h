@@ -37,6 +37,10 @@ struct SessionResult {
   std::optional<size_t> failed_launch; // index of the launch whose run has a failure: the last that ran
 };
 
+// Do the buffers of a plan fit the machine's memory so many times over? Without asking, the machine would find out
+// late.
+Status check_memory(const launch::LaunchPlan& plan, unsigned copies);
+
 // Errors: memory, contents that cannot be made, arguments that do not fit, instructions that the device does not have.
 // A fault of a kernel is no error: see SessionResult::failed_launch.
 Result<SessionResult> run_plan(const launch::LaunchPlan& plan, const ir::Module& module, Device& device,

@@ -78,6 +78,8 @@ Result<SessionResult> Verifier::run(const launch::LaunchPlan& plan, const ir::Mo
 
 Status Verifier::run_original(ErrorPlace& place) {
   place = ErrorPlace::launch_file;
+  constexpr unsigned copies = 3; // the contents, the device's memory, outputs
+  if (Status status = check_memory(input_.plan, copies); !status) return status;
   if (Status status = make_contents(); !status) return status;
   Result<launch::Variants> variants =
       launch::Variants::of(*input_.module, input_.side_file ? &*input_.side_file : nullptr);
@@ -110,8 +112,8 @@ Status Verifier::run_original(ErrorPlace& place) {
   return {};
 }
 
-// Rewrites, prints and reads back: what is verified is what a file would hold.
-bool Verifier::rewrite(CaseResult& result) {
+// Rewrites and prints. False: the verdict is known.
+bool Verifier::rewrite(CaseResult& result, std::string& text) {
   auto give_up = [&](Verdict verdict, std::string reason) {
     result.verdict = verdict;
     result.reason = std::move(reason);
@@ -127,28 +129,42 @@ bool Verifier::rewrite(CaseResult& result) {
   Result<transforms::PipelineReport> report = transforms::run_pipeline(*module, *pipeline, options);
   if (!report) return give_up(Verdict::differs, "the passes failed: " + report.error().message);
   if (!pipeline->steps.empty() && !changed(*report, *pipeline)) return give_up(Verdict::unchanged, {});
-  std::string text;
   ir::print(*module, text);
-  const std::string name = module->source.name() + " after " +
-                           (result.what.passes.empty() ? "no pass" : result.what.passes) + " (" +
-                           form_word(result.what.form) + ")";
-  result.module = grammar::read_module(SourceFile(name, std::move(text)), diagnostics);
-  if (result.module) return true;
-  return give_up(Verdict::differs,
-                 "the result cannot be read: " +
-                     (diagnostics.list().empty() ? std::string("no reason known") : diagnostics.list()[0].message));
+  return true;
 }
 
-CaseResult Verifier::verify(const VerifyCase& what) {
-  CaseResult result;
-  result.what = what;
-  if (!rewrite(result)) return result;
+void Verifier::compare_all(CaseResult& result) {
   Result<launch::Variants> variants = launch::Variants::of(*result.module, nullptr);
   for (const launch::Launch& launch : input_.plan.launches)
     result.has_variants |= !variants->of_kernel(launch.kernel).empty();
   for (const Truth& truth : truths_)
     if (!compare_shape(truth, *result.module, *variants, result)) break;
   if (!result.differences.empty()) result.verdict = Verdict::differs;
+}
+
+CaseResult Verifier::verify(const VerifyCase& what) {
+  CaseResult result;
+  result.what = what;
+  std::string text;
+  if (!rewrite(result, text)) return result;
+  if (auto known = known_.find(text); known != known_.end()) {
+    result = known->second;
+    result.what = what;
+    return result;
+  }
+  // What is verified is what a file would hold: text that is read back.
+  const std::string name = input_.module->source.name() + " after " + (what.passes.empty() ? "no pass" : what.passes) +
+                           " (" + form_word(what.form) + ")";
+  Diagnostics diagnostics;
+  result.module = grammar::read_module(SourceFile(name, text), diagnostics);
+  if (result.module) {
+    compare_all(result);
+  } else {
+    result.verdict = Verdict::differs;
+    result.reason = "the result cannot be read: " +
+                    (diagnostics.list().empty() ? std::string("no reason known") : diagnostics.list()[0].message);
+  }
+  known_.emplace(std::move(text), result);
   return result;
 }
 

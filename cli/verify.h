@@ -7,7 +7,7 @@
 #include "launch/shapes.h"
 #include "transforms/pipeline.h"
 
-#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,7 +44,7 @@ struct CaseResult {
   bool has_variants = false;        // then a launch may have run the original
   std::vector<std::string> reasons; // why it did, each once
   std::vector<ShapeDifference> differences;
-  std::unique_ptr<ir::Module> module; // differences only: what failures point into
+  std::shared_ptr<ir::Module> module; // what failures point into; nullptr where nothing ran
 };
 
 struct SkippedShape {
@@ -86,7 +86,8 @@ private:
   Status make_contents();
   Result<SessionResult> run(const launch::LaunchPlan& plan, const ir::Module& module, const launch::Variants& variants,
                             uint64_t fuel, ErrorPlace& place);
-  bool rewrite(CaseResult& result);
+  bool rewrite(CaseResult& result, std::string& text);
+  void compare_all(CaseResult& result);
   bool compare_shape(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
                      CaseResult& result);
 
@@ -97,6 +98,7 @@ private:
   std::vector<SkippedShape> skipped_;
   std::optional<emulator::Failure> original_failure_;
   size_t original_findings_ = 0;
+  std::map<std::string, CaseResult> known_; // by the rewritten text: forms of a pass are often the same
 };
 
 const char* form_word(transforms::OutputForm form);

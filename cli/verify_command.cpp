@@ -103,9 +103,15 @@ void append_differences(const FileReport& report, const CaseResult& result, std:
 
 std::string report_text(const FileReport& report, const VerifyOptions& options) {
   std::string out = report.file + (report.size.empty() ? "" : ", size " + report.size) + '\n';
-  Table table{{{"passes"}, {"form"}, {"result"}}, {}};
-  for (const CaseResult& result : report.cases)
-    table.rows.push_back({case_name(result.what), form_word(result.what.form), verdict_text(result)});
+  Table table{{{"passes"}, {"forms"}, {"result"}}, {}};
+  for (const CaseResult& result : report.cases) {
+    // Forms of a pass that come to the same stand in one row.
+    const std::string name = case_name(result.what), verdict = verdict_text(result);
+    if (!table.rows.empty() && table.rows.back()[0] == name && table.rows.back()[2] == verdict)
+      table.rows.back()[1] += std::string(", ") + form_word(result.what.form);
+    else
+      table.rows.push_back({name, form_word(result.what.form), verdict});
+  }
   out += table.text();
   if (report.original_findings > 0)
     out += "the original is not clean: " + count_text(report.original_findings, "finding") +
@@ -118,8 +124,11 @@ std::string report_text(const FileReport& report, const VerifyOptions& options) 
         out +=
             case_name(result.what) + ", " + form_word(result.what.form) + " form: the original ran: " + reason + '\n';
   }
-  for (const CaseResult& result : report.cases)
-    append_differences(report, result, out);
+  const ir::Module* shown = nullptr;
+  for (const CaseResult& result : report.cases) {
+    if (result.module.get() != shown) append_differences(report, result, out);
+    shown = result.module.get();
+  }
   return out;
 }
 

@@ -47,6 +47,8 @@ struct Contents {
   std::optional<BoundExpression> formula;
   std::vector<Number> values;
   std::string file; // path as it is to be opened
+
+  bool is_zero() const { return !formula && values.empty() && file.empty(); }
 };
 
 struct Tolerance {
