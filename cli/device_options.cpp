@@ -2,8 +2,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include <cstdio>
-
 namespace ptxrewrite::cli {
 
 void add_device_options(CLI::App& command, DeviceOptions& options) {
@@ -15,11 +13,9 @@ void add_device_options(CLI::App& command, DeviceOptions& options) {
       ->check(CLI::Range(0, 1024));
 }
 
-bool is_available(const DeviceOptions& options, const std::string& command) {
-  if (options.device == "emulator") return true;
-  std::fprintf(stderr, "ptxrewrite %s: no GPU here: this program is built without a CUDA driver interface\n",
-               command.c_str());
-  return false;
+Result<std::unique_ptr<Device>> open_gpu(const DeviceOptions& options) {
+  if (options.device != "cuda") return std::unique_ptr<Device>();
+  return make_cuda_device();
 }
 
 } // namespace ptxrewrite::cli

@@ -16,7 +16,7 @@ struct DeviceOptions {
 
 void add_device_options(CLI::App& command, DeviceOptions& options);
 
-// Is there such a device? Says so on standard error if not.
-bool is_available(const DeviceOptions& options, const std::string& command);
+// Opens the GPU if it is wanted; nullptr where the emulator is. Error: there is none here (exit_no_gpu).
+Result<std::unique_ptr<Device>> open_gpu(const DeviceOptions& options);
 
 } // namespace ptxrewrite::cli

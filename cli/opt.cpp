@@ -248,11 +248,11 @@ void add_opt_command(CLI::App& application, Session& session) {
   command->add_option("--print-before", options->print_before.names, "print functions before these passes, or all")
       ->type_name("PASS")
       ->delimiter(',')
-      ->expected(1);
+      ->allow_extra_args(false);
   command->add_option("--print-after", options->print_after.names, "print functions after these passes, or all")
       ->type_name("PASS")
       ->delimiter(',')
-      ->expected(1);
+      ->allow_extra_args(false);
   command->add_flag("--print-changed", options->print_changed, "print functions after each pass that changed them");
   command->add_option("--stop-after", options->stop_after, "run only the first N passes, counted over all functions")
       ->type_name("N");

@@ -33,10 +33,10 @@ void add_pipeline_options(CLI::App& command, PipelineOptions& options) {
       .add_option("--assume", options.assumptions, "take a condition for granted that cannot be proved (repeatable)")
       ->type_name("WORD")
       ->delimiter(',')
-      ->expected(1);
+      ->allow_extra_args(false);
   command.add_option("--load-pass", options.libraries, "load passes from a shared library (repeatable)")
       ->type_name("LIB.so")
-      ->expected(1);
+      ->allow_extra_args(false);
   command.add_flag("--verify-each", options.verify_each, "check the IR's rules after every pass");
 }
 

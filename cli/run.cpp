@@ -68,7 +68,8 @@ int show_troubles(const LaunchInput& input, const SessionResult& result, const S
   return code;
 }
 
-int run_file(const RunOptions& options, const std::string& path, const Session& session,
+// `gpu`: nullptr for the emulator.
+int run_file(const RunOptions& options, const std::string& path, const Session& session, Device* gpu,
              nlohmann::ordered_json& document) {
   std::optional<LaunchInput> input = read_launch_input(path, options.input, session);
   if (!input) return exit_diagnostics;
@@ -82,16 +83,18 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
     show(status.error(), input->plan.source, session);
     return exit_diagnostics;
   }
-  std::unique_ptr<Device> device = make_emulator_device({.check = options.check,
-                                                         .count_memory = options.report.counters,
-                                                         .host_threads = options.device.host_threads,
-                                                         .fuel = options.fuel});
+  std::unique_ptr<Device> emulator;
+  if (!gpu)
+    emulator = make_emulator_device({.check = options.check,
+                                     .count_memory = options.report.counters,
+                                     .host_threads = options.device.host_threads,
+                                     .fuel = options.fuel});
   ErrorPlace place = ErrorPlace::launch_file;
   SessionOptions session_options;
   session_options.variants = &*variants;
   session_options.fetch_all = options.report.all_buffers;
   session_options.error_place = &place;
-  Result<SessionResult> result = run_plan(input->plan, *input->module, *device, session_options);
+  Result<SessionResult> result = run_plan(input->plan, *input->module, gpu ? *gpu : *emulator, session_options);
   if (!result) {
     show_session_error(result.error(), place, *input, session);
     return exit_diagnostics;
@@ -126,17 +129,23 @@ std::string contradiction(const RunOptions& options) {
     if (ptx && (!options.input.size.empty() || !options.input.ptx.empty()))
       return path + " is PTX: --size and --ptx are for launch files";
   }
+  const bool wants_emulator = options.check || options.report.counters || options.fuel != UINT64_MAX;
+  if (options.device.device == "cuda" && wants_emulator) return "--check, --counters and --fuel are for the emulator";
   return {};
 }
 
 int run_run(const RunOptions& options, const Session& session) {
   if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("run", wrong);
-  if (!is_available(options.device, "run")) return exit_no_gpu;
+  Result<std::unique_ptr<Device>> gpu = open_gpu(options.device);
+  if (!gpu) {
+    show(gpu.error());
+    return exit_no_gpu;
+  }
   int code = exit_ok;
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
   for (const std::string& path : options.files) {
     if (path != options.files.front() && !options.json) std::puts("");
-    code = std::max(code, run_file(options, path, session, document));
+    code = std::max(code, run_file(options, path, session, gpu->get(), document));
   }
   if (options.json) std::puts(json_text(document).c_str());
   return code;
@@ -165,7 +174,7 @@ void add_run_command(CLI::App& application, Session& session) {
       ->add_option("--arg", options->input.direct.arguments,
                    "an argument (repeatable): s32=5, f32=0.5, ..., or buffer=TYPE:COUNT[:INIT][:out]")
       ->type_name("ARG")
-      ->expected(1);
+      ->allow_extra_args(false);
   add_device_options(*command, options->device);
   command->add_flag("--check", options->check, "also look for uninitialised reads and races");
   command->add_option("--fuel", options->fuel, "stop a block after so many warp instructions")->type_name("N");

@@ -188,7 +188,12 @@ Result<SessionResult> run_plan(const launch::LaunchPlan& plan, const ir::Module&
   SessionResult result;
   if (Status status = LaunchRunner(plan, module, device, options, std::move(addresses)).run(result); !status)
     return status.error();
-  if (Status status = fetch(plan, device, buffers.addresses, options.fetch_all, result); !status) return status.error();
+  if (Status status = fetch(plan, device, buffers.addresses, options.fetch_all, result); !status) {
+    // A fault may take a GPU's context and all memory with it.
+    if (!result.failed_launch) return status.error();
+    result.buffers.assign(plan.buffers.size(), {});
+    result.variables.assign(plan.variables.size(), {});
+  }
   return result;
 }
 

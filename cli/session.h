@@ -42,7 +42,7 @@ struct SessionResult {
 Status check_memory(const launch::LaunchPlan& plan, unsigned copies);
 
 // Errors: memory, contents that cannot be made, arguments that do not fit, instructions that the device does not have.
-// A fault of a kernel is no error: see SessionResult::failed_launch.
+// A fault of a kernel is no error: see SessionResult::failed_launch; buffers are then empty where they cannot be read.
 Result<SessionResult> run_plan(const launch::LaunchPlan& plan, const ir::Module& module, Device& device,
                                const SessionOptions& options = {});
 

@@ -67,13 +67,14 @@ Status Verifier::make_contents() {
 Result<SessionResult> Verifier::run(const launch::LaunchPlan& plan, const ir::Module& module,
                                     const launch::Variants& variants, uint64_t fuel, ErrorPlace& place) {
   // A device of its own for each run: what one run leaves behind must not reach the next.
-  std::unique_ptr<Device> device =
-      make_emulator_device({.check = true, .host_threads = settings_.host_threads, .fuel = fuel});
+  std::unique_ptr<Device> emulator;
+  if (!settings_.gpu)
+    emulator = make_emulator_device({.check = true, .host_threads = settings_.host_threads, .fuel = fuel});
   SessionOptions options;
   options.variants = &variants;
   options.contents = &contents_;
   options.error_place = &place;
-  return run_plan(plan, module, *device, options);
+  return run_plan(plan, module, settings_.gpu ? *settings_.gpu : *emulator, options);
 }
 
 Status Verifier::run_original(ErrorPlace& place) {
@@ -87,6 +88,8 @@ Status Verifier::run_original(ErrorPlace& place) {
   uint64_t fuel = UINT64_MAX;
   for (launch::LaunchShape& shape : launch::shapes(input_.plan)) {
     if (shape.derived && !settings_.derived_shapes) continue;
+    // A fault would end the GPU's context: it sees what the emulator found clean.
+    if (settings_.gpu && std::ranges::find(settings_.gpu_shapes, shape.name) == settings_.gpu_shapes.end()) continue;
     launch::LaunchPlan plan = launch::with_shape(input_.plan, shape);
     Result<SessionResult> result = run(plan, *input_.module, *variants, fuel, place);
     const bool is_first = truths_.empty();
@@ -110,6 +113,13 @@ Status Verifier::run_original(ErrorPlace& place) {
         {std::move(shape), std::move(plan), *std::move(result), findings == 0, 10 * instructions + spare_fuel});
   }
   return {};
+}
+
+std::vector<std::string> Verifier::clean_shapes() const {
+  std::vector<std::string> names;
+  for (const Truth& truth : truths_)
+    names.push_back(truth.shape.name);
+  return names;
 }
 
 // Rewrites and prints. False: the verdict is known.

@@ -57,6 +57,9 @@ struct VerifySettings {
   unsigned host_threads = 0;
   bool derived_shapes = true;
   size_t most_differences = 10;
+  // Runs on this GPU, in these shapes; nullptr: on the emulator.
+  Device* gpu = nullptr;
+  std::vector<std::string> gpu_shapes;
 };
 
 // Runs the original in all shapes, once; then any number of cases.
@@ -71,6 +74,8 @@ public:
   const std::vector<SkippedShape>& skipped() const { return skipped_; }
   // Findings of check mode in the original as given.
   size_t original_findings() const { return original_findings_; }
+  // Shapes with which the original runs clean.
+  std::vector<std::string> clean_shapes() const;
 
   CaseResult verify(const VerifyCase& what);
 

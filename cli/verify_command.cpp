@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <memory>
 
 namespace ptxrewrite::cli {
@@ -40,6 +41,7 @@ struct FileReport {
   size_t original_findings = 0;
   std::vector<SkippedShape> skipped;
   std::vector<CaseResult> cases;
+  std::vector<CaseResult> gpu_cases; // the same on the GPU, if one is asked for
 };
 
 std::vector<VerifyCase> cases_of(const VerifyOptions& options) {
@@ -101,17 +103,22 @@ void append_differences(const FileReport& report, const CaseResult& result, std:
   }
 }
 
-std::string report_text(const FileReport& report, const VerifyOptions& options) {
-  std::string out = report.file + (report.size.empty() ? "" : ", size " + report.size) + '\n';
-  Table table{{{"passes"}, {"forms"}, {"result"}}, {}};
-  for (const CaseResult& result : report.cases) {
-    // Forms of a pass that come to the same stand in one row.
-    const std::string name = case_name(result.what), verdict = verdict_text(result);
+// Forms of a pass that come to the same stand in one row.
+void append_rows(const std::vector<CaseResult>& cases, const std::string& where, Table& table) {
+  for (const CaseResult& result : cases) {
+    const std::string name = case_name(result.what) + where, verdict = verdict_text(result);
     if (!table.rows.empty() && table.rows.back()[0] == name && table.rows.back()[2] == verdict)
       table.rows.back()[1] += std::string(", ") + form_word(result.what.form);
     else
       table.rows.push_back({name, form_word(result.what.form), verdict});
   }
+}
+
+std::string report_text(const FileReport& report, const VerifyOptions& options) {
+  std::string out = report.file + (report.size.empty() ? "" : ", size " + report.size) + '\n';
+  Table table{{{"passes"}, {"forms"}, {"result"}}, {}};
+  append_rows(report.cases, "", table);
+  append_rows(report.gpu_cases, " on the GPU", table);
   out += table.text();
   if (report.original_findings > 0)
     out += "the original is not clean: " + count_text(report.original_findings, "finding") +
@@ -124,10 +131,12 @@ std::string report_text(const FileReport& report, const VerifyOptions& options) 
         out +=
             case_name(result.what) + ", " + form_word(result.what.form) + " form: the original ran: " + reason + '\n';
   }
-  const ir::Module* shown = nullptr;
-  for (const CaseResult& result : report.cases) {
-    if (result.module.get() != shown) append_differences(report, result, out);
-    shown = result.module.get();
+  for (const std::vector<CaseResult>* cases : {&report.cases, &report.gpu_cases}) {
+    const ir::Module* shown = nullptr;
+    for (const CaseResult& result : *cases) {
+      if (result.module.get() != shown) append_differences(report, result, out);
+      shown = result.module.get();
+    }
   }
   return out;
 }
@@ -164,9 +173,9 @@ json difference_json(const ShapeDifference& difference) {
   return one;
 }
 
-json report_json(const FileReport& report) {
-  json cases = json::array(), skipped = json::array();
-  for (const CaseResult& result : report.cases) {
+json cases_json(const std::vector<CaseResult>& cases) {
+  json list = json::array();
+  for (const CaseResult& result : cases) {
     json one = {{"passes", result.what.passes},
                 {"form", form_word(result.what.form)},
                 {"result", verdict_word(result.verdict)},
@@ -177,20 +186,52 @@ json report_json(const FileReport& report) {
     if (!result.reasons.empty()) one["original_ran"] = result.reasons;
     for (const ShapeDifference& difference : result.differences)
       one["differences"].push_back(difference_json(difference));
-    cases.push_back(std::move(one));
+    list.push_back(std::move(one));
   }
-  for (const SkippedShape& shape : report.skipped)
-    skipped.push_back({{"shape", shape.shape}, {"reason", shape.reason}});
-  return {{"file", report.file},
-          {"size", report.size},
-          {"original_findings", report.original_findings},
-          {"skipped_shapes", std::move(skipped)},
-          {"cases", std::move(cases)}};
+  return list;
 }
 
-// Exit code; the report where there is something to compare.
+json report_json(const FileReport& report) {
+  json skipped = json::array();
+  for (const SkippedShape& shape : report.skipped)
+    skipped.push_back({{"shape", shape.shape}, {"reason", shape.reason}});
+  json document = {{"file", report.file},
+                   {"size", report.size},
+                   {"original_findings", report.original_findings},
+                   {"skipped_shapes", std::move(skipped)},
+                   {"cases", cases_json(report.cases)}};
+  if (!report.gpu_cases.empty()) document["gpu_cases"] = cases_json(report.gpu_cases);
+  return document;
+}
+
+// Runs the original, then all cases; the exit code.
+int verify_on_device(Verifier& verifier, const VerifyOptions& options, const LaunchInput& input,
+                     const std::vector<VerifyCase>& cases, const Session& session,
+                     const std::function<void(size_t)>& progress, std::vector<CaseResult>& results) {
+  ErrorPlace place = ErrorPlace::launch_file;
+  if (Status status = verifier.run_original(place); !status) {
+    show_session_error(status.error(), place, input, session);
+    return exit_diagnostics;
+  }
+  if (verifier.original_failure()) {
+    show(verifier.original_failure()->to_diagnostic(), input.module->source, session);
+    return exit_fault;
+  }
+  int code = exit_ok;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    progress(i);
+    results.push_back(verifier.verify(cases[i]));
+    const Verdict verdict = results.back().verdict;
+    if (verdict == Verdict::differs) code = exit_differs;
+    // Who asks for one form wants it verified.
+    if (verdict == Verdict::not_run && !options.all_passes()) code = std::max<int>(code, exit_diagnostics);
+  }
+  return code;
+}
+
+// On the emulator, and then on the GPU if there is one.
 int verify_file(const VerifyOptions& options, const std::string& path, const std::vector<VerifyCase>& cases,
-                const Session& session, const std::function<void(size_t)>& progress, FileReport& report) {
+                Device* gpu, const Session& session, const std::function<void(size_t)>& progress, FileReport& report) {
   std::optional<LaunchInput> input = read_launch_input(path, options.input, session);
   if (!input) return exit_diagnostics;
   report.size = input->plan.size;
@@ -199,35 +240,26 @@ int verify_file(const VerifyOptions& options, const std::string& path, const std
   settings.host_threads = options.device.host_threads;
   settings.derived_shapes = !options.given_shapes_only;
   settings.most_differences = options.most_differences;
-  Verifier verifier(*input, std::move(settings));
-  ErrorPlace place = ErrorPlace::launch_file;
-  if (Status status = verifier.run_original(place); !status) {
-    show_session_error(status.error(), place, *input, session);
-    return exit_diagnostics;
-  }
-  if (verifier.original_failure()) {
-    show(verifier.original_failure()->to_diagnostic(), input->module->source, session);
-    return exit_fault;
-  }
+  Verifier verifier(*input, settings);
+  int code = verify_on_device(verifier, options, *input, cases, session, progress, report.cases);
   report.original_findings = verifier.original_findings();
   report.skipped = verifier.skipped();
-  int code = exit_ok;
-  for (size_t i = 0; i < cases.size(); ++i) {
-    progress(i);
-    report.cases.push_back(verifier.verify(cases[i]));
-    const Verdict verdict = report.cases.back().verdict;
-    if (verdict == Verdict::differs) code = exit_differs;
-    // Who asks for one form wants it verified.
-    if (verdict == Verdict::not_run && !options.all_passes()) code = std::max<int>(code, exit_diagnostics);
-  }
-  return code;
+  if (!gpu || report.cases.empty()) return code;
+  settings.gpu = gpu;
+  settings.gpu_shapes = verifier.clean_shapes();
+  std::vector<VerifyCase> gpu_cases = cases;
+  std::erase_if(gpu_cases, [](const VerifyCase& one) { return one.form == transforms::OutputForm::hardware; });
+  Verifier gpu_verifier(*input, settings);
+  return std::max(code,
+                  verify_on_device(gpu_verifier, options, *input, gpu_cases, session, progress, report.gpu_cases));
 }
 
 std::string summary(const std::vector<FileReport>& reports) {
   size_t counts[4] = {};
   for (const FileReport& report : reports)
-    for (const CaseResult& result : report.cases)
-      ++counts[static_cast<size_t>(result.verdict)];
+    for (const std::vector<CaseResult>* cases : {&report.cases, &report.gpu_cases})
+      for (const CaseResult& result : *cases)
+        ++counts[static_cast<size_t>(result.verdict)];
   std::string text = count_text(reports.size(), "file") + ": ";
   const char* separator = "";
   for (Verdict verdict : {Verdict::identical, Verdict::unchanged, Verdict::not_run, Verdict::differs})
@@ -249,7 +281,11 @@ std::string contradiction(const VerifyOptions& options) {
 
 int run_verify(VerifyOptions& options, const Session& session) {
   if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("verify", wrong);
-  if (!is_available(options.device, "verify")) return exit_no_gpu;
+  Result<std::unique_ptr<Device>> gpu = open_gpu(options.device);
+  if (!gpu) {
+    show(gpu.error());
+    return exit_no_gpu;
+  }
   if (options.all_passes()) {
     if (!load_pass_libraries(options.pipeline.libraries)) return exit_diagnostics;
   } else {
@@ -267,7 +303,7 @@ int run_verify(VerifyOptions& options, const Session& session) {
     report.file = options.files[i];
     auto show_progress = [&](size_t done) { progress.show(i * cases.size() + done, report.file); };
     show_progress(0);
-    code = std::max(code, verify_file(options, report.file, cases, session, show_progress, report));
+    code = std::max(code, verify_file(options, report.file, cases, gpu->get(), session, show_progress, report));
     progress.clear();
     if (report.cases.empty()) continue;
     if (options.json)

@@ -3,6 +3,7 @@
 #include "cli/session.h"
 #include "grammar/reader.h"
 #include "launch/launch_file.h"
+#include "launch/signature.h"
 #include "support/file_io.h"
 #include "tests/unit/paths.h"
 
@@ -57,11 +58,8 @@ std::unique_ptr<ir::Module> sample_module(const launch::LaunchPlan& plan) {
 }
 
 void check_launches(const launch::LaunchPlan& plan, const ir::Module& module) {
-  launch::DeviceAddresses addresses;
-  addresses.buffers.resize(plan.buffers.size());
-  addresses.textures.resize(plan.textures.size());
-  for (const launch::Launch& launch : plan.launches)
-    need(cli::pack_parameters(launch, module, launch.kernel, addresses), launch.kernel);
+  Diagnostics diagnostics;
+  if (!launch::check_arguments(module, plan, diagnostics)) refuse(diagnostics, plan.source);
 }
 
 std::vector<Bytes> initial_buffers(const launch::LaunchPlan& plan) {
