@@ -1,6 +1,6 @@
 // break-kernels: a pass that is wrong on purpose, so that it can be seen that `verify` finds what is wrong.
 //   value: adds 1 to the immediate of integer additions
-//   fault: moves stores to global memory by 2^30 bytes
+//   fault: moves stores by 2^30 bytes
 //   race:  takes barriers out
 #include "ir/function.h"
 #include "transforms/pass.h"
