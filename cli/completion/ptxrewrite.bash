@@ -40,7 +40,7 @@ _ptxrewrite() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_ptxrewrite_options "$program" "$command")" -- "$current")
   else
-    mapfile -t COMPREPLY < <(compgen -f -X '!*.ptx' -- "$current"; compgen -d -S / -- "$current")
+    mapfile -t COMPREPLY < <(compgen -f -X '!*.ptx' -- "$current"; compgen -f -X '!*.toml' -- "$current"; compgen -d -S / -- "$current")
   fi
 }
 

@@ -43,7 +43,7 @@ def check_quotes(readme, root):
 
 
 def check_links(root):
-    for folder in ("", "support", "ir", "grammar", "transforms", "cli", "samples",
+    for folder in ("", "support", "ir", "grammar", "transforms", "emulator", "launch", "cli", "samples",
                    "examples", "tests", "tests/bench", "tests/fuzz", "tests/golden", "tests/roundtrip", "docs"):
         path = os.path.join(root, folder, "README.md")
         if not os.path.exists(path):

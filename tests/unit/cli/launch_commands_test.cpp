@@ -13,6 +13,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -125,7 +126,7 @@ TEST_CASE("the checksum is FNV-1a's") {
 }
 
 TEST_CASE("tables: numbers to the right, no blanks at line ends") {
-  Table table{{{"a"}, {"number", true}, {"b"}}, {{"longer", "1", "x"}, {"s", "123"}}};
+  cli::Table table{{{"a"}, {"number", true}, {"b"}}, {{"longer", "1", "x"}, {"s", "123"}}};
   CHECK(table.text() == "a       number  b\nlonger       1  x\ns          123\n");
 }
 
