@@ -44,6 +44,7 @@ std::vector<std::byte> sorted(ir::ScalarType type, std::span<const std::byte> by
 
 bool within(const launch::Tolerance& tolerance, double original, double rewritten) {
   if (std::isnan(original) && std::isnan(rewritten)) return true;
+  if (!std::isfinite(original) || !std::isfinite(rewritten)) return original == rewritten;
   const double distance = std::fabs(original - rewritten);
   return distance <= tolerance.absolute || distance <= tolerance.relative * std::fabs(original);
 }
