@@ -214,6 +214,7 @@ const OperationTable& OperationTable::get() {
     OperationTable made;
     add_linear_register_operations(made);
     add_move_operations(made);
+    add_async_operations(made);
     add_memory_operations(made);
     add_atomic_operations(made);
     add_control_operations(made);

@@ -138,6 +138,7 @@ template <auto function> void OperationTable::row(std::string_view pattern, RowO
 // OperationTable::get().
 void add_linear_register_operations(OperationTable& table);
 void add_move_operations(OperationTable& table);
+void add_async_operations(OperationTable& table); // before the memory operations: st.async
 void add_memory_operations(OperationTable& table);
 void add_atomic_operations(OperationTable& table);
 void add_control_operations(OperationTable& table);

@@ -1,0 +1,400 @@
+// cp.async, mbarrier and st.bulk (PTX ISA 9.7.9.25 and 9.7.13.15; facts 10). A copy is carried out when it is issued:
+// a kernel that waits for it as it must sees nothing else.
+//
+// An mbarrier is 8 bytes of shared memory. The manual leaves open what is in them; here, from the lowest bit on:
+// expected arrivals (20 bits), pending arrivals (20), pending bytes of transactions + 2^20 (21), parity of the phase,
+// and a bit that is set in all barriers. The state that arrive returns is the barrier as it was before.
+#include "emulator/check.h"
+#include "emulator/decode.h"
+#include "emulator/lanes.h"
+#include "emulator/special/address.h"
+#include "emulator/special/watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+// MicroOp::flags: a Space in the low byte, and
+constexpr uint32_t flag_narrow_first = 1u << 8; // addresses of 32 bits
+constexpr uint32_t flag_narrow_second = 1u << 9;
+constexpr uint32_t flag_ignore = 1u << 10; // op.source[2] is a predicate: read nothing
+constexpr uint32_t flag_expect = 1u << 11; // arrive.expect_tx
+constexpr uint32_t flag_drop = 1u << 12;
+constexpr uint32_t flag_parity = 1u << 13;
+
+uint64_t lane_address(const Warp& warp, LaneRef base, bool narrow, int64_t offset, unsigned lane) {
+  if (narrow) return static_cast<uint32_t>(warp.lanes<uint32_t>(base)[lane] + static_cast<uint64_t>(offset));
+  return warp.lanes<uint64_t>(base)[lane] + static_cast<uint64_t>(offset);
+}
+
+// Inactive lanes get the address of an active one.
+void all_addresses(const Warp& warp, LaneRef base, bool narrow, int64_t offset, uint64_t (&addresses)[warp_size]) {
+  const auto first = static_cast<unsigned>(std::countr_zero(warp.mask));
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    addresses[lane] = lane_address(warp, base, narrow, offset, (warp.mask >> lane) & 1 ? lane : first);
+}
+
+// The lane's aligned bytes; null after the block has failed.
+std::byte* lane_bytes(Warp& warp, const MicroOp& op, unsigned lane, Space space, uint64_t address, uint64_t bytes,
+                      uint64_t alignment, const char* what) {
+  std::byte* host = resolve(*warp.block, warp, lane, space, address, bytes);
+  if (host && address % alignment == 0) return host;
+  bad_access(warp, op, lane, space, address, host ? alignment : bytes, what);
+  return nullptr;
+}
+
+template <class Body> const MicroOp* for_each_lane(Warp& warp, const MicroOp& op, Body&& body) {
+  for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1)
+    if (!body(static_cast<unsigned>(std::countr_zero(lanes)))) return nullptr;
+  return &op + 1;
+}
+
+// --- cp.async ---
+
+// op.source: destination, source, bytes to read or predicate. op.count: bytes to write. op.immediate: both offsets.
+struct CopyOffsets {
+  int32_t to = 0, from = 0;
+};
+
+const MicroOp* copy_async(Warp& warp, const MicroOp& op) {
+  const auto offsets = std::bit_cast<CopyOffsets>(op.immediate);
+  const bool narrow_to = op.flags & flag_narrow_first, narrow_from = op.flags & flag_narrow_second;
+  uint64_t to[warp_size], from[warp_size];
+  all_addresses(warp, op.source[0], narrow_to, offsets.to, to);
+  all_addresses(warp, op.source[1], narrow_from, offsets.from, from);
+  uint64_t wanted[warp_size]; // bytes to read
+  uint32_t readers = 0;
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    wanted[lane] = op.count;
+    if (op.flags & flag_ignore)
+      wanted[lane] = (warp.predicate(op.source[2]) >> lane) & 1 ? 0 : op.count;
+    else if (op.source[2])
+      wanted[lane] = std::min<uint64_t>(warp.lanes<uint32_t>(op.source[2])[lane], op.count);
+    readers |= static_cast<uint32_t>(wanted[lane] != 0) << lane;
+  }
+  if (warp.block->watch_memory) {
+    const uint32_t mask = warp.mask;
+    warp.mask &= readers;
+    if (warp.mask && !watch_access(warp, op, Space::global, from, op.count, AccessKind::load)) return nullptr;
+    warp.mask = mask;
+    if (!watch_access(warp, op, Space::shared, to, op.count, AccessKind::store)) return nullptr;
+  }
+  return for_each_lane(warp, op, [&](unsigned lane) {
+    std::byte bytes[16] = {};
+    if (wanted[lane]) {
+      const std::byte* source =
+          lane_bytes(warp, op, lane, Space::global, from[lane], wanted[lane], op.count, "asynchronous load");
+      if (!source) return false;
+      std::memcpy(bytes, source, wanted[lane]);
+    }
+    std::byte* target = lane_bytes(warp, op, lane, Space::shared, to[lane], op.count, op.count, "asynchronous store");
+    if (!target) return false;
+    std::memcpy(target, bytes, op.count);
+    return true;
+  });
+}
+
+// --- mbarrier ---
+
+constexpr int64_t largest_count = (1 << 20) - 1;
+
+struct BarrierWord {
+  int64_t expected = 0;
+  int64_t pending = 0;
+  int64_t bytes = 0; // of transactions that are still to come
+  unsigned parity = 0;
+  bool valid = true;
+};
+
+BarrierWord unpack(uint64_t word) {
+  BarrierWord barrier;
+  barrier.expected = static_cast<int64_t>(word & 0xfffff);
+  barrier.pending = static_cast<int64_t>(word >> 20 & 0xfffff);
+  barrier.bytes = static_cast<int64_t>(word >> 40 & 0x1fffff) - (1 << 20);
+  barrier.parity = static_cast<unsigned>(word >> 61 & 1);
+  barrier.valid = word >> 62 == 1;
+  return barrier;
+}
+
+uint64_t pack(const BarrierWord& barrier) {
+  return static_cast<uint64_t>(barrier.expected) | static_cast<uint64_t>(barrier.pending) << 20 |
+         static_cast<uint64_t>(barrier.bytes + (1 << 20)) << 40 | uint64_t(barrier.parity) << 61 | uint64_t(1) << 62;
+}
+
+void complete_phase_if_done(BarrierWord& barrier) {
+  if (barrier.pending != 0 || barrier.bytes != 0) return;
+  barrier.parity ^= 1;
+  barrier.pending = barrier.expected;
+}
+
+enum class BarrierAction : uint8_t { init, invalidate, arrive, expect, complete, test, copies_arrive };
+
+// What is wrong with the barrier after the operation; empty: nothing.
+std::string apply(BarrierAction action, const MicroOp& op, BarrierWord& barrier, uint64_t operand) {
+  const auto count = static_cast<int64_t>(operand & 0xffffffff);
+  switch (action) {
+  case BarrierAction::init:
+    if (count < 1 || count > largest_count) return fmt::format("mbarrier of {} arrivals", count);
+    barrier = {count, count, 0, 0, true};
+    return {};
+  case BarrierAction::arrive: {
+    const int64_t arrivals = op.flags & flag_expect || !op.source[1] ? 1 : count;
+    if (op.flags & flag_expect) barrier.bytes += count;
+    if (arrivals < 1 || arrivals > barrier.pending)
+      return fmt::format("{} arrivals at an mbarrier that expects {} more", arrivals, barrier.pending);
+    if (op.flags & flag_drop) barrier.expected -= arrivals;
+    barrier.pending -= arrivals;
+    break;
+  }
+  case BarrierAction::copies_arrive: // the copies before it are done already
+    if (barrier.pending < 1) return "an arrival at an mbarrier that expects no more";
+    --barrier.pending;
+    break;
+  case BarrierAction::expect:
+    barrier.bytes += count;
+    break;
+  case BarrierAction::complete:
+    barrier.bytes -= count;
+    break;
+  default:
+    return {};
+  }
+  if (barrier.bytes > largest_count || barrier.bytes < -largest_count)
+    return fmt::format("mbarrier with {} bytes of transactions", barrier.bytes);
+  if (action != BarrierAction::expect) complete_phase_if_done(barrier);
+  return {};
+}
+
+// op.source: address, operand.
+template <BarrierAction action> const MicroOp* barrier_operation(Warp& warp, const MicroOp& op) {
+  Block& block = *warp.block;
+  const auto space = static_cast<Space>(op.flags & 0xff);
+  uint64_t addresses[warp_size];
+  all_addresses(warp, op.source[0], op.flags & flag_narrow_first, op.immediate, addresses);
+  // Arrivals release and waits acquire what the warp has written: as fences do.
+  if (block.checker && action != BarrierAction::test) block.checker->fence(warp);
+  constexpr bool writes_only = action == BarrierAction::init || action == BarrierAction::invalidate;
+  if (block.watch_memory &&
+      !watch_access(warp, op, space, addresses, 8, writes_only ? AccessKind::store : AccessKind::atomic))
+    return nullptr;
+  if (block.checker && action == BarrierAction::test) block.checker->fence(warp);
+  return for_each_lane(warp, op, [&](unsigned lane) {
+    std::byte* host = lane_bytes(warp, op, lane, space, addresses[lane], 8, 8, "mbarrier operation");
+    if (!host) return false;
+    uint64_t word = 0;
+    std::memcpy(&word, host, sizeof word);
+    BarrierWord barrier = unpack(word);
+    if (action != BarrierAction::init && !barrier.valid) {
+      block.fail(warp, op, lane, fmt::format("mbarrier at {:#x}, which is not initialised", addresses[lane]));
+      return false;
+    }
+    uint64_t operand = 0;
+    if (op.source[1])
+      operand = op.count == 8 ? warp.lanes<uint64_t>(op.source[1])[lane] : warp.lanes<uint32_t>(op.source[1])[lane];
+    if constexpr (action == BarrierAction::test) {
+      const uint64_t parity = op.flags & flag_parity ? operand & 1 : unpack(operand).parity;
+      uint32_t& result = warp.predicate(op.destination[0]);
+      const uint32_t bit = 1u << lane;
+      result = parity != barrier.parity ? result | bit : result & ~bit;
+      return true;
+    }
+    if (std::string wrong = apply(action, op, barrier, operand); !wrong.empty()) {
+      block.fail(warp, op, lane, std::move(wrong));
+      return false;
+    }
+    const uint64_t now = action == BarrierAction::invalidate ? 0 : pack(barrier);
+    std::memcpy(host, &now, sizeof now);
+    if (op.destination[0]) warp.lanes<uint64_t>(op.destination[0])[lane] = word;
+    return true;
+  });
+}
+
+const MicroOp* pending_count(Warp& warp, const MicroOp& op) {
+  const uint64_t* states = warp.lanes<uint64_t>(op.source[0]);
+  detail::write_lanes<uint32_t>(warp, op.destination[0], warp.mask,
+                                [&](unsigned lane) { return static_cast<uint32_t>(states[lane] >> 20 & 0xfffff); });
+  return &op + 1;
+}
+
+// --- st.bulk ---
+
+// Fills op.source[1] bytes of shared memory with zeros.
+const MicroOp* store_zeros(Warp& warp, const MicroOp& op) {
+  const auto space = static_cast<Space>(op.flags & 0xff);
+  return for_each_lane(warp, op, [&](unsigned lane) {
+    const uint64_t address = lane_address(warp, op.source[0], op.flags & flag_narrow_first, op.immediate, lane);
+    const uint64_t bytes = warp.lanes<uint64_t>(op.source[1])[lane];
+    std::byte* host = lane_bytes(warp, op, lane, space, address, bytes, 8, "bulk store");
+    if (!host) return false;
+    if (warp.block->watch_memory) {
+      uint64_t addresses[warp_size];
+      std::fill_n(addresses, warp_size, address);
+      const uint32_t mask = std::exchange(warp.mask, 1u << lane);
+      if (!watch_access(warp, op, space, addresses, bytes, AccessKind::store)) return false;
+      warp.mask = mask;
+    }
+    std::memset(host, 0, bytes);
+    return true;
+  });
+}
+
+const MicroOp* nothing(Warp&, const MicroOp& op) {
+  return &op + 1;
+}
+
+// --- decoding ---
+
+struct AddressSource {
+  LaneRef base;
+  int64_t offset = 0;
+  bool narrow = false;
+};
+
+AddressSource address_source(Decoder& decoder, unsigned top_level_index) {
+  Decoder::Address address = decoder.address(decoder.top_level(top_level_index), true);
+  if (address.constant) return {decoder.constant(0, 64), address.offset, false};
+  return {address.base, address.offset, address.narrow};
+}
+
+bool is_predicate_operand(const Decoder& decoder, const ir::Operand& operand) {
+  return operand.is(ir::OperandKind::value) && decoder.register_bits(operand.as_value()) == 1;
+}
+
+void decode_copy(Decoder& decoder) {
+  const ir::Form& form = decoder.form();
+  const std::span<const ir::Operand> operands = decoder.operands();
+  const AddressSource to = address_source(decoder, 0), from = address_source(decoder, 1);
+  using Limits = std::numeric_limits<int32_t>;
+  for (int64_t offset : {to.offset, from.offset})
+    if (offset < Limits::min() || offset > Limits::max()) return decoder.unsupported("an offset of more than 32 bits");
+  const unsigned optional_count = decoder.top_level_count() - 3 - (form.has(ir::Modifier::L2_cache_hint) ? 1 : 0);
+  LaneRef limit;
+  uint32_t flags = (to.narrow ? flag_narrow_first : 0) | (from.narrow ? flag_narrow_second : 0);
+  if (optional_count > 0) {
+    const ir::Operand& operand = operands[decoder.top_level(3)];
+    const bool ignores = is_predicate_operand(decoder, operand);
+    limit = decoder.source(operand, lanes_of_bits(ignores ? 1 : 32));
+    if (ignores) flags |= flag_ignore;
+  }
+  MicroOp& op = decoder.emit(&copy_async);
+  op.flags = flags;
+  op.count = static_cast<uint8_t>(operands[decoder.top_level(2)].immediate);
+  op.source[0] = to.base;
+  op.source[1] = from.base;
+  op.source[2] = limit;
+  op.immediate =
+      std::bit_cast<int64_t>(CopyOffsets{static_cast<int32_t>(to.offset), static_cast<int32_t>(from.offset)});
+}
+
+// The operand behind the address, if any, of 32 or 64 bits. `first`: the address's place among the operands.
+void emit_barrier_operation(Decoder& decoder, Handler handler, unsigned first, unsigned operand_bits, uint32_t flags,
+                            LaneRef target) {
+  const AddressSource address = address_source(decoder, first);
+  const size_t position = decoder.top_level(first + 1);
+  LaneRef operand;
+  if (operand_bits && position < decoder.operands().size())
+    operand = decoder.source(decoder.operands()[position], lanes_of_bits(operand_bits));
+  const Space space = decode_space(decoder.form().space);
+  MicroOp& op = decoder.emit(handler);
+  op.flags = flags | static_cast<uint32_t>(space) | (address.narrow ? flag_narrow_first : 0);
+  op.count = static_cast<uint8_t>(operand_bits / 8);
+  op.source[0] = address.base;
+  op.source[1] = operand;
+  op.destination[0] = target;
+  op.immediate = address.offset;
+}
+
+void decode_cp(Decoder& decoder, ir::InstructionId) {
+  const ir::Form& form = decoder.form();
+  for (ir::Modifier word : {ir::Modifier::bulk, ir::Modifier::tensor, ir::Modifier::reduce})
+    if (form.has(word)) return decoder.unsupported("bulk copies are not emulated");
+  if (form.has(ir::Modifier::mbarrier)) {
+    // Without .noinc the arrival is added to those the barrier expects, and taken away again.
+    if (form.has(ir::Modifier::noinc))
+      emit_barrier_operation(decoder, &barrier_operation<BarrierAction::copies_arrive>, 0, 0, 0, {});
+    else
+      decoder.emit(&nothing);
+    return;
+  }
+  for (ir::Modifier word : {ir::Modifier::commit_group, ir::Modifier::wait_group, ir::Modifier::wait_all})
+    if (form.has(word)) {
+      decoder.emit(&nothing);
+      return;
+    }
+  decode_copy(decoder);
+}
+
+void decode_mbarrier(Decoder& decoder, ir::InstructionId) {
+  const ir::Form& form = decoder.form();
+  const std::span<const ir::Operand> operands = decoder.operands();
+  auto has = [&](ir::Modifier word) { return form.has(word); };
+  if (has(ir::Modifier::init))
+    return emit_barrier_operation(decoder, &barrier_operation<BarrierAction::init>, 0, 32, 0, {});
+  if (has(ir::Modifier::inval))
+    return emit_barrier_operation(decoder, &barrier_operation<BarrierAction::invalidate>, 0, 0, 0, {});
+  if (has(ir::Modifier::arrive) || has(ir::Modifier::arrive_drop)) {
+    const uint32_t flags =
+        (has(ir::Modifier::expect_tx) ? flag_expect : 0) | (has(ir::Modifier::arrive_drop) ? flag_drop : 0);
+    LaneRef target;
+    if (!operands[0].is(ir::OperandKind::sink)) target = decoder.destination(operands[0], lanes_of_bits(64));
+    return emit_barrier_operation(decoder, &barrier_operation<BarrierAction::arrive>, 1, 32, flags, target);
+  }
+  if (has(ir::Modifier::expect_tx))
+    return emit_barrier_operation(decoder, &barrier_operation<BarrierAction::expect>, 0, 32, 0, {});
+  if (has(ir::Modifier::complete_tx))
+    return emit_barrier_operation(decoder, &barrier_operation<BarrierAction::complete>, 0, 32, 0, {});
+  if (has(ir::Modifier::test_wait) || has(ir::Modifier::try_wait)) {
+    const bool parity = has(ir::Modifier::parity);
+    const LaneRef target = decoder.destination(operands[0], lanes_of_bits(1));
+    return emit_barrier_operation(decoder, &barrier_operation<BarrierAction::test>, 1, parity ? 32 : 64,
+                                  parity ? flag_parity : 0, target);
+  }
+  if (!has(ir::Modifier::pending_count)) return decoder.unsupported("an mbarrier operation that is not emulated");
+  const LaneRef state = decoder.source(operands[decoder.top_level(1)], lanes_of_bits(64));
+  const LaneRef target = decoder.destination(operands[0], lanes_of_bits(32));
+  MicroOp& op = decoder.emit(&pending_count);
+  op.source[0] = state;
+  op.destination[0] = target;
+}
+
+void decode_bulk_store(Decoder& decoder, ir::InstructionId) {
+  const AddressSource address = address_source(decoder, 0);
+  const LaneRef bytes = decoder.source(decoder.operands()[decoder.top_level(1)], lanes_of_bits(64));
+  MicroOp& op = decoder.emit(&store_zeros);
+  op.flags = static_cast<uint32_t>(decode_space(decoder.form().space)) | (address.narrow ? flag_narrow_first : 0);
+  op.source[0] = address.base;
+  op.source[1] = bytes;
+  op.immediate = address.offset;
+}
+
+void refuse_async_store(Decoder& decoder, ir::InstructionId) {
+  decoder.unsupported("asynchronous stores are not emulated");
+}
+
+// A cache policy is a number that nothing here looks at.
+void decode_policy(Decoder& decoder, ir::InstructionId) {
+  const LaneRef target = decoder.destination(decoder.operands()[0], lanes_of_bits(64));
+  const LaneRef zero = decoder.constant(0, 64);
+  MicroOp& op = decoder.emit(lane_handler<([](uint64_t value) { return value; })>);
+  op.source[0] = zero;
+  op.destination[0] = target;
+}
+
+} // namespace
+
+void add_async_operations(OperationTable& table) {
+  table.special("cp*", &decode_cp);
+  table.special("mbarrier*", &decode_mbarrier);
+  table.special("st.async*", &refuse_async_store);
+  table.special("st.bulk*", &decode_bulk_store);
+  table.special("createpolicy*", &decode_policy);
+}
+
+} // namespace ptxrewrite::emulator
