@@ -34,6 +34,14 @@ template <class First, class Second> struct Two {
   Second second;
 };
 
+// What a lane array holds for values of T. Types that are no numbers say by a specialisation of which number they are
+// made: compilers make vector code of arrays of numbers only.
+template <class T> struct LaneStorage {
+  using Stored = T;
+  static constexpr T load(T stored) { return stored; }
+  static constexpr T store(T value) { return value; }
+};
+
 namespace detail {
 
 template <class T> inline constexpr bool is_predicate = std::is_same_v<T, bool>;
@@ -79,9 +87,10 @@ inline void spread_mask(uint32_t mask, uint8_t* values) {
 
 // Reads lane after lane of a source.
 template <class T> struct Reader {
-  const T* values;
-  Reader(const Warp& warp, LaneRef ref) : values(warp.lanes<T>(ref)) {}
-  T operator[](unsigned lane) const { return values[lane]; }
+  using Stored = typename LaneStorage<T>::Stored;
+  const Stored* values;
+  Reader(const Warp& warp, LaneRef ref) : values(warp.lanes<Stored>(ref)) {}
+  T operator[](unsigned lane) const { return LaneStorage<T>::load(values[lane]); }
 };
 template <> struct Reader<bool> {
   alignas(32) uint8_t values[warp_size];
@@ -99,15 +108,17 @@ template <class T, class Compute>
     uint32_t& target = warp.predicate(destination);
     target = (target & ~mask) | (pack_mask(bits) & mask);
   } else {
-    T* target = static_cast<T*>(__builtin_assume_aligned(warp.lanes<T>(destination), LaneRef::alignment));
+    using Stored = typename LaneStorage<T>::Stored;
+    Stored* target =
+        static_cast<Stored*>(__builtin_assume_aligned(warp.lanes<Stored>(destination), LaneRef::alignment));
     if (mask == full_mask) {
 #pragma GCC ivdep
       for (unsigned lane = 0; lane < warp_size; ++lane)
-        target[lane] = compute(lane);
+        target[lane] = LaneStorage<T>::store(compute(lane));
     } else {
 #pragma GCC ivdep
       for (unsigned lane = 0; lane < warp_size; ++lane) {
-        T computed = compute(lane);
+        const Stored computed = LaneStorage<T>::store(compute(lane));
         target[lane] = (mask >> lane) & 1 ? computed : target[lane];
       }
     }

@@ -228,6 +228,13 @@ const OperationTable& OperationTable::get() {
     add_logic_operations(made);
     add_comparison_operations(made);
     add_integer_conversions(made);
+    add_float_arithmetic(made);
+    add_half_arithmetic(made);
+    add_float_min_max(made);
+    add_float_comparisons(made);
+    add_approximations(made);
+    add_float_conversions(made);
+    add_float_integer_conversions(made);
     add_video_operations(made);
     add_simd_video_operations(made);
     return made;

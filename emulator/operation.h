@@ -152,6 +152,13 @@ void add_bit_operations(OperationTable& table);
 void add_logic_operations(OperationTable& table);
 void add_comparison_operations(OperationTable& table);
 void add_integer_conversions(OperationTable& table);
+void add_float_arithmetic(OperationTable& table);
+void add_half_arithmetic(OperationTable& table);
+void add_float_min_max(OperationTable& table);
+void add_float_comparisons(OperationTable& table);
+void add_approximations(OperationTable& table);
+void add_float_conversions(OperationTable& table);
+void add_float_integer_conversions(OperationTable& table);
 void add_video_operations(OperationTable& table);
 void add_simd_video_operations(OperationTable& table);
 

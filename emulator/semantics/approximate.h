@@ -21,12 +21,13 @@ namespace ptxrewrite::emulator::semantics {
 
 namespace detail {
 
-// The polynomial with these coefficients, lowest first.
-template <std::size_t n> constexpr double polynomial(double x, const std::array<double, n>& coefficients) {
+// The polynomial with these coefficients, lowest first. fma is one rounding wherever it runs, with or without an
+// instruction for it.
+template <std::size_t n> inline double polynomial(double x, const std::array<double, n>& coefficients) {
   double sum = coefficients[n - 1];
 #pragma GCC unroll 16
   for (std::size_t i = n - 1; i > 0; --i)
-    sum = sum * x + coefficients[i - 1];
+    sum = __builtin_fma(sum, x, coefficients[i - 1]);
   return sum;
 }
 
@@ -40,14 +41,14 @@ template <std::size_t n> constexpr std::array<double, n> exponential_series(doub
   }
   return series;
 }
-// The coefficients of x^first, x^(first + 2), ... of cosine (first = 0) and sine (first = 1) of factor * x.
-template <std::size_t n> constexpr std::array<double, n> circular_series(unsigned first, double factor) {
+// The coefficients of x, x^3, x^5 ... of the sine of factor * x.
+template <std::size_t n> constexpr std::array<double, n> sine_series(double factor) {
   std::array<double, n> series{};
-  double term = first == 0 ? 1 : factor;
+  double term = factor;
   for (std::size_t k = 0; k < n; ++k) {
     series[k] = term;
-    const double next = static_cast<double>(2 * k + first);
-    term = -term * factor * factor / ((next + 1) * (next + 2));
+    const double next = static_cast<double>(2 * k + 2);
+    term = -term * factor * factor / (next * (next + 1));
   }
   return series;
 }
@@ -60,8 +61,8 @@ template <std::size_t n> constexpr std::array<double, n> logarithm_series() {
 }
 
 // 2^x for any x; beyond 2^+-1000 it is what is there.
-constexpr double exp2_wide(double x) {
-  constexpr auto series = exponential_series<13>(0.69314718055994530942);
+inline double exp2_wide(double x) {
+  constexpr auto series = exponential_series<12>(0.69314718055994530942);
   constexpr double limit = 1000;
   double bounded = x < limit ? x : limit; // NaN, too
   bounded = bounded > -limit ? bounded : -limit;
@@ -75,8 +76,8 @@ constexpr double exp2_wide(double x) {
 }
 
 // log2(x) for normal x > 0.
-constexpr double log2_wide(double x) {
-  constexpr auto series = logarithm_series<11>();
+inline double log2_wide(double x) {
+  constexpr auto series = logarithm_series<9>();
   // x = mantissa * 2^exponent with the mantissa in [sqrt(1/2), sqrt(2))
   constexpr uint64_t root_half = 0x3fe6a09e667f3bcd;
   const uint64_t above = to_bits(x) - root_half;
@@ -102,31 +103,18 @@ inline double turns(float x) {
   return sum - __builtin_rint(sum);
 }
 
-struct SineCosine {
-  double sine;
-  double cosine;
-};
-inline SineCosine sine_cosine(float x) {
-  constexpr double two_pi = 6.28318530717958647693;
-  constexpr auto sine_series = circular_series<9>(1, two_pi);
-  constexpr auto cosine_series = circular_series<9>(0, two_pi);
-  const double turn = turns(x);
-  constexpr double shifter = 0x1.8p52;
-  const double shifted = turn * 4 + shifter;
-  const uint64_t quadrant = to_bits(shifted);
-  const double rest = turn - (shifted - shifter) * 0.25; // in [-1/8, 1/8]
-  const double s = rest * polynomial(rest * rest, sine_series);
-  const double c = polynomial(rest * rest, cosine_series);
-  const bool exchanged = (quadrant & 1) != 0;
-  const uint64_t sine_sign = (quadrant & 2) << 62;
-  const uint64_t cosine_sign = ((quadrant + 1) & 2) << 62;
-  const double sine = exchanged ? c : s;
-  const double cosine = exchanged ? s : c;
-  return {from_bits<double>(to_bits(sine) ^ sine_sign), from_bits<double>(to_bits(cosine) ^ cosine_sign)};
+// The sine of so many turns, at most one.
+inline double sine_of_turns(double turns) {
+  constexpr auto series = sine_series<11>(6.28318530717958647693);
+  const double half_turns = __builtin_rint(turns * 2);
+  const double rest = turns - half_turns * 0.5; // in [-1/4, 1/4]
+  const double sine = rest * polynomial(rest * rest, series);
+  const bool odd = (half_turns == 1) | (half_turns == -1);
+  return odd ? -sine : sine;
 }
 
 // tanh(x): by 2^(2 x / ln 2), or for small x, where that would cancel, by its series.
-constexpr double tanh_wide(double x) {
+inline double tanh_wide(double x) {
   const double power = exp2_wide(x * 2.8853900817779268147);
   const double by_power = (power - 1) / (power + 1);
   const double square = x * x;
@@ -171,18 +159,18 @@ template <bool Flush = false> inline float sin_approx(float a) {
   const float x = flushed(a);
   // -0 and the smallest numbers, whose turns would be subnormal, are their own sines.
   const bool tiny = magnitude_bits(x) < 0x00800000 + (24 << 23);
-  const float sine = static_cast<float>(detail::sine_cosine(x).sine);
+  const float sine = static_cast<float>(detail::sine_of_turns(detail::turns(x)));
   return magnitude_bits(x) >= FloatTraits<float>::infinity ? canonical_nan<float>()
          : tiny                                            ? x
                                                            : flushed_if<Flush>(sine);
 }
 template <bool Flush = false> inline float cos_approx(float a) {
   const float x = flushed(a);
-  const float cosine = static_cast<float>(detail::sine_cosine(x).cosine);
+  const float cosine = static_cast<float>(detail::sine_of_turns(detail::turns(x) + 0.25));
   return magnitude_bits(x) >= FloatTraits<float>::infinity ? canonical_nan<float>() : flushed_if<Flush>(cosine);
 }
 
-template <bool Flush = false> constexpr float lg2_approx(float a) {
+template <bool Flush = false> inline float lg2_approx(float a) {
   const float x = flushed_if<Flush>(a);
   const bool positive = x > 0 && x < from_bits<float>(FloatTraits<float>::infinity);
   const auto logarithm = static_cast<float>(detail::log2_wide(positive ? static_cast<double>(x) : 1.0));
@@ -190,7 +178,7 @@ template <bool Flush = false> constexpr float lg2_approx(float a) {
   const float special = x == 0 ? from_bits<float>(0xff800000) : x > 0 ? x : canonical_nan<float>();
   return positive ? logarithm : special;
 }
-template <bool Flush = false> constexpr float ex2_approx(float a) {
+template <bool Flush = false> inline float ex2_approx(float a) {
   return detail::finish_approximate<Flush>(detail::exp2_wide(flushed_if<Flush>(a)));
 }
 inline float tanh_approx(float a) {
@@ -198,13 +186,13 @@ inline float tanh_approx(float a) {
 }
 
 // Halves: of bf16, ex2 exists with .ftz only.
-constexpr Float16 ex2_approx(Float16 a) {
+inline Float16 ex2_approx(Float16 a) {
   return to_half<Float16>(narrow_odd(detail::exp2_wide(to_float(a))));
 }
-constexpr BFloat16 ex2_approx(BFloat16 a) {
+inline BFloat16 ex2_approx(BFloat16 a) {
   return flushed(to_half<BFloat16>(narrow_odd(detail::exp2_wide(to_float(flushed(a))))));
 }
-template <class Half> constexpr Half tanh_approx_half(Half a) {
+template <class Half> inline Half tanh_approx_half(Half a) {
   return to_half<Half>(narrow_odd(detail::tanh_wide(to_float(a))));
 }
 

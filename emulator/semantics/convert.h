@@ -170,10 +170,10 @@ template <bool Flush = false> constexpr float f32_to_f32(float a) {
 }
 // Halves to f32 and f64 are exact. .ftz flushes what is subnormal as f32: bf16 sources can be.
 template <bool Flush = false, class Half> constexpr float half_to_f32(Half a) {
-  return flushed_if<Flush>(to_float(a));
+  return canonical(flushed_if<Flush>(to_float(a)));
 }
 template <class Half> constexpr double half_to_f64(Half a) {
-  return static_cast<double>(to_float(a));
+  return static_cast<double>(canonical(to_float(a)));
 }
 template <class Half, Rounding Mode, bool Flush = false> constexpr Half f32_to_half(float a) {
   return to_half<Half, narrow_rounding(Mode)>(flushed_if<Flush>(a));

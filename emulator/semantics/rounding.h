@@ -37,7 +37,7 @@ template <class T> constexpr T two_sum_error(T a, T b, T sum) {
 // `rounded` is the nearest number to rounded + error; gives the odd one of the two numbers around the exact value.
 template <class T> constexpr T to_odd(T rounded, T error) {
   const bool inexact = (error < 0) | (error > 0); // not for NaN
-  const SignedBitsOf<T> away = sign_unit(rounded) * sign_unit(error);
+  const SignedBitsOf<T> away = sign_unit(from_bits<T>(to_bits(rounded) ^ to_bits(error)));
   const SignedBitsOf<T> if_even = (std::bit_cast<SignedBitsOf<T>>(rounded) & 1) - 1;
   return inexact ? stepped(rounded, away & if_even) : rounded;
 }

@@ -117,21 +117,19 @@ constexpr uint32_t encode(float a, uint32_t random = 0) {
   return is_nan(a) ? Format.nan : code;
 }
 
-// The value of a code of at most 16 bits, exactly; NaN becomes the canonical NaN.
+// The value of a code of at most 16 bits, exactly. What the f16 codes of NaNs become is some NaN.
 template <SmallFormat Format> constexpr float decode(uint32_t code) {
   // As bits of an f32 the code means 2^(f32 bias - bias) too little, also when it is subnormal.
   constexpr int shift = 23 - Format.fraction_bits;
   constexpr float scale = from_bits<float>(static_cast<uint32_t>(254 - Format.bias()) << 23);
   const uint32_t magnitude = code & (Format.sign() - 1);
   uint32_t bits = to_bits(from_bits<float>(magnitude << shift) * scale);
-  if constexpr (Format.infinity != 0) bits = magnitude == Format.infinity ? FloatTraits<float>::infinity : bits;
+  if constexpr (Format.infinity != 0)
+    bits |= magnitude >= Format.infinity ? FloatTraits<float>::infinity : 0;
+  else if constexpr (Format.nan != Format.max_finite)
+    bits = magnitude > Format.max_finite ? FloatTraits<float>::canonical_nan : bits;
   bits |= (code & Format.sign()) != 0 ? FloatTraits<float>::sign : 0;
-  if constexpr (Format.nan == Format.max_finite)
-    return from_bits<float>(bits);
-  else
-    return from_bits<float>(magnitude > (Format.infinity != 0 ? Format.infinity : Format.max_finite)
-                                ? FloatTraits<float>::canonical_nan
-                                : bits);
+  return from_bits<float>(bits);
 }
 
 // ue8m0: the power of two 2^(code - 127), 0xff is NaN. The sign of the source does not count; zero and everything up to

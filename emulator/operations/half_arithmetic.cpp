@@ -1,0 +1,93 @@
+// Rows of f16 and bf16 arithmetic and of their pairs: add sub mul fma abs neg.
+#include "emulator/operation.h"
+#include "emulator/operations/float_modes.h"
+#include "emulator/semantics/half.h"
+
+namespace ptxrewrite::emulator {
+namespace {
+
+using namespace semantics;
+
+constexpr HalfMode plain = {};
+constexpr HalfMode ftz = {.flush = true};
+constexpr HalfMode sat = {.saturate = true};
+constexpr HalfMode ftz_sat = {.flush = true, .saturate = true};
+constexpr HalfMode relu = {.relu = true};
+constexpr HalfMode ftz_relu = {.flush = true, .relu = true};
+constexpr HalfMode oob = {.out_of_bounds = true};
+constexpr HalfMode oob_sat = {.saturate = true, .out_of_bounds = true};
+constexpr HalfMode oob_relu = {.relu = true, .out_of_bounds = true};
+
+#define OF_TWO(function, mode, word, rest)                                                                             \
+  table.row<&function<Float16, mode>>(word rest ".f16");                                                               \
+  table.row<each_of_two<&function<Float16, mode>, Float16>>(word rest ".f16x2");
+#define FMA(mode, rest)                                                                                                \
+  table.row<&fma_half<Float16, mode>>("fma.rn" rest ".f16");                                                           \
+  table.row<each_of_three<&fma_half<Float16, mode>, Float16>>("fma.rn" rest ".f16x2");
+
+void add_f16(OperationTable& table){
+    OF_TWO(add_half, plain, "add[.rn]", "") OF_TWO(add_half, ftz, "add[.rn]", ".ftz")
+        OF_TWO(add_half, sat, "add[.rn]", ".sat") OF_TWO(add_half, ftz_sat, "add[.rn]", ".ftz.sat")
+            OF_TWO(sub_half, plain, "sub[.rn]", "") OF_TWO(sub_half, ftz, "sub[.rn]", ".ftz")
+                OF_TWO(sub_half, sat, "sub[.rn]", ".sat") OF_TWO(sub_half, ftz_sat, "sub[.rn]", ".ftz.sat")
+                    OF_TWO(mul_half, plain, "mul[.rn]", "") OF_TWO(mul_half, ftz, "mul[.rn]", ".ftz")
+                        OF_TWO(mul_half, sat, "mul[.rn]", ".sat") OF_TWO(mul_half, ftz_sat, "mul[.rn]", ".ftz.sat")
+                            FMA(plain, "") FMA(ftz, ".ftz") FMA(sat, ".sat") FMA(ftz_sat, ".ftz.sat") FMA(relu, ".relu")
+                                FMA(ftz_relu, ".ftz.relu") FMA(oob, ".oob") FMA(oob_sat, ".oob.sat")
+                                    FMA(oob_relu, ".oob.relu")}
+
+// bf16 fma with its roundings, .relu and .oob by flags.
+BFloat16 fma_by_flags(BFloat16 a, BFloat16 b, BFloat16 c, Flags flags) {
+  const BFloat16 sum =
+      by_rounding(flags, [&]<Rounding mode>() { return fma_half<BFloat16, HalfMode{.rounding = mode}>(a, b, c); });
+  const BFloat16 clamped = flags.has(flag_relu) ? clamped_below(sum) : sum;
+  const bool outside = is_out_of_bounds_nan(a.bits) | is_out_of_bounds_nan(b.bits) | is_out_of_bounds_nan(c.bits);
+  return flags.has(flag_oob) & outside ? BFloat16{} : clamped;
+}
+
+void add_bf16(OperationTable& table) {
+  table.row<&add_half<BFloat16>>("add[.rn].bf16");
+  table.row<&sub_half<BFloat16>>("sub[.rn].bf16");
+  table.row<&mul_half<BFloat16>>("mul[.rn].bf16");
+  table.row<&fma_half<BFloat16>>("fma.rn.bf16");
+  table.row<each_of_two<&add_half<BFloat16>, BFloat16>>("add[.rn].bf16x2");
+  table.row<each_of_two<&sub_half<BFloat16>, BFloat16>>("sub[.rn].bf16x2");
+  table.row<each_of_two<&mul_half<BFloat16>, BFloat16>>("mul[.rn].bf16x2");
+  table.row<each_of_three<&fma_half<BFloat16>, BFloat16>>("fma.rn.bf16x2");
+  table.row<&fma_by_flags>("fma{.rn|.rz|.rm|.rp}[.relu][.oob].bf16");
+  table.row<[](BFloat16x2 a, BFloat16x2 b, BFloat16x2 c, Flags flags) {
+    return BFloat16x2{fma_by_flags(a.low, b.low, c.low, flags), fma_by_flags(a.high, b.high, c.high, flags)};
+  }>("fma{.rn|.rz|.rm|.rp}[.relu][.oob].bf16x2");
+}
+
+constexpr BFloat16 abs_bf16(BFloat16 a) {
+  return abs_half(a);
+}
+constexpr BFloat16 neg_bf16(BFloat16 a) {
+  return neg_half(a);
+}
+
+void add_signs(OperationTable& table) {
+  table.row<&abs_half<false>>("abs.f16");
+  table.row<&abs_half<true>>("abs.ftz.f16");
+  table.row<&neg_half<false>>("neg.f16");
+  table.row<&neg_half<true>>("neg.ftz.f16");
+  table.row<each_of_one<&abs_half<false>, Float16>>("abs.f16x2");
+  table.row<each_of_one<&abs_half<true>, Float16>>("abs.ftz.f16x2");
+  table.row<each_of_one<&neg_half<false>, Float16>>("neg.f16x2");
+  table.row<each_of_one<&neg_half<true>, Float16>>("neg.ftz.f16x2");
+  table.row<&abs_bf16>("abs.bf16");
+  table.row<&neg_bf16>("neg.bf16");
+  table.row<each_of_one<&abs_bf16, BFloat16>>("abs.bf16x2");
+  table.row<each_of_one<&neg_bf16, BFloat16>>("neg.bf16x2");
+}
+
+} // namespace
+
+void add_half_arithmetic(OperationTable& table) {
+  add_f16(table);
+  add_bf16(table);
+  add_signs(table);
+}
+
+} // namespace ptxrewrite::emulator
