@@ -134,8 +134,8 @@ template <auto function> void OperationTable::row(std::string_view pattern, RowO
   add(pattern, std::move(operation));
 }
 
-// The families, one per file of emulator/operations/ and emulator/special/. A new family is added here and to
-// OperationTable::get().
+// The families, one per file of emulator/operations/ and emulator/special/. A new family is added here and in
+// operation_families.cpp.
 void add_linear_register_operations(OperationTable& table);
 void add_move_operations(OperationTable& table);
 void add_async_operations(OperationTable& table); // before the memory operations: st.async

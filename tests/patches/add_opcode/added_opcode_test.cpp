@@ -1,5 +1,6 @@
 // Compiled with one more row in ir/opcodes.def (the README's `mulsub`): everything that comes from the table knows it.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "emulator/operation.h"
 #include "tests/isa/statement.h"
 
 #include <doctest/doctest.h>
@@ -34,4 +35,32 @@ TEST_CASE("the new opcode has a reference page") {
 
 TEST_CASE("the others are still there") {
   CHECK(check_statement("add.u32 %r1, %r2, %r3;") == "");
+}
+
+TEST_CASE("one row teaches the emulator what it does") {
+  using namespace ptxrewrite::emulator;
+  OperationTable table;
+#include "added_operation.inc"
+  const std::array<Operand, 4> operands = {Operand::definition(ValueId(0)), Operand::value(ValueId(1)),
+                                           Operand::value(ValueId(2)), Operand::value(ValueId(3))};
+  const Operation* operation = table.find(form(*resolve_form("mulsub.lo.u32")), operands);
+  REQUIRE(operation);
+  CHECK(table.find(form(*resolve_form("mulsub.hi.u32")), operands) == nullptr);
+  alignas(64) uint32_t registers[4][warp_size];
+  Warp warp;
+  warp.base[0] = reinterpret_cast<std::byte*>(registers);
+  warp.mask = warp.active = 0x0000ffff; // the upper half keeps what it has
+  MicroOp op;
+  op.destination[0] = LaneRef(LaneBase::registers, 0);
+  for (uint32_t source = 0; source < 3; ++source)
+    op.source[source] = LaneRef(LaneBase::registers, (source + 1) * sizeof registers[0]);
+  for (uint32_t lane = 0; lane < warp_size; ++lane) {
+    registers[0][lane] = 1000 + lane;
+    registers[1][lane] = lane;
+    registers[2][lane] = 0x10000001;
+    registers[3][lane] = 7;
+  }
+  CHECK(operation->handler(warp, op) == &op + 1);
+  for (uint32_t lane = 0; lane < warp_size; ++lane)
+    CHECK(registers[0][lane] == (lane < 16 ? lane * 0x10000001u - 7 : 1000 + lane));
 }
