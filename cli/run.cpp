@@ -54,16 +54,14 @@ int show_troubles(const LaunchInput& input, const SessionResult& result, const S
   int code = exit_ok;
   for (const SessionRun& run : result.runs) {
     const std::string& trip = input.plan.launches[run.launch].trip;
-    auto show_one = [&](const emulator::Failure& failure, uint64_t times) {
-      Diagnostic diagnostic = failure.to_diagnostic();
+    auto show_one = [&](Diagnostic diagnostic) {
       if (!trip.empty()) diagnostic.notes.push_back("in the launch with " + trip);
-      if (times > 1) diagnostic.notes.push_back("found " + std::to_string(times) + " times");
       show(diagnostic, input.module->source, session);
       code = exit_fault;
     };
     for (const emulator::Finding& finding : run.findings)
-      show_one(finding.where, finding.times);
-    if (run.failure) show_one(*run.failure, 1);
+      show_one(finding.to_diagnostic(input.module->source));
+    if (run.failure) show_one(run.failure->to_diagnostic());
   }
   return code;
 }

@@ -91,7 +91,7 @@ void append_differences(const FileReport& report, const CaseResult& result, std:
              render(difference.failure->to_diagnostic(), result.module->source);
     for (const emulator::Finding& finding : difference.findings)
       out += "found in the rewritten kernel, not in the original\n" +
-             render(finding.where.to_diagnostic(), result.module->source);
+             render(finding.to_diagnostic(result.module->source), result.module->source);
     for (const BufferComparison& buffer : difference.buffers) {
       out += "buffer '" + buffer.buffer + "': " + std::to_string(buffer.differing) + " of " +
              count_text(buffer.elements, "element") + (buffer.differing == 1 ? " differs\n" : " differ\n");

@@ -58,7 +58,7 @@ struct Finding {
   uint64_t times = 1;           // executions of the instruction by warps
   std::optional<Failure> other; // of a race: the access that came first
 
-  // As a warning on the module's source.
+  // As a diagnostic on the module's source.
   Diagnostic to_diagnostic(const SourceFile& source) const;
 };
 

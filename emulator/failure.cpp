@@ -73,14 +73,13 @@ Diagnostic Failure::to_diagnostic() const {
 
 Diagnostic Finding::to_diagnostic(const SourceFile& source) const {
   Diagnostic diagnostic = where.to_diagnostic();
-  diagnostic.severity = Severity::warning;
   if (other) {
     std::string text =
         fmt::format("the other one: line {}, thread {}", source.locate(other->range.begin).line, place(other->thread));
     if (other->source_line) text += ", from " + cuda_line(*other);
     diagnostic.notes.push_back(std::move(text));
   }
-  if (times > 1) diagnostic.notes.push_back(fmt::format("{} times in all", times));
+  if (times > 1) diagnostic.notes.push_back(fmt::format("found {} times", times));
   return diagnostic;
 }
 
