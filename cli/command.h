@@ -32,6 +32,7 @@ struct Session {
 void add_opt_command(CLI::App& application, Session& session);
 void add_diff_command(CLI::App& application, Session& session);
 void add_analyze_command(CLI::App& application, Session& session);
+void add_reduce_command(CLI::App& application, Session& session);
 void add_passes_command(CLI::App& application, Session& session);
 void add_run_command(CLI::App& application, Session& session);
 void add_verify_command(CLI::App& application, Session& session);
