@@ -54,6 +54,12 @@ private:
   void random_call();
 
   // kernel_values.cpp: variables and operands.
+  template <size_t count> Kind pick_kind(const Kind (&kinds)[count]) {
+    Kind kind = random_.pick(kinds);
+    while (!knobs_.floats && is_float(kind))
+      kind = random_.pick(kinds);
+    return kind;
+  }
   uint32_t new_variable(Kind kind, Level level, bool constant = false);
   uint32_t hidden_variable(Kind kind, Level level); // not to be picked by others
   uint32_t pick_variable(Kind kind, Level limit);
@@ -110,6 +116,7 @@ private:
   std::string memory_qualifier(const std::string& space, bool is_store, bool read_only);
   void random_masked_load();
   void random_linear_load();
+  void random_stencil();
   void random_slot_store();
   void random_linear_store();
   void random_slot_update();

@@ -159,7 +159,8 @@ Builder::Statements Builder::walking_load(uint32_t walker) {
   access.element_bits = 64;
   access.base = reg(walker);
   access.offset = static_cast<int64_t>(8 * random_.below(16));
-  emit_load(".global", access, random_.one_in(2) ? Kind::b64 : Kind::f64, 1, Level::thread, true, true);
+  static constexpr Kind kinds[] = {Kind::b64, Kind::f64};
+  emit_load(".global", access, pick_kind(kinds), 1, Level::thread, true, true);
   context_ = context;
   out_ = outer;
   return body;

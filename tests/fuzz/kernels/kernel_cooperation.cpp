@@ -82,7 +82,7 @@ void Builder::random_exchange() {
   emit_barrier();
   for (size_t i = 0, loads = 1 + random_.below(3); i < loads; ++i) {
     static constexpr Kind kinds[] = {Kind::b32, Kind::b32, Kind::b64, Kind::f32, Kind::b16, Kind::f64, Kind::f16};
-    const Kind kind = random_.pick(kinds);
+    const Kind kind = pick_kind(kinds);
     const uint32_t slot = neighbour();
     MemoryAccess theirs;
     theirs.base = reg(place(slot));

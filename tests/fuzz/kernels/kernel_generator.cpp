@@ -54,6 +54,7 @@ const std::vector<std::string>& all_features() {
                              "load at a masked index",
                              "load at a linear index",
                              "store to a column",
+                             "accesses with a common base",
                              "constant table",
                              "global table",
                              "parameter array",
@@ -200,6 +201,7 @@ void Builder::add_scalar_arguments() {
       {"u32", 4}, {"s32", 4}, {"u64", 8}, {"s64", 8}, {"f32", 4}, {"f64", 8}, {"u16", 2}, {"s16", 2}, {"u8", 1}};
   for (size_t i = 0, wanted = 2 + random_.below(5); i < wanted; ++i) {
     const auto& [type, size] = random_.pick(types);
+    if (type[0] == 'f' && !knobs_.floats) continue;
     const uint32_t index = add_argument("scalar" + std::to_string(i), type, ArgumentKind::bytes, size);
     const bool is_float = type[0] == 'f';
     const Operand value = random_immediate(is_float ? (size == 4 ? Kind::f32 : Kind::f64) : Kind::b64, true);
@@ -264,7 +266,7 @@ void Builder::emit_first_values() {
     kernel_.variables[statement.results[0]].constant = false;
   };
   for (const Kind kind : {Kind::b32, Kind::b32, Kind::b64, Kind::f32, Kind::f64, Kind::b16, Kind::f16})
-    load(kind, true);
+    if (knobs_.floats || !is_float(kind)) load(kind, true);
   for (const Kind kind : {Kind::b32, Kind::b64})
     load(kind, false);
   kernel_.variables[compute("add.s32", "r", "rr", {reg(global_index_), number32(random_.between(-5, 5))})].constant =
@@ -372,9 +374,9 @@ void Builder::generate_function(uint32_t index) {
   context_ = Level::thread;
   trips_ = 8;
   for (size_t i = 0, wanted = 1 + random_.below(3); i < wanted; ++i)
-    function.parameters.push_back(new_variable(random_.pick(kinds), Level::thread));
+    function.parameters.push_back(new_variable(pick_kind(kinds), Level::thread));
   out_ = &function.body;
-  const Kind result_kind = random_.pick(kinds);
+  const Kind result_kind = pick_kind(kinds);
   function.result = make_variable(result_kind);
   kernel_.variables[function.result].constant = false;
   kernel_.variables[function.result].level = Level::thread;

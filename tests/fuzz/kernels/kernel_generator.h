@@ -27,6 +27,7 @@ struct Knobs {
   double functions = 0.35;               // per kernel: device functions
   double perturb = 0.3;                  // an index goes through arithmetic that wraps around and cancels
   double qualified_memory = 0.3;         // cache operators, volatile, eviction priorities
+  bool floats = true;                    // false: integers and predicates only
   std::map<std::string, double> weights; // of statements and groups of operations; 1 where nothing is said
 };
 

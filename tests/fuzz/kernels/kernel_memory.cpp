@@ -30,13 +30,10 @@ const char* integer_letter(Random& random) {
   return random.pick(letters);
 }
 
-bool is_float(Kind kind) {
-  return kind == Kind::f32 || kind == Kind::f64;
-}
-
 std::string type_suffix(Kind kind, unsigned bits, Random& random, bool& is_signed) {
-  if (is_float(kind) && !random.one_in(4)) return "f" + std::to_string(bits);
-  const std::string letter = is_float(kind) || kind == Kind::f16 || kind == Kind::f16x2 ? "b" : integer_letter(random);
+  const bool has_float_type = kind == Kind::f32 || kind == Kind::f64;
+  if (has_float_type && !random.one_in(4)) return "f" + std::to_string(bits);
+  const std::string letter = is_float(kind) ? "b" : integer_letter(random);
   is_signed = letter == "s";
   return letter + std::to_string(bits);
 }
@@ -169,7 +166,7 @@ void Builder::emit_store_of(const std::string& space, MemoryAccess access, const
 void Builder::emit_store(const std::string& space, const MemoryAccess& access, unsigned bytes_left) {
   static constexpr Kind kinds[] = {Kind::b16, Kind::b32, Kind::b32,   Kind::b64,      Kind::f16,
                                    Kind::f32, Kind::f64, Kind::f16x2, Kind::predicate};
-  const Kind kind = random_.pick(kinds);
+  const Kind kind = pick_kind(kinds);
   MemoryAccess chosen = access;
   std::vector<uint32_t> variables = {storable(kind)};
   const Kind stored = kernel_.variables[variables[0]].kind;
@@ -216,7 +213,7 @@ void Builder::random_slot_store() {
 void Builder::random_slot_update() {
   count("load from own slot");
   static constexpr Kind kinds[] = {Kind::b16, Kind::b32, Kind::b64, Kind::f32, Kind::f64, Kind::f16};
-  const Kind kind = random_.pick(kinds);
+  const Kind kind = pick_kind(kinds);
   MemoryAccess access;
   access.element_bits = random_.pick(memory_widths(kind));
   const unsigned bytes = access.element_bits / 8;
@@ -230,7 +227,7 @@ void Builder::random_masked_load() {
   count("load at a masked index");
   static constexpr Kind kinds[] = {Kind::b16, Kind::b32, Kind::b32, Kind::b64,
                                    Kind::f32, Kind::f64, Kind::f16, Kind::f16x2};
-  const Kind kind = random_.pick(kinds);
+  const Kind kind = pick_kind(kinds);
   MemoryAccess access;
   access.element_bits = random_.pick(memory_widths(kind));
   const unsigned bytes = access.element_bits / 8;
@@ -243,7 +240,7 @@ void Builder::random_masked_load() {
 void Builder::random_linear_load() {
   count("load at a linear index");
   static constexpr Kind kinds[] = {Kind::b32, Kind::b64, Kind::f32, Kind::f64, Kind::b16, Kind::f16};
-  const Kind kind = random_.pick(kinds);
+  const Kind kind = pick_kind(kinds);
   MemoryAccess access;
   access.element_bits = random_.pick(memory_widths(kind));
   const unsigned bytes = access.element_bits / 8;
@@ -269,6 +266,44 @@ void Builder::random_linear_load() {
   emit_load(".global", access, kind, wanted, level, true, true);
 }
 
+// One linear address, several times at constant distances, each time computed anew, in 64 bits and in another order, as
+// neighbours in a grid are. Transforms may find out that one base serves all.
+void Builder::random_stencil() {
+  using enum SpecialRegister;
+  count("accesses with a common base");
+  static constexpr SpecialRegister threads[] = {tid_x, tid_y, tid_z};
+  const SpecialRegister fast = random_.pick(threads);
+  const bool has_blocks = random_.one_in(2); // ctaid.x * ntid.x
+  const int64_t factor = random_.between(1, 6);
+  static constexpr Kind kinds[] = {Kind::b32, Kind::b64, Kind::f32, Kind::f64, Kind::b16};
+  const Kind kind = pick_kind(kinds);
+  const unsigned bytes = width_of(kind) / 8;
+  const uint32_t base = random_.one_in(3) ? middle_pointer_ : input_pointer_;
+  for (size_t i = 0, points = 2 + random_.below(3); i < points; ++i) {
+    const int64_t distance = random_.between(0, 40);
+    const bool early = random_.one_in(3); // the distance is added to the index
+    uint32_t index = special(fast);
+    if (early) index = compute("add.s32", "r", "rr", {reg(index), number32(distance)});
+    const uint32_t slow = special(has_blocks ? ctaid_x : fast);
+    uint32_t offset = compute("mul.wide.u32", "d", "rr", {reg(index), number32(factor * bytes)});
+    if (has_blocks) {
+      const uint32_t first = compute("mul.wide.u32", "d", "rr", {reg(slow), reg(special(ntid_x))});
+      const uint32_t scaled = compute("mul.lo.s64", "d", "dd", {reg(first), number64(bytes)});
+      offset = random_.one_in(2) ? compute("add.s64", "d", "dd", {reg(offset), reg(scaled)})
+                                 : compute("add.u64", "d", "dd", {reg(scaled), reg(offset)});
+    }
+    MemoryAccess access;
+    access.element_bits = 8 * bytes;
+    const int64_t rest = early ? 0 : distance * factor * bytes;
+    if (random_.one_in(2))
+      access.offset = rest;
+    else
+      offset = compute("add.s64", "d", "dd", {reg(offset), number64(rest)});
+    access.base = reg(compute("add.s64", "a", "ad", {reg(base), reg(offset)}));
+    emit_load(".global", access, kind, 1, Level::thread, true, true);
+  }
+}
+
 // Column k holds one 8-byte element per thread.
 void Builder::random_linear_store() {
   count("store to a column");
@@ -290,7 +325,7 @@ void Builder::random_table_load() {
   if (object < 0) return;
   count(constant ? "constant table" : "global table");
   static constexpr Kind kinds[] = {Kind::b32, Kind::b64, Kind::f32, Kind::b16, Kind::f64};
-  const Kind kind = random_.pick(kinds);
+  const Kind kind = pick_kind(kinds);
   const std::string space = constant ? ".const" : ".global";
   MemoryAccess access;
   access.element_bits = random_.pick(memory_widths(kind));
@@ -313,7 +348,7 @@ void Builder::random_parameter_load() {
   count("parameter array");
   const Argument& argument = kernel_.arguments[array_argument_];
   static constexpr Kind kinds[] = {Kind::b32, Kind::b64, Kind::f32};
-  const Kind kind = random_.pick(kinds);
+  const Kind kind = pick_kind(kinds);
   MemoryAccess access;
   access.element_bits = random_.pick(memory_widths(kind));
   const unsigned bytes = access.element_bits / 8;
@@ -335,7 +370,7 @@ void Builder::random_local_access() {
   access.base = reg(scaled_pointer(object_pointer(local_object_, generic), index, 8, random_.one_in(2)));
   if (random_.one_in(2)) return emit_store(space, access, 8);
   static constexpr Kind kinds[] = {Kind::b32, Kind::b64, Kind::f32, Kind::b16};
-  const Kind kind = random_.pick(kinds);
+  const Kind kind = pick_kind(kinds);
   access.element_bits = random_.pick(memory_widths(kind));
   emit_load(space, access, kind, access.element_bits <= 32 && random_.one_in(3) ? 2 : 1, Level::thread, false, false);
 }

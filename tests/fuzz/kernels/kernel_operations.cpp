@@ -67,8 +67,8 @@ uint32_t operation_named(std::string_view text, std::string_view results, std::s
 
 Kind kind_of_letter(char letter) {
   static constexpr std::pair<const char*, Kind> letters[] = {
-      {"p!", Kind::predicate}, {"hHu", Kind::b16},         {"rRcnv", Kind::b32}, {"dDx", Kind::b64},
-      {"ej", Kind::f16},       {"w", Kind::f16x2},         {"fy", Kind::f32},    {"gY", Kind::f64},
+      {"p!", Kind::predicate}, {"hHu", Kind::b16},         {"rRcknv", Kind::b32}, {"dDx", Kind::b64},
+      {"ej", Kind::f16},       {"w", Kind::f16x2},         {"fy", Kind::f32},     {"gY", Kind::f64},
       {"a", Kind::pointer},    {"s", Kind::shared_pointer}};
   for (const auto& [members, kind] : letters)
     if (std::strchr(members, letter) != nullptr) return kind;

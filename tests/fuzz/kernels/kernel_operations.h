@@ -18,6 +18,7 @@ using Evaluate = std::function<void(const uint64_t* in, uint64_t* out)>;
 // Letters in `results`: the kinds p h(b16) r(b32) d(b64) e(f16) w(f16x2) f(f32) g(f64) a(pointer) s(shared pointer).
 // Letters in `sources`: the same; h r d f g may be immediates, H R D are registers only, and
 //   c   a shift count: b32, often small          n       an immediate 0..255
+//   k   a count below 256
 //   !   a predicate, maybe negated               u v x   divisors: b16, b32, b64, positive in either signedness
 //   j y Y  f16, f32, f64 that is no NaN: the bits of a NaN must not get into integers
 struct Operation {

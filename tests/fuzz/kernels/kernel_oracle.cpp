@@ -13,7 +13,7 @@ namespace {
 
 using Threads = std::vector<uint32_t>; // of the block, ascending
 
-constexpr uint64_t step_limit = 200'000'000;
+constexpr uint64_t step_limit = 20'000'000;
 constexpr unsigned warp_size = 32;
 
 // Addresses of objects and buffers: apart from each other, and those of shared memory within 32 bits.

@@ -18,6 +18,10 @@ enum class Kind : uint8_t { predicate, b16, b32, b64, f16, f16x2, f32, f64, poin
 inline constexpr size_t kind_count = 10;
 unsigned width_of(Kind kind); // bits; 1 for a predicate
 
+inline bool is_float(Kind kind) {
+  return kind >= Kind::f16 && kind <= Kind::f64;
+}
+
 // The largest group of threads in which a value is the same everywhere. Decides where barriers (block) and warp
 // functions (block and warp) may stand.
 enum class Level : uint8_t { block, warp, thread };

@@ -10,6 +10,7 @@ struct Group {
   std::string name;
   double weight;
   std::vector<uint32_t> rows;
+  bool has_floats = false; // in any row
 };
 
 double default_weight(const std::string& group) {
@@ -27,10 +28,12 @@ const std::vector<Group>& groups() {
       if (table[i].group == "address arithmetic") continue;
       auto found = std::find_if(result.begin(), result.end(), [&](const Group& g) { return g.name == table[i].group; });
       if (found == result.end()) {
-        result.push_back({table[i].group, default_weight(table[i].group), {}});
+        result.push_back({table[i].group, default_weight(table[i].group), {}, false});
         found = result.end() - 1;
       }
       found->rows.push_back(i);
+      for (char letter : table[i].results + table[i].sources)
+        found->has_floats = found->has_floats || is_float(kind_of_letter(letter));
     }
     return result;
   }();
@@ -79,6 +82,7 @@ void Builder::random_statement() {
                                        {"special register", 2, &Builder::random_special_register, false, true},
                                        {"masked load", 5, &Builder::random_masked_load, false, true},
                                        {"linear load", 5, &Builder::random_linear_load, false, true},
+                                       {"stencil", 2.5, &Builder::random_stencil, false, true},
                                        {"slot store", 5, &Builder::random_slot_store, false, true},
                                        {"slot load", 2, &Builder::random_slot_update, false, true},
                                        {"linear store", 5, &Builder::random_linear_store, false, true},
@@ -110,6 +114,7 @@ void Builder::random_statement() {
 void Builder::random_operation() {
   const Group& group = groups()[pick_weighted(random_, groups(), [&](const Group& candidate) {
     if (candidate.name == "approximate" && kernel_.exact) return 0.0;
+    if (candidate.has_floats && !knobs_.floats) return 0.0;
     return candidate.weight * weight(candidate.name);
   })];
   emit_operation(random_.pick(group.rows));

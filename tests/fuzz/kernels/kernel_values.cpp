@@ -149,6 +149,9 @@ Operand Builder::pick_operand(char letter, Level limit) {
   case 'c':
     if (random_.one_in(2)) return number32(random_.one_in(4) ? random_.between(0, 70) : random_.between(0, 15));
     return reg(pick_variable(kind, limit));
+  case 'k':
+    if (random_.one_in(2)) return number32(random_.between(0, 70));
+    return reg(compute("and.b32", "r", "rr", {reg(pick_variable(kind, limit)), number32(0xff)}));
   case 'u': { // positive as a signed number too
     if (random_.one_in(2)) return number16(random_.between(1, 300));
     const uint32_t low = compute("and.b16", "h", "hh", {reg(pick_variable(kind, limit)), number16(0x7fff)});

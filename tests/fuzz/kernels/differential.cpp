@@ -1,0 +1,181 @@
+#include "tests/fuzz/kernels/differential.h"
+
+#include "emulator/emulator.h"
+#include "grammar/reader.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "launch/variants.h"
+#include "tests/fuzz/random.h"
+#include "transforms/pipeline.h"
+
+#include <cstdio>
+#include <cstring>
+
+namespace ptxrewrite::fuzz {
+
+namespace {
+
+constexpr uint64_t fuel = 2'000'000; // warp instructions per block: kernels need thousands
+
+std::string describe(const emulator::Failure& failure) {
+  const auto& t = failure.thread;
+  const auto& b = failure.block;
+  char place[120];
+  std::snprintf(place, sizeof place, " (block %u,%u,%u thread %u,%u,%u, source byte %u)", b.x, b.y, b.z, t.x, t.y, t.z,
+                static_cast<unsigned>(failure.range.begin));
+  return failure.message + place;
+}
+
+std::vector<std::byte> as_bytes(const std::vector<uint8_t>& values) {
+  std::vector<std::byte> bytes(values.size());
+  if (!values.empty()) std::memcpy(bytes.data(), values.data(), values.size());
+  return bytes;
+}
+
+launch::Dim3 dimensions_of(const std::array<uint32_t, 3>& size) {
+  return {size[0], size[1], size[2]};
+}
+
+} // namespace
+
+Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& shape) {
+  Emulation emulation;
+  emulator::DeviceMemory memory(uint64_t(1) << 30);
+  const auto refuse = [&](const Error& error) {
+    emulation.refused = error.message;
+    return emulation;
+  };
+  Result<std::unique_ptr<emulator::Program>> program = emulator::Program::load(module, memory);
+  if (!program) return refuse(program.error());
+  std::vector<uint64_t> addresses;
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+    const std::vector<std::byte> contents = as_bytes(kernel.buffer_contents(i, shape));
+    Result<uint64_t> address = memory.allocate(contents.size(), kernel.buffers[i].name);
+    if (!address) return refuse(address.error());
+    if (Status status = memory.write(*address, contents); !status) return refuse(status.error());
+    addresses.push_back(*address);
+  }
+  const std::vector<std::byte> parameters = as_bytes(kernel.parameter_block(shape, addresses));
+  Result<launch::Variants> variants = launch::Variants::of(module, nullptr);
+  if (!variants) return refuse(variants.error());
+  Result<launch::Choice> choice =
+      variants->choose(kernel.name, parameters, dimensions_of(shape.grid), dimensions_of(shape.block));
+  if (!choice) return refuse(choice.error());
+  emulation.entry = choice->is_original ? kernel.name : std::string(module.text(choice->entry->name));
+
+  emulator::LaunchRequest request;
+  request.kernel = emulation.entry;
+  request.grid = {shape.grid[0], shape.grid[1], shape.grid[2]};
+  request.block = {shape.block[0], shape.block[1], shape.block[2]};
+  request.shared_bytes = kernel.dynamic_shared_size();
+  request.parameters = choice->parameter_block;
+  request.host_threads = 1;
+  request.check = true;
+  request.fuel = fuel;
+  Result<emulator::LaunchResult> result = (*program)->launch(request);
+  if (!result) return refuse(result.error());
+  if (result->failure)
+    emulation.failed = describe(*result->failure);
+  else if (!result->findings.empty())
+    emulation.failed = "check mode: " + describe(result->findings.front().where);
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    emulation.buffers.emplace_back(kernel.buffer_size(i, shape));
+    if (Status status = memory.read(addresses[i], std::as_writable_bytes(std::span(emulation.buffers.back()))); !status)
+      emulation.failed = status.error().message;
+  }
+  return emulation;
+}
+
+std::string Chain::name() const {
+  std::string text = passes.empty() ? "identity" : passes;
+  if (form == transforms::OutputForm::hardware) text += " --form hardware";
+  if (form == transforms::OutputForm::annotated) text += " --form annotated";
+  for (const std::string& word : assumptions)
+    text += " --assume " + word;
+  return text;
+}
+
+std::vector<Chain> chains_for(uint64_t seed, size_t longer) {
+  using transforms::OutputForm;
+  std::vector<Chain> chains = {{"", OutputForm::legal, {}}};
+  const std::vector<transforms::PassDescription>& passes = transforms::all_passes();
+  for (const transforms::PassDescription& pass : passes)
+    for (const OutputForm form : {OutputForm::legal, OutputForm::annotated, OutputForm::hardware})
+      chains.push_back({std::string(pass.name), form, {}});
+  Random random(seed * 31 + 7);
+  for (size_t i = 0; i < longer; ++i) {
+    Chain chain;
+    if (random.one_in(3)) chain.form = OutputForm::hardware;
+    for (size_t step = 0, steps = 2 + random.below(3); step < steps; ++step) {
+      chain.passes += step == 0 ? "" : ",";
+      chain.passes += random.pick(passes).name;
+    }
+    chains.push_back(std::move(chain));
+  }
+  return chains;
+}
+
+std::unique_ptr<ir::Module> read_text(const std::string& text, std::string& failed) {
+  Diagnostics diagnostics;
+  const SourceFile source("kernel.ptx", text);
+  std::unique_ptr<ir::Module> module = grammar::read_module(source, diagnostics);
+  if (!module) failed = diagnostics.list().empty() ? "not read" : render(diagnostics.list().front(), source);
+  return module;
+}
+
+Rewriting rewrite(const std::string& text, const Chain& chain) {
+  Rewriting result;
+  const std::unique_ptr<ir::Module> module = read_text(text, result.failed);
+  if (!module) return result;
+  Result<transforms::Pipeline> pipeline = transforms::parse_pipeline(chain.passes);
+  if (!pipeline) {
+    result.failed = pipeline.error().message;
+    return result;
+  }
+  transforms::RunOptions options;
+  options.form = chain.form;
+  options.assumptions = chain.assumptions;
+  options.verify_each = true;
+  Result<transforms::PipelineReport> report = transforms::run_pipeline(*module, *pipeline, options);
+  if (!report)
+    result.failed = report.error().message;
+  else
+    result.text = ir::print(*module);
+  return result;
+}
+
+std::string disagreement(const std::string& text, const Kernel& kernel, const Shape& shape, const Chain& chain) {
+  std::string failed;
+  const std::unique_ptr<ir::Module> original = read_text(text, failed);
+  if (!original) return "";
+  const Emulation expected = emulate(*original, kernel, shape);
+  if (!expected.refused.empty() || !expected.failed.empty()) return "";
+  const Rewriting rewriting = rewrite(text, chain);
+  if (!rewriting.failed.empty()) return rewriting.failed;
+  const std::unique_ptr<ir::Module> rewritten = read_text(rewriting.text, failed);
+  if (!rewritten) return "printed text: " + failed;
+  const Emulation actual = emulate(*rewritten, kernel, shape);
+  if (!actual.refused.empty()) return "";
+  return actual.failed.empty() ? difference(kernel, shape, expected.buffers, actual.buffers) : actual.failed;
+}
+
+std::string difference(const Kernel& kernel, const Shape& shape, const std::vector<std::vector<uint8_t>>& expected,
+                       const std::vector<std::vector<uint8_t>>& actual) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto mismatch = std::mismatch(expected[i].begin(), expected[i].end(), actual[i].begin(), actual[i].end());
+    if (mismatch.first == expected[i].end()) continue;
+    const auto at = static_cast<uint64_t>(mismatch.first - expected[i].begin());
+    const uint64_t row = kernel.buffers[i].size_per_thread;
+    char text[200];
+    std::snprintf(text, sizeof text,
+                  "buffer %s byte %llu (row %llu + %llu of %llu): 0x%02x instead of 0x%02x, %u threads",
+                  kernel.buffers[i].name.c_str(), static_cast<unsigned long long>(at),
+                  static_cast<unsigned long long>(row == 0 ? 0 : at / row),
+                  static_cast<unsigned long long>(row == 0 ? at : at % row), static_cast<unsigned long long>(row),
+                  *mismatch.second, *mismatch.first, shape.threads());
+    return text;
+  }
+  return "";
+}
+
+} // namespace ptxrewrite::fuzz

@@ -1,0 +1,52 @@
+// Runs random kernels on the emulator: the original against the oracle, rewritten ones against the original.
+#pragma once
+
+#include "ir/module.h"
+#include "tests/fuzz/kernels/kernel_program.h"
+#include "transforms/pass.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::fuzz {
+
+// One launch on the emulator.
+struct Emulation {
+  std::string refused; // the emulator does not do this kernel, and why; nothing ran
+  std::string failed;  // it faulted, hung, or check mode found something
+  std::string entry;   // the kernel or the variant that took its place
+  std::vector<std::vector<uint8_t>> buffers;
+};
+Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& shape);
+
+// Which passes run over the kernel, in which form; no passes: into SSA form and out of it.
+struct Chain {
+  std::string passes;
+  transforms::OutputForm form = transforms::OutputForm::legal;
+  std::vector<std::string> assumptions;
+
+  std::string name() const; // "r2d2,dce --form hardware"
+};
+// Chains for a kernel: the identity, each pass alone in each form, and some longer ones that depend on the seed.
+std::vector<Chain> chains_for(uint64_t seed, size_t longer);
+
+// Text after the chain, or why there is none (a verifier finding after some pass, a dishonest change report).
+struct Rewriting {
+  std::string text;
+  std::string failed;
+};
+Rewriting rewrite(const std::string& text, const Chain& chain);
+
+// What is wrong with the rewriting of this text, launched as `kernel` is; "" if nothing is, or if the original itself
+// does not run.
+std::string disagreement(const std::string& text, const Kernel& kernel, const Shape& shape, const Chain& chain);
+
+std::unique_ptr<ir::Module> read_text(const std::string& text, std::string& failed);
+
+// "" when they agree; else the first byte that differs: buffer, thread, values.
+std::string difference(const Kernel& kernel, const Shape& shape, const std::vector<std::vector<uint8_t>>& expected,
+                       const std::vector<std::vector<uint8_t>>& actual);
+
+} // namespace ptxrewrite::fuzz

@@ -1,0 +1,315 @@
+// Random kernels, original against rewritten, on the emulator in check mode; and the original against the oracle.
+//
+//   fuzz_rewrites [--count N] [--first SEED] [--only SEED [--show]] [--sweeps] [--longer N] [--seconds S]
+//                 [--passes CHAIN [--form legal|annotated|hardware] [--assume WORD]] [--no-rewrites] [--integers]
+//                 [--may-refuse]
+//                 [--weight NAME=NUMBER]... [--knob NAME=NUMBER]... [--write FOLDER]
+//
+// The kernel of a seed is always the same (with the same weights and knobs). --write keeps what failed: the PTX file, a
+// launch file and its buffers beside it, and the kernel reduced to what still fails. Exit code 1 when something failed.
+#include "cli/reducer.h"
+#include "support/file_io.h"
+#include "tests/fuzz/kernels/differential.h"
+#include "tests/fuzz/kernels/kernel_generator.h"
+#include "tests/fuzz/kernels/kernel_launch_file.h"
+#include "tests/fuzz/kernels/kernel_oracle.h"
+#include "tests/fuzz/kernels/kernel_print.h"
+#include "tests/fuzz/kernels/kernel_shrink.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace {
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::fuzz;
+
+constexpr uint64_t reduction_limit = 20000;
+
+struct Options {
+  uint64_t first = 1;
+  uint64_t count = 300;
+  double seconds = 0; // 0: no limit
+  size_t longer = 2;
+  bool show = false;
+  bool sweeps = false;
+  bool rewrites = true;
+  bool may_refuse = false; // instructions that are not emulated are no failure
+  std::optional<Chain> chain;
+  std::string folder;
+  Knobs knobs;
+};
+
+struct Tally {
+  uint64_t kernels = 0, launches = 0, oracle_launches = 0, rewritings = 0, variants = 0;
+  std::map<std::string, std::pair<uint64_t, uint64_t>> chains; // times, and how often the text changed
+  std::map<std::string, uint64_t> refused;                     // by reason
+  std::map<std::string, uint64_t> failed;                      // by chain and kind
+  uint64_t failures = 0;
+};
+
+class Driver {
+public:
+  explicit Driver(const Options& options) : options_(options) {}
+
+  void run_kernel(const Kernel& kernel) {
+    ++tally_.kernels;
+    const std::string text = print_module(kernel);
+    emulated_ = {text};
+    if (options_.show) std::fputs(text.c_str(), stdout);
+    std::string failed;
+    const std::unique_ptr<ir::Module> module = read_text(text, failed);
+    if (!module) return report(kernel, kernel.shapes[0], "read", failed);
+    std::vector<Emulation> originals;
+    for (const Shape& shape : kernel.shapes) {
+      Emulation original = emulate(*module, kernel, shape);
+      if (!original.refused.empty()) {
+        ++tally_.refused[shortened(original.refused)];
+        return;
+      }
+      ++tally_.launches;
+      if (!original.failed.empty()) return report(kernel, shape, "original", original.failed);
+      check_oracle(kernel, shape, original);
+      originals.push_back(std::move(original));
+    }
+    if (!options_.rewrites) return;
+    const std::vector<Chain> chains =
+        options_.chain ? std::vector<Chain>{*options_.chain} : chains_for(kernel.seed, options_.longer);
+    for (const Chain& chain : chains)
+      check_chain(kernel, text, chain, originals);
+  }
+
+  int finish() const {
+    std::printf("%llu kernels, %llu launches, %llu compared with the oracle, %llu rewritings, "
+                "%llu launches of variants, %llu failures\n",
+                static_cast<unsigned long long>(tally_.kernels), static_cast<unsigned long long>(tally_.launches),
+                static_cast<unsigned long long>(tally_.oracle_launches),
+                static_cast<unsigned long long>(tally_.rewritings), static_cast<unsigned long long>(tally_.variants),
+                static_cast<unsigned long long>(tally_.failures));
+    for (const auto& [name, counts] : tally_.chains)
+      std::printf("  %s: %llu kernels, %llu changed\n", name.c_str(), static_cast<unsigned long long>(counts.first),
+                  static_cast<unsigned long long>(counts.second));
+    for (const auto& [reason, times] : tally_.refused)
+      std::printf("  %llu x not emulated: %s\n", static_cast<unsigned long long>(times), reason.c_str());
+    for (const auto& [reason, times] : tally_.failed)
+      std::printf("  %llu x FAILED: %s\n", static_cast<unsigned long long>(times), reason.c_str());
+    // Kernels that were never run would be no test.
+    const bool all_ran = tally_.refused.empty() || options_.may_refuse;
+    return tally_.failures == 0 && all_ran && tally_.launches != 0 ? 0 : 1;
+  }
+
+private:
+  // Without numbers, so that alike reasons are counted together.
+  static std::string shortened(const std::string& reason) {
+    std::string result;
+    for (char c : reason.substr(0, reason.find('\n')))
+      if (c < '0' || c > '9') result += c;
+    return result.substr(0, 100);
+  }
+
+  void check_oracle(const Kernel& kernel, const Shape& shape, const Emulation& original) {
+    if (!kernel.exact) return;
+    const OracleResult oracle = run_oracle(kernel, shape);
+    ++tally_.oracle_launches;
+    if (!oracle.problem.empty()) return report(kernel, shape, "oracle", oracle.problem);
+    const std::string what = difference(kernel, shape, oracle.buffers, original.buffers);
+    if (what.empty()) return;
+    report(kernel, shape, "emulator against oracle", what);
+    if (options_.folder.empty()) return;
+    const Kernel small = shrink_kernel(
+        kernel, shape, [&](const Kernel& candidate) { return !disagreement_with_oracle(candidate, shape).empty(); });
+    std::fprintf(stderr, "  reduced: %s\n", disagreement_with_oracle(small, shape).c_str());
+    write_reduced(kernel, print_module(small));
+  }
+
+  // "" where they agree, or where the emulator does not do the kernel.
+  static std::string disagreement_with_oracle(const Kernel& kernel, const Shape& shape) {
+    std::string failed;
+    const std::unique_ptr<ir::Module> module = read_text(print_module(kernel), failed);
+    if (!module) return "";
+    const Emulation emulation = emulate(*module, kernel, shape);
+    if (!emulation.refused.empty() || !emulation.failed.empty()) return "";
+    return difference(kernel, shape, run_oracle(kernel, shape).buffers, emulation.buffers);
+  }
+
+  void write_reduced(const Kernel& kernel, const std::string& text) {
+    const std::string path = options_.folder + "/" + kernel.name + ".reduced.ptx";
+    if (const Status status = write_file(path, text); !status)
+      std::fprintf(stderr, "fuzz_rewrites: %s\n", status.error().message.c_str());
+    else
+      std::fprintf(stderr, "  reduced to %s\n", path.c_str());
+  }
+
+  void check_chain(const Kernel& kernel, const std::string& text, const Chain& chain,
+                   const std::vector<Emulation>& originals) {
+    ++tally_.rewritings;
+    const Rewriting rewriting = rewrite(text, chain);
+    if (!rewriting.failed.empty()) return report(kernel, kernel.shapes[0], chain.name(), rewriting.failed);
+    std::string failed;
+    const std::unique_ptr<ir::Module> module = read_text(rewriting.text, failed);
+    if (!module) return report(kernel, kernel.shapes[0], chain.name(), "printed text: " + failed);
+    // Several longer chains count as one, or the table would never end.
+    auto& [times, changes] =
+        tally_.chains[chain.passes.find(',') == std::string::npos ? chain.name() : "longer chains"];
+    ++times;
+    if (chain.passes.empty()) identity_text_ = rewriting.text;
+    if (chain.passes.empty() || rewriting.text != identity_text_) ++changes;
+    if (!emulated_.insert(rewriting.text).second) return;
+    for (size_t i = 0; i < kernel.shapes.size(); ++i) {
+      const Emulation rewritten = emulate(*module, kernel, kernel.shapes[i]);
+      if (!rewritten.refused.empty()) {
+        ++tally_.refused[shortened(rewritten.refused)];
+        return;
+      }
+      ++tally_.launches;
+      if (rewritten.entry != kernel.name) ++tally_.variants;
+      std::string what = rewritten.failed;
+      if (what.empty()) what = difference(kernel, kernel.shapes[i], originals[i].buffers, rewritten.buffers);
+      if (what.empty()) continue;
+      report(kernel, kernel.shapes[i], chain.name(), what);
+      if (!options_.folder.empty()) reduce_rewriting(kernel, kernel.shapes[i], text, chain);
+      return;
+    }
+  }
+
+  // Text for which original and rewritten still differ, or the rewritten one fails where the original does not.
+  void reduce_rewriting(const Kernel& kernel, const Shape& shape, const std::string& text, const Chain& chain) {
+    cli::ReducerOptions options;
+    options.test_limit = reduction_limit;
+    options.is_interesting = [&](const std::string& candidate) {
+      return !disagreement(candidate, kernel, shape, chain).empty();
+    };
+    const Result<cli::Reduction> reduction = cli::reduce(text, kernel.name + ".ptx", options);
+    if (reduction) write_reduced(kernel, reduction->text);
+  }
+
+  void report(const Kernel& kernel, const Shape& shape, const std::string& stage, const std::string& what) {
+    ++tally_.failures;
+    if (++tally_.failed[stage + ": " + shortened(what)] <= 3)
+      std::fprintf(stderr, "seed %llu, grid %u,%u,%u block %u,%u,%u, %s: %s\n",
+                   static_cast<unsigned long long>(kernel.seed), shape.grid[0], shape.grid[1], shape.grid[2],
+                   shape.block[0], shape.block[1], shape.block[2], stage.c_str(), what.c_str());
+    if (options_.folder.empty()) return;
+    const Status written = write_case(kernel, shape, options_.folder);
+    if (!written) std::fprintf(stderr, "fuzz_rewrites: %s\n", written.error().message.c_str());
+  }
+
+  const Options& options_;
+  Tally tally_;
+  std::string identity_text_;      // of the kernel at hand
+  std::set<std::string> emulated_; // texts that came out of it already
+};
+
+bool set_knob(Knobs& knobs, const std::string& name, double value) {
+  const std::pair<const char*, double*> numbers[] = {
+      {"guard", &knobs.guard},           {"assign", &knobs.assign},
+      {"immediate", &knobs.immediate},   {"uniform", &knobs.uniform},
+      {"partial", &knobs.partial_warps}, {"approximate", &knobs.approximate},
+      {"exit", &knobs.early_exit},       {"functions", &knobs.functions},
+      {"perturb", &knobs.perturb},       {"qualified", &knobs.qualified_memory}};
+  const std::pair<const char*, unsigned*> counts[] = {{"statements", &knobs.statements},
+                                                      {"nested", &knobs.nested_statements},
+                                                      {"depth", &knobs.depth},
+                                                      {"trips", &knobs.trips}};
+  for (const auto& [known, place] : numbers)
+    if (name == known) return *place = value, true;
+  for (const auto& [known, place] : counts)
+    if (name == known) return *place = static_cast<unsigned>(value), true;
+  return false;
+}
+
+// NAME=NUMBER
+bool split_setting(const char* text, std::string& name, double& value) {
+  const char* equals = std::strrchr(text, '=');
+  if (equals == nullptr) return false;
+  name.assign(text, equals);
+  value = std::strtod(equals + 1, nullptr);
+  return true;
+}
+
+bool parse_form(const std::string& name, transforms::OutputForm& form) {
+  using transforms::OutputForm;
+  form = name == "hardware" ? OutputForm::hardware : name == "annotated" ? OutputForm::annotated : OutputForm::legal;
+  return name == "hardware" || name == "annotated" || name == "legal";
+}
+
+bool parse_options(int argc, char** argv, Options& options) {
+  Chain chain;
+  std::string name;
+  double value = 0;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const char* next = i + 1 < argc ? argv[i + 1] : nullptr;
+    if (word == "--show") {
+      options.show = true;
+    } else if (word == "--sweeps") {
+      options.sweeps = true;
+    } else if (word == "--integers") {
+      options.knobs.floats = false;
+    } else if (word == "--may-refuse") {
+      options.may_refuse = true;
+    } else if (word == "--no-rewrites") {
+      options.rewrites = false;
+    } else if (next == nullptr) {
+      return false;
+    } else if (word == "--count") {
+      options.count = std::strtoull(argv[++i], nullptr, 10);
+    } else if (word == "--first") {
+      options.first = std::strtoull(argv[++i], nullptr, 10);
+    } else if (word == "--only") {
+      options.first = std::strtoull(argv[++i], nullptr, 10);
+      options.count = 1;
+    } else if (word == "--longer") {
+      options.longer = std::strtoull(argv[++i], nullptr, 10);
+    } else if (word == "--seconds") {
+      options.seconds = std::strtod(argv[++i], nullptr);
+    } else if (word == "--passes") {
+      chain.passes = argv[++i];
+      options.chain = chain;
+    } else if (word == "--form" && parse_form(next, chain.form)) {
+      options.chain = chain;
+      ++i;
+    } else if (word == "--assume") {
+      chain.assumptions.push_back(argv[++i]);
+      options.chain = chain;
+    } else if (word == "--write") {
+      options.folder = argv[++i];
+    } else if (word == "--weight" && split_setting(next, name, value)) {
+      options.knobs.weights[name] = value;
+      ++i;
+    } else if (word == "--knob" && split_setting(next, name, value) && set_knob(options.knobs, name, value)) {
+      ++i;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  if (!parse_options(argc, argv, options)) {
+    std::fprintf(stderr, "fuzz_rewrites: wrong option; the head of fuzz_rewrites.cpp lists them\n");
+    return 2;
+  }
+  Driver driver(options);
+  const auto start = std::chrono::steady_clock::now();
+  const auto time_is_up = [&] {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+    return options.seconds > 0 && passed.count() > options.seconds;
+  };
+  if (options.sweeps)
+    for (uint32_t part = 0; part < sweep_count(); ++part)
+      driver.run_kernel(generate_sweep(options.first, part));
+  else
+    for (uint64_t i = 0; i < options.count && !time_is_up(); ++i)
+      driver.run_kernel(generate_kernel(options.first + i, options.knobs));
+  return driver.finish();
+}
