@@ -1,18 +1,17 @@
 // `ptxrewrite reduce`: shrinks a PTX file while a command of the user's keeps failing on it.
 #include "cli/command.h"
 #include "cli/module_input.h"
+#include "cli/progress.h"
 #include "cli/reducer.h"
 #include "support/file_io.h"
 #include "support/process.h"
 
 #include <CLI/CLI.hpp>
 
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <unistd.h>
 
 namespace ptxrewrite::cli {
 
@@ -79,32 +78,6 @@ private:
   Status error_;
 };
 
-// One line that is written over and over, on a terminal only.
-class ProgressLine {
-public:
-  explicit ProgressLine(uint64_t limit) : limit_(limit), on_(::isatty(STDERR_FILENO) != 0) {}
-  ~ProgressLine() {
-    if (shown_) std::fputs("\r\033[K", stderr);
-  }
-  void show(const ReductionProgress& progress) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!on_ || (shown_ && now - last_ < std::chrono::milliseconds(100))) return;
-    last_ = now;
-    shown_ = true;
-    std::fprintf(stderr, "\r\033[Kreduce: %llu of at most %llu tests, %zu -> %zu bytes, %.*s",
-                 static_cast<unsigned long long>(progress.tests), static_cast<unsigned long long>(limit_),
-                 progress.bytes_before, progress.bytes_now, static_cast<int>(progress.kind.size()),
-                 progress.kind.data());
-    std::fflush(stderr);
-  }
-
-private:
-  uint64_t limit_;
-  bool on_;
-  bool shown_ = false;
-  std::chrono::steady_clock::time_point last_;
-};
-
 int run_reduce(const ReduceOptions& options) {
   if (options.test.find(placeholder) == std::string::npos)
     return usage_error("reduce", "--test must say with {} where the file's name goes");
@@ -121,11 +94,14 @@ int run_reduce(const ReduceOptions& options) {
   Test test(options, folder->file(name));
   Result<Reduction> reduction = Reduction();
   {
-    ProgressLine line(options.limit);
+    Progress line(options.limit);
     ReducerOptions reducer;
     reducer.test_limit = options.limit;
     reducer.is_interesting = [&](const std::string& candidate) { return test.fails_on(candidate); };
-    reducer.progress = [&](const ReductionProgress& progress) { line.show(progress); };
+    reducer.progress = [&](const ReductionProgress& progress) {
+      line.show(progress.tests, std::to_string(progress.bytes_before) + " -> " + std::to_string(progress.bytes_now) +
+                                    " bytes, now " + std::string(progress.kind));
+    };
     reduction = reduce(*text, options.file, reducer);
   }
   if (!test.error().ok()) return fail(test.error().error());
