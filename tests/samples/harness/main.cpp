@@ -1,8 +1,8 @@
 // Runs samples on the emulator and compares every output buffer with the sample's reference.
 //
-// usage: sample_tests NAME [SIZE]     one sample; without SIZE the default of its launch file
-//        sample_tests --complete      every folder of samples/ has its four parts, and its launch file reads in all
-//        sizes
+// usage: sample_tests NAME [SIZE]     one sample in all its launch shapes; without SIZE its launch file's default
+//        sample_tests --complete      every folder of samples/ has its four parts, and all sizes can be planned
+//        sample_tests --self-test     wrong references are told
 #include "launch/scalar_bytes.h"
 #include "launch/shapes.h"
 #include "tests/samples/harness/run_sample.h"
@@ -163,17 +163,60 @@ bool check_all() {
   return good && samples != 0;
 }
 
+Reference right_reference = nullptr;
+
+// References of vecadd that must not pass.
+struct WrongReference {
+  const char* what;
+  Reference reference;
+};
+constexpr WrongReference wrong_references[] = {
+    {"nothing is computed", [](SampleData&) {}},
+    {"one element is off by its last bit",
+     [](SampleData& data) {
+       right_reference(data);
+       float& element = data.f32("c")[123];
+       element = std::nextafter(element, 2.0f);
+     }},
+    {"one element is off by more than the tolerance",
+     [](SampleData& data) {
+       right_reference(data);
+       data.f32("c")[123] += 2e-3f;
+       data.tolerate("c", {.absolute = 1e-3});
+     }},
+    {"one element is no number",
+     [](SampleData& data) {
+       right_reference(data);
+       data.f32("c")[123] = std::nanf("");
+       data.tolerate("c", {.absolute = 1e9});
+     }},
+};
+
+bool self_test() {
+  Reference& reference = references().at("vecadd");
+  right_reference = reference;
+  bool good = test_sample("vecadd", "");
+  for (const WrongReference& wrong : wrong_references) {
+    reference = wrong.reference;
+    const bool passed = test_sample("vecadd", "");
+    std::printf("%s: %s\n", wrong.what, passed ? "NOT TOLD" : "told, as it must be");
+    good = good && !passed;
+  }
+  return good;
+}
+
 } // namespace
 
 int main(int count, char** arguments) {
   const std::string name = count > 1 ? arguments[1] : "";
   try {
     if (name == "--complete" && count == 2) return check_all() ? 0 : 1;
+    if (name == "--self-test" && count == 2) return self_test() ? 0 : 1;
     if (!name.empty() && name[0] != '-' && count <= 3) return test_sample(name, count > 2 ? arguments[2] : "") ? 0 : 1;
   } catch (const std::exception& error) {
     std::printf("%s: %s\n", name.c_str(), error.what());
     return 1;
   }
-  std::fprintf(stderr, "usage: sample_tests NAME [SIZE] | --complete\n");
+  std::fprintf(stderr, "usage: sample_tests NAME [SIZE] | --complete | --self-test\n");
   return 2;
 }
