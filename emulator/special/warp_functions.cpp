@@ -43,7 +43,8 @@ template <ShuffleMode mode> constexpr ShuffleSource shuffle_source(unsigned lane
                    : mode == ShuffleMode::butterfly ? (own ^ distance)
                                                     : (lowest | (distance & ~segment));
   const bool in_range = mode == ShuffleMode::up ? from >= bound : from <= bound;
-  return {static_cast<unsigned>(in_range ? from : own) & 31u, in_range};
+  const int keep = -static_cast<int>(in_range); // no branch: loops over lanes are vector code
+  return {static_cast<unsigned>((from & keep) | (own & ~keep)) & 31u, in_range};
 }
 
 template <ShuffleMode mode, bool sync> const MicroOp* shuffle(Warp& warp, const MicroOp& op) {
@@ -52,14 +53,20 @@ template <ShuffleMode mode, bool sync> const MicroOp* shuffle(Warp& warp, const 
     const uint32_t* a = all.values(0, a_storage);
     const uint32_t* b = all.values(1, b_storage);
     const uint32_t* c = all.values(2, c_storage);
-    uint32_t shuffled[warp_size];
+    // Three loops of one kind of work each, which the compiler turns into vector code.
+    uint32_t from[warp_size], shuffled[warp_size];
     uint8_t in_range[warp_size];
     for (unsigned lane = 0; lane < warp_size; ++lane) {
-      const ShuffleSource from = shuffle_source<mode>(lane, b[lane], c[lane]);
-      // A lane that does not take part has nothing to give (undefined in PTX): the own value stays.
-      shuffled[lane] = all.has(from.lane) ? a[from.lane] : a[lane];
-      in_range[lane] = from.in_range;
+      const ShuffleSource source = shuffle_source<mode>(lane, b[lane], c[lane]);
+      from[lane] = source.lane;
+      in_range[lane] = source.in_range;
     }
+    // A lane that does not take part has nothing to give (undefined in PTX): the own value stays.
+    if (all.lanes() != full_mask)
+      for (unsigned lane = 0; lane < warp_size; ++lane)
+        from[lane] = all.has(from[lane]) ? from[lane] : lane;
+    for (unsigned lane = 0; lane < warp_size; ++lane)
+      shuffled[lane] = a[from[lane]];
     all.write<uint32_t>(0, [&](unsigned lane) { return shuffled[lane]; });
     all.write<bool>(1, [&](unsigned lane) { return in_range[lane] != 0; });
   });

@@ -81,7 +81,7 @@ struct InstructionClass {
   const char* instruction; // written `copies` times in the loop
 };
 
-// %r1-3, %rd1-3, %f1-3, %d1-3, %h1-2 (b16), %p1-2 hold something; %rd4 and %r4 are each lane's address in global and
+// %r10-12 hold pairs of f16 near one; %r1-3, %rd1-3, %f1-3, %d1-3, %h1-2 (b16), %p1-2 hold something; %rd4 and %r4 are each lane's address in global and
 // shared memory, %rd5 and %r5 scattered ones.
 const InstructionClass classes[] = {
     {"add.u32", "add.u32 %r1, %r1, %r2;"},
@@ -106,7 +106,7 @@ const InstructionClass classes[] = {
     {"ex2.approx.f32", "ex2.approx.f32 %f1, %f2;"},
     {"sin.approx.f32", "sin.approx.f32 %f1, %f2;"},
     {"fma.rn.f64", "fma.rn.f64 %d1, %d1, %d2, %d3;"},
-    {"fma.rn.f16x2", "fma.rn.f16x2 %r1, %r1, %r2, %r3;"},
+    {"fma.rn.f16x2", "fma.rn.f16x2 %r10, %r10, %r11, %r12;"},
     {"ld.global.f32, neighbours", "ld.global.f32 %f1, [%rd4];"},
     {"ld.global.f32, scattered", "ld.global.f32 %f1, [%rd5];"},
     {"ld.global.v4.f32", "ld.global.v4.f32 {%f1, %f4, %f5, %f6}, [%rd6];"},
@@ -123,7 +123,7 @@ constexpr int copies = 50, turns = 2000;
 std::string kernel_text(const char* instruction, int copies_to_write) {
   std::string text = ".version 8.0\n.target sm_80\n.address_size 64\n"
                      ".visible .entry k(.param .u64 data)\n{\n"
-                     ".reg .b32 %r<10>; .reg .b64 %rd<10>; .reg .f32 %f<10>; .reg .f64 %d<4>; .reg .b16 %h<4>;\n"
+                     ".reg .b32 %r<16>; .reg .b64 %rd<10>; .reg .f32 %f<10>; .reg .f64 %d<4>; .reg .b16 %h<4>;\n"
                      ".reg .pred %p<4>; .shared .align 16 .b8 s[4096];\n"
                      "ld.param.u64 %rd6, [data]; mov.u32 %r9, %tid.x; mul.wide.u32 %rd7, %r9, 4;\n"
                      "add.u64 %rd4, %rd6, %rd7; shl.b32 %r4, %r9, 2; mov.u32 %r8, s; add.u32 %r4, %r4, %r8;\n"
@@ -134,7 +134,8 @@ std::string kernel_text(const char* instruction, int copies_to_write) {
                      "add.u64 %rd2, %rd1, 7; add.u64 %rd3, %rd1, 9; mov.f32 %f1, 0f3F800000;\n"
                      "mov.f32 %f2, 0f3F400000; mov.f32 %f3, 0f3E800000; mov.f64 %d1, 0d3FF0000000000000;\n"
                      "mov.f64 %d2, 0d3FE0000000000000; mov.f64 %d3, 0d3FD0000000000000; setp.lt.u32 %p1, %r9, 16;\n"
-                     "setp.lt.u32 %p2, %r9, 16; mov.u32 %r6, 0;\nL:\n";
+                     "setp.lt.u32 %p2, %r9, 16; mov.b32 %r10, 0x3C003C00; mov.b32 %r11, 0x38003A00;\n"
+                     "mov.b32 %r12, 0x34003400; mov.u32 %r6, 0;\nL:\n";
   for (int i = 0; i < copies_to_write; ++i)
     text += std::string(instruction) + "\n";
   text += "add.u32 %r6, %r6, 1; setp.lt.u32 %p3, %r6, " + std::to_string(turns) + "; @%p3 bra L;\nret;\n}\n";
