@@ -108,6 +108,37 @@ TEST_CASE("planted defects are found") {
   }
 }
 
+// As if the emulator took one instruction for another: what it runs is not what the oracle carries out.
+TEST_CASE("the comparison with the oracle notices instructions that do something slightly else") {
+  constexpr std::pair<const char*, const char*> changes[] = {
+      {"bfe.u32 ", "bfe.s32 "},           {"shr.s64 ", "shr.u64 "},
+      {"min.u16 ", "min.s16 "},           {"setp.lt.s32 ", "setp.le.s32 "},
+      {"mul.hi.u64 ", "mul.hi.s64 "},     {"fma.rn.f32 ", "fma.rz.f32 "},
+      {"add.ftz.f32 ", "add.f32 "},       {"cvt.rzi.s32.f64 ", "cvt.rni.s32.f64 "},
+      {"sub.f16x2 ", "add.f16x2 "},       {"div.rm.f64 ", "div.rp.f64 "},
+      {"prmt.b32.ecl ", "prmt.b32.ecr "}, {"shf.l.wrap.b32 ", "shf.l.clamp.b32 "}};
+  for (const auto& [right, wrong] : changes) {
+    CAPTURE(right);
+    bool noticed = false;
+    for (uint32_t part = 0; part < sweep_count() && !noticed; ++part) {
+      const Kernel kernel = generate_sweep(1, part);
+      std::string text = print_module(kernel);
+      size_t at = text.find(right);
+      if (at == std::string::npos) continue;
+      for (; at != std::string::npos; at = text.find(right, at + 1))
+        text.replace(at, std::string_view(right).size(), wrong);
+      std::string failed;
+      const auto module = read_text(text, failed);
+      REQUIRE(module);
+      const Shape& shape = kernel.shapes[0];
+      const Emulation emulation = emulate(*module, kernel, shape);
+      REQUIRE(emulation.refused == "");
+      noticed = !difference(kernel, shape, run_oracle(kernel, shape).buffers, emulation.buffers).empty();
+    }
+    CHECK(noticed);
+  }
+}
+
 TEST_CASE("a find is reduced to a few instructions that still show it") {
   const Chain chain{"planted-sub", transforms::OutputForm::legal, {}};
   const uint64_t seed = find_seed(chain);
