@@ -40,7 +40,7 @@ TEST_CASE("the others are still there") {
 TEST_CASE("one row teaches the emulator what it does") {
   using namespace ptxrewrite::emulator;
   OperationTable table;
-#include "tests/patches/add_opcode/added_operation.inc"
+#include PTXREWRITE_ADDED_OPERATION // the README's row, a statement
   const std::array<Operand, 4> operands = {Operand::definition(ValueId(0)), Operand::value(ValueId(1)),
                                            Operand::value(ValueId(2)), Operand::value(ValueId(3))};
   const Operation* operation = table.find(form(*resolve_form("mulsub.lo.u32")), operands);
