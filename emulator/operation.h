@@ -144,6 +144,7 @@ void add_atomic_operations(OperationTable& table);
 void add_control_operations(OperationTable& table);
 void add_warp_operations(OperationTable& table); // before the barriers: bar.warp
 void add_barrier_operations(OperationTable& table);
+void add_stack_operations(OperationTable& table);
 void add_matrix_operations(OperationTable& table);
 void add_matrix_memory_operations(OperationTable& table);
 void add_arithmetic_operations(OperationTable& table);

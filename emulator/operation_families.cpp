@@ -14,6 +14,7 @@ const OperationTable& OperationTable::get() {
     add_control_operations(made);
     add_warp_operations(made);
     add_barrier_operations(made);
+    add_stack_operations(made);
     add_matrix_operations(made);
     add_matrix_memory_operations(made);
     add_arithmetic_operations(made);
