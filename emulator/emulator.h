@@ -14,6 +14,7 @@
 
 #include "emulator/counters.h"
 #include "emulator/memory.h"
+#include "emulator/texture.h"
 #include "ir/module.h"
 
 #include <cstdint>
@@ -100,6 +101,9 @@ public:
   virtual std::span<std::byte> variable(std::string_view name) = 0;
   // Generic address of a .global or .const variable; 0 if there is none.
   virtual uint64_t variable_address(std::string_view name) const = 0;
+  // Makes a texture or surface known to kernels. `reference`: the .texref or .surfref variable that stands for it;
+  // empty: the handle that comes back does, as an argument. Error: no such variable.
+  virtual Result<uint64_t> bind_texture(const TextureBinding& binding, std::string_view reference = {}) = 0;
 };
 
 // All but what does not fit: block of more than 1024 threads, zero sizes, grid limits. Used by launch and by readers of

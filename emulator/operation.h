@@ -145,6 +145,8 @@ void add_control_operations(OperationTable& table);
 void add_warp_operations(OperationTable& table); // before the barriers: bar.warp
 void add_barrier_operations(OperationTable& table);
 void add_stack_operations(OperationTable& table);
+void add_texture_operations(OperationTable& table);
+void add_surface_operations(OperationTable& table);
 void add_matrix_operations(OperationTable& table);
 void add_matrix_memory_operations(OperationTable& table);
 void add_arithmetic_operations(OperationTable& table);

@@ -15,6 +15,8 @@ const OperationTable& OperationTable::get() {
     add_warp_operations(made);
     add_barrier_operations(made);
     add_stack_operations(made);
+    add_texture_operations(made);
+    add_surface_operations(made);
     add_matrix_operations(made);
     add_matrix_memory_operations(made);
     add_arithmetic_operations(made);

@@ -24,6 +24,7 @@ public:
   Status check_supported(std::string_view kernel) override;
   std::span<std::byte> variable(std::string_view name) override;
   uint64_t variable_address(std::string_view name) const override;
+  Result<uint64_t> bind_texture(const TextureBinding& binding, std::string_view reference) override;
 
 private:
   struct Decoded {
@@ -41,6 +42,7 @@ private:
   const ir::Module& module_;
   DeviceMemory& memory_;
   ModulePlaces places_;
+  TextureTable textures_;
   std::vector<std::byte> constant_bank_;
   std::map<std::string, Decoded, std::less<>> images_;
 };
@@ -174,6 +176,21 @@ uint64_t LoadedProgram::variable_address(std::string_view name) const {
   return places_.variables.at(id).address + (found->space == ir::StateSpace::constant ? constant_window : 0);
 }
 
+Result<uint64_t> LoadedProgram::bind_texture(const TextureBinding& binding, std::string_view reference) {
+  if (binding.width == 0 || (binding.channels != 1 && binding.channels != 2 && binding.channels != 4) ||
+      (binding.channel_bits != 8 && binding.channel_bits != 16 && binding.channel_bits != 32))
+    return Error{fmt::format("a texture of width {} with {} channels of {} bits", binding.width, binding.channels,
+                             binding.channel_bits),
+                 {}};
+  uint64_t handle = texture_handle_window + 16 * (textures_.size() + 1);
+  if (!reference.empty()) {
+    handle = variable_address(reference);
+    if (!handle) return Error{fmt::format("no texture or surface reference '{}'", reference), {}};
+  }
+  textures_[handle] = binding;
+  return handle;
+}
+
 Result<KernelImage*> LoadedProgram::image_of(std::string_view kernel) {
   auto known = images_.find(kernel);
   if (known == images_.end()) {
@@ -185,9 +202,10 @@ Result<KernelImage*> LoadedProgram::image_of(std::string_view kernel) {
     if (!entry) return Error{fmt::format("no kernel '{}' in {}", kernel, module_.source.name()), {}};
     Decoded decoded;
     Result<std::unique_ptr<KernelImage>> image = decode_kernel(module_, entry, places_, memory_, constant_bank_);
-    if (image)
+    if (image) {
       decoded.image = std::move(*image);
-    else
+      decoded.image->textures = &textures_;
+    } else
       decoded.error = image.error();
     known = images_.emplace(std::string(kernel), std::move(decoded)).first;
   }

@@ -4,6 +4,7 @@
 
 #include "emulator/emulator.h"
 #include "emulator/micro_op.h"
+#include "emulator/texture.h"
 #include "emulator/warp.h"
 #include "ir/isa.h"
 
@@ -152,6 +153,7 @@ struct KernelImage {
   bool uses_local = false;
   bool uses_stack = false; // alloca
   std::span<std::byte> constant_bank;
+  const TextureTable* textures = nullptr; // of the program
 
   const DecodedFunction& function_of(uint32_t instruction) const;
   // Where a shared variable of the module or of `function` lies; nothing if it is no shared variable.

@@ -1,0 +1,69 @@
+#include "emulator/special/texture_access.h"
+
+#include <fmt/format.h>
+
+namespace ptxrewrite::emulator {
+
+std::optional<Geometry> geometry_of(const ir::Form& form) {
+  constexpr std::pair<ir::Modifier, Geometry> words[] = {
+      {ir::Modifier::_1d, {1, false}}, {ir::Modifier::_2d, {2, false}}, {ir::Modifier::_3d, {3, false}},
+      {ir::Modifier::a1d, {1, true}},  {ir::Modifier::a2d, {2, true}},
+  };
+  for (const auto& [word, geometry] : words)
+    if (form.has(word)) return geometry;
+  return std::nullopt;
+}
+
+TextureOperand texture_operand(Decoder& decoder, unsigned top_level_index) {
+  TextureOperand result;
+  const std::span<const ir::Operand> operands = decoder.operands();
+  const size_t position = decoder.top_level(top_level_index);
+  if (position >= operands.size() || !operands[position].is(ir::OperandKind::address)) {
+    decoder.unsupported("a texture operand that the emulator cannot read");
+    return result;
+  }
+  const size_t past = ir::next_sibling(operands, position);
+  std::vector<size_t> parts;
+  for (size_t i = position + 1; i < past; i = ir::next_sibling(operands, i))
+    parts.push_back(i);
+  const ir::Operand& base = operands[parts[0]];
+  if (base.is(ir::OperandKind::symbol)) {
+    if (std::optional<uint64_t> address = decoder.fixed_address(base.as_symbol()))
+      result.handle = decoder.constant(*address, 64);
+    else
+      decoder.unsupported(fmt::format("'{}' cannot be bound to a texture", decoder.symbol_name(base.as_symbol())));
+  } else {
+    result.handle = decoder.source(base, lanes_of_bits(64));
+  }
+  if (parts.size() < 2) return result;
+  const size_t coordinates = parts.back();
+  if (!operands[coordinates].is(ir::OperandKind::vector)) {
+    result.coordinates.push_back(decoder.source(operands[coordinates], lanes_of_bits(32)));
+    return result;
+  }
+  for (size_t i = coordinates + 1; i < past; i = ir::next_sibling(operands, i))
+    result.coordinates.push_back(decoder.source(operands[i], lanes_of_bits(32)));
+  return result;
+}
+
+const BoundTexture* TextureLookup::find(unsigned lane) {
+  const uint64_t handle = warp_.lanes<uint64_t>(op_.source[0])[lane];
+  if (texture_.binding && handle == handle_) return &texture_;
+  Block& block = *warp_.block;
+  const auto found = block.image->textures->find(handle);
+  if (found == block.image->textures->end()) {
+    block.fail(warp_, op_, lane, fmt::format("{:#x} is no texture or surface that is bound", handle));
+    return nullptr;
+  }
+  const MemoryRange range = block.launch->memory->find(found->second.address);
+  if (!range.contains(found->second.address, found->second.address + found->second.bytes())) {
+    block.fail(warp_, op_, lane,
+               fmt::format("a texture of {} bytes, of which not all are allocated", found->second.bytes()));
+    return nullptr;
+  }
+  handle_ = handle;
+  texture_ = {&found->second, range.at(found->second.address)};
+  return &texture_;
+}
+
+} // namespace ptxrewrite::emulator
