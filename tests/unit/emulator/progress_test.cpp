@@ -307,7 +307,7 @@ TEST_CASE("a host thread whose blocks spin waits for another one's long computat
   mov.u32 %r4, 0;
 LONG:
   add.u32 %r4, %r4, 1;
-  setp.lt.u32 %p2, %r4, 20000000;
+  setp.lt.u32 %p2, %r4, 2000000;
   @%p2 bra LONG;
   st.volatile.global.u32 [%rd1], %r4;
   ret;
@@ -316,5 +316,5 @@ WAIT:
   setp.eq.u32 %p2, %r5, 0;
   @%p2 bra WAIT;
   ret;)");
-  CHECK(run(text, {2}, {1}, 1, false, true, 2).buffer<uint32_t>(0)[0] == 20000000);
+  CHECK(run(text, {2}, {1}, 1, false, true, 2).buffer<uint32_t>(0)[0] == 2000000);
 }
