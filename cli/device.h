@@ -50,8 +50,10 @@ public:
   // Bytes of a .const or .global variable of the loaded module. Errors: no such variable, more bytes than it has.
   virtual Status write_variable(std::string_view name, std::span<const std::byte> bytes) = 0;
   virtual Result<std::vector<std::byte>> read_variable(std::string_view name) = 0;
-  // A handle that kernels sample. Error: not supported.
-  virtual Result<uint64_t> bind_texture(const launch::Texture& texture, uint64_t buffer_address) = 0;
+  // A handle that kernels sample; a reference of the texture's name stands for it, too. `element` is the type of the
+  // buffer's elements. Error: not supported.
+  virtual Result<uint64_t> bind_texture(const launch::Texture& texture, ir::ScalarType element,
+                                        uint64_t buffer_address) = 0;
   // Error: no such kernel, wrong sizes, an instruction that the device does not have.
   virtual Result<KernelRun> launch(const KernelLaunch& launch) = 0;
 };

@@ -56,7 +56,7 @@ public:
     return bytes;
   }
 
-  Result<uint64_t> bind_texture(const launch::Texture& texture, uint64_t) override {
+  Result<uint64_t> bind_texture(const launch::Texture& texture, ir::ScalarType, uint64_t) override {
     return Error{fmt::format("texture '{}': textures are not bound on a GPU yet", texture.name), texture.range};
   }
 

@@ -7,6 +7,40 @@
 namespace ptxrewrite::cli {
 namespace {
 
+emulator::TextureBinding binding_of(const launch::Texture& texture, ir::ScalarType element, uint64_t address) {
+  using emulator::TextureAddressing;
+  emulator::TextureBinding binding;
+  binding.address = address;
+  binding.kind = ir::is_float(element)    ? emulator::TexelKind::floating
+                 : ir::is_signed(element) ? emulator::TexelKind::signed_integer
+                                          : emulator::TexelKind::unsigned_integer;
+  binding.channel_bits = ir::bit_width(element);
+  binding.channels = texture.channels;
+  binding.width = texture.width;
+  binding.height = texture.height;
+  binding.depth = texture.depth;
+  binding.layered = texture.layered;
+  switch (texture.address) {
+  case launch::AddressMode::wrap:
+    binding.addressing = TextureAddressing::wrap;
+    break;
+  case launch::AddressMode::clamp:
+    binding.addressing = TextureAddressing::clamp;
+    break;
+  case launch::AddressMode::mirror:
+    binding.addressing = TextureAddressing::mirror;
+    break;
+  case launch::AddressMode::border:
+    binding.addressing = TextureAddressing::border;
+    break;
+  }
+  binding.filter =
+      texture.filter == launch::FilterMode::linear ? emulator::TextureFilter::linear : emulator::TextureFilter::nearest;
+  binding.normalised_coordinates = texture.normalised_coordinates;
+  binding.normalised_float = texture.normalised_float;
+  return binding;
+}
+
 class EmulatorDevice final : public Device {
 public:
   explicit EmulatorDevice(const EmulatorOptions& options) : options_(options) {}
@@ -43,8 +77,15 @@ public:
     return std::vector<std::byte>(variable.begin(), variable.end());
   }
 
-  Result<uint64_t> bind_texture(const launch::Texture& texture, uint64_t) override {
-    return Error{fmt::format("texture '{}': textures are not emulated", texture.name), texture.range};
+  Result<uint64_t> bind_texture(const launch::Texture& texture, ir::ScalarType element,
+                                uint64_t buffer_address) override {
+    if (!program_) return Error{"no module is loaded", {}};
+    if (element == ir::ScalarType::bf16)
+      return Error{fmt::format("texture '{}': texels cannot be bf16", texture.name), texture.range};
+    const emulator::TextureBinding binding = binding_of(texture, element, buffer_address);
+    if (program_->variable_address(texture.name))
+      if (auto bound = program_->bind_texture(binding, texture.name); !bound) return bound.error();
+    return program_->bind_texture(binding);
   }
 
   Result<KernelRun> launch(const KernelLaunch& launch) override {

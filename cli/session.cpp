@@ -180,7 +180,8 @@ Result<SessionResult> run_plan(const launch::LaunchPlan& plan, const ir::Module&
   addresses.address_bytes = module.address_size == 32 ? 4 : 8;
   addresses.buffers = buffers.addresses;
   for (const launch::Texture& texture : plan.textures) {
-    Result<uint64_t> handle = device.bind_texture(texture, buffers.addresses[texture.buffer]);
+    Result<uint64_t> handle =
+        device.bind_texture(texture, plan.buffers[texture.buffer].type, buffers.addresses[texture.buffer]);
     if (!handle) return handle.error();
     addresses.textures.push_back(*handle);
   }
