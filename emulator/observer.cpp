@@ -1,5 +1,6 @@
 #include "emulator/observer.h"
 
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -22,15 +23,37 @@ uint64_t ObservedValue::high(unsigned lane) const {
   return value;
 }
 
-bool ObservedValue::same_in(uint32_t mask) const {
-  if (mask == 0) return true;
-  const auto first = static_cast<unsigned>(std::countr_zero(mask));
-  const uint64_t low_value = low(first), high_value = high(first);
-  for (uint32_t rest = mask & (mask - 1); rest; rest &= rest - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    if (low(lane) != low_value || high(lane) != high_value) return false;
+namespace {
+template <class T> bool all_same(const std::byte* lanes, uint32_t mask) {
+  T first, value;
+  std::memcpy(&first, lanes + static_cast<unsigned>(std::countr_zero(mask)) * sizeof(T), sizeof(T));
+  for (; mask; mask &= mask - 1) {
+    std::memcpy(&value, lanes + static_cast<unsigned>(std::countr_zero(mask)) * sizeof(T), sizeof(T));
+    if (std::memcmp(&value, &first, sizeof(T)) != 0) return false;
   }
   return true;
+}
+} // namespace
+
+bool ObservedValue::same_in(uint32_t mask) const {
+  if (mask == 0) return true;
+  switch (bits) {
+  case 1: {
+    uint32_t predicate = 0;
+    std::memcpy(&predicate, lanes, sizeof predicate);
+    return (predicate & mask) == 0 || (predicate & mask) == mask;
+  }
+  case 8:
+    return all_same<uint8_t>(lanes, mask);
+  case 16:
+    return all_same<uint16_t>(lanes, mask);
+  case 32:
+    return all_same<uint32_t>(lanes, mask);
+  case 64:
+    return all_same<uint64_t>(lanes, mask);
+  default:
+    return all_same<std::array<uint64_t, 2>>(lanes, mask);
+  }
 }
 
 ObservedInstruction ValueObserver::observe(const Block& block, const Warp& warp, const MicroOp& op, uint32_t mask) {

@@ -1,6 +1,7 @@
 #include "emulator/redundancy.h"
 
 #include <bit>
+#include <cstring>
 
 namespace ptxrewrite::emulator {
 namespace {
@@ -14,12 +15,21 @@ uint64_t mix(uint64_t value) {
 
 uint64_t hash(const ObservedInstruction& at) {
   uint64_t state = mix(uint64_t(at.number) << 32 | at.mask);
-  for (const ObservedValue& source : at.sources)
+  for (const ObservedValue& source : at.sources) {
+    if (at.mask == full_mask && source.bits > 1) {
+      uint64_t word = 0; // several lanes at once
+      for (unsigned byte = 0; byte < warp_size * source.bits / 8; byte += sizeof word) {
+        std::memcpy(&word, source.lanes + byte, sizeof word);
+        state = mix(state + 0x9e3779b97f4a7c15 + word);
+      }
+      continue;
+    }
     for (uint32_t lanes = at.mask; lanes; lanes &= lanes - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
       state = mix(state + 0x9e3779b97f4a7c15 + source.low(lane));
       if (source.bits == 128) state = mix(state + source.high(lane));
     }
+  }
   return state;
 }
 
