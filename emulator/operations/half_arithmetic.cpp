@@ -60,26 +60,19 @@ void add_bf16(OperationTable& table) {
   }>("fma{.rn|.rz|.rm|.rp}[.relu][.oob].bf16x2");
 }
 
-constexpr BFloat16 abs_bf16(BFloat16 a) {
-  return abs_half(a);
-}
-constexpr BFloat16 neg_bf16(BFloat16 a) {
-  return neg_half(a);
-}
-
 void add_signs(OperationTable& table) {
-  table.row<&abs_half<false>>("abs.f16");
-  table.row<&abs_half<true>>("abs.ftz.f16");
-  table.row<&neg_half<false>>("neg.f16");
-  table.row<&neg_half<true>>("neg.ftz.f16");
-  table.row<each_of_one<&abs_half<false>, Float16>>("abs.f16x2");
-  table.row<each_of_one<&abs_half<true>, Float16>>("abs.ftz.f16x2");
-  table.row<each_of_one<&neg_half<false>, Float16>>("neg.f16x2");
-  table.row<each_of_one<&neg_half<true>, Float16>>("neg.ftz.f16x2");
-  table.row<&abs_bf16>("abs.bf16");
-  table.row<&neg_bf16>("neg.bf16");
-  table.row<each_of_one<&abs_bf16, BFloat16>>("abs.bf16x2");
-  table.row<each_of_one<&neg_bf16, BFloat16>>("neg.bf16x2");
+  table.row<&abs_half<false, Float16>>("abs.f16");
+  table.row<&abs_half<true, Float16>>("abs.ftz.f16");
+  table.row<&abs_half<false, BFloat16>>("abs.bf16");
+  table.row<&neg_half<false, Float16>>("neg.f16");
+  table.row<&neg_half<true, Float16>>("neg.ftz.f16");
+  table.row<&neg_half<false, BFloat16>>("neg.bf16");
+  table.row<each_of_one<&abs_element<false, Float16>, Float16>>("abs.f16x2");
+  table.row<each_of_one<&abs_element<true, Float16>, Float16>>("abs.ftz.f16x2");
+  table.row<each_of_one<&abs_element<false, BFloat16>, BFloat16>>("abs.bf16x2");
+  table.row<each_of_one<&neg_element<false, Float16>, Float16>>("neg.f16x2");
+  table.row<each_of_one<&neg_element<true, Float16>, Float16>>("neg.ftz.f16x2");
+  table.row<each_of_one<&neg_element<false, BFloat16>, BFloat16>>("neg.bf16x2");
 }
 
 } // namespace

@@ -112,20 +112,18 @@ template <class Half, HalfMode Mode = {}> constexpr Half fma_half(Half a, Half b
   return result;
 }
 
-// abs, neg. f16 gives canonical NaNs; neg.bf16 turns the sign of whatever it gets. So ptxas folds them.
-template <bool Flush = false> constexpr Float16 abs_half(Float16 a) {
-  const Float16 result = flushed_if<Flush>(Float16{magnitude_bits(a)});
-  return canonical(result);
+// abs, neg. Of single halves NaNs become canonical, in pairs nothing but the sign changes: so ptxas folds them.
+template <bool Flush, class Half> constexpr Half abs_element(Half a) {
+  return Half{magnitude_bits(flushed_if<Flush>(a))};
 }
-constexpr BFloat16 abs_half(BFloat16 a) {
-  return canonical(BFloat16{magnitude_bits(a)});
+template <bool Flush, class Half> constexpr Half neg_element(Half a) {
+  return Half{static_cast<uint16_t>(flushed_if<Flush>(a).bits ^ FloatTraits<Half>::sign)};
 }
-template <bool Flush = false> constexpr Float16 neg_half(Float16 a) {
-  const Float16 flushed = flushed_if<Flush>(a);
-  return canonical(Float16{static_cast<uint16_t>(flushed.bits ^ FloatTraits<Float16>::sign)});
+template <bool Flush = false, class Half> constexpr Half abs_half(Half a) {
+  return canonical(abs_element<Flush>(a));
 }
-constexpr BFloat16 neg_half(BFloat16 a) {
-  return {static_cast<uint16_t>(a.bits ^ FloatTraits<BFloat16>::sign)};
+template <bool Flush = false, class Half> constexpr Half neg_half(Half a) {
+  return canonical(neg_element<Flush>(a));
 }
 
 // The same function on both elements of packed operands.

@@ -1,8 +1,6 @@
 // emulator_integer_forms [OPCODE ...]: every integer form that the emulator takes, executed in hundreds of threads on
 // operands where results change their mind, with and without a guard, against the statements of reference.h.
-#include "tests/emulator/forms.h"
-#include "tests/emulator/reference.h"
-#include "tests/emulator/runner.h"
+#include "tests/emulator/form_test.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -59,190 +57,51 @@ std::vector<ThreadRegisters> make_threads() {
   return threads;
 }
 
-// The instruction's sources as the reference wants them.
-std::vector<Raw> sources_of(const Statement& statement, const ThreadRegisters& thread) {
-  std::vector<Raw> result;
-  auto add = [&](const StatementOperand& operand) {
-    Raw value = operand.is_register() ? thread.of(operand.letter, operand.number) : operand.value;
-    if (operand.negated) value = value == 0;
-    result.push_back(value);
-  };
-  for (size_t i = 1; i < statement.operands.size(); ++i) {
-    if (statement.operands[i].kind != StatementOperand::Kind::group) add(statement.operands[i]);
-    for (const StatementOperand& element : statement.operands[i].elements)
-      add(element);
+// Scalar instructions name a part of d only to merge it with c, and then without a secondary operation.
+bool may_merge(const Statement& statement) {
+  return statement.operands.size() == 4 && statement.opcode != "vmad" && !statement.has("add") &&
+         !statement.has("min") && !statement.has("max");
+}
+// Behind the first three registers of the statement; constants take none.
+std::string with_selectors(const std::string& text, const std::string& d, const std::string& a, const std::string& b) {
+  std::string result;
+  size_t operand = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if ((text[i] == ',' || text[i] == ';') && operand < 3) {
+      const size_t start = result.find_last_of(" -") + 1;
+      if (result[start] == '%') result += operand == 0 ? d : operand == 1 ? a : b;
+      ++operand;
+    }
+    result += text[i];
   }
   return result;
 }
 
-// What the statement's registers must hold behind it. `result` is the reference's answer.
-std::vector<Raw> expected_registers(const GuardedStatement& guarded, const ThreadRegisters& thread,
-                                    const ReferenceResult& result) {
-  const StatementOperand& target = guarded.statement.operands.front();
-  std::vector<const StatementOperand*> parts{&target};
-  if (target.kind == StatementOperand::Kind::group) {
-    parts.clear();
-    for (const StatementOperand& element : target.elements)
-      parts.push_back(&element);
+// Copies of video statements in which operands name bytes and halves; all combinations occur over an opcode's forms.
+void add_selectors(std::vector<std::string>& statements, size_t copies) {
+  static size_t turn = 0;
+  static const char* const scalar[] = {"", ".b0", ".b1", ".b2", ".b3", ".h0", ".h1"};
+  static const char* const two[] = {"", ".h10", ".h32", ".h03", ".h21", ".h11"};
+  static const char* const two_masks[] = {"", ".h0", ".h1", ".h10"};
+  static const char* const four[] = {"", ".b3210", ".b7654", ".b0246", ".b7071", ".b5555"};
+  static const char* const four_masks[] = {"",    ".b0",  ".b1",  ".b10",  ".b2",  ".b20",  ".b21",  ".b210",
+                                           ".b3", ".b30", ".b31", ".b310", ".b32", ".b320", ".b321", ".b3210"};
+  std::vector<std::string> added;
+  for (const std::string& text : statements) {
+    const Statement statement(text);
+    if (statement.opcode[0] != 'v') return;
+    const char digit = statement.opcode.back();
+    for (size_t i = 0; i < copies; ++i, ++turn) {
+      auto pick = [&](auto& list, size_t step) { return list[(turn / step) % std::size(list)]; };
+      const std::string a = digit == '2' ? pick(two, 1) : digit == '4' ? pick(four, 1) : pick(scalar, 1);
+      const std::string b = digit == '2' ? pick(two, 6) : digit == '4' ? pick(four, 6) : pick(scalar, 7);
+      std::string d = digit == '2' ? pick(two_masks, 5) : digit == '4' ? pick(four_masks, 1) : pick(scalar, 5);
+      if (digit != '2' && digit != '4' && !may_merge(statement)) d.clear();
+      added.push_back(with_selectors(text, d, a, b));
+    }
   }
-  std::vector<Raw> registers;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (!parts[i]->is_register()) continue;
-    const Raw old = thread.of(parts[i]->letter, parts[i]->number);
-    registers.push_back(guarded.executes(thread) ? low_bits(result.written[i], parts[i]->bits()) : old);
-  }
-  return registers;
+  statements.insert(statements.end(), added.begin(), added.end());
 }
-
-std::string hexadecimal(Raw value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "0x%llx%016llx", static_cast<unsigned long long>(value >> 64),
-                static_cast<unsigned long long>(value));
-  std::string_view digits(text + 2);
-  while (digits.size() > 1 && digits.front() == '0')
-    digits.remove_prefix(1);
-  return "0x" + std::string(digits);
-}
-
-class FormTest {
-public:
-  // False for an opcode that has nothing to do with integers.
-  bool test_opcode(std::string_view opcode) {
-    size_t forms = 0;
-    const size_t statements_before = statements_;
-    for (const std::string& mnemonic : mnemonics_of(opcode)) {
-      std::vector<std::string> statements = plain_statements(mnemonic);
-      add_selectors(statements, 24);
-      std::vector<std::string> varied = varied_statements(mnemonic);
-      add_selectors(varied, 2);
-      statements.insert(statements.end(), varied.begin(), varied.end());
-      size_t stated = 0;
-      for (const std::string& text : statements)
-        stated += add(text);
-      forms += stated > 0;
-    }
-    flush();
-    if (forms > 0)
-      std::printf("%-12s %6zu forms %8zu statements\n", std::string(opcode).c_str(), forms,
-                  statements_ - statements_before);
-    return forms > 0;
-  }
-  size_t failures() const { return failures_; }
-  size_t statements() const { return statements_; }
-
-private:
-  // Copies of video statements in which operands name bytes and halves; all combinations occur over an opcode's forms.
-  void add_selectors(std::vector<std::string>& statements, size_t copies) {
-    static const char* const scalar[] = {"", ".b0", ".b1", ".b2", ".b3", ".h0", ".h1"};
-    static const char* const two[] = {"", ".h10", ".h32", ".h03", ".h21", ".h11"};
-    static const char* const two_masks[] = {"", ".h0", ".h1", ".h10"};
-    static const char* const four[] = {"", ".b3210", ".b7654", ".b0246", ".b7071", ".b5555"};
-    static const char* const four_masks[] = {"",    ".b0",  ".b1",  ".b10",  ".b2",  ".b20",  ".b21",  ".b210",
-                                             ".b3", ".b30", ".b31", ".b310", ".b32", ".b320", ".b321", ".b3210"};
-    std::vector<std::string> added;
-    for (const std::string& text : statements) {
-      const Statement statement(text);
-      if (statement.opcode[0] != 'v') return;
-      const char digit = statement.opcode.back();
-      for (size_t i = 0; i < copies; ++i, ++turn_) {
-        auto pick = [&](auto& list, size_t step) { return list[(turn_ / step) % std::size(list)]; };
-        const std::string a = digit == '2' ? pick(two, 1) : digit == '4' ? pick(four, 1) : pick(scalar, 1);
-        const std::string b = digit == '2' ? pick(two, 6) : digit == '4' ? pick(four, 6) : pick(scalar, 7);
-        std::string d = digit == '2' ? pick(two_masks, 5) : digit == '4' ? pick(four_masks, 1) : pick(scalar, 5);
-        if (digit != '2' && digit != '4' && !may_merge(statement)) d.clear();
-        added.push_back(with_selectors(text, d, a, b));
-      }
-    }
-    statements.insert(statements.end(), added.begin(), added.end());
-  }
-  // Scalar instructions name a part of d only to merge it with c, and then without a secondary operation.
-  static bool may_merge(const Statement& statement) {
-    return statement.operands.size() == 4 && statement.opcode != "vmad" && !statement.has("add") &&
-           !statement.has("min") && !statement.has("max");
-  }
-  // Behind the first three registers of the statement; constants take none.
-  static std::string with_selectors(const std::string& text, const std::string& d, const std::string& a,
-                                    const std::string& b) {
-    std::string result;
-    size_t operand = 0;
-    for (size_t i = 0; i < text.size(); ++i) {
-      if ((text[i] == ',' || text[i] == ';') && operand < 3) {
-        const size_t start = result.find_last_of(" -") + 1;
-        if (result[start] == '%') result += operand == 0 ? d : operand == 1 ? a : b;
-        ++operand;
-      }
-      result += text[i];
-    }
-    return result;
-  }
-
-  // False when nothing is stated about the statement.
-  bool add(const std::string& text) {
-    if (text.empty()) return false;
-    Statement statement(text);
-    Reference reference = reference_for(statement);
-    if (!reference) return false;
-    ++statements_;
-    batch_.push_back({std::move(statement), static_cast<Guard>(statements_ % 3)});
-    references_.push_back(std::move(reference));
-    if (batch_.size() == 100) flush();
-    return true;
-  }
-
-  void flush() {
-    if (batch_.empty()) return;
-    auto observed = run_statements(batch_, threads_);
-    if (!observed) {
-      complain_singly();
-    } else {
-      for (size_t i = 0; i < batch_.size(); ++i)
-        compare(batch_[i], references_[i], (*observed)[i]);
-    }
-    batch_.clear();
-    references_.clear();
-  }
-
-  // Which statements of the batch the emulator does not run at all.
-  void complain_singly() {
-    for (const GuardedStatement& guarded : batch_)
-      if (auto alone = run_statements({&guarded, 1}, threads_); !alone)
-        complain(guarded.statement.text + " " + alone.error().message);
-  }
-
-  void compare(const GuardedStatement& guarded, const Reference& reference,
-               const std::vector<Observation>& observations) {
-    const bool writes_carry = guarded.statement.has("cc");
-    for (size_t i = 0; i < threads_.size(); ++i) {
-      const bool carry_before = threads_[i].of('p', carry_predicate) != 0;
-      const std::vector<Raw> sources = sources_of(guarded.statement, threads_[i]);
-      const ReferenceResult result = reference({sources, carry_before});
-      const std::vector<Raw> expected = expected_registers(guarded, threads_[i], result);
-      const bool carry = writes_carry && guarded.executes(threads_[i]) ? result.carry : carry_before;
-      if (expected == observations[i].registers && carry == observations[i].carry) continue;
-      std::string message = guarded.statement.text + " with";
-      for (Raw source : sources)
-        message += " " + hexadecimal(source);
-      message += " gives";
-      for (Raw value : observations[i].registers)
-        message += " " + hexadecimal(value);
-      message += observations[i].carry ? " carry, not" : ", not";
-      for (Raw value : expected)
-        message += " " + hexadecimal(value);
-      return complain(message + (carry ? " carry" : ""));
-    }
-  }
-
-  void complain(const std::string& message) {
-    if (++failures_ <= 20) std::printf("wrong: %s\n", message.c_str());
-  }
-
-  std::vector<ThreadRegisters> threads_ = make_threads();
-  std::vector<GuardedStatement> batch_;
-  std::vector<Reference> references_;
-  size_t statements_ = 0;
-  size_t failures_ = 0;
-  size_t turn_ = 0;
-};
 
 // The opcodes all of whose integer forms the emulator claims to take.
 constexpr std::string_view integer_opcodes[] = {
@@ -255,10 +114,10 @@ constexpr std::string_view integer_opcodes[] = {
 
 int run(std::vector<std::string_view> opcodes) {
   if (opcodes.empty()) opcodes.assign(std::begin(integer_opcodes), std::end(integer_opcodes));
-  FormTest test;
+  FormTest test(make_threads(), &reference_for);
   size_t empty = 0;
   for (std::string_view opcode : opcodes)
-    if (!test.test_opcode(opcode)) {
+    if (!test.test_opcode(opcode, [](auto& statements, bool plain) { add_selectors(statements, plain ? 24 : 2); })) {
       std::printf("nothing is stated about %s\n", std::string(opcode).c_str());
       ++empty;
     }

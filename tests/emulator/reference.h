@@ -22,6 +22,7 @@ struct ReferenceResult {
   // width matters.
   std::vector<Raw> written;
   bool carry = false; // what CC.CF holds behind an instruction with .cc
+  uint64_t units = 0; // how far the first result may be away from what is stated, as a number: of approximations
 };
 
 using Reference = std::function<ReferenceResult(const ReferenceInput&)>;
@@ -34,6 +35,13 @@ Reference arithmetic_reference(const Statement& statement);
 Reference bit_reference(const Statement& statement);
 Reference selection_reference(const Statement& statement);
 Reference video_reference(const Statement& statement);
+
+// The same for instructions with a float in them: by MPFR, and by tables of the values of narrow formats.
+Reference float_reference_for(const Statement& statement);
+Reference float_arithmetic_reference(const Statement& statement);
+Reference float_comparison_reference(const Statement& statement);
+Reference approximation_reference(const Statement& statement);
+Reference float_conversion_reference(const Statement& statement);
 
 // --- numbers ---
 

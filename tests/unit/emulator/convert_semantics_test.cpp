@@ -2,6 +2,7 @@
 // their values that are made bit by bit.
 #include "emulator/semantics/convert.h"
 #include "tests/unit/emulator/float_reference.h"
+#include "tests/unit/emulator/narrow_floats.h"
 
 #include <doctest/doctest.h>
 
@@ -315,51 +316,6 @@ TEST_CASE("convert lane semantics: widening is exact, .ftz flushes what is subno
 
 namespace {
 
-// A narrow format by its definition: values of all codes without sign, lowest first.
-struct NarrowFormat {
-  SmallFormat format;
-  std::vector<double> values;
-};
-NarrowFormat narrow_format(const SmallFormat& format, int exponent_bits, int fraction_bits, int count) {
-  NarrowFormat result = {format, {}};
-  const int bias = (1 << (exponent_bits - 1)) - 1;
-  for (int code = 0; code < count; ++code) {
-    const int exponent = code >> fraction_bits;
-    const int fraction = code & ((1 << fraction_bits) - 1);
-    const double significand = fraction + (exponent != 0 ? 1 << fraction_bits : 0);
-    result.values.push_back(std::ldexp(significand, (exponent != 0 ? exponent : 1) - bias - fraction_bits));
-  }
-  return result;
-}
-
-// Of the two codes around a magnitude: the lower one, and how far beyond it the magnitude lies, in steps.
-struct Place {
-  uint32_t code;
-  double fraction;
-};
-Place place(const NarrowFormat& format, double magnitude) {
-  uint32_t code = 0;
-  while (code + 1 < format.values.size() && format.values[code + 1] <= magnitude)
-    ++code;
-  const double step = code + 1 < format.values.size() ? format.values[code + 1] - format.values[code]
-                                                      : format.values[code] - format.values[code - 1];
-  return {code, (magnitude - format.values[code]) / step};
-}
-uint32_t last(const NarrowFormat& format) {
-  return static_cast<uint32_t>(format.values.size() - 1);
-}
-uint32_t nearest_code(const NarrowFormat& format, double magnitude) {
-  const Place p = place(format, magnitude);
-  const bool up = p.fraction > 0.5 || (p.fraction == 0.5 && (p.code & 1) != 0);
-  return std::min(p.code + (up ? 1u : 0u), last(format));
-}
-uint32_t stochastic_code(const NarrowFormat& format, double magnitude, unsigned bit_count, uint32_t random) {
-  const Place p = place(format, magnitude);
-  const double scale = std::ldexp(1.0, static_cast<int>(bit_count));
-  const bool up = std::floor(p.fraction * scale) + random >= scale;
-  return std::min(p.code + (up ? 1u : 0u), last(format));
-}
-
 std::vector<float> values_around(const NarrowFormat& format) {
   std::vector<float> result = {0.0f, -0.0f, 0x1p-149f, 0x1p-126f, 0x1p-30f, 1e30f, HUGE_VALF, 500.0f, 100.0f, 3.3f};
   for (size_t i = 0; i + 1 < format.values.size(); ++i) {
@@ -374,11 +330,10 @@ std::vector<float> values_around(const NarrowFormat& format) {
   return result;
 }
 
-template <SmallFormat Format> void check_small(const NarrowFormat& format, uint32_t nan_code) {
-  const uint32_t sign = Format.sign();
+template <SmallFormat Format> void check_small(const NarrowFormat& format) {
+  const uint32_t sign = format.sign();
   constexpr unsigned stride = code_stride<Format>;
   RandomBits random(6);
-  CHECK(format.format.max_finite == last(format));
   for (float a : values_around(format)) {
     const double magnitude = std::isinf(a) ? 1e30 : std::fabs(a);
     const uint32_t nearest = nearest_code(format, magnitude);
@@ -389,7 +344,7 @@ template <SmallFormat Format> void check_small(const NarrowFormat& format, uint3
     CHECK(pack_small<Format, true>(1.0f, a) == (one << stride | (std::signbit(a) ? 0 : nearest)));
     const auto bits = static_cast<uint32_t>(random());
     auto code = [&](uint32_t random_bits) {
-      return stochastic_code(format, magnitude, 16, random_bits) | (std::signbit(a) ? sign : 0);
+      return stochastic_code(format, magnitude, random_bits) | (std::signbit(a) ? sign : 0);
     };
     uint32_t first = bits >> 16, second = bits & 0xffff;
     if (stride == 4) {
@@ -400,10 +355,10 @@ template <SmallFormat Format> void check_small(const NarrowFormat& format, uint3
           (code(first) << 3 * stride | one << 2 * stride | code(second) << stride | code(second)));
   }
   const auto nan = std::bit_cast<float>(0xffc00001);
-  CHECK(pack_small<Format, false>(nan, 0.0f) == nan_code << stride);
-  CHECK(pack_small<Format, true>(nan, 0.0f) == nan_code << stride);
+  CHECK(pack_small<Format, false>(nan, 0.0f) == format.nan << stride);
+  CHECK(pack_small<Format, true>(nan, 0.0f) == format.nan << stride);
   // Back: every code, both signs, in either half.
-  for (uint32_t code = 0; code <= last(format); ++code)
+  for (uint32_t code = 0; code <= format.last(); ++code)
     for (uint32_t sign_bit : {0u, sign}) {
       const double value = std::copysign(format.values[code], sign_bit != 0 ? -1.0 : 1.0);
       const uint64_t wanted = encoded(f16_numbers, value);
@@ -421,16 +376,16 @@ template <SmallFormat Format> void check_small(const NarrowFormat& format, uint3
 } // namespace
 
 TEST_CASE("convert lane semantics: 8, 6 and 4-bit floats, by tables of their values") {
-  check_small<e4m3_format>(narrow_format(e4m3_format, 4, 3, 0x7f), 0x7f);
-  check_small<e5m2_format>(narrow_format(e5m2_format, 5, 2, 0x7c), 0x7f);
-  check_small<e2m3_format>(narrow_format(e2m3_format, 2, 3, 0x20), 0x1f);
-  check_small<e3m2_format>(narrow_format(e3m2_format, 3, 2, 0x20), 0x1f);
-  check_small<e2m1_format>(narrow_format(e2m1_format, 2, 1, 8), 0x07);
-  CHECK(narrow_format(e4m3_format, 4, 3, 0x7f).values.back() == 448);
-  CHECK(narrow_format(e5m2_format, 5, 2, 0x7c).values.back() == 57344);
-  CHECK(narrow_format(e2m1_format, 2, 1, 8).values.back() == 6);
-  CHECK(narrow_format(e2m3_format, 2, 3, 0x20).values.back() == 7.5);
-  CHECK(narrow_format(e3m2_format, 3, 2, 0x20).values.back() == 28);
+  check_small<e4m3_format>(e4m3_values);
+  check_small<e5m2_format>(e5m2_values);
+  check_small<e2m3_format>(e2m3_values);
+  check_small<e3m2_format>(e3m2_values);
+  check_small<e2m1_format>(e2m1_values);
+  CHECK(e4m3_values.values.back() == 448);
+  CHECK(e5m2_values.values.back() == 57344);
+  CHECK(e2m3_values.values.back() == 7.5);
+  CHECK(e3m2_values.values.back() == 28);
+  CHECK(e2m1_values.values.back() == 6);
   const Float16x2 specials = unpack_small<e5m2_format, false>(0x7cfe); // inf, -NaN
   CHECK(specials.high.bits == 0x7c00);
   CHECK(specials.low.bits == 0x7fff);

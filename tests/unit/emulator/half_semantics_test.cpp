@@ -222,7 +222,9 @@ TEST_CASE("half lane semantics: abs, neg, min and max of all pairs of edges") {
     CHECK(abs_half<true>(Float16{a}).bits == (nan ? 0x7fff : subnormal ? 0 : a & 0x7fff));
     CHECK(neg_half(Float16{a}).bits == (nan ? 0x7fff : a ^ 0x8000));
     CHECK(neg_half<true>(Float16{a}).bits == (nan ? 0x7fff : (subnormal ? a & 0x8000 : a) ^ 0x8000));
-    CHECK(neg_half(BFloat16{a}).bits == (a ^ 0x8000));
+    CHECK(neg_half(BFloat16{a}).bits == ((a & 0x7fff) > 0x7f80 ? 0x7fff : a ^ 0x8000));
+    CHECK(neg_element<false>(Float16{a}).bits == (a ^ 0x8000));
+    CHECK(abs_element<true>(Float16{a}).bits == (subnormal ? 0 : a & 0x7fff));
     CHECK(abs_half(BFloat16{a}).bits == ((a & 0x7fff) > 0x7f80 ? 0x7fff : a & 0x7fff));
     for (uint64_t y : edges) {
       const auto b = static_cast<uint16_t>(y);

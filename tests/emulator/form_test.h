@@ -1,0 +1,45 @@
+// Executes statements on the emulator in many threads, with and without a guard, and compares every result with a
+// reference.
+#pragma once
+
+#include "tests/emulator/reference.h"
+#include "tests/emulator/runner.h"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::test {
+
+class FormTest {
+public:
+  // `reference_for` gives an empty function for statements that it says nothing about.
+  FormTest(std::vector<ThreadRegisters> threads, Reference (*reference_for)(const Statement&))
+      : threads_(std::move(threads)), reference_for_(reference_for) {}
+
+  // Changes a form's statements before they are tested: the plain ones (true), then those with variations.
+  using Extend = std::function<void(std::vector<std::string>& statements, bool plain)>;
+
+  // All forms of the opcode. False when nothing is stated about any.
+  bool test_opcode(std::string_view opcode, const Extend& extend = {});
+  size_t failures() const { return failures_; }
+  size_t statements() const { return statements_; }
+
+private:
+  bool add(const std::string& text);
+  void flush();
+  void complain_singly();
+  void compare(const GuardedStatement& guarded, const Reference& reference,
+               const std::vector<Observation>& observations);
+  void complain(const std::string& message);
+
+  std::vector<ThreadRegisters> threads_;
+  Reference (*reference_for_)(const Statement&);
+  std::vector<GuardedStatement> batch_;
+  std::vector<Reference> references_;
+  size_t statements_ = 0;
+  size_t failures_ = 0;
+};
+
+} // namespace ptxrewrite::test
