@@ -32,9 +32,19 @@ struct KernelRun {
   double seconds = 0;
 };
 
+// What there is to say about a device beside results.
+struct DeviceInfo {
+  std::string name;           // "NVIDIA H200"
+  int compute_capability = 0; // 90; 0: emulator
+  int driver_version = 0;     // 13000: CUDA 13.0
+  int multiprocessors = 0;
+  uint64_t l2_bytes = 0;
+};
+
 class Device {
 public:
   virtual ~Device() = default;
+  virtual DeviceInfo info() const = 0;
   // Addresses are the device's own. Memory is zeroed.
   virtual Result<uint64_t> allocate(uint64_t bytes, std::string_view name) = 0;
   virtual Status release(uint64_t address) = 0;
@@ -45,8 +55,13 @@ public:
     (void)address, (void)bytes;
     return {};
   }
-  // Takes the place of the module loaded before. `module` must outlive the device or the next load.
+  virtual Status fill(uint64_t address, std::byte value, uint64_t bytes) = 0;
+  // Takes the place of all modules loaded before. `module` must outlive the device or the next load.
   virtual Status load(const ir::Module& module) = 0;
+  // Loads one more; everything below is about the module in use, which the last one loaded is. Returns its number;
+  // that of `load` is 0.
+  virtual Result<size_t> load_beside(const ir::Module& module) = 0;
+  virtual void use_module(size_t number) = 0;
   // Bytes of a .const or .global variable of the loaded module. Errors: no such variable, more bytes than it has.
   virtual Status write_variable(std::string_view name, std::span<const std::byte> bytes) = 0;
   virtual Result<std::vector<std::byte>> read_variable(std::string_view name) = 0;
@@ -56,6 +71,8 @@ public:
                                         uint64_t buffer_address) = 0;
   // Error: no such kernel, wrong sizes, an instruction that the device does not have.
   virtual Result<KernelRun> launch(const KernelLaunch& launch) = 0;
+  // Blocks of such a launch that the whole device runs at the same time: what a persistent grid gets.
+  virtual Result<uint64_t> resident_blocks(const KernelLaunch& launch) = 0;
 };
 
 struct EmulatorOptions {
@@ -64,10 +81,12 @@ struct EmulatorOptions {
   bool unordered = false;
   unsigned host_threads = 0; // 0: all
   uint64_t fuel = UINT64_MAX;
+  uint64_t resident_blocks = 8; // the emulator has no multiprocessors: a number by decision
 };
 std::unique_ptr<Device> make_emulator_device(const EmulatorOptions& options = {});
 
-// The first GPU. `library_path` empty: libcuda.so.1. Error: there is no GPU here (exit code 77).
+// The first GPU. `library_path` empty: the one that the environment's PTXREWRITE_LIBCUDA names, else libcuda.so.1.
+// Error: there is no GPU here (exit code 77).
 Result<std::unique_ptr<Device>> make_cuda_device(const std::string& library_path = {});
 
 } // namespace ptxrewrite::cli

@@ -5,12 +5,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
+
 namespace ptxrewrite::cli {
 namespace {
 
 class CudaDevice final : public Device {
 public:
   explicit CudaDevice(std::unique_ptr<driver::Gpu> gpu) : gpu_(std::move(gpu)) {}
+
+  DeviceInfo info() const override {
+    const driver::GpuInfo& gpu = gpu_->info();
+    return {gpu.name, gpu.compute_capability, gpu.driver_version, gpu.multiprocessors, gpu.l2_bytes};
+  }
 
   Result<uint64_t> allocate(uint64_t bytes, std::string_view name) override {
     Result<driver::DevicePointer> address = gpu_->allocate(bytes, name);
@@ -21,9 +29,19 @@ public:
   Status write(uint64_t address, std::span<const std::byte> bytes) override { return gpu_->write(address, bytes); }
   Status read(uint64_t address, std::span<std::byte> bytes) override { return gpu_->read(address, bytes); }
 
-  // What the driver gets is the module's text as it prints: a rewritten module has no other.
+  Status fill(uint64_t address, std::byte value, uint64_t bytes) override {
+    return gpu_->fill(address, static_cast<unsigned char>(value), bytes);
+  }
+
   Status load(const ir::Module& module) override {
-    module_.reset();
+    module_ = nullptr;
+    modules_.clear();
+    Result<size_t> number = load_beside(module);
+    return number ? Status() : Status(number.error());
+  }
+
+  // What the driver gets is the module's text as it prints: a rewritten module has no other.
+  Result<size_t> load_beside(const ir::Module& module) override {
     std::string text;
     ir::print(module, text);
     SourceFile source(module.source.name(), std::move(text));
@@ -36,9 +54,11 @@ public:
                                source.text(loaded.error().range));
       return Error{message, {}};
     }
-    module_ = std::move(*loaded);
-    return {};
+    modules_.push_back(std::move(*loaded));
+    use_module(modules_.size() - 1);
+    return modules_.size() - 1;
   }
+  void use_module(size_t number) override { module_ = modules_[number].get(); }
 
   Status write_variable(std::string_view name, std::span<const std::byte> bytes) override {
     auto place = find_variable(name);
@@ -83,6 +103,14 @@ public:
     return run;
   }
 
+  Result<uint64_t> resident_blocks(const KernelLaunch& launch) override {
+    if (!module_) return Error{"no module is loaded", {}};
+    Result<int> blocks = gpu_->occupancy(*module_, launch.kernel, launch.block, launch.dynamic_shared);
+    if (!blocks) return blocks.error();
+    return static_cast<uint64_t>(std::max(*blocks, 1)) *
+           static_cast<uint64_t>(std::max(gpu_->info().multiprocessors, 1));
+  }
+
 private:
   Result<std::pair<driver::DevicePointer, uint64_t>> find_variable(std::string_view name) const {
     if (!module_) return Error{"no module is loaded", {}};
@@ -90,13 +118,16 @@ private:
   }
 
   std::unique_ptr<driver::Gpu> gpu_;
-  std::unique_ptr<driver::GpuModule> module_; // goes before the GPU
+  std::vector<std::unique_ptr<driver::GpuModule>> modules_; // go before the GPU
+  driver::GpuModule* module_ = nullptr;                     // in use
 };
 
 } // namespace
 
 Result<std::unique_ptr<Device>> make_cuda_device(const std::string& library_path) {
-  Result<std::unique_ptr<driver::Gpu>> gpu = driver::Gpu::open(library_path);
+  const char* named = std::getenv("PTXREWRITE_LIBCUDA");
+  Result<std::unique_ptr<driver::Gpu>> gpu =
+      driver::Gpu::open(library_path.empty() && named ? std::string(named) : library_path);
   if (!gpu) return gpu.error();
   return std::unique_ptr<Device>(std::make_unique<CudaDevice>(std::move(*gpu)));
 }

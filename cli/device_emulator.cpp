@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace ptxrewrite::cli {
@@ -45,6 +46,7 @@ class EmulatorDevice final : public Device {
 public:
   explicit EmulatorDevice(const EmulatorOptions& options) : options_(options) {}
 
+  DeviceInfo info() const override { return {.name = "emulator"}; }
   Result<uint64_t> allocate(uint64_t bytes, std::string_view name) override { return memory_.allocate(bytes, name); }
   Status release(uint64_t address) override { return memory_.release(address); }
   Status write(uint64_t address, std::span<const std::byte> bytes) override { return memory_.write(address, bytes); }
@@ -54,13 +56,28 @@ public:
     return range.contains(address, address + bytes) ? std::span(range.at(address), bytes) : std::span<std::byte>();
   }
 
+  Status fill(uint64_t address, std::byte value, uint64_t bytes) override {
+    if (std::span<std::byte> place = mapped(address, bytes); !place.empty()) {
+      std::ranges::fill(place, value);
+      return {};
+    }
+    return write(address, std::vector<std::byte>(bytes, value));
+  }
+
   Status load(const ir::Module& module) override {
-    program_.reset();
+    program_ = nullptr;
+    programs_.clear();
+    Result<size_t> number = load_beside(module);
+    return number ? Status() : Status(number.error());
+  }
+  Result<size_t> load_beside(const ir::Module& module) override {
     auto program = emulator::Program::load(module, memory_);
     if (!program) return program.error();
-    program_ = std::move(*program);
-    return {};
+    programs_.push_back(std::move(*program));
+    use_module(programs_.size() - 1);
+    return programs_.size() - 1;
   }
+  void use_module(size_t number) override { program_ = programs_[number].get(); }
 
   Status write_variable(std::string_view name, std::span<const std::byte> bytes) override {
     std::span<std::byte> variable = program_ ? program_->variable(name) : std::span<std::byte>();
@@ -113,10 +130,13 @@ public:
     return run;
   }
 
+  Result<uint64_t> resident_blocks(const KernelLaunch&) override { return options_.resident_blocks; }
+
 private:
   EmulatorOptions options_;
-  emulator::DeviceMemory memory_; // before the program, which places variables in it
-  std::unique_ptr<emulator::Program> program_;
+  emulator::DeviceMemory memory_; // before the programs, which place variables in it
+  std::vector<std::unique_ptr<emulator::Program>> programs_;
+  emulator::Program* program_ = nullptr; // in use
 };
 
 } // namespace

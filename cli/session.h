@@ -5,6 +5,7 @@
 #include "launch/variants.h"
 
 #include <functional>
+#include <memory>
 
 namespace ptxrewrite::cli {
 
@@ -40,6 +41,37 @@ struct SessionResult {
 // Do the buffers of a plan fit the machine's memory so many times over? Without asking, the machine would find out
 // late.
 Status check_memory(const launch::LaunchPlan& plan, unsigned copies);
+
+// A plan's memory on a device, and its launches. run_plan is one pass over it; `bench` makes many.
+class PlanOnDevice {
+public:
+  // Allocates and fills. Plan, device and options must outlive it. Memory is given back in the end.
+  static Result<std::unique_ptr<PlanOnDevice>> make(const launch::LaunchPlan& plan, Device& device,
+                                                    const SessionOptions& options);
+  ~PlanOnDevice();
+  PlanOnDevice(const PlanOnDevice&) = delete;
+  PlanOnDevice& operator=(const PlanOnDevice&) = delete;
+
+  // Fills a buffer of the plan again.
+  Status restore(size_t buffer);
+  // For the module in use. Once after each load; again where kernels write variables.
+  Status fill_variables(const ir::Module& module);
+  // Launch `index` of the plan with the module in use. A persistent grid has as many blocks as fit on the device at
+  // once, in x, but no more than the planned grid.
+  Result<SessionRun> launch(size_t index, const ir::Module& module, const launch::Variants* variants);
+  // The buffers as they are now: into result.buffers and result.variables.
+  Status fetch(SessionResult& result);
+
+private:
+  PlanOnDevice(const launch::LaunchPlan& plan, Device& device, const SessionOptions& options)
+      : plan_(plan), device_(device), options_(options) {}
+  Status allocate();
+
+  const launch::LaunchPlan& plan_;
+  Device& device_;
+  const SessionOptions& options_;
+  launch::DeviceAddresses addresses_;
+};
 
 // Errors: memory, contents that cannot be made, arguments that do not fit, instructions that the device does not have.
 // A fault of a kernel is no error: see SessionResult::failed_launch; buffers are then empty where they cannot be read.
