@@ -36,6 +36,7 @@ void add_reduce_command(CLI::App& application, Session& session);
 void add_passes_command(CLI::App& application, Session& session);
 void add_run_command(CLI::App& application, Session& session);
 void add_verify_command(CLI::App& application, Session& session);
+void add_bench_command(CLI::App& application, Session& session);
 void add_launch_template_command(CLI::App& application, Session& session);
 void add_isa_command(CLI::App& application, Session& session);
 

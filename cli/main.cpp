@@ -54,6 +54,7 @@ int run(int argument_count, char** arguments) {
   add_analyze_command(application, session);
   add_run_command(application, session);
   add_verify_command(application, session);
+  add_bench_command(application, session);
   add_launch_template_command(application, session);
   add_reduce_command(application, session);
   add_passes_command(application, session);
