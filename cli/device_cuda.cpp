@@ -88,15 +88,15 @@ public:
             gpu_->start(*module_, launch.kernel, launch.grid, launch.block, launch.dynamic_shared, launch.parameters);
         !status)
       return status.error();
-    if (Status status = timer.stop(); !status) return status.error();
+    const Status stopped = timer.stop(); // fails, too, when the kernel has faulted by now
     KernelRun run;
     if (Status status = gpu_->finish(); !status) {
       emulator::Failure failure;
-      failure.message = status.error().message;
-      failure.kernel = failure.function = launch.kernel;
+      failure.message = fmt::format("kernel '{}': {}", launch.kernel, status.error().message);
       run.failure = std::move(failure);
       return run;
     }
+    if (!stopped) return stopped.error();
     Result<double> seconds = timer.seconds();
     if (!seconds) return seconds.error();
     run.seconds = *seconds;

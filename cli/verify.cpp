@@ -178,6 +178,37 @@ CaseResult Verifier::verify(const VerifyCase& what) {
   return result;
 }
 
+std::vector<BufferComparison> Verifier::compare_buffers(const Truth& truth, const SessionResult& other) const {
+  std::vector<BufferComparison> differing;
+  auto compare_one = [&](const launch::Buffer& buffer, std::span<const std::byte> original,
+                         std::span<const std::byte> rewritten) {
+    if (!buffer.output) return;
+    BufferComparison comparison = compare(buffer, original, rewritten, settings_.most_differences);
+    if (!comparison.same()) differing.push_back(std::move(comparison));
+  };
+  for (size_t i = 0; i < truth.plan.buffers.size(); ++i)
+    compare_one(truth.plan.buffers[i], truth.result.buffers[i], other.buffers[i]);
+  for (size_t i = 0; i < truth.plan.variables.size(); ++i)
+    compare_one(truth.plan.variables[i].data, truth.result.variables[i], other.variables[i]);
+  return differing;
+}
+
+CaseResult Verifier::compare_original(const Verifier& other) const {
+  CaseResult result;
+  result.what.passes = "original, emulator against GPU";
+  for (const Truth& here : truths_)
+    for (const Truth& there : other.truths_) {
+      if (there.shape.name != here.shape.name) continue;
+      ++result.shapes;
+      ShapeDifference difference;
+      difference.shape = here.shape.name;
+      difference.buffers = compare_buffers(here, there.result);
+      if (!difference.buffers.empty()) result.differences.push_back(std::move(difference));
+    }
+  if (!result.differences.empty()) result.verdict = Verdict::differs;
+  return result;
+}
+
 // False: the module does not run on the device; there is no use in trying other shapes.
 bool Verifier::compare_shape(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
                              CaseResult& result) {
@@ -203,17 +234,7 @@ bool Verifier::compare_shape(const Truth& truth, const ir::Module& module, const
     difference.failure = *failure;
   } else {
     if (truth.clean) difference.findings = findings_of(*rewritten);
-    auto compare_one = [&](const launch::Buffer& buffer, std::span<const std::byte> original,
-                           std::span<const std::byte> other) {
-      BufferComparison comparison = compare(buffer, original, other, settings_.most_differences);
-      if (!comparison.same()) difference.buffers.push_back(std::move(comparison));
-    };
-    for (size_t i = 0; i < truth.plan.buffers.size(); ++i)
-      if (truth.plan.buffers[i].output)
-        compare_one(truth.plan.buffers[i], truth.result.buffers[i], rewritten->buffers[i]);
-    for (size_t i = 0; i < truth.plan.variables.size(); ++i)
-      if (truth.plan.variables[i].data.output)
-        compare_one(truth.plan.variables[i].data, truth.result.variables[i], rewritten->variables[i]);
+    difference.buffers = compare_buffers(truth, *rewritten);
   }
   if (difference.failure || !difference.findings.empty() || !difference.buffers.empty())
     result.differences.push_back(std::move(difference));

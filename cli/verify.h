@@ -78,6 +78,8 @@ public:
   std::vector<std::string> clean_shapes() const;
 
   CaseResult verify(const VerifyCase& what);
+  // What the original left here against what it left there: emulator and GPU. Both have run it.
+  CaseResult compare_original(const Verifier& other) const;
 
 private:
   struct Truth {
@@ -93,6 +95,7 @@ private:
                             uint64_t fuel, ErrorPlace& place);
   bool rewrite(CaseResult& result, std::string& text);
   void compare_all(CaseResult& result);
+  std::vector<BufferComparison> compare_buffers(const Truth& truth, const SessionResult& other) const;
   bool compare_shape(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
                      CaseResult& result);
 

@@ -42,6 +42,7 @@ struct FileReport {
   std::vector<SkippedShape> skipped;
   std::vector<CaseResult> cases;
   std::vector<CaseResult> gpu_cases; // the same on the GPU, if one is asked for
+  std::vector<CaseResult> devices;   // then: the original on the emulator against the original on the GPU
 };
 
 std::vector<VerifyCase> cases_of(const VerifyOptions& options) {
@@ -119,6 +120,7 @@ std::string report_text(const FileReport& report, const VerifyOptions& options) 
   Table table{{{"passes"}, {"forms"}, {"result"}}, {}};
   append_rows(report.cases, "", table);
   append_rows(report.gpu_cases, " on the GPU", table);
+  append_rows(report.devices, "", table);
   out += table.text();
   if (report.original_findings > 0)
     out += "the original is not clean: " + count_text(report.original_findings, "finding") +
@@ -131,10 +133,10 @@ std::string report_text(const FileReport& report, const VerifyOptions& options) 
         out +=
             case_name(result.what) + ", " + form_word(result.what.form) + " form: the original ran: " + reason + '\n';
   }
-  for (const std::vector<CaseResult>* cases : {&report.cases, &report.gpu_cases}) {
+  for (const std::vector<CaseResult>* cases : {&report.cases, &report.gpu_cases, &report.devices}) {
     const ir::Module* shown = nullptr;
     for (const CaseResult& result : *cases) {
-      if (result.module.get() != shown) append_differences(report, result, out);
+      if (!result.module || result.module.get() != shown) append_differences(report, result, out);
       shown = result.module.get();
     }
   }
@@ -201,6 +203,7 @@ json report_json(const FileReport& report) {
                    {"skipped_shapes", std::move(skipped)},
                    {"cases", cases_json(report.cases)}};
   if (!report.gpu_cases.empty()) document["gpu_cases"] = cases_json(report.gpu_cases);
+  if (!report.devices.empty()) document["emulator_against_gpu"] = cases_json(report.devices);
   return document;
 }
 
@@ -252,8 +255,11 @@ int verify_file(const VerifyOptions& options, const std::string& path, const std
   std::vector<VerifyCase> gpu_cases = cases;
   std::erase_if(gpu_cases, [](const VerifyCase& one) { return one.form == transforms::OutputForm::hardware; });
   Verifier gpu_verifier(*input, settings);
-  return std::max(code,
-                  verify_on_device(gpu_verifier, options, *input, gpu_cases, session, progress, report.gpu_cases));
+  code =
+      std::max(code, verify_on_device(gpu_verifier, options, *input, gpu_cases, session, progress, report.gpu_cases));
+  // Shown, but no failure of a pass: approximations of the two machines differ.
+  if (!gpu_verifier.original_failure()) report.devices.push_back(verifier.compare_original(gpu_verifier));
+  return code;
 }
 
 std::string summary(const std::vector<FileReport>& reports) {

@@ -63,6 +63,7 @@ Diagnostic Failure::to_diagnostic() const {
   diagnostic.severity = Severity::error;
   diagnostic.range = range;
   diagnostic.message = message;
+  if (kernel.empty()) return diagnostic; // a GPU does not say where
   std::string where = fmt::format("in kernel '{}', block {}", kernel, place(block));
   if (has_thread) where += ", thread " + place(thread);
   if (function != kernel) where += fmt::format(", function '{}'", function);

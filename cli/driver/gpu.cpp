@@ -152,7 +152,7 @@ Status Gpu::start(GpuModule& module, std::string_view kernel, const launch::Dim3
 }
 
 Status Gpu::finish() {
-  return check("the kernel", library_->synchronise());
+  return check("cuCtxSynchronize", library_->synchronise());
 }
 
 Result<int> Gpu::occupancy(GpuModule& module, std::string_view kernel, const launch::Dim3& block,
@@ -169,7 +169,7 @@ Result<int> Gpu::occupancy(GpuModule& module, std::string_view kernel, const lau
 }
 
 GpuModule::~GpuModule() {
-  if (handle_ && !gpu_->lost()) gpu_->library().unload_module(handle_);
+  if (handle_) gpu_->library().unload_module(handle_);
 }
 
 Result<FunctionHandle> GpuModule::function(std::string_view name) {
