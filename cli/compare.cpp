@@ -58,6 +58,11 @@ std::string shown(ir::ScalarType type, const std::byte* element) {
 
 } // namespace
 
+std::vector<std::byte> in_comparable_order(const launch::Buffer& buffer, std::span<const std::byte> bytes) {
+  if (buffer.any_order) return sorted(buffer.type, bytes);
+  return {bytes.begin(), bytes.end()};
+}
+
 BufferComparison compare(const launch::Buffer& buffer, std::span<const std::byte> original,
                          std::span<const std::byte> rewritten, size_t most) {
   BufferComparison comparison;

@@ -24,6 +24,9 @@ struct BufferComparison {
   bool same() const { return differing == 0; }
 };
 
+// The bytes as they are compared: sorted by value where the launch file says `atomics = true`.
+std::vector<std::byte> in_comparable_order(const launch::Buffer& buffer, std::span<const std::byte> bytes);
+
 // Both have buffer.bytes() bytes. Keeps the first `most` differences.
 BufferComparison compare(const launch::Buffer& buffer, std::span<const std::byte> original,
                          std::span<const std::byte> rewritten, size_t most);

@@ -55,6 +55,7 @@ int run(int argument_count, char** arguments) {
   add_run_command(application, session);
   add_verify_command(application, session);
   add_bench_command(application, session);
+  add_record_command(application, session);
   add_launch_template_command(application, session);
   add_reduce_command(application, session);
   add_passes_command(application, session);

@@ -5,7 +5,11 @@
 #include "tests/emulator/forms.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
 namespace ptxrewrite::test {
 
@@ -107,6 +111,35 @@ std::vector<std::byte> records_of(std::span<const ThreadRegisters> threads) {
   return bytes;
 }
 
+void write(const std::filesystem::path& path, std::string_view bytes) {
+  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+// The environment's PTXREWRITE_KEEP_KERNELS names a folder that gets every kernel with a launch file, so that a GPU can
+// run the same. The modules say no more of their target than a GPU of the last years has; instructions that it lacks
+// keep their kernel from being recorded.
+void keep(std::string text, std::span<const std::byte> records, size_t threads, size_t result_bytes) {
+  const char* folder = std::getenv("PTXREWRITE_KEEP_KERNELS");
+  if (!folder) return;
+  static unsigned count = 0;
+  char name[16];
+  std::snprintf(name, sizeof name, "%04u", count++);
+  if (const size_t target = text.find("sm_100a"); target != text.npos) text.replace(target, 7, "sm_90");
+  const std::filesystem::path path = std::filesystem::path(folder) / name;
+  const std::string base = name;
+  write(path.string() + ".ptx", text);
+  write(path.string() + ".bin", {reinterpret_cast<const char*>(records.data()), records.size()});
+  const size_t block = std::min<size_t>(threads, 128);
+  write(path.string() + ".toml",
+        "ptx = \"" + base + ".ptx\"\n\n[[launch]]\nkernel = \"k\"\ngrid = " + std::to_string(threads / block) +
+            "\nblock = " + std::to_string(block) +
+            "\nargs = [ { buffer = \"records\" }, { buffer = \"outputs\" } ]\n\n[buffer.records]\ntype = "
+            "\"u64\"\ncount = " +
+            std::to_string(records.size() / 8) + "\nfile = \"" + base +
+            ".bin\"\n\n[buffer.outputs]\ntype = \"b64\"\ncount = " + std::to_string(result_bytes / 8) +
+            "\noutput = true\n");
+}
+
 Result<std::vector<std::byte>> execute(const std::string& text, std::span<const ThreadRegisters> threads,
                                        size_t outputs) {
   Diagnostics diagnostics;
@@ -117,6 +150,7 @@ Result<std::vector<std::byte>> execute(const std::string& text, std::span<const 
   if (!program) return program.error();
   const std::vector<std::byte> records = records_of(threads);
   std::vector<std::byte> results(outputs * threads.size() * slot_bytes);
+  keep(text, records, threads.size(), results.size());
   auto input = memory.allocate(records.size(), "records");
   auto output = memory.allocate(results.size(), "outputs");
   if (!input) return input.error();
