@@ -84,8 +84,8 @@ Status PlanOnDevice::fill_variables(const ir::Module& module) {
   addresses_.address_bytes = module.address_size == 32 ? 4 : 8;
   if (addresses_.textures.empty())
     for (const launch::Texture& texture : plan_.textures) {
-      Result<uint64_t> handle = device_.bind_texture(texture, plan_.buffers[texture.buffer].type,
-                                                     addresses_.buffers[texture.buffer]);
+      Result<uint64_t> handle =
+          device_.bind_texture(texture, plan_.buffers[texture.buffer].type, addresses_.buffers[texture.buffer]);
       if (!handle) return handle.error();
       addresses_.textures.push_back(*handle);
     }
