@@ -533,4 +533,19 @@ Result<Number> Expression::evaluate(std::span<const Number> values, const Elemen
   return stack[0];
 }
 
+std::optional<Expression::SingleCall> Expression::as_single_call() const {
+  if (steps_.empty() || steps_.back().operation != Operation::call) return std::nullopt;
+  const Call& call = calls_[steps_.back().argument];
+  SingleCall single{call.function->body, {}};
+  // Literals, some of them negated.
+  for (size_t at = 0; at + 1 < steps_.size(); ++at) {
+    const Step& step = steps_[at];
+    if (step.operation == Operation::push_constant)
+      single.arguments.push_back(constants_[step.argument]);
+    else if (step.operation != Operation::negate || apply_unary(step.operation, single.arguments.back()))
+      return std::nullopt;
+  }
+  return single.arguments.size() == call.argument_count ? std::optional(std::move(single)) : std::nullopt;
+}
+
 } // namespace ptxrewrite::launch

@@ -12,6 +12,7 @@
 #include "support/result.h"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -76,6 +77,14 @@ public:
   bool per_element() const { return per_element_; }
 
   Result<Number> evaluate(std::span<const Number> values, const ElementContext& element = {}) const;
+
+  // Where the expression is one call with arguments that no element changes, as `uniform(-1, 1, seed=2)`: the function
+  // and its arguments, so that many elements can be computed without walking through the expression for each.
+  struct SingleCall {
+    FunctionBody body = nullptr;
+    std::vector<Number> arguments;
+  };
+  std::optional<SingleCall> as_single_call() const;
 
 private:
   friend class ExpressionParser;

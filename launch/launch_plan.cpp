@@ -42,9 +42,24 @@ void repeat_first(std::span<std::byte> memory, size_t element_bytes) {
     std::memcpy(memory.data() + done, memory.data(), std::min(done, memory.size() - done));
 }
 
+Status fill_by_call(const Buffer& buffer, const Expression::SingleCall& call, std::span<std::byte> memory) {
+  const size_t step = buffer.element_bytes();
+  ElementContext element{0, buffer.count, buffer.type};
+  Number value;
+  for (; element.index < buffer.count; ++element.index) {
+    if (const char* failure = call.body(call.arguments, element, value))
+      return at_element(buffer, element.index, failure);
+    if (std::string wrong = encode(buffer.type, value, memory.data() + element.index * step); !wrong.empty())
+      return at_element(buffer, element.index, wrong);
+  }
+  return {};
+}
+
 Status fill_by_formula(const Buffer& buffer, std::span<std::byte> memory) {
   BoundExpression formula = *buffer.contents.formula;
   const bool same = !formula.expression->per_element() && !formula.index_slot;
+  if (!same)
+    if (auto call = formula.expression->as_single_call()) return fill_by_call(buffer, *call, memory);
   const size_t step = buffer.element_bytes();
   if (formula.count_slot) formula.values[*formula.count_slot] = Number(Int128(buffer.count));
   for (uint64_t i = 0; i < (same ? std::min<uint64_t>(1, buffer.count) : buffer.count); ++i) {

@@ -217,3 +217,12 @@ TEST_CASE("random bits fill all of an element") {
     CHECK((floats[i] | (is_nan ? 0x400000 : 0)) == (bits | (is_nan ? 0x400000 : 0)));
   }
 }
+
+TEST_CASE("a generator alone and one inside an expression give the same elements") {
+  CHECK(filled<float>(ir::ScalarType::f32, 100, "uniform(-1.5, 2, seed=7)") ==
+        filled<float>(ir::ScalarType::f32, 100, "uniform(-1.5, 2, seed=7) + 0"));
+  CHECK(filled<int32_t>(ir::ScalarType::s32, 100, "uniform(-5, 9)") ==
+        filled<int32_t>(ir::ScalarType::s32, 100, "0 + uniform(-5, 9, seed=0)"));
+  CHECK(filled<int32_t>(ir::ScalarType::s32, 10, "iota(-3, 1 + 1)") ==
+        filled<int32_t>(ir::ScalarType::s32, 10, "iota(-3, 2)"));
+}
