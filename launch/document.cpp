@@ -1,10 +1,26 @@
-#define TOML_EXCEPTIONS 0
-#define TOML_HEADER_ONLY 1
-#include "launch/document.h"
+// toml++ is compiled into this file alone. Some damaged files lead its parser into states that it asserts to be
+// impossible, and with NDEBUG it would go on from there undefined; here an assertion ends in a diagnostic in any build.
+#include <exception>
 
+namespace {
+struct ParserAssertion : std::exception {
+  const char* what() const noexcept override { return "the parser does not understand this file"; }
+};
+[[noreturn]] void fail_assertion() {
+  throw ParserAssertion();
+}
+} // namespace
+
+#undef NDEBUG
+#define TOML_ASSERT(condition) ((condition) ? void() : fail_assertion())
+#define TOML_EXCEPTIONS 1
+#define TOML_HEADER_ONLY 1
 #include <toml++/toml.h>
 
+#include "launch/document.h"
+
 #include <algorithm>
+#include <optional>
 
 namespace ptxrewrite::launch {
 
@@ -72,7 +88,8 @@ public:
 
   SourceRange range_of(const toml::source_region& region) const {
     uint32_t begin = offset_of(region.begin), end = offset_of(region.end);
-    if (begin >= text_.size()) begin = text_.empty() ? 0 : static_cast<uint32_t>(text_.size() - 1);
+    if (text_.empty()) return {};
+    begin = std::min(begin, static_cast<uint32_t>(text_.size() - 1));
     return {begin, std::max(end, begin + 1)};
   }
 
@@ -127,13 +144,15 @@ private:
 } // namespace
 
 std::optional<Node> read_document(const SourceFile& source, Diagnostics& diagnostics) {
-  toml::parse_result parsed = toml::parse(source.text(), std::string_view(source.name()));
   DocumentReader reader(source);
-  if (!parsed) {
-    diagnostics.error(reader.range_of(parsed.error().source()), "TOML: " + std::string(parsed.error().description()));
-    return std::nullopt;
+  try {
+    return reader.convert(toml::parse(source.text(), std::string_view(source.name())));
+  } catch (const toml::parse_error& error) {
+    diagnostics.error(reader.range_of(error.source()), "TOML: " + std::string(error.description()));
+  } catch (const ParserAssertion& error) {
+    diagnostics.error({}, std::string("TOML: ") + error.what());
   }
-  return reader.convert(parsed.table());
+  return std::nullopt;
 }
 
 } // namespace ptxrewrite::launch

@@ -95,9 +95,12 @@ public:
     std::string message = error.what();
     if (size_t at = message.find("column "); at != message.npos)
       if (size_t colon = message.find(": ", at); colon != message.npos) message.erase(0, colon + 2);
-    const uint32_t size = static_cast<uint32_t>(text_.size());
-    const uint32_t at = size == 0 ? 0 : std::min(static_cast<uint32_t>(position == 0 ? 0 : position - 1), size - 1);
-    diagnostics_.error({at, at + 1}, "JSON: " + message);
+    SourceRange range;
+    if (const uint32_t size = static_cast<uint32_t>(text_.size()); size > 0) {
+      range.begin = std::min(static_cast<uint32_t>(position == 0 ? 0 : position - 1), size - 1);
+      range.end = range.begin + 1;
+    }
+    diagnostics_.error(range, "JSON: " + message);
     return false;
   }
 
