@@ -38,11 +38,11 @@ struct ShapeDifference {
 struct CaseResult {
   VerifyCase what;
   Verdict verdict = Verdict::identical;
-  std::string reason; // not_run; differs: when there is no rewritten module that could run
-  size_t shapes = 0;  // that ran
-  size_t launches = 0, rewritten_launches = 0;
-  bool has_variants = false;        // then a launch may have run the original
-  std::vector<std::string> reasons; // why it did, each once
+  std::string reason;               // not_run; differs: when there is no rewritten module that could run
+  size_t shapes = 0;                // that ran
+  size_t launches = 0;              // in all shapes
+  size_t fallbacks = 0;             // of them: a variant was there, and the original ran
+  std::vector<std::string> reasons; // why, each once
   std::vector<ShapeDifference> differences;
   std::shared_ptr<ir::Module> module; // what failures point into; nullptr where nothing ran
 };

@@ -63,9 +63,9 @@ std::string verdict_text(const CaseResult& result) {
   switch (result.verdict) {
   case Verdict::identical: {
     std::string text = "identical in " + count_text(result.shapes, "shape");
-    if (result.has_variants)
-      text += "; " + std::to_string(result.rewritten_launches) + " of " + std::to_string(result.launches) +
-              (result.launches == 1 ? " launch" : " launches") + " rewritten";
+    if (result.fallbacks > 0)
+      text += "; the original ran in " + std::to_string(result.fallbacks) + " of " + std::to_string(result.launches) +
+              (result.launches == 1 ? " launch" : " launches");
     return text;
   }
   case Verdict::unchanged:
@@ -178,12 +178,9 @@ json difference_json(const ShapeDifference& difference) {
 json cases_json(const std::vector<CaseResult>& cases) {
   json list = json::array();
   for (const CaseResult& result : cases) {
-    json one = {{"passes", result.what.passes},
-                {"form", form_word(result.what.form)},
-                {"result", verdict_word(result.verdict)},
-                {"shapes", result.shapes},
-                {"launches", result.launches},
-                {"rewritten_launches", result.rewritten_launches}};
+    json one = {
+        {"passes", result.what.passes}, {"form", form_word(result.what.form)}, {"result", verdict_word(result.verdict)},
+        {"shapes", result.shapes},      {"launches", result.launches},         {"fallbacks", result.fallbacks}};
     if (!result.reason.empty()) one["reason"] = result.reason;
     if (!result.reasons.empty()) one["original_ran"] = result.reasons;
     for (const ShapeDifference& difference : result.differences)
