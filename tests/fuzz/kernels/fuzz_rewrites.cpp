@@ -2,13 +2,15 @@
 //
 //   fuzz_rewrites [--count N] [--first SEED] [--only SEED [--show]] [--sweeps] [--longer N] [--seconds S]
 //                 [--passes CHAIN [--form legal|annotated|hardware] [--assume WORD]] [--no-rewrites] [--integers]
-//                 [--may-refuse]
-//                 [--weight NAME=NUMBER]... [--knob NAME=NUMBER]... [--write FOLDER]
+//                 [--may-refuse] [--ptxas] [--weight NAME=NUMBER]... [--knob NAME=NUMBER]...
+//                 [--write FOLDER]
 //
 // The kernel of a seed is always the same (with the same weights and knobs). --write keeps what failed: the PTX file, a
-// launch file and its buffers beside it, and the kernel reduced to what still fails. Exit code 1 when something failed.
+// launch file and its buffers beside it, and the kernel reduced to what still fails. Exit code 1 when something failed,
+// 77 when --ptxas finds no ptxas.
 #include "cli/reducer.h"
 #include "support/file_io.h"
+#include "support/ptxas.h"
 #include "tests/fuzz/kernels/differential.h"
 #include "tests/fuzz/kernels/kernel_generator.h"
 #include "tests/fuzz/kernels/kernel_launch_file.h"
@@ -39,6 +41,7 @@ struct Options {
   bool show = false;
   bool sweeps = false;
   bool rewrites = true;
+  bool assembles = false;  // what comes out of the passes is given to ptxas
   bool may_refuse = false; // instructions that are not emulated are no failure
   std::optional<Chain> chain;
   std::string folder;
@@ -46,7 +49,7 @@ struct Options {
 };
 
 struct Tally {
-  uint64_t kernels = 0, launches = 0, oracle_launches = 0, rewritings = 0, variants = 0;
+  uint64_t kernels = 0, launches = 0, oracle_launches = 0, rewritings = 0, variants = 0, assembled = 0;
   std::map<std::string, std::pair<uint64_t, uint64_t>> chains; // times, and how often the text changed
   std::map<std::string, uint64_t> refused;                     // by reason
   std::map<std::string, uint64_t> failed;                      // by chain and kind
@@ -85,12 +88,17 @@ public:
   }
 
   int finish() const {
-    std::printf("%llu kernels, %llu launches, %llu compared with the oracle, %llu rewritings, "
-                "%llu launches of variants, %llu failures\n",
-                static_cast<unsigned long long>(tally_.kernels), static_cast<unsigned long long>(tally_.launches),
-                static_cast<unsigned long long>(tally_.oracle_launches),
-                static_cast<unsigned long long>(tally_.rewritings), static_cast<unsigned long long>(tally_.variants),
-                static_cast<unsigned long long>(tally_.failures));
+    const std::pair<const char*, uint64_t> numbers[] = {{"kernels", tally_.kernels},
+                                                        {"launches", tally_.launches},
+                                                        {"compared with the oracle", tally_.oracle_launches},
+                                                        {"rewritings", tally_.rewritings},
+                                                        {"launches of variants", tally_.variants},
+                                                        {"texts assembled", tally_.assembled},
+                                                        {"failures", tally_.failures}};
+    std::string line;
+    for (const auto& [what, number] : numbers)
+      line += (line.empty() ? "" : ", ") + std::to_string(number) + " " + what;
+    std::puts(line.c_str());
     for (const auto& [name, counts] : tally_.chains)
       std::printf("  %s: %llu kernels, %llu changed\n", name.c_str(), static_cast<unsigned long long>(counts.first),
                   static_cast<unsigned long long>(counts.second));
@@ -160,6 +168,7 @@ private:
     if (chain.passes.empty()) identity_text_ = rewriting.text;
     if (chain.passes.empty() || rewriting.text != identity_text_) ++changes;
     if (!emulated_.insert(rewriting.text).second) return;
+    if (options_.assembles && chain.form != transforms::OutputForm::hardware) check_assembles(kernel, chain, rewriting);
     for (size_t i = 0; i < kernel.shapes.size(); ++i) {
       const Emulation rewritten = emulate(*module, kernel, kernel.shapes[i]);
       if (!rewritten.refused.empty()) {
@@ -175,6 +184,15 @@ private:
       if (!options_.folder.empty()) reduce_rewriting(kernel, kernel.shapes[i], text, chain);
       return;
     }
+  }
+
+  void check_assembles(const Kernel& kernel, const Chain& chain, const Rewriting& rewriting) {
+    PtxasOptions options;
+    options.optimization_level = 1;
+    const Result<PtxasRun> run = assemble(rewriting.text, options);
+    if (!run) return report(kernel, kernel.shapes[0], "ptxas", run.error().message);
+    ++tally_.assembled;
+    if (!run->ok) report(kernel, kernel.shapes[0], "ptxas after " + chain.name(), run->messages);
   }
 
   // Text for which original and rewritten still differ, or the rewritten one fails where the original does not.
@@ -251,6 +269,8 @@ bool parse_options(int argc, char** argv, Options& options) {
       options.sweeps = true;
     } else if (word == "--integers") {
       options.knobs.floats = false;
+    } else if (word == "--ptxas") {
+      options.assembles = true;
     } else if (word == "--may-refuse") {
       options.may_refuse = true;
     } else if (word == "--no-rewrites") {
@@ -298,6 +318,10 @@ int main(int argc, char** argv) {
   if (!parse_options(argc, argv, options)) {
     std::fprintf(stderr, "fuzz_rewrites: wrong option; the head of fuzz_rewrites.cpp lists them\n");
     return 2;
+  }
+  if (options.assembles && !find_ptxas().ok()) {
+    std::printf("skipped: no ptxas on this machine\n");
+    return 77;
   }
   Driver driver(options);
   const auto start = std::chrono::steady_clock::now();

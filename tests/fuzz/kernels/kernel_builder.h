@@ -140,6 +140,7 @@ private:
   void random_loop();
   void random_choose();
   void random_break();
+  void random_leave();
   void random_scope();
   Statements nested(unsigned count, Level level);
   uint32_t pick_limit(unsigned most, Level& level);

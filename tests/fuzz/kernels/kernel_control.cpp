@@ -205,11 +205,25 @@ void Builder::random_break() {
   const bool leaves = random_.one_in(2);
   Statement statement;
   statement.kind = leaves ? StatementKind::break_loop : StatementKind::continue_loop;
-  // Who leaves alone must not be missed by those who stay.
-  const uint32_t condition = pick_predicate(loops_.back());
-  if (highest(level_of(condition), context_) > loops_.back()) return;
+  statement.outer_loops = static_cast<uint32_t>(random_.below(std::min<size_t>(loops_.size(), 3)));
+  // Who leaves alone must not be missed by those who stay, in any of the loops that are left.
+  const Level limit = *std::min_element(loops_.end() - 1 - statement.outer_loops, loops_.end());
+  const uint32_t condition = pick_predicate(limit);
+  if (highest(level_of(condition), context_) > limit) return;
   count(leaves ? "break" : "continue");
+  if (statement.outer_loops != 0) count("break or continue of an outer loop");
   statement.guard = {true, random_.one_in(2), condition};
+  emit(std::move(statement));
+}
+
+// ret or exit anywhere: in device functions, and in kernels once nobody waits for anybody.
+void Builder::random_leave() {
+  if (function_ == 0 && sync_allowed_) return;
+  count(function_ == 0 ? "exit in nested code" : "early return from a function");
+  Statement statement;
+  statement.kind = StatementKind::leave;
+  statement.guard = pick_guard(Level::thread);
+  statement.text = function_ == 0 && random_.one_in(2) ? "exit" : "ret";
   emit(std::move(statement));
 }
 

@@ -84,6 +84,9 @@ const std::vector<std::string>& all_features() {
                              "pointer stepping through a loop",
                              "break",
                              "continue",
+                             "break or continue of an outer loop",
+                             "exit in nested code",
+                             "selected pointer",
                              "scope",
                              "special register",
                              "fence or sleep",
@@ -340,7 +343,7 @@ void Builder::emit_epilogue() {
     leave.text = random_.one_in(2) ? "exit" : "ret";
     emit(std::move(leave));
     context_ = Level::thread;
-    random_statements(4);
+    random_statements(6);
   }
   std::vector<uint32_t> alive;
   for (uint32_t variable : visible_)
@@ -381,14 +384,7 @@ void Builder::generate_function(uint32_t index) {
   kernel_.variables[function.result].constant = false;
   kernel_.variables[function.result].level = Level::thread;
   random_statements(3);
-  if (random_.one_in(2)) {
-    count("early return from a function");
-    Statement leave;
-    leave.kind = StatementKind::leave;
-    leave.guard = pick_guard(Level::thread);
-    leave.text = "ret";
-    emit(std::move(leave));
-  }
+  if (random_.one_in(2)) random_leave();
   random_statements(4);
   uint32_t last = 0;
   if (find_variable(result_kind, Level::block, Level::thread, last)) {

@@ -232,9 +232,16 @@ void Builder::random_masked_load() {
   access.element_bits = random_.pick(memory_widths(kind));
   const unsigned bytes = access.element_bits / 8;
   const unsigned wanted = vector_count(bytes, 16, random_);
-  const uint32_t index = masked_index(input_bytes / (bytes * wanted));
-  access.base = reg(scaled_pointer(input_pointer_, index, bytes * wanted, random_.one_in(2)));
-  emit_load(random_.one_in(6) ? "" : ".global", access, kind, wanted, level_of(index), true, true);
+  const bool selects = random_.one_in(5); // of two pointers, the second of which points into the middle
+  const uint32_t index = masked_index(input_bytes / (selects ? 2 : 1) / (bytes * wanted));
+  uint32_t base = input_pointer_;
+  if (selects) {
+    count("selected pointer");
+    const uint32_t condition = pick_predicate(Level::thread);
+    base = compute("selp.b64", "a", "aa!", {reg(middle_pointer_), reg(input_pointer_), reg(condition)});
+  }
+  access.base = reg(scaled_pointer(base, index, bytes * wanted, random_.one_in(2)));
+  emit_load(random_.one_in(6) ? "" : ".global", access, kind, wanted, level_of(access.base), true, true);
 }
 
 void Builder::random_linear_load() {

@@ -162,9 +162,9 @@ private:
     case StatementKind::choose:
       return run_choice(statement, active);
     case StatementKind::break_loop:
-      return leave_to(statement, active, loops_.back().broken);
+      return leave_to(statement, active, loop_of(statement).broken);
     case StatementKind::continue_loop:
-      return leave_to(statement, active, loops_.back().continued);
+      return leave_to(statement, active, loop_of(statement).continued);
     case StatementKind::leave: {
       Threads left;
       leave_to(statement, active, left);
@@ -492,6 +492,8 @@ private:
   struct LoopExits {
     Threads broken, continued;
   };
+
+  LoopExits& loop_of(const Statement& statement) { return loops_[loops_.size() - 1 - statement.outer_loops]; }
 
   const Kernel& kernel_;
   const Shape& shape_;

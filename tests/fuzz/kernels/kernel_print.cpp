@@ -86,6 +86,9 @@ private:
     std::string latch, end;
   };
 
+  const LoopLabels& loop_of(const Statement& statement) const {
+    return loops_[loops_.size() - 1 - statement.outer_loops];
+  }
   void label(const std::string& text) { out_ += text + ":\n"; }
   std::string fresh_label() { return "$L" + std::to_string(function_) + "_" + std::to_string(next_label_++); }
 
@@ -306,9 +309,9 @@ private:
     case StatementKind::choose:
       return print_choose(statement);
     case StatementKind::break_loop:
-      return branch(statement.guard, false, loops_.back().end, false);
+      return branch(statement.guard, false, loop_of(statement).end, false);
     case StatementKind::continue_loop:
-      return branch(statement.guard, false, loops_.back().latch, false);
+      return branch(statement.guard, false, loop_of(statement).latch, false);
     case StatementKind::leave:
       return print_leave(statement);
     case StatementKind::call:

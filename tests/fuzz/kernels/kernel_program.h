@@ -165,6 +165,7 @@ struct Statement {
   BarrierFunction barrier_function = BarrierFunction::sync;
   AtomicFunction atomic_function = AtomicFunction::add;
   uint32_t callee = 0;
+  uint32_t outer_loops = 0;   // break_loop, continue_loop: 0 is about the innermost loop, 1 about the one around it
   bool bottom_tested = false; // loop
   bool is_uniform = false;    // branch, loop, call: may be written with .uni
   std::vector<std::vector<Statement>> bodies;

@@ -100,12 +100,14 @@ void Builder::random_statement() {
                                        {"loop", 5, &Builder::random_loop, true, false},
                                        {"switch", 2, &Builder::random_choose, true, false},
                                        {"scope", 1, &Builder::random_scope, true, false},
-                                       {"break", 3, &Builder::random_break, false, false},
+                                       {"break", 8, &Builder::random_break, false, false},
+                                       {"leave", 2, &Builder::random_leave, false, false},
                                        {"no effect", 1, &Builder::random_no_effect, false, true}};
   const Choice& choice = choices[pick_weighted(random_, choices, [&](const Choice& candidate) {
     if (candidate.nests && depth_ >= knobs_.depth) return 0.0;
     if (candidate.in_kernel && function_ != 0) return 0.0;
     if (candidate.generate == &Builder::random_break && loops_.empty()) return 0.0;
+    if (candidate.generate == &Builder::random_leave && function_ == 0 && sync_allowed_) return 0.0;
     return candidate.weight * weight(candidate.name);
   })];
   (this->*choice.generate)();
