@@ -1,0 +1,38 @@
+// Convolution along the rows, then along the columns, of an image that goes on as its edge. The products are fused
+// into the sum from the first tap to the last, which fixes every bit.
+#include "tests/samples/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+namespace {
+
+// `step` leads from a pixel to the next one along a line of `length` pixels, and `place` is the pixel's place in it.
+float filtered(std::span<const float> image, std::span<const float> filter, int index, int place, int length,
+               int step) {
+  const int radius = static_cast<int>(filter.size() / 2);
+  float sum = 0;
+  for (int offset = -radius; offset <= radius; ++offset) {
+    const int nearest = std::clamp(place + offset, 0, length - 1);
+    sum = std::fma(image[index + (nearest - place) * step], filter[radius - offset], sum);
+  }
+  return sum;
+}
+
+} // namespace
+
+REFERENCE(convolution_texture) {
+  const int width = data.value("width");
+  const int height = data.value("height");
+  const auto filter = data.f32("filter");
+  const auto rows_done = data.f32("rows_done");
+  const auto result = data.f32("result");
+
+  for (int index = 0; index < width * height; ++index) {
+    rows_done[index] = filtered(data.f32("pixels"), filter, index, index % width, width, 1);
+  }
+  for (int index = 0; index < width * height; ++index) {
+    result[index] = filtered(rows_done, filter, index, index / width, height, width);
+  }
+}
