@@ -330,14 +330,12 @@ void Decoder::decode_lane_operation(const Operation& operation) {
     destinations[destination_count] =
         form_->effects.writes_carry ? carry_ : temporary(operation.destination_types[destination_count].bits);
   if (error_) return;
-  const uint32_t flags = modifier_flags(*form_);
-  const bool rounded = operation.rounds && (flags & flags_directed_rounding) != 0;
-  MicroOp& op = emit(rounded ? &run_rounded : operation.handler);
+  MicroOp& op = emit(operation.handler);
   op.destination[0] = destinations[0];
   op.destination[1] = destinations[1];
   std::copy(sources.begin(), sources.end(), op.source);
-  op.flags = flags;
-  op.immediate = rounded ? std::bit_cast<int64_t>(operation.handler) : std::bit_cast<int64_t>(selectors);
+  op.flags = modifier_flags(*form_);
+  op.immediate = std::bit_cast<int64_t>(selectors);
 }
 
 MicroOp& Decoder::emit(Handler handler) {

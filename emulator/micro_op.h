@@ -79,7 +79,6 @@ enum ModifierFlag : uint32_t {
   flag_or = 1u << 25,
   flag_xor = 1u << 26,
 };
-inline constexpr uint32_t flags_directed_rounding = flag_rz | flag_rm | flag_rp;
 
 struct MicroOp {
   Handler handler = nullptr;

@@ -2,9 +2,7 @@
 #include "emulator/operation.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
-#include <cfenv>
 
 namespace ptxrewrite::emulator {
 namespace {
@@ -207,16 +205,6 @@ const Operation* OperationTable::find(const ir::Form& form, std::span<const ir::
     if (own_results > results && !second_best) second_best = &operation;
   }
   return second_best;
-}
-
-// The call through a pointer keeps the compiler from moving the handler's arithmetic out of the changed mode.
-const MicroOp* run_rounded(Warp& warp, const MicroOp& op) {
-  const int mode = op.flags & flag_rz ? FE_TOWARDZERO : op.flags & flag_rm ? FE_DOWNWARD : FE_UPWARD;
-  const int before = std::fegetround();
-  std::fesetround(mode);
-  const MicroOp* next = std::bit_cast<Handler>(op.immediate)(warp, op);
-  std::fesetround(before);
-  return next;
 }
 
 } // namespace ptxrewrite::emulator

@@ -1,7 +1,7 @@
 // The table of what the emulator can do: one row per operation.
 //
 //   table.row<[](uint32_t a, uint32_t b) { return a + b; }>("add.{u32|s32}");
-//   table.row<&semantics::add_float<float>>("add[.rn|.rz|.rm|.rp][.ftz][.sat].f32", {.rounds = true});
+//   table.row<&semantics::copysign_float<float>>("copysign.f32");
 //
 // A pattern is an opcode and words behind it. `.u32` must be there; `{.lo|.hi}` one of them must be there (the dot may
 // be left out inside braces); `[.ftz]` may be there, and `[.rn|.rz]` at most one of them. Types (u32, f16x2 ...) are
@@ -48,11 +48,6 @@ template <class T> constexpr LaneType lane_type_of() {
     return {LaneKind::unsigned_integer, sizeof(T) * 8};
 }
 
-struct RowOptions {
-  // The function's float arithmetic obeys the instruction's .rz/.rm/.rp: the handler runs it under that FPU mode.
-  bool rounds = false;
-};
-
 class Decoder;
 // Turns one instruction into micro-operations; for instructions that are no function of lane values.
 using SpecialDecoder = void (*)(Decoder& decoder, ir::InstructionId instruction);
@@ -64,7 +59,6 @@ struct Operation {
   std::vector<std::vector<ir::Modifier>> optional; // at most one of each list
   Handler handler = nullptr;                       // lane operation, or
   SpecialDecoder special = nullptr;                // anything else
-  bool rounds = false;                             // see RowOptions
   uint8_t destinations = 0;
   uint8_t sources = 0;
   std::array<LaneType, 2> destination_types{};
@@ -73,13 +67,10 @@ struct Operation {
   std::string_view pattern;
 };
 
-// Runs the handler at `op.immediate` under the FPU rounding that op.flags ask for.
-const MicroOp* run_rounded(Warp& warp, const MicroOp& op);
-
 class OperationTable {
 public:
   // `pattern` must outlive the table (a literal does).
-  template <auto function> void row(std::string_view pattern, RowOptions options = {});
+  template <auto function> void row(std::string_view pattern);
   // Every form of the opcode that the pattern matches is decoded by `decoder`.
   void special(std::string_view pattern, SpecialDecoder decoder);
 
@@ -125,11 +116,9 @@ template <auto function, class R, class... P> struct DescribeOperation<LaneHandl
 };
 } // namespace detail
 
-template <auto function> void OperationTable::row(std::string_view pattern, RowOptions options) {
+template <auto function> void OperationTable::row(std::string_view pattern) {
   Operation operation;
-  constexpr Handler handler = lane_handler<function>;
-  operation.handler = handler;
-  operation.rounds = options.rounds;
+  operation.handler = lane_handler<function>;
   detail::DescribeOperation<LaneHandlerOf<function>>::fill(operation);
   add(pattern, std::move(operation));
 }
