@@ -86,7 +86,7 @@ private:
   }
 
   bool accept_if_interesting(const std::string& candidate) {
-    if (stopped() || candidate == text_ || !tried_.insert(candidate).second) return false;
+    if (stopped() || candidate == text_ || !tried_.insert(std::hash<std::string>()(candidate)).second) return false;
     if (!is_valid(candidate) || !test(candidate)) return false;
     text_ = candidate;
     return true;
@@ -135,7 +135,7 @@ private:
   std::string_view kind_;
   bool undefined_allowed_ = false;
   uint64_t tests_ = 0;
-  std::unordered_set<std::string> tried_;
+  std::unordered_set<size_t> tried_; // hashes: the texts may be large and many
 };
 
 } // namespace
