@@ -278,8 +278,14 @@ Activation* Block::new_activation(Warp& warp, const DecodedFunction& callee) {
   if (local_offset + callee.local_bytes > local_stride && callee.local_bytes) return nullptr;
   if (warp.depth >= maximum_call_depth) return nullptr;
   ++warp.depth;
-  auto* activation = new Activation{frames->take(callee.frame_bytes), &callee, warp.activation, local_offset,
-                                    local_offset + callee.local_bytes};
+  if (free_activations_.empty()) {
+    activations_.push_back(std::make_unique<Activation>());
+    free_activations_.push_back(activations_.back().get());
+  }
+  Activation* activation = free_activations_.back();
+  free_activations_.pop_back();
+  *activation = {frames->take(callee.frame_bytes), &callee, warp.activation, local_offset,
+                 local_offset + callee.local_bytes};
   for (const ZeroedLanes& zeroed : callee.zeroed)
     std::memset(activation->registers + zeroed.offset, 0, zeroed.bytes);
   if (checker) checker->activation_started(warp, *activation);
@@ -289,7 +295,7 @@ Activation* Block::new_activation(Warp& warp, const DecodedFunction& callee) {
 void Block::end_activation(Warp& warp, Activation* activation) {
   --warp.depth;
   frames->give_back(activation->registers, activation->function->frame_bytes);
-  delete activation;
+  free_activations_.push_back(activation);
 }
 
 Dimensions Block::thread_index(const Warp& warp, unsigned lane) const {

@@ -137,6 +137,8 @@ private:
   void report_deadlock();
   bool is_in_new_state(Warp& warp);
 
+  std::vector<std::unique_ptr<Activation>> activations_; // a failed block leaves some in use
+  std::vector<Activation*> free_activations_;
   std::vector<std::byte>* thread_specials_;
   std::vector<std::byte> block_specials_;
   std::vector<std::byte> shared_storage_;
