@@ -6,6 +6,18 @@
 #include <algorithm>
 
 namespace ptxrewrite::cli {
+const char* form_word(transforms::OutputForm form) {
+  switch (form) {
+  case transforms::OutputForm::legal:
+    return "legal";
+  case transforms::OutputForm::annotated:
+    return "annotated";
+  case transforms::OutputForm::hardware:
+    break;
+  }
+  return "hardware";
+}
+
 namespace {
 
 bool changed(const transforms::PipelineReport& report, const transforms::Pipeline& pipeline) {
@@ -31,7 +43,8 @@ Result<Rewritten> rewrite(const ir::Module& original, const std::string& passes,
   Rewritten result;
   if (!pipeline->steps.empty() && !changed(*report, *pipeline)) return result;
   ir::print(*module, result.text);
-  const std::string name = original.source.name() + " after " + (passes.empty() ? "no pass" : passes);
+  const std::string name =
+      original.source.name() + " after " + (passes.empty() ? "no pass" : passes) + " (" + form_word(form) + ")";
   diagnostics = {};
   result.module = grammar::read_module(SourceFile(name, result.text), diagnostics);
   if (result.module) return result;

@@ -9,6 +9,8 @@
 
 namespace ptxrewrite::cli {
 
+const char* form_word(transforms::OutputForm form);
+
 struct Rewritten {
   std::unique_ptr<ir::Module> module; // nullptr: the passes changed nothing
   std::string text;

@@ -1,24 +1,11 @@
 #include "cli/verify.h"
 
-#include "grammar/reader.h"
-#include "ir/print.h"
+#include "cli/rewrite.h"
 #include "launch/variants.h"
 
 #include <algorithm>
 
 namespace ptxrewrite::cli {
-
-const char* form_word(transforms::OutputForm form) {
-  switch (form) {
-  case transforms::OutputForm::legal:
-    return "legal";
-  case transforms::OutputForm::annotated:
-    return "annotated";
-  case transforms::OutputForm::hardware:
-    break;
-  }
-  return "hardware";
-}
 
 namespace {
 
@@ -41,14 +28,6 @@ std::vector<emulator::Finding> findings_of(const SessionResult& result) {
 
 const emulator::Failure* failure_of(const SessionResult& result) {
   return result.failed_launch ? &*result.runs.back().failure : nullptr;
-}
-
-bool changed(const transforms::PipelineReport& report, const transforms::Pipeline& pipeline) {
-  return std::ranges::any_of(report.times, [&](const transforms::StageTime& time) {
-    return time.changes != 0 && std::ranges::any_of(pipeline.steps, [&](const transforms::PipelineStep& step) {
-             return step.pass.name == time.stage;
-           });
-  });
 }
 
 } // namespace
@@ -122,27 +101,6 @@ std::vector<std::string> Verifier::clean_shapes() const {
   return names;
 }
 
-// Rewrites and prints. False: the verdict is known.
-bool Verifier::rewrite(CaseResult& result, std::string& text) {
-  auto give_up = [&](Verdict verdict, std::string reason) {
-    result.verdict = verdict;
-    result.reason = std::move(reason);
-    return false;
-  };
-  Result<transforms::Pipeline> pipeline = transforms::parse_pipeline(result.what.passes);
-  if (!pipeline) return give_up(Verdict::differs, pipeline.error().message);
-  Diagnostics diagnostics; // the same text was read before
-  std::unique_ptr<ir::Module> module = grammar::read_module(input_.module->source, diagnostics);
-  if (!module) return give_up(Verdict::differs, "the original cannot be read again");
-  transforms::RunOptions options = settings_.run;
-  options.form = result.what.form;
-  Result<transforms::PipelineReport> report = transforms::run_pipeline(*module, *pipeline, options);
-  if (!report) return give_up(Verdict::differs, "the passes failed: " + report.error().message);
-  if (!pipeline->steps.empty() && !changed(*report, *pipeline)) return give_up(Verdict::unchanged, {});
-  ir::print(*module, text);
-  return true;
-}
-
 void Verifier::compare_all(CaseResult& result) {
   Result<launch::Variants> variants = launch::Variants::of(*result.module, nullptr);
   for (const Truth& truth : truths_)
@@ -153,26 +111,21 @@ void Verifier::compare_all(CaseResult& result) {
 CaseResult Verifier::verify(const VerifyCase& what) {
   CaseResult result;
   result.what = what;
-  std::string text;
-  if (!rewrite(result, text)) return result;
-  if (auto known = known_.find(text); known != known_.end()) {
+  // What is verified is what a file would hold: text that is read back.
+  Result<Rewritten> rewritten = rewrite(*input_.module, what.passes, what.form, settings_.run);
+  if (!rewritten || !rewritten->module) {
+    result.verdict = rewritten ? Verdict::unchanged : Verdict::differs;
+    if (!rewritten) result.reason = rewritten.error().message;
+    return result;
+  }
+  if (auto known = known_.find(rewritten->text); known != known_.end()) {
     result = known->second;
     result.what = what;
     return result;
   }
-  // What is verified is what a file would hold: text that is read back.
-  const std::string name = input_.module->source.name() + " after " + (what.passes.empty() ? "no pass" : what.passes) +
-                           " (" + form_word(what.form) + ")";
-  Diagnostics diagnostics;
-  result.module = grammar::read_module(SourceFile(name, text), diagnostics);
-  if (result.module) {
-    compare_all(result);
-  } else {
-    result.verdict = Verdict::differs;
-    result.reason = "the result cannot be read: " +
-                    (diagnostics.list().empty() ? std::string("no reason known") : diagnostics.list()[0].message);
-  }
-  known_.emplace(std::move(text), result);
+  result.module = std::move(rewritten->module);
+  compare_all(result);
+  known_.emplace(std::move(rewritten->text), result);
   return result;
 }
 

@@ -93,7 +93,6 @@ private:
   Status make_contents();
   Result<SessionResult> run(const launch::LaunchPlan& plan, const ir::Module& module, const launch::Variants& variants,
                             uint64_t fuel, ErrorPlace& place);
-  bool rewrite(CaseResult& result, std::string& text);
   void compare_all(CaseResult& result);
   std::vector<BufferComparison> compare_buffers(const Truth& truth, const SessionResult& other) const;
   bool compare_shape(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
@@ -108,7 +107,5 @@ private:
   size_t original_findings_ = 0;
   std::map<std::string, CaseResult> known_; // by the rewritten text: forms of a pass are often the same
 };
-
-const char* form_word(transforms::OutputForm form);
 
 } // namespace ptxrewrite::cli

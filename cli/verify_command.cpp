@@ -4,6 +4,7 @@
 #include "cli/passes.h"
 #include "cli/pipeline_options.h"
 #include "cli/progress.h"
+#include "cli/rewrite.h"
 #include "cli/table.h"
 #include "cli/verify.h"
 
