@@ -16,6 +16,8 @@ DeviceMemory::DeviceMemory(uint64_t capacity) {
   void* memory = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return; // capacity stays 0: every allocation fails
   host_ = static_cast<std::byte*>(memory);
+  // A page is made when it is first written, often by a kernel: big ones make that rare. Only advice: it may fail.
+  (void)madvise(memory, capacity, MADV_HUGEPAGE);
   capacity_ = capacity;
 }
 
