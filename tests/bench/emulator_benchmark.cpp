@@ -81,8 +81,8 @@ struct InstructionClass {
   const char* instruction; // written `copies` times in the loop
 };
 
-// %r10-12 hold pairs of f16 near one; %r1-3, %rd1-3, %f1-3, %d1-3, %h1-2 (b16), %p1-2 hold something; %rd4 and %r4 are each lane's address in global and
-// shared memory, %rd5 and %r5 scattered ones.
+// %r10-12 hold pairs of f16 near one; %r1-3, %rd1-3, %f1-3, %d1-3, %h1-2 (b16), %p1-2 hold something; %rd4 and %r4 are
+// each lane's address in global and shared memory, %rd5 and %r5 scattered ones.
 const InstructionClass classes[] = {
     {"add.u32", "add.u32 %r1, %r1, %r2;"},
     {"mul.lo.u32", "mul.lo.u32 %r1, %r1, %r2;"},
