@@ -76,8 +76,9 @@ std::vector<std::byte> make_block_specials(const LaunchState& launch) {
 struct Grid {
   LaunchState launch;
   uint64_t blocks = 0;
-  std::atomic<uint64_t> next{0};
-  std::mutex mutex; // of what follows
+  alignas(64) std::atomic<uint64_t> next{0}; // block that nobody has taken
+  alignas(64) uint64_t share = 1; // blocks that a worker takes at a time: small blocks cost less than the taking
+  std::mutex mutex;               // of what follows
   std::optional<Failure> failure;
   std::atomic<uint64_t> failed_block{UINT64_MAX};
   unsigned workers = 1;
@@ -102,7 +103,7 @@ public:
     std::deque<std::unique_ptr<Block>> spinning;
     std::unique_ptr<Block> spare;
     for (;;) {
-      const uint64_t number = spinning.size() < resident_block_limit ? grid_.next.fetch_add(1) : UINT64_MAX;
+      const uint64_t number = spinning.size() < resident_block_limit ? take_block() : UINT64_MAX;
       std::unique_ptr<Block> block;
       if (number < grid_.blocks && number <= grid_.failed_block) {
         block = spare ? std::move(spare) : new_block();
@@ -137,6 +138,15 @@ public:
   }
 
 private:
+  // Number of the next block for this worker; no block's if there are no more.
+  uint64_t take_block() {
+    if (next_ == end_) {
+      next_ = grid_.next.fetch_add(grid_.share);
+      end_ = next_ + grid_.share;
+    }
+    return next_++;
+  }
+
   std::unique_ptr<Block> new_block() {
     auto block = std::make_unique<Block>(grid_.launch, counters_, frames_, thread_specials_);
     block->observer = grid_.launch.request->observer;
@@ -216,6 +226,7 @@ private:
   }
 
   Grid& grid_;
+  uint64_t next_ = 0, end_ = 0; // blocks taken, not started
   WorkerCounters counters_;
   FramePool frames_;
   std::vector<std::byte> thread_specials_;
@@ -289,6 +300,7 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
   const unsigned threads = host_threads(image, request, grid.blocks);
   launch.concurrent = threads > 1;
   grid.workers = threads;
+  grid.share = threads == 1 ? 1 : std::clamp<uint64_t>(grid.blocks / (threads * 64), 1, 16);
   std::vector<std::thread> others;
   for (unsigned i = 1; i < threads; ++i)
     others.emplace_back([&grid] { Worker(grid).run(); });
