@@ -52,6 +52,12 @@ uint64_t bits_of(double value) {
 float flush(float value) {
   return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value) : value;
 }
+float flush_by(float result, float scaled_result) {
+  return std::fabs(scaled_result) < 0x1p-126f * flush_scale ? std::copysign(0.0f, result) : result;
+}
+void scale_factors(float& a, float& b) {
+  (std::fabs(a) < std::fabs(b) ? a : b) *= flush_scale;
+}
 float flush_if(bool wanted, float value) {
   return wanted ? flush(value) : value;
 }
@@ -104,6 +110,13 @@ uint64_t round_to_half(ExactNumber exact, Rounding rounding, bool negative_zero)
   const __int128 encoded = whole + (__int128(exponent + 14) << 10);
   if (encoded >= 0x7c00) return sign | (rounding == Rounding::nearest || away ? 0x7c00 : 0x7bff);
   return sign | static_cast<uint64_t>(encoded);
+}
+
+bool is_tiny_half(ExactNumber exact) {
+  const ExactNumber magnitude = exact < 0 ? -exact : exact;
+  // The largest number of 11 bits below 2^-14 is 2^-14 - 2^-25; from halfway up on, it rounds to 2^-14.
+  const ExactNumber halfway = ExactNumber(0x1p-14) - ExactNumber(0x1p-26);
+  return magnitude < halfway;
 }
 
 uint64_t double_to_half(double value, Rounding rounding) {

@@ -26,6 +26,14 @@ uint64_t bits_of(float value); // every NaN becomes 0x7fffffff
 uint64_t bits_of(double value);
 
 float flush(float value); // subnormal to zero, sign kept
+
+// A result is flushed when it is subnormal after rounding as if exponents had no bound: a value just below the smallest
+// normal number that is rounded up to it is not always. So the same operation is done once more on operands that make
+// the result 2^64 times as large, under the same rounding, and that tells.
+inline constexpr float flush_scale = 0x1p64f;
+float flush_by(float result, float scaled_result);
+// Multiplies the smaller of two factors by the scale, which is exact when their product is small.
+void scale_factors(float& a, float& b);
 float flush_if(bool wanted, float value);
 float saturate(float value); // to [0, 1], NaN to 0
 double saturate(double value);
@@ -37,6 +45,8 @@ double half_value(uint64_t bits);
 uint64_t round_to_half(ExactNumber exact, Rounding rounding, bool negative_zero);
 uint64_t double_to_half(double value, Rounding rounding);
 uint64_t flush_half(uint64_t bits);
+// Is the number subnormal as an f16, after rounding to nearest as if exponents had no bound?
+bool is_tiny_half(ExactNumber exact);
 bool is_half_nan(uint64_t bits);
 
 // Minimum and maximum of IEEE 754-2008: a NaN gives way, -0 is less than +0; or, with `nan_wins`, any NaN is the

@@ -19,10 +19,13 @@ struct Mode {
     return (named ? std::string(".") + rounding_name(rounding) : "") + (flushes ? ".ftz" : "") +
            (saturates ? ".sat" : "");
   }
-  uint64_t finish(float value) const {
-    value = flush_if(flushes, value);
+  // `scaled`: the same result on the scale of flush_by.
+  uint64_t finish(float value, float scaled) const {
+    if (flushes) value = flush_by(value, scaled);
     return bits_of(saturates ? saturate(value) : value);
   }
+  // Sums and roots that are small are exact.
+  uint64_t finish(float value) const { return finish(value, value * flush_scale); }
   float source(uint64_t bits) const { return flush_if(flushes, to_float(bits)); }
 };
 
@@ -58,7 +61,11 @@ void add_single_arithmetic(Rows& rows) {
       const RoundingScope scope(mode.rounding);
       volatile float a = mode.source(in[0]), b = mode.source(in[1]);
       volatile float result = a * b;
-      return mode.finish(result);
+      float x = a, y = b;
+      scale_factors(x, y);
+      volatile float scaled_a = x, scaled_b = y;
+      volatile float scaled = scaled_a * scaled_b;
+      return mode.finish(result, scaled);
     });
   }
   for (const Mode& mode : single_modes(false))
@@ -67,7 +74,10 @@ void add_single_arithmetic(Rows& rows) {
         const RoundingScope scope(mode.rounding);
         volatile float a = mode.source(in[0]), b = mode.source(in[1]), c = mode.source(in[2]);
         volatile float result = std::fma(a, b, c);
-        return mode.finish(result);
+        float x = a, y = b;
+        scale_factors(x, y);
+        volatile float scaled = std::fma(x, y, c * flush_scale);
+        return mode.finish(result, scaled);
       });
 }
 
@@ -79,13 +89,17 @@ void add_single_division(Rows& rows) {
       const RoundingScope scope(mode.rounding);
       volatile float a = mode.source(in[0]), b = mode.source(in[1]);
       volatile float result = a / b;
-      return mode.finish(result);
+      volatile float large = a * flush_scale;
+      volatile float scaled = large / b;
+      return mode.finish(result, scaled);
     });
     rows.add_value("rcp" + mode.text() + ".f32", 'f', "f", [=](auto in) {
       const RoundingScope scope(mode.rounding);
       volatile float one = 1.0f, a = mode.source(in[0]);
       volatile float result = one / a;
-      return mode.finish(result);
+      volatile float large = flush_scale;
+      volatile float scaled = large / a;
+      return mode.finish(result, scaled);
     });
     rows.add_value("sqrt" + mode.text() + ".f32", 'f', "f", [=](auto in) {
       const RoundingScope scope(mode.rounding);

@@ -11,30 +11,39 @@ namespace {
 // A function of halves, on their bits.
 using HalfFunction = std::function<uint64_t(uint64_t, uint64_t, uint64_t)>;
 
+// A result, and what it was before rounding.
+struct Rounded {
+  uint64_t bits;
+  ExactNumber exact;
+};
+Rounded round(ExactNumber exact, bool negative_zero) {
+  return {round_to_half(exact, Rounding::nearest, negative_zero), exact};
+}
+
 struct HalfMode {
   bool flushes = false;
   bool saturates = false;
 
   std::string text() const { return std::string(flushes ? ".ftz" : "") + (saturates ? ".sat" : ""); }
   double source(uint64_t bits) const { return half_value(flushes ? flush_half(bits) : bits); }
-  uint64_t finish(uint64_t bits) const {
-    if (flushes) bits = flush_half(bits);
+  uint64_t finish(const Rounded& result) const {
+    uint64_t bits = result.bits;
+    if (flushes && is_tiny_half(result.exact)) bits &= 0x8000;
     if (!saturates) return bits;
     return is_half_nan(bits) || (bits & 0x8000) != 0 ? 0 : std::min<uint64_t>(bits, 0x3c00);
   }
 };
 
 // The zero that comes out of a + b is negative only when both are.
-uint64_t add_halves(double a, double b) {
-  return round_to_half(ExactNumber(a) + ExactNumber(b), Rounding::nearest, std::signbit(a) && std::signbit(b));
+Rounded add_halves(double a, double b) {
+  return round(ExactNumber(a) + ExactNumber(b), std::signbit(a) && std::signbit(b));
 }
-uint64_t fuse_halves(double a, double b, double c) {
+Rounded fuse_halves(double a, double b, double c) {
   const bool product_negative = std::signbit(a) != std::signbit(b);
-  return round_to_half(ExactNumber(a) * ExactNumber(b) + ExactNumber(c), Rounding::nearest,
-                       product_negative && std::signbit(c));
+  return round(ExactNumber(a) * ExactNumber(b) + ExactNumber(c), product_negative && std::signbit(c));
 }
-uint64_t multiply_halves(double a, double b) {
-  return round_to_half(ExactNumber(a) * ExactNumber(b), Rounding::nearest, std::signbit(a) != std::signbit(b));
+Rounded multiply_halves(double a, double b) {
+  return round(ExactNumber(a) * ExactNumber(b), std::signbit(a) != std::signbit(b));
 }
 
 // The same function on one half and on both halves of a pair.
@@ -73,7 +82,7 @@ void add_arithmetic(Rows& rows) {
       });
     }
   add_both(rows, "fma.rn", ".relu", 3, [](uint64_t a, uint64_t b, uint64_t c) -> uint64_t {
-    const uint64_t result = fuse_halves(half_value(a), half_value(b), half_value(c));
+    const uint64_t result = fuse_halves(half_value(a), half_value(b), half_value(c)).bits;
     return !is_half_nan(result) && (result & 0x8000) != 0 ? 0 : result;
   });
 }
