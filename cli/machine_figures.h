@@ -1,39 +1,17 @@
-// What the assembler makes of each kernel of a PTX text: the cost by which -O chooses, and what --stats --gpu shows.
+// What the assembler makes of each kernel, before and after, as `opt --stats --gpu` shows it.
 #pragma once
 
-#include "support/result.h"
+#include "ir/machine/figures.h"
 
 #include <nlohmann/json_fwd.hpp>
 
-#include <cstdint>
-#include <map>
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace ptxrewrite::cli {
 
-struct MachineFigures {
-  uint32_t instructions = 0;  // of the machine, static
-  uint32_t registers = 0;     // per thread
-  uint32_t spilled_bytes = 0; // moved by spill stores and loads
-  bool operator==(const MachineFigures&) const = default;
-};
-
-using FiguresByFunction = std::map<std::string, MachineFigures, std::less<>>;
-
-// Assembles the text for `architecture` ("sm_90"; "" = the text's own target). Errors: no ptxas, or it refuses the
-// text.
-Result<FiguresByFunction> machine_figures(std::string_view ptx, const std::string& architecture);
-
-// Did the rewrite lose? More spilling, or more instructions, or as many of them and more registers.
-bool is_worse(const MachineFigures& after, const MachineFigures& before);
-// Names of the functions of both that are worse in `after`.
-std::vector<std::string> worse_functions(const FiguresByFunction& before, const FiguresByFunction& after);
-
 // A table of what changed, one line per function of `after`; functions that only `after` has show no old figures.
-std::string figures_text(const FiguresByFunction& before, const FiguresByFunction& after);
+std::string figures_text(const ir::FiguresByFunction& before, const ir::FiguresByFunction& after);
 // {"name": {"before": {"instructions", "registers", "spilled_bytes"}, "after": {...}}}
-nlohmann::ordered_json figures_json(const FiguresByFunction& before, const FiguresByFunction& after);
+nlohmann::ordered_json figures_json(const ir::FiguresByFunction& before, const ir::FiguresByFunction& after);
 
 } // namespace ptxrewrite::cli

@@ -108,7 +108,7 @@ bool changed(const transforms::PipelineReport& report, const transforms::Pipelin
 }
 
 struct Figures {
-  FiguresByFunction before, after;
+  ir::FiguresByFunction before, after;
   std::string failure; // why there are none
 
   std::string text() const { return failure.empty() ? figures_text(before, after) : "none: " + failure + '\n'; }
@@ -130,11 +130,11 @@ bool weigh(const OptOptions& options, const transforms::Pipeline& pipeline, cons
     figures.failure = error.message;
     return true;
   };
-  Result<FiguresByFunction> before = machine_figures(source.text(), options.pipeline.gpu);
+  Result<ir::FiguresByFunction> before = ir::machine_figures(source.text(), options.pipeline.gpu);
   if (!before) return give_up(before.error());
-  Result<FiguresByFunction> after = machine_figures(result.text, options.pipeline.gpu);
+  Result<ir::FiguresByFunction> after = ir::machine_figures(result.text, options.pipeline.gpu);
   if (!after) return give_up(after.error());
-  std::vector<std::string> lost = worse_functions(*before, *after);
+  std::vector<std::string> lost = ir::worse_functions(*before, *after);
   if (options.pipeline.optimise && !lost.empty()) {
     Diagnostics ignored; // the same text was read before
     transforms::RunOptions again = run_options(options);
@@ -150,7 +150,7 @@ bool weigh(const OptOptions& options, const transforms::Pipeline& pipeline, cons
       second->report.remarks.push_back(std::move(remark));
     }
     result = *std::move(second);
-    after = machine_figures(result.text, options.pipeline.gpu);
+    after = ir::machine_figures(result.text, options.pipeline.gpu);
     if (!after) return give_up(after.error());
   }
   figures = {*std::move(before), *std::move(after), {}};
