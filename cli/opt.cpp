@@ -8,6 +8,8 @@
 #include "cli/terminal.h"
 #include "grammar/reader.h"
 #include "ir/print.h"
+#include "launch/side_file.h"
+#include "launch/variants.h"
 #include "support/file_io.h"
 
 #include <CLI/CLI.hpp>
@@ -157,10 +159,16 @@ bool weigh(const OptOptions& options, const transforms::Pipeline& pipeline, cons
   return true;
 }
 
-// Reads, runs the passes and weighs the outcome; the text to write, or nothing after an error was shown.
-std::optional<std::string> rewritten_text(const OptOptions& options, const transforms::Pipeline& pipeline,
-                                          std::unique_ptr<ir::Module> module, const Session& session,
-                                          nlohmann::ordered_json& reports) {
+// What `opt` writes for one input.
+struct Output {
+  std::string text;
+  std::string side_file; // "": no kernel has variants
+};
+
+// Reads, runs the passes and weighs the outcome; nothing after an error was shown.
+std::optional<Output> rewritten_output(const OptOptions& options, const transforms::Pipeline& pipeline,
+                                       std::unique_ptr<ir::Module> module, const Session& session,
+                                       nlohmann::ordered_json& reports) {
   std::optional<Rewritten> result = run_passes(std::move(module), pipeline, run_options(options), session);
   if (!result) return std::nullopt;
   Figures figures;
@@ -175,22 +183,40 @@ std::optional<std::string> rewritten_text(const OptOptions& options, const trans
     if (show_figures) text += result->module->source.name() + ": on " + options.pipeline.gpu + '\n' + figures.text();
     std::fwrite(text.data(), 1, text.size(), stderr);
   }
-  return std::move(result->text);
+  Output output{std::move(result->text), {}};
+  if (Result<launch::Variants> variants = launch::Variants::of(*result->module, nullptr))
+    if (launch::SideFile side_file = variants->as_side_file(); !side_file.kernels.empty())
+      output.side_file = launch::write_side_file(side_file);
+  return output;
+}
+
+// What a launcher needs stands beside the module. A side file of another module would be taken for this one's.
+Status write_output(const Output& output, const std::string& path) {
+  if (Status status = write_file(path, output.text); !status || path == "-") return status;
+  const std::string side_file = launch::side_file_path(path);
+  if (!output.side_file.empty()) return write_file(side_file, output.side_file);
+  std::error_code ignored;
+  if (std::filesystem::exists(side_file, ignored))
+    spdlog::warn("{} is left over from another module: this one has no variants", side_file);
+  return {};
 }
 
 int rewrite(const OptOptions& options, const transforms::Pipeline& pipeline, const std::string& path,
             const Session& session, nlohmann::ordered_json& reports) {
   std::unique_ptr<ir::Module> module = read_input(path, session);
   if (!module || !check_selection(*module, options.pipeline.kernels, session)) return exit_diagnostics;
-  std::string out;
+  const std::string destination = output_path(options, path);
+  Status status;
   if (options.no_ssa) {
-    ir::print(*module, out);
+    std::string text;
+    ir::print(*module, text);
+    status = write_file(destination, text);
   } else {
-    std::optional<std::string> text = rewritten_text(options, pipeline, std::move(module), session, reports);
-    if (!text) return exit_diagnostics;
-    out = *std::move(text);
+    std::optional<Output> output = rewritten_output(options, pipeline, std::move(module), session, reports);
+    if (!output) return exit_diagnostics;
+    status = write_output(*output, destination);
   }
-  if (Status status = write_file(output_path(options, path), out); !status) {
+  if (!status) {
     show(status.error());
     return exit_diagnostics;
   }

@@ -9,10 +9,12 @@ namespace ptxrewrite::launch {
 
 namespace {
 
-// What `//@ PASS original k` and `//@ PASS requires e` of one kernel say.
+// What the annotations of one kernel say, as spelled.
 struct Annotations {
   std::string original;
   std::vector<std::string> requirements;
+  std::vector<std::string> parameters; // "u64 P5+4*P1"
+  std::vector<std::string> grids;
 };
 
 // The rest of `text` behind "@ WORD keyword ", if it looks like that.
@@ -41,8 +43,46 @@ Annotations annotations_of(const ir::Function& function) {
       std::string_view text = function.module().text(Symbol(operands[0].id));
       if (auto name = behind(text, "original")) found.original = *name;
       if (auto predicate = behind(text, "requires")) found.requirements.emplace_back(*predicate);
+      if (auto parameter = behind(text, "parameter")) found.parameters.emplace_back(*parameter);
+      if (auto grid = behind(text, "grid")) found.grids.emplace_back(*grid);
     }
   return found;
+}
+
+// "u64 P5+4*P1"; nothing if it is not like that.
+std::optional<ComputedParameter> read_parameter(const std::string& text) {
+  const size_t blank = text.find(' ');
+  if (blank == text.npos) return std::nullopt;
+  std::optional<ir::ScalarType> type = ir::parse_type(text.substr(0, blank));
+  if (!type || !is_plain_type(*type) || ir::is_float(*type)) return std::nullopt;
+  Result<LaunchExpression> value = LaunchExpression::parse(std::string_view(text).substr(blank + 1));
+  if (!value) return std::nullopt;
+  return ComputedParameter{*type, *std::move(value)};
+}
+
+Variant variant_of(const std::string& entry, const Annotations& annotations) {
+  Variant variant;
+  variant.entry = entry;
+  for (const std::string& text : annotations.requirements) {
+    Result<LaunchExpression> predicate = LaunchExpression::parse(text);
+    if (predicate)
+      variant.requirements.push_back(*std::move(predicate));
+    else
+      variant.unreadable.push_back(text);
+  }
+  for (const std::string& text : annotations.parameters) {
+    if (std::optional<ComputedParameter> parameter = read_parameter(text))
+      variant.parameters.push_back(*std::move(parameter));
+    else
+      variant.unreadable.push_back(text);
+  }
+  for (const std::string& text : annotations.grids) {
+    if (text == "persistent")
+      variant.grid = GridMode::persistent;
+    else if (text != "same")
+      variant.unreadable.push_back(text);
+  }
+  return variant;
 }
 
 } // namespace
@@ -88,16 +128,9 @@ void Variants::add_annotations(const SideFile* side_file) {
     Annotations found = annotations_of(*function);
     // Without its original there is nothing to fall back on, and nothing to stand in for.
     if (found.original.empty() || is_described(found.original) || !find_kernel(*module_, found.original)) continue;
-    Variant variant;
-    variant.entry = module_->text(function->name);
-    if (variant.entry == found.original) continue;
-    for (const std::string& text : found.requirements) {
-      Result<LaunchExpression> predicate = LaunchExpression::parse(text);
-      if (predicate)
-        variant.requirements.push_back(*std::move(predicate));
-      else
-        variant.unreadable.push_back(text);
-    }
+    const std::string entry(module_->text(function->name));
+    if (entry == found.original) continue;
+    Variant variant = variant_of(entry, found);
     kernel_named(found.original).variants.push_back(std::move(variant));
   }
 }
@@ -111,6 +144,27 @@ Result<Variants> Variants::of(const ir::Module& module, const SideFile* side_fil
   return variants;
 }
 
+SideFile Variants::as_side_file() const {
+  SideFile file;
+  for (const Kernel& kernel : kernels_) {
+    SideKernel described{kernel.name, kernel.original, {}};
+    for (const Variant& variant : kernel.variants) {
+      if (!variant.unreadable.empty()) continue;
+      SideVariant one{variant.entry, {}, variant.parameters, variant.grid};
+      std::string when;
+      for (const LaunchExpression& requirement : variant.requirements)
+        when += (when.empty() ? "(" : " && (") + requirement.text() + ')';
+      if (variant.requirements.size() == 1)
+        one.when = variant.requirements.front();
+      else if (!when.empty())
+        one.when = *LaunchExpression::parse(when); // parts that parse, in parentheses
+      described.variants.push_back(std::move(one));
+    }
+    if (!described.variants.empty()) file.kernels.push_back(std::move(described));
+  }
+  return file;
+}
+
 std::span<const Variant> Variants::of_kernel(std::string_view kernel) const {
   const Kernel* found = find(kernel);
   return found ? std::span<const Variant>(found->variants) : std::span<const Variant>();
@@ -122,7 +176,7 @@ bool Variants::try_variant(const Variant& variant, const LaunchFacts& facts, Cho
     choice.reasons.push_back(variant.entry + ": " + why);
     return false;
   };
-  if (!variant.unreadable.empty()) return refuse("no launch predicate: " + variant.unreadable.front());
+  if (!variant.unreadable.empty()) return refuse("cannot be read: " + variant.unreadable.front());
   for (const LaunchExpression& requirement : variant.requirements) {
     Result<Int128> value = requirement.evaluate(facts);
     if (!value) return refuse(value.error().message + ", in: " + requirement.text());

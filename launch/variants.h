@@ -1,8 +1,10 @@
 // Which entry of a module runs when a kernel is launched: one answer for the emulator and the driver.
 //
 // A module says it in its side file, or by annotations of the rewritten kernel:
-//   //@ r2d2 original k        this kernel runs in the place of k
-//   //@ r2d2 requires <e>      when all these launch predicates hold
+//   //@ r2d2 original k           this kernel runs in the place of k
+//   //@ r2d2 requires <e>         when all these launch predicates hold
+//   //@ r2d2 parameter u64 <e>    with this further parameter behind the original's; one line for each, in order
+//   //@ r2d2 grid persistent      with as many blocks as the device runs at once
 // (r2d2 or any other pass's name). The side file comes first; where it describes a kernel, annotations about that
 // kernel are not looked at. A predicate that cannot be read or evaluated is not fulfilled.
 #pragma once
@@ -22,7 +24,7 @@ namespace ptxrewrite::launch {
 struct Variant {
   std::string entry;
   std::vector<LaunchExpression> requirements; // all must hold
-  std::vector<std::string> unreadable;        // requirements that do not parse: the variant never runs
+  std::vector<std::string> unreadable;        // requirements and parameters that do not parse: the variant never runs
   std::vector<ComputedParameter> parameters;
   GridMode grid = GridMode::same;
 };
@@ -43,6 +45,8 @@ public:
 
   // The kernel's variants in the order in which they are tried.
   std::span<const Variant> of_kernel(std::string_view kernel) const;
+  // The same as a side file: for modules whose annotations say it all. Variants that cannot be read are left out.
+  SideFile as_side_file() const;
   // `parameter_block` as the original takes it. Errors: no such kernel.
   Result<Choice> choose(std::string_view kernel, std::span<const std::byte> parameter_block, const Dim3& grid,
                         const Dim3& block) const;

@@ -6,11 +6,8 @@
 // GPUs: see transforms/legal/.
 //
 // Linear forms are true under obligations (no index wraps). Each one that a used form needs goes into the ledger:
-// proved, assumed when the user said so, or left to the launch. In the last case the module keeps the original kernel
-// under its own name, and the rewritten one, named `<kernel>__r2d2`, starts with
-//     //@ r2d2 original <kernel>
-//     //@ r2d2 requires <predicate>     one line for each condition; all must hold
-// Who launches `<kernel>` evaluates the conditions and runs the rewritten one when all are true.
+// proved, assumed when the user said so, or left to the launch. In the last case the rewritten kernel stands beside its
+// original as a variant with launch predicates (transforms/variant.h).
 #include "transforms/pass.h"
 
 #include "ir/builder.h"
@@ -18,6 +15,7 @@
 #include "transforms/legal/common_base.h"
 #include "transforms/r2d2_plan.h"
 #include "transforms/r2d2_sections.h"
+#include "transforms/variant.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -104,7 +102,6 @@ private:
     return Change::unchanged;
   }
   void record_obligations(const ir::LinearForms& forms, const Plan& plan, bool assumed);
-  void keep_original(InstructionId position);
   void report(const Plan& plan, const SectionSizes& sizes, size_t before);
 
   ir::Function& function_;
@@ -135,26 +132,6 @@ void HardwareForm::record_obligations(const ir::LinearForms& forms, const Plan& 
   }
 }
 
-void HardwareForm::keep_original(InstructionId position) {
-  ir::Module& module = function_.module();
-  std::string name(module.text(function_.name));
-  function_.name = module.intern(name + "__r2d2");
-  ir::Builder builder(function_);
-  builder.before(position);
-  auto annotate = [&](const std::string& text) {
-    Operand operand;
-    operand.kind = ir::OperandKind::text;
-    operand.id = module.intern(text).index();
-    builder.emit_marker(InstructionKind::annotation, {operand});
-  };
-  annotate("@ r2d2 original " + name);
-  for (const std::string& predicate : launch_predicates_)
-    annotate("@ r2d2 requires " + predicate);
-  context_.additions.push_back(std::move(original_));
-  context_.remarks.emplace_back("runs as " + name + "__r2d2 when the launch meets " +
-                                std::to_string(launch_predicates_.size()) + " condition(s), else as the original");
-}
-
 void HardwareForm::report(const Plan& plan, const SectionSizes& sizes, size_t before) {
   size_t after = count_real(function_);
   auto& statistics = context_.statistics;
@@ -183,8 +160,9 @@ Change HardwareForm::run() {
   if (!function_.is_entry) return refuse("only kernels have launch-uniform parameters");
   if (has_sections(function_)) return refuse("it is in hardware form already");
   ir::Module& module = function_.module();
+  if (original_of(function_)) return refuse("it is a variant already");
   if (module.strings.find(std::string(module.text(function_.name)) + "__r2d2"))
-    return refuse("the module has a rewritten variant of it already");
+    return refuse("the module has a variant of it already");
   ir::LinearForms forms(function_);
   if (!forms.control_flow().predecessors(function_.entry()).empty()) return refuse("its first block is part of a loop");
 
@@ -201,8 +179,9 @@ Change HardwareForm::run() {
   if (!launch_predicates_.empty()) original_ = std::make_unique<ir::Function>(function_);
   size_t before = count_real(function_);
   InstructionId position = section_position(function_);
-  if (original_) keep_original(position);
   EmittedSections sections = emit_sections(function_, position, plan, forms.expressions());
+  if (original_)
+    make_variant(function_, std::move(original_), {.pass = "r2d2", .requirements = launch_predicates_}, context_);
   for (size_t i = 0; i < plan.sites.size(); ++i) {
     const Site& site = plan.sites[i];
     if (site.address == Site::whole_result)

@@ -168,7 +168,7 @@ TEST_CASE("annotations choose the variant whose conditions all hold") {
   CHECK(refused->parameter_block == block_of(0, 50));
   REQUIRE(refused->reasons.size() == 2);
   CHECK(refused->reasons[0] == "k__narrow: not fulfilled: ntid.x == 32");
-  CHECK(refused->reasons[1] == "k__broken: no launch predicate: tid.x == 3");
+  CHECK(refused->reasons[1] == "k__broken: cannot be read: tid.x == 3");
   // A variant may be launched by its own name.
   CHECK(variants->choose("k__narrow", block_of(0, 500), {1, 1, 1}, {1, 1, 1})->is_original);
   CHECK(!variants->choose("missing", {}, {1, 1, 1}, {1, 1, 1}));
@@ -198,4 +198,63 @@ TEST_CASE("a side file chooses, computes parameters, and replaces annotations") 
   CHECK(chosen(*variants, 70000, 32) == "k");
   auto missing = read(kernels(R"json({"name":"k","original":"k","variants":[{"entry":"nobody"}]})json"), errors);
   CHECK(Variants::of(*m, &*missing).error().message == "k.launch.json: the module has no kernel 'nobody'");
+}
+
+TEST_CASE("annotations give parameters and a persistent grid; as a side file they say the same") {
+  Diagnostics diagnostics;
+  auto annotated = grammar::read_module(SourceFile("k.ptx", R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 P0, .param .u32 P1)
+{
+ret;
+}
+.visible .entry k__r2d2(.param .u64 P0, .param .u32 P1, .param .u64 more, .param .s32 less)
+{
+//@ r2d2 original k
+//@ r2d2 requires P1 < 100 || P1 == 200
+//@ r2d2 requires ntid.x == 32
+//@ r2d2 parameter u64 P0 + 4*P1
+//@ r2d2 parameter s32 -7
+//@ r2d2 grid persistent
+ret;
+}
+.visible .entry k__other(.param .u64 P0, .param .u32 P1)
+{
+//@ other original k
+//@ other parameter f32 1
+ret;
+}
+)"),
+                                        diagnostics);
+  REQUIRE(annotated);
+  auto variants = Variants::of(*annotated, nullptr);
+  REQUIRE(variants);
+  auto check = [&](const Variants& tried) {
+    auto choice = tried.choose("k", block_of(0x1000, 200), {5, 1, 1}, {32, 1, 1});
+    REQUIRE(choice);
+    CHECK(annotated->text(choice->entry->name) == "k__r2d2");
+    CHECK(choice->grid == GridMode::persistent);
+    REQUIRE(choice->parameter_block.size() == 28); // 8, 4, padding of 4, 8, 4
+    uint64_t more = 0;
+    int32_t less = 0;
+    std::memcpy(&more, choice->parameter_block.data() + 16, 8);
+    std::memcpy(&less, choice->parameter_block.data() + 24, 4);
+    CHECK(more == 0x1000 + 800);
+    CHECK(less == -7);
+    // "P1 < 100 || P1 == 200" keeps its parentheses when predicates are joined.
+    auto other = tried.choose("k", block_of(0x1000, 50), {5, 1, 1}, {64, 1, 1});
+    REQUIRE(other);
+    CHECK(other->is_original);
+  };
+  check(*variants);
+  SideFile side_file = variants->as_side_file();
+  REQUIRE(side_file.kernels.size() == 1);
+  CHECK(side_file.kernels[0].variants.size() == 1);
+  std::string errors;
+  auto read_back = read(write_side_file(side_file), errors);
+  REQUIRE(read_back);
+  auto again = Variants::of(*annotated, &*read_back);
+  REQUIRE(again);
+  check(*again);
 }
