@@ -1,12 +1,8 @@
 // The GPU behind the Device interface.
 #include "cli/device.h"
 #include "cli/driver/gpu.h"
-#include "ir/print.h"
 
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <cstdlib>
 
 namespace ptxrewrite::cli {
 namespace {
@@ -40,20 +36,9 @@ public:
     return number ? Status() : Status(number.error());
   }
 
-  // What the driver gets is the module's text as it prints: a rewritten module has no other.
   Result<size_t> load_beside(const ir::Module& module) override {
-    std::string text;
-    ir::print(module, text);
-    SourceFile source(module.source.name(), std::move(text));
-    Diagnostics diagnostics;
-    auto loaded = gpu_->load(source, diagnostics);
-    if (!loaded) {
-      std::string message = loaded.error().message;
-      if (!loaded.error().range.empty())
-        message += fmt::format(" (line {} of the printed module: {})", source.locate(loaded.error().range.begin).line,
-                               source.text(loaded.error().range));
-      return Error{message, {}};
-    }
+    auto loaded = gpu_->load(module);
+    if (!loaded) return loaded.error();
     modules_.push_back(std::move(*loaded));
     use_module(modules_.size() - 1);
     return modules_.size() - 1;
@@ -105,10 +90,7 @@ public:
 
   Result<uint64_t> resident_blocks(const KernelLaunch& launch) override {
     if (!module_) return Error{"no module is loaded", {}};
-    Result<int> blocks = gpu_->occupancy(*module_, launch.kernel, launch.block, launch.dynamic_shared);
-    if (!blocks) return blocks.error();
-    return static_cast<uint64_t>(std::max(*blocks, 1)) *
-           static_cast<uint64_t>(std::max(gpu_->info().multiprocessors, 1));
+    return gpu_->resident_blocks(*module_, launch.kernel, launch.block, launch.dynamic_shared);
   }
 
 private:
@@ -125,9 +107,7 @@ private:
 } // namespace
 
 Result<std::unique_ptr<Device>> make_cuda_device(const std::string& library_path) {
-  const char* named = std::getenv("PTXREWRITE_LIBCUDA");
-  Result<std::unique_ptr<driver::Gpu>> gpu =
-      driver::Gpu::open(library_path.empty() && named ? std::string(named) : library_path);
+  Result<std::unique_ptr<driver::Gpu>> gpu = driver::Gpu::open(library_path);
   if (!gpu) return gpu.error();
   return std::unique_ptr<Device>(std::make_unique<CudaDevice>(std::move(*gpu)));
 }

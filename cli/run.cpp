@@ -132,13 +132,14 @@ std::string contradiction(const RunOptions& options) {
   return {};
 }
 
-int run_run(const RunOptions& options, const Session& session) {
+int run_run(RunOptions& options, const Session& session) {
   if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("run", wrong);
   Result<std::unique_ptr<Device>> gpu = open_gpu(options.device);
   if (!gpu) {
     show(gpu.error());
     return exit_no_gpu;
   }
+  options.report.has_counts = !*gpu;
   int code = exit_ok;
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
   for (const std::string& path : options.files) {

@@ -138,24 +138,23 @@ std::string buffers_text(const std::vector<Shown>& shown, size_t head) {
 std::string run_text(const std::string& title, const LaunchInput& input, const SessionResult& result,
                      const RunReportOptions& options) {
   std::string out = title + (input.plan.size.empty() ? "" : ", size " + input.plan.size) + '\n';
-  Table table{{{"kernel"},
-               {"launches", true},
-               {"grid"},
-               {"block"},
-               {"blocks", true},
-               {"warp instructions", true},
-               {"thread instructions", true}},
-              {}};
+  Table table{{{"kernel"}, {"launches", true}, {"grid"}, {"block"}}, {}};
+  if (options.has_counts)
+    for (const char* what : {"blocks", "warp instructions", "thread instructions"})
+      table.columns.push_back({what, true});
   if (options.time) table.columns.push_back({"seconds", true});
-  if (options.time) table.columns.push_back({"M thread instructions/s", true});
+  if (options.time && options.has_counts) table.columns.push_back({"M thread instructions/s", true});
   for (const RunGroup& group : groups_of(input, result)) {
-    table.rows.push_back({group.entry == group.kernel ? group.kernel : group.kernel + " as " + group.entry,
-                          std::to_string(group.launches), group.grid, group.block, std::to_string(group.blocks),
-                          std::to_string(group.warp_instructions), std::to_string(group.thread_instructions)});
-    if (!options.time) continue;
-    table.rows.back().push_back(fmt::format("{:.4f}", group.seconds));
-    table.rows.back().push_back(
-        fmt::format("{:.0f}", group.seconds > 0 ? double(group.thread_instructions) * 1e-6 / group.seconds : 0.0));
+    std::vector<std::string>& row = table.rows.emplace_back();
+    row = {group.entry == group.kernel ? group.kernel : group.kernel + " as " + group.entry,
+           std::to_string(group.launches), group.grid, group.block};
+    if (options.has_counts)
+      for (uint64_t count : {group.blocks, group.warp_instructions, group.thread_instructions})
+        row.push_back(std::to_string(count));
+    if (options.time) row.push_back(fmt::format("{:.{}f}", group.seconds, options.has_counts ? 4 : 7));
+    if (options.time && options.has_counts)
+      row.push_back(
+          fmt::format("{:.0f}", group.seconds > 0 ? double(group.thread_instructions) * 1e-6 / group.seconds : 0.0));
   }
   out += table.text();
   if (options.counters) out += counters_text(result);
@@ -173,12 +172,14 @@ nlohmann::ordered_json run_json(const std::string& title, const LaunchInput& inp
     json one = {{"kernel", launch.kernel},
                 {"entry", run.entry},
                 {"grid", {launch.grid.x, launch.grid.y, launch.grid.z}},
-                {"block", {launch.block.x, launch.block.y, launch.block.z}},
-                {"blocks", run.counters.blocks},
-                {"warps", run.counters.warps},
-                {"warp_instructions", run.counters.warp_instructions},
-                {"thread_instructions", run.counters.thread_instructions},
-                {"findings", run.findings.size()}};
+                {"block", {launch.block.x, launch.block.y, launch.block.z}}};
+    if (options.has_counts) {
+      one["blocks"] = run.counters.blocks;
+      one["warps"] = run.counters.warps;
+      one["warp_instructions"] = run.counters.warp_instructions;
+      one["thread_instructions"] = run.counters.thread_instructions;
+      one["findings"] = run.findings.size();
+    }
     if (options.time) one["seconds"] = run.seconds;
     if (run.failure) one["failure"] = run.failure->message;
     launches.push_back(std::move(one));

@@ -11,7 +11,8 @@
 namespace ptxrewrite::cli {
 
 struct RunReportOptions {
-  bool counters = false; // per instruction
+  bool counters = false;  // per instruction
+  bool has_counts = true; // of blocks and instructions; a GPU keeps none
   bool all_buffers = false;
   bool time = false;
   size_t head = 8; // elements shown of each buffer

@@ -1,5 +1,7 @@
 #include "cli/session.h"
 
+#include "launch/persistent_grid.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -127,8 +129,7 @@ Result<SessionRun> PlanOnDevice::launch(size_t index, const ir::Module& module, 
   if (is_persistent) {
     Result<uint64_t> resident = device_.resident_blocks(kernel_launch);
     if (!resident) return module_error(resident.error());
-    kernel_launch.grid = {
-        static_cast<uint32_t>(std::min({*resident, planned.grid.count(), uint64_t{launch::max_grid.x}})), 1, 1};
+    kernel_launch.grid = launch::persistent_grid(planned.grid, *resident);
   }
   Result<KernelRun> kernel_run = device_.launch(kernel_launch);
   if (!kernel_run) return module_error(kernel_run.error());

@@ -1,6 +1,6 @@
 #include "cli/driver/gpu.h"
 
-#include <fmt/format.h>
+#include "ir/print.h"
 
 #include <algorithm>
 #include <charconv>
@@ -91,9 +91,9 @@ Result<DevicePointer> Gpu::allocate(uint64_t bytes, std::string_view name) {
   DevicePointer address = 0;
   ResultCode status = library_->allocate(&address, std::max<uint64_t>(bytes, 1));
   if (status != success)
-    return Error{
-        fmt::format("no memory for '{}' ({} bytes): {}", name, bytes, library_->error("cuMemAlloc", status).message),
-        {}};
+    return Error{"no memory for '" + std::string(name) + "' (" + std::to_string(bytes) +
+                     " bytes): " + library_->error("cuMemAlloc", status).message,
+                 {}};
   if (auto filled = fill(address, 0, std::max<uint64_t>(bytes, 1)); !filled) {
     library_->release(address);
     return filled.error();
@@ -134,6 +134,18 @@ Result<std::unique_ptr<GpuModule>> Gpu::load(const SourceFile& source, Diagnosti
   return library_->error("cuModuleLoadDataEx", status);
 }
 
+// What the driver gets is the module's text as it prints: a rewritten module has no other.
+Result<std::unique_ptr<GpuModule>> Gpu::load(const ir::Module& module) {
+  const SourceFile source(module.source.name(), ir::print(module));
+  Diagnostics diagnostics;
+  auto loaded = load(source, diagnostics);
+  if (loaded || loaded.error().range.empty()) return loaded;
+  const SourceRange range = loaded.error().range;
+  return Error{loaded.error().message + " (line " + std::to_string(source.locate(range.begin).line) +
+                   " of the printed module: " + std::string(source.text(range)) + ")",
+               {}};
+}
+
 Status Gpu::start(GpuModule& module, std::string_view kernel, const launch::Dim3& grid, const launch::Dim3& block,
                   uint32_t dynamic_shared, std::span<const std::byte> parameters) {
   Result<FunctionHandle> function = module.function(kernel);
@@ -168,6 +180,13 @@ Result<int> Gpu::occupancy(GpuModule& module, std::string_view kernel, const lau
   return blocks;
 }
 
+Result<uint64_t> Gpu::resident_blocks(GpuModule& module, std::string_view kernel, const launch::Dim3& block,
+                                      uint32_t dynamic_shared) {
+  Result<int> blocks = occupancy(module, kernel, block, dynamic_shared);
+  if (!blocks) return blocks.error();
+  return static_cast<uint64_t>(std::max(*blocks, 1)) * static_cast<uint64_t>(std::max(info_.multiprocessors, 1));
+}
+
 GpuModule::~GpuModule() {
   if (handle_) gpu_->library().unload_module(handle_);
 }
@@ -177,7 +196,7 @@ Result<FunctionHandle> GpuModule::function(std::string_view name) {
   if (known != functions_.end()) return known->second;
   FunctionHandle handle = nullptr;
   const ResultCode status = gpu_->library().function(&handle, handle_, std::string(name).c_str());
-  if (status == error_not_found) return Error{fmt::format("the driver's module has no kernel '{}'", name), {}};
+  if (status == error_not_found) return Error{"the driver's module has no kernel '" + std::string(name) + "'", {}};
   if (status != success) return gpu_->library().error("cuModuleGetFunction", status);
   functions_.emplace(name, handle);
   return handle;
@@ -200,7 +219,7 @@ Result<std::pair<DevicePointer, uint64_t>> GpuModule::variable(std::string_view 
   DevicePointer address = 0;
   size_t bytes = 0;
   const ResultCode status = gpu_->library().global(&address, &bytes, handle_, std::string(name).c_str());
-  if (status == error_not_found) return Error{fmt::format("the module has no variable '{}'", name), {}};
+  if (status == error_not_found) return Error{"the module has no variable '" + std::string(name) + "'", {}};
   if (status != success) return gpu_->library().error("cuModuleGetGlobal", status);
   return std::pair<DevicePointer, uint64_t>(address, bytes);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/driver/library.h"
+#include "ir/module.h"
 #include "launch/launch_plan.h"
 #include "support/diagnostic.h"
 #include "support/source.h"
@@ -56,7 +57,7 @@ private:
 
 class Gpu {
 public:
-  // Errors: no GPU here (see Library::open). `library_path` empty: libcuda.so.1.
+  // Errors: no GPU here (see Library::open). `library_path`: as there.
   static Result<std::unique_ptr<Gpu>> open(const std::string& library_path = {}, int ordinal = 0);
   ~Gpu();
   Gpu(const Gpu&) = delete;
@@ -76,6 +77,9 @@ public:
   // the first of them.
   Result<std::unique_ptr<GpuModule>> load(const SourceFile& source, Diagnostics& diagnostics);
 
+  // A module of ours, by the text that it prints. Errors quote the line.
+  Result<std::unique_ptr<GpuModule>> load(const ir::Module& module);
+
   // Starts a kernel; returns at once. `parameters` are the bytes of its .param space.
   Status start(GpuModule& module, std::string_view kernel, const launch::Dim3& grid, const launch::Dim3& block,
                uint32_t dynamic_shared, std::span<const std::byte> parameters);
@@ -83,6 +87,9 @@ public:
   Status finish();
   // Blocks of a kernel that fit on one multiprocessor.
   Result<int> occupancy(GpuModule& module, std::string_view kernel, const launch::Dim3& block, uint32_t dynamic_shared);
+  // Blocks of such a launch that the whole GPU runs at the same time; at least 1.
+  Result<uint64_t> resident_blocks(GpuModule& module, std::string_view kernel, const launch::Dim3& block,
+                                   uint32_t dynamic_shared);
   // Did a kernel fault? Then nothing but closing helps.
   bool lost() const { return lost_; }
 

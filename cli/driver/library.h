@@ -12,8 +12,9 @@ namespace ptxrewrite::driver {
 // The entry points; all are there once a library is open. Not thread-safe beyond what the driver itself is.
 class Library {
 public:
-  // `path` empty: libcuda.so.1, wherever the system has it. Errors (all mean "no GPU here"): no such library, an entry
-  // point that it lacks (an old driver), a driver that does not start, no device.
+  // `path` empty: what the environment's PTXREWRITE_LIBCUDA names, else libcuda.so.1, wherever the system has it.
+  // Errors (all mean "no GPU here"): no such library, an entry point that it lacks (an old driver), a driver that does
+  // not start, no device.
   static Result<std::unique_ptr<Library>> open(const std::string& path = {});
   ~Library();
   Library(const Library&) = delete;

@@ -31,7 +31,7 @@ ALLOWED = {
     "emulator/timing": ["emulator/timing", "emulator/counters.h", "ir", "support"],
     "cli": ["cli", "grammar", "transforms", "emulator", "launch", "ir", "support"],
     "cli/driver": ["cli/driver", "launch", "ir", "support"],
-    "examples": ["grammar", "transforms", "launch", "ir", "support"],
+    "examples": ["cli/driver", "grammar", "transforms", "launch", "ir", "support"],
     "tests": ["tests", "cli", "grammar", "transforms", "emulator", "launch", "ir", "support"],
 }
 ANTLR = re.compile(r"antlr4-runtime|^Ptx(Lexer|Parser)\w*\.h$")
