@@ -1,0 +1,68 @@
+// What an assembler makes of each PTX instruction: how many machine instructions, on which unit. PTX counts are not
+// machine counts: parameters fold into operands, addresses into multiply-adds, divisions expand.
+//
+//   Lowering lowering = lower(function, 80);            // sm_80
+//   lowering.cost(id).weight * executions of id         // dynamic machine instructions
+//   lowering.static_instructions()                      // an estimate of the size of the code
+//
+// Works on both states of a function, on every kind of instruction of the hardware forms too. In SSA form the weights
+// are sharper: as read, a register that is written more than once hides what its uses could have been fused with.
+//
+// weights.def says what an instruction costs alone, the fusion rules of lowering_rules.h what it costs among the
+// others. An instruction that is fused with its user is free: the pair is counted at the user.
+#pragma once
+
+#include "ir/function.h"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::ir {
+
+// The unit that an instruction occupies.
+enum class Pipe : uint8_t {
+  issue,   // no unit of its own: moves, no-operations
+  integer, // 32-bit integer and logic
+  fp32,    // single and half precision
+  fp64,    //
+  special, // conversions, reciprocals and other special functions
+  memory,  // loads, stores, atomics, shuffles, textures
+  matrix,  // tensor cores
+  control, // branches, barriers, calls
+  uniform, // the datapath that works once per warp, from compute capability 7.5 on
+};
+std::string_view spelling(Pipe pipe);
+
+struct InstructionCost {
+  uint16_t weight = 0;  // machine instructions executed per warp, those of the uniform datapath left out
+  uint16_t uniform = 0; // machine instructions on the uniform datapath
+  Pipe pipe = Pipe::issue;
+  bool operator==(const InstructionCost&) const = default;
+};
+
+class Lowering {
+public:
+  // Of any instruction of the function; 0 for those that are unreachable, dead or no real instructions.
+  const InstructionCost& cost(InstructionId id) const { return costs_[id.index()]; }
+
+  // Issued by every warp at the entry, whatever the body does: the stack pointer's initial value.
+  uint32_t prologue() const { return prologue_; }
+  // Of internal subroutines that the assembler appends: slow paths of division and square root. Dynamic counts take the
+  // fast paths, which the weights hold.
+  uint32_t subroutine_instructions() const { return subroutines_; }
+  // All there is in the code: prologue, body on both datapaths, subroutines.
+  uint32_t static_instructions() const;
+  uint32_t static_uniform_instructions() const;
+
+private:
+  friend class Lowerer;
+  std::vector<InstructionCost> costs_;
+  uint32_t prologue_ = 0;
+  uint32_t subroutines_ = 0;
+};
+
+// For compute capability 80, 90 ... For those before 7.0, the rules of 7.0 without what came later.
+Lowering lower(const Function& function, uint32_t compute_capability);
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,90 @@
+// The machines that costs are counted for: facts about a graphics processor, as data (machines.def). A figure that is a
+// guess says so and is carried as a guess.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace ptxrewrite::ir {
+
+struct Figure {
+  double value = 0;
+  bool known = false; // false: the chip has no such unit
+  bool guess = false; // from memory, or borrowed from a sibling chip
+
+  constexpr Figure() = default;
+  constexpr Figure(double number, bool is_guess = false) : value(number), known(true), guess(is_guess) {}
+};
+
+enum class RegisterUnit : uint8_t { block, warp }; // what registers are allocated to
+
+// Per SM where nothing else is said.
+struct OccupancyFacts {
+  uint32_t max_warps = 0;
+  uint32_t max_blocks = 0;
+  uint32_t max_threads_per_block = 0;
+  uint32_t registers = 0; // of 32 bits
+  RegisterUnit register_unit = RegisterUnit::warp;
+  uint32_t register_granularity = 0; // registers are handed out in multiples of this
+  uint32_t warp_granularity = 0;     // and to warps in multiples of this
+  uint32_t max_registers_per_thread = 0;
+  uint32_t shared_bytes = 0; // with the largest carve-out
+  uint32_t max_shared_bytes_per_block = 0;
+  uint32_t shared_granularity = 0;
+  uint32_t shared_reserved = 0; // per block, by the system
+};
+
+struct MemoryFacts {
+  Figure l1_kib, l2_kib;
+  Figure dram_gb_per_second, achieved_dram_gb_per_second;
+  Figure l1_bytes_per_clock, l2_bytes_per_clock; // per SM
+  Figure outstanding_misses;                     // per SM
+};
+
+// Results (lanes) per clock and SM; a warp instruction takes 32 / figure clocks of its unit.
+struct ThroughputFacts {
+  Figure integer_add, integer_multiply_add, shift, logic, compare;
+  Figure convert32, convert8, convert64;
+  Figure population_count, bit_field_extract, shuffle;
+  Figure fp32, fp64, special_function;
+  Figure load_store, barrier;
+};
+
+// Clocks from issue until a dependent instruction may issue.
+struct LatencyFacts {
+  Figure integer, integer_multiply_add, fp32, fp64, special_function;
+  Figure shared, l1, l2, dram, constant;
+};
+
+struct Machine {
+  std::string_view name;           // "TITANV"
+  std::string_view chip;           // "GV100"
+  uint32_t compute_capability = 0; // 70 for 7.0
+  uint32_t sms = 0;
+  uint32_t clock_mhz = 0;
+  uint32_t schedulers = 0; // per SM
+  Figure issue_rate;       // instructions per scheduler and clock
+  bool uniform_datapath = false;
+  OccupancyFacts occupancy;
+  MemoryFacts memory;
+  ThroughputFacts throughput;
+  LatencyFacts latency;
+};
+
+// From the oldest to the newest.
+std::span<const Machine> all_machines();
+
+// By name, whatever its case; blanks, dashes and underscores do not count ("TITAN V" is "titanv"). nullptr if there is
+// none; unknown_machine() then says which there are, nearest first.
+const Machine* find_machine(std::string_view name);
+std::string unknown_machine(std::string_view name);
+
+// The machine that stands for a target, 80 for sm_80: of those that are not newer, the newest, the first in the table
+// where several have one compute capability; the oldest machine for targets older than all.
+const Machine& machine_for(uint32_t compute_capability);
+// 90 for "sm_90", "sm_90a", "compute_90"; 0 if the text names no architecture.
+uint32_t compute_capability_of(std::string_view architecture);
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,32 @@
+// The rows of weights.def: what an instruction of one form costs alone.
+#pragma once
+
+#include "ir/isa.h"
+#include "ir/machine/lowering.h"
+
+#include <cstdint>
+
+namespace ptxrewrite::ir {
+
+enum class Subroutine : uint8_t {
+  none,
+#define WEIGHT(opcode, words, targets, instructions, pipe, subroutine)
+#define CLASS_WEIGHT(kind, instructions, pipe)
+#define SUBROUTINE(name, instructions) name,
+#include "ir/machine/weights.def"
+#undef WEIGHT
+#undef CLASS_WEIGHT
+#undef SUBROUTINE
+  count,
+};
+
+struct FormWeight {
+  uint16_t instructions = 1;
+  Pipe pipe = Pipe::issue;
+  Subroutine subroutine = Subroutine::none;
+};
+
+FormWeight weight_of(const Form& form, uint32_t compute_capability);
+uint32_t instructions_of(Subroutine subroutine);
+
+} // namespace ptxrewrite::ir
