@@ -76,6 +76,9 @@ struct LaunchRequest {
   bool check = false;         // uninitialised reads, races ...; out of bounds and misaligned always are checked
   bool count_memory = false;  // InstructionCounters::transactions
   uint64_t fuel = UINT64_MAX; // warp instructions per block
+  // SMs of the machine that a hardware form is counted for (Counters of its sections); 0: as many as %nsmid says, which
+  // is the same whatever the machine.
+  uint32_t multiprocessors = 0;
   Observer* observer = nullptr;
 };
 

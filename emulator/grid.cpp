@@ -309,7 +309,9 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
     other.join();
 
   LaunchResult result;
-  result.counters = make_counters(image, grid.total, {grid.blocks, launch.warps, launch.threads});
+  result.counters = make_counters(image, grid.total,
+                                  {grid.blocks, launch.warps, launch.threads,
+                                   request.multiprocessors ? request.multiprocessors : emulated_sm_count});
   for (const auto& [block, text] : grid.printed)
     if (block <= grid.failed_block) result.printed += text;
   result.findings = grid.findings.take(grid.failed_block);

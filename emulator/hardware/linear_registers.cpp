@@ -70,7 +70,7 @@ void decode_linear_row(Decoder& decoder, std::span<const ir::Operand> operands) 
 
 SectionExecutions section_executions(const DecodedFunction& function, ir::InstructionId instruction,
                                      ir::SectionKind section, const LaunchFacts& launch) {
-  const uint64_t machines = std::min<uint64_t>(launch.blocks, emulated_sm_count);
+  const uint64_t machines = std::min(launch.blocks, launch.multiprocessors);
   switch (section) {
   case ir::SectionKind::r2d2_coefficient:
     return {machines, machines};

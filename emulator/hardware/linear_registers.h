@@ -24,6 +24,7 @@ struct LaunchFacts {
   uint64_t blocks = 0;
   uint64_t warps = 0;   // of a block
   uint64_t threads = 0; // of a block
+  uint64_t multiprocessors = 0;
 };
 SectionExecutions section_executions(const DecodedFunction& function, ir::InstructionId instruction,
                                      ir::SectionKind section, const LaunchFacts& launch);

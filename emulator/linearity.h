@@ -1,0 +1,71 @@
+// What a kernel would still execute if linear values cost only their parts: the limit study LN of r2d2 §2.2.
+//
+//   LinearityStudy study(entry, request);
+//   request.observer = &study;
+//   program->launch(request);
+//   study.rows(): by static instruction, the threads that executed it, and the thread instructions that LN needs
+//
+// Which values are linear is decided before the launch, by the analysis that R2D2 itself uses (the paper finds them by
+// coefficient vectors, too): values that look linear by chance are not. In this launch, because forms whose obligations
+// it does not fulfil are not linear in it.
+#pragma once
+
+#include "emulator/observer.h"
+
+#include <array>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace ptxrewrite::emulator {
+
+// Thread instructions, but for `executions`.
+struct LinearityRow {
+  const ir::Function* function = nullptr; // null: never executed
+  ir::InstructionId instruction;
+  uint64_t executions = 0; // by warps with at least one lane whose guard was true
+  uint64_t lanes = 0;
+  // Results are the same for all threads of the launch or the block: work for a scalar pipeline.
+  bool uniform = false;
+  // LN executes it in parts; else as it is.
+  bool linear = false;
+  uint64_t coefficient = 0; // once per launch, and once per trip for what changes from trip to trip
+  uint64_t thread = 0;      // once by each thread of one block
+  uint64_t block = 0;       // once per block
+  uint64_t needed = 0;      // of LN in all: the parts' sum, or `lanes`
+};
+
+// An instruction is linear when it has results and the class of each is constant, launch-uniform, block-uniform or
+// linear, loop offsets included. An instruction without results (stores, branches, barriers) never is, nor is one of
+// which LN would execute more than there is. Instructions of device functions are not.
+class LinearityStudy final : public Observer {
+public:
+  // Copies the function. One that has no SSA form has no linear values.
+  LinearityStudy(const ir::Function& entry, const LaunchRequest& request);
+
+  void before(Block& block, Warp& warp, const MicroOp& op) override;
+  void block_ended(Block& block) override;
+
+  // By the instruction's number in the kernel. When the launch is over.
+  std::vector<LinearityRow> rows() const;
+  LinearityRow total() const; // sums; `linear` and `uniform` mean nothing in it
+
+private:
+  // What LN executes of an instruction whose value does not change from trip to trip, and whether it does.
+  struct Parts {
+    bool linear = false, uniform = false;
+    bool per_trip = false; // the coefficient part comes in every trip
+    bool block_per_trip = false;
+    uint64_t coefficient = 0, thread = 0, block = 0;
+  };
+  void find_parts(const ir::Function& entry, const LaunchRequest& request);
+  LinearityRow finished(uint32_t number) const;
+
+  uint32_t warps_ = 0;                                 // of a block
+  std::vector<Parts> parts_;                           // by the instruction's number: the entry's come first
+  std::vector<LinearityRow> rows_;                     // likewise, parts not yet filled in
+  std::vector<uint32_t> trips_;                        // likewise: the most executions by one warp
+  std::map<uint64_t, std::vector<uint32_t>> executed_; // of blocks that run: by warp and number
+};
+
+} // namespace ptxrewrite::emulator
