@@ -209,13 +209,14 @@ void OperandPrinter::print_address(std::span<const Operand> operands, size_t ind
     return;
   }
   out_ += '[';
+  bool hardware_base = index + 1 < end && operands[index + 1].is(OperandKind::value) &&
+                       function_->values[operands[index + 1].as_value()].register_class != RegisterClass::general;
   index = index + 1 < end ? print(operands, index + 1) : end;
   bool offset_printed = false;
   while (index < end) {
-    // A coefficient register is added to the base (hardware forms); anything else is a list of coordinates.
+    // A register is added to a base of a hardware form; anything else is a list of coordinates.
     const Operand& part = operands[index];
-    bool added =
-        part.is(OperandKind::value) && function_->values[part.as_value()].register_class == RegisterClass::coefficient;
+    bool added = part.is(OperandKind::value) && hardware_base;
     // The offset belongs to the base: `[%rd1+16, {%r1}]`.
     if (!added && !offset_printed) {
       append_offset(address.immediate, address.has(OperandFlag::spelled_offset));

@@ -56,21 +56,14 @@ Liveliness::Liveliness(const ir::Function& function, const ir::ControlFlow& flow
       if (!removable_when_unused(function, id)) roots_.push_back(id);
 }
 
-Liveliness::Result Liveliness::compute(const Ignored& ignored) const {
+Liveliness::Result Liveliness::compute(const Ignored& ignored, std::span<const ValueId> read) const {
   const ir::Function& function = *function_;
   Result result{std::vector<bool>(function.instructions.size()), std::vector<bool>(function.values.size())};
   std::vector<InstructionId> work = roots_;
   for (InstructionId root : roots_)
     result.instructions[root.index()] = true;
-  std::vector<ValueId> values;
-  while (!work.empty()) {
-    InstructionId id = work.back();
-    work.pop_back();
-    std::span<const Operand> operands = function.operands_of(id);
-    for (size_t i = 0; i < operands.size(); ++i)
-      if (operands[i].is(OperandKind::value) && !operands[i].is_definition() && !(ignored && ignored(id, i)))
-        values.push_back(operands[i].as_value());
-    if (ValueId guard = function.instructions[id].guard) values.push_back(guard);
+  std::vector<ValueId> values(read.begin(), read.end());
+  while (!work.empty() || !values.empty()) {
     while (!values.empty()) {
       ValueId value = values.back();
       values.pop_back();
@@ -86,6 +79,14 @@ Liveliness::Result Liveliness::compute(const Ignored& ignored) const {
         work.push_back(site.instruction);
       }
     }
+    if (work.empty()) break;
+    InstructionId id = work.back();
+    work.pop_back();
+    std::span<const Operand> operands = function.operands_of(id);
+    for (size_t i = 0; i < operands.size(); ++i)
+      if (operands[i].is(OperandKind::value) && !operands[i].is_definition() && !(ignored && ignored(id, i)))
+        values.push_back(operands[i].as_value());
+    if (ValueId guard = function.instructions[id].guard) values.push_back(guard);
   }
   return result;
 }

@@ -6,6 +6,7 @@
 #include "ir/function.h"
 
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace ptxrewrite::transforms {
@@ -29,7 +30,8 @@ public:
     bool needed(ir::InstructionId id) const { return instructions[id.index()]; }
     bool read(ir::ValueId id) const { return values[id.index()]; }
   };
-  Result compute(const Ignored& ignored = {}) const;
+  // `read`: values that something needs whatever is ignored.
+  Result compute(const Ignored& ignored = {}, std::span<const ir::ValueId> read = {}) const;
 
 private:
   const ir::Function* function_;
@@ -47,6 +49,7 @@ public:
                const Liveliness::Ignored& ignored = {});
 
   uint32_t readers(ir::ValueId value) const { return counts_[value.index()]; }
+  void add_reader(ir::ValueId value) { ++counts_[value.index()]; }
 
   using Weight = std::function<double(ir::InstructionId)>;
   // One reader less for each of `values`. Returns the weight of the instructions that nobody needs then.

@@ -13,6 +13,7 @@
 #include "ir/builder.h"
 #include "transforms/dce.h"
 #include "transforms/legal/common_base.h"
+#include "transforms/r2d2_increments.h"
 #include "transforms/r2d2_plan.h"
 #include "transforms/r2d2_sections.h"
 #include "transforms/variant.h"
@@ -145,6 +146,7 @@ void HardwareForm::report(const Plan& plan, const SectionSizes& sizes, size_t be
   statistics["r2d2.block-warp-instructions"] += static_cast<int64_t>(sizes.block_warp_instructions);
   statistics["r2d2.body-instructions-before"] += static_cast<int64_t>(before);
   statistics["r2d2.body-instructions-after"] += static_cast<int64_t>(after);
+  statistics["r2d2.increments"] += static_cast<int64_t>(plan.increments.size());
   statistics["r2d2.dropped-forms"] += static_cast<int64_t>(plan.dropped_by_limit);
   char percent[32];
   std::snprintf(percent, sizeof percent, "%.1f", 100.0 * (double(before) - double(after)) / double(before));
@@ -182,8 +184,11 @@ Change HardwareForm::run() {
   EmittedSections sections = emit_sections(function_, position, plan, forms.expressions());
   if (original_)
     make_variant(function_, std::move(original_), {.pass = "r2d2", .requirements = launch_predicates_}, context_);
+  std::vector<ir::ValueId> increments = emit_increments(function_, forms, plan, sections.steps);
   for (size_t i = 0; i < plan.sites.size(); ++i) {
     const Site& site = plan.sites[i];
+    if (site.moves())
+      sections.sites[i].coefficient = Operand::value(site.counter ? site.counter : increments[site.increment]);
     if (site.address == Site::whole_result)
       replace_result(function_, site, sections.sites[i]);
     else

@@ -364,8 +364,11 @@ void SectionWriter::write_coefficients() {
     } else {
       operands.coefficient = coefficients_.write_to_register(difference);
     }
+    assert(!site.moves() || !operands.coefficient.is(OperandKind::value));
     out_.sites.push_back(operands);
   }
+  for (const Increment& increment : plan_.increments)
+    out_.steps.push_back(coefficients_.write(increment.chain.back().step));
   end();
 }
 

@@ -50,17 +50,19 @@ struct SectionSizes {
   size_t coefficient_registers = 0, thread_registers = 0, block_registers = 0;
 };
 
-// What a site reads: `lr + coefficient + immediate`.
+// What a site reads: `lr + coefficient + immediate`, or with an offset that changes from trip to trip in the
+// coefficient's place.
 struct SiteOperands {
   ir::ValueId linear;
-  ir::Operand coefficient; // an integer 0: none
+  ir::Operand coefficient; // a value, or else none
   int64_t immediate = 0;
 };
 
 // Emits the sections and rows in front of `position`; gives each site of the plan its operands.
 struct EmittedSections {
   SectionSizes sizes;
-  std::vector<SiteOperands> sites; // by index in Plan::sites
+  std::vector<SiteOperands> sites; // by index in Plan::sites; without their offsets
+  std::vector<ir::Operand> steps;  // by index in Plan::increments
 };
 EmittedSections emit_sections(ir::Function& function, ir::InstructionId position, const Plan& plan,
                               ir::ExpressionPool& pool);

@@ -38,14 +38,18 @@ const char* const text = R"(//@ ptxrewrite hardware 1
   .r2d2.linear %lr1 = %tr2 + %br2;
   .r2d2.linear %lr2 = %tr1 + 0;
   mov.u32 %r1, %tid.x;
-  st.shared.u32 [%lr1+252], %r1;
+  mov.u32 %r0, -8;
+  st.shared.u32 [%lr1+%r0+260], %r1;
   ld.shared.u32 %r2, [%lr1+252];
   r2d2.mov.b32 %r3, %lr2, 5;
   add.u32 %r2, %r2, %r3;
   r2d2.mov.b64 %rd1, %lr0, %cr2, 8;
   sub.u64 %rd1, %rd1, 8;
   sub.u64 %rd1, %rd1, %rd2;
+  mov.u64 %rd2, -4;
   st.global.u32 [%lr0+%cr2], %r2;
+  r2d2.mov.b32 %r3, %lr2, %r0, 8;
+  st.global.u32 [%lr0+%rd2+804], %r3;
   ret;
 }
 )";
@@ -53,12 +57,15 @@ const char* const text = R"(//@ ptxrewrite hardware 1
 } // namespace
 
 TEST_CASE("linear registers, coefficients in addresses, r2d2.mov") {
-  PtxRun run = run_ptx(text, {.kernel = "k", .grid = {3}, .block = {64}}, {zeros<uint32_t>(400), uint32_t(100)});
+  PtxRun run = run_ptx(text, {.kernel = "k", .grid = {3}, .block = {64}}, {zeros<uint32_t>(500), uint32_t(100)});
   REQUIRE_MESSAGE(run.ok(), run.error, run.failure());
   const auto out = run.buffer<uint32_t>(0);
   for (uint32_t block = 0; block < 3; ++block)
     for (uint32_t thread = 0; thread < 64; ++thread)
       CHECK(out[100 + block * 100 + thread] == thread + 4 * thread + 5);
+  // A general register in the coefficient's place: block * 100 + 200 + thread, where no block writes later.
+  for (uint32_t thread = 0; thread < 64; ++thread)
+    CHECK(out[400 + thread] == 4 * thread);
   CHECK(out[99] == 0);
   CHECK(out[364] == 0);
 }
@@ -94,5 +101,5 @@ TEST_CASE("sections are counted as the machine would execute them") {
   CHECK(thread_lanes == 3 * 132 * 40);
   CHECK(block == 3 * 300); // one warp of each block; no two rows share operation and index here
   CHECK(block_lanes == 3 * 300);
-  CHECK(body == 10 * 300 * 2);
+  CHECK(body == 14 * 300 * 2);
 }

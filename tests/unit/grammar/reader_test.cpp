@@ -353,6 +353,10 @@ TEST_CASE("the hardware form reads back") {
 	.r2d2.linear %lr1 = 0 + %br0;
 	ld.global.u32 	%r1, [%lr0+%cr7+8];
 	r2d2.mov.b64 	%rd1, %lr1, %cr7, 8;
+	st.global.u32 	[%lr1+%rd1+-4], %r1;
+	st.shared.u32 	[%lr0+%r1], %r1;
+	r2d2.mov.b32 	%r1, %lr1, %r1, 8;
+	add.s64 	%rd1, %rd1, %cr7;
 	st.global.u32 	[%rd1], %r1;
 	ret;
 }

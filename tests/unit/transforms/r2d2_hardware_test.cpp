@@ -224,15 +224,6 @@ ret;
   CHECK(printed.find("st.global.u32 [%lr") == std::string::npos);
 }
 
-TEST_CASE("Registers that loops or several paths write keep their instructions, with a remark") {
-  for (const char* sample : {"samples/dac_example/dac_example.ptx", "samples/matmul/matmul.ptx"}) {
-    std::string text = file_text(source_path(sample));
-    std::string name = text.find("matmul_tiled") != std::string::npos ? "matmul_tiled" : "dac_example";
-    Rewrite rewrite(text, name, OutputForm::hardware);
-    CHECK(rewrite.remarks_with("trip to trip") > 0);
-  }
-}
-
 TEST_CASE("The printed hardware form parses back to the same text") {
   for (bool assume : {false, true}) {
     std::vector<std::string> assumptions;

@@ -1,0 +1,93 @@
+// The planner of the hardware form, private to r2d2_{sites,increments,plan}.cpp.
+#pragma once
+
+#include "transforms/dce.h"
+#include "transforms/r2d2_plan.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ptxrewrite::transforms::r2d2 {
+
+class Planner {
+public:
+  Planner(ir::LinearForms& forms, const PlanOptions& options, PassContext& context)
+      : forms_(forms), function_(forms.function()), options_(options), context_(context),
+        liveliness_(function_, forms.control_flow(), forms.def_use()) {}
+
+  Plan run();
+
+private:
+  // --- what can be a site (r2d2_sites.cpp) ---
+  void find_address_sites();
+  void find_result_sites();
+  // Whether a form can be used here; fills coefficients, offsets and obligations of the site.
+  bool usable(const ir::LinearForm& form, ir::ValueId value, Site& site);
+  bool set_offsets(const ir::LinearForm& form, Site& site);
+  bool add_obligations(ir::ValueId value, Site& site);
+  bool expressible(ir::ExpressionId id, const Site& site);
+  void pull_extensions_out(Site& site);
+  ir::ExpressionId pull_extensions_out(ir::ExpressionId sum, Site& site);
+
+  // --- loops (r2d2_increments.cpp) ---
+  // Chains of offsets, as keys.
+  using ChainKey = std::vector<uint32_t>;
+  static ChainKey key_of(unsigned width, std::span<const ir::LoopOffset> chain);
+  void find_counters();
+  bool choose_counter(Site& site);
+  bool choose_offset_of_result(Site& site, const std::vector<bool>& used);
+  bool is_counter_at(ir::ValueId counter, ir::InstructionId place) const;
+  // Can control get from one instruction to the other without going through `without`'s start?
+  bool runs_before(ir::InstructionId first, ir::InstructionId second, ir::BlockId without) const;
+  uint32_t increment_for(unsigned width, std::span<const ir::LoopOffset> chain);
+  void choose_offsets_of_addresses();
+  void drop_useless_increments();
+  // By increment: does a site that takes part read it, or one that starts from it?
+  std::vector<bool> used_increments() const;
+  double added_weight(ir::LoopId inside = {}) const;
+
+  // --- choice (r2d2_plan.cpp) ---
+  void form_groups();
+  uint32_t group_for(const Site& site, std::map<std::vector<uint32_t>, std::vector<uint32_t>>& index);
+  void estimate_savings();
+  void apply_limit();
+  void drop_useless_groups();
+  Plan result();
+  // As if the sites that take part no longer read what they replace.
+  Liveliness::Result simulate() const;
+  // An operand that a site which takes part no longer reads.
+  bool replaced(ir::InstructionId id, size_t operand) const;
+  double removed_weight(const Liveliness::Result& live, size_t* count = nullptr, ir::LoopId inside = {}) const;
+  double gain(ir::LoopId inside = {}) const {
+    return removed_weight(simulate(), nullptr, inside) - added_weight(inside);
+  }
+  bool takes_part(const Site& site) const {
+    return (site.increment == none || enabled_[site.increment]) && (site.group == none || kept_[site.group]);
+  }
+  double weight(ir::BlockId block) const;
+  double weight(ir::InstructionId id) const { return weight(function_.instructions[id].block); }
+  void explain_unused(ir::InstructionId id, const std::string& why);
+  bool dischargeable(ir::ObligationId id);
+
+  ir::LinearForms& forms_;
+  const ir::Function& function_;
+  const PlanOptions& options_;
+  PassContext& context_;
+  Liveliness liveliness_;
+  std::vector<Site> sites_;
+  std::vector<Group> groups_;
+  std::vector<bool> kept_;        // by group
+  std::vector<uint32_t> site_of_; // by InstructionId; none
+  std::vector<Increment> increments_;
+  std::vector<bool> enabled_; // by increment
+  std::map<ChainKey, uint32_t> increment_of_;
+  std::map<ChainKey, std::vector<ir::ValueId>> counters_;
+  bool counters_known_ = false;
+  std::vector<uint32_t> order_; // by InstructionId: place in the text
+  std::map<std::string, std::pair<size_t, SourceRange>> unused_;
+  size_t dropped_by_limit_ = 0;
+};
+
+} // namespace ptxrewrite::transforms::r2d2

@@ -1,0 +1,217 @@
+// Which places of a kernel can take their value from a linear register: memory addresses, and instructions whose
+// results have a linear form.
+#include "transforms/r2d2_planner.h"
+#include "transforms/r2d2_sections.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::transforms::r2d2 {
+
+using ir::BlockId;
+using ir::ExpressionId;
+using ir::InstructionId;
+using ir::LinearForm;
+using ir::ObligationId;
+using ir::Operand;
+using ir::OperandKind;
+using ir::ValueId;
+namespace FormIndex = ir::FormIndex;
+
+namespace {
+
+// Addresses in these spaces have 32 significant bits whatever the register's width.
+bool is_small_space(ir::StateSpace space) {
+  return ir::is_shared(space) || space == ir::StateSpace::constant || space == ir::StateSpace::local;
+}
+
+} // namespace
+
+bool Planner::dischargeable(ObligationId id) {
+  const ir::Obligation& obligation = forms_.obligation(id);
+  if (obligation.proved || options_.assume_no_overflow) return true;
+  return options_.launch_checks && !forms_.launch_predicate(id).empty();
+}
+
+void Planner::explain_unused(InstructionId id, const std::string& why) {
+  auto [row, fresh] = unused_.try_emplace(why, 0, function_.instructions[id].range);
+  ++row->second.first;
+}
+
+// Under the assumption that no index overflows, `sext(P1+1)` is `sext(P1)+1`: fewer instructions, and forms that
+// differ only in where the extension stands become equal.
+void Planner::pull_extensions_out(Site& site) {
+  for (ExpressionId& coefficient : site.coefficients)
+    coefficient = pull_extensions_out(coefficient, site);
+  for (ir::LoopOffset& offset : site.offsets)
+    offset.step = pull_extensions_out(offset.step, site);
+}
+
+ExpressionId Planner::pull_extensions_out(ExpressionId coefficient, Site& site) {
+  ir::ExpressionPool& pool = forms_.expressions();
+  if (pool.literal_value(coefficient) || pool[coefficient].kind != ir::ExpressionKind::sum) return coefficient;
+  unsigned width = pool.width(coefficient);
+  ExpressionId sum = pool.literal(width, static_cast<uint64_t>(pool[coefficient].offset));
+  std::vector<ir::ExpressionTerm> terms(pool.terms(coefficient).begin(), pool.terms(coefficient).end());
+  bool changed = false;
+  for (const ir::ExpressionTerm& term : terms) {
+    ExpressionId product = pool.literal(width, term.coefficient);
+    std::vector<ExpressionId> factors(pool.factors(term.monomial).begin(), pool.factors(term.monomial).end());
+    for (ExpressionId factor : factors) {
+      ir::ExpressionKind kind = pool[factor].kind;
+      bool extension = kind == ir::ExpressionKind::sign_extend || kind == ir::ExpressionKind::zero_extend;
+      if (extension && pool[pool.operands(factor)[0]].kind == ir::ExpressionKind::sum) {
+        auto moved = forms_.move_extension(factor, site.instruction);
+        if (moved.expression.valid() && moved.obligation.valid()) {
+          site.obligations.push_back(moved.obligation);
+          factor = moved.expression;
+          changed = true;
+        }
+      }
+      product = pool.multiply(product, factor);
+    }
+    sum = pool.add(sum, product);
+  }
+  return changed ? sum : coefficient;
+}
+
+bool Planner::add_obligations(ValueId value, Site& site) {
+  for (ObligationId id : forms_.obligations(value)) {
+    if (!dischargeable(id)) {
+      explain_unused(site.instruction, "not used: nothing can show that " + forms_.obligation(id).statement);
+      return false;
+    }
+    site.obligations.push_back(id);
+  }
+  return true;
+}
+
+bool Planner::expressible(ExpressionId id, const Site& site) {
+  if (CoefficientWriter::expressible(forms_.expressions(), id)) return true;
+  explain_unused(site.instruction,
+                 "not used: a coefficient needs something that the coefficient section cannot compute (" +
+                     forms_.expressions().print_short(id, &function_) + ")");
+  return false;
+}
+
+// The loops of a form must be around the place where it is read: elsewhere it is the last trip's value.
+bool Planner::set_offsets(const LinearForm& form, Site& site) {
+  const ir::LoopForest& loops = forms_.loops();
+  for (const ir::LoopOffset& offset : form.loops()) {
+    if (!loops.contains(offset.loop, function_.instructions[site.instruction].block)) return false;
+    site.offsets.push_back(offset);
+  }
+  std::ranges::sort(site.offsets, {}, [&](const ir::LoopOffset& offset) { return loops.loops()[offset.loop].depth; });
+  return true;
+}
+
+bool Planner::usable(const LinearForm& form, ValueId value, Site& site) {
+  const LinearForm& own = forms_.form(value);
+  if (form.kind == ir::ValueClass::any || own.kind == ir::ValueClass::any) return false;
+  if (form.loop_count != own.loop_count || !set_offsets(form, site)) {
+    explain_unused(site.instruction, "the value is that of a loop's last trip; the original instructions stay");
+    return false;
+  }
+  if (form.kind == ir::ValueClass::divergent_linear || own.kind == ir::ValueClass::divergent_linear) {
+    explain_unused(site.instruction, "the register is written on several paths; the original instructions stay");
+    return false;
+  }
+  if (!form.has_coefficients() || !own.has_coefficients() || form.varies || own.varies) return false;
+  if (form.width != 32 && form.width != 64) return false;
+  site.width = form.width;
+  site.coefficients = form.coefficients;
+  if (!add_obligations(value, site)) return false;
+  if (options_.assume_no_overflow) pull_extensions_out(site);
+  for (ExpressionId coefficient : site.coefficients)
+    if (!expressible(coefficient, site)) return false;
+  for (const ir::LoopOffset& offset : site.offsets)
+    if (!expressible(offset.step, site)) return false;
+  return true;
+}
+
+void Planner::find_address_sites() {
+  for (BlockId block : function_.layout) {
+    for (InstructionId id : function_.instructions_in(block)) {
+      std::optional<size_t> address = rewritable_address(function_, id);
+      if (!address) continue;
+      const LinearForm& form = forms_.address_form(id, *address);
+      ir::StateSpace space = function_.form_of(id).space;
+      if (form.kind != ir::ValueClass::any && form.width == 32 && !is_small_space(space) &&
+          function_.module().address_size != 32)
+        continue;
+      Site site;
+      site.instruction = id;
+      site.address = static_cast<uint32_t>(*address);
+      if (!usable(form, function_.operands_of(id)[*address + 1].as_value(), site)) continue;
+      site_of_[id.index()] = static_cast<uint32_t>(sites_.size());
+      sites_.push_back(std::move(site));
+    }
+  }
+}
+
+void Planner::find_result_sites() {
+  Liveliness::Result live = simulate();
+  ReaderCounts counts(function_, forms_.def_use(), live,
+                      [&](InstructionId id, size_t operand) { return replaced(id, operand); });
+  for (const Site& site : sites_)
+    if (site.counter && takes_part(site)) counts.add_reader(site.counter);
+  std::vector<bool> used = used_increments();
+  // Readers first, so that a value is met when its own readers are settled.
+  const std::vector<BlockId>& order = forms_.control_flow().reverse_postorder();
+  for (auto block = order.rbegin(); block != order.rend(); ++block) {
+    for (InstructionId id = function_.blocks[*block].last; id; id = function_.instructions[id].previous) {
+      if (!live.needed(id) || site_of_[id.index()] != none || !removable_when_unused(function_, id) ||
+          function_.instructions[id].guard)
+        continue;
+      std::span<const Operand> operands = function_.operands_of(id);
+      if (operands.size() < 2 || !operands[0].is(OperandKind::value) || operands[1].is_definition()) continue;
+      ValueId result = operands[0].as_value();
+      const ir::Value& value = function_.values[result];
+      if (counts.readers(result) == 0 || value.vector_width != 1 || ir::is_float(value.type)) continue;
+      const LinearForm& form = forms_.form(result);
+      if (form.kind == ir::ValueClass::any || form.width != ir::bit_width(value.type)) continue;
+      Site site;
+      site.instruction = id;
+      std::vector<ValueId> read;
+      ir::for_each_use(function_, id, [&](ValueId operand) { read.push_back(operand); });
+      // A result alone is not worth a register of its own that counts.
+      bool worth = counts.release(read, [&](InstructionId dead) { return weight(dead); }) > 0;
+      worth = worth && usable(form, result, site) && (!site.moves() || choose_offset_of_result(site, used));
+      if (!worth || (site.counter && counts.readers(site.counter) == 0)) {
+        counts.undo();
+        continue;
+      }
+      if (site.counter) counts.add_reader(site.counter);
+      site_of_[id.index()] = static_cast<uint32_t>(sites_.size());
+      sites_.push_back(std::move(site));
+    }
+  }
+}
+
+std::optional<size_t> rewritable_address(const ir::Function& function, InstructionId instruction) {
+  if (function.instructions[instruction].kind != ir::InstructionKind::real) return std::nullopt;
+  const ir::Form& form = function.form_of(instruction);
+  switch (form.opcode) {
+  case ir::Opcode::ld:
+  case ir::Opcode::ldu:
+  case ir::Opcode::st:
+  case ir::Opcode::atom:
+  case ir::Opcode::red:
+    break;
+  default:
+    return std::nullopt;
+  }
+  if (form.opaque || ir::is_param(form.space)) return std::nullopt;
+  std::span<const Operand> operands = function.operands_of(instruction);
+  for (size_t i = 0; i < operands.size(); i = ir::next_sibling(operands, i)) {
+    if (!operands[i].is(OperandKind::address)) continue;
+    if (operands[i].group_size() != 1 || !operands[i + 1].is(OperandKind::value)) return std::nullopt;
+    const ir::Value& base = function.values[operands[i + 1].as_value()];
+    if (base.register_class != ir::RegisterClass::general || base.vector_width != 1 ||
+        operands[i + 1].selector != ir::no_selector || operands[i].has(ir::OperandFlag::bracketed_index))
+      return std::nullopt;
+    return i;
+  }
+  return std::nullopt;
+}
+
+} // namespace ptxrewrite::transforms::r2d2
