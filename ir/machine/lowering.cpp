@@ -1,45 +1,370 @@
 // Counts machine instructions: rows of weights.def first, then what folds away; see lowering.h.
 #include "ir/machine/lowering.h"
 
+#include "ir/analysis/cfg.h"
+#include "ir/analysis/dominators.h"
+#include "ir/machine/lowering_rules.h"
+#include "ir/machine/uniform.h"
 #include "ir/machine/weights.h"
+#include "ir/module.h"
 
+#include <algorithm>
 #include <bitset>
+#include <map>
 
 namespace ptxrewrite::ir {
+
+namespace {
+
+constexpr uint32_t first_uniform_datapath = 75;
+constexpr uint32_t first_loaded_parameters = 90; // operands no longer name constant banks, a load brings them
+
+// May its result be an operand that is not in a register? Instructions that compute have one place for such an operand.
+bool has_constant_operand(const Form& form) {
+  switch (form.kind) {
+  case InstructionClass::integer:
+  case InstructionClass::extended_precision:
+  case InstructionClass::floating_point:
+  case InstructionClass::half_precision:
+  case InstructionClass::mixed_precision:
+  case InstructionClass::comparison:
+  case InstructionClass::half_comparison:
+  case InstructionClass::selection:
+  case InstructionClass::logic:
+  case InstructionClass::shift:
+  case InstructionClass::conversion:
+  case InstructionClass::data_movement:
+  case InstructionClass::control_flow:
+    return true;
+  default:
+    return false;
+  }
+}
+
+} // namespace
 
 class Lowerer {
 public:
   Lowerer(const Function& function, uint32_t compute_capability, Lowering& result)
-      : function_(function), capability_(compute_capability), result_(result) {}
+      : function_(function), capability_(compute_capability), result_(result), flow_(function),
+        dominators_(function, flow_), post_dominators_(function, flow_), uniform_(function, flow_, post_dominators_),
+        values_(function), context_{function,
+                                    values_,
+                                    compute_capability,
+                                    result.costs_,
+                                    std::vector<bool>(function.instructions.size()),
+                                    std::vector<bool>(function.instructions.size()),
+                                    std::vector<bool>(function.instructions.size())} {}
 
   void run() {
     result_.costs_.assign(function_.instructions.size(), {});
-    if (function_.is_entry) result_.prologue_ = 1;
-    for (BlockId block : function_.layout)
-      for (InstructionId id : function_.instructions_in(block))
-        result_.costs_[id.index()] = alone(id);
+    if (function_.is_entry) result_.prologue_ = 1; // the stack pointer
+    mark_needed();
+    for_each_needed([&](InstructionId id) { weigh_alone(id); });
+    for_each_needed([&](InstructionId id) { weigh_movement(id); });
+    for_each_needed([&](InstructionId id) { apply_rules(id); });
+    for_each_needed([&](InstructionId id) { weigh_constant(id); });
+    if (capability_ < first_loaded_parameters) for_each_needed([&](InstructionId id) { weigh_wide_literal(id); });
+    if (capability_ >= first_uniform_datapath) for_each_needed([&](InstructionId id) { move_to_uniform(id); });
+    weigh_system_values();
+    weigh_branches();
   }
 
 private:
-  InstructionCost alone(InstructionId id) {
-    const Instruction& instruction = function_.instructions[id];
-    if (instruction.kind != InstructionKind::real) return {};
-    const Form& form = function_.form_of(id);
-    FormWeight weight = weight_of(form, capability_);
+  template <class Visit> void for_each_needed(Visit&& visit) {
+    for (BlockId block : function_.layout) {
+      if (!flow_.reachable(block)) continue;
+      for (InstructionId id : function_.instructions_in(block))
+        if (context_.needed[id.index()]) visit(id);
+    }
+  }
+
+  InstructionCost& cost(InstructionId id) { return result_.costs_[id.index()]; }
+
+  // Everything that an instruction with an effect, or control, depends on.
+  void mark_needed() {
+    std::vector<std::vector<InstructionId>> writers(function_.values.size());
+    std::vector<std::vector<ValueId>> arguments(function_.values.size()); // of block parameters
+    std::vector<InstructionId> work;
+    std::vector<bool> value_needed(function_.values.size());
+    std::vector<ValueId> value_work;
+    auto need = [&](InstructionId id) {
+      if (context_.needed[id.index()]) return;
+      context_.needed[id.index()] = true;
+      work.push_back(id);
+    };
+    for (BlockId block : function_.layout) {
+      if (!flow_.reachable(block)) continue;
+      for (EdgeId edge : function_.successors(block)) {
+        std::span<const ValueId> parameters = function_.parameters(function_.edges[edge].to);
+        std::span<const ValueId> given = function_.arguments(edge);
+        for (size_t i = 0; i < std::min(parameters.size(), given.size()); ++i)
+          arguments[parameters[i].index()].push_back(given[i]);
+      }
+      for (InstructionId id : function_.instructions_in(block)) {
+        for_each_definition(function_, id, [&](ValueId value) { writers[value.index()].push_back(id); });
+        const Form* form = context_.form(id);
+        bool removable = form && (form->effects.pure() || (form->opcode == Opcode::ld && !form->effects.atomic &&
+                                                           !form->effects.volatile_result));
+        if (form && !removable) need(id);
+      }
+    }
+    auto need_value = [&](ValueId value) {
+      if (value_needed[value.index()]) return;
+      value_needed[value.index()] = true;
+      value_work.push_back(value);
+    };
+    while (!work.empty() || !value_work.empty()) {
+      if (!value_work.empty()) {
+        ValueId value = value_work.back();
+        value_work.pop_back();
+        for (InstructionId id : writers[value.index()])
+          need(id);
+        for (ValueId argument : arguments[value.index()])
+          need_value(argument);
+        continue;
+      }
+      InstructionId id = work.back();
+      work.pop_back();
+      for_each_use(function_, id, need_value);
+    }
+  }
+
+  void weigh_alone(InstructionId id) {
+    const Form* form = context_.form(id);
+    if (!form) return;
+    FormWeight weight = weight_of(*form, capability_);
+    SubroutineSize subroutine = size_of(weight.subroutine);
     if (weight.subroutine != Subroutine::none && !appended_.test(static_cast<size_t>(weight.subroutine))) {
       appended_.set(static_cast<size_t>(weight.subroutine));
-      result_.subroutines_ += instructions_of(weight.subroutine);
+      result_.subroutines_ += subroutine.instructions;
     }
-    InstructionCost cost{weight.instructions, 0, weight.pipe};
-    if (form.opcode == Opcode::ld && is_param(form.space) && function_.is_entry) cost.weight = 0;
-    if (form.opcode == Opcode::mov && function_.operands_of(id)[1].is_constant()) cost.weight = 0;
-    return cost;
+    result_.subroutines_ += subroutine.at_place;
+    result_.subroutines_ -= subroutine.executed; // counted with the instruction
+    cost(id) = {static_cast<uint16_t>(weight.instructions + subroutine.executed), 0, weight.pipe};
+  }
+
+  // Copies, address conversions, special registers: free, or one read for the whole kernel.
+  void weigh_movement(InstructionId id) {
+    const Form& form = *context_.form(id);
+    if (form.opcode == Opcode::cvta) {
+      cost(id).weight = 0;
+      return;
+    }
+    if (form.opcode != Opcode::mov) return;
+    const Operand* operand = context_.source(id, 0);
+    if (operand && operand->is(OperandKind::special_register)) {
+      auto [place, first] = special_registers_.try_emplace(std::pair(operand->id, operand->selector), id);
+      cost(id) = {static_cast<uint16_t>(first ? 1 : 0), 0, Pipe::special};
+      return;
+    }
+    // A register is renamed; the halves of a pair have been its registers before.
+    cost(id).weight = 0;
+  }
+
+  void apply_rules(InstructionId id) {
+    if (function_.instructions[id].guard && !context_.result(id)) return;
+    for (const LoweringRule& rule : lowering_rules())
+      if (rule.apply(context_, id)) {
+        context_.absorbed[id.index()] = true;
+        cost(id).weight = 0;
+        return;
+      }
+  }
+
+  // Can the reader name the value without a register?
+  bool reads_without_register(InstructionId reader, ValueId value, ValueSource source) {
+    const Form* form = context_.form(reader);
+    if (!form) return true;
+    if (form->opcode == Opcode::mov || form->opcode == Opcode::cvta) return true; // its own result answers for it
+    if (context_.reads_as_address(reader, value)) return false;
+    bool is_zero = source == ValueSource::literal && literal_is_zero(value);
+    if (is_zero) return true;
+    if (!has_constant_operand(*form)) return false;
+    // One such operand to an instruction: the last one.
+    bool last = false;
+    for (size_t i = 0; const Operand* operand = context_.source(reader, i); ++i) {
+      if (operand->is(OperandKind::value) && context_.source_of(operand->as_value()) != ValueSource::computed)
+        last = operand->as_value() == value;
+      if (operand->is_constant()) last = false;
+    }
+    return last;
+  }
+
+  bool literal_is_zero(ValueId value) const {
+    InstructionId id = values_.definition(value);
+    const Operand* operand = id ? context_.source(id, 0) : nullptr;
+    return operand && operand->is_constant() && operand->immediate == 0;
+  }
+
+  // Values that are no registers at first cost where some reader needs them in one, at their definition.
+  void weigh_constant(InstructionId id) {
+    ValueId value = context_.result(id);
+    const Form& form = *context_.form(id);
+    if (!value) return;
+    ValueSource source = context_.source_of(value);
+    if (source == ValueSource::computed) return;
+    InstructionCost& at = cost(id);
+    at.weight = 0;
+    at.pipe = Pipe::issue;
+    bool loads = source == ValueSource::constant_bank && capability_ >= first_loaded_parameters;
+    bool starts = form.opcode == Opcode::ld || form.opcode == Opcode::mov;
+    bool in_register = values_.merges(value);
+    for (InstructionId reader : values_.readers(value))
+      in_register |= context_.needed[reader.index()] && !reads_without_register(reader, value, source);
+    if (loads) {
+      // One load brings it, wherever it is read.
+      const Operand* operand = context_.source(id, 0);
+      if (starts && operand && !operand->is(OperandKind::value)) at.weight = 1;
+      return;
+    }
+    if (in_register)
+      at.weight = static_cast<uint16_t>(std::max(1u, (bit_width(function_.values[value].type) + 31) / 32));
+  }
+
+  // The factor of a wide multiply-add whose addend is a parameter must be in a register, once for all that it
+  // dominates.
+  void weigh_wide_literal(InstructionId id) {
+    const Form& form = *context_.form(id);
+    if (form.opcode != Opcode::mul || !form.has(Modifier::wide) || !context_.absorbed[id.index()]) return;
+    const Operand* factor = context_.source(id, 1);
+    if (!context_.is_literal(factor)) return;
+    for (InstructionId reader : values_.readers(context_.result(id))) {
+      const Operand* a = context_.source(reader, 0);
+      const Operand* b = context_.source(reader, 1);
+      bool parameter = false;
+      for (const Operand* operand : {a, b})
+        parameter |= operand && operand->is(OperandKind::value) &&
+                     context_.source_of(operand->as_value()) == ValueSource::constant_bank;
+      if (!parameter) continue;
+      BlockId block = function_.instructions[reader].block;
+      auto& places = literal_places_[factor->is_constant() ? factor->immediate : -1];
+      bool there = std::ranges::any_of(places, [&](BlockId place) { return dominators_.dominates(place, block); });
+      if (there) continue;
+      places.push_back(block);
+      ++cost(reader).weight;
+    }
+  }
+
+  // Integer work on values that are the same in all lanes is done once per warp, on the uniform datapath.
+  void move_to_uniform(InstructionId id) {
+    const Form& form = *context_.form(id);
+    InstructionCost& at = cost(id);
+    if (at.weight == 0 || function_.instructions[id].guard || !form.effects.pure()) return;
+    bool suits = form.kind == InstructionClass::integer || form.kind == InstructionClass::logic ||
+                 form.kind == InstructionClass::shift;
+    if (!suits || is_float(form.type()) || form.type() == ScalarType::pred) return;
+    ValueId value = context_.result(id);
+    if (!value || !uniform_.uniform(value)) return;
+    bool minimum = form.opcode == Opcode::min || form.opcode == Opcode::max;
+    at = {0, static_cast<uint16_t>(at.weight + (minimum ? 1 : 0)), Pipe::uniform};
+  }
+
+  // What the machine keeps in constant memory for all kernels: the descriptor of global memory, and from 9.0 on where
+  // in its cluster's shared memory the block is.
+  void weigh_system_values() {
+    if (!function_.is_entry) return;
+    bool global = false, shared = false;
+    for_each_needed([&](InstructionId id) {
+      const Form& form = *context_.form(id);
+      bool memory = form.kind == InstructionClass::load || form.kind == InstructionClass::store ||
+                    form.kind == InstructionClass::atomic;
+      global |= memory && (form.space == StateSpace::global || form.space == StateSpace::none);
+      for (const Operand& operand : function_.operands_of(id))
+        shared |= operand.is(OperandKind::symbol) && names_shared(operand.as_symbol());
+    });
+    if (global && capability_ >= 80) result_.prologue_uniform_ += 1;
+    if (shared && capability_ >= 90) result_.prologue_uniform_ += 3;
+  }
+
+  bool names_shared(SymbolRef symbol) const {
+    if (symbol.kind() == SymbolRef::Kind::local_variable)
+      return is_shared(function_.variables[symbol.variable()].space);
+    return symbol.kind() == SymbolRef::Kind::module_variable &&
+           is_shared(function_.module().variables[symbol.variable()].space);
+  }
+
+  // --- control ---
+
+  InstructionId last_real(BlockId block) const {
+    InstructionId id = function_.blocks[block].last;
+    while (id && function_.instructions[id].kind != InstructionKind::real)
+      id = function_.instructions[id].previous;
+    return id;
+  }
+
+  // Issued by the block's instructions, its branch left out.
+  uint32_t body_weight(BlockId block) const {
+    uint32_t sum = 0;
+    InstructionId last = last_real(block);
+    for (InstructionId id : function_.instructions_in(block))
+      if (id != last || !function_.is_opcode(id, Opcode::bra)) sum += result_.cost(id).weight;
+    return sum;
+  }
+
+  // Short code that a branch skips is issued under a predicate instead.
+  bool is_predicated(BlockId block, BlockId skipped, BlockId target) const {
+    constexpr uint32_t longest = 7;
+    if (flow_.predecessors(skipped).size() != 1 || function_.successors(skipped).size() != 1) return false;
+    if (function_.edges[function_.successors(skipped)[0]].to != target || skipped == block) return false;
+    for (InstructionId id : function_.instructions_in(skipped)) {
+      const Form* form = context_.form(id);
+      if (!form) continue;
+      if (form->effects.barrier || form->effects.convergent || form->effects.call) return false;
+      if (weight_of(*form, capability_).subroutine != Subroutine::none) return false;
+      if (function_.instructions[id].guard) return false;
+    }
+    return body_weight(skipped) <= longest;
+  }
+
+  void weigh_branches() {
+    std::vector<uint32_t> position(function_.blocks.size());
+    for (uint32_t i = 0; i < function_.layout.size(); ++i)
+      position[function_.layout[i].index()] = i;
+    std::vector<bool> joined(function_.blocks.size());
+    for (BlockId block : function_.layout) {
+      InstructionId id = last_real(block);
+      if (!flow_.reachable(block) || !id || !function_.is_opcode(id, Opcode::bra)) continue;
+      std::span<const EdgeId> edges = function_.successors(block);
+      BlockId target = function_.edges[edges[0]].to;
+      if (!function_.instructions[id].guard) {
+        // To the block behind it: nothing to do.
+        if (position[target.index()] == position[block.index()] + 1) cost(id).weight = 0;
+        continue;
+      }
+      if (edges.size() != 2) continue;
+      BlockId next = function_.edges[edges[1]].to;
+      if (is_predicated(block, next, target)) {
+        cost(id).weight = 0;
+        continue;
+      }
+      // Lanes that part are brought together again.
+      BlockId join = post_dominators_.immediate_post_dominator(block);
+      if (capability_ < 70 || !join || uniform_.branch_is_uniform(block) || joined[join.index()] || only_exits(join))
+        continue;
+      joined[join.index()] = true;
+      cost(id).weight = static_cast<uint16_t>(cost(id).weight + 2);
+    }
+  }
+
+  bool only_exits(BlockId block) const {
+    InstructionId id = last_real(block);
+    return id && body_weight(block) <= 1 &&
+           (function_.is_opcode(id, Opcode::ret) || function_.is_opcode(id, Opcode::exit));
   }
 
   const Function& function_;
   uint32_t capability_;
   Lowering& result_;
+  ControlFlow flow_;
+  DominatorTree dominators_;
+  PostDominatorTree post_dominators_;
+  UniformValues uniform_;
+  ValueFlow values_;
+  LoweringContext context_;
   std::bitset<static_cast<size_t>(Subroutine::count)> appended_;
+  std::map<std::pair<uint32_t, Selector>, InstructionId> special_registers_;
+  std::map<int64_t, std::vector<BlockId>> literal_places_; // where a factor has been put into a register
 };
 
 std::string_view spelling(Pipe pipe) {
@@ -67,14 +392,14 @@ std::string_view spelling(Pipe pipe) {
 }
 
 uint32_t Lowering::static_instructions() const {
-  uint32_t sum = prologue_ + subroutines_;
+  uint32_t sum = prologue_ + prologue_uniform_ + subroutines_;
   for (const InstructionCost& cost : costs_)
     sum += cost.weight + cost.uniform;
   return sum;
 }
 
 uint32_t Lowering::static_uniform_instructions() const {
-  uint32_t sum = 0;
+  uint32_t sum = prologue_uniform_;
   for (const InstructionCost& cost : costs_)
     sum += cost.uniform;
   return sum;

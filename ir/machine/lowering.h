@@ -48,6 +48,8 @@ public:
 
   // Issued by every warp at the entry, whatever the body does: the stack pointer's initial value.
   uint32_t prologue() const { return prologue_; }
+  // The same on the uniform datapath: the descriptor of global memory, where shared memory begins.
+  uint32_t prologue_uniform() const { return prologue_uniform_; }
   // Of internal subroutines that the assembler appends: slow paths of division and square root. Dynamic counts take the
   // fast paths, which the weights hold.
   uint32_t subroutine_instructions() const { return subroutines_; }
@@ -59,7 +61,8 @@ private:
   friend class Lowerer;
   std::vector<InstructionCost> costs_;
   uint32_t prologue_ = 0;
-  uint32_t subroutines_ = 0;
+  uint32_t prologue_uniform_ = 0;
+  uint32_t subroutines_ = 0; // modulo 2^32 while it is summed up
 };
 
 // For compute capability 80, 90 ... For those before 7.0, the rules of 7.0 without what came later.

@@ -17,7 +17,7 @@ struct WeightRow {
   FormWeight weight;
 };
 
-#define SUBROUTINE(name, instructions)
+#define SUBROUTINE(name, instructions, at_place, executed)
 #define CLASS_WEIGHT(kind, instructions, pipe)
 #define WEIGHT(opcode, words, targets, instructions, pipe, subroutine)                                                 \
   WeightRow{Opcode::opcode, words, targets, {instructions, Pipe::pipe, Subroutine::subroutine}},
@@ -41,9 +41,9 @@ FormWeight class_weight(InstructionClass kind) {
 }
 
 #define CLASS_WEIGHT(kind, instructions, pipe)
-#define SUBROUTINE(name, instructions) instructions,
-constexpr uint32_t subroutine_sizes[] = {
-    0,
+#define SUBROUTINE(name, instructions, at_place, executed) {instructions, at_place, executed},
+constexpr SubroutineSize subroutine_sizes[] = {
+    {},
 #include "ir/machine/weights.def"
 };
 #undef WEIGHT
@@ -136,7 +136,7 @@ FormWeight weight_of(const Form& form, uint32_t compute_capability) {
   return class_weight(form.kind);
 }
 
-uint32_t instructions_of(Subroutine subroutine) {
+SubroutineSize size_of(Subroutine subroutine) {
   return subroutine_sizes[static_cast<size_t>(subroutine)];
 }
 

@@ -12,7 +12,7 @@ enum class Subroutine : uint8_t {
   none,
 #define WEIGHT(opcode, words, targets, instructions, pipe, subroutine)
 #define CLASS_WEIGHT(kind, instructions, pipe)
-#define SUBROUTINE(name, instructions) name,
+#define SUBROUTINE(name, instructions, at_place, executed) name,
 #include "ir/machine/weights.def"
 #undef WEIGHT
 #undef CLASS_WEIGHT
@@ -27,6 +27,12 @@ struct FormWeight {
 };
 
 FormWeight weight_of(const Form& form, uint32_t compute_capability);
-uint32_t instructions_of(Subroutine subroutine);
+
+struct SubroutineSize {
+  uint16_t instructions = 0; // appended once per kernel
+  uint16_t at_place = 0;     // where it is used, on the slow path alone
+  uint16_t executed = 0;     // of the subroutine, on every execution
+};
+SubroutineSize size_of(Subroutine subroutine);
 
 } // namespace ptxrewrite::ir

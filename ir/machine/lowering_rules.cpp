@@ -1,0 +1,332 @@
+// The fusion rules, see lowering_rules.h.
+#include "ir/machine/lowering_rules.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+bool is_int32(const Form& form) {
+  ScalarType type = form.type();
+  return type == ScalarType::u32 || type == ScalarType::s32 || type == ScalarType::b32;
+}
+bool is_int64(const Form& form) {
+  ScalarType type = form.type();
+  return type == ScalarType::u64 || type == ScalarType::s64 || type == ScalarType::b64;
+}
+bool is_add(const Form& form) {
+  return form.opcode == Opcode::add && !form.carry_out && !form.has(Modifier::sat);
+}
+bool is_add_or_sub(const Form& form) {
+  return (form.opcode == Opcode::add || form.opcode == Opcode::sub) && !form.carry_out && !form.has(Modifier::sat);
+}
+bool is_logic(const Form& form) {
+  return form.opcode == Opcode::and_ || form.opcode == Opcode::or_ || form.opcode == Opcode::xor_ ||
+         form.opcode == Opcode::not_;
+}
+bool is_memory(const Form& form) {
+  return form.kind == InstructionClass::load || form.kind == InstructionClass::store ||
+         form.kind == InstructionClass::atomic;
+}
+
+// Is there a reader, does the value merge nowhere, and do all readers pass?
+template <class Test> bool all_readers(const LoweringContext& context, ValueId value, Test&& test) {
+  if (!value || context.values.merges(value) || context.values.readers(value).empty()) return false;
+  return std::ranges::all_of(context.values.readers(value), test);
+}
+
+// The only reader, when it stands in the same block, is not absorbed itself and has an operand free for a fusion.
+InstructionId free_only_reader(const LoweringContext& context, InstructionId id) {
+  ValueId value = context.result(id);
+  if (!value) return {};
+  InstructionId reader = context.values.only_reader(value);
+  if (!reader || !context.same_block(id, reader) || context.absorbs[reader.index()]) return {};
+  if (context.function.instructions[id].guard) return {};
+  return reader;
+}
+
+void take_over(LoweringContext& context, InstructionId reader) {
+  context.absorbs[reader.index()] = true;
+}
+
+// address + constant: in the 24-bit immediate of the accesses.
+bool constant_address_offset(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (!is_add(form) || !(is_int64(form) || is_int32(form))) return false;
+  const Operand* addend = context.source(id, 1);
+  if (!addend || !addend->is(OperandKind::integer)) return false;
+  if (addend->immediate < -(1 << 23) || addend->immediate >= 1 << 23) return false;
+  ValueId value = context.result(id);
+  return all_readers(context, value, [&](InstructionId reader) { return context.reads_as_address(reader, value); });
+}
+
+// mul.wide + add.s64: one wide multiply-add each.
+bool wide_multiply_add(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::mul || !form.has(Modifier::wide) || bit_width(form.type()) != 32) return false;
+  ValueId value = context.result(id);
+  auto fits = [&](InstructionId reader) {
+    const Form* user = context.form(reader);
+    return user && is_add(*user) && is_int64(*user) && !context.absorbs[reader.index()] &&
+           !context.absorbed[reader.index()];
+  };
+  if (!all_readers(context, value, fits)) return false;
+  for (InstructionId reader : context.values.readers(value)) {
+    take_over(context, reader);
+    context.costs[reader.index()].weight = 1;
+  }
+  return true;
+}
+
+// (a << k) + b in 64 bits: LEA and LEA.HI, as many as the sum alone takes.
+bool wide_shift_add(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::shl || form.type() != ScalarType::b64 || !context.is_literal(context.source(id, 1)))
+    return false;
+  ValueId value = context.result(id);
+  auto fits = [&](InstructionId reader) {
+    const Form* user = context.form(reader);
+    return user && is_add(*user) && is_int64(*user) && !context.absorbs[reader.index()] &&
+           !context.absorbed[reader.index()];
+  };
+  if (!all_readers(context, value, fits)) return false;
+  for (InstructionId reader : context.values.readers(value))
+    take_over(context, reader);
+  return true;
+}
+
+// The high half of an extended 32-bit value is zero or its sign: sums and shifts make it themselves.
+bool extension(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::cvt || bit_width(form.type(0)) != 64 || is_float(form.type(0))) return false;
+  ScalarType from = form.type(1);
+  if (from != ScalarType::s32 && from != ScalarType::u32) return false;
+  ValueId value = context.result(id);
+  auto fits = [&](InstructionId reader) {
+    const Form* user = context.form(reader);
+    if (!user || !is_int64(*user)) return false;
+    if (from == ScalarType::u32)
+      return user->kind == InstructionClass::integer || user->kind == InstructionClass::logic;
+    return is_add_or_sub(*user) || user->opcode == Opcode::shl;
+  };
+  return all_readers(context, value, fits);
+}
+
+// (a << k) + b: LEA. A shift into a shared address: the scaled address of targets before 9.0.
+bool shift_add(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::shl || !is_int32(form)) return false;
+  const Operand* count = context.source(id, 1);
+  if (!context.is_literal(count)) return false;
+  ValueId value = context.result(id);
+  auto fits = [&](InstructionId reader) {
+    const Form* user = context.form(reader);
+    return user && is_add(*user) && is_int32(*user) && !context.absorbs[reader.index()] &&
+           !context.absorbed[reader.index()];
+  };
+  if (!all_readers(context, value, fits)) return false;
+  for (InstructionId reader : context.values.readers(value))
+    take_over(context, reader);
+  return true;
+}
+
+// a + b + c: IADD3.
+bool three_input_add(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (!is_add_or_sub(form) || !is_int32(form) || context.absorbs[id.index()]) return false;
+  InstructionId reader = free_only_reader(context, id);
+  const Form* user = reader ? context.form(reader) : nullptr;
+  if (!user || !is_add_or_sub(*user) || !is_int32(*user)) return false;
+  take_over(context, reader);
+  return true;
+}
+
+// (a op b) op c: LOP3.
+bool three_input_logic(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (!is_logic(form) || form.type() != ScalarType::b32 || context.absorbs[id.index()]) return false;
+  InstructionId reader = free_only_reader(context, id);
+  const Form* user = reader ? context.form(reader) : nullptr;
+  if (!user || !is_logic(*user) || user->type() != ScalarType::b32) return false;
+  take_over(context, reader);
+  return true;
+}
+
+// Is a logic result zero? LOP3 says so in a predicate.
+bool logic_test(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (!is_logic(form) || form.type() != ScalarType::b32) return false;
+  InstructionId reader = free_only_reader(context, id);
+  const Form* user = reader ? context.form(reader) : nullptr;
+  if (!user || user->opcode != Opcode::setp || !(user->has(Modifier::eq) || user->has(Modifier::ne))) return false;
+  const Operand* zero = context.source(reader, 1);
+  if (!zero || !zero->is(OperandKind::integer) || zero->immediate != 0) return false;
+  take_over(context, reader);
+  return true;
+}
+
+// a * b + c where nothing says that the product is rounded on its own.
+bool multiply_add(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::mul) return false;
+  bool integer = is_int32(form) && form.has(Modifier::lo);
+  bool floating = is_float(form.type()) && !form.has(Modifier::rn) && !form.has(Modifier::rz) &&
+                  !form.has(Modifier::rm) && !form.has(Modifier::rp) && !form.has(Modifier::sat);
+  if (!integer && !floating) return false;
+  InstructionId reader = free_only_reader(context, id);
+  const Form* user = reader ? context.form(reader) : nullptr;
+  if (!user || !is_add_or_sub(*user) || bit_width(user->type()) != bit_width(form.type())) return false;
+  if (floating && (!is_float(user->type()) || user->has(Modifier::rn) || user->has(Modifier::rz))) return false;
+  if (integer && !is_int32(*user)) return false;
+  take_over(context, reader);
+  return true;
+}
+
+// -a and |a| are operand modifiers of floating-point instructions; -a also of integer sums.
+bool operand_sign(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::neg && form.opcode != Opcode::abs) return false;
+  bool floating = is_float(form.type());
+  if (!floating && (form.opcode != Opcode::neg || !is_int32(form))) return false;
+  ValueId value = context.result(id);
+  return all_readers(context, value, [&](InstructionId reader) {
+    const Form* user = context.form(reader);
+    if (!user) return false;
+    if (!floating) return is_add_or_sub(*user) && is_int32(*user);
+    return user->kind == InstructionClass::floating_point || user->kind == InstructionClass::comparison;
+  });
+}
+
+// p = (a < b) and q: one compare. It stands for both, at the compare.
+bool predicate_logic(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (!is_logic(form) || form.type() != ScalarType::pred) return false;
+  for (size_t index : {0, 1}) {
+    const Operand* operand = context.source(id, index);
+    InstructionId compare = context.definition(operand);
+    if (!compare || !context.function.is_opcode(compare, Opcode::setp)) continue;
+    if (context.absorbs[compare.index()] || !context.values.only_reader(operand->as_value())) continue;
+    if (!context.same_block(compare, id)) continue;
+    take_over(context, compare);
+    return true;
+  }
+  return false;
+}
+
+// A load of 8 or 16 bits extends by itself.
+bool narrow_load(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::cvt || is_float(form.type(0)) || is_float(form.type(1))) return false;
+  if (bit_width(form.type(0)) > 32 || bit_width(form.type(1)) > 16) return false;
+  InstructionId load = context.definition(context.source(id, 0));
+  return load && context.form(load) && context.form(load)->kind == InstructionClass::load;
+}
+
+// min(a + b, c) is one instruction from 9.0 on.
+bool add_minimum(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (context.capability < 90 || !is_add(form) || !is_int32(form) || context.absorbs[id.index()]) return false;
+  InstructionId reader = free_only_reader(context, id);
+  const Form* user = reader ? context.form(reader) : nullptr;
+  if (!user || (user->opcode != Opcode::min && user->opcode != Opcode::max) || !is_int32(*user)) return false;
+  take_over(context, reader);
+  return true;
+}
+
+constexpr LoweringRule rules[] = {
+    {"constant address offset", constant_address_offset},
+    {"wide multiply-add", wide_multiply_add},
+    {"wide shift-add", wide_shift_add},
+    {"extension", extension},
+    {"shift-add", shift_add},
+    {"multiply-add", multiply_add},
+    {"add-minimum", add_minimum},
+    {"three-input add", three_input_add},
+    {"logic test", logic_test},
+    {"three-input logic", three_input_logic},
+    {"operand sign", operand_sign},
+    {"predicate logic", predicate_logic},
+    {"narrow load", narrow_load},
+};
+
+} // namespace
+
+std::span<const LoweringRule> lowering_rules() {
+  return rules;
+}
+
+const Form* LoweringContext::form(InstructionId id) const {
+  return function.instructions[id].kind == InstructionKind::real ? &function.form_of(id) : nullptr;
+}
+
+ValueId LoweringContext::result(InstructionId id) const {
+  ValueId result;
+  for (const Operand& operand : function.operands_of(id)) {
+    if (!operand.is(OperandKind::value) || !operand.is_definition()) continue;
+    if (result) return {};
+    result = operand.as_value();
+  }
+  return result;
+}
+
+const Operand* LoweringContext::source(InstructionId id, size_t index) const {
+  std::span<const Operand> operands = function.operands_of(id);
+  const Form* known = form(id);
+  size_t skipped = known ? known->definitions : 0;
+  size_t position = 0;
+  for (size_t i = 0; i < skipped + index && position < operands.size(); ++i)
+    position = next_sibling(operands, position);
+  return position < operands.size() && !operands[position].has(OperandFlag::old_value) ? &operands[position] : nullptr;
+}
+
+InstructionId LoweringContext::definition(const Operand* operand) const {
+  return operand && operand->is(OperandKind::value) ? values.definition(operand->as_value()) : InstructionId();
+}
+
+bool LoweringContext::is_literal(const Operand* operand) const {
+  if (!operand) return false;
+  return operand->is_constant() ||
+         (operand->is(OperandKind::value) && source_of(operand->as_value()) == ValueSource::literal);
+}
+
+ValueSource LoweringContext::source_of(ValueId value) const {
+  // Copies are followed for a while: chains are short, and in functions as read they could be circles.
+  for (int step = 0; step < 8; ++step) {
+    InstructionId id = values.definition(value);
+    if (!id || function.instructions[id].guard) return ValueSource::computed;
+    const Form* known = form(id);
+    if (!known) return ValueSource::computed;
+    const Operand* operand = source(id, 0);
+    if (!operand) return ValueSource::computed;
+    if (known->opcode == Opcode::ld && is_param(known->space) && function.is_entry) {
+      bool constant_address = operand->is(OperandKind::address) && operand->group_size() == 1 &&
+                              !operand[1].is(OperandKind::value) && known->vector_width == 1;
+      return constant_address ? ValueSource::constant_bank : ValueSource::computed;
+    }
+    bool narrows = known->opcode == Opcode::cvt && !is_float(known->type(0)) && !is_float(known->type(1)) &&
+                   bit_width(known->type(0)) <= bit_width(known->type(1)) && bit_width(known->type(0)) >= 32;
+    if (known->opcode != Opcode::mov && known->opcode != Opcode::cvta && !narrows) return ValueSource::computed;
+    if (operand->is_constant() || operand->is(OperandKind::symbol)) return ValueSource::literal;
+    if (operand->is(OperandKind::special_register)) {
+      auto special = static_cast<SpecialRegister>(operand->id);
+      bool shape = special == SpecialRegister::ntid || special == SpecialRegister::nctaid;
+      return shape ? ValueSource::constant_bank : ValueSource::computed;
+    }
+    if (!operand->is(OperandKind::value)) return ValueSource::computed;
+    value = operand->as_value();
+  }
+  return ValueSource::computed;
+}
+
+bool LoweringContext::reads_as_address(InstructionId reader, ValueId value) const {
+  const Form* known = form(reader);
+  if (!known || !is_memory(*known)) return false;
+  std::span<const Operand> operands = function.operands_of(reader);
+  for (size_t i = 0; i < operands.size(); i = next_sibling(operands, i))
+    if (operands[i].is(OperandKind::value) && !operands[i].is_definition() && operands[i].as_value() == value)
+      return false; // stored
+  return function.instructions[reader].guard != value;
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,58 @@
+// What becomes of an instruction among its neighbours: which ones their readers take over. Private to ir/machine.
+//
+// Every rule looks at one instruction (the producer) and at all that read its result. If the readers' machine
+// instructions can do its work it is absorbed: it weighs nothing, and the rule corrects the readers' weights.
+#pragma once
+
+#include "ir/function.h"
+#include "ir/machine/lowering.h"
+#include "ir/machine/value_flow.h"
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::ir {
+
+// Where the bits of a value are before any register holds them.
+enum class ValueSource : uint8_t {
+  computed,      // a register
+  literal,       // in the instruction word
+  constant_bank, // kernel parameters and the launch's shape
+};
+
+struct LoweringContext {
+  const Function& function;
+  const ValueFlow& values;
+  uint32_t capability;
+  std::vector<InstructionCost>& costs;
+  std::vector<bool> absorbed; // by InstructionId
+  std::vector<bool> absorbs;  // has taken over a producer, and has no operand left for another
+  std::vector<bool> needed;   // not dead
+
+  // nullptr if the instruction is no real one.
+  const Form* form(InstructionId id) const;
+  // The one register it writes; invalid if it writes several or none.
+  ValueId result(InstructionId id) const;
+  // Its index-th operand behind the destinations, groups counted as one; nullptr if there are fewer.
+  const Operand* source(InstructionId id, size_t index) const;
+  // The instruction that alone computes the operand, if it is a register.
+  InstructionId definition(const Operand* operand) const;
+  bool is_literal(const Operand* operand) const;
+  ValueSource source_of(ValueId value) const;
+  // The instruction reads its result nowhere but as (part of) a memory address.
+  bool reads_as_address(InstructionId reader, ValueId value) const;
+  bool same_block(InstructionId a, InstructionId b) const {
+    return function.instructions[a].block == function.instructions[b].block;
+  }
+};
+
+struct LoweringRule {
+  std::string_view name;
+  bool (*apply)(LoweringContext&, InstructionId); // true: the instruction is absorbed
+};
+// In the order in which they are tried.
+std::span<const LoweringRule> lowering_rules();
+
+} // namespace ptxrewrite::ir

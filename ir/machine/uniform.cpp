@@ -1,0 +1,93 @@
+// A greatest fixed point: everything is uniform until something it depends on is not.
+#include "ir/machine/uniform.h"
+
+namespace ptxrewrite::ir {
+
+UniformValues::UniformValues(const Function& function, const ControlFlow& flow,
+                             const PostDominatorTree& post_dominators)
+    : function_(function), flow_(flow), post_dominators_(post_dominators), varying_(function.values.size()),
+      in_divergence_(function.blocks.size()), spread_(function.blocks.size()) {
+  while (step()) {
+  }
+}
+
+bool UniformValues::mark(ValueId value) {
+  if (varying_[value.index()]) return false;
+  varying_[value.index()] = true;
+  return true;
+}
+
+bool UniformValues::branch_is_uniform(BlockId block) const {
+  for (InstructionId id = function_.blocks[block].last; id; id = function_.instructions[id].previous) {
+    if (function_.instructions[id].kind != InstructionKind::real) continue;
+    ValueId guard = function_.instructions[id].guard;
+    if (guard && varying_[guard.index()]) return false;
+    if (function_.is_opcode(id, Opcode::brx))
+      for (const Operand& operand : function_.operands_of(id))
+        if (operand.is(OperandKind::value) && varying_[operand.as_value().index()]) return false;
+    return true;
+  }
+  return true;
+}
+
+bool UniformValues::visit(InstructionId id) {
+  bool varies = false;
+  for_each_use(function_, id, [&](ValueId value) { varies |= varying_[value.index()]; });
+  if (function_.instructions[id].kind == InstructionKind::real) {
+    const Form& form = function_.form_of(id);
+    bool parameter = form.opcode == Opcode::ld && is_param(form.space) && function_.is_entry;
+    varies |= !form.effects.pure() && !parameter;
+  }
+  for (const Operand& operand : function_.operands_of(id))
+    if (operand.is(OperandKind::special_register)) {
+      const SpecialRegisterInfo& special = info(static_cast<SpecialRegister>(operand.id));
+      varies |= special.is_volatile || special.uniformity > Uniformity::block;
+    }
+  // As read, a register that lanes write at different times holds different values though each is uniform.
+  if (!function_.is_ssa && in_divergence_[function_.instructions[id].block.index()]) varies = true;
+  bool changed = false;
+  if (varies) for_each_definition(function_, id, [&](ValueId value) { changed |= mark(value); });
+  return changed;
+}
+
+// Marks what lies between a divergent branch and the place where all lanes are together again.
+bool UniformValues::spread_divergence(BlockId block) {
+  if (spread_[block.index()] || function_.successors(block).size() < 2 || branch_is_uniform(block)) return false;
+  spread_[block.index()] = true;
+  BlockId end = post_dominators_.immediate_post_dominator(block);
+  std::vector<BlockId> work;
+  std::vector<bool> seen(function_.blocks.size());
+  for (EdgeId edge : function_.successors(block))
+    work.push_back(function_.edges[edge].to);
+  while (!work.empty()) {
+    BlockId now = work.back();
+    work.pop_back();
+    if (seen[now.index()]) continue;
+    seen[now.index()] = true;
+    in_divergence_[now.index()] = true; // the end too: what its parameters get differs
+    if (now == end) continue;
+    for (EdgeId edge : function_.successors(now))
+      work.push_back(function_.edges[edge].to);
+  }
+  return true;
+}
+
+bool UniformValues::step() {
+  bool changed = false;
+  for (BlockId block : flow_.reverse_postorder()) {
+    for (EdgeId edge : function_.successors(block)) {
+      std::span<const ValueId> parameters = function_.parameters(function_.edges[edge].to);
+      std::span<const ValueId> arguments = function_.arguments(edge);
+      bool joins =
+          in_divergence_[function_.edges[edge].to.index()] && flow_.predecessors(function_.edges[edge].to).size() > 1;
+      for (size_t i = 0; i < parameters.size() && i < arguments.size(); ++i)
+        if (joins || varying_[arguments[i].index()]) changed |= mark(parameters[i]);
+    }
+    for (InstructionId id : function_.instructions_in(block))
+      changed |= visit(id);
+    changed |= spread_divergence(block);
+  }
+  return changed;
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,36 @@
+// Which registers hold one value for all lanes of a warp, as an assembler sees it: computed from kernel parameters, the
+// launch's shape and the block's index alone. Loaded values never count. Either state of a function; as read, a
+// register is uniform only if all that is written to it is.
+#pragma once
+
+#include "ir/analysis/cfg.h"
+#include "ir/analysis/dominators.h"
+#include "ir/function.h"
+
+#include <vector>
+
+namespace ptxrewrite::ir {
+
+class UniformValues {
+public:
+  UniformValues(const Function& function, const ControlFlow& flow, const PostDominatorTree& post_dominators);
+
+  bool uniform(ValueId value) const { return !varying_[value.index()]; }
+  // Do all lanes that reach the end of the block leave it the same way?
+  bool branch_is_uniform(BlockId block) const;
+
+private:
+  bool step();
+  bool visit(InstructionId id);
+  bool mark(ValueId value);
+  bool spread_divergence(BlockId block);
+
+  const Function& function_;
+  const ControlFlow& flow_;
+  const PostDominatorTree& post_dominators_;
+  std::vector<bool> varying_;
+  std::vector<bool> in_divergence_; // blocks that lanes of a warp may enter at different times
+  std::vector<bool> spread_;        // blocks whose divergent branch has been followed
+};
+
+} // namespace ptxrewrite::ir

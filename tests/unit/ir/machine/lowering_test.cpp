@@ -1,0 +1,70 @@
+// What folds into what, by the rules of the machines' own instruction sets: each case says what ptxas issues for it.
+#include "ir/machine/lowering.h"
+
+#include "ir/ssa.h"
+#include "tests/unit/grammar/read.h"
+
+#include <doctest/doctest.h>
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::ir;
+
+namespace {
+
+// Weights of the instructions in the order of the text, "w" or "w+u" where the uniform datapath works.
+std::string weights(const std::string& body, uint32_t capability, bool ssa) {
+  ReadText text(kernel(body));
+  REQUIRE_MESSAGE(text.ok(), text.messages());
+  Function& function = text.function();
+  if (ssa) REQUIRE(construct_ssa(function).ok());
+  Lowering lowering = lower(function, capability);
+  std::string out;
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block)) {
+      if (function.instructions[id].kind != InstructionKind::real) continue;
+      const InstructionCost& cost = lowering.cost(id);
+      out += (out.empty() ? "" : " ") + std::to_string(cost.weight);
+      if (cost.uniform) out += "+" + std::to_string(cost.uniform);
+    }
+  return out;
+}
+
+void check_both(const std::string& body, uint32_t capability, const std::string& expected) {
+  CAPTURE(body);
+  CHECK(weights(body, capability, true) == expected);
+  CHECK(weights(body, capability, false) == expected);
+}
+
+} // namespace
+
+TEST_CASE("an address from a parameter and an index is one wide multiply-add") {
+  // S2R; MOV 4 with IMAD.WIDE; LDG; FADD; STG to the same address; EXIT.
+  check_both("ld.param.u64 %rd1, [p]; cvta.to.global.u64 %rd1, %rd1; mov.u32 %r1, %tid.x;\n"
+             "mul.wide.s32 %rd2, %r1, 4; ld.global.f32 %f1, [%rd2]; st.global.f32 [%rd2], %f1;",
+             80, "0 0 1 1 1 1 1");
+}
+
+TEST_CASE("dead code weighs nothing") {
+  check_both("ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; add.s32 %r2, %r1, %r1; add.s32 %r3, %r2, %r2;", 80,
+             "0 0 0 0 1");
+}
+
+TEST_CASE("a special register is read once") {
+  check_both("ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.x; mov.u32 %r3, %tid.y;\n"
+             "st.global.u32 [%rd1], %r1; st.global.u32 [%rd1+4], %r2; st.global.u32 [%rd1+8], %r3;",
+             80, "2 1 0 1 1 1 1 1");
+}
+
+TEST_CASE("constants added to addresses go into the access") {
+  check_both("ld.global.u64 %rd1, [%rd2]; add.s64 %rd2, %rd1, 16; ld.global.u32 %r1, [%rd2];\n"
+             "st.global.u32 [%rd2+4], %r1;",
+             80, "1 0 1 1 1");
+  // Not when the address itself is stored.
+  check_both("ld.global.u64 %rd1, [%rd1]; add.s64 %rd2, %rd1, 16; st.global.u64 [%rd2], %rd2;", 80, "1 2 1 1");
+}
+
+TEST_CASE("two compares and their conjunction are two instructions") {
+  check_both("ld.global.u32 %r1, [%rd1]; ld.global.u32 %r2, [%rd1+4]; setp.lt.s32 %p1, %r1, %r2;\n"
+             "setp.gt.s32 %p2, %r1, 5; and.pred %p1, %p1, %p2; selp.u32 %r3, 1, 2, %p1; st.global.u32 [%rd1], %r3;",
+             80, "1 1 1 1 0 1 1 1");
+}
