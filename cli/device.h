@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulator/emulator.h"
+#include "ir/machine/machine.h"
 #include "ir/module.h"
 #include "launch/launch_plan.h"
 #include "support/result.h"
@@ -30,6 +31,12 @@ struct KernelRun {
   std::string printed;
   emulator::Counters counters; // emulator only
   double seconds = 0;
+};
+
+// Whether the registers of a proposed machine's own suffice for a kernel.
+struct RegisterVerdict {
+  bool suffice = true;
+  std::string text; // the figures
 };
 
 // What there is to say about a device beside results.
@@ -71,6 +78,13 @@ public:
                                         uint64_t buffer_address) = 0;
   // Error: no such kernel, wrong sizes, an instruction that the device does not have.
   virtual Result<KernelRun> launch(const KernelLaunch& launch) = 0;
+  // Of a kernel in hardware form that stands in for `original` (nullptr: it has none, so that nothing was freed).
+  // Nothing where the kernel has no registers of that kind, or the device no such limits.
+  virtual std::optional<RegisterVerdict> registers_for(const ir::Function* original, const ir::Function& kernel,
+                                                       const KernelLaunch& launch) {
+    (void)original, (void)kernel, (void)launch;
+    return std::nullopt;
+  }
   // Blocks of such a launch that the whole device runs at the same time: what a persistent grid gets.
   virtual Result<uint64_t> resident_blocks(const KernelLaunch& launch) = 0;
 };
@@ -82,6 +96,8 @@ struct EmulatorOptions {
   unsigned host_threads = 0; // 0: all
   uint64_t fuel = UINT64_MAX;
   uint64_t resident_blocks = 8; // the emulator has no multiprocessors: a number by decision
+  // Hardware forms are counted for it, and run only if it has registers for them; nullptr: %nsmid SMs, no limits.
+  const ir::Machine* machine = nullptr;
 };
 std::unique_ptr<Device> make_emulator_device(const EmulatorOptions& options = {});
 

@@ -1,9 +1,13 @@
 #include "cli/device.h"
 
+#include "emulator/hardware/register_budget.h"
+#include "ir/machine/registers.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
 namespace ptxrewrite::cli {
 namespace {
@@ -66,6 +70,7 @@ public:
 
   Status load(const ir::Module& module) override {
     program_ = nullptr;
+    register_needs_.clear();
     programs_.clear();
     Result<size_t> number = load_beside(module);
     return number ? Status() : Status(number.error());
@@ -118,6 +123,7 @@ public:
     request.check = options_.check;
     request.count_memory = options_.count_memory;
     request.fuel = options_.fuel;
+    if (options_.machine) request.multiprocessors = options_.machine->sms;
     const auto start = std::chrono::steady_clock::now();
     auto result = program_->launch(request);
     if (!result) return result.error();
@@ -130,13 +136,43 @@ public:
     return run;
   }
 
+  std::optional<RegisterVerdict> registers_for(const ir::Function* original, const ir::Function& kernel,
+                                               const KernelLaunch& launch) override {
+    if (!options_.machine) return std::nullopt;
+    emulator::BudgetFacts facts;
+    facts.linear = needs_of(kernel).linear;
+    if (facts.linear == emulator::LinearRegisterUse{}) return std::nullopt;
+    facts.body_registers = needs_of(kernel).registers;
+    facts.original_registers = original ? needs_of(*original).registers : facts.body_registers;
+    facts.threads_per_block = static_cast<uint32_t>(launch.block.count());
+    facts.blocks = launch.grid.count();
+    Result<uint64_t> shared = program_ ? program_->static_shared(kernel.module().text(kernel.name)) : uint64_t{0};
+    facts.shared_bytes = launch.dynamic_shared + (shared ? static_cast<uint32_t>(*shared) : 0); // launch says the error
+    const emulator::RegisterBudget budget = emulator::register_budget(*options_.machine, facts);
+    return RegisterVerdict{budget.fits(), emulator::describe(budget, *options_.machine)};
+  }
+
   Result<uint64_t> resident_blocks(const KernelLaunch&) override { return options_.resident_blocks; }
 
 private:
+  // What a kernel needs of the register file, found out once.
+  struct RegisterNeeds {
+    uint32_t registers = 0; // per thread
+    emulator::LinearRegisterUse linear;
+  };
+  const RegisterNeeds& needs_of(const ir::Function& kernel) {
+    auto [place, is_new] = register_needs_.try_emplace(&kernel);
+    if (is_new)
+      place->second = {ir::register_need(kernel, options_.machine->compute_capability).registers,
+                       emulator::linear_register_use(kernel)};
+    return place->second;
+  }
+
   EmulatorOptions options_;
   emulator::DeviceMemory memory_; // before the programs, which place variables in it
   std::vector<std::unique_ptr<emulator::Program>> programs_;
   emulator::Program* program_ = nullptr; // in use
+  std::map<const ir::Function*, RegisterNeeds> register_needs_;
 };
 
 } // namespace

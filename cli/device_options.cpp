@@ -13,6 +13,22 @@ void add_device_options(CLI::App& command, DeviceOptions& options) {
       ->check(CLI::Range(0, 1024));
 }
 
+void add_machine_option(CLI::App& command, DeviceOptions& options, const std::string& default_text) {
+  command
+      .add_option("--gpu", options.gpu,
+                  "the GPU that hardware forms are counted for, and that has registers for them or runs the "
+                  "original: titanv, a100, sm_80 ... (default " +
+                      default_text + ")")
+      ->type_name("GPU");
+}
+
+Result<const ir::Machine*> machine_of(const DeviceOptions& options) {
+  if (options.gpu.empty()) return nullptr;
+  if (const uint32_t capability = ir::compute_capability_of(options.gpu)) return &ir::machine_for(capability);
+  if (const ir::Machine* machine = ir::find_machine(options.gpu)) return machine;
+  return Error{ir::unknown_machine(options.gpu), {}};
+}
+
 Result<std::unique_ptr<Device>> open_gpu(const DeviceOptions& options) {
   if (options.device != "cuda") return std::unique_ptr<Device>();
   return make_cuda_device();

@@ -20,6 +20,7 @@ struct RunOptions {
   std::vector<std::string> files;
   LaunchInputOptions input;
   DeviceOptions device;
+  const ir::Machine* machine = nullptr; // that `device` names
   RunReportOptions report;
   std::string dump;
   bool check = false;
@@ -86,7 +87,8 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
     emulator = make_emulator_device({.check = options.check,
                                      .count_memory = options.report.counters,
                                      .host_threads = options.device.host_threads,
-                                     .fuel = options.fuel});
+                                     .fuel = options.fuel,
+                                     .machine = options.machine});
   ErrorPlace place = ErrorPlace::launch_file;
   SessionOptions session_options;
   session_options.variants = &*variants;
@@ -139,6 +141,9 @@ int run_run(RunOptions& options, const Session& session) {
     show(gpu.error());
     return exit_no_gpu;
   }
+  Result<const ir::Machine*> machine = machine_of(options.device);
+  if (!machine) return usage_error("run", machine.error().message);
+  options.machine = *machine;
   options.report.has_counts = !*gpu;
   int code = exit_ok;
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
@@ -175,6 +180,8 @@ void add_run_command(CLI::App& application, Session& session) {
       ->type_name("ARG")
       ->allow_extra_args(false);
   add_device_options(*command, options->device);
+  options->device.gpu = "titanv"; // the R2D2 paper's
+  add_machine_option(*command, options->device, options->device.gpu);
   command->add_flag("--check", options->check, "also look for uninitialised reads and races");
   command->add_option("--fuel", options->fuel, "stop a block after so many warp instructions")->type_name("N");
   command->add_flag("--counters", options->report.counters, "show what each instruction did");

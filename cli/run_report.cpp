@@ -71,6 +71,23 @@ std::vector<FunctionSum> sums_of(const SessionResult& result) {
   return sums;
 }
 
+// Why originals ran, and what hardware forms take of the register file: a line each.
+std::string notes_text(const SessionResult& result) {
+  std::vector<std::string> notes;
+  auto add = [&](std::string note) {
+    if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+  };
+  for (const SessionRun& run : result.runs) {
+    for (const std::string& reason : run.reasons)
+      add(run.entry + " ran; not " + reason);
+    if (!run.registers.empty()) add(run.entry + ": linear registers take " + run.registers);
+  }
+  std::string out;
+  for (const std::string& note : notes)
+    out += note + '\n';
+  return out;
+}
+
 // Calls `visit(id, counters, line)` for each instruction of the function in the order of the text.
 template <class Visit> void for_each_instruction(const FunctionSum& sum, Visit&& visit) {
   const ir::Function& function = *sum.source;
@@ -156,7 +173,7 @@ std::string run_text(const std::string& title, const LaunchInput& input, const S
       row.push_back(
           fmt::format("{:.0f}", group.seconds > 0 ? double(group.thread_instructions) * 1e-6 / group.seconds : 0.0));
   }
-  out += table.text();
+  out += table.text() + notes_text(result);
   if (options.counters) out += counters_text(result);
   const std::vector<Shown> shown = shown_buffers(input, result, options.all_buffers);
   return out +
@@ -181,6 +198,8 @@ nlohmann::ordered_json run_json(const std::string& title, const LaunchInput& inp
       one["findings"] = run.findings.size();
     }
     if (options.time) one["seconds"] = run.seconds;
+    if (!run.reasons.empty()) one["not_run"] = run.reasons;
+    if (!run.registers.empty()) one["linear_registers"] = run.registers;
     if (run.failure) one["failure"] = run.failure->message;
     launches.push_back(std::move(one));
   }

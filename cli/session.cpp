@@ -114,13 +114,22 @@ Result<SessionRun> PlanOnDevice::launch(size_t index, const ir::Module& module, 
   kernel_launch.parameters = std::move(*parameters);
   bool is_persistent = false;
   if (variants) {
-    auto choice = variants->choose(planned.kernel, kernel_launch.parameters, planned.grid, planned.block);
+    auto objection = [&](const ir::Function& original, const ir::Function& variant) -> std::string {
+      const std::optional<RegisterVerdict> verdict = device_.registers_for(&original, variant, kernel_launch);
+      if (!verdict) return {};
+      run.registers = verdict->suffice ? verdict->text : "";
+      return verdict->suffice ? "" : "not enough registers: " + verdict->text;
+    };
+    auto choice = variants->choose(planned.kernel, kernel_launch.parameters, planned.grid, planned.block, objection);
     if (!choice) return Error{choice.error().message, planned.kernel_range};
     run.entry = module.text(choice->entry->name);
     run.reasons = std::move(choice->reasons);
     kernel_launch.kernel = run.entry;
     kernel_launch.parameters = std::move(choice->parameter_block);
     is_persistent = choice->grid == launch::GridMode::persistent;
+    if (choice->is_original)
+      if (auto verdict = device_.registers_for(nullptr, *choice->entry, kernel_launch))
+        run.registers = verdict->text + (verdict->suffice ? "" : ": not enough, but it has no original to run instead");
   }
   auto module_error = [&](const Error& error) {
     if (options_.error_place) *options_.error_place = ErrorPlace::module;

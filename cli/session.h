@@ -29,6 +29,7 @@ struct SessionRun : KernelRun {
   size_t launch = 0;                // index in the plan
   std::string entry;                // that ran
   std::vector<std::string> reasons; // why variants of it did not
+  std::string registers;            // of a hardware form: what it takes of the machine's register file
 };
 
 struct SessionResult {

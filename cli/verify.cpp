@@ -48,7 +48,8 @@ Result<SessionResult> Verifier::run(const launch::LaunchPlan& plan, const ir::Mo
   // A device of its own for each run: what one run leaves behind must not reach the next.
   std::unique_ptr<Device> emulator;
   if (!settings_.gpu)
-    emulator = make_emulator_device({.check = true, .host_threads = settings_.host_threads, .fuel = fuel});
+    emulator = make_emulator_device(
+        {.check = true, .host_threads = settings_.host_threads, .fuel = fuel, .machine = settings_.machine});
   SessionOptions options;
   options.variants = &variants;
   options.contents = &contents_;

@@ -55,6 +55,7 @@ struct SkippedShape {
 struct VerifySettings {
   transforms::RunOptions run; // form is the case's
   unsigned host_threads = 0;
+  const ir::Machine* machine = nullptr; // EmulatorOptions::machine
   bool derived_shapes = true;
   size_t most_differences = 10;
   // Runs on this GPU, in these shapes; nullptr: on the emulator.

@@ -27,6 +27,7 @@ struct VerifyOptions {
   LaunchInputOptions input;
   PipelineOptions pipeline;
   DeviceOptions device;
+  const ir::Machine* machine = nullptr; // that `device` names
   bool given_shapes_only = false;
   size_t most_differences = 10;
   bool json = false;
@@ -241,6 +242,7 @@ int verify_file(const VerifyOptions& options, const std::string& path, const std
   // One block after the other: derived shapes may have blocks that write the same place, and both kernels then meet the
   // same order.
   settings.host_threads = std::max(1u, options.device.host_threads);
+  settings.machine = options.machine;
   settings.derived_shapes = !options.given_shapes_only;
   settings.most_differences = options.most_differences;
   Verifier verifier(*input, settings);
@@ -292,6 +294,9 @@ int run_verify(VerifyOptions& options, const Session& session) {
     show(gpu.error());
     return exit_no_gpu;
   }
+  Result<const ir::Machine*> machine = machine_of(options.device);
+  if (!machine) return usage_error("verify", machine.error().message);
+  options.machine = *machine;
   if (options.all_passes()) {
     if (!load_pass_libraries(options.pipeline.libraries)) return exit_diagnostics;
   } else {
@@ -341,6 +346,7 @@ void add_verify_command(CLI::App& application, Session& session) {
   add_launch_input_options(*command, options->input);
   add_pipeline_options(*command, options->pipeline);
   add_device_options(*command, options->device);
+  add_machine_option(*command, options->device, "none: registers always suffice, so that all that can run does");
   command->add_flag("--given-shapes", options->given_shapes_only, "only shapes of the launch file");
   command->add_flag("--explain", options->explain, "say which shapes were left out, and why originals ran");
   command->add_option("--differences", options->most_differences, "so many of each buffer (default 10)")

@@ -100,6 +100,8 @@ public:
   virtual Result<LaunchResult> launch(const LaunchRequest& request) = 0;
   // Would `launch` refuse the kernel for an instruction that is not emulated? Then the reason.
   virtual Status check_supported(std::string_view kernel) = 0;
+  // Shared memory of a block that the kernel declares, in bytes; dynamic comes on top. Errors: as launch.
+  virtual Result<uint64_t> static_shared(std::string_view kernel) = 0;
   // Bytes of a .global or .const variable of the module, to fill or read; empty if there is none of that name.
   virtual std::span<std::byte> variable(std::string_view name) = 0;
   // Generic address of a .global or .const variable; 0 if there is none.

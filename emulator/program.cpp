@@ -22,6 +22,7 @@ public:
   Status place_variables();
   Result<LaunchResult> launch(const LaunchRequest& request) override;
   Status check_supported(std::string_view kernel) override;
+  Result<uint64_t> static_shared(std::string_view kernel) override;
   std::span<std::byte> variable(std::string_view name) override;
   uint64_t variable_address(std::string_view name) const override;
   Result<uint64_t> bind_texture(const TextureBinding& binding, std::string_view reference) override;
@@ -216,6 +217,12 @@ Result<KernelImage*> LoadedProgram::image_of(std::string_view kernel) {
 Status LoadedProgram::check_supported(std::string_view kernel) {
   Result<KernelImage*> image = image_of(kernel);
   return image ? Status() : Status(image.error());
+}
+
+Result<uint64_t> LoadedProgram::static_shared(std::string_view kernel) {
+  Result<KernelImage*> image = image_of(kernel);
+  if (!image) return image.error();
+  return ((*image)->shared_static + 15) / 16 * 16;
 }
 
 Result<LaunchResult> LoadedProgram::launch(const LaunchRequest& request) {

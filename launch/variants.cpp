@@ -171,7 +171,8 @@ std::span<const Variant> Variants::of_kernel(std::string_view kernel) const {
 }
 
 // Fills `choice` if the variant is the one to run; adds to its reasons otherwise.
-bool Variants::try_variant(const Variant& variant, const LaunchFacts& facts, Choice& choice) const {
+bool Variants::try_variant(const Variant& variant, const LaunchFacts& facts, const ir::Function& original,
+                           const VariantObjection& objection, Choice& choice) const {
   auto refuse = [&](const std::string& why) {
     choice.reasons.push_back(variant.entry + ": " + why);
     return false;
@@ -184,6 +185,8 @@ bool Variants::try_variant(const Variant& variant, const LaunchFacts& facts, Cho
   }
   const ir::Function* entry = find_kernel(*module_, variant.entry);
   if (!entry) return refuse("the module has no such kernel");
+  if (objection)
+    if (const std::string why = objection(original, *entry); !why.empty()) return refuse(why);
   const Signature signature = signature_of(*entry);
   const size_t original_count = facts.parameters.size();
   if (signature.parameters.size() != original_count + variant.parameters.size())
@@ -215,7 +218,7 @@ bool Variants::try_variant(const Variant& variant, const LaunchFacts& facts, Cho
 }
 
 Result<Choice> Variants::choose(std::string_view kernel, std::span<const std::byte> parameter_block, const Dim3& grid,
-                                const Dim3& block) const {
+                                const Dim3& block, const VariantObjection& objection) const {
   const Kernel* known = find(kernel);
   const ir::Function* original = find_kernel(*module_, known ? known->original : kernel);
   if (!original) return Error{"the module has no kernel '" + std::string(kernel) + "'", {}};
@@ -223,7 +226,7 @@ Result<Choice> Variants::choose(std::string_view kernel, std::span<const std::by
   if (known) {
     const LaunchFacts facts = facts_of(signature_of(*original), parameter_block, grid, block);
     for (const Variant& variant : known->variants)
-      if (try_variant(variant, facts, choice)) return choice;
+      if (try_variant(variant, facts, *original, objection, choice)) return choice;
   }
   choice.entry = original;
   choice.parameter_block.assign(parameter_block.begin(), parameter_block.end());

@@ -14,6 +14,7 @@
 #include "launch/side_file.h"
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +39,10 @@ struct Choice {
   std::vector<std::string> reasons; // why variants before it did not run: "k__r2d2: not fulfilled: ntid.x == 16"
 };
 
+// Asked about a variant whose requirements hold: why the original shall run all the same; "" if nothing speaks against
+// the variant.
+using VariantObjection = std::function<std::string(const ir::Function& original, const ir::Function& variant)>;
+
 class Variants {
 public:
   // Without a side file, pass nullptr. Errors: the side file names an entry that the module does not have.
@@ -49,7 +54,7 @@ public:
   SideFile as_side_file() const;
   // `parameter_block` as the original takes it. Errors: no such kernel.
   Result<Choice> choose(std::string_view kernel, std::span<const std::byte> parameter_block, const Dim3& grid,
-                        const Dim3& block) const;
+                        const Dim3& block, const VariantObjection& objection = {}) const;
 
 private:
   struct Kernel {
@@ -61,7 +66,8 @@ private:
   Kernel& kernel_named(const std::string& name);
   Status add_side_file(const SideFile& file);
   void add_annotations(const SideFile* side_file);
-  bool try_variant(const Variant& variant, const LaunchFacts& facts, Choice& choice) const;
+  bool try_variant(const Variant& variant, const LaunchFacts& facts, const ir::Function& original,
+                   const VariantObjection& objection, Choice& choice) const;
 
   const ir::Module* module_ = nullptr;
   std::vector<Kernel> kernels_;
