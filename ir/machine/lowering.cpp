@@ -5,6 +5,7 @@
 #include "ir/analysis/dominators.h"
 #include "ir/machine/lowering_rules.h"
 #include "ir/machine/uniform.h"
+#include "ir/machine/unrolling.h"
 #include "ir/machine/weights.h"
 #include "ir/module.h"
 
@@ -68,6 +69,9 @@ public:
     if (capability_ >= first_uniform_datapath) for_each_needed([&](InstructionId id) { move_to_uniform(id); });
     weigh_system_values();
     weigh_branches();
+    if (!function_.is_ssa) return;
+    for (BlockId block : function_.layout)
+      if (flow_.reachable(block)) result_.unrolled_ += unrolled_instructions(context_, block);
   }
 
 private:
@@ -392,7 +396,7 @@ std::string_view spelling(Pipe pipe) {
 }
 
 uint32_t Lowering::static_instructions() const {
-  uint32_t sum = prologue_ + prologue_uniform_ + subroutines_;
+  uint32_t sum = prologue_ + prologue_uniform_ + subroutines_ + unrolled_;
   for (const InstructionCost& cost : costs_)
     sum += cost.weight + cost.uniform;
   return sum;

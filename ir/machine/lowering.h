@@ -53,7 +53,10 @@ public:
   // Of internal subroutines that the assembler appends: slow paths of division and square root. Dynamic counts take the
   // fast paths, which the weights hold.
   uint32_t subroutine_instructions() const { return subroutines_; }
-  // All there is in the code: prologue, body on both datapaths, subroutines.
+  // Of the copies that the assembler makes of small counted loops. Known in SSA form only; dynamic counts hold each
+  // trip's counter and branch, which copies would share.
+  uint32_t unrolled_instructions() const { return unrolled_; }
+  // All there is in the code: prologue, body on both datapaths, subroutines, copies of loops.
   uint32_t static_instructions() const;
   uint32_t static_uniform_instructions() const;
 
@@ -62,6 +65,7 @@ private:
   std::vector<InstructionCost> costs_;
   uint32_t prologue_ = 0;
   uint32_t prologue_uniform_ = 0;
+  uint32_t unrolled_ = 0;
   uint32_t subroutines_ = 0; // modulo 2^32 while it is summed up
 };
 
