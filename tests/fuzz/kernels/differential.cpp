@@ -4,10 +4,12 @@
 #include "grammar/reader.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "launch/persistent_grid.h"
 #include "launch/variants.h"
 #include "tests/fuzz/random.h"
 #include "transforms/pipeline.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -61,11 +63,19 @@ Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& s
   Result<launch::Choice> choice =
       variants->choose(kernel.name, parameters, dimensions_of(shape.grid), dimensions_of(shape.block));
   if (!choice) return refuse(choice.error());
+  emulation.has_variants = !variants->of_kernel(kernel.name).empty();
+  if (const ir::Function* original = launch::find_kernel(module, kernel.name))
+    emulation.facts = launch::facts_of(launch::signature_of(*original), parameters, dimensions_of(shape.grid),
+                                       dimensions_of(shape.block));
   emulation.entry = choice->is_original ? kernel.name : std::string(module.text(choice->entry->name));
 
   emulator::LaunchRequest request;
   request.kernel = emulation.entry;
   request.grid = {shape.grid[0], shape.grid[1], shape.grid[2]};
+  if (choice->grid == launch::GridMode::persistent) { // mostly fewer blocks than planned, so that each does several
+    const launch::Dim3 grid = launch::persistent_grid(dimensions_of(shape.grid), 1 + kernel.seed % 4);
+    request.grid = {grid.x, grid.y, grid.z};
+  }
   request.block = {shape.block[0], shape.block[1], shape.block[2]};
   request.shared_bytes = kernel.dynamic_shared_size();
   request.parameters = choice->parameter_block;
@@ -93,6 +103,27 @@ std::string Chain::name() const {
   for (const std::string& word : assumptions)
     text += " --assume " + word;
   return text;
+}
+
+std::vector<Chain> linear_chains(const Kernel& kernel) {
+  using transforms::OutputForm;
+  const std::string no_overflow = "no-index-overflow";
+  std::vector<Chain> chains = {{"r2d2", OutputForm::hardware, {}}, {"r2d2", OutputForm::legal, {}}};
+  const transforms::PassDescription* r2d2 = transforms::find_pass("r2d2");
+  const auto has_option = [&](std::string_view name) {
+    return std::any_of(r2d2->options.begin(), r2d2->options.end(),
+                       [&](const transforms::PassOptionDescription& option) { return option.name == name; });
+  };
+  if (has_option("candidates"))
+    for (const char* candidate : {"1", "2", "3", "5"})
+      chains.push_back({std::string("r2d2(force,candidates=") + candidate + ")", OutputForm::legal, {}});
+  if (has_option("persistent")) chains.push_back({"r2d2(persistent)", OutputForm::legal, {}});
+  if (kernel.may_wrap) return chains;
+  for (size_t i = 0, count = chains.size(); i < count; ++i) {
+    chains.push_back(chains[i]);
+    chains.back().assumptions.push_back(no_overflow);
+  }
+  return chains;
 }
 
 std::vector<Chain> chains_for(uint64_t seed, size_t longer) {
@@ -137,10 +168,10 @@ Rewriting rewrite(const std::string& text, const Chain& chain) {
   options.assumptions = chain.assumptions;
   options.verify_each = true;
   Result<transforms::PipelineReport> report = transforms::run_pipeline(*module, *pipeline, options);
-  if (!report)
-    result.failed = report.error().message;
-  else
-    result.text = ir::print(*module);
+  if (!report) result.failed = report.error().message;
+  if (!report) return result;
+  result.text = ir::print(*module);
+  result.ledger = std::move(report->ledger);
   return result;
 }
 

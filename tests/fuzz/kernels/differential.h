@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/module.h"
+#include "launch/predicate.h"
 #include "tests/fuzz/kernels/kernel_program.h"
 #include "transforms/pass.h"
 
@@ -17,6 +18,8 @@ struct Emulation {
   std::string refused; // the emulator does not do this kernel, and why; nothing ran
   std::string failed;  // it faulted, hung, or check mode found something
   std::string entry;   // the kernel or the variant that took its place
+  bool has_variants = false;
+  launch::LaunchFacts facts; // of the launch as the original sees it
   std::vector<std::vector<uint8_t>> buffers;
 };
 Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& shape);
@@ -29,6 +32,8 @@ struct Chain {
 
   std::string name() const; // "r2d2,dce --form hardware"
 };
+// All forms of r2d2 that there are, each alone; under the assumption that nothing wraps, too, where that is so.
+std::vector<Chain> linear_chains(const Kernel& kernel);
 // Chains for a kernel: the identity, each pass alone in each form, and some longer ones that depend on the seed.
 std::vector<Chain> chains_for(uint64_t seed, size_t longer);
 
@@ -36,6 +41,7 @@ std::vector<Chain> chains_for(uint64_t seed, size_t longer);
 struct Rewriting {
   std::string text;
   std::string failed;
+  std::vector<transforms::Obligation> ledger;
 };
 Rewriting rewrite(const std::string& text, const Chain& chain);
 

@@ -101,10 +101,10 @@ size_t count_lines(const std::string& text) {
 } // namespace
 
 TEST_CASE("planted defects are found") {
-  for (const char* pass : {"planted-sub", "planted-guard", "planted-access", "planted-barrier"}) {
+  for (const std::string pass : {"planted-sub", "planted-guard", "planted-access", "planted-barrier"}) {
     CAPTURE(pass);
     CHECK(find_seed({pass, transforms::OutputForm::legal, {}}) != 0);
-    CHECK(find_seed({std::string("dce,") + pass + ",dce", transforms::OutputForm::legal, {}}) != 0);
+    CHECK(find_seed({"dce," + pass + ",dce", transforms::OutputForm::legal, {}}) != 0);
   }
 }
 

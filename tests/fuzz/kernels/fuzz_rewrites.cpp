@@ -2,9 +2,10 @@
 //
 //   fuzz_rewrites [--count N] [--first SEED] [--only SEED [--show]] [--sweeps] [--longer N] [--seconds S]
 //                 [--passes CHAIN [--form legal|annotated|hardware] [--assume WORD]] [--no-rewrites] [--integers]
-//                 [--may-refuse] [--ptxas] [--weight NAME=NUMBER]... [--knob NAME=NUMBER]...
+//                 [--may-refuse] [--ptxas] [--linear] [--jobs N] [--weight NAME=NUMBER]... [--knob NAME=NUMBER]...
 //                 [--write FOLDER]
 //
+// --linear: kernels about index arithmetic, all forms of r2d2, and a table of what the rewritings rest on.
 // The kernel of a seed is always the same (with the same weights and knobs). --write keeps what failed: the PTX file, a
 // launch file and its buffers beside it, and the kernel reduced to what still fails. Exit code 1 when something failed,
 // 77 when --ptxas finds no ptxas.
@@ -17,7 +18,9 @@
 #include "tests/fuzz/kernels/kernel_oracle.h"
 #include "tests/fuzz/kernels/kernel_print.h"
 #include "tests/fuzz/kernels/kernel_shrink.h"
+#include "tests/fuzz/kernels/ledger_counts.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -25,6 +28,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <thread>
 
 namespace {
 
@@ -41,7 +45,9 @@ struct Options {
   bool show = false;
   bool sweeps = false;
   bool rewrites = true;
-  bool assembles = false;  // what comes out of the passes is given to ptxas
+  bool assembles = false; // what comes out of the passes is given to ptxas
+  bool linear = false;
+  unsigned jobs = 1;
   bool may_refuse = false; // instructions that are not emulated are no failure
   std::optional<Chain> chain;
   std::string folder;
@@ -54,7 +60,27 @@ struct Tally {
   std::map<std::string, uint64_t> refused;                     // by reason
   std::map<std::string, uint64_t> failed;                      // by chain and kind
   uint64_t failures = 0;
+  uint64_t may_wrap = 0, wrapped = 0, wrapped_launches = 0; // kernels meant to wrap, those that do, in so many launches
+  LedgerCounts ledger;
+
+  void add(const Tally& other);
 };
+
+void Tally::add(const Tally& other) {
+  for (uint64_t Tally::*number :
+       {&Tally::kernels, &Tally::launches, &Tally::oracle_launches, &Tally::rewritings, &Tally::variants,
+        &Tally::assembled, &Tally::failures, &Tally::may_wrap, &Tally::wrapped, &Tally::wrapped_launches})
+    this->*number += other.*number;
+  for (const auto& [name, counts] : other.chains) {
+    chains[name].first += counts.first;
+    chains[name].second += counts.second;
+  }
+  for (const auto& [reason, times] : other.refused)
+    refused[reason] += times;
+  for (const auto& [reason, times] : other.failed)
+    failed[reason] += times;
+  ledger.add(other.ledger);
+}
 
 class Driver {
 public:
@@ -63,11 +89,13 @@ public:
   void run_kernel(const Kernel& kernel) {
     ++tally_.kernels;
     const std::string text = print_module(kernel);
-    emulated_ = {text};
+    emulated_.clear();
     if (options_.show) std::fputs(text.c_str(), stdout);
     std::string failed;
     const std::unique_ptr<ir::Module> module = read_text(text, failed);
     if (!module) return report(kernel, kernel.shapes[0], "read", failed);
+    if (options_.linear) tally_.may_wrap += kernel.may_wrap;
+    uint64_t wrapped_launches = 0;
     std::vector<Emulation> originals;
     for (const Shape& shape : kernel.shapes) {
       Emulation original = emulate(*module, kernel, shape);
@@ -77,15 +105,21 @@ public:
       }
       ++tally_.launches;
       if (!original.failed.empty()) return report(kernel, shape, "original", original.failed);
-      check_oracle(kernel, shape, original);
+      wrapped_launches += check_oracle(kernel, shape, original) != 0;
       originals.push_back(std::move(original));
     }
+    if (wrapped_launches != 0) ++tally_.wrapped;
+    tally_.wrapped_launches += wrapped_launches;
     if (!options_.rewrites) return;
-    const std::vector<Chain> chains =
-        options_.chain ? std::vector<Chain>{*options_.chain} : chains_for(kernel.seed, options_.longer);
+    identity_text_ = rewrite(text, {}).text;
+    const std::vector<Chain> chains = options_.chain    ? std::vector<Chain>{*options_.chain}
+                                      : options_.linear ? linear_chains(kernel)
+                                                        : chains_for(kernel.seed, options_.longer);
     for (const Chain& chain : chains)
       check_chain(kernel, text, chain, originals);
   }
+
+  void add(const Driver& other) { tally_.add(other.tally_); }
 
   int finish() const {
     const std::pair<const char*, uint64_t> numbers[] = {{"kernels", tally_.kernels},
@@ -106,12 +140,26 @@ public:
       std::printf("  %llu x not emulated: %s\n", static_cast<unsigned long long>(times), reason.c_str());
     for (const auto& [reason, times] : tally_.failed)
       std::printf("  %llu x FAILED: %s\n", static_cast<unsigned long long>(times), reason.c_str());
+    if (options_.linear)
+      std::printf("%llu kernels were meant to wrap around, %llu did, in %llu launches\n%s",
+                  static_cast<unsigned long long>(tally_.may_wrap), static_cast<unsigned long long>(tally_.wrapped),
+                  static_cast<unsigned long long>(tally_.wrapped_launches), tally_.ledger.table().c_str());
     // Kernels that were never run would be no test.
     const bool all_ran = tally_.refused.empty() || options_.may_refuse;
-    return tally_.failures == 0 && all_ran && tally_.launches != 0 ? 0 : 1;
+    return tally_.failures == 0 && all_ran && tally_.launches != 0 && (!options_.linear || is_varied()) ? 0 : 1;
   }
 
 private:
+  // Of many kernels about index arithmetic, a third wraps, and the launch checks say both.
+  bool is_varied() const {
+    if (tally_.kernels < 200 || options_.chain) return true;
+    const LedgerRow sum = tally_.ledger.sum();
+    const bool is_enough = tally_.may_wrap * 10 >= tally_.kernels * 3 && tally_.wrapped == tally_.may_wrap &&
+                           sum.discharged[0] != 0 && sum.held != 0 && sum.failed != 0;
+    if (!is_enough) std::puts("too few kernels wrap around, or all checks come out alike");
+    return is_enough;
+  }
+
   // Without numbers, so that alike reasons are counted together.
   static std::string shortened(const std::string& reason) {
     std::string result;
@@ -120,15 +168,21 @@ private:
     return result.substr(0, 100);
   }
 
-  void check_oracle(const Kernel& kernel, const Shape& shape, const Emulation& original) {
-    if (!kernel.exact) return;
+  // How often index arithmetic wrapped.
+  uint64_t check_oracle(const Kernel& kernel, const Shape& shape, const Emulation& original) {
+    if (!kernel.exact) return 0;
     const OracleResult oracle = run_oracle(kernel, shape);
     ++tally_.oracle_launches;
-    if (!oracle.problem.empty()) return report(kernel, shape, "oracle", oracle.problem);
+    if (!oracle.problem.empty()) report(kernel, shape, "oracle", oracle.problem);
+    if (!kernel.may_wrap && oracle.wrapped != 0) report(kernel, shape, "oracle", "wraps around, and is not meant to");
     const std::string what = difference(kernel, shape, oracle.buffers, original.buffers);
-    if (what.empty()) return;
+    if (what.empty() || !oracle.problem.empty()) return oracle.wrapped;
     report(kernel, shape, "emulator against oracle", what);
-    if (options_.folder.empty()) return;
+    if (!options_.folder.empty()) reduce_original(kernel, shape);
+    return oracle.wrapped;
+  }
+
+  void reduce_original(const Kernel& kernel, const Shape& shape) {
     const Kernel small = shrink_kernel(
         kernel, shape, [&](const Kernel& candidate) { return !disagreement_with_oracle(candidate, shape).empty(); });
     std::fprintf(stderr, "  reduced: %s\n", disagreement_with_oracle(small, shape).c_str());
@@ -165,9 +219,14 @@ private:
     auto& [times, changes] =
         tally_.chains[chain.passes.find(',') == std::string::npos ? chain.name() : "longer chains"];
     ++times;
-    if (chain.passes.empty()) identity_text_ = rewriting.text;
-    if (chain.passes.empty() || rewriting.text != identity_text_) ++changes;
-    if (!emulated_.insert(rewriting.text).second) return;
+    const bool is_changed = rewriting.text != identity_text_;
+    if (chain.passes.empty() || is_changed) ++changes;
+    if (options_.linear) count_obligations(chain, text, rewriting, is_changed, originals);
+    if (const auto known = emulated_.find(rewriting.text); known != emulated_.end()) {
+      if (options_.linear && is_changed) count_launches(chain, known->second);
+      return;
+    }
+    std::vector<Emulation>& emulations = emulated_[rewriting.text];
     if (options_.assembles && chain.form != transforms::OutputForm::hardware) check_assembles(kernel, chain, rewriting);
     for (size_t i = 0; i < kernel.shapes.size(); ++i) {
       const Emulation rewritten = emulate(*module, kernel, kernel.shapes[i]);
@@ -177,6 +236,7 @@ private:
       }
       ++tally_.launches;
       if (rewritten.entry != kernel.name) ++tally_.variants;
+      emulations.push_back({.entry = rewritten.entry, .has_variants = rewritten.has_variants});
       std::string what = rewritten.failed;
       if (what.empty()) what = difference(kernel, kernel.shapes[i], originals[i].buffers, rewritten.buffers);
       if (what.empty()) continue;
@@ -184,6 +244,25 @@ private:
       if (!options_.folder.empty()) reduce_rewriting(kernel, kernel.shapes[i], text, chain);
       return;
     }
+    if (options_.linear && is_changed) count_launches(chain, emulations);
+  }
+
+  void count_obligations(const Chain& chain, const std::string& text, const Rewriting& rewriting, bool is_changed,
+                         const std::vector<Emulation>& originals) {
+    ChainRow& row = tally_.ledger.chain(chain.name());
+    ++row.kernels;
+    row.changed += is_changed;
+    std::vector<launch::LaunchFacts> launches;
+    for (const Emulation& original : originals)
+      launches.push_back(original.facts);
+    tally_.ledger.add(chain.name(), text, rewriting.ledger, launches);
+  }
+
+  void count_launches(const Chain& chain, const std::vector<Emulation>& emulations) {
+    ChainRow& row = tally_.ledger.chain(chain.name());
+    for (const Emulation& emulation : emulations)
+      ++(emulation.has_variants && emulation.entry.find("__") == std::string::npos ? row.original_ran
+                                                                                   : row.rewritten_ran);
   }
 
   void check_assembles(const Kernel& kernel, const Chain& chain, const Rewriting& rewriting) {
@@ -219,8 +298,8 @@ private:
 
   const Options& options_;
   Tally tally_;
-  std::string identity_text_;      // of the kernel at hand
-  std::set<std::string> emulated_; // texts that came out of it already
+  std::string identity_text_;                              // of the kernel at hand
+  std::map<std::string, std::vector<Emulation>> emulated_; // texts that came out of it already; without buffers
 };
 
 bool set_knob(Knobs& knobs, const std::string& name, double value) {
@@ -269,6 +348,9 @@ bool parse_options(int argc, char** argv, Options& options) {
       options.sweeps = true;
     } else if (word == "--integers") {
       options.knobs.floats = false;
+    } else if (word == "--linear") {
+      options.linear = true;
+      options.knobs = index_knobs();
     } else if (word == "--ptxas") {
       options.assembles = true;
     } else if (word == "--may-refuse") {
@@ -284,6 +366,8 @@ bool parse_options(int argc, char** argv, Options& options) {
     } else if (word == "--only") {
       options.first = std::strtoull(argv[++i], nullptr, 10);
       options.count = 1;
+    } else if (word == "--jobs") {
+      options.jobs = std::max(1u, static_cast<unsigned>(std::strtoul(argv[++i], nullptr, 10)));
     } else if (word == "--longer") {
       options.longer = std::strtoull(argv[++i], nullptr, 10);
     } else if (word == "--seconds") {
@@ -311,6 +395,22 @@ bool parse_options(int argc, char** argv, Options& options) {
   return true;
 }
 
+// Each driver takes the next seed.
+template <class TimeIsUp>
+void run_kernels(std::vector<Driver>& drivers, const Options& options, const TimeIsUp& time_is_up) {
+  std::atomic<uint64_t> next = 0;
+  const auto work = [&](Driver& driver) {
+    for (uint64_t i = next++; i < options.count && !time_is_up(); i = next++)
+      driver.run_kernel(generate_kernel(options.first + i, options.knobs));
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < drivers.size(); ++i)
+    threads.emplace_back(work, std::ref(drivers[i]));
+  work(drivers[0]);
+  for (std::thread& thread : threads)
+    thread.join();
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -323,7 +423,7 @@ int main(int argc, char** argv) {
     std::printf("skipped: no ptxas on this machine\n");
     return 77;
   }
-  Driver driver(options);
+  std::vector<Driver> drivers(options.jobs, Driver(options));
   const auto start = std::chrono::steady_clock::now();
   const auto time_is_up = [&] {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
@@ -331,9 +431,12 @@ int main(int argc, char** argv) {
   };
   if (options.sweeps)
     for (uint32_t part = 0; part < sweep_count(); ++part)
-      driver.run_kernel(generate_sweep(options.first, part));
+      drivers[0].run_kernel(generate_sweep(options.first, part));
   else
-    for (uint64_t i = 0; i < options.count && !time_is_up(); ++i)
-      driver.run_kernel(generate_kernel(options.first + i, options.knobs));
-  return driver.finish();
+    run_kernels(drivers, options, time_is_up);
+  for (size_t i = 1; i < drivers.size(); ++i)
+    drivers[0].add(drivers[i]);
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+  if (options.linear) std::printf("%.0f s, %u at a time\n", passed.count(), options.jobs);
+  return drivers[0].finish();
 }

@@ -198,11 +198,11 @@ uint32_t Builder::linear_index(uint32_t limit) {
   return empty ? special(tid_x) : sum;
 }
 
-uint32_t Builder::shared_pointer(uint32_t slot) {
+uint32_t Builder::shared_pointer(int object, uint32_t slot) {
   Statement statement;
   statement.kind = StatementKind::address_of;
   statement.text = "mov.u32";
-  statement.memory.object = shared_object_;
+  statement.memory.object = object;
   const uint32_t base = new_variable(Kind::shared_pointer, Level::block, true);
   statement.results = {base};
   emit(std::move(statement));

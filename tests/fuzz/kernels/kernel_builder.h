@@ -4,10 +4,13 @@
 
 #include "tests/fuzz/kernels/kernel_generator.h"
 #include "tests/fuzz/kernels/kernel_operations.h"
+#include "tests/fuzz/kernels/operation_rows.h"
 #include "tests/fuzz/random.h"
 
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -99,11 +102,74 @@ private:
   uint32_t global_index(bool row_major); // 0 .. threads - 1, one each
   uint32_t perturbed(uint32_t index);    // the same number, 32 bits and less than 65536, the long way round
   uint32_t scaled_pointer(uint32_t base, uint32_t index, unsigned element_bytes, bool is_signed);
-  uint32_t masked_index(uint32_t elements); // any 32-bit value, masked; `elements` is a power of two
-  uint32_t linear_index(uint32_t limit);    // a sum of products of indices, below limit in all shapes
-  uint32_t shared_pointer(uint32_t slot);   // to the 16 bytes of that slot; 32 bits
+  uint32_t masked_index(uint32_t elements);           // any 32-bit value, masked; `elements` is a power of two
+  uint32_t linear_index(uint32_t limit);              // a sum of products of indices, below limit in all shapes
+  uint32_t shared_pointer(int object, uint32_t slot); // to the 16 bytes of that slot; 32 bits
   uint32_t object_pointer(int object, bool generic);
   uint32_t extremum(SpecialRegister which) const; // largest value over all shapes
+
+  // kernel_index_values.cpp: index arithmetic in all widths and signs. Bounds are those of the exact number, in all
+  // threads of all launches, read as signed.
+  struct Bounds {
+    Int128 low = 0, high = 0;
+  };
+  struct Index {
+    Operand operand;
+    unsigned bits = 32; // 16, 32, 64
+    Bounds bounds;
+  };
+  static bool fits(const Bounds& bounds, unsigned bits);
+  static Bounds sum(const Bounds& a, const Bounds& b);
+  static Bounds product(const Bounds& a, const Bounds& b);
+  static Bounds hull(const Bounds& a, const Bounds& b);
+  const char* any_sign();
+  uint64_t wild_number(unsigned bits);
+  Index any_index(unsigned depth); // a register
+  Index index(unsigned bits, unsigned depth);
+  Index index_leaf(unsigned bits);
+  Index index_literal(unsigned bits);
+  Index index_special();
+  bool earlier_index(unsigned bits, Index& found);
+  Index converted(const Index& from, unsigned bits);
+  uint32_t as_variable(const Index& index);
+  Index finished(uint32_t variable, unsigned bits, Bounds bounds);
+  std::optional<Index> arithmetic(const std::string& text, unsigned bits, const std::vector<Index>& sources,
+                                  const Bounds& bounds);
+  std::optional<Index> random_index(unsigned bits, unsigned depth);
+  std::optional<Index> random_sum(unsigned bits, unsigned depth);
+  std::optional<Index> random_negation(unsigned bits, unsigned depth);
+  std::optional<Index> random_product(unsigned bits, unsigned depth);
+  std::optional<Index> random_wide_product(unsigned bits, unsigned depth);
+  std::optional<Index> random_left_shift(unsigned bits, unsigned depth);
+  std::optional<Index> random_other_index(unsigned bits, unsigned depth);
+  uint32_t pick_dividend(Level limit);
+  void add_index_arguments();
+  void set_index_argument(uint32_t argument, bool is_signed, const std::vector<uint64_t>& values);
+  void emit_sure_wrap();
+  void emit_index_arguments();
+
+  // kernel_index_uses.cpp: where indices lead.
+  struct Region { // what may be read at any place of it
+    std::string space;
+    uint32_t base = 0; // pointer
+    uint32_t bytes = 0;
+  };
+  Region any_region();
+  uint32_t index_pointer(uint32_t base, const Index& index, unsigned element_bytes, bool is_signed);
+  uint32_t in_range(const Index& index, uint32_t limit); // a predicate
+  void emit_index_loads(const Region& region, const Index& index, Kind kind, uint32_t beyond);
+  void emit_guarded_index_loads(const Region& region, const Index& index, Kind kind, uint32_t limit);
+  Index confined(const Index& index, uint32_t limit); // by a mask, a minimum or a remainder
+  void use_index(const Index& index);
+  void random_index_data();
+  void random_index_access();
+  std::vector<Index> emit_inductions(Statement& loop, unsigned most);
+  void random_index_loop();
+  void random_index_choice();
+  void random_many_forms();
+  uint32_t own_shared_slot();
+  void random_own_shared();
+  void random_index_store();
 
   // kernel_memory.cpp: loads, stores, atomics.
   Statement& emit_load(const std::string& space, const MemoryAccess& access, Kind kind, unsigned count, Level level,
@@ -142,6 +208,7 @@ private:
   void random_break();
   void random_leave();
   void random_scope();
+  Statements in_body(Level level, const std::function<void()>& emit_body);
   Statements nested(unsigned count, Level level);
   uint32_t pick_limit(unsigned most, Level& level);
   uint32_t emit_counting(Statement& loop, uint32_t limit32, Level level);
@@ -179,17 +246,22 @@ private:
   uint32_t input_pointer_ = 0, middle_pointer_ = 0, slot_pointer_ = 0, columns_pointer_ = 0, cells_pointer_ = 0;
   uint32_t global_index_ = 0, thread_in_block_ = 0, block_size_ = 0, total_threads_ = 0;
   uint32_t last_lane_ = 0, lane_mask_ = 0; // where warps are partial
-  int shared_object_ = -1, local_object_ = -1, constant_object_ = -1, table_object_ = -1;
+  int shared_object_ = -1, own_shared_object_ = -1, local_object_ = -1, constant_object_ = -1, table_object_ = -1;
   std::vector<uint32_t> scalar_arguments_; // indices into Kernel::arguments
   uint32_t array_argument_ = 0;
+  std::vector<Index> indices_; // some of them not visible any more
+  std::vector<std::pair<uint32_t, Bounds>> index_arguments_;
+  Index large_index_; // the last parameter for indices
+  bool own_shared_is_reversed_ = false;
 };
 
 // Sizes that addresses are made for.
 inline constexpr uint32_t input_bytes = 1 << 16; // powers of two
 inline constexpr uint32_t table_bytes = 256;
 inline constexpr uint32_t local_bytes = 64;
-inline constexpr uint32_t column_count = 8;  // 8-byte columns, one element per thread each
-inline constexpr uint32_t atomic_cells = 16; // per atomic statement
+inline constexpr uint32_t column_count = 8;     // 8-byte columns, one element per thread each
+inline constexpr uint32_t reversed_columns = 2; // behind them, the last thread's element first
+inline constexpr uint32_t atomic_cells = 16;    // per atomic statement
 inline constexpr uint32_t atomic_region_limit = 16;
 inline constexpr uint32_t shared_slot = 16;
 

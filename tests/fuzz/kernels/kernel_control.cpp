@@ -4,20 +4,26 @@
 namespace ptxrewrite::fuzz {
 
 // Statements of their own list; what they define is forgotten behind them.
-Builder::Statements Builder::nested(unsigned count_wanted, Level level) {
+Builder::Statements Builder::in_body(Level level, const std::function<void()>& emit_body) {
   Statements statements;
   Statements* const outer = out_;
   const Level context = context_;
   const size_t visible = visible_.size();
   out_ = &statements;
   context_ = highest(context_, level);
-  ++depth_;
-  random_statements(count_wanted);
-  --depth_;
+  emit_body();
   visible_.resize(visible);
   context_ = context;
   out_ = outer;
   return statements;
+}
+
+Builder::Statements Builder::nested(unsigned count_wanted, Level level) {
+  return in_body(level, [&] {
+    ++depth_;
+    random_statements(count_wanted);
+    --depth_;
+  });
 }
 
 void Builder::random_branch() {
@@ -119,9 +125,10 @@ uint32_t Builder::emit_counting(Statement& loop, uint32_t limit32, Level level) 
   const bool downwards = random_.one_in(3);
   const int64_t step = random_.between(1, 5);
   // Ordered comparisons start small, so that nothing wraps; != may start anywhere.
-  const int64_t start = by_inequality ? static_cast<int64_t>(random_.next() >> 1)
-                        : downwards   ? 0
-                                      : random_.between(0, 9);
+  const bool starts_anywhere = by_inequality && kernel_.may_wrap;
+  const int64_t start = starts_anywhere ? static_cast<int64_t>(random_.next() >> 1)
+                        : downwards     ? 0
+                                        : random_.between(0, 9);
   const uint32_t counter = hidden_variable(kind, level);
   const uint32_t distance = compute(how.multiply, one, two, {reg(limit), number(step)});
   const char* const move = kind == Kind::b64 ? "mov.b64" : kind == Kind::b16 ? "mov.b16" : "mov.u32";

@@ -54,7 +54,7 @@ uint32_t Builder::neighbour() {
   }
   default: {
     const Level level = random_.one_in(2) ? Level::block : Level::thread;
-    return compute("rem.u32", "r", "rv", {reg(pick_variable(Kind::b32, level)), reg(block_size_)});
+    return compute("rem.u32", "r", "rv", {reg(pick_dividend(level)), reg(block_size_)});
   }
   }
 }
@@ -67,7 +67,7 @@ void Builder::random_exchange() {
   if (generic) count("generic address");
   const std::string space = generic ? "" : ".shared";
   const auto place = [&](uint32_t slot) -> uint32_t {
-    if (!generic && random_.one_in(2)) return shared_pointer(slot);
+    if (!generic && random_.one_in(2)) return shared_pointer(shared_object_, slot);
     const uint32_t base = object_pointer(shared_object_, generic);
     return scaled_pointer(base, slot, shared_slot, random_.one_in(2));
   };

@@ -28,6 +28,7 @@ const char* const dimension_features[] = {"one-dimensional", "two-dimensional", 
 
 } // namespace
 
+// Long: a list of names.
 const std::vector<std::string>& all_features() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all = operation_group_names();
@@ -46,6 +47,19 @@ const std::vector<std::string>& all_features() {
                              "assignment to a live register",
                              "index with wrap-around",
                              "negative index",
+                             "index as data",
+                             "access by an index",
+                             "index in bounds by itself",
+                             "index on both sides of a pointer",
+                             "confined index",
+                             "confined offset",
+                             "index behind a guard",
+                             "index behind a branch",
+                             "index written on several paths",
+                             "loop that advances indices",
+                             "many linear forms",
+                             "own place in shared memory",
+                             "store by an index",
                              "qualified memory access",
                              "vector load or store",
                              "narrow load or store",
@@ -109,6 +123,26 @@ std::string statistics_line(const std::vector<Kernel>& kernels) {
   return line;
 }
 
+Knobs index_knobs() {
+  Knobs knobs;
+  knobs.statements = 12;
+  knobs.nested_statements = 3;
+  knobs.depth = 2;
+  knobs.trips = 18;
+  knobs.floats = false;
+  knobs.functions = 0;
+  knobs.approximate = 0;
+  knobs.indices = true;
+  knobs.early_exit = 0.15;
+  knobs.qualified_memory = 0.1;
+  for (const char* name : {"index access", "index data", "index loop", "index choice", "index store", "own shared"})
+    knobs.weights[name] = 4;
+  for (const char* name : {"operation", "warp function", "barrier reduction", "shared atomic", "local access", "switch",
+                           "slot load", "slot atomic", "commutative atomic"})
+    knobs.weights[name] = 0.2;
+  return knobs;
+}
+
 Kernel generate_kernel(uint64_t seed, const Knobs& knobs) {
   return Builder(seed, knobs).build();
 }
@@ -130,6 +164,10 @@ Kernel generate_sweep(uint64_t seed, uint32_t part) {
 Builder::Builder(uint64_t seed, const Knobs& knobs) : random_(seed * 0x2545f4914f6cdd1dull + 77), knobs_(knobs) {
   kernel_.seed = seed;
   kernel_.name = "fuzz_" + std::to_string(seed);
+  kernel_.may_wrap = !knobs.indices || random_.chance(knobs.wrap);
+  if (kernel_.may_wrap) return;
+  knobs_.perturb = 0;
+  knobs_.weights["operation"] = 0;
 }
 
 void Builder::choose_shapes() {
@@ -140,6 +178,7 @@ void Builder::choose_shapes() {
   if (!full_warps_) count("partial warps");
   for (size_t i = 0; i < 3; ++i) {
     Shape shape;
+    shape.launch = static_cast<uint32_t>(i);
     shape.block = random_.pick((full_warps_ ? full_blocks : partial_blocks)[dimensions_ - 1]);
     shape.grid = random_.pick(grids[dimensions_ - 1]);
     largest_block_ = std::max(largest_block_, shape.block_threads());
@@ -158,7 +197,7 @@ void Builder::declare_buffers() {
   };
   input_ = add("input", input_bytes, 0);
   output_ = add("output", 0, slot_size_);
-  columns_ = add("columns", 0, uint64_t(8) * column_count);
+  columns_ = add("columns", 0, uint64_t(8) * (column_count + reversed_columns));
   cells_ = add("cells", uint64_t(8) * atomic_cells * atomic_region_limit, 0);
 }
 
@@ -177,6 +216,10 @@ void Builder::declare_objects() {
     count(dynamic ? "dynamic shared memory" : "static shared memory");
     shared_object_ = static_cast<int>(
         add_object("exchange", dynamic ? Space::dynamic_shared : Space::shared, largest_block_ * shared_slot + 32, 16));
+  }
+  if (random_.one_in(knobs_.indices ? 2 : 4)) {
+    own_shared_object_ = static_cast<int>(add_object("own", Space::shared, largest_block_ * shared_slot, 16));
+    own_shared_is_reversed_ = random_.one_in(2);
   }
   if (random_.one_in(3)) local_object_ = static_cast<int>(add_object("depot", Space::local, local_bytes, 16));
   if (random_.one_in(2)) constant_object_ = static_cast<int>(add_object("constants", Space::constant, table_bytes, 16));
@@ -296,6 +339,7 @@ void Builder::emit_prologue() {
   add_scalar_arguments();
   const uint32_t columns = add_buffer_argument("columns", columns_, 0);
   const uint32_t cells = add_buffer_argument("cells", cells_, 0);
+  add_index_arguments();
   const uint32_t total = add_argument("total", "u32", ArgumentKind::total_threads, 4);
   input_pointer_ = pointer(input);
   middle_pointer_ = pointer(middle);
@@ -310,14 +354,16 @@ void Builder::emit_prologue() {
   emit_scalar_loads();
   total_threads_ = visible_.back();
   kernel_.variables[total_threads_].constant = true;
+  emit_index_arguments();
   slot_pointer_ = compute("mad.wide.u32", "a", "Rra", {reg(global_index_), number32(slot_size_), reg(output_pointer)});
   emit_live_lanes();
 
   // Memory without contents gets some.
   const auto zero = [&] { return compute("mov.u32", "r", "r", {number32(0)}); };
-  if (shared_object_ >= 0) {
+  for (const int object : {shared_object_, own_shared_object_}) {
+    if (object < 0) continue;
     MemoryAccess own;
-    own.base = reg(shared_pointer(thread_in_block_));
+    own.base = reg(shared_pointer(object, object == own_shared_object_ ? own_shared_slot() : thread_in_block_));
     const uint32_t value = zero();
     emit_store_of(".shared", own, {value, value, thread_in_block_, value});
   }
@@ -350,8 +396,10 @@ void Builder::emit_epilogue() {
     if (width_of(kernel_.variables[variable].kind) > 0 && kernel_.variables[variable].kind != Kind::pointer &&
         kernel_.variables[variable].kind != Kind::shared_pointer)
       alive.push_back(variable);
-  // The latest first: they depend on the others.
+  // The latest first: they depend on the others. Registers that were written again and again before all.
   std::reverse(alive.begin(), alive.end());
+  std::stable_partition(alive.begin(), alive.end(),
+                        [&](uint32_t variable) { return !kernel_.variables[variable].constant; });
   for (size_t i = 0; i < alive.size() && i < 40; ++i)
     store_to_slot({alive[i]});
 }
@@ -473,6 +521,7 @@ Kernel Builder::build() {
   trips_ = 1;
   out_ = &kernel_.body;
   emit_prologue();
+  emit_sure_wrap();
   random_statements(knobs_.statements);
   emit_epilogue();
   for (const auto& [feature, times] : kernel_.features)

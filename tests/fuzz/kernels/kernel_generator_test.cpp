@@ -187,6 +187,21 @@ TEST_CASE("the oracle finds the kernels sound in all their shapes") {
   CHECK(steps > 1'000'000);
 }
 
+TEST_CASE("of kernels about index arithmetic a third wraps around, and is meant to") {
+  size_t meant = 0;
+  constexpr size_t count = 90;
+  for (uint64_t seed = 1; seed <= count; ++seed) {
+    const Kernel kernel = generate_kernel(seed, index_knobs());
+    uint64_t wrapped = 0;
+    for (const Shape& shape : kernel.shapes)
+      wrapped += run_oracle(kernel, shape).wrapped;
+    CAPTURE(seed);
+    CHECK((wrapped != 0) == kernel.may_wrap);
+    meant += kernel.may_wrap;
+  }
+  CHECK(meant >= count / 4);
+}
+
 TEST_CASE("the oracle notices kernels that are not sound") {
   CHECK(problem_after([](Kernel& kernel) {
           for_each_statement(kernel.body, [](Statement& statement) {

@@ -27,8 +27,9 @@ std::string argument_text(const Kernel& kernel, const Shape& shape, const Argume
     break;
   }
   std::string text = "{ bytes = [";
-  for (size_t i = 0; i < argument.bytes.size(); ++i)
-    text += (i == 0 ? "" : ", ") + std::to_string(argument.bytes[i]);
+  const std::vector<uint8_t>& bytes = argument.bytes_in(shape);
+  for (size_t i = 0; i < bytes.size(); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(bytes[i]);
   return text + "] }";
 }
 

@@ -28,6 +28,9 @@ struct Operation {
   std::string group;        // what it is counted under, and drawn by
   Evaluate evaluate;        // empty: approximate, no two machines need agree
   bool is_sequence = false; // several instructions: results must not be sources
+  // Where wrapping has a meaning: is the exact result out of the type's range, and out of the signed range of as many
+  // bits too, so that it is not just a negative number in unsigned clothes?
+  std::function<bool(const uint64_t* in)> wraps = nullptr;
 
   bool has_places() const { return text.find('$') != std::string::npos; }
 };

@@ -42,6 +42,7 @@ public:
       result.buffers.push_back(memory_.contents(buffer_address(i)));
     result.problem = !problem_.empty() ? problem_ : memory_.problem();
     result.steps = steps_;
+    result.wrapped = wrapped_;
     return result;
   }
 
@@ -191,6 +192,7 @@ private:
     for (size_t i = 0; i < statement.sources.size(); ++i)
       in[i] = read(statement.sources[i], thread);
     if (operation.evaluate) operation.evaluate(in, out);
+    if (operation.wraps && operation.wraps(in)) ++wrapped_;
     for (size_t i = 0; i < statement.results.size(); ++i)
       write(statement.results[i], thread, out[i]);
   }
@@ -506,6 +508,7 @@ private:
   std::array<uint32_t, 3> block_{};
   unsigned calls_ = 0;
   uint64_t steps_ = 0;
+  uint64_t wrapped_ = 0;
   std::string problem_;
 };
 

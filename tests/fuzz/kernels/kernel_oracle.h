@@ -17,6 +17,7 @@ struct OracleResult {
   std::vector<std::vector<uint8_t>> buffers; // after the launch, one for each of Kernel::buffers
   std::string problem;                       // empty when the kernel is sound; the first one else
   uint64_t steps = 0;                        // statements carried out, by thread
+  uint64_t wrapped = 0; // sums, differences and products of 16 and 32 bits that did not fit, by thread
 };
 
 // For kernels that are not exact the buffers mean nothing, the problem still does... unless approximate values lead

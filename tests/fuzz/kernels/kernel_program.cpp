@@ -76,7 +76,7 @@ std::vector<uint8_t> Kernel::parameter_block(const Shape& shape, const std::vect
     uint64_t value = 0;
     switch (argument.kind) {
     case ArgumentKind::bytes:
-      block.insert(block.end(), argument.bytes.begin(), argument.bytes.end());
+      block.insert(block.end(), argument.bytes_in(shape).begin(), argument.bytes_in(shape).end());
       continue;
     case ArgumentKind::buffer:
       value = addresses[argument.buffer] + argument.offset;

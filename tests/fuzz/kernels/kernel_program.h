@@ -183,6 +183,7 @@ struct Function {
 struct Shape {
   std::array<uint32_t, 3> grid{1, 1, 1};
   std::array<uint32_t, 3> block{1, 1, 1};
+  uint32_t launch = 0; // its place in Kernel::shapes: arguments may differ from launch to launch
   uint32_t block_threads() const { return block[0] * block[1] * block[2]; }
   uint32_t blocks() const { return grid[0] * grid[1] * grid[2]; }
   uint32_t threads() const { return block_threads() * blocks(); }
@@ -201,12 +202,16 @@ struct Buffer {
 enum class ArgumentKind : uint8_t { bytes, buffer, total_threads, row_threads };
 struct Argument {
   ArgumentKind kind = ArgumentKind::bytes;
-  uint32_t object = 0;        // the parameter, an index into Kernel::objects
-  std::string type = "b32";   // as declared
-  bool is_array = false;      // .align 8 .b8 name[size]
-  std::vector<uint8_t> bytes; // kind bytes
-  uint32_t buffer = 0;        // kind buffer: index into Kernel::buffers
-  uint64_t offset = 0;        // ... and bytes behind its start
+  uint32_t object = 0;                     // the parameter, an index into Kernel::objects
+  std::string type = "b32";                // as declared
+  bool is_array = false;                   // .align 8 .b8 name[size]
+  std::vector<uint8_t> bytes;              // kind bytes: in launch 0 ...
+  std::vector<std::vector<uint8_t>> later; // ... and in the others, where they differ
+  uint32_t buffer = 0;                     // kind buffer: index into Kernel::buffers
+  uint64_t offset = 0;                     // ... and bytes behind its start
+  const std::vector<uint8_t>& bytes_in(const Shape& shape) const {
+    return shape.launch == 0 || later.empty() ? bytes : later[shape.launch - 1];
+  }
 };
 
 struct Kernel {
@@ -219,6 +224,7 @@ struct Kernel {
   std::vector<Function> functions;
   std::vector<Statement> body;
   std::vector<Shape> shapes;
+  bool may_wrap = true;                     // false: no sum or product of indices leaves its width in any launch
   bool exact = true;                        // no approximate instruction: the oracle can tell every bit
   std::map<std::string, uint64_t> features; // how often each was generated
 

@@ -90,6 +90,7 @@ uint32_t Builder::pick_condition() {
 
 uint32_t Builder::pick_for_control() {
   const Level level = pick_level();
+  if (!kernel_.may_wrap) return pick_dividend(level);
   uint32_t found = 0;
   return find_variable(Kind::b32, level, level, found) ? found : pick_variable(Kind::b32, Level::thread);
 }

@@ -33,6 +33,19 @@ struct IntegerType {
   Int128 least() const { return is_signed ? -(Int128(1) << (bits - 1)) : 0; }
   Int128 greatest() const { return (Int128(1) << (is_signed ? bits - 1 : bits)) - 1; }
 };
+// Operation::wraps of a row of 16 or 32 bits. `exact` computes on numbers that the sources are read as.
+template <class Exact> std::function<bool(const uint64_t*)> wraps_when(const IntegerType& type, Exact exact) {
+  if (type.bits > 32) return nullptr;
+  return [type, exact](const uint64_t* in) {
+    const IntegerType as_signed{"", type.bits, true};
+    const auto fits = [&](const IntegerType& range) {
+      const Int128 result = exact(in, [&](uint64_t v) { return number(v, range.bits, range.is_signed); });
+      return result >= range.least() && result <= range.greatest();
+    };
+    return !fits(as_signed) && (type.is_signed || !fits(type));
+  };
+}
+
 inline constexpr IntegerType register_types[] = {{"s16", 16, true},  {"u16", 16, false}, {"s32", 32, true},
                                                  {"u32", 32, false}, {"s64", 64, true},  {"u64", 64, false}};
 

@@ -41,7 +41,10 @@ void add_shifts(Rows& rows) {
     const std::string sources = {letter_of(bits), 'c'};
     const auto logical = [width](auto in) { return in[1] >= width ? 0 : in[0] >> in[1]; };
     rows.add_value(std::string("shl.") + name, letter_of(bits), sources,
-                   [width](auto in) { return in[1] >= width ? 0 : in[0] << in[1]; });
+                   [width](auto in) { return in[1] >= width ? 0 : in[0] << in[1]; })
+        .wraps = wraps_when(IntegerType{name, bits, false}, [](auto in, auto read) {
+      return read(in[0]) * (Int128(1) << std::min<uint64_t>(in[1], 64));
+    });
     rows.add_value(std::string("shr.") + name, letter_of(bits), sources, logical);
     rows.add_value("shr.u" + std::to_string(bits), letter_of(bits), sources, logical);
     rows.add_value("shr.s" + std::to_string(bits), letter_of(bits), sources,

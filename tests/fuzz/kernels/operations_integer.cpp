@@ -17,8 +17,10 @@ void add_arithmetic(Rows& rows, const IntegerType& type) {
   const auto value = [bits, is_signed](uint64_t v) { return number(v, bits, is_signed); };
 
   rows.group("integer arithmetic");
-  rows.add_value("add" + suffix, letter, repeat(letter, 2), [](auto in) { return in[0] + in[1]; });
-  rows.add_value("sub" + suffix, letter, repeat(letter, 2), [](auto in) { return in[0] - in[1]; });
+  rows.add_value("add" + suffix, letter, repeat(letter, 2), [](auto in) { return in[0] + in[1]; }).wraps =
+      wraps_when(type, [](auto in, auto read) { return read(in[0]) + read(in[1]); });
+  rows.add_value("sub" + suffix, letter, repeat(letter, 2), [](auto in) { return in[0] - in[1]; }).wraps =
+      wraps_when(type, [](auto in, auto read) { return read(in[0]) - read(in[1]); });
   rows.add_value("min" + suffix, letter, repeat(letter, 2),
                  [=](auto in) { return value(in[0]) < value(in[1]) ? in[0] : in[1]; });
   rows.add_value("max" + suffix, letter, repeat(letter, 2),
@@ -26,7 +28,8 @@ void add_arithmetic(Rows& rows, const IntegerType& type) {
   rows.add_value("sad" + suffix, letter, repeat(letter, 3),
                  [=](auto in) { return in[2] + (value(in[0]) < value(in[1]) ? in[1] - in[0] : in[0] - in[1]); });
   if (is_signed) {
-    rows.add_value("neg" + suffix, letter, repeat(letter, 1), [](auto in) { return 0 - in[0]; });
+    rows.add_value("neg" + suffix, letter, repeat(letter, 1), [](auto in) { return 0 - in[0]; }).wraps =
+        wraps_when(type, [](auto in, auto read) { return -read(in[0]); });
     rows.add_value("abs" + suffix, letter, repeat(letter, 1),
                    [=](auto in) { return value(in[0]) < 0 ? 0 - in[0] : in[0]; });
   }
@@ -36,9 +39,11 @@ void add_arithmetic(Rows& rows, const IntegerType& type) {
     return is_signed ? static_cast<uint64_t>((value(a) * value(b)) >> bits)
                      : static_cast<uint64_t>((Unsigned128(a) * b) >> bits);
   };
-  rows.add_value("mul.lo" + suffix, letter, repeat(letter, 2), [](auto in) { return in[0] * in[1]; });
+  rows.add_value("mul.lo" + suffix, letter, repeat(letter, 2), [](auto in) { return in[0] * in[1]; }).wraps =
+      wraps_when(type, [](auto in, auto read) { return read(in[0]) * read(in[1]); });
   rows.add_value("mul.hi" + suffix, letter, repeat(letter, 2), [=](auto in) { return product_high(in[0], in[1]); });
-  rows.add_value("mad.lo" + suffix, letter, repeat(letter, 3), [](auto in) { return in[0] * in[1] + in[2]; });
+  rows.add_value("mad.lo" + suffix, letter, repeat(letter, 3), [](auto in) { return in[0] * in[1] + in[2]; }).wraps =
+      wraps_when(type, [](auto in, auto read) { return read(in[0]) * read(in[1]) + read(in[2]); });
   rows.add_value("mad.hi" + suffix, letter, repeat(letter, 3),
                  [=](auto in) { return product_high(in[0], in[1]) + in[2]; });
   if (bits < 64) {
