@@ -10,6 +10,20 @@ namespace ptxrewrite::cli {
 namespace {
 // What -O stands for: the legal rewrites that are known to pay, in an order in which they help each other.
 constexpr const char* optimising_pipeline = "r2d2";
+
+constexpr std::string_view persistent_option = "persistent";
+
+// Sets the option in every pass that knows it; false if none does.
+bool make_persistent(transforms::Pipeline& pipeline) {
+  bool found = false;
+  for (transforms::PipelineStep& step : pipeline.steps)
+    for (const transforms::PassOptionDescription& option : step.pass.options)
+      if (option.name == persistent_option) {
+        step.options.set(std::string(persistent_option), "");
+        found = true;
+      }
+  return found;
+}
 } // namespace
 
 void add_pipeline_options(CLI::App& command, PipelineOptions& options) {
@@ -34,6 +48,8 @@ void add_pipeline_options(CLI::App& command, PipelineOptions& options) {
       ->type_name("WORD")
       ->delimiter(',')
       ->allow_extra_args(false);
+  command.add_flag("--persistent", options.persistent,
+                   "one resident wave of blocks loops over the grid (legal form of r2d2)");
   command.add_option("--load-pass", options.libraries, "load passes from a shared library (repeatable)")
       ->type_name("LIB.so")
       ->allow_extra_args(false);
@@ -44,9 +60,15 @@ std::optional<transforms::Pipeline> make_pipeline(const PipelineOptions& options
   if (!load_pass_libraries(options.libraries)) return std::nullopt;
   const std::string text = options.optimise ? optimising_pipeline : options.passes;
   Result<transforms::Pipeline> pipeline = transforms::parse_pipeline(text);
-  if (pipeline) return *std::move(pipeline);
-  show(pipeline.error(), SourceFile("--passes", text), session);
-  return std::nullopt;
+  if (!pipeline) {
+    show(pipeline.error(), SourceFile("--passes", text), session);
+    return std::nullopt;
+  }
+  if (options.persistent && !make_persistent(*pipeline)) {
+    show(Error{"--persistent: no pass of the pipeline has persistent blocks (r2d2 has)", {}});
+    return std::nullopt;
+  }
+  return *std::move(pipeline);
 }
 
 transforms::RunOptions make_run_options(const PipelineOptions& options) {

@@ -19,6 +19,7 @@ struct PipelineOptions {
   std::string kernels = "*";
   std::vector<std::string> assumptions;
   std::vector<std::string> libraries;
+  bool persistent = false; // sets the option of that name in every pass that has it
   bool verify_each = false;
 };
 

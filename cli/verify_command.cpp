@@ -54,6 +54,7 @@ std::vector<VerifyCase> cases_of(const VerifyOptions& options) {
   for (const transforms::PassDescription& pass : transforms::all_passes())
     for (OutputForm form : {OutputForm::legal, OutputForm::annotated, OutputForm::hardware})
       cases.push_back({std::string(pass.name), form});
+  if (options.pipeline.persistent) cases.push_back({"r2d2(persistent)", OutputForm::legal});
   return cases;
 }
 
