@@ -4,6 +4,7 @@
 #include "ir/analysis/cfg.h"
 #include "ir/analysis/dominators.h"
 #include "ir/machine/lowering_rules.h"
+#include "ir/machine/shared_vectors.h"
 #include "ir/machine/uniform.h"
 #include "ir/machine/unrolling.h"
 #include "ir/machine/weights.h"
@@ -55,7 +56,10 @@ public:
                                     result.costs_,
                                     std::vector<bool>(function.instructions.size()),
                                     std::vector<bool>(function.instructions.size()),
-                                    std::vector<bool>(function.instructions.size())} {}
+                                    std::vector<bool>(function.instructions.size()),
+                                    dominators_,
+                                    std::vector<ValueId>(function.values.size()),
+                                    {}} {}
 
   void run() {
     result_.costs_.assign(function_.instructions.size(), {});
@@ -65,6 +69,8 @@ public:
     for_each_needed([&](InstructionId id) { weigh_movement(id); });
     for_each_needed([&](InstructionId id) { apply_rules(id); });
     for_each_needed([&](InstructionId id) { weigh_constant(id); });
+    for (BlockId block : function_.layout)
+      if (flow_.reachable(block)) join_shared_loads(context_, block);
     if (capability_ < first_loaded_parameters) for_each_needed([&](InstructionId id) { weigh_wide_literal(id); });
     if (capability_ >= first_uniform_datapath) for_each_needed([&](InstructionId id) { move_to_uniform(id); });
     weigh_system_values();

@@ -2,6 +2,7 @@
 #include "ir/machine/lowering_rules.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ptxrewrite::ir {
 
@@ -50,15 +51,61 @@ void take_over(LoweringContext& context, InstructionId reader) {
   context.absorbs[reader.index()] = true;
 }
 
+// May a constant that belongs to this value be added by the accesses instead, since sums hand it on to them?
+bool hands_constant_on(const LoweringContext& context, ValueId value, int depth = 0) {
+  return all_readers(context, value, [&](InstructionId reader) {
+    if (context.reads_as_address(reader, value)) return true;
+    const Form* user = context.form(reader);
+    if (!user || !is_add(*user) || context.function.instructions[reader].guard || depth == 4) return false;
+    return is_int32(*user) && hands_constant_on(context, context.result(reader), depth + 1);
+  });
+}
+
+// What a literal adds in an address: a number that fits, or (before 9.0) where a shared variable lies.
+bool is_address_constant(const LoweringContext& context, const Operand* operand) {
+  if (!context.is_literal(operand)) return false;
+  if (operand->is(OperandKind::integer)) return operand->immediate >= -(1 << 23) && operand->immediate < 1 << 23;
+  return operand->is(OperandKind::value) && context.capability < 90;
+}
+
 // address + constant: in the 24-bit immediate of the accesses.
 bool constant_address_offset(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
-  if (!is_add(form) || !(is_int64(form) || is_int32(form))) return false;
-  const Operand* addend = context.source(id, 1);
-  if (!addend || !addend->is(OperandKind::integer)) return false;
-  if (addend->immediate < -(1 << 23) || addend->immediate >= 1 << 23) return false;
-  ValueId value = context.result(id);
-  return all_readers(context, value, [&](InstructionId reader) { return context.reads_as_address(reader, value); });
+  if (!is_add(form) || !(is_int64(form) || is_int32(form)) || context.function.instructions[id].guard) return false;
+  const Operand* left = context.source(id, 0);
+  const Operand* right = context.source(id, 1);
+  bool constant_right = is_address_constant(context, right), constant_left = is_address_constant(context, left);
+  if (!(constant_right || constant_left) || !hands_constant_on(context, context.result(id))) return false;
+  const Operand* rest = constant_right ? left : right;
+  if (rest->is(OperandKind::value)) context.without_constant[context.result(id).index()] = rest->as_value();
+  return true;
+}
+
+// The value without the constants that the accesses add.
+ValueId strip(const LoweringContext& context, ValueId value) {
+  while (ValueId rest = context.without_constant[value.index()])
+    value = rest;
+  return value;
+}
+
+// The same sum again, apart from constants that go into the accesses.
+bool equal_sum(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (!is_add(form) || !(is_int64(form) || is_int32(form)) || context.function.instructions[id].guard) return false;
+  const Operand* left = context.source(id, 0);
+  const Operand* right = context.source(id, 1);
+  ValueId sum = context.result(id);
+  if (!left || !right || !sum || !left->is(OperandKind::value) || !right->is(OperandKind::value)) return false;
+  ValueId a = strip(context, left->as_value()), b = strip(context, right->as_value());
+  if (!context.function.is_ssa && !(context.values.definition(a) && context.values.definition(b))) return false;
+  auto [place, first] = context.sums.try_emplace(std::minmax(a, b), sum);
+  if (first) return false;
+  InstructionId earlier = context.values.definition(place->second);
+  if (!context.dominators.dominates(context.function.instructions[earlier].block,
+                                    context.function.instructions[id].block))
+    return false;
+  context.without_constant[sum.index()] = place->second;
+  return true;
 }
 
 // mul.wide + add.s64: one wide multiply-add each.
@@ -96,21 +143,54 @@ bool wide_shift_add(LoweringContext& context, InstructionId id) {
   return true;
 }
 
-// The high half of an extended 32-bit value is zero or its sign: sums and shifts make it themselves.
+// Do all readers make the high half of an extended 32-bit value themselves? Sums do, shifts and logic where it is zero.
+bool readers_extend(const LoweringContext& context, ValueId value, bool is_signed_source) {
+  return all_readers(context, value, [&](InstructionId reader) {
+    const Form* user = context.form(reader);
+    if (!user || !is_int64(*user)) return false;
+    if (is_add_or_sub(*user)) return true;
+    return !is_signed_source && (user->kind == InstructionClass::integer || user->kind == InstructionClass::logic ||
+                                 user->opcode == Opcode::shl);
+  });
+}
+
 bool extension(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.opcode != Opcode::cvt || bit_width(form.type(0)) != 64 || is_float(form.type(0))) return false;
   ScalarType from = form.type(1);
   if (from != ScalarType::s32 && from != ScalarType::u32) return false;
-  ValueId value = context.result(id);
-  auto fits = [&](InstructionId reader) {
-    const Form* user = context.form(reader);
-    if (!user || !is_int64(*user)) return false;
-    if (from == ScalarType::u32)
-      return user->kind == InstructionClass::integer || user->kind == InstructionClass::logic;
-    return is_add_or_sub(*user) || user->opcode == Opcode::shl;
+  return readers_extend(context, context.result(id), from == ScalarType::s32);
+}
+
+// {a, a >> 31}: the same extension in two steps.
+bool extension_by_shift(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  const Operand* shift = context.source(id, 1);
+  if (form.opcode != Opcode::shr || form.type() != ScalarType::s32) return false;
+  if (!shift || !shift->is(OperandKind::integer) || shift->immediate != 31) return false;
+  InstructionId pack = context.result(id) ? context.values.only_reader(context.result(id)) : InstructionId();
+  const Form* user = pack ? context.form(pack) : nullptr;
+  if (!user || user->opcode != Opcode::mov || !context.result(pack)) return false;
+  return readers_extend(context, context.result(pack), true);
+}
+
+// A compare whose operands are then chosen among is a minimum or maximum.
+bool select_of_compared(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::setp || !is_int32(form)) return false;
+  InstructionId reader = free_only_reader(context, id);
+  const Form* user = reader ? context.form(reader) : nullptr;
+  if (!user || user->opcode != Opcode::selp) return false;
+  auto same = [](const Operand* a, const Operand* b) {
+    return a && b && a->kind == b->kind && a->id == b->id && a->immediate == b->immediate;
   };
-  return all_readers(context, value, fits);
+  const Operand* a = context.source(id, 0);
+  const Operand* b = context.source(id, 1);
+  const Operand* first = context.source(reader, 0);
+  const Operand* second = context.source(reader, 1);
+  if (!((same(a, first) && same(b, second)) || (same(a, second) && same(b, first)))) return false;
+  take_over(context, reader);
+  return true;
 }
 
 // (a << k) + b: LEA. A shift into a shared address: the scaled address of targets before 9.0.
@@ -120,10 +200,18 @@ bool shift_add(LoweringContext& context, InstructionId id) {
   const Operand* count = context.source(id, 1);
   if (!context.is_literal(count)) return false;
   ValueId value = context.result(id);
+  auto scaled_access = [&](InstructionId reader) {
+    if (context.capability < 70 || context.capability >= 90 || count->immediate > 4) return false;
+    if (context.reads_as_address(reader, value)) return true;
+    ValueId sum = context.result(reader);
+    return sum && context.without_constant[sum.index()] == value && hands_constant_on(context, sum) &&
+           std::ranges::all_of(context.values.readers(sum),
+                               [&](InstructionId access) { return context.reads_as_address(access, sum); });
+  };
   auto fits = [&](InstructionId reader) {
     const Form* user = context.form(reader);
-    return user && is_add(*user) && is_int32(*user) && !context.absorbs[reader.index()] &&
-           !context.absorbed[reader.index()];
+    return scaled_access(reader) || (user && is_add(*user) && is_int32(*user) && !context.absorbs[reader.index()] &&
+                                     !context.absorbed[reader.index()]);
   };
   if (!all_readers(context, value, fits)) return false;
   for (InstructionId reader : context.values.readers(value))
@@ -236,9 +324,12 @@ bool add_minimum(LoweringContext& context, InstructionId id) {
 
 constexpr LoweringRule rules[] = {
     {"constant address offset", constant_address_offset},
+    {"equal sum", equal_sum},
     {"wide multiply-add", wide_multiply_add},
     {"wide shift-add", wide_shift_add},
     {"extension", extension},
+    {"extension by shift", extension_by_shift},
+    {"select of compared", select_of_compared},
     {"shift-add", shift_add},
     {"multiply-add", multiply_add},
     {"add-minimum", add_minimum},

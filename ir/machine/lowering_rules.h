@@ -4,13 +4,16 @@
 // instructions can do its work it is absorbed: it weighs nothing, and the rule corrects the readers' weights.
 #pragma once
 
+#include "ir/analysis/dominators.h"
 #include "ir/function.h"
 #include "ir/machine/lowering.h"
 #include "ir/machine/value_flow.h"
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ptxrewrite::ir {
@@ -30,6 +33,10 @@ struct LoweringContext {
   std::vector<bool> absorbed; // by InstructionId
   std::vector<bool> absorbs;  // has taken over a producer, and has no operand left for another
   std::vector<bool> needed;   // not dead
+  const DominatorTree& dominators;
+  // By ValueId: the same value but for a constant that the accesses add, or that was computed before. Invalid: itself.
+  std::vector<ValueId> without_constant;
+  std::map<std::pair<ValueId, ValueId>, ValueId> sums; // of two values, the first one computed
 
   // nullptr if the instruction is no real one.
   const Form* form(InstructionId id) const;

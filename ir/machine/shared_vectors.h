@@ -1,0 +1,12 @@
+// Loads of neighbouring words of shared memory, which the assembler joins: global memory it leaves as the PTX has it.
+// Private to ir/machine.
+#pragma once
+
+#include "ir/machine/lowering_rules.h"
+
+namespace ptxrewrite::ir {
+
+// Weighs all but one of each joined group of a block as nothing.
+void join_shared_loads(LoweringContext& context, BlockId block);
+
+} // namespace ptxrewrite::ir
