@@ -8,6 +8,7 @@
 #include "launch/launch_plan.h"
 #include "support/result.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -98,6 +99,8 @@ struct EmulatorOptions {
   uint64_t resident_blocks = 8; // the emulator has no multiprocessors: a number by decision
   // Hardware forms are counted for it, and run only if it has registers for them; nullptr: %nsmid SMs, no limits.
   const ir::Machine* machine = nullptr;
+  // Asked before each launch for who looks on at it; may give nullptr.
+  std::function<emulator::Observer*(const emulator::LaunchRequest&)> observer;
 };
 std::unique_ptr<Device> make_emulator_device(const EmulatorOptions& options = {});
 

@@ -124,6 +124,7 @@ public:
     request.count_memory = options_.count_memory;
     request.fuel = options_.fuel;
     if (options_.machine) request.multiprocessors = options_.machine->sms;
+    if (options_.observer) request.observer = options_.observer(request);
     const auto start = std::chrono::steady_clock::now();
     auto result = program_->launch(request);
     if (!result) return result.error();

@@ -126,9 +126,8 @@ LinearityRow LinearityStudy::finished(uint32_t number) const {
   row.thread = parts.thread;
   // Blocks that do not get there need nothing: what is the same in a block is at most once per warp.
   row.block = std::min(parts.block * (parts.block_per_trip ? trips : 1), parts.thread ? UINT64_MAX : row.executions);
-  row.linear = row.coefficient + row.thread + row.block < row.lanes;
-  if (!row.linear) row.coefficient = row.thread = row.block = 0;
-  if (row.linear) row.needed = row.coefficient + row.thread + row.block;
+  row.linear = true;
+  row.needed = std::min(row.lanes, row.coefficient + row.thread + row.block);
   return row;
 }
 

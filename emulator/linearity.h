@@ -27,17 +27,17 @@ struct LinearityRow {
   uint64_t lanes = 0;
   // Results are the same for all threads of the launch or the block: work for a scalar pipeline.
   bool uniform = false;
-  // LN executes it in parts; else as it is.
+  // LN executes it in parts where that is less; else as it is.
   bool linear = false;
   uint64_t coefficient = 0; // once per launch, and once per trip for what changes from trip to trip
   uint64_t thread = 0;      // once by each thread of one block
   uint64_t block = 0;       // once per block
-  uint64_t needed = 0;      // of LN in all: the parts' sum, or `lanes`
+  uint64_t needed = 0;      // of LN in all: the parts' sum, but no more than `lanes`
 };
 
 // An instruction is linear when it has results and the class of each is constant, launch-uniform, block-uniform or
-// linear, loop offsets included. An instruction without results (stores, branches, barriers) never is, nor is one of
-// which LN would execute more than there is. Instructions of device functions are not.
+// linear, loop offsets included. An instruction without results (stores, branches, barriers) never is. Instructions of
+// device functions are not.
 class LinearityStudy final : public Observer {
 public:
   // Copies the function. One that has no SSA form has no linear values.

@@ -85,7 +85,7 @@ private:
     for (BlockId block : function_.layout) {
       if (!flow_.reachable(block)) continue;
       for (InstructionId id : function_.instructions_in(block))
-        if (context_.needed[id.index()]) visit(id);
+        if (context_.needed[id.index()] && context_.form(id)) visit(id); // rows of hardware forms have none
     }
   }
 

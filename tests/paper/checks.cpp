@@ -1,0 +1,46 @@
+#include "tests/paper/checks.h"
+
+#include <fmt/format.h>
+
+namespace ptxrewrite::tests {
+
+std::vector<std::string> broken_rules(const HardwareMeasurement& row, const cli::LaunchInput& input,
+                                      const ir::Machine& machine) {
+  std::vector<std::string> broken;
+  auto check = [&](bool holds, std::string rule) {
+    if (!holds) broken.push_back(std::move(rule));
+  };
+  const IdealCounts& ideal = row.ideal;
+  const uint64_t threads = row.hardware_ptx.rest.threads;
+  // §2.2: no ideal machine executes more than the baseline. What is not linear for LN, R2D2 has to leave in the body.
+  check(ideal.within_warps <= ideal.baseline, "WP executes more than the baseline");
+  check(ideal.within_blocks <= ideal.baseline, "TB executes more than the baseline");
+  check(ideal.linear <= ideal.baseline, "LN executes more than the baseline");
+  check(ideal.baseline == row.baseline_threads,
+        fmt::format("observers saw {} thread instructions, counters {}", ideal.baseline, row.baseline_threads));
+  check(!row.rewritten || row.ideal_ptx.not_linear <= threads,
+        fmt::format("{} thread instructions of the original are not linear, R2D2's body has only {}",
+                    row.ideal_ptx.not_linear, threads));
+  // §3: the body is what is left of the kernel when linear instructions are taken out.
+  check(row.hardware_ptx.rest.warps <= row.baseline_ptx_warps,
+        fmt::format("the body has {} warp instructions, the whole original {}", row.hardware_ptx.rest.warps,
+                    row.baseline_ptx_warps));
+  if (!row.rewritten) {
+    check(row.hardware.total().warps == row.baseline_warps, "nothing was rewritten, but counts differ");
+    return broken;
+  }
+  // §5.8.2: more SMs compute thread parts and coefficients more often, and change nothing else.
+  ir::Machine twice = machine;
+  twice.sms *= 2;
+  Result<HardwareMeasurement> other = measure_hardware(input, row.sample, twice, false);
+  if (!other) return {other.error().message};
+  if (other->launches_rewritten != row.launches_rewritten) return broken; // other originals ran
+  check(other->hardware.rest.warps == row.hardware.rest.warps, "the body depends on the number of SMs");
+  check(other->hardware.block.warps == row.hardware.block.warps, "block parts depend on the number of SMs");
+  check(other->hardware.thread.warps >= row.hardware.thread.warps &&
+            other->hardware.thread.warps <= 2 * row.hardware.thread.warps,
+        "thread parts are not computed once per SM");
+  return broken;
+}
+
+} // namespace ptxrewrite::tests

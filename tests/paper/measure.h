@@ -1,0 +1,77 @@
+// What the R2D2 tables hold about one sample. All counts are of machine instructions, by ir/machine's table for one
+// machine, the same for the original and what is made of it.
+#pragma once
+
+#include "cli/launch_input.h"
+#include "emulator/hardware/section_counts.h"
+#include "ir/machine/machine.h"
+#include "support/result.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::tests {
+
+// A launch file, its plan for a size (where it has no such size, for its default), and the module.
+Result<cli::LaunchInput> read_sample(const std::string& launch_file, const std::string& size);
+
+// Thread instructions of the original, and what each ideal machine of r2d2 §2.2 executes of them. An instruction
+// without results (stores, branches, barriers) is executed by all of them as it is.
+struct IdealCounts {
+  uint64_t baseline = 0;
+  uint64_t within_warps = 0;  // WP
+  uint64_t within_blocks = 0; // TB
+  uint64_t linear = 0;        // LN
+  uint64_t not_linear = 0;    // of the baseline: what LN leaves as it is
+  // Warp instructions whose results are the same in the whole block, by the analysis: for a scalar pipeline, which the
+  // paper's baseline has.
+  uint64_t scalar_warps = 0;
+  IdealCounts& operator+=(const IdealCounts& other);
+};
+
+struct HardwareMeasurement {
+  std::string sample, size;
+  uint64_t baseline_warps = 0;      // warp instructions of the original
+  uint64_t baseline_threads = 0;    // thread instructions
+  uint64_t baseline_ptx_warps = 0;  // in PTX instructions
+  emulator::SectionCounts hardware; // of what ran: originals where conditions or registers were missing
+  emulator::SectionCounts hardware_ptx;
+  // Of the body: moves of linear registers into others. Our form needs them where the paper's machine reads linear
+  // registers as operands of any instruction (§4.3), and they count in full.
+  uint64_t moves = 0, moves_ptx = 0;
+  IdealCounts ideal, ideal_ptx; // ..._ptx: of PTX instructions
+  bool rewritten = false;       // the pass changed something
+  size_t launches = 0, launches_rewritten = 0;
+  std::vector<std::string> reasons;   // why originals ran, each once
+  std::vector<std::string> registers; // what linear registers took of the register file, each once
+
+  double reduction() const;    // of warp instructions, 0 .. 1
+  double linear_share() const; // of the hardware form's warp instructions
+};
+// Runs the original, under the observers if `ideal`, and its hardware form, on the emulator.
+Result<HardwareMeasurement> measure_hardware(const cli::LaunchInput& input, const std::string& name,
+                                             const ir::Machine& machine, bool ideal);
+
+// One kernel by ptxas, before and after.
+struct LegalKernel {
+  std::string kernel;
+  struct Figures {
+    uint32_t instructions = 0, registers = 0, spilled_bytes = 0;
+    uint32_t resident_warps = 0; // per SM, with the first launch's block
+    bool operator==(const Figures&) const = default;
+  };
+  Figures before, after;
+  bool changed = false;
+};
+struct LegalMeasurement {
+  std::string sample;
+  std::vector<LegalKernel> kernels; // that the plan launches
+  bool changed() const;
+  double ratio() const; // machine instructions, after to before, of all kernels
+};
+// Error: no ptxas, or it refuses a text. `passes`: a pipeline.
+Result<LegalMeasurement> measure_legal(const cli::LaunchInput& input, const std::string& name,
+                                       const std::string& passes, const std::string& architecture);
+
+} // namespace ptxrewrite::tests

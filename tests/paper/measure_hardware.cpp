@@ -1,0 +1,269 @@
+#include "cli/rewrite.h"
+#include "emulator/linearity.h"
+#include "emulator/redundancy.h"
+#include "grammar/reader.h"
+#include "ir/machine/lowering.h"
+#include "ir/ssa.h"
+#include "launch/launch_file.h"
+#include "support/file_io.h"
+#include "tests/paper/measure.h"
+
+#include <algorithm>
+#include <map>
+
+namespace ptxrewrite::tests {
+namespace {
+
+struct SectionInstruction {
+  ir::InstructionId id;
+  ir::SectionKind section;
+};
+std::vector<SectionInstruction> in_sections(const ir::Function& function) {
+  std::vector<SectionInstruction> list;
+  bool inside = false;
+  ir::SectionKind section{};
+  for (ir::BlockId block : function.layout)
+    for (ir::InstructionId id : function.instructions_in(block)) {
+      const ir::InstructionKind kind = function.instructions[id].kind;
+      if (kind == ir::InstructionKind::section_begin) {
+        inside = true;
+        section = static_cast<ir::SectionKind>(function.operands_of(id)[0].immediate);
+      }
+      if (kind == ir::InstructionKind::section_end) inside = false;
+      if (kind == ir::InstructionKind::real && inside) list.push_back({id, section});
+    }
+  return list;
+}
+
+// Machine instructions of PTX instructions, of any function of the modules at hand.
+class Weights {
+public:
+  explicit Weights(const ir::Machine& machine) : capability_(machine.compute_capability) {}
+
+  uint64_t operator()(const ir::Function& function, ir::InstructionId id) {
+    auto [place, is_new] = known_.try_emplace(&function);
+    if (is_new) place->second = weigh(function);
+    return place->second[id.index()];
+  }
+  emulator::InstructionWeight function() {
+    return [this](const ir::Function& function, ir::InstructionId id) { return (*this)(function, id); };
+  }
+
+private:
+  // SSA form keeps the numbers, and shows what register names hide.
+  ir::Lowering lower(ir::Function copy) const {
+    if (!copy.is_ssa) (void)ir::construct_ssa(copy);
+    return ir::lower(copy, capability_);
+  }
+  std::vector<uint64_t> weigh(const ir::Function& function) const {
+    // Sections run elsewhere than the body: nothing that they do spares the body anything, but what they are for.
+    const std::vector<SectionInstruction> sections = in_sections(function);
+    ir::Function body(function);
+    for (const SectionInstruction& one : sections)
+      body.remove(one.id);
+    const ir::Lowering of_body = lower(body), of_all = lower(function);
+    std::vector<uint64_t> weights(function.instructions.size());
+    auto sum = [](const ir::InstructionCost& cost) { return uint64_t(cost.weight) + cost.uniform; };
+    for (ir::BlockId block : function.layout)
+      for (ir::InstructionId id : function.instructions_in(block))
+        weights[id.index()] = sum(of_body.cost(id));
+    // `mad` in thread and block parts is the paper's mad.tr and mad.br (§3.2.2), which its machine issues as one.
+    for (const auto& [id, section] : sections) {
+      weights[id.index()] = sum(of_all.cost(id));
+      if (section != ir::SectionKind::r2d2_coefficient)
+        weights[id.index()] = std::min<uint64_t>(weights[id.index()], 1);
+    }
+    return weights;
+  }
+
+  uint32_t capability_;
+  std::map<const ir::Function*, std::vector<uint64_t>> known_;
+};
+
+bool has_results(const ir::Function& function, ir::InstructionId id) {
+  return std::ranges::any_of(function.operands_of(id), [](const ir::Operand& operand) {
+    return operand.is(ir::OperandKind::value) && operand.is_definition();
+  });
+}
+
+// WP, TB and LN of one launch in one run.
+class IdealMachines final : public emulator::Observer {
+public:
+  IdealMachines(const ir::Function& entry, const emulator::LaunchRequest& request) : linearity_(entry, request) {}
+
+  void before(emulator::Block& block, emulator::Warp& warp, const emulator::MicroOp& op) override {
+    redundancy_.before(block, warp, op);
+    linearity_.before(block, warp, op);
+  }
+  void block_ended(emulator::Block& block) override {
+    redundancy_.block_ended(block);
+    linearity_.block_ended(block);
+  }
+
+  IdealCounts counts(const emulator::InstructionWeight& weights) const {
+    IdealCounts sum;
+    for (const auto& [number, row] : redundancy_.rows()) {
+      const uint64_t weight = weights(*row.function, row.instruction);
+      const bool results = has_results(*row.function, row.instruction);
+      sum.baseline += weight * row.lanes;
+      sum.within_warps += weight * (results ? row.lanes - row.uniform_lanes + row.uniform : row.lanes);
+      sum.within_blocks += weight * (results ? row.lanes - row.repeated_lanes : row.lanes);
+    }
+    for (const emulator::LinearityRow& row : linearity_.rows()) {
+      if (!row.function) continue;
+      const uint64_t weight = weights(*row.function, row.instruction);
+      sum.linear += weight * row.needed;
+      if (!row.linear) sum.not_linear += weight * row.lanes;
+      if (row.uniform) sum.scalar_warps += weight * row.executions;
+    }
+    return sum;
+  }
+
+private:
+  emulator::RedundancyStudy redundancy_;
+  emulator::LinearityStudy linearity_;
+};
+
+// Observes one launch after the other of a module.
+class Studies {
+public:
+  Studies(const ir::Module& module, Weights& weights) : module_(module), weights_(weights) {}
+
+  emulator::Observer* next(const emulator::LaunchRequest& request) {
+    finish();
+    const ir::Function* entry = launch::find_kernel(module_, request.kernel);
+    if (entry) running_ = std::make_unique<IdealMachines>(*entry, request);
+    return running_.get();
+  }
+  // When all launches are over.
+  const IdealCounts& machine() const { return machine_; }
+  const IdealCounts& ptx() const { return ptx_; }
+  void finish() {
+    if (running_) {
+      machine_ += running_->counts(weights_.function());
+      ptx_ += running_->counts([](const ir::Function&, ir::InstructionId) { return uint64_t{1}; });
+    }
+    running_.reset();
+  }
+
+private:
+  const ir::Module& module_;
+  Weights& weights_;
+  std::unique_ptr<IdealMachines> running_;
+  IdealCounts machine_, ptx_;
+};
+
+Result<cli::SessionResult> run(const cli::LaunchInput& input, const ir::Module& module,
+                               const launch::Variants* variants, const cli::EmulatorOptions& options) {
+  std::unique_ptr<cli::Device> device = cli::make_emulator_device(options);
+  cli::SessionOptions session;
+  session.variants = variants;
+  Result<cli::SessionResult> result = cli::run_plan(input.plan, module, *device, session);
+  if (result && result->failed_launch) return Error{result->runs.back().failure->message, {}};
+  return result;
+}
+
+void add_once(std::vector<std::string>& list, const std::string& text) {
+  if (!text.empty() && std::ranges::find(list, text) == list.end()) list.push_back(text);
+}
+
+// Runs the hardware form and counts it.
+Status count_hardware(const cli::LaunchInput& input, const ir::Module& module, const cli::EmulatorOptions& options,
+                      Weights& weights, HardwareMeasurement& measured) {
+  Result<launch::Variants> variants = launch::Variants::of(module, nullptr);
+  if (!variants) return variants.error();
+  Result<cli::SessionResult> result = run(input, module, &*variants, options);
+  if (!result) return result.error();
+  for (const cli::SessionRun& one : result->runs) {
+    measured.hardware += emulator::section_counts(one.counters, weights.function());
+    measured.hardware_ptx += emulator::section_counts(one.counters);
+    auto moves = [](const ir::Function& function, ir::InstructionId id) -> uint64_t {
+      return function.form_of(id).mnemonic.starts_with("r2d2.mov");
+    };
+    measured.moves_ptx += emulator::section_counts(one.counters, moves).total().warps;
+    measured.moves += emulator::section_counts(one.counters,
+                                               [&](const ir::Function& function, ir::InstructionId id) {
+                                                 return moves(function, id) * weights(function, id);
+                                               })
+                          .total()
+                          .warps;
+    const std::string& kernel = input.plan.launches[one.launch].kernel;
+    measured.launches_rewritten += one.entry != kernel || !one.registers.empty();
+    for (const std::string& reason : one.reasons)
+      add_once(measured.reasons, reason);
+    add_once(measured.registers, one.registers);
+  }
+  return {};
+}
+
+} // namespace
+
+IdealCounts& IdealCounts::operator+=(const IdealCounts& other) {
+  baseline += other.baseline;
+  within_warps += other.within_warps;
+  within_blocks += other.within_blocks;
+  linear += other.linear;
+  not_linear += other.not_linear;
+  scalar_warps += other.scalar_warps;
+  return *this;
+}
+
+double HardwareMeasurement::reduction() const {
+  if (baseline_warps == 0) return 0;
+  return 1 - static_cast<double>(hardware.total().warps) / static_cast<double>(baseline_warps);
+}
+
+double HardwareMeasurement::linear_share() const {
+  const uint64_t all = hardware.total().warps;
+  return all ? static_cast<double>(hardware.linear().warps) / static_cast<double>(all) : 0;
+}
+
+Result<cli::LaunchInput> read_sample(const std::string& launch_file, const std::string& size) {
+  Result<std::string> text = read_file(launch_file);
+  if (!text) return text.error();
+  Diagnostics diagnostics;
+  const SourceFile source(launch_file, *text);
+  auto file = launch::read_launch_file(source, diagnostics);
+  const bool has_size = file && std::ranges::find(file->sizes, size) != file->sizes.end();
+  auto plan = file ? launch::make_plan(*file, {.size = has_size ? size : "", .target = {}}, diagnostics) : std::nullopt;
+  if (!plan) return Error{diagnostics.list().empty() ? "no plan" : render(diagnostics.list()[0], source), {}};
+  Result<std::string> ptx = read_file(plan->ptx);
+  if (!ptx) return ptx.error();
+  cli::LaunchInput input{std::move(*plan), nullptr, std::nullopt};
+  input.module = grammar::read_module(SourceFile(input.plan.ptx, std::move(*ptx)), diagnostics);
+  if (!input.module) return Error{"cannot read " + input.plan.ptx, {}};
+  return input;
+}
+
+Result<HardwareMeasurement> measure_hardware(const cli::LaunchInput& input, const std::string& name,
+                                             const ir::Machine& machine, bool ideal) {
+  HardwareMeasurement measured;
+  measured.sample = name;
+  measured.size = input.plan.size;
+  Weights weights(machine);
+  Studies studies(*input.module, weights);
+  cli::EmulatorOptions options{.machine = &machine};
+  if (ideal) options.observer = [&](const emulator::LaunchRequest& request) { return studies.next(request); };
+  Result<cli::SessionResult> original = run(input, *input.module, nullptr, options);
+  if (!original) return original.error();
+  studies.finish();
+  measured.ideal = studies.machine();
+  measured.ideal_ptx = studies.ptx();
+  for (const cli::SessionRun& one : original->runs) {
+    const emulator::InstructionCount count = emulator::section_counts(one.counters, weights.function()).total();
+    measured.baseline_warps += count.warps;
+    measured.baseline_threads += count.threads;
+    measured.baseline_ptx_warps += emulator::section_counts(one.counters).total().warps;
+  }
+  measured.launches = original->runs.size();
+
+  options.observer = {};
+  Result<cli::Rewritten> rewritten = cli::rewrite(*input.module, "r2d2", transforms::OutputForm::hardware, {});
+  if (!rewritten) return rewritten.error();
+  measured.rewritten = rewritten->module != nullptr;
+  const ir::Module& module = measured.rewritten ? *rewritten->module : *input.module;
+  if (Status status = count_hardware(input, module, options, weights, measured); !status) return status.error();
+  return measured;
+}
+
+} // namespace ptxrewrite::tests

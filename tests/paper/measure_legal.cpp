@@ -1,0 +1,74 @@
+#include "cli/rewrite.h"
+#include "emulator/emulator.h"
+#include "ir/machine/figures.h"
+#include "ir/machine/occupancy.h"
+#include "tests/paper/measure.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::tests {
+namespace {
+
+// Static shared memory of a kernel; what cannot be emulated is taken to have none.
+uint32_t static_shared(const ir::Module& module, std::string_view kernel) {
+  emulator::DeviceMemory memory;
+  auto program = emulator::Program::load(module, memory);
+  if (!program) return 0;
+  Result<uint64_t> bytes = (*program)->static_shared(kernel);
+  return bytes ? static_cast<uint32_t>(*bytes) : 0;
+}
+
+LegalKernel::Figures figures_of(const ir::FiguresByFunction& figures, const ir::Module& module,
+                                const std::string& kernel, const launch::Launch& launch, const ir::Machine& machine) {
+  const auto found = figures.find(kernel);
+  if (found == figures.end()) return {};
+  const ir::MachineFigures& row = found->second;
+  const ir::Occupancy resident = ir::occupancy(machine, {static_cast<uint32_t>(launch.block.count()), row.registers,
+                                                         static_shared(module, kernel) + launch.dynamic_shared});
+  return {row.instructions, row.registers, row.spilled_bytes, resident.warps};
+}
+
+} // namespace
+
+bool LegalMeasurement::changed() const {
+  return std::ranges::any_of(kernels, &LegalKernel::changed);
+}
+
+double LegalMeasurement::ratio() const {
+  uint64_t before = 0, after = 0;
+  for (const LegalKernel& kernel : kernels) {
+    before += kernel.before.instructions;
+    after += kernel.after.instructions;
+  }
+  return before ? static_cast<double>(after) / static_cast<double>(before) : 1;
+}
+
+Result<LegalMeasurement> measure_legal(const cli::LaunchInput& input, const std::string& name,
+                                       const std::string& passes, const std::string& architecture) {
+  LegalMeasurement measured;
+  measured.sample = name;
+  const ir::Machine& machine = ir::machine_for(ir::compute_capability_of(architecture));
+  Result<cli::Rewritten> rewritten = cli::rewrite(*input.module, passes, transforms::OutputForm::legal, {});
+  if (!rewritten) return rewritten.error();
+  Result<ir::FiguresByFunction> before = ir::machine_figures(input.module->source.text(), architecture);
+  if (!before) return before.error();
+  const ir::Module& module = rewritten->module ? *rewritten->module : *input.module;
+  Result<ir::FiguresByFunction> after =
+      rewritten->module ? ir::machine_figures(rewritten->text, architecture) : *before;
+  if (!after) return after.error();
+  Result<launch::Variants> variants = launch::Variants::of(module, nullptr);
+  if (!variants) return variants.error();
+  for (const launch::Launch& launch : input.plan.launches) {
+    if (std::ranges::find(measured.kernels, launch.kernel, &LegalKernel::kernel) != measured.kernels.end()) continue;
+    LegalKernel kernel{launch.kernel, {}, {}, false};
+    kernel.before = figures_of(*before, *input.module, launch.kernel, launch, machine);
+    const std::span<const launch::Variant> stand_ins = variants->of_kernel(launch.kernel);
+    const std::string& entry = stand_ins.empty() ? launch.kernel : stand_ins.front().entry;
+    kernel.after = figures_of(*after, module, entry, launch, machine);
+    kernel.changed = !stand_ins.empty() || kernel.after != kernel.before;
+    measured.kernels.push_back(std::move(kernel));
+  }
+  return measured;
+}
+
+} // namespace ptxrewrite::tests
