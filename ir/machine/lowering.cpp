@@ -140,10 +140,17 @@ private:
     }
   }
 
+  bool last_is_literal(InstructionId id) const {
+    const Operand* last = nullptr;
+    for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i)
+      last = operand;
+    return context_.is_literal(last);
+  }
+
   void weigh_alone(InstructionId id) {
     const Form* form = context_.form(id);
     if (!form) return;
-    FormWeight weight = weight_of(*form, capability_);
+    FormWeight weight = weight_of(*form, capability_, last_is_literal(id));
     SubroutineSize subroutine = size_of(weight.subroutine);
     if (weight.subroutine != Subroutine::none && !appended_.test(static_cast<size_t>(weight.subroutine))) {
       appended_.set(static_cast<size_t>(weight.subroutine));
@@ -321,7 +328,7 @@ private:
       const Form* form = context_.form(id);
       if (!form) continue;
       if (form->effects.barrier || form->effects.convergent || form->effects.call) return false;
-      if (weight_of(*form, capability_).subroutine != Subroutine::none) return false;
+      if (weight_of(*form, capability_, last_is_literal(id)).subroutine != Subroutine::none) return false;
       if (function_.instructions[id].guard) return false;
     }
     return body_weight(skipped) <= longest;

@@ -308,7 +308,9 @@ bool narrow_load(LoweringContext& context, InstructionId id) {
   if (form.opcode != Opcode::cvt || is_float(form.type(0)) || is_float(form.type(1))) return false;
   if (bit_width(form.type(0)) > 32 || bit_width(form.type(1)) > 16) return false;
   InstructionId load = context.definition(context.source(id, 0));
-  return load && context.form(load) && context.form(load)->kind == InstructionClass::load;
+  const Form* loaded = load ? context.form(load) : nullptr;
+  if (!loaded || loaded->kind != InstructionClass::load || bit_width(form.type(0)) < 16) return false;
+  return bit_width(form.type(1)) > bit_width(loaded->type()) || is_signed(form.type(1)) == is_signed(loaded->type());
 }
 
 // min(a + b, c) is one instruction from 9.0 on.

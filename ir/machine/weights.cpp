@@ -58,14 +58,15 @@ std::string_view take(std::string_view& text, char separator) {
   return head;
 }
 
-enum class Place : uint8_t { anywhere, first_type, second_type };
+enum class Place : uint8_t { anywhere, first_type, second_type, literal };
 
 // One group of a row's words: some of these modifiers must be there.
 struct WordGroup {
   Place place = Place::anywhere;
   std::vector<Modifier> alternatives;
 
-  bool fits(const Form& form) const {
+  bool fits(const Form& form, bool literal) const {
+    if (place == Place::literal) return literal;
     for (Modifier word : alternatives) {
       if (place == Place::anywhere && form.has(word)) return true;
       if (place != Place::anywhere && static_cast<ScalarType>(word) == form.type(place == Place::first_type ? 0 : 1))
@@ -96,6 +97,10 @@ Row parse_row(const WeightRow& text) {
     if (group.starts_with("dtype=")) parsed.place = Place::first_type;
     if (group.starts_with("atype=")) parsed.place = Place::second_type;
     if (parsed.place != Place::anywhere) group.remove_prefix(6);
+    if (group == "imm") {
+      parsed.place = Place::literal;
+      group = {};
+    }
     while (!group.empty())
       parsed.alternatives.push_back(parse_modifier(take(group, '|')).value());
     row.groups.push_back(std::move(parsed));
@@ -123,14 +128,14 @@ const std::vector<std::vector<Row>>& rows_by_opcode() {
 
 } // namespace
 
-FormWeight weight_of(const Form& form, uint32_t compute_capability) {
+FormWeight weight_of(const Form& form, uint32_t compute_capability, bool literal) {
   const auto& table = rows_by_opcode();
   size_t index = static_cast<size_t>(form.opcode);
   if (index < table.size())
     for (const Row& row : table[index]) {
       bool fits = row.first_target <= compute_capability && compute_capability <= row.last_target;
       for (const WordGroup& group : row.groups)
-        fits = fits && group.fits(form);
+        fits = fits && group.fits(form, literal);
       if (fits) return row.text->weight;
     }
   return class_weight(form.kind);

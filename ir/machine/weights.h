@@ -26,7 +26,8 @@ struct FormWeight {
   Subroutine subroutine = Subroutine::none;
 };
 
-FormWeight weight_of(const Form& form, uint32_t compute_capability);
+// `literal`: the last operand is one.
+FormWeight weight_of(const Form& form, uint32_t compute_capability, bool literal);
 
 struct SubroutineSize {
   uint16_t instructions = 0; // appended once per kernel
