@@ -54,6 +54,8 @@ void add_pipeline_options(CLI::App& command, PipelineOptions& options) {
       ->type_name("LIB.so")
       ->allow_extra_args(false);
   command.add_flag("--verify-each", options.verify_each, "check the IR's rules after every pass");
+  command.add_flag("--no-ptxas", options.no_ptxas,
+                   "passes choose by the static machine model even where ptxas is at hand: the same result everywhere");
 }
 
 std::optional<transforms::Pipeline> make_pipeline(const PipelineOptions& options, const Session& session) {
@@ -79,6 +81,7 @@ transforms::RunOptions make_run_options(const PipelineOptions& options) {
   run.functions = options.kernels;
   run.assumptions = options.assumptions;
   run.verify_each = options.verify_each;
+  run.run_ptxas = !options.no_ptxas;
   return run;
 }
 

@@ -21,6 +21,7 @@ struct PipelineOptions {
   std::vector<std::string> libraries;
   bool persistent = false; // sets the option of that name in every pass that has it
   bool verify_each = false;
+  bool no_ptxas = false;
 };
 
 void add_pipeline_options(CLI::App& command, PipelineOptions& options);

@@ -49,7 +49,9 @@ public:
                const Liveliness::Ignored& ignored = {});
 
   uint32_t readers(ir::ValueId value) const { return counts_[value.index()]; }
+  // One reader more, and one less again. Not between a release and its undo.
   void add_reader(ir::ValueId value) { ++counts_[value.index()]; }
+  void drop_reader(ir::ValueId value) { --counts_[value.index()]; }
 
   using Weight = std::function<double(ir::InstructionId)>;
   // One reader less for each of `values`. Returns the weight of the instructions that nobody needs then.

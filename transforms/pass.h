@@ -63,6 +63,7 @@ struct PassContext {
   OutputForm form = OutputForm::legal;
   PassOptions options;
   std::vector<std::string> assumptions;      // --assume words
+  bool may_run_ptxas = false;                // to weigh what was made of a function
   std::map<std::string, int64_t> statistics; // "r2d2.linear-registers" and the like, summed over functions
   std::vector<Obligation> ledger;
   std::vector<Remark> remarks; // for --explain

@@ -28,6 +28,7 @@ public:
       : module_(module), pipeline_(pipeline), options_(options) {
     context_.form = options.form;
     context_.assumptions = options.assumptions;
+    context_.may_run_ptxas = options.run_ptxas;
   }
 
   Result<PipelineReport> run() {

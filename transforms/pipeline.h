@@ -39,6 +39,7 @@ struct RunOptions {
   std::string functions = "*";       // glob over names; others stay as they were read
   std::vector<std::string> excluded; // names that the glob selects, but that stay as they were read
   std::vector<std::string> assumptions;
+  bool run_ptxas = false;   // passes may ask the assembler what a rewrite costs; results depend on the one installed
   bool verify_each = false; // IR rules and honest change reports after each stage
   StageFilter print_before;
   StageFilter print_after;

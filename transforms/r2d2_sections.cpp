@@ -1,6 +1,7 @@
 // Generates the coefficient, thread-index and block-index sections and the table of linear registers.
 #include "transforms/r2d2_sections.h"
 
+#include <charconv>
 #include <map>
 
 namespace ptxrewrite::transforms::r2d2 {
@@ -32,6 +33,16 @@ ValueId add_register(ir::Function& function, RegisterClass register_class, std::
 
 Operand signed_literal(uint64_t value, unsigned width) {
   return Operand::integer(ir::signed_value(value, width));
+}
+
+// Bits that `mul.wide.s32`, `cvt.s64.s32`, `add.s32` and the like write.
+unsigned result_width(std::string_view mnemonic) {
+  if (mnemonic.find(".wide.") != mnemonic.npos) return 64;
+  bool conversion = mnemonic.starts_with("cvt.");
+  std::string_view type = conversion ? mnemonic.substr(4) : mnemonic.substr(mnemonic.rfind('.') + 1);
+  unsigned width = 0;
+  std::from_chars(type.data() + 1, type.data() + type.size(), width);
+  return width;
 }
 
 // Mnemonic without type for the atom kinds that are one instruction on two operands; null for others.
@@ -111,8 +122,21 @@ bool CoefficientWriter::expressible(const ir::ExpressionPool& pool, ExpressionId
   }
 }
 
+ValueId CoefficientWriter::new_register(unsigned width) {
+  uint32_t number = next_++;
+  if (register_class_ == RegisterClass::coefficient)
+    return add_register(*function_, RegisterClass::coefficient, "%cr", number);
+  bool wide = width == 64;
+  return builder_->new_value(wide         ? ir::ScalarType::b64
+                             : width > 16 ? ir::ScalarType::b32
+                                          : ir::ScalarType::b16,
+                             wide         ? "%rd"
+                             : width > 16 ? "%r"
+                                          : "%rs");
+}
+
 Operand CoefficientWriter::emit(const std::string& mnemonic, std::initializer_list<Operand> sources) {
-  ValueId target = add_register(*function_, RegisterClass::coefficient, "%cr", next_++);
+  ValueId target = new_register(result_width(mnemonic));
   std::vector<Operand> operands{Operand::definition(target)};
   operands.insert(operands.end(), sources);
   builder_->emit(mnemonic, operands);
@@ -145,7 +169,7 @@ Operand CoefficientWriter::compute(ExpressionId id) {
     return sum(id);
   case ExpressionKind::parameter: {
     ir::VariableId variable = function_->variable_lists.view(function_->signature.parameters)[row.payload];
-    ValueId target = add_register(*function_, RegisterClass::coefficient, "%cr", next_++);
+    ValueId target = new_register(row.width);
     std::vector<Operand> operands{Operand::definition(target)};
     ir::append_address(operands, Operand::symbol(ir::SymbolRef::local_variable(variable)), row.offset);
     builder_->emit("ld.param.u" + width, operands);

@@ -11,12 +11,14 @@
 
 namespace ptxrewrite::transforms::r2d2 {
 
-// Turns launch-uniform expressions into instructions that write %cr registers; equal expressions share one. Widths are
-// kept: 32-bit nodes become 32-bit instructions on the low half.
+// Turns launch-uniform expressions into instructions that write %cr registers, or general ones for code that every
+// thread runs; equal expressions share one. Widths are kept: 32-bit nodes become 32-bit instructions, on the low half
+// of a %cr.
 class CoefficientWriter {
 public:
-  CoefficientWriter(ir::Function& function, ir::Builder& builder, const ir::ExpressionPool& pool)
-      : function_(&function), builder_(&builder), pool_(&pool) {}
+  CoefficientWriter(ir::Function& function, ir::Builder& builder, const ir::ExpressionPool& pool,
+                    ir::RegisterClass register_class = ir::RegisterClass::coefficient)
+      : function_(&function), builder_(&builder), pool_(&pool), register_class_(register_class) {}
 
   // Can the expression be computed before the kernel runs, by one thread and without a memory access?
   static bool expressible(const ir::ExpressionPool& pool, ir::ExpressionId id);
@@ -34,10 +36,12 @@ private:
   ir::Operand sum(ir::ExpressionId id);
   ir::Operand add_term(const ir::ExpressionTerm& term, unsigned width, std::optional<ir::Operand> addend);
   ir::Operand emit(const std::string& mnemonic, std::initializer_list<ir::Operand> sources);
+  ir::ValueId new_register(unsigned width);
 
   ir::Function* function_;
   ir::Builder* builder_;
   const ir::ExpressionPool* pool_;
+  ir::RegisterClass register_class_;
   std::unordered_map<ir::ExpressionId, ir::Operand> written_;
   uint32_t next_ = 0;
   size_t instructions_ = 0;

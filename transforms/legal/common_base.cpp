@@ -3,7 +3,7 @@
 //
 // ptxas folds chains of constant additions by itself. What it cannot see is that two differently computed addresses
 // have the same linear form: sums in another order, products distributed over sums, extensions that provably do not
-// wrap. Equality is decided on exact forms in Z/2^n; a form that rests on an unproved obligation is not used here.
+// wrap. Equality is decided on exact forms in Z/2^n, under the obligations of both.
 #include "transforms/legal/common_base.h"
 
 #include "ir/analysis/linear.h"
@@ -42,22 +42,22 @@ using FormKey = std::vector<uint32_t>;
 
 class CommonBases {
 public:
-  CommonBases(ir::Function& function, PassContext& context)
-      : function_(function), context_(context), forms_(function), liveness_(function, forms_.control_flow()) {}
+  explicit CommonBases(Attempt& attempt)
+      : attempt_(attempt), function_(attempt.function()), forms_(function_),
+        liveness_(function_, forms_.control_flow()) {}
 
-  Change run();
+  bool run();
 
 private:
   std::optional<std::pair<FormKey, int64_t>> key_of(const LinearForm& form);
-  bool proved(ValueId value) const;
   void collect();
   bool at_hand(ValueId leader, const Access& access) const;
   // Accesses of one form through `replaced` that can go through `leader` instead.
   void try_class(const std::vector<Access>& accesses);
   void record_obligations(ValueId value, InstructionId instruction);
 
+  Attempt& attempt_;
   ir::Function& function_;
-  PassContext& context_;
   ir::LinearForms forms_;
   ir::Liveness liveness_;
   std::map<FormKey, std::vector<Access>> classes_;
@@ -84,12 +84,6 @@ std::optional<std::pair<FormKey, int64_t>> CommonBases::key_of(const LinearForm&
   return std::pair(std::move(key), constant.literal);
 }
 
-bool CommonBases::proved(ValueId value) const {
-  for (ObligationId id : forms_.obligations(value))
-    if (!forms_.obligation(id).proved) return false;
-  return true;
-}
-
 void CommonBases::collect() {
   std::map<FormKey, size_t> seen;
   uint32_t position = 0;
@@ -99,7 +93,7 @@ void CommonBases::collect() {
       std::optional<size_t> address = r2d2::rewritable_address(function_, id);
       if (!address) continue;
       ValueId base = function_.operands_of(id)[*address + 1].as_value();
-      if (!proved(base)) continue;
+      if (!attempt_.can_rest_on(forms_, forms_.obligations(base))) continue;
       auto key = key_of(forms_.address_form(id, *address));
       if (!key || (key->first[0] != 64 && !ir::is_shared(function_.form_of(id).space))) continue;
       auto [row, is_new] = classes_.try_emplace(std::move(key->first));
@@ -154,27 +148,18 @@ void CommonBases::try_class(const std::vector<Access>& accesses) {
 }
 
 void CommonBases::record_obligations(ValueId value, InstructionId instruction) {
-  for (ObligationId id : forms_.obligations(value)) {
-    const ir::Obligation& obligation = forms_.obligation(id);
-    std::string name(function_.module().text(function_.name));
-    bool known = std::any_of(context_.ledger.begin(), context_.ledger.end(), [&](const Obligation& entry) {
-      return entry.function == name && entry.statement == obligation.statement;
-    });
-    if (known) continue;
-    SourceRange range = obligation.source.empty() ? function_.instructions[instruction].range : obligation.source;
-    context_.ledger.push_back(
-        {name, obligation.statement, "r2d2: common base", Discharge::proved, obligation.reason, range});
-  }
+  for (ObligationId id : forms_.obligations(value))
+    attempt_.rest_on(forms_, id, "r2d2: common base", instruction);
 }
 
-Change CommonBases::run() {
-  if (forms_.loops().irreducible()) return Change::unchanged;
+bool CommonBases::run() {
+  if (forms_.loops().irreducible()) return false;
   collect();
   counts_.emplace(function_, forms_.def_use(),
                   Liveliness(function_, forms_.control_flow(), forms_.def_use()).compute());
   for (const std::vector<Access>* accesses : class_order_)
     try_class(*accesses);
-  if (rewrites_.empty()) return Change::unchanged;
+  if (rewrites_.empty()) return false;
 
   size_t before = 0, after = 0;
   auto count = [&](size_t& sum) {
@@ -189,23 +174,23 @@ Change CommonBases::run() {
     std::span<Operand> operands = function_.operands_of(access.instruction);
     operands[access.address].immediate = base.immediate;
     operands[access.address + 1] = Operand::value(base.as_value());
-    context_.remarks.emplace_back("address taken from " + function_.value_name(base.as_value()) +
-                                      " and the immediate " + std::to_string(base.immediate),
-                                  function_.instructions[access.instruction].range);
+    attempt_.remark("address taken from " + function_.value_name(base.as_value()) + " and the immediate " +
+                        std::to_string(base.immediate),
+                    function_.instructions[access.instruction].range);
   }
   function_.changed();
   remove_dead_code(function_);
   count(after);
-  context_.statistics["r2d2.shared-addresses"] += static_cast<int64_t>(rewrites_.size());
-  context_.statistics["r2d2.body-instructions-before"] += static_cast<int64_t>(before);
-  context_.statistics["r2d2.body-instructions-after"] += static_cast<int64_t>(after);
-  return Change::changed;
+  attempt_.statistics["r2d2.shared-addresses"] += static_cast<int64_t>(rewrites_.size());
+  attempt_.statistics["r2d2.body-instructions-before"] += static_cast<int64_t>(before);
+  attempt_.statistics["r2d2.body-instructions-after"] += static_cast<int64_t>(after);
+  return true;
 }
 
 } // namespace
 
-Change share_common_bases(ir::Function& function, PassContext& context) {
-  return CommonBases(function, context).run();
+bool share_common_bases(Attempt& attempt) {
+  return CommonBases(attempt).run();
 }
 
 } // namespace ptxrewrite::transforms::legal

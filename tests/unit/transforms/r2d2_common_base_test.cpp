@@ -24,6 +24,14 @@ ir::Launch small_launch(uint32_t n) {
   return launch;
 }
 
+// Candidate 1 alone, under what is proved.
+transforms::PassOptions common_base_in_place() {
+  transforms::PassOptions options;
+  options.set("candidates", "1");
+  options.set("discharge", "proved");
+  return options;
+}
+
 size_t real_instructions(const ir::Function& function) {
   size_t count = 0;
   for (ir::BlockId block : function.layout)
@@ -49,7 +57,7 @@ ret;
 } // namespace
 
 TEST_CASE("Neighbours whose extension provably does not wrap share the base") {
-  Rewrite rewrite(module_text("", neighbours), "k", OutputForm::legal);
+  Rewrite rewrite(module_text("", neighbours), "k", OutputForm::legal, {}, common_base_in_place());
   REQUIRE(rewrite.changed());
   std::string text = Rewrite::printed(*rewrite.after);
   INFO(text);
@@ -77,7 +85,7 @@ add.s64 %rd7, %rd6, %rd1;
 st.global.u32 [%rd7+8], %r3;
 ret;
 )"),
-                  "k", OutputForm::legal);
+                  "k", OutputForm::legal, {}, common_base_in_place());
   REQUIRE(rewrite.changed());
   CHECK(rewrite.same_traces(small_launch(3)));
   CHECK(real_instructions(*rewrite.before) - real_instructions(*rewrite.after) == 2);
@@ -98,7 +106,7 @@ add.s64 %rd5, %rd1, %rd4;
 st.global.u32 [%rd5], %r2;
 ret;
 )"),
-                  "k", OutputForm::legal);
+                  "k", OutputForm::legal, {}, common_base_in_place());
   CHECK_FALSE(rewrite.changed());
   // It would be wrong: n = 2^31 - 1 wraps in thread 0.
   CHECK(rewrite.same_traces(small_launch(0x7fffffff)));
@@ -110,7 +118,7 @@ TEST_CASE("No instruction saved, no base at hand, or an offset too large: left a
       module_text(
           "",
           std::string(neighbours).replace(std::string(neighbours).find("ret"), 3, "st.global.u64 [%rd3], %rd5;\nret")),
-      "k", OutputForm::legal);
+      "k", OutputForm::legal, {}, common_base_in_place());
   CHECK_FALSE(still_needed.changed());
   // The first access is on another path.
   Rewrite other_path(module_text("", R"(
@@ -130,11 +138,11 @@ add.s64 %rd5, %rd1, %rd4;
 st.global.u32 [%rd5], %r1;
 ret;
 )"),
-                     "k", OutputForm::legal);
+                     "k", OutputForm::legal, {}, common_base_in_place());
   CHECK_FALSE(other_path.changed());
   std::string far = neighbours;
   far.replace(far.find("%r1, 1;"), 7, "%r1, 9000000;");
-  CHECK_FALSE(Rewrite(module_text("", far), "k", OutputForm::legal).changed());
+  CHECK_FALSE(Rewrite(module_text("", far), "k", OutputForm::legal, {}, common_base_in_place()).changed());
 }
 
 TEST_CASE("Samples: the legal form is found or refused without a difference in the text") {
@@ -146,7 +154,7 @@ TEST_CASE("Samples: the legal form is found or refused without a difference in t
       if (!function->has_body) continue;
       std::string name(module->text(function->name));
       CAPTURE(name);
-      Rewrite rewrite(text, name, OutputForm::legal);
+      Rewrite rewrite(text, name, OutputForm::legal, {}, common_base_in_place());
       if (rewrite.changed()) CHECK(real_instructions(*rewrite.after) < real_instructions(*rewrite.before));
     }
   }

@@ -1,0 +1,95 @@
+// Bookkeeping of one try: obligations, launch predicates, added parameters.
+#include "transforms/legal/attempt.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+namespace ptxrewrite::transforms::legal {
+
+Attempt::Attempt(const ir::Function& original, DischargePolicy policy) : function_(original), policy_(policy) {
+  terms_.pass = "r2d2";
+  original_parameters_ = function_.variable_lists.view(function_.signature.parameters).size();
+}
+
+bool Attempt::can_rest_on(const ir::LinearForms& forms, ir::ObligationId id) const {
+  if (forms.obligation(id).proved || policy_.assumed) return true;
+  return policy_.launch && !forms.launch_predicate(id).empty();
+}
+
+bool Attempt::can_rest_on(const ir::LinearForms& forms, std::span<const ir::ObligationId> ids) const {
+  return std::ranges::all_of(ids, [&](ir::ObligationId id) { return can_rest_on(forms, id); });
+}
+
+void Attempt::rest_on(const ir::LinearForms& forms, ir::ObligationId id, std::string_view raised_by,
+                      ir::InstructionId where) {
+  const ir::Obligation& obligation = forms.obligation(id);
+  if (!stated_.insert(obligation.statement).second) return;
+  SourceRange range = obligation.source.empty() ? function_.instructions[where].range : obligation.source;
+  Obligation entry{std::string(function_.module().text(function_.name)),
+                   obligation.statement,
+                   std::string(raised_by),
+                   Discharge::proved,
+                   obligation.reason,
+                   range};
+  if (!obligation.proved && policy_.assumed) {
+    entry.discharge = Discharge::assumed;
+    entry.reason = no_index_overflow;
+  } else if (!obligation.proved) {
+    entry.discharge = Discharge::launch_checked;
+    entry.reason = spelled_out(forms.launch_predicate(id));
+    if (std::ranges::find(terms_.requirements, entry.reason) == terms_.requirements.end())
+      terms_.requirements.push_back(entry.reason);
+  }
+  ledger_.push_back(std::move(entry));
+}
+
+std::string Attempt::spelled_out(const std::string& expression) const {
+  std::string out;
+  auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
+  for (size_t i = 0; i < expression.size();) {
+    size_t end = i;
+    while (end < expression.size() && is_word(expression[end]))
+      ++end;
+    if (end == i) {
+      out += expression[i++];
+      continue;
+    }
+    std::string_view word(expression.data() + i, end - i);
+    size_t number = 0;
+    auto [last, error] = std::from_chars(word.data() + 1, word.data() + word.size(), number);
+    if (word[0] == 'P' && error == std::errc() && last == word.data() + word.size() && number >= original_parameters_) {
+      const LaunchParameter& added = terms_.parameters.at(number - original_parameters_);
+      // A parameter reads as the unsigned number of its bytes.
+      out += "zext" + std::to_string(ir::bit_width(added.type)) + '(' + added.value + ')';
+    } else {
+      out += word;
+    }
+    i = end;
+  }
+  return out;
+}
+
+ir::VariableId Attempt::launch_parameter(ir::ScalarType type, const std::string& value) {
+  std::string text = spelled_out(value);
+  auto [row, is_new] = parameters_.try_emplace({type, text});
+  if (is_new) {
+    row->second = add_parameter(function_, type);
+    terms_.parameters.push_back({type, text});
+  }
+  return row->second;
+}
+
+void Attempt::commit(ir::Function& function, PassContext& context) && {
+  std::unique_ptr<ir::Function> original;
+  if (needs_original()) original = std::make_unique<ir::Function>(function);
+  function = std::move(function_);
+  function.changed();
+  for (const auto& [name, count] : statistics)
+    context.statistics[name] += count;
+  context.ledger.insert(context.ledger.end(), ledger_.begin(), ledger_.end());
+  context.remarks.insert(context.remarks.end(), remarks_.begin(), remarks_.end());
+  if (original) make_variant(function, std::move(original), terms_, context);
+}
+
+} // namespace ptxrewrite::transforms::legal

@@ -1,0 +1,39 @@
+// Choice among ways to rewrite one kernel: by what ptxas makes of them, or by the static machine model.
+#pragma once
+
+#include "ir/function.h"
+#include "ir/machine/figures.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ptxrewrite::transforms::legal {
+
+// What one form of a kernel costs.
+struct KernelCost {
+  double weighted = 0; // machine instructions by the model, times 10 for each loop around
+  // By architecture, in the order in which they were asked for; empty: by the model alone.
+  std::vector<std::pair<std::string, ir::MachineFigures>> figures;
+};
+
+// `function` in SSA form. Without architectures ptxas is not asked; nothing if it was asked and would not assemble the
+// kernel for each of them.
+std::optional<KernelCost> cost_of(const ir::Function& function, const std::vector<std::string>& architectures);
+
+// Does the rewritten kernel win? At no architecture may it spill more, lose occupancy or take more instructions, and
+// somewhere it must take fewer. By the model alone, a kernel that takes the original's place must save something, one
+// that stands beside it four instructions and a twentieth.
+bool wins(const KernelCost& after, const KernelCost& before, bool is_variant);
+// Which of two winners is better: the smaller sum of relative instruction counts, then of registers.
+bool is_better(const KernelCost& a, const KernelCost& b, const KernelCost& before);
+
+// "sm_80: 32 to 29 instructions, 18 to 16 registers; ..."
+std::string comparison(const KernelCost& after, const KernelCost& before);
+
+// The module's own target, and sm_90 if that is newer.
+std::vector<std::string> default_architectures(const ir::Module& module);
+
+} // namespace ptxrewrite::transforms::legal

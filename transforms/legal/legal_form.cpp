@@ -1,0 +1,191 @@
+// Tries the legal candidates, alone and together, each on a copy of the kernel, and keeps the best one if it wins.
+//
+// Cost: where ptxas may be run, what it makes of original and rewritten kernel for each architecture; else the static
+// machine model, which has to promise a clear win. `force` takes the listed candidates wherever they apply.
+#include "transforms/legal/legal_form.h"
+
+#include "support/ptxas.h"
+#include "transforms/legal/attempt.h"
+#include "transforms/legal/choice.h"
+#include "transforms/legal/common_base.h"
+#include "transforms/legal/host_coefficients.h"
+#include "transforms/legal/uniform_base.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::transforms::legal {
+
+namespace {
+
+// Candidates by number, in the order in which they are applied.
+enum : unsigned { common_base = 1, uniform_base = 2, host_coefficients = 3 };
+constexpr std::string_view default_candidates = "1+2+3";
+
+using Combination = std::vector<unsigned>;
+
+bool contains(const Combination& list, unsigned candidate) {
+  return std::ranges::find(list, candidate) != list.end();
+}
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> words;
+  for (size_t start = 0; start <= text.size();) {
+    size_t end = std::min(text.find('+', start), text.size());
+    if (end > start) words.emplace_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return words;
+}
+
+std::string name_of(const Combination& combination) {
+  std::string text;
+  for (unsigned candidate : combination)
+    text += (text.empty() ? "" : "+") + std::to_string(candidate);
+  return text;
+}
+
+class LegalForm {
+public:
+  LegalForm(ir::Function& function, PassContext& context) : function_(function), context_(context) {}
+
+  Change run();
+
+private:
+  Change refuse(const std::string& why) {
+    context_.remarks.emplace_back("left as it is: " + why, function_.header_range);
+    return Change::unchanged;
+  }
+  // Nothing: the option is no list of candidates.
+  std::optional<Combination> listed_candidates() const;
+  DischargePolicy policy();
+  // Nothing if one of the candidates finds nothing to do: a smaller combination is the same then.
+  std::optional<Attempt> attempt(const Combination& combination, bool force);
+  std::vector<std::string> architectures() const;
+  Change choose(const Combination& available);
+
+  ir::Function& function_;
+  PassContext& context_;
+  DischargePolicy policy_;
+};
+
+std::optional<Combination> LegalForm::listed_candidates() const {
+  Combination list;
+  for (const std::string& word : split(context_.options.text("candidates", default_candidates))) {
+    if (word != "1" && word != "2" && word != "3") return std::nullopt;
+    unsigned number = static_cast<unsigned>(word[0] - '0');
+    if (!contains(list, number)) list.push_back(number);
+  }
+  std::ranges::sort(list);
+  return list;
+}
+
+DischargePolicy LegalForm::policy() {
+  std::vector<std::string> ways = split(context_.options.text("discharge", "proved+launch"));
+  DischargePolicy policy;
+  policy.assumed = context_.assumes(no_index_overflow);
+  policy.launch =
+      std::ranges::find(ways, "launch") != ways.end() && why_no_variant(function_, "r2d2", context_).empty();
+  return policy;
+}
+
+std::optional<Attempt> LegalForm::attempt(const Combination& combination, bool force) {
+  Attempt attempt(function_, policy_);
+  bool any = false;
+  for (unsigned candidate : combination) {
+    bool changed = false;
+    switch (candidate) {
+    case common_base:
+      changed = share_common_bases(attempt);
+      break;
+    case uniform_base:
+      changed = share_offsets(attempt, {.bases_at_launch = contains(combination, host_coefficients), .force = force});
+      break;
+    default:
+      changed = move_coefficients_to_launch(attempt, force);
+    }
+    if (!changed && !force) return std::nullopt;
+    any |= changed;
+  }
+  return any ? std::optional(std::move(attempt)) : std::nullopt;
+}
+
+std::vector<std::string> LegalForm::architectures() const {
+  std::string_view cost = context_.options.text("cost", "auto");
+  if (cost == "model" || (cost == "auto" && (!context_.may_run_ptxas || !find_ptxas()))) return {};
+  std::string_view listed = context_.options.text("architectures", "");
+  return listed.empty() ? default_architectures(function_.module()) : split(listed);
+}
+
+Change LegalForm::choose(const Combination& available) {
+  std::vector<std::string> machines = architectures();
+  std::optional<KernelCost> before = cost_of(function_, machines);
+  if (!before) {
+    context_.remarks.emplace_back("ptxas does not assemble this kernel alone: weighed by the model",
+                                  function_.header_range);
+    machines.clear();
+    before = cost_of(function_, machines);
+  }
+  std::optional<Attempt> best;
+  KernelCost best_cost;
+  std::string best_name, lost;
+  // Few enough to try them all.
+  for (unsigned subset = 1; subset < 1u << available.size(); ++subset) {
+    Combination combination;
+    for (size_t i = 0; i < available.size(); ++i)
+      if (subset >> i & 1) combination.push_back(available[i]);
+    std::optional<Attempt> next = attempt(combination, false);
+    if (!next) continue;
+    std::optional<KernelCost> cost = cost_of(next->function(), machines);
+    if (!cost) continue;
+    if (!wins(*cost, *before, next->needs_original())) {
+      lost += (lost.empty() ? "" : "; ") + name_of(combination) + " would make it " + comparison(*cost, *before);
+      continue;
+    }
+    if (best && !is_better(*cost, best_cost, *before)) continue;
+    best = std::move(next);
+    best_cost = *std::move(cost);
+    best_name = name_of(combination);
+  }
+  if (!best) return lost.empty() ? Change::unchanged : refuse("no candidate wins: " + lost);
+  best->remark("candidate " + best_name + " wins; " + comparison(best_cost, *before), function_.header_range);
+  std::move(*best).commit(function_, context_);
+  return Change::changed;
+}
+
+Change LegalForm::run() {
+  std::optional<Combination> listed = listed_candidates();
+  if (!listed) return refuse("candidates= takes numbers such as 1+3; there are 1, 2 and 3");
+  // The others need launch-uniform parameters.
+  if (!function_.is_entry) std::erase_if(*listed, [](unsigned candidate) { return candidate != common_base; });
+  policy_ = policy();
+  if (!context_.options.flag("force")) return choose(*listed);
+  std::optional<Attempt> forced = attempt(*listed, true);
+  if (!forced) return Change::unchanged;
+  std::move(*forced).commit(function_, context_);
+  return Change::changed;
+}
+
+} // namespace
+
+std::vector<PassOptionDescription> legal_options() {
+  return {
+      {"candidates", "which legal candidates to try, alone and together: numbers with + (default 1+2+3)"},
+      {"force", "take the listed candidates wherever they apply, whatever they cost", PassOptionKind::flag},
+      {"cost", "how the legal form is chosen: ptxas, model, or auto, ptxas where it may be run (default)"},
+      {"architectures", "for which GPUs ptxas is asked: sm_80+sm_90 (default: the file's own target, and sm_90)"},
+      {"discharge", "how conditions may be met: proved+launch (default) or proved; --assume adds to it"},
+  };
+}
+
+Change make_legal_form(ir::Function& function, PassContext& context) {
+  return LegalForm(function, context).run();
+}
+
+Change share_bases_in_place(ir::Function& function, PassContext& context) {
+  Attempt attempt(function, {.assumed = context.assumes(no_index_overflow)});
+  if (!share_common_bases(attempt)) return Change::unchanged;
+  std::move(attempt).commit(function, context);
+  return Change::changed;
+}
+
+} // namespace ptxrewrite::transforms::legal

@@ -1,0 +1,467 @@
+// Uniform base + 32-bit offset: accesses whose addresses have the same thread, block and loop part but different
+// launch-uniform parts, such as the rows and planes of a stencil or several arrays at one index, all become
+//
+//     mad.wide.s32  address, offset, scale, base_i        base_i the same for all threads of the launch
+//
+// with one 32-bit offset for all of them. The machine does this in one instruction with the base as an operand from the
+// constant bank or a uniform register, where the original computes an index for each access, or moves one induction
+// variable for each around a loop. The offset is taken from the code where it has one, else computed at the entry. It
+// is widened as signed or unsigned, so it needs no bias; that it does not wrap is an obligation of this rewrite.
+#include "transforms/legal/uniform_base.h"
+
+#include "ir/builder.h"
+#include "transforms/dce.h"
+#include "transforms/legal/cost.h"
+#include "transforms/r2d2_plan.h"
+#include "transforms/r2d2_sections.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace ptxrewrite::transforms::legal {
+
+namespace {
+
+using ir::BlockId;
+using ir::ExpressionId;
+using ir::InstructionId;
+using ir::LinearForm;
+using ir::ObligationId;
+using ir::Operand;
+using ir::ValueId;
+namespace FormIndex = ir::FormIndex;
+
+constexpr std::string_view reason = "r2d2: uniform base and 32-bit offset";
+// What every SASS load and store can hold: 24 bits, signed.
+constexpr int64_t immediate_limit = int64_t(1) << 23;
+
+struct Access {
+  InstructionId instruction;
+  size_t address = 0; // operand index
+  ValueId base;
+  ExpressionId constant; // of the address's form
+};
+
+// Accesses whose forms differ in the constant alone.
+struct AccessClass {
+  LinearForm form; // of the first
+  std::vector<Access> accesses;
+};
+
+// A 32-bit value that, widened and scaled, is the varying part of a class's addresses but for a constant.
+struct Offset {
+  ValueId value;   // invalid: to be computed at the entry
+  LinearForm form; // 32 bits
+  int64_t scale = 1;
+  ObligationId in_range; // that it can be widened
+  bool is_signed = true;
+};
+
+// Accesses of a class that have one base.
+struct BaseGroup {
+  ExpressionId base;
+  std::vector<std::pair<Access, int64_t>> accesses; // with their immediates
+};
+
+class UniformBases {
+public:
+  UniformBases(Attempt& attempt, const UniformBaseOptions& options)
+      : attempt_(attempt), function_(attempt.function()), options_(options), forms_(function_),
+        pool_(forms_.expressions()),
+        counts_(function_, forms_.def_use(), Liveliness(function_, forms_.control_flow(), forms_.def_use()).compute()),
+        costs_(function_, forms_.loops()), builder_(function_),
+        writer_(function_, builder_, pool_, ir::RegisterClass::general) {}
+
+  bool run();
+
+private:
+  void collect_accesses();
+  void collect_offsets();
+  std::optional<Offset> match(const AccessClass& accesses, ValueId value);
+  bool widens_to(Offset& offset, const LinearForm& address);
+  std::optional<Offset> choose_offset(const AccessClass& accesses, std::vector<Access>& served);
+  std::optional<Offset> build_offset(const AccessClass& accesses);
+  std::vector<BaseGroup> group_by_base(const std::vector<Access>& accesses, const Offset& offset);
+  bool pays(const std::vector<BaseGroup>& groups, const Offset& offset);
+  InstructionId place_for(const BaseGroup& group, const Offset& offset) const;
+  BlockId block_of(const BaseGroup& group, const Offset& offset) const;
+  void write_offset(Offset& offset);
+  void rewrite(const std::vector<BaseGroup>& groups, Offset& offset);
+  void try_class(AccessClass& accesses);
+
+  BlockId home(ValueId value) const {
+    return value.valid() ? forms_.def_use().definition(value).block : function_.entry();
+  }
+
+  Attempt& attempt_;
+  ir::Function& function_;
+  UniformBaseOptions options_;
+  ir::LinearForms forms_;
+  ir::ExpressionPool& pool_;
+  ReaderCounts counts_;
+  InstructionCosts costs_;
+  ir::Builder builder_;
+  r2d2::CoefficientWriter writer_;
+  std::map<std::vector<uint32_t>, size_t> class_index_;
+  std::vector<AccessClass> classes_;
+  std::vector<ValueId> offsets_; // 32-bit values that vary and have a form, definitions before uses
+  InstructionId head_; // bases are computed in front of it: the first real instruction as it was; invalid: none
+  size_t rewritten_ = 0, bases_ = 0;
+};
+
+void UniformBases::collect_accesses() {
+  for (BlockId block : forms_.control_flow().reverse_postorder()) {
+    for (InstructionId id : function_.instructions_in(block)) {
+      std::optional<size_t> address = r2d2::rewritable_address(function_, id);
+      if (!address || ir::is_shared(function_.form_of(id).space)) continue;
+      ValueId base = function_.operands_of(id)[*address + 1].as_value();
+      const LinearForm& form = forms_.address_form(id, *address);
+      if (form.width != 64 || !form.has_coefficients() || form.varies ||
+          ir::bit_width(function_.values[base].type) != 64)
+        continue;
+      if (form.kind != ir::ValueClass::linear && form.kind != ir::ValueClass::linear_loop &&
+          form.kind != ir::ValueClass::block_uniform)
+        continue;
+      std::vector<uint32_t> key;
+      bool usable = r2d2::CoefficientWriter::expressible(pool_, form.coefficients[FormIndex::constant]);
+      for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place) {
+        usable &= !pool_[form.coefficients[place]].varies;
+        key.push_back(form.coefficients[place].index());
+      }
+      for (const ir::LoopOffset& offset : form.loops()) {
+        key.push_back(offset.loop.index());
+        key.push_back(offset.step.index());
+      }
+      if (!usable || !attempt_.can_rest_on(forms_, forms_.obligations(base))) continue;
+      auto [row, is_new] = class_index_.try_emplace(std::move(key), classes_.size());
+      if (is_new) classes_.push_back({form, {}});
+      classes_[row->second].accesses.push_back({id, *address, base, form.coefficients[FormIndex::constant]});
+    }
+  }
+}
+
+void UniformBases::collect_offsets() {
+  auto consider = [&](ValueId id) {
+    const ir::Value& value = function_.values[id];
+    if (value.vector_width != 1 || ir::is_float(value.type) || ir::bit_width(value.type) != 32 ||
+        value.register_class != ir::RegisterClass::general)
+      return;
+    const LinearForm& form = forms_.form(id);
+    if (form.width != 32 || !form.has_coefficients() || form.varies || form.kind < ir::ValueClass::block_uniform ||
+        form.kind > ir::ValueClass::linear_loop)
+      return;
+    if (attempt_.can_rest_on(forms_, forms_.obligations(id))) offsets_.push_back(id);
+  };
+  for (BlockId block : forms_.control_flow().reverse_postorder()) {
+    for (ValueId parameter : function_.parameters(block))
+      consider(parameter);
+    for (InstructionId id : function_.instructions_in(block))
+      if (!function_.instructions[id].guard) ir::for_each_definition(function_, id, consider);
+  }
+}
+
+// address = scale * widened(offset) + something launch-uniform? Fills the scale.
+bool UniformBases::widens_to(Offset& offset, const LinearForm& address) {
+  const LinearForm& form = offset.form;
+  if (form.loop_count != address.loop_count) return false;
+  std::vector<std::pair<ExpressionId, ExpressionId>> pairs; // narrow, wide
+  for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
+    pairs.emplace_back(form.coefficients[place], address.coefficients[place]);
+  for (unsigned i = 0; i < form.loop_count; ++i) {
+    if (form.loop_offsets[i].loop != address.loop_offsets[i].loop) return false;
+    pairs.emplace_back(form.loop_offsets[i].step, address.loop_offsets[i].step);
+  }
+  int64_t scale = 0;
+  for (auto [narrow, wide] : pairs) {
+    if (pool_.is_zero(narrow) != pool_.is_zero(wide)) return false;
+    if (pool_.is_zero(narrow)) continue;
+    ExpressionId widened = pool_.sign_extend(narrow, 64);
+    if (scale == 0) {
+      // The first pair says which scale it can be.
+      auto content = [&](ExpressionId id) -> int64_t {
+        if (auto literal = pool_.literal_value(id)) return static_cast<int64_t>(*literal);
+        auto terms = pool_.terms(id);
+        return pool_[id].kind != ir::ExpressionKind::sum ? 1
+               : terms.empty()                           ? 0
+                                                         : static_cast<int64_t>(terms[0].coefficient);
+      };
+      int64_t small = content(widened), large = content(wide);
+      if (small == 0 || large == INT64_MIN || large % small != 0) return false;
+      scale = large / small;
+      if (scale == 0 || scale != static_cast<int32_t>(scale)) return false;
+    }
+    if (pool_.multiply_literal(widened, static_cast<uint64_t>(scale)) != wide) return false;
+  }
+  offset.scale = scale;
+  return scale != 0;
+}
+
+std::optional<Offset> UniformBases::match(const AccessClass& accesses, ValueId value) {
+  const Access& first = accesses.accesses.front();
+  Offset offset;
+  offset.value = value;
+  offset.form = forms_.form_at(value, function_.instructions[first.instruction].block);
+  if (!offset.form.has_coefficients() || offset.form.width != 32 || !widens_to(offset, accesses.form))
+    return std::nullopt;
+  ObligationId as_signed = forms_.require_range(offset.form, ir::signed_range(32), first.instruction);
+  ObligationId as_unsigned = forms_.require_range(offset.form, ir::unsigned_range(32), first.instruction);
+  offset.is_signed = forms_.obligation(as_signed).proved || !forms_.obligation(as_unsigned).proved;
+  offset.in_range = offset.is_signed ? as_signed : as_unsigned;
+  // An unsigned widening multiplication takes an unsigned factor.
+  if (!offset.is_signed && offset.scale < 0) return std::nullopt;
+  if (!attempt_.can_rest_on(forms_, offset.in_range)) return std::nullopt;
+  return offset;
+}
+
+// The value that serves most accesses: it is defined before them, in the same trip.
+std::optional<Offset> UniformBases::choose_offset(const AccessClass& accesses, std::vector<Access>& served) {
+  std::optional<Offset> best;
+  for (ValueId value : offsets_) {
+    BlockId definition = home(value);
+    auto reaches = [&](const Access& access) {
+      BlockId block = function_.instructions[access.instruction].block;
+      if (!forms_.dominators().dominates(definition, block)) return false;
+      if (definition != block || forms_.def_use().definition(value).is_parameter()) return true;
+      for (InstructionId id = forms_.def_use().definition(value).instruction; id; id = function_.instructions[id].next)
+        if (id == access.instruction) return true;
+      return false;
+    };
+    if (!reaches(accesses.accesses.front())) continue;
+    std::optional<Offset> offset = match(accesses, value);
+    if (!offset) continue;
+    std::vector<Access> reached;
+    for (const Access& access : accesses.accesses)
+      if (reaches(access) && forms_.form_at(value, function_.instructions[access.instruction].block) == offset->form)
+        reached.push_back(access);
+    if (best && reached.size() <= served.size()) continue;
+    best = std::move(offset);
+    served = std::move(reached);
+    if (served.size() == accesses.accesses.size()) break;
+  }
+  return best;
+}
+
+// From the indices at the entry, when every coefficient is a multiple of one scale by something of 32 bits.
+std::optional<Offset> UniformBases::build_offset(const AccessClass& accesses) {
+  if (accesses.form.loop_count != 0) return std::nullopt;
+  Offset offset;
+  offset.form.kind = accesses.form.kind;
+  offset.form.width = 32;
+  uint64_t scale = 0;
+  for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place) {
+    ExpressionId wide = accesses.form.coefficients[place];
+    if (auto literal = pool_.literal_value(wide)) {
+      scale = std::gcd(scale, *literal);
+      continue;
+    }
+    auto terms = pool_.terms(wide);
+    if (pool_[wide].kind != ir::ExpressionKind::sum || terms.size() != 1 || pool_[wide].offset != 0)
+      return std::nullopt;
+    scale = std::gcd(scale, terms[0].coefficient);
+  }
+  if (scale == 0 || scale > INT32_MAX) return std::nullopt;
+  offset.scale = static_cast<int64_t>(scale);
+  offset.form.coefficients[FormIndex::constant] = pool_.literal(32, 0);
+  for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place) {
+    ExpressionId wide = accesses.form.coefficients[place];
+    ExpressionId& narrow = offset.form.coefficients[place];
+    if (auto literal = pool_.literal_value(wide)) {
+      int64_t factor = static_cast<int64_t>(*literal) / offset.scale;
+      if (factor != static_cast<int32_t>(factor)) return std::nullopt;
+      narrow = pool_.literal(32, static_cast<uint64_t>(factor));
+      continue;
+    }
+    ir::ExpressionTerm term = pool_.terms(wide)[0];
+    auto factors = pool_.factors(term.monomial);
+    ir::ExpressionKind kind = pool_[factors[0]].kind;
+    if (factors.size() != 1 || kind != ir::ExpressionKind::sign_extend) return std::nullopt;
+    ExpressionId inner = pool_.operands(factors[0])[0];
+    uint64_t factor = term.coefficient / scale;
+    if (pool_.width(inner) != 32 || factor > INT32_MAX) return std::nullopt;
+    narrow = pool_.multiply_literal(inner, factor);
+    if (!r2d2::CoefficientWriter::expressible(pool_, narrow) ||
+        pool_.multiply_literal(pool_.sign_extend(narrow, 64), scale) != wide)
+      return std::nullopt;
+  }
+  offset.in_range = forms_.require_range(offset.form, ir::signed_range(32), accesses.accesses.front().instruction);
+  if (!attempt_.can_rest_on(forms_, offset.in_range)) return std::nullopt;
+  return offset;
+}
+
+std::vector<BaseGroup> UniformBases::group_by_base(const std::vector<Access>& accesses, const Offset& offset) {
+  std::vector<BaseGroup> groups;
+  ExpressionId shift = pool_.multiply_literal(pool_.sign_extend(offset.form.coefficients[FormIndex::constant], 64),
+                                              static_cast<uint64_t>(offset.scale));
+  for (const Access& access : accesses) {
+    ExpressionId base = pool_.subtract(access.constant, shift);
+    r2d2::SplitConstant split = r2d2::split_constant(pool_, base);
+    int64_t immediate = 0;
+    if (split.literal >= -immediate_limit && split.literal < immediate_limit) {
+      base = split.symbolic;
+      immediate = split.literal;
+    }
+    auto group = std::ranges::find(groups, base, &BaseGroup::base);
+    if (group == groups.end()) group = groups.insert(groups.end(), {base, {}});
+    group->accesses.emplace_back(access, immediate);
+  }
+  std::erase_if(groups, [&](const BaseGroup& group) {
+    return !r2d2::CoefficientWriter::expressible(pool_, group.base) || pool_.is_zero(group.base);
+  });
+  return groups;
+}
+
+// Dominates the accesses, after the offset; outside of loops in which the offset stands still.
+BlockId UniformBases::block_of(const BaseGroup& group, const Offset& offset) const {
+  const ir::DominatorTree& dominators = forms_.dominators();
+  BlockId block = function_.instructions[group.accesses.front().first.instruction].block;
+  for (const auto& [access, immediate] : group.accesses)
+    while (!dominators.dominates(block, function_.instructions[access.instruction].block))
+      block = dominators.immediate_dominator(block);
+  BlockId definition = home(offset.value);
+  while (forms_.loops().depth(block) > forms_.loops().depth(definition) && block != definition) {
+    BlockId header = forms_.loops().loops()[forms_.loops().innermost(block)].header;
+    BlockId outside = dominators.immediate_dominator(header);
+    if (!outside || !dominators.dominates(definition, outside)) break;
+    block = outside;
+  }
+  return block;
+}
+
+InstructionId UniformBases::place_for(const BaseGroup& group, const Offset& offset) const {
+  BlockId block = block_of(group, offset);
+  for (InstructionId id : function_.instructions_in(block))
+    for (const auto& [access, immediate] : group.accesses)
+      if (access.instruction == id) return id;
+  return function_.terminator(block); // invalid: at the end
+}
+
+bool UniformBases::pays(const std::vector<BaseGroup>& groups, const Offset& offset) {
+  if (options_.force) return true;
+  double added = 0;
+  std::vector<ValueId> released;
+  for (const BaseGroup& group : groups) {
+    added += r2d2::execution_weight(forms_.loops(), block_of(group, offset));
+    if (!options_.bases_at_launch) added += pool_[group.base].size - 1;
+    for (const auto& [access, immediate] : group.accesses)
+      released.push_back(access.base);
+  }
+  if (!offset.value.valid()) {
+    for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
+      added += !pool_.is_zero(offset.form.coefficients[place]);
+  } else {
+    counts_.add_reader(offset.value);
+  }
+  double removed = counts_.release(released, [&](InstructionId id) { return costs_.of(id); });
+  if (removed > added) return true;
+  counts_.undo();
+  if (offset.value.valid()) counts_.drop_reader(offset.value);
+  return false;
+}
+
+void UniformBases::write_offset(Offset& offset) {
+  std::optional<Operand> sum;
+  for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place) {
+    ExpressionId coefficient = offset.form.coefficients[place];
+    if (pool_.is_zero(coefficient)) continue;
+    unsigned component = place - FormIndex::tid_x;
+    ir::SpecialRegister special = component < 3 ? ir::SpecialRegister::tid : ir::SpecialRegister::ctaid;
+    ValueId index = builder_.emit_value(
+        "mov.u32", ir::ScalarType::b32,
+        {Operand::special(static_cast<uint32_t>(special), ir::component_selector(component % 3))}, "%r");
+    Operand factor = writer_.write(coefficient);
+    if (pool_.is_literal(coefficient, 1) && !sum)
+      sum = Operand::value(index);
+    else
+      sum = Operand::value(builder_.emit_value(
+          "mad.lo.s32", ir::ScalarType::b32, {Operand::value(index), factor, sum.value_or(Operand::integer(0))}, "%r"));
+  }
+  offset.value = sum->as_value();
+}
+
+void UniformBases::rewrite(const std::vector<BaseGroup>& groups, Offset& offset) {
+  if (offset.value.valid())
+    for (ObligationId id : forms_.obligations(offset.value))
+      attempt_.rest_on(forms_, id, reason, groups.front().accesses.front().first.instruction);
+  // Places first: a new value's definition is not in the tables.
+  std::vector<std::pair<BlockId, InstructionId>> places;
+  for (const BaseGroup& group : groups)
+    places.emplace_back(block_of(group, offset), place_for(group, offset));
+  auto go_to = [&](BlockId block, InstructionId place) {
+    if (place)
+      builder_.before(place);
+    else
+      builder_.at_end(block);
+  };
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const BaseGroup& group = groups[i];
+    go_to(function_.entry(), head_);
+    Operand base = writer_.write(group.base);
+    if (!offset.value.valid()) write_offset(offset);
+    go_to(places[i].first, places[i].second);
+    ValueId address = builder_.emit_value(offset.is_signed ? "mad.wide.s32" : "mad.wide.u32", ir::ScalarType::b64,
+                                          {Operand::value(offset.value), Operand::integer(offset.scale), base}, "%rd");
+    for (const auto& [access, immediate] : group.accesses) {
+      for (ObligationId id : forms_.obligations(access.base))
+        attempt_.rest_on(forms_, id, reason, access.instruction);
+      std::span<Operand> operands = function_.operands_of(access.instruction);
+      operands[access.address].immediate = immediate;
+      operands[access.address + 1] = Operand::value(address);
+      ++rewritten_;
+    }
+    ++bases_;
+  }
+  attempt_.rest_on(forms_, offset.in_range, reason, groups.front().accesses.front().first.instruction);
+}
+
+void UniformBases::try_class(AccessClass& accesses) {
+  while (!accesses.accesses.empty()) {
+    std::vector<Access> served;
+    std::optional<Offset> offset = choose_offset(accesses, served);
+    if (!offset) {
+      offset = build_offset(accesses);
+      served = accesses.accesses;
+    }
+    std::vector<InstructionId> done;
+    for (const Access& access : offset ? served : std::vector{accesses.accesses.front()})
+      done.push_back(access.instruction);
+    if (offset) {
+      std::vector<BaseGroup> groups = group_by_base(served, *offset);
+      if (!groups.empty() && pays(groups, *offset)) rewrite(groups, *offset);
+    }
+    std::erase_if(accesses.accesses,
+                  [&](const Access& access) { return std::ranges::find(done, access.instruction) != done.end(); });
+    if (!accesses.accesses.empty()) {
+      const Access& next = accesses.accesses.front();
+      accesses.form = forms_.address_form(next.instruction, next.address);
+    }
+  }
+}
+
+bool UniformBases::run() {
+  if (forms_.loops().irreducible() || !forms_.control_flow().predecessors(function_.entry()).empty()) return false;
+  head_ = function_.blocks[function_.entry()].first;
+  while (head_ && function_.instructions[head_].kind != ir::InstructionKind::real)
+    head_ = function_.instructions[head_].next;
+  collect_accesses();
+  collect_offsets();
+  for (AccessClass& accesses : classes_)
+    try_class(accesses);
+  if (rewritten_ == 0) return false;
+  function_.changed();
+  remove_dead_code(function_);
+  attempt_.statistics["r2d2.uniform-bases"] += static_cast<int64_t>(bases_);
+  attempt_.statistics["r2d2.uniform-base-accesses"] += static_cast<int64_t>(rewritten_);
+  attempt_.remark(std::to_string(rewritten_) + " addresses are " + std::to_string(bases_) +
+                      " launch-uniform bases plus shared 32-bit offsets",
+                  function_.header_range);
+  return true;
+}
+
+} // namespace
+
+bool share_offsets(Attempt& attempt, const UniformBaseOptions& options) {
+  return UniformBases(attempt, options).run();
+}
+
+} // namespace ptxrewrite::transforms::legal
