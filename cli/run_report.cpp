@@ -2,6 +2,7 @@
 
 #include "cli/buffer_text.h"
 #include "cli/table.h"
+#include "emulator/hardware/section_counts.h"
 #include "ir/print.h"
 
 #include <fmt/format.h>
@@ -71,6 +72,15 @@ std::vector<FunctionSum> sums_of(const SessionResult& result) {
   return sums;
 }
 
+// Warp instructions of hardware forms by section, all launches of an entry together.
+std::map<std::string, emulator::SectionCounts> sections_of(const SessionResult& result) {
+  std::map<std::string, emulator::SectionCounts> sums;
+  for (const SessionRun& run : result.runs)
+    if (const emulator::SectionCounts counts = emulator::section_counts(run.counters); counts.linear().warps > 0)
+      sums[run.entry] += counts;
+  return sums;
+}
+
 // Why originals ran, and what hardware forms take of the register file: a line each.
 std::string notes_text(const SessionResult& result) {
   std::vector<std::string> notes;
@@ -82,6 +92,9 @@ std::string notes_text(const SessionResult& result) {
       add(run.entry + " ran; not " + reason);
     if (!run.registers.empty()) add(run.entry + ": linear registers take " + run.registers);
   }
+  for (const auto& [entry, counts] : sections_of(result))
+    add(fmt::format("{}: warp instructions for coefficients {}, thread parts {}, block parts {}, the rest {}", entry,
+                    counts.coefficient.warps, counts.thread.warps, counts.block.warps, counts.rest.warps));
   std::string out;
   for (const std::string& note : notes)
     out += note + '\n';
@@ -200,6 +213,11 @@ nlohmann::ordered_json run_json(const std::string& title, const LaunchInput& inp
     if (options.time) one["seconds"] = run.seconds;
     if (!run.reasons.empty()) one["not_run"] = run.reasons;
     if (!run.registers.empty()) one["linear_registers"] = run.registers;
+    if (const emulator::SectionCounts counts = emulator::section_counts(run.counters); counts.linear().warps > 0)
+      one["warp_instructions_of"] = {{"coefficients", counts.coefficient.warps},
+                                     {"thread_parts", counts.thread.warps},
+                                     {"block_parts", counts.block.warps},
+                                     {"rest", counts.rest.warps}};
     if (run.failure) one["failure"] = run.failure->message;
     launches.push_back(std::move(one));
   }
