@@ -147,6 +147,7 @@ void Block::run_warp_observed(Warp& warp, const MicroOp* op) {
       counter.off += mask == 0;
     }
     if (mask == 0) {
+      if (op->is_instruction) observer->passed(*this, warp, *op);
       ++op;
       continue;
     }
@@ -154,7 +155,13 @@ void Block::run_warp_observed(Warp& warp, const MicroOp* op) {
     const MicroOp* current = op;
     if (current->is_instruction) observer->before(*this, warp, *current);
     op = op->handler(warp, *op);
-    if (current->is_instruction && op == current + 1) observer->after(*this, warp, *current, mask);
+    if (!current->is_instruction || op != current + 1) continue;
+    // What an instruction leaves to further micro-operations (all parts of an unpacking but the first) belongs to it.
+    while (!op->is_instruction && op->instruction == current->instruction) {
+      warp.mask = warp.active & warp.guard_mask(*op);
+      op = warp.mask ? op->handler(warp, *op) : op + 1;
+    }
+    observer->after(*this, warp, *current, mask);
   }
 }
 

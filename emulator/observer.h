@@ -27,6 +27,8 @@ public:
   virtual void after(Block& block, Warp& warp, const MicroOp& op, uint32_t mask) {
     (void)block, (void)warp, (void)op, (void)mask;
   }
+  // Lanes of warp.active have come to an instruction whose guard is false in all of them, and go on behind it.
+  virtual void passed(Block& block, Warp& warp, const MicroOp& op) { (void)block, (void)warp, (void)op; }
   virtual void block_ended(Block& block) { (void)block; }
 };
 

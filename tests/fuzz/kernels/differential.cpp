@@ -1,6 +1,5 @@
 #include "tests/fuzz/kernels/differential.h"
 
-#include "emulator/emulator.h"
 #include "grammar/reader.h"
 #include "ir/print.h"
 #include "ir/verify.h"
@@ -40,7 +39,7 @@ launch::Dim3 dimensions_of(const std::array<uint32_t, 3>& size) {
 
 } // namespace
 
-Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& shape) {
+Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& shape, emulator::Observer* observer) {
   Emulation emulation;
   emulator::DeviceMemory memory(uint64_t(1) << 30);
   const auto refuse = [&](const Error& error) {
@@ -82,6 +81,7 @@ Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& s
   request.host_threads = 1 + static_cast<unsigned>(kernel.seed % 2); // results must not depend on it
   request.check = true;
   request.fuel = fuel;
+  request.observer = observer;
   Result<emulator::LaunchResult> result = (*program)->launch(request);
   if (!result) return refuse(result.error());
   if (result->failure)

@@ -1,6 +1,7 @@
 // Runs random kernels on the emulator: the original against the oracle, rewritten ones against the original.
 #pragma once
 
+#include "emulator/emulator.h"
 #include "ir/module.h"
 #include "launch/predicate.h"
 #include "tests/fuzz/kernels/kernel_program.h"
@@ -22,7 +23,8 @@ struct Emulation {
   launch::LaunchFacts facts; // of the launch as the original sees it
   std::vector<std::vector<uint8_t>> buffers;
 };
-Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& shape);
+Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& shape,
+                  emulator::Observer* observer = nullptr);
 
 // Which passes run over the kernel, in which form; no passes: into SSA form and out of it.
 struct Chain {

@@ -28,8 +28,10 @@ public:
 
   void executing(const ObservedInstruction& at) override { record(at, before_); }
   void executed(const ObservedInstruction& at) override { record(at, after_); }
+  void passed(Block&, Warp& warp, const MicroOp&) override { passed_.push_back(warp.active); }
   void block_ended(Block&) override { ++blocks_ended; }
   unsigned blocks_ended = 0;
+  std::vector<uint32_t> passed_;
 
 private:
   void record(const ObservedInstruction& at, std::vector<Seen>& to) {
@@ -55,6 +57,8 @@ private:
 const std::string body = R"(
   .reg .b64 %rd<9>; .reg .b32 %r<30>; .reg .b16 %h<4>; .reg .pred %p<9>;
   mov.u32 %r1, %tid.x;
+  mad.lo.u32 %r5, %r1, 0x10001, 0x20000;
+  mov.b32 {%h2, %h3}, %r5;
   mov.u32 %r2, %ctaid.x;
   add.u32 %r3, %r1, 100;
   mul.wide.u32 %rd2, %r3, %r3;
@@ -118,7 +122,18 @@ TEST_CASE("an observer sees sources, results, widths and masks") {
   CHECK(store.before_[0].sources[0][9] - store.before_[0].sources[0][8] == 4);
   CHECK(store.before_[0].sources[1][9] == 109);
   // Every instruction that some lane executes, once for each warp.
-  CHECK(watch("").before_.size() == 2 * (3 * 9 + 2 + 2 + 2 + 3));
+  CHECK(watch("").before_.size() == 2 * (3 * 11 + 2 + 2 + 2 + 3));
+}
+
+TEST_CASE("an observer sees all results of an instruction, and guards that let nobody through") {
+  Recorder unpack = watch("mov.b32 {");
+  REQUIRE(unpack.after_.size() == 6);
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    CHECK(unpack.after_[1].results.at(0)[lane] == 32 + lane);
+    CHECK(unpack.after_[1].results.at(1)[lane] == 34 + lane);
+  }
+  // Of each block the third warp, with six lanes: the addition and the branch.
+  CHECK(unpack.passed_ == std::vector<uint32_t>{0x3f, 0x3f, 0x3f, 0x3f});
 }
 
 TEST_CASE("the redundancy study counts uniform warps and warps that repeat another one") {
