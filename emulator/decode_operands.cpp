@@ -330,8 +330,10 @@ Decoder::Address Decoder::address(size_t position, bool narrow_allowed) {
     result.narrow = false;
     result.base = emit_sum(*this, result.base, source(operands_[position + 2], lanes_of_bits(64)));
   }
-  // Linear registers hold sums of sign-extended parts; in shared memory only the low half is the address.
-  if (is_hardware_register(base) && ir::is_shared(form_->space)) {
+  // Linear and coefficient registers hold sums of sign-extended parts; in shared memory only the low half is the address.
+  const bool hardware =
+      is_hardware_register(base) || (group.group_size() > 1 && is_hardware_register(operands_[position + 2]));
+  if (hardware && ir::is_shared(form_->space)) {
     result.base = resize(result.base, 64, 32, false, false, {});
     result.narrow = narrow_allowed;
     if (!narrow_allowed) result.base = resize(result.base, 32, 64, false, false, {});

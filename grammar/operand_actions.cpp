@@ -365,14 +365,14 @@ void ReaderActions::address_constant() {
   operands_[open_groups_.back()].immediate = static_cast<int64_t>(offset.integer);
 }
 
-// `[%lr0+%cr7]` and `[%lr0+%rd5]` of the hardware forms.
+// `[%lr0+%cr7]`, `[%lr0+%rd5]` and `[%rd5+%cr7]` of the hardware forms.
 void ReaderActions::second_base(const Lexeme& name) {
   push_name(name.range, OperandFlag::none, false);
+  const Note& base = notes_[open_groups_.back() + 1];
   const Note& note = notes_.back();
   const bool number = operands_.back().is(OperandKind::value) && note.vector_width == 1 && !ir::is_float(note.type) &&
                       (ir::bit_width(note.type) == 32 || ir::bit_width(note.type) == 64);
-  if (!notes_[open_groups_.back() + 1].hardware || !(note.hardware || number))
-    fail(name.range, "a register cannot be added to an address");
+  if (!number || !(base.hardware || note.hardware)) fail(name.range, "a register cannot be added to an address");
 }
 
 // `[1024]`

@@ -96,7 +96,8 @@ OperandSummary OperandSummaries::of_address(size_t index) {
   }
   inside = next_sibling(operands_, inside);
   bool second_base = inside < end && operands_[inside].is(OperandKind::value) &&
-                     (operands_[index].has(OperandFlag::bracketed_index) || summary.hardware);
+                     (operands_[index].has(OperandFlag::bracketed_index) || summary.hardware ||
+                      of_register(operands_[inside]).hardware);
   if (second_base) ++inside;
   summary.elements = range(inside, end);
   return summary;

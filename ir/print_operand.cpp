@@ -216,7 +216,8 @@ void OperandPrinter::print_address(std::span<const Operand> operands, size_t ind
   while (index < end) {
     // A register is added to a base of a hardware form; anything else is a list of coordinates.
     const Operand& part = operands[index];
-    bool added = part.is(OperandKind::value) && hardware_base;
+    bool added = part.is(OperandKind::value) &&
+                 (hardware_base || function_->values[part.as_value()].register_class == RegisterClass::coefficient);
     // The offset belongs to the base: `[%rd1+16, {%r1}]`.
     if (!added && !offset_printed) {
       append_offset(address.immediate, address.has(OperandFlag::spelled_offset));

@@ -15,6 +15,7 @@
 #include "transforms/legal/legal_form.h"
 #include "transforms/legal/persistent.h"
 #include "transforms/r2d2_increments.h"
+#include "transforms/r2d2_joins.h"
 #include "transforms/r2d2_plan.h"
 #include "transforms/r2d2_sections.h"
 #include "transforms/variant.h"
@@ -83,12 +84,15 @@ void replace_address(ir::Function& function, const Site& site, const SiteOperand
 }
 
 void replace_result(ir::Function& function, const Site& site, const SiteOperands& use) {
+  const ir::Instruction old = function.instructions[site.instruction];
   ir::Builder builder(function);
   builder.before(site.instruction).standing_for(site.instruction);
-  std::vector<Operand> operands{function.operands_of(site.instruction)[0], Operand::value(use.linear)};
-  if (use.coefficient.is(ir::OperandKind::value)) operands.push_back(use.coefficient);
-  if (use.immediate != 0) operands.push_back(Operand::integer(use.immediate));
-  builder.emit(site.width == 64 ? "r2d2.mov.b64" : "r2d2.mov.b32", operands);
+  if (old.guard) builder.guarded_by(old.guard, old.guard_negated);
+  std::span<const Operand> before = function.operands_of(site.instruction);
+  std::vector<Operand> operands{before[0]};
+  append_sum(operands, use);
+  if (before.back().has(ir::OperandFlag::old_value)) operands.push_back(before.back());
+  builder.emit(move_mnemonic(site.width), operands);
   function.remove(site.instruction);
 }
 
@@ -147,6 +151,7 @@ void HardwareForm::report(const Plan& plan, const SectionSizes& sizes, size_t be
   statistics["r2d2.block-warp-instructions"] += static_cast<int64_t>(sizes.block_warp_instructions);
   statistics["r2d2.body-instructions-before"] += static_cast<int64_t>(before);
   statistics["r2d2.body-instructions-after"] += static_cast<int64_t>(after);
+  statistics["r2d2.joins"] += static_cast<int64_t>(plan.joins.size());
   statistics["r2d2.increments"] += static_cast<int64_t>(plan.increments.size());
   statistics["r2d2.dropped-forms"] += static_cast<int64_t>(plan.dropped_by_limit);
   char percent[32];
@@ -186,8 +191,11 @@ Change HardwareForm::run() {
   if (original_)
     make_variant(function_, std::move(original_), {.pass = "r2d2", .requirements = launch_predicates_}, context_);
   std::vector<ir::ValueId> increments = emit_increments(function_, forms, plan, sections.steps);
+  std::vector<ir::ValueId> joins = emit_joins(function_, forms, plan, sections.sites);
   for (size_t i = 0; i < plan.sites.size(); ++i) {
     const Site& site = plan.sites[i];
+    if (site.moved_for != none) continue;
+    if (site.join != none) sections.sites[i].linear = joins[site.join];
     if (site.moves())
       sections.sites[i].coefficient = Operand::value(site.counter ? site.counter : increments[site.increment]);
     if (site.address == Site::whole_result)

@@ -171,7 +171,7 @@ double Planner::added_weight(LoopId inside) const {
     for (EdgeId edge : forms_.control_flow().predecessors(loop.header))
       count(function_.edges[edge].from);
   }
-  return sum;
+  return sum + added_by_joins(inside);
 }
 
 // Takes the increments away that cost more than they save, seen from inside the loops: an address's first value can be
@@ -191,15 +191,9 @@ void Planner::drop_useless_increments() {
     enabled_[i] = false;
     if (gain(outermost) <= with) enabled_[i] = true;
   }
-  std::erase_if(sites_, [&](const Site& site) {
-    bool dropped = site.increment != none && !enabled_[site.increment];
-    if (dropped)
+  for (const Site& site : sites_)
+    if (site.increment != none && !enabled_[site.increment])
       explain_unused(site.instruction, "counting its steps would save nothing; the original instructions stay");
-    return dropped;
-  });
-  std::ranges::fill(site_of_, none);
-  for (uint32_t i = 0; i < sites_.size(); ++i)
-    site_of_[sites_[i].instruction.index()] = i;
 }
 
 // --- code ---

@@ -51,38 +51,47 @@ uint32_t Planner::group_for(const Site& site, std::map<std::vector<uint32_t>, st
   return alike.back();
 }
 
-void Planner::form_groups() {
+void Planner::put_into_group(Site& site, uint32_t number,
+                             std::map<std::vector<uint32_t>, std::vector<uint32_t>>& index) {
+  site.group = group_for(site, index);
+  Group& group = groups_[site.group];
+  group.sites.push_back(number);
+  if (group.fixed_constant) return;
+  // The simplest constant makes the simplest differences.
   ir::ExpressionPool& pool = forms_.expressions();
+  ExpressionId& base = group.coefficients[FormIndex::constant];
+  ExpressionId candidate = base_constant(pool, site);
+  if (pool.terms(candidate).size() < pool.terms(base).size()) base = candidate;
+}
+
+void Planner::form_groups() {
   std::map<std::vector<uint32_t>, std::vector<uint32_t>> index;
+  std::vector<bool> used = used_joins();
   // Those with an offset first: they cannot add a coefficient.
-  for (bool moves : {true, false}) {
-    for (uint32_t i = 0; i < sites_.size(); ++i) {
-      Site& site = sites_[i];
-      if (site.moves() != moves) continue;
-      site.group = group_for(site, index);
-      Group& group = groups_[site.group];
-      group.sites.push_back(i);
-      if (group.fixed_constant) continue;
-      // The simplest constant makes the simplest differences.
-      ExpressionId& base = group.coefficients[FormIndex::constant];
-      ExpressionId candidate = base_constant(pool, site);
-      if (pool.terms(candidate).size() < pool.terms(base).size()) base = candidate;
-    }
-  }
+  for (bool moves : {true, false})
+    for (uint32_t i = 0; i < sites_.size(); ++i)
+      if (sites_[i].moves() == moves && sites_[i].join == none && takes_part(sites_[i]))
+        put_into_group(sites_[i], i, index);
+  for (uint32_t i = 0; i < moves_.size(); ++i)
+    if (used[moves_[i].moved_for]) put_into_group(moves_[i], static_cast<uint32_t>(sites_.size()) + i, index);
   kept_.assign(groups_.size(), true);
 }
 
 Liveliness::Result Planner::simulate() const {
-  std::vector<ValueId> counters;
+  std::vector<ValueId> read;
   for (const Site& site : sites_)
-    if (site.counter && takes_part(site)) counters.push_back(site.counter);
-  return liveliness_.compute([&](InstructionId id, size_t operand) { return replaced(id, operand); }, counters);
+    if (site.counter && takes_part(site)) read.push_back(site.counter);
+  std::vector<bool> used = used_joins();
+  for (size_t i = 0; i < joins_.size(); ++i)
+    if (used[i] && joins_[i].predicate) read.push_back(joins_[i].predicate);
+  return liveliness_.compute([&](InstructionId id, size_t operand) { return replaced(id, operand); }, read);
 }
 
 bool Planner::replaced(InstructionId id, size_t operand) const {
   uint32_t index = site_of_[id.index()];
   if (index == none || !takes_part(sites_[index])) return false;
-  return sites_[index].address == Site::whole_result || operand == sites_[index].address + 1;
+  if (sites_[index].address != Site::whole_result) return operand == sites_[index].address + 1;
+  return !function_.operands_of(id)[operand].has(ir::OperandFlag::old_value);
 }
 
 double Planner::removed_weight(const Liveliness::Result& live, size_t* count, ir::LoopId inside) const {
@@ -120,8 +129,12 @@ void Planner::estimate_savings() {
       std::set<uint32_t> passed_on;
       if (dead)
         passed_on = readers[id.index()];
+      else if (site != none && sites_[site].join != none)
+        for (uint32_t move : joins_[sites_[site].join].moves)
+          passed_on.insert(moves_[move].group);
       else if (site != none)
         passed_on = {sites_[site].group};
+      passed_on.erase(none);
       if (passed_on.empty() || passed_on.size() > many) continue;
       ir::for_each_use(function_, id, [&](ValueId value) {
         InstructionId definition = forms_.def_use().definition(value).instruction;
@@ -144,10 +157,10 @@ void Planner::apply_limit() {
     ir::LinearForm form;
     form.kind = ir::ValueClass::linear;
     form.width = group.width;
-    form.coefficients = sites_[group.sites.front()].coefficients;
+    form.coefficients = site_at(group.sites.front()).coefficients;
     context_.remarks.emplace_back("dropped " + forms_.print(form) + ": only " + std::to_string(options_.limit) +
                                       " linear registers, and it saves less than those kept",
-                                  function_.instructions[sites_[group.sites.front()].instruction].range);
+                                  function_.instructions[site_at(group.sites.front()).instruction].range);
   }
   if (dropped_by_limit_ > most_remarks)
     context_.remarks.emplace_back("dropped " + std::to_string(dropped_by_limit_ - most_remarks) +
@@ -181,6 +194,7 @@ Plan Planner::run() {
   find_address_sites();
   choose_offsets_of_addresses();
   drop_useless_increments();
+  drop_useless_joins();
   find_result_sites();
   form_groups();
   estimate_savings();
@@ -209,13 +223,29 @@ Plan Planner::result() {
   Liveliness::Result live = simulate();
   Liveliness::Result without = liveliness_.compute();
   plan.removed_weight = removed_weight(live, &plan.removed_instructions) - removed_weight(without) - added_weight();
-  for (Site& site : sites_) {
-    if (!takes_part(site)) continue;
-    site.group = new_group[site.group];
-    if (site.increment != none) site.increment = new_increment[site.increment];
-    plan.groups[site.group].sites.push_back(static_cast<uint32_t>(plan.sites.size()));
-    plan.sites.push_back(std::move(site));
+  std::vector<uint32_t> new_join(joins_.size(), none);
+  std::vector<bool> joined = used_joins();
+  for (uint32_t i = 0; i < joins_.size(); ++i) {
+    if (!joined[i]) continue;
+    new_join[i] = static_cast<uint32_t>(plan.joins.size());
+    plan.joins.push_back(joins_[i]);
+    plan.joins.back().moves.clear();
   }
+  std::vector<bool> taken;
+  for (const Site& site : sites_)
+    taken.push_back(takes_part(site));
+  auto take = [&](Site& site) {
+    auto number = static_cast<uint32_t>(plan.sites.size());
+    if (site.increment != none) site.increment = new_increment[site.increment];
+    if (site.join != none) site.join = new_join[site.join];
+    if (site.moved_for != none) plan.joins[site.moved_for = new_join[site.moved_for]].moves.push_back(number);
+    if (site.group != none) plan.groups[site.group = new_group[site.group]].sites.push_back(number);
+    plan.sites.push_back(std::move(site));
+  };
+  for (uint32_t i = 0; i < sites_.size(); ++i)
+    if (taken[i]) take(sites_[i]);
+  for (Site& move : moves_)
+    if (joined[move.moved_for]) take(move);
   for (const auto& [why, where] : unused_)
     context_.remarks.emplace_back(
         why + (where.first > 1 ? " (" + std::to_string(where.first) + " places)" : std::string()), where.second);

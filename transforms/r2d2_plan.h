@@ -28,6 +28,16 @@ struct Increment {
   uint32_t parent = none; // the increment of the outer loops alone
 };
 
+// A general register that holds one of up to four linear forms, by the path that was taken: a parameter of `block` with
+// a move at the end of each block that control comes from, or a move and one under `predicate`, behind its definition.
+struct Join {
+  uint8_t width = 0;
+  ir::BlockId block;
+  ir::ValueId predicate;            // where `block` is invalid
+  std::vector<uint32_t> moves;      // sites: by incoming edge; or the one always done, and the one where it holds
+  ir::ExpressionId first_constant; // of the first form
+};
+
 struct Site {
   static constexpr uint32_t whole_result = UINT32_MAX;
 
@@ -41,6 +51,11 @@ struct Site {
   uint32_t group = none;
   uint32_t increment = none; // where there are offsets: one of these two
   ir::ValueId counter;
+
+  uint32_t join = none; // reads that register in a linear one's place; has no group then
+  // A site that is not in the code yet: a move into the register of this join, at the end of `block`.
+  uint32_t moved_for = none;
+  ir::BlockId block;
 
   bool moves() const { return !offsets.empty(); }
 };
@@ -63,9 +78,10 @@ struct Group {
 };
 
 struct Plan {
-  std::vector<Site> sites; // of the kept groups, in program order
+  std::vector<Site> sites; // of the kept groups, in program order; then moves
   std::vector<Group> groups;
   std::vector<Increment> increments; // parents first
+  std::vector<Join> joins;
   size_t dropped_by_limit = 0;
   size_t removed_instructions = 0; // static
   double removed_weight = 0;       // loop depth weighted, what comes in their place taken off

@@ -1,4 +1,4 @@
-// The planner of the hardware form, private to r2d2_{sites,increments,plan}.cpp.
+// The planner of the hardware form, private to r2d2_{sites,increments,joins,plan}.cpp.
 #pragma once
 
 #include "transforms/dce.h"
@@ -25,6 +25,9 @@ private:
   void find_result_sites();
   // Whether a form can be used here; fills coefficients, offsets and obligations of the site.
   bool usable(const ir::LinearForm& form, ir::ValueId value, Site& site);
+  // The same for what a guarded definition writes where its guard holds.
+  bool usable_alternative(ir::InstructionId id, Site& site);
+  bool set_coefficients(const ir::LinearForm& form, Site& site);
   bool set_offsets(const ir::LinearForm& form, Site& site);
   bool add_obligations(ir::ValueId value, Site& site);
   bool expressible(ir::ExpressionId id, const Site& site);
@@ -48,8 +51,24 @@ private:
   std::vector<bool> used_increments() const;
   double added_weight(ir::LoopId inside = {}) const;
 
+  // --- several paths (r2d2_joins.cpp) ---
+  struct Choice {
+    ir::BlockId block;
+    ir::ValueId predicate;
+    std::vector<unsigned> alternatives; // which form each move brings
+  };
+  std::optional<Choice> choice_of(const ir::LinearForm& form, ir::ValueId value, ir::InstructionId place) const;
+  std::optional<Choice> paths_of(ir::ValueId value, const ir::FormCondition& condition) const;
+  bool set_join(const ir::LinearForm& form, ir::ValueId value, Site& site);
+  uint32_t join_for(const Choice& choice, std::vector<Site>& alternatives);
+  bool join_takes_part(uint32_t index) const;
+  std::vector<bool> used_joins() const;
+  double added_by_joins(ir::LoopId inside) const;
+  void drop_useless_joins();
+
   // --- choice (r2d2_plan.cpp) ---
   void form_groups();
+  void put_into_group(Site& site, uint32_t number, std::map<std::vector<uint32_t>, std::vector<uint32_t>>& index);
   uint32_t group_for(const Site& site, std::map<std::vector<uint32_t>, std::vector<uint32_t>>& index);
   void estimate_savings();
   void apply_limit();
@@ -64,7 +83,12 @@ private:
     return removed_weight(simulate(), nullptr, inside) - added_weight(inside);
   }
   bool takes_part(const Site& site) const {
-    return (site.increment == none || enabled_[site.increment]) && (site.group == none || kept_[site.group]);
+    return (site.increment == none || enabled_[site.increment]) && (site.group == none || kept_[site.group]) &&
+           (site.join == none || join_takes_part(site.join));
+  }
+  // By the numbers in groups: sites, then moves.
+  const Site& site_at(uint32_t number) const {
+    return number < sites_.size() ? sites_[number] : moves_[number - sites_.size()];
   }
   double weight(ir::BlockId block) const;
   double weight(ir::InstructionId id) const { return weight(function_.instructions[id].block); }
@@ -83,6 +107,10 @@ private:
   std::vector<Increment> increments_;
   std::vector<bool> enabled_; // by increment
   std::map<ChainKey, uint32_t> increment_of_;
+  std::vector<Join> joins_; // their moves count in moves_
+  std::vector<Site> moves_;
+  std::vector<bool> join_enabled_; // by join
+  std::map<std::vector<uint32_t>, uint32_t> join_of_;
   std::map<ChainKey, std::vector<ir::ValueId>> counters_;
   bool counters_known_ = false;
   std::vector<uint32_t> order_; // by InstructionId: place in the text

@@ -378,8 +378,9 @@ void SectionWriter::write_coefficients() {
   }
   for (const Site& site : plan_.sites) {
     SiteOperands operands;
-    ExpressionId difference = pool_.subtract(site.coefficients[FormIndex::constant],
-                                             plan_.groups[site.group].coefficients[FormIndex::constant]);
+    ExpressionId difference = site.coefficients[FormIndex::constant];
+    if (site.group != none)
+      difference = pool_.subtract(difference, plan_.groups[site.group].coefficients[FormIndex::constant]);
     SplitConstant split = split_constant(pool_, difference);
     // A literal that does not fit an address's immediate goes into the coefficient register.
     if (split.literal == static_cast<int32_t>(split.literal)) {
@@ -436,7 +437,7 @@ void SectionWriter::write_rows() {
     builder_.emit_marker(InstructionKind::linear_row, {Operand::definition(registers[i]), threads_[i], blocks_[i]});
   }
   for (size_t i = 0; i < plan_.sites.size(); ++i)
-    out_.sites[i].linear = registers[plan_.sites[i].group];
+    if (plan_.sites[i].group != none) out_.sites[i].linear = registers[plan_.sites[i].group];
 }
 
 EmittedSections SectionWriter::run() {

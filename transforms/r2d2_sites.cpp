@@ -111,21 +111,35 @@ bool Planner::usable(const LinearForm& form, ValueId value, Site& site) {
     explain_unused(site.instruction, "the value is that of a loop's last trip; the original instructions stay");
     return false;
   }
-  if (form.kind == ir::ValueClass::divergent_linear || own.kind == ir::ValueClass::divergent_linear) {
-    explain_unused(site.instruction, "the register is written on several paths; the original instructions stay");
-    return false;
-  }
-  if (!form.has_coefficients() || !own.has_coefficients() || form.varies || own.varies) return false;
+  if (form.kind == ir::ValueClass::divergent_linear) return add_obligations(value, site) && set_join(form, value, site);
+  if (!own.has_coefficients() || own.varies) return false;
+  return set_coefficients(form, site) && add_obligations(value, site);
+}
+
+bool Planner::set_coefficients(const LinearForm& form, Site& site) {
+  if (!form.has_coefficients() || form.varies) return false;
   if (form.width != 32 && form.width != 64) return false;
   site.width = form.width;
   site.coefficients = form.coefficients;
-  if (!add_obligations(value, site)) return false;
   if (options_.assume_no_overflow) pull_extensions_out(site);
   for (ExpressionId coefficient : site.coefficients)
     if (!expressible(coefficient, site)) return false;
   for (const ir::LoopOffset& offset : site.offsets)
     if (!expressible(offset.step, site)) return false;
   return true;
+}
+
+// The definition stays guarded; where the guard does not hold, the old value stays.
+bool Planner::usable_alternative(InstructionId id, Site& site) {
+  const ir::Instruction& row = function_.instructions[id];
+  ValueId result = function_.operands_of(id)[0].as_value();
+  const LinearForm& form = forms_.form(result);
+  if (form.kind != ir::ValueClass::divergent_linear || form.condition_count != 1 ||
+      form.conditions[0].kind != ir::FormCondition::Kind::predicate || form.conditions[0].value != row.guard)
+    return false;
+  const LinearForm& written = forms_.form(form.alternatives[row.guard_negated ? 0 : 1]);
+  if (written.kind == ir::ValueClass::divergent_linear) return false;
+  return set_offsets(written, site) && set_coefficients(written, site) && add_obligations(result, site);
 }
 
 void Planner::find_address_sites() {
@@ -159,9 +173,7 @@ void Planner::find_result_sites() {
   const std::vector<BlockId>& order = forms_.control_flow().reverse_postorder();
   for (auto block = order.rbegin(); block != order.rend(); ++block) {
     for (InstructionId id = function_.blocks[*block].last; id; id = function_.instructions[id].previous) {
-      if (!live.needed(id) || site_of_[id.index()] != none || !removable_when_unused(function_, id) ||
-          function_.instructions[id].guard)
-        continue;
+      if (!live.needed(id) || site_of_[id.index()] != none || !removable_when_unused(function_, id)) continue;
       std::span<const Operand> operands = function_.operands_of(id);
       if (operands.size() < 2 || !operands[0].is(OperandKind::value) || operands[1].is_definition()) continue;
       ValueId result = operands[0].as_value();
@@ -172,10 +184,13 @@ void Planner::find_result_sites() {
       Site site;
       site.instruction = id;
       std::vector<ValueId> read;
-      ir::for_each_use(function_, id, [&](ValueId operand) { read.push_back(operand); });
+      for (const Operand& operand : operands)
+        if (operand.is(OperandKind::value) && !operand.is_definition() && !operand.has(ir::OperandFlag::old_value))
+          read.push_back(operand.as_value());
       // A result alone is not worth a register of its own that counts.
       bool worth = counts.release(read, [&](InstructionId dead) { return weight(dead); }) > 0;
-      worth = worth && usable(form, result, site) && (!site.moves() || choose_offset_of_result(site, used));
+      bool guarded = bool(function_.instructions[id].guard);
+      worth = worth && (guarded ? usable_alternative(id, site) : usable(form, result, site)) && (!site.moves() || choose_offset_of_result(site, used));
       if (!worth || (site.counter && counts.readers(site.counter) == 0)) {
         counts.undo();
         continue;
