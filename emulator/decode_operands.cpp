@@ -330,7 +330,8 @@ Decoder::Address Decoder::address(size_t position, bool narrow_allowed) {
     result.narrow = false;
     result.base = emit_sum(*this, result.base, source(operands_[position + 2], lanes_of_bits(64)));
   }
-  // Linear and coefficient registers hold sums of sign-extended parts; in shared memory only the low half is the address.
+  // Linear and coefficient registers hold sums of sign-extended parts; in shared memory only the low half is the
+  // address.
   const bool hardware =
       is_hardware_register(base) || (group.group_size() > 1 && is_hardware_register(operands_[position + 2]));
   if (hardware && ir::is_shared(form_->space)) {

@@ -160,18 +160,23 @@ std::vector<bool> Planner::used_increments() const {
 
 double Planner::added_weight(LoopId inside) const {
   const ir::LoopForest& loops = forms_.loops();
-  double sum = 0;
+  auto counts = [&](BlockId block) { return !inside || loops.contains(inside, block); };
+  double sum = added_by_joins(inside);
   std::vector<bool> used = used_increments();
-  auto count = [&](BlockId block) {
-    if (!inside || loops.contains(inside, block)) sum += weight(block);
-  };
   for (size_t i = 0; i < increments_.size(); ++i) {
     if (!used[i]) continue;
-    const ir::Loop& loop = loops.loops()[increments_[i].chain.back().loop];
-    for (EdgeId edge : forms_.control_flow().predecessors(loop.header))
-      count(function_.edges[edge].from);
+    LoopId loop = increments_[i].chain.back().loop;
+    std::string_view addition = increments_[i].width == 64 ? "add.s64" : "add.s32";
+    for (EdgeId edge : forms_.control_flow().predecessors(loops.loops()[loop].header)) {
+      BlockId from = function_.edges[edge].from;
+      if (counts(from)) sum += weight_of(loops.contains(loop, from) ? addition : "mov.b32", from);
+    }
   }
-  return sum + added_by_joins(inside);
+  for (const Site& site : sites_)
+    if (site.address == Site::whole_result && takes_part(site) &&
+        counts(function_.instructions[site.instruction].block))
+      sum += replacement_weight(site);
+  return sum;
 }
 
 // Takes the increments away that cost more than they save, seen from inside the loops: an address's first value can be

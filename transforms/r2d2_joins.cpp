@@ -65,9 +65,9 @@ std::optional<Planner::Choice> Planner::choice_of(const LinearForm& form, ValueI
     if (auto paths = paths_of(value, first); paths && dominators.dominates(paths->block, block)) return paths;
     const ir::DefinitionSite& site = forms_.def_use().definition(first.value);
     BlockId above = site.block;
-    bool in_front = above == block
-                        ? site.is_parameter() || (site.instruction && order_[site.instruction.index()] < order_[place.index()])
-                        : above && dominators.dominates(above, block);
+    bool in_front = above == block ? site.is_parameter() ||
+                                         (site.instruction && order_[site.instruction.index()] < order_[place.index()])
+                                   : above && dominators.dominates(above, block);
     if (!in_front) return std::nullopt;
     return Choice{{}, first.value, {0, 1}};
   }
@@ -116,8 +116,8 @@ bool Planner::set_join(const LinearForm& form, ValueId value, Site& site) {
   site.width = form.width;
   site.join = join_for(*choice, alternatives);
   ir::ExpressionPool& pool = forms_.expressions();
-  ExpressionId constant = pool.subtract(alternatives[0].coefficients[FormIndex::constant],
-                                        joins_[site.join].first_constant);
+  ExpressionId constant =
+      pool.subtract(alternatives[0].coefficients[FormIndex::constant], joins_[site.join].first_constant);
   site.coefficients.fill(pool.literal(form.width, 0));
   site.coefficients[FormIndex::constant] = constant;
   return true;
@@ -175,7 +175,8 @@ double Planner::added_by_joins(ir::LoopId inside) const {
   double sum = 0;
   std::vector<bool> used = used_joins();
   for (const Site& move : moves_)
-    if (used[move.moved_for] && (!inside || forms_.loops().contains(inside, move.block))) sum += weight(move.block);
+    if (used[move.moved_for] && (!inside || forms_.loops().contains(inside, move.block)))
+      sum += weight_of(move_mnemonic(move.width), move.block);
   return sum;
 }
 
@@ -207,7 +208,8 @@ namespace {
 
 class JoinWriter {
 public:
-  JoinWriter(ir::Function& function, std::span<const SiteOperands> operands) : function_(function), operands_(operands) {}
+  JoinWriter(ir::Function& function, std::span<const SiteOperands> operands)
+      : function_(function), operands_(operands) {}
 
   ValueId at_predicate(const Join& join, const ir::DefinitionSite& site) {
     ir::Builder builder(function_);

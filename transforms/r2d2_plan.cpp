@@ -1,5 +1,9 @@
 // Chooses the linear registers of one kernel. See the header for terms; the estimate of what is saved is a liveness
 // question: what would be dead if the sites no longer read their registers?
+#include "ir/machine/lowering.h"
+#include "ir/machine/machine.h"
+#include "ir/machine/weights.h"
+#include "transforms/r2d2_joins.h"
 #include "transforms/r2d2_planner.h"
 
 #include <algorithm>
@@ -30,6 +34,16 @@ ExpressionId base_constant(ir::ExpressionPool& pool, const Site& site) {
 }
 
 } // namespace
+
+Planner::Planner(ir::LinearForms& forms, const PlanOptions& options, PassContext& context)
+    : forms_(forms), function_(forms.function()), options_(options), context_(context),
+      liveliness_(function_, forms.control_flow(), forms.def_use()), cost_(function_.instructions.size()) {
+  const ir::Module& module = function_.module();
+  compute_capability_ = module.targets.empty() ? 0 : ir::compute_capability_of(module.text(module.targets.front()));
+  ir::Lowering lowering = ir::lower(function_, compute_capability_);
+  for (InstructionId id : function_.instructions.ids())
+    cost_[id.index()] = lowering.cost(id).weight + lowering.cost(id).uniform;
+}
 
 // The group of a site that differs at most in the constant; one whose constant is the site's own, if there is any.
 uint32_t Planner::group_for(const Site& site, std::map<std::vector<uint32_t>, std::vector<uint32_t>>& index) {
@@ -107,41 +121,77 @@ double Planner::removed_weight(const Liveliness::Result& live, size_t* count, ir
   return sum;
 }
 
-double Planner::weight(BlockId block) const {
-  return execution_weight(forms_.loops(), block);
+double Planner::weight_of(std::string_view mnemonic, BlockId block) const {
+  return ir::weight_of(ir::form(ir::known_form(mnemonic)), compute_capability_).instructions * frequency(block);
 }
 
-// Each superfluous instruction's weight is shared among the groups whose sites used to need it. What very many need
-// says nothing about any one of them and is not followed further, so that long chains cost no quadratic time.
+double Planner::replacement_weight(const Site& site) const {
+  BlockId block = function_.instructions[site.instruction].block;
+  return weight_of(move_mnemonic(site.width), block) - weight(site.instruction);
+}
+
+// For each value, the groups whose sites used to need it, through superfluous instructions and block parameters. What
+// very many need says nothing about any one of them and is not followed further, so that long chains cost no quadratic
+// time.
+std::vector<std::set<uint32_t>> Planner::groups_behind(const Liveliness::Result& live) const {
+  constexpr size_t many = 64;
+  constexpr int most_rounds = 4; // one for each loop that a value goes around, and one more
+  std::vector<std::set<uint32_t>> behind(function_.values.size());
+  const std::vector<BlockId>& order = forms_.control_flow().reverse_postorder();
+  bool grown = true;
+  auto pass_on = [&](const std::set<uint32_t>& groups, ValueId value) {
+    if (groups.size() > many) return;
+    size_t before = behind[value.index()].size();
+    behind[value.index()].insert(groups.begin(), groups.end());
+    grown |= behind[value.index()].size() != before;
+  };
+  for (int round = 0; grown && round < most_rounds; ++round) {
+    grown = false;
+    for (auto block = order.rbegin(); block != order.rend(); ++block) {
+      for (InstructionId id = function_.blocks[*block].last; id; id = function_.instructions[id].previous) {
+        std::set<uint32_t> needed_by = groups_of(id, live, behind);
+        if (!needed_by.empty()) ir::for_each_use(function_, id, [&](ValueId value) { pass_on(needed_by, value); });
+      }
+      std::span<const ValueId> parameters = function_.parameters(*block);
+      for (ir::EdgeId edge : forms_.control_flow().predecessors(*block))
+        for (size_t i = 0; i < parameters.size(); ++i)
+          if (!live.read(parameters[i])) pass_on(behind[parameters[i].index()], function_.arguments(edge)[i]);
+    }
+  }
+  return behind;
+}
+
+std::set<uint32_t> Planner::groups_of(InstructionId id, const Liveliness::Result& live,
+                                      const std::vector<std::set<uint32_t>>& behind) const {
+  std::set<uint32_t> groups;
+  uint32_t number = site_of_[id.index()];
+  if (!live.needed(id)) {
+    ir::for_each_definition(function_, id, [&](ValueId value) {
+      groups.insert(behind[value.index()].begin(), behind[value.index()].end());
+    });
+  } else if (number != none && takes_part(sites_[number])) {
+    const Site& site = sites_[number];
+    groups.insert(site.group);
+    if (site.join != none)
+      for (uint32_t move : joins_[site.join].moves)
+        groups.insert(moves_[move].group);
+    groups.erase(none);
+  }
+  return groups;
+}
+
+// Each superfluous instruction's weight is shared among the groups whose sites used to need it.
 void Planner::estimate_savings() {
   Liveliness::Result live = simulate();
   Liveliness::Result without = liveliness_.compute();
-  constexpr size_t many = 64;
-  std::vector<std::set<uint32_t>> readers(function_.instructions.size());
-  const std::vector<BlockId>& order = forms_.control_flow().reverse_postorder();
-  for (auto block = order.rbegin(); block != order.rend(); ++block) {
-    for (InstructionId id = function_.blocks[*block].last; id; id = function_.instructions[id].previous) {
-      uint32_t site = site_of_[id.index()];
-      bool dead = !live.needed(id);
-      if (dead && without.needed(id))
-        for (uint32_t group : readers[id.index()])
-          groups_[group].saving += weight(id) / static_cast<double>(readers[id.index()].size());
-      std::set<uint32_t> passed_on;
-      if (dead)
-        passed_on = readers[id.index()];
-      else if (site != none && sites_[site].join != none)
-        for (uint32_t move : joins_[sites_[site].join].moves)
-          passed_on.insert(moves_[move].group);
-      else if (site != none)
-        passed_on = {sites_[site].group};
-      passed_on.erase(none);
-      if (passed_on.empty() || passed_on.size() > many) continue;
-      ir::for_each_use(function_, id, [&](ValueId value) {
-        InstructionId definition = forms_.def_use().definition(value).instruction;
-        if (definition) readers[definition.index()].insert(passed_on.begin(), passed_on.end());
-      });
+  std::vector<std::set<uint32_t>> behind = groups_behind(live);
+  for (BlockId block : function_.layout)
+    for (InstructionId id : function_.instructions_in(block)) {
+      if (live.needed(id) || !without.needed(id)) continue;
+      std::set<uint32_t> groups = groups_of(id, live, behind);
+      for (uint32_t group : groups)
+        groups_[group].saving += weight(id) / static_cast<double>(groups.size());
     }
-  }
 }
 
 void Planner::apply_limit() {

@@ -33,8 +33,8 @@ struct Increment {
 struct Join {
   uint8_t width = 0;
   ir::BlockId block;
-  ir::ValueId predicate;            // where `block` is invalid
-  std::vector<uint32_t> moves;      // sites: by incoming edge; or the one always done, and the one where it holds
+  ir::ValueId predicate;           // where `block` is invalid
+  std::vector<uint32_t> moves;     // sites: by incoming edge; or the one always done, and the one where it holds
   ir::ExpressionId first_constant; // of the first form
 };
 

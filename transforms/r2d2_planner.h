@@ -5,6 +5,7 @@
 #include "transforms/r2d2_plan.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,9 +14,7 @@ namespace ptxrewrite::transforms::r2d2 {
 
 class Planner {
 public:
-  Planner(ir::LinearForms& forms, const PlanOptions& options, PassContext& context)
-      : forms_(forms), function_(forms.function()), options_(options), context_(context),
-        liveliness_(function_, forms.control_flow(), forms.def_use()) {}
+  Planner(ir::LinearForms& forms, const PlanOptions& options, PassContext& context);
 
   Plan run();
 
@@ -71,6 +70,9 @@ private:
   void put_into_group(Site& site, uint32_t number, std::map<std::vector<uint32_t>, std::vector<uint32_t>>& index);
   uint32_t group_for(const Site& site, std::map<std::vector<uint32_t>, std::vector<uint32_t>>& index);
   void estimate_savings();
+  std::vector<std::set<uint32_t>> groups_behind(const Liveliness::Result& live) const;
+  std::set<uint32_t> groups_of(ir::InstructionId id, const Liveliness::Result& live,
+                               const std::vector<std::set<uint32_t>>& behind) const;
   void apply_limit();
   void drop_useless_groups();
   Plan result();
@@ -90,8 +92,13 @@ private:
   const Site& site_at(uint32_t number) const {
     return number < sites_.size() ? sites_[number] : moves_[number - sites_.size()];
   }
-  double weight(ir::BlockId block) const;
-  double weight(ir::InstructionId id) const { return weight(function_.instructions[id].block); }
+  // How often a block runs; machine instructions that an instruction of the kernel, or one of our own, stands for in
+  // all.
+  double frequency(ir::BlockId block) const { return execution_weight(forms_.loops(), block); }
+  double weight(ir::InstructionId id) const { return cost_[id.index()] * frequency(function_.instructions[id].block); }
+  double weight_of(std::string_view mnemonic, ir::BlockId block) const;
+  // Of the move that replaces an instruction, less the instruction itself.
+  double replacement_weight(const Site& site) const;
   void explain_unused(ir::InstructionId id, const std::string& why);
   bool dischargeable(ir::ObligationId id);
 
@@ -100,6 +107,8 @@ private:
   const PlanOptions& options_;
   PassContext& context_;
   Liveliness liveliness_;
+  uint32_t compute_capability_;
+  std::vector<double> cost_; // by InstructionId: machine instructions
   std::vector<Site> sites_;
   std::vector<Group> groups_;
   std::vector<bool> kept_;        // by group

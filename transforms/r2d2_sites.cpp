@@ -188,9 +188,11 @@ void Planner::find_result_sites() {
         if (operand.is(OperandKind::value) && !operand.is_definition() && !operand.has(ir::OperandFlag::old_value))
           read.push_back(operand.as_value());
       // A result alone is not worth a register of its own that counts.
-      bool worth = counts.release(read, [&](InstructionId dead) { return weight(dead); }) > 0;
+      site.width = form.width;
+      bool worth = counts.release(read, [&](InstructionId dead) { return weight(dead); }) > replacement_weight(site);
       bool guarded = bool(function_.instructions[id].guard);
-      worth = worth && (guarded ? usable_alternative(id, site) : usable(form, result, site)) && (!site.moves() || choose_offset_of_result(site, used));
+      worth = worth && (guarded ? usable_alternative(id, site) : usable(form, result, site)) &&
+              (!site.moves() || choose_offset_of_result(site, used));
       if (!worth || (site.counter && counts.readers(site.counter) == 0)) {
         counts.undo();
         continue;

@@ -36,6 +36,11 @@ std::string body_of(const std::string& text) {
   return text.substr(text.find('\n', at) + 1);
 }
 
+// From the label L on.
+std::string loop_of(const std::string& text) {
+  return text.substr(text.rfind("\nL:"));
+}
+
 ir::Launch launch_of(uint32_t n, uint32_t m, uint32_t threads = 40, uint32_t blocks = 2) {
   ir::Launch launch;
   launch.block = {threads, 1, 1};
@@ -107,7 +112,7 @@ TEST_CASE("Pointers with different steps have a register each; where one is need
                  OutputForm::hardware);
   CHECK(needed.statistic("increments") == 0);
   CHECK(needed.remarks_with("counting its steps would save nothing") > 0);
-  CHECK(occurrences(body_of(check_same(needed)), "add.s64") == 2);
+  CHECK(occurrences(loop_of(check_same(needed)), "add.s64") == 2);
 }
 
 TEST_CASE("A counter of the kernel that moves in the same steps is the offset") {
@@ -182,8 +187,8 @@ TEST_CASE("A step that is not the same for all threads: the first trip is linear
   std::string body = body_of(check_same(rewrite));
   INFO(body);
   CHECK(rewrite.statistic("increments") == 0);
-  CHECK(occurrences(body, "r2d2.mov.b64") >= 2); // first values of the pointers
-  CHECK(occurrences(body, "add.s64") == 2);
+  CHECK(occurrences(body, "r2d2.mov.b64") >= 1); // first values of the pointers
+  CHECK(occurrences(loop_of(body), "add.s64") == 2);
   CHECK(occurrences(body, "ld.global.u32 \t%r8, [%rd") == 1);
 }
 
