@@ -134,7 +134,8 @@ TEST_CASE("A counter of the kernel that moves in the same steps is the offset") 
 TEST_CASE("An address behind the counter's own step reads the stepped counter: no second register stays alive") {
   Rewrite rewrite(module_text("mov.u32 %r6, tile;\nmov.u32 %r7, 0;\nmul.wide.u32 %rd3, %r3, 4;\n"
                               "add.s64 %rd4, %rd1, %rd3;\n"
-                              "L:\nadd.s32 %r8, %r6, %r7;\nadd.s32 %r7, %r7, 128;\n"
+                              "shl.b32 %r10, %r3, 3;\nadd.s32 %r11, %r6, %r10;\n"
+                              "L:\nadd.s32 %r8, %r11, %r7;\nadd.s32 %r7, %r7, 128;\n"
                               "ld.shared.u32 %r9, [%r8];\nst.global.u32 [%rd4], %r9;\n"
                               "setp.ne.s32 %p1, %r7, 1024;\n@%p1 bra L;\n"),
                   "k", OutputForm::hardware);
