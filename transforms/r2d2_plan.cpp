@@ -122,7 +122,7 @@ double Planner::removed_weight(const Liveliness::Result& live, size_t* count, ir
 }
 
 double Planner::weight_of(std::string_view mnemonic, BlockId block) const {
-  return ir::weight_of(ir::form(ir::known_form(mnemonic)), compute_capability_).instructions * frequency(block);
+  return ir::weight_of(ir::form(ir::known_form(mnemonic)), compute_capability_, false).instructions * frequency(block);
 }
 
 double Planner::replacement_weight(const Site& site) const {
