@@ -23,6 +23,12 @@ struct KernelLaunch {
   launch::Dim3 grid, block;
   uint32_t dynamic_shared = 0;
   std::vector<std::byte> parameters; // the bytes of the kernel's .param space
+  std::vector<std::string> surfaces; // textures (by name) that the kernel may store to
+};
+
+// How kernels name a texture: to sample it, and to load and store by coordinates.
+struct TextureHandles {
+  uint64_t texture = 0, surface = 0;
 };
 
 // How one launch went. A kernel that faults is no error of ours: `failure` says what it did.
@@ -73,10 +79,10 @@ public:
   // Bytes of a .const or .global variable of the loaded module. Errors: no such variable, more bytes than it has.
   virtual Status write_variable(std::string_view name, std::span<const std::byte> bytes) = 0;
   virtual Result<std::vector<std::byte>> read_variable(std::string_view name) = 0;
-  // A handle that kernels sample; a reference of the texture's name stands for it, too. `element` is the type of the
-  // buffer's elements. Error: not supported.
-  virtual Result<uint64_t> bind_texture(const launch::Texture& texture, ir::ScalarType element,
-                                        uint64_t buffer_address) = 0;
+  // Makes a texture known to the module in use; a reference of the texture's name stands for it, too. `element` is the
+  // type of the buffer's elements. Goes when the buffer is released. Errors: texels that cannot be, what a driver says.
+  virtual Result<TextureHandles> bind_texture(const launch::Texture& texture, ir::ScalarType element,
+                                              uint64_t buffer_address) = 0;
   // Error: no such kernel, wrong sizes, an instruction that the device does not have.
   virtual Result<KernelRun> launch(const KernelLaunch& launch) = 0;
   // Of a kernel in hardware form that stands in for `original` (nullptr: it has none, so that nothing was freed).

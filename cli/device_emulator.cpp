@@ -99,15 +99,17 @@ public:
     return std::vector<std::byte>(variable.begin(), variable.end());
   }
 
-  Result<uint64_t> bind_texture(const launch::Texture& texture, ir::ScalarType element,
-                                uint64_t buffer_address) override {
+  Result<TextureHandles> bind_texture(const launch::Texture& texture, ir::ScalarType element,
+                                      uint64_t buffer_address) override {
     if (!program_) return Error{"no module is loaded", {}};
     if (element == ir::ScalarType::bf16)
       return Error{fmt::format("texture '{}': texels cannot be bf16", texture.name), texture.range};
     const emulator::TextureBinding binding = binding_of(texture, element, buffer_address);
     if (program_->variable_address(texture.name))
       if (auto bound = program_->bind_texture(binding, texture.name); !bound) return bound.error();
-    return program_->bind_texture(binding);
+    Result<uint64_t> handle = program_->bind_texture(binding);
+    if (!handle) return handle.error();
+    return TextureHandles{*handle, *handle};
   }
 
   Result<KernelRun> launch(const KernelLaunch& launch) override {

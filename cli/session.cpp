@@ -1,5 +1,6 @@
 #include "cli/session.h"
 
+#include "cli/texture_use.h"
 #include "launch/persistent_grid.h"
 
 #include <fmt/format.h>
@@ -84,18 +85,35 @@ Status PlanOnDevice::restore(size_t index) {
 
 Status PlanOnDevice::fill_variables(const ir::Module& module) {
   addresses_.address_bytes = module.address_size == 32 ? 4 : 8;
-  if (addresses_.textures.empty())
-    for (const launch::Texture& texture : plan_.textures) {
-      Result<uint64_t> handle =
-          device_.bind_texture(texture, plan_.buffers[texture.buffer].type, addresses_.buffers[texture.buffer]);
-      if (!handle) return handle.error();
-      addresses_.textures.push_back(*handle);
-    }
+  textures_.clear();
+  addresses_.textures.clear();
+  for (const launch::Texture& texture : plan_.textures) {
+    Result<TextureHandles> handles =
+        device_.bind_texture(texture, plan_.buffers[texture.buffer].type, addresses_.buffers[texture.buffer]);
+    if (!handles) return handles.error();
+    textures_.push_back(*handles);
+    addresses_.textures.push_back(handles->texture);
+  }
   for (const launch::ModuleVariable& variable : plan_.variables) {
     Result<std::vector<std::byte>> bytes = contents_of(variable, addresses_);
     if (!bytes) return bytes.error();
     if (Status status = device_.write_variable(variable.data.name, *bytes); !status)
       return Error{status.error().message, variable.data.range};
+  }
+  return {};
+}
+
+// The handles that this launch's arguments are: of textures or of surfaces.
+Status PlanOnDevice::choose_textures(const launch::Launch& launch, const ir::Function& kernel,
+                                     KernelLaunch& kernel_launch) {
+  if (textures_.empty()) return {};
+  const TextureUse use = texture_use_of(kernel);
+  Result<std::vector<bool>> as_surface = surface_arguments(plan_, launch, use);
+  if (!as_surface) return as_surface.error();
+  for (size_t i = 0; i < textures_.size(); ++i) {
+    addresses_.textures[i] = (*as_surface)[i] ? textures_[i].surface : textures_[i].texture;
+    if ((*as_surface)[i] || use.surface_references.contains(plan_.textures[i].name))
+      kernel_launch.surfaces.push_back(plan_.textures[i].name);
   }
   return {};
 }
@@ -108,7 +126,8 @@ Result<SessionRun> PlanOnDevice::launch(size_t index, const ir::Module& module, 
   SessionRun run;
   run.launch = index;
   run.entry = planned.kernel;
-  KernelLaunch kernel_launch{planned.kernel, planned.grid, planned.block, planned.dynamic_shared, {}};
+  KernelLaunch kernel_launch{planned.kernel, planned.grid, planned.block, planned.dynamic_shared, {}, {}};
+  if (Status status = choose_textures(planned, *kernel, kernel_launch); !status) return status.error();
   auto parameters = launch::pack_parameters(planned, launch::signature_of(*kernel), addresses_);
   if (!parameters) return parameters.error();
   kernel_launch.parameters = std::move(*parameters);

@@ -67,11 +67,13 @@ private:
   PlanOnDevice(const launch::LaunchPlan& plan, Device& device, const SessionOptions& options)
       : plan_(plan), device_(device), options_(options) {}
   Status allocate();
+  Status choose_textures(const launch::Launch& launch, const ir::Function& kernel, KernelLaunch& kernel_launch);
 
   const launch::LaunchPlan& plan_;
   Device& device_;
   const SessionOptions& options_;
   launch::DeviceAddresses addresses_;
+  std::vector<TextureHandles> textures_; // by index in the plan
 };
 
 // Errors: memory, contents that cannot be made, arguments that do not fit, instructions that the device does not have.

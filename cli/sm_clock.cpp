@@ -60,7 +60,7 @@ Result<double> measure_sm_clock(Device& device, size_t module_in_use) {
   Differences differences{device, *address};
   if (Result<size_t> number = device.load_beside(*module); !number) return number.error();
   const std::array<uint64_t, 3> parameters = {*address, watched_nanoseconds, most_rounds};
-  KernelLaunch launch{"sm_clock", {1, 1, 1}, {1, 1, 1}, 0, {}};
+  KernelLaunch launch{"sm_clock", {1, 1, 1}, {1, 1, 1}, 0, {}, {}};
   launch.parameters.resize(sizeof parameters);
   std::memcpy(launch.parameters.data(), parameters.data(), sizeof parameters);
   Result<KernelRun> run = device.launch(launch);

@@ -109,6 +109,9 @@ public:
   // Makes a texture or surface known to kernels. `reference`: the .texref or .surfref variable that stands for it;
   // empty: the handle that comes back does, as an argument. Error: no such variable.
   virtual Result<uint64_t> bind_texture(const TextureBinding& binding, std::string_view reference = {}) = 0;
+  // All bindings at once, by handles of the caller's choice, in the place of those before. A reference's handle is its
+  // variable's address.
+  virtual void set_textures(TextureTable textures) = 0;
 };
 
 // All but what does not fit: block of more than 1024 threads, zero sizes, grid limits. Used by launch and by readers of

@@ -26,6 +26,7 @@ public:
   std::span<std::byte> variable(std::string_view name) override;
   uint64_t variable_address(std::string_view name) const override;
   Result<uint64_t> bind_texture(const TextureBinding& binding, std::string_view reference) override;
+  void set_textures(TextureTable textures) override { textures_ = std::move(textures); }
 
 private:
   struct Decoded {

@@ -16,11 +16,19 @@ struct ModuleTag;
 struct FunctionTag;
 struct StreamTag;
 struct EventTag;
+struct ArrayTag;
+struct TextureReferenceTag;
+struct SurfaceReferenceTag;
 using ContextHandle = ContextTag*;
 using ModuleHandle = ModuleTag*;
 using FunctionHandle = FunctionTag*;
 using StreamHandle = StreamTag*;
 using EventHandle = EventTag*;
+using ArrayHandle = ArrayTag*;
+using TextureReferenceHandle = TextureReferenceTag*;
+using SurfaceReferenceHandle = SurfaceReferenceTag*;
+using TextureObject = unsigned long long;
+using SurfaceObject = unsigned long long;
 
 // CUresult, where we treat a value in a way of its own.
 inline constexpr ResultCode success = 0;
@@ -58,6 +66,76 @@ enum class JitOption : int {
   error_log_buffer_bytes = 6,
   log_verbose = 12,
 };
+
+// Arrays of texels, and how they are sampled.
+enum class ArrayFormat : int {
+  unsigned_8 = 0x01,
+  unsigned_16 = 0x02,
+  unsigned_32 = 0x03,
+  signed_8 = 0x08,
+  signed_16 = 0x09,
+  signed_32 = 0x0a,
+  float_16 = 0x10,
+  float_32 = 0x20,
+};
+enum class AddressMode : int { wrap = 0, clamp = 1, mirror = 2, border = 3 };
+enum class FilterMode : int { nearest = 0, linear = 1 };
+enum class ResourceType : int { array = 0, linear = 2 };
+enum class MemoryType : int { host = 1, device = 2, array = 3 };
+inline constexpr unsigned array_layered = 0x01;
+inline constexpr unsigned array_surface = 0x02;           // surface instructions may store to it
+inline constexpr unsigned texture_read_as_integer = 0x01; // integers are not made numbers in 0 .. 1
+inline constexpr unsigned texture_normalised_coordinates = 0x02;
+inline constexpr unsigned reference_takes_array_format = 0x01; // cuTexRefSetArray knows no other
+
+struct ArrayDescription { // CUDA_ARRAY3D_DESCRIPTOR
+  size_t width, height, depth;
+  ArrayFormat format;
+  unsigned channels;
+  unsigned flags;
+};
+struct ArrayCopy { // CUDA_MEMCPY3D
+  size_t source_x_bytes, source_y, source_z, source_level;
+  MemoryType source_type;
+  const void* source_host;
+  DevicePointer source_device;
+  ArrayHandle source_array;
+  void* reserved_0;
+  size_t source_pitch, source_height;
+  size_t target_x_bytes, target_y, target_z, target_level;
+  MemoryType target_type;
+  void* target_host;
+  DevicePointer target_device;
+  ArrayHandle target_array;
+  void* reserved_1;
+  size_t target_pitch, target_height;
+  size_t width_bytes, height, depth;
+};
+struct ResourceDescription { // CUDA_RESOURCE_DESC
+  ResourceType type;
+  union {
+    ArrayHandle array;
+    struct {
+      DevicePointer address;
+      ArrayFormat format;
+      unsigned channels;
+      size_t bytes;
+    } linear;
+    int reserved[32];
+  };
+  unsigned flags;
+};
+struct TextureDescription { // CUDA_TEXTURE_DESC
+  AddressMode address_modes[3];
+  FilterMode filter;
+  unsigned flags;
+  unsigned anisotropy;
+  FilterMode level_filter;
+  float level_bias, lowest_level, highest_level;
+  float border[4];
+  int reserved[12];
+};
+
 // For the `extra` of a launch: parameters as one block of bytes.
 inline void* const launch_parameters_end = nullptr;
 inline void* const launch_parameters_pointer = reinterpret_cast<void*>(uintptr_t(1));
@@ -103,5 +181,32 @@ inline void* const launch_parameters_size = reinterpret_cast<void*>(uintptr_t(2)
   ENTRY_POINT(destroy_event, cuEventDestroy_v2, (EventHandle event))                                                   \
   ENTRY_POINT(error_name, cuGetErrorName, (ResultCode status, const char** name))                                      \
   ENTRY_POINT(error_text, cuGetErrorString, (ResultCode status, const char** text))
+
+// Asked for only when a kernel has textures: a driver that lacks one of these runs all else.
+#define PTXREWRITE_DRIVER_TEXTURE_ENTRY_POINTS(ENTRY_POINT)                                                            \
+  ENTRY_POINT(create_array, cuArray3DCreate_v2, (ArrayHandle * array, const ArrayDescription* description))            \
+  ENTRY_POINT(destroy_array, cuArrayDestroy, (ArrayHandle array))                                                      \
+  ENTRY_POINT(copy_array, cuMemcpy3D_v2, (const ArrayCopy* copy))                                                      \
+  ENTRY_POINT(create_texture, cuTexObjectCreate,                                                                       \
+              (TextureObject * texture, const ResourceDescription* resource, const TextureDescription* description,    \
+               const void* view))                                                                                      \
+  ENTRY_POINT(destroy_texture, cuTexObjectDestroy, (TextureObject texture))                                            \
+  ENTRY_POINT(create_surface, cuSurfObjectCreate, (SurfaceObject * surface, const ResourceDescription* resource))      \
+  ENTRY_POINT(destroy_surface, cuSurfObjectDestroy, (SurfaceObject surface))                                           \
+  ENTRY_POINT(texture_reference, cuModuleGetTexRef,                                                                    \
+              (TextureReferenceHandle * reference, ModuleHandle module, const char* name))                             \
+  ENTRY_POINT(reference_array, cuTexRefSetArray,                                                                       \
+              (TextureReferenceHandle reference, ArrayHandle array, unsigned flags))                                   \
+  ENTRY_POINT(reference_address, cuTexRefSetAddress_v2,                                                                \
+              (size_t * byte_offset, TextureReferenceHandle reference, DevicePointer address, size_t bytes))           \
+  ENTRY_POINT(reference_format, cuTexRefSetFormat,                                                                     \
+              (TextureReferenceHandle reference, ArrayFormat format, int channels))                                    \
+  ENTRY_POINT(reference_address_mode, cuTexRefSetAddressMode,                                                          \
+              (TextureReferenceHandle reference, int dimension, AddressMode mode))                                     \
+  ENTRY_POINT(reference_filter, cuTexRefSetFilterMode, (TextureReferenceHandle reference, FilterMode filter))          \
+  ENTRY_POINT(reference_flags, cuTexRefSetFlags, (TextureReferenceHandle reference, unsigned flags))                   \
+  ENTRY_POINT(surface_reference, cuModuleGetSurfRef,                                                                   \
+              (SurfaceReferenceHandle * reference, ModuleHandle module, const char* name))                             \
+  ENTRY_POINT(surface_array, cuSurfRefSetArray, (SurfaceReferenceHandle reference, ArrayHandle array, unsigned flags))
 
 } // namespace ptxrewrite::driver

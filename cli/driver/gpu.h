@@ -48,6 +48,7 @@ public:
   Result<FunctionInfo> function_info(std::string_view name);
   // Address and size of a .global or .const variable.
   Result<std::pair<DevicePointer, uint64_t>> variable(std::string_view name) const;
+  ModuleHandle handle() const { return handle_; }
 
 private:
   Gpu* gpu_;
@@ -109,10 +110,12 @@ public:
     ResultCode state_ = success;
   };
 
+  // A driver call's status as ours.
+  Status check(const char* what, ResultCode status);
+
 private:
   friend class GpuModule;
   Gpu() = default;
-  Status check(const char* what, ResultCode status);
 
   std::unique_ptr<Library> library_;
   DeviceNumber device_ = 0;

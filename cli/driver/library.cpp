@@ -16,6 +16,14 @@ Error Library::error(const char* what, ResultCode status) const {
   return {std::string(what) + ": error " + std::to_string(status), {}};
 }
 
+Status Library::check_textures() const {
+#define PTXREWRITE_CHECK(entry, symbol, arguments)                                                                     \
+  if (!entry) return Error{"no textures: " + name_ + " has no " #symbol, {}};
+  PTXREWRITE_DRIVER_TEXTURE_ENTRY_POINTS(PTXREWRITE_CHECK)
+#undef PTXREWRITE_CHECK
+  return {};
+}
+
 Result<std::unique_ptr<Library>> Library::open(const std::string& path) {
   const char* named = std::getenv("PTXREWRITE_LIBCUDA");
   const std::string name = !path.empty() ? path : named && *named ? named : "libcuda.so.1";
@@ -27,8 +35,11 @@ Result<std::unique_ptr<Library>> Library::open(const std::string& path) {
   library->entry = reinterpret_cast<decltype(library->entry)>(dlsym(library->handle_, #symbol));                       \
   if (!library->entry && !missing) missing = #symbol;
   PTXREWRITE_DRIVER_ENTRY_POINTS(PTXREWRITE_RESOLVE)
+  const char* const missing_of_all = missing;
+  PTXREWRITE_DRIVER_TEXTURE_ENTRY_POINTS(PTXREWRITE_RESOLVE)
 #undef PTXREWRITE_RESOLVE
-  if (missing) return Error{"no GPU here: " + name + " is too old: it has no " + missing, {}};
+  library->name_ = name;
+  if (missing_of_all) return Error{"no GPU here: " + name + " is too old: it has no " + missing_of_all, {}};
   if (ResultCode status = library->initialise(0); status != success)
     return Error{"no GPU here: " + library->error("cuInit", status).message, {}};
   if (ResultCode status = library->driver_version(&library->version_); status != success)

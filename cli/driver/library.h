@@ -9,7 +9,8 @@
 
 namespace ptxrewrite::driver {
 
-// The entry points; all are there once a library is open. Not thread-safe beyond what the driver itself is.
+// The entry points; all but those of textures are there once a library is open. Not thread-safe beyond what the driver
+// itself is.
 class Library {
 public:
   // `path` empty: what the environment's PTXREWRITE_LIBCUDA names, else libcuda.so.1, wherever the system has it.
@@ -21,16 +22,20 @@ public:
   Library& operator=(const Library&) = delete;
 
   int version() const { return version_; } // 13000: CUDA 13.0
+  // Error: the driver lacks an entry point that textures need.
+  Status check_textures() const;
   // "cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered)"
   Error error(const char* what, ResultCode status) const;
 
 #define PTXREWRITE_DECLARE(name, symbol, arguments) ResultCode(*name) arguments = nullptr;
   PTXREWRITE_DRIVER_ENTRY_POINTS(PTXREWRITE_DECLARE)
+  PTXREWRITE_DRIVER_TEXTURE_ENTRY_POINTS(PTXREWRITE_DECLARE) // see check_textures
 #undef PTXREWRITE_DECLARE
 
 private:
   Library() = default;
   void* handle_ = nullptr;
+  std::string name_;
   int version_ = 0;
 };
 

@@ -29,9 +29,14 @@ template <class... A, class... B> struct SameInterface<driver::ResultCode (*)(A.
   CHECK_MESSAGE((SameInterface<driver::ResultCode(*) arguments, decltype(&::symbol)>::value), STRINGIFY(symbol));
 
 namespace ptxrewrite::driver {
+// Texture references are deprecated, and kernels that use them are still compiled.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 TEST_CASE("entry points have the interface of cuda.h") {
   PTXREWRITE_DRIVER_ENTRY_POINTS(CHECK_ENTRY_POINT)
+  PTXREWRITE_DRIVER_TEXTURE_ENTRY_POINTS(CHECK_ENTRY_POINT)
 }
+#pragma GCC diagnostic pop
 } // namespace ptxrewrite::driver
 
 TEST_CASE("numbers are those of cuda.h") {
@@ -61,10 +66,83 @@ TEST_CASE("numbers are those of cuda.h") {
   CHECK(int(driver::JitOption::error_log_buffer) == CU_JIT_ERROR_LOG_BUFFER);
   CHECK(int(driver::JitOption::error_log_buffer_bytes) == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
   CHECK(int(driver::JitOption::log_verbose) == CU_JIT_LOG_VERBOSE);
+  CHECK(int(driver::ArrayFormat::unsigned_8) == CU_AD_FORMAT_UNSIGNED_INT8);
+  CHECK(int(driver::ArrayFormat::unsigned_16) == CU_AD_FORMAT_UNSIGNED_INT16);
+  CHECK(int(driver::ArrayFormat::unsigned_32) == CU_AD_FORMAT_UNSIGNED_INT32);
+  CHECK(int(driver::ArrayFormat::signed_8) == CU_AD_FORMAT_SIGNED_INT8);
+  CHECK(int(driver::ArrayFormat::signed_16) == CU_AD_FORMAT_SIGNED_INT16);
+  CHECK(int(driver::ArrayFormat::signed_32) == CU_AD_FORMAT_SIGNED_INT32);
+  CHECK(int(driver::ArrayFormat::float_16) == CU_AD_FORMAT_HALF);
+  CHECK(int(driver::ArrayFormat::float_32) == CU_AD_FORMAT_FLOAT);
+  CHECK(int(driver::AddressMode::wrap) == CU_TR_ADDRESS_MODE_WRAP);
+  CHECK(int(driver::AddressMode::clamp) == CU_TR_ADDRESS_MODE_CLAMP);
+  CHECK(int(driver::AddressMode::mirror) == CU_TR_ADDRESS_MODE_MIRROR);
+  CHECK(int(driver::AddressMode::border) == CU_TR_ADDRESS_MODE_BORDER);
+  CHECK(int(driver::FilterMode::nearest) == CU_TR_FILTER_MODE_POINT);
+  CHECK(int(driver::FilterMode::linear) == CU_TR_FILTER_MODE_LINEAR);
+  CHECK(int(driver::ResourceType::array) == CU_RESOURCE_TYPE_ARRAY);
+  CHECK(int(driver::ResourceType::linear) == CU_RESOURCE_TYPE_LINEAR);
+  CHECK(int(driver::MemoryType::host) == CU_MEMORYTYPE_HOST);
+  CHECK(int(driver::MemoryType::device) == CU_MEMORYTYPE_DEVICE);
+  CHECK(int(driver::MemoryType::array) == CU_MEMORYTYPE_ARRAY);
+  CHECK(driver::array_layered == CUDA_ARRAY3D_LAYERED);
+  CHECK(driver::array_surface == CUDA_ARRAY3D_SURFACE_LDST);
+  CHECK(driver::texture_read_as_integer == CU_TRSF_READ_AS_INTEGER);
+  CHECK(driver::texture_normalised_coordinates == CU_TRSF_NORMALIZED_COORDINATES);
+  CHECK(driver::reference_takes_array_format == CU_TRSA_OVERRIDE_FORMAT);
   CHECK(driver::launch_parameters_end == CU_LAUNCH_PARAM_END);
   CHECK(driver::launch_parameters_pointer == CU_LAUNCH_PARAM_BUFFER_POINTER);
   CHECK(driver::launch_parameters_size == CU_LAUNCH_PARAM_BUFFER_SIZE);
   CHECK(sizeof(driver::DevicePointer) == sizeof(CUdeviceptr));
+}
+
+// Every member at its place: offset and size.
+#define CHECK_MEMBER(ours, our_member, theirs, their_member)                                                           \
+  CHECK(offsetof(driver::ours, our_member) == offsetof(theirs, their_member));                                         \
+  CHECK(sizeof(std::declval<driver::ours>().our_member) == sizeof(std::declval<theirs>().their_member))
+
+TEST_CASE("structures are those of cuda.h") {
+  CHECK(sizeof(driver::ArrayDescription) == sizeof(CUDA_ARRAY3D_DESCRIPTOR));
+  CHECK_MEMBER(ArrayDescription, width, CUDA_ARRAY3D_DESCRIPTOR, Width);
+  CHECK_MEMBER(ArrayDescription, height, CUDA_ARRAY3D_DESCRIPTOR, Height);
+  CHECK_MEMBER(ArrayDescription, depth, CUDA_ARRAY3D_DESCRIPTOR, Depth);
+  CHECK_MEMBER(ArrayDescription, format, CUDA_ARRAY3D_DESCRIPTOR, Format);
+  CHECK_MEMBER(ArrayDescription, channels, CUDA_ARRAY3D_DESCRIPTOR, NumChannels);
+  CHECK_MEMBER(ArrayDescription, flags, CUDA_ARRAY3D_DESCRIPTOR, Flags);
+  CHECK(sizeof(driver::ArrayCopy) == sizeof(CUDA_MEMCPY3D));
+  CHECK_MEMBER(ArrayCopy, source_x_bytes, CUDA_MEMCPY3D, srcXInBytes);
+  CHECK_MEMBER(ArrayCopy, source_type, CUDA_MEMCPY3D, srcMemoryType);
+  CHECK_MEMBER(ArrayCopy, source_host, CUDA_MEMCPY3D, srcHost);
+  CHECK_MEMBER(ArrayCopy, source_device, CUDA_MEMCPY3D, srcDevice);
+  CHECK_MEMBER(ArrayCopy, source_array, CUDA_MEMCPY3D, srcArray);
+  CHECK_MEMBER(ArrayCopy, source_pitch, CUDA_MEMCPY3D, srcPitch);
+  CHECK_MEMBER(ArrayCopy, source_height, CUDA_MEMCPY3D, srcHeight);
+  CHECK_MEMBER(ArrayCopy, target_x_bytes, CUDA_MEMCPY3D, dstXInBytes);
+  CHECK_MEMBER(ArrayCopy, target_type, CUDA_MEMCPY3D, dstMemoryType);
+  CHECK_MEMBER(ArrayCopy, target_host, CUDA_MEMCPY3D, dstHost);
+  CHECK_MEMBER(ArrayCopy, target_device, CUDA_MEMCPY3D, dstDevice);
+  CHECK_MEMBER(ArrayCopy, target_array, CUDA_MEMCPY3D, dstArray);
+  CHECK_MEMBER(ArrayCopy, target_pitch, CUDA_MEMCPY3D, dstPitch);
+  CHECK_MEMBER(ArrayCopy, target_height, CUDA_MEMCPY3D, dstHeight);
+  CHECK_MEMBER(ArrayCopy, width_bytes, CUDA_MEMCPY3D, WidthInBytes);
+  CHECK_MEMBER(ArrayCopy, height, CUDA_MEMCPY3D, Height);
+  CHECK_MEMBER(ArrayCopy, depth, CUDA_MEMCPY3D, Depth);
+  CHECK(sizeof(driver::ResourceDescription) == sizeof(CUDA_RESOURCE_DESC));
+  CHECK_MEMBER(ResourceDescription, type, CUDA_RESOURCE_DESC, resType);
+  CHECK_MEMBER(ResourceDescription, array, CUDA_RESOURCE_DESC, res.array.hArray);
+  CHECK_MEMBER(ResourceDescription, linear.address, CUDA_RESOURCE_DESC, res.linear.devPtr);
+  CHECK_MEMBER(ResourceDescription, linear.format, CUDA_RESOURCE_DESC, res.linear.format);
+  CHECK_MEMBER(ResourceDescription, linear.channels, CUDA_RESOURCE_DESC, res.linear.numChannels);
+  CHECK_MEMBER(ResourceDescription, linear.bytes, CUDA_RESOURCE_DESC, res.linear.sizeInBytes);
+  CHECK_MEMBER(ResourceDescription, flags, CUDA_RESOURCE_DESC, flags);
+  CHECK(sizeof(driver::TextureDescription) == sizeof(CUDA_TEXTURE_DESC));
+  CHECK_MEMBER(TextureDescription, address_modes, CUDA_TEXTURE_DESC, addressMode);
+  CHECK_MEMBER(TextureDescription, filter, CUDA_TEXTURE_DESC, filterMode);
+  CHECK_MEMBER(TextureDescription, flags, CUDA_TEXTURE_DESC, flags);
+  CHECK_MEMBER(TextureDescription, anisotropy, CUDA_TEXTURE_DESC, maxAnisotropy);
+  CHECK_MEMBER(TextureDescription, level_filter, CUDA_TEXTURE_DESC, mipmapFilterMode);
+  CHECK_MEMBER(TextureDescription, highest_level, CUDA_TEXTURE_DESC, maxMipmapLevelClamp);
+  CHECK_MEMBER(TextureDescription, border, CUDA_TEXTURE_DESC, borderColor);
 }
 #else
 TEST_CASE("cuda.h is not installed: declarations are not compared") {

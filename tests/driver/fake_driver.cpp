@@ -5,10 +5,10 @@
 // PTXREWRITE_FAKE_DRIVER says what is to go wrong, comma separated:
 //   cuMemAlloc_v2=2@3   the third call (default: the first) of that entry point returns status 2
 //   no_device           the driver knows no device
+// Built with PTXREWRITE_OLD_DRIVER it lacks an entry point, without fake_textures.cpp those of textures.
 // PTXREWRITE_FAKE_DRIVER_REPORT names a file that gets a line of what was never given back when the context goes.
-#include "cli/driver/api.h"
-#include "emulator/emulator.h"
 #include "grammar/reader.h"
+#include "tests/driver/fake_gpu.h"
 
 #include <fmt/format.h>
 
@@ -21,66 +21,14 @@
 #include <set>
 #include <string>
 
-namespace ptxrewrite::driver {
-
-struct ModuleTag {
-  std::unique_ptr<ir::Module> module;
-  std::unique_ptr<emulator::Program> program;
-  std::map<std::string, std::unique_ptr<FunctionTag>> functions;
-};
-struct FunctionTag {
-  ModuleTag* module = nullptr;
-  std::string name;
-  int dynamic_shared_limit = 48 << 10;
-};
-struct EventTag {
-  double seconds = -1;
-};
-
-} // namespace ptxrewrite::driver
-
 namespace {
 
 using namespace ptxrewrite;
 using namespace ptxrewrite::driver;
 
-constexpr ResultCode invalid_value = 1;
-constexpr ResultCode not_supported = 801;
-
-struct FakeGpu {
-  emulator::DeviceMemory memory;
-  std::set<ModuleTag*> modules;
-  std::set<EventTag*> events;
-  std::set<DevicePointer> allocations;
-  std::map<std::string, int> calls;
-  ResultCode lost = success; // a kernel has faulted: everything fails from then on
-};
-
-FakeGpu& gpu() {
-  static FakeGpu fake;
-  return fake;
-}
-
 std::string setting(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
-}
-
-// The status that the environment wants of this call, or success.
-ResultCode injected(const char* symbol) {
-  const int call = ++gpu().calls[symbol];
-  std::string all = setting("PTXREWRITE_FAKE_DRIVER");
-  while (!all.empty()) {
-    const size_t comma = std::min(all.find(','), all.size());
-    const std::string one = all.substr(0, comma);
-    all.erase(0, comma + 1);
-    const size_t equal = one.find('=');
-    if (equal == std::string::npos || one.substr(0, equal) != symbol) continue;
-    const size_t at = one.find('@');
-    const int wanted = at == std::string::npos ? 1 : std::atoi(one.c_str() + at + 1);
-    if (wanted == call) return std::atoi(one.c_str() + equal + 1);
-  }
-  return gpu().lost;
 }
 
 double now() {
@@ -106,10 +54,42 @@ ResultCode status_of(const emulator::Failure& failure) {
   return error_launch_failed;
 }
 
+// Everything that kernels of a module can name: objects, and references that are bound.
+emulator::TextureTable bound_textures(const ModuleTag& module) {
+  emulator::TextureTable textures = gpu().textures;
+  for (const auto& [name, reference] : module.texture_references)
+    if (reference->binding.address) textures[module.program->variable_address(name)] = reference->binding;
+  for (const auto& [name, reference] : module.surface_references)
+    if (reference->binding.address) textures[module.program->variable_address(name)] = reference->binding;
+  return textures;
+}
+
 } // namespace
 
-#define INJECT(symbol)                                                                                                 \
-  if (ResultCode wanted = injected(#symbol); wanted != success) return wanted
+namespace ptxrewrite::driver {
+
+FakeGpu& gpu() {
+  static FakeGpu fake;
+  return fake;
+}
+
+ResultCode injected(const char* symbol) {
+  const int call = ++gpu().calls[symbol];
+  std::string all = setting("PTXREWRITE_FAKE_DRIVER");
+  while (!all.empty()) {
+    const size_t comma = std::min(all.find(','), all.size());
+    const std::string one = all.substr(0, comma);
+    all.erase(0, comma + 1);
+    const size_t equal = one.find('=');
+    if (equal == std::string::npos || one.substr(0, equal) != symbol) continue;
+    const size_t at = one.find('@');
+    const int wanted = at == std::string::npos ? 1 : std::atoi(one.c_str() + at + 1);
+    if (wanted == call) return std::atoi(one.c_str() + equal + 1);
+  }
+  return gpu().lost;
+}
+
+} // namespace ptxrewrite::driver
 
 extern "C" {
 
@@ -167,8 +147,9 @@ ResultCode cuDevicePrimaryCtxRetain(ContextHandle* context, DeviceNumber) {
 ResultCode cuDevicePrimaryCtxRelease_v2(DeviceNumber) {
   const std::string report = setting("PTXREWRITE_FAKE_DRIVER_REPORT");
   if (!report.empty())
-    std::ofstream(report) << fmt::format("never given back: {} allocations, {} modules, {} events\n",
-                                         gpu().allocations.size(), gpu().modules.size(), gpu().events.size());
+    std::ofstream(report) << fmt::format(
+        "never given back: {} allocations, {} modules, {} events, {} arrays, {} textures\n", gpu().allocations.size(),
+        gpu().modules.size(), gpu().events.size(), gpu().arrays.size(), gpu().textures.size());
   return success;
 }
 ResultCode cuCtxSetCurrent(ContextHandle) {
@@ -202,7 +183,7 @@ ResultCode cuModuleLoadDataEx(ModuleHandle* module, const void* image, unsigned 
   return success;
 }
 ResultCode cuModuleUnload(ModuleHandle module) {
-  if (gpu().modules.erase(module) == 0) return 400;
+  if (gpu().modules.erase(module) == 0) return invalid_handle;
   delete module;
   return success;
 }
@@ -307,6 +288,7 @@ ResultCode cuLaunchKernel(FunctionHandle function, unsigned grid_x, unsigned gri
     if (*entry == launch_parameters_size) size = *static_cast<const size_t*>(entry[1]);
   }
   if (bytes) request.parameters.assign(bytes, bytes + size);
+  function->module->program->set_textures(bound_textures(*function->module));
   auto result = function->module->program->launch(request);
   if (!result) return result.error().message.find("not emulated") != std::string::npos ? not_supported : invalid_value;
   std::fputs(result->printed.c_str(), stdout);
@@ -331,12 +313,12 @@ ResultCode cuEventSynchronize(EventHandle) {
 }
 ResultCode cuEventElapsedTime(float* milliseconds, EventHandle start, EventHandle end) {
   INJECT(cuEventElapsedTime);
-  if (start->seconds < 0 || end->seconds < 0) return 400;
+  if (start->seconds < 0 || end->seconds < 0) return invalid_handle;
   *milliseconds = static_cast<float>((end->seconds - start->seconds) * 1e3);
   return success;
 }
 ResultCode cuEventDestroy_v2(EventHandle event) {
-  if (gpu().events.erase(event) == 0) return 400;
+  if (gpu().events.erase(event) == 0) return invalid_handle;
   delete event;
   return success;
 }

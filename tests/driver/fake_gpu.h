@@ -1,0 +1,65 @@
+// What the libcuda of the tests holds: modules, memory and textures of one GPU that is not there.
+#pragma once
+
+#include "cli/driver/api.h"
+#include "emulator/emulator.h"
+#include "ir/module.h"
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+namespace ptxrewrite::driver {
+
+struct ModuleTag {
+  std::unique_ptr<ir::Module> module;
+  std::unique_ptr<emulator::Program> program;
+  std::map<std::string, std::unique_ptr<FunctionTag>> functions;
+  std::map<std::string, std::unique_ptr<TextureReferenceTag>> texture_references;
+  std::map<std::string, std::unique_ptr<SurfaceReferenceTag>> surface_references;
+};
+struct ArrayTag {
+  ArrayDescription description{};
+  DevicePointer address = 0; // of texels without gaps, in the emulator's memory
+};
+struct TextureReferenceTag {
+  emulator::TextureBinding binding;
+};
+struct SurfaceReferenceTag {
+  emulator::TextureBinding binding;
+};
+struct FunctionTag {
+  ModuleTag* module = nullptr;
+  std::string name;
+  int dynamic_shared_limit = 48 << 10;
+};
+struct EventTag {
+  double seconds = -1;
+};
+
+inline constexpr ResultCode invalid_value = 1;
+inline constexpr ResultCode invalid_handle = 400;
+inline constexpr ResultCode not_supported = 801;
+
+struct FakeGpu {
+  emulator::DeviceMemory memory;
+  std::set<ModuleTag*> modules;
+  std::set<EventTag*> events;
+  std::set<DevicePointer> allocations;
+  std::set<ArrayTag*> arrays;
+  emulator::TextureTable textures; // texture and surface objects
+  unsigned long long next_texture = 0x100;
+  std::map<std::string, int> calls;
+  ResultCode lost = success; // a kernel has faulted: everything fails from then on
+};
+
+FakeGpu& gpu();
+
+// The status that the environment wants of this call, or success.
+ResultCode injected(const char* symbol);
+
+} // namespace ptxrewrite::driver
+
+#define INJECT(symbol)                                                                                                 \
+  if (ResultCode wanted = injected(#symbol); wanted != success) return wanted
