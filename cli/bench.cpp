@@ -164,15 +164,20 @@ Status Bench::add_candidate(const std::string& passes) {
   return check(candidate);
 }
 
+bool Bench::has_own_variants() const {
+  Result<launch::Variants> variants =
+      launch::Variants::of(*input_.module, input_.side_file ? &*input_.side_file : nullptr);
+  return !variants || std::ranges::any_of(
+                          shapes_, [&](const BenchShape& shape) { return !variants->of_kernel(shape.kernel).empty(); });
+}
+
 Status Bench::add_own_variants() {
   BenchCandidate& candidate = candidates_.emplace_back();
   candidate.name = "variants";
   Result<launch::Variants> variants =
       launch::Variants::of(*input_.module, input_.side_file ? &*input_.side_file : nullptr);
   if (!variants) return variants.error();
-  const bool has_any =
-      std::ranges::any_of(shapes_, [&](const BenchShape& shape) { return !variants->of_kernel(shape.kernel).empty(); });
-  if (!has_any) {
+  if (!has_own_variants()) {
     candidate.state = CandidateState::unchanged;
     return {};
   }

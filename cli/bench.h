@@ -80,6 +80,7 @@ public:
   Status add_candidate(const std::string& passes);
   // The variants that the file itself holds, by side file or annotations, against the kernels it launches.
   Status add_own_variants();
+  bool has_own_variants() const;
   // Errors: a launch fails, or results change while the versions are timed.
   Status measure(const std::function<void(unsigned done, unsigned total)>& progress);
 

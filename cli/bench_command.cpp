@@ -1,4 +1,5 @@
 // `ptxrewrite bench`: how long original and rewritten kernels take on a GPU.
+#include "cli/autotune.h"
 #include "cli/bench.h"
 #include "cli/device_options.h"
 #include "cli/json_text.h"
@@ -15,7 +16,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <set>
 
 namespace ptxrewrite::cli {
 
@@ -31,6 +34,7 @@ struct BenchOptions {
   unsigned warm_up = 3;
   bool autotune = false;
   std::string output = "autotune.json";
+  std::string tuned; // folder; "": none is written
   bool explain = false;
   bool json = false;
 };
@@ -71,24 +75,6 @@ std::string candidate_trouble(const BenchCandidate& candidate) {
                         buffer.elements, first.index, first.original, first.rewritten);
   }
   return text;
-}
-
-// What autotuning keeps for one kernel and shape: the fastest candidate whose interval lies above 1.
-struct Choice {
-  std::optional<size_t> candidate; // nothing: the original
-  Speedup speedup;
-};
-
-Choice choose(const Bench& bench, size_t shape) {
-  Choice choice;
-  for (size_t i = 0; i < bench.candidates().size(); ++i) {
-    const BenchCandidate& candidate = bench.candidates()[i];
-    if (candidate.state != CandidateState::timed || candidate.rewritten_launches[shape] == 0) continue;
-    Speedup speedup = bench.speedup(CacheState::warm, i, shape);
-    if (speedup.interval.low <= 1 || (choice.candidate && speedup.ratio <= choice.speedup.ratio)) continue;
-    choice = {i, std::move(speedup)};
-  }
-  return choice;
 }
 
 // One file's tables, and what they hold gathered over all files.
@@ -149,7 +135,7 @@ public:
     json list = json::array();
     for (size_t shape = 0; shape < bench_.shapes().size(); ++shape) {
       const BenchShape& what = bench_.shapes()[shape];
-      const Choice choice = choose(bench_, shape);
+      const TunedChoice choice = choose(bench_, shape);
       const std::string name = choice.candidate ? bench_.candidates()[*choice.candidate].name : "original";
       list.push_back({{"file", file_},
                       {"size", input_.plan.size},
@@ -239,7 +225,32 @@ struct Gathered {
   json choices = json::array();
   std::array<std::vector<Speedup>, 2> speedups;
   std::string explanation;
+  std::set<std::string> tuned_files;
 };
+
+// DIR/NAME.ptx with its side file, NAME being the launch file's.
+int write_tuned(const BenchOptions& options, const std::string& path, const LaunchInput& input, const Bench& bench,
+                Gathered& gathered) {
+  std::vector<TunedChoice> choices;
+  for (size_t shape = 0; shape < bench.shapes().size(); ++shape)
+    choices.push_back(choose(bench, shape));
+  const std::string output =
+      (std::filesystem::path(options.tuned) / std::filesystem::path(path).stem()).string() + ".ptx";
+  Result<TunedModule> tuned = gathered.tuned_files.insert(output).second
+                                  ? tuned_module(input, bench, choices)
+                                  : Result<TunedModule>(Error{"another launch file of this name has it", {}});
+  std::error_code ignored; // writing says what is wrong
+  std::filesystem::create_directories(options.tuned, ignored);
+  Status status = tuned ? write_file(output, tuned->text) : Status(tuned.error());
+  if (status) status = write_file(launch::side_file_path(output), launch::write_side_file(tuned->side_file));
+  if (!status) {
+    show(Error{output + ": " + status.error().message, {}});
+    return exit_diagnostics;
+  }
+  for (const std::string& note : tuned->notes)
+    gathered.explanation += note + '\n';
+  return exit_ok;
+}
 
 int bench_file(const BenchOptions& options, const std::string& path, Device& gpu, const Session& session,
                Gathered& gathered) {
@@ -260,6 +271,8 @@ int bench_file(const BenchOptions& options, const std::string& path, Device& gpu
     show(bench.original_failure()->to_diagnostic(), input->module->source, session);
     return exit_fault;
   }
+  if (options.autotune && !options.pipeline.passes_given && bench.has_own_variants())
+    if (Status status = bench.add_own_variants(); !status) return fail(status.error());
   for (const std::string& passes : pipelines_of(options)) {
     const bool own = passes.empty() && !options.pipeline.passes_given;
     if (Status status = own ? bench.add_own_variants() : bench.add_candidate(passes); !status)
@@ -284,6 +297,7 @@ int bench_file(const BenchOptions& options, const std::string& path, Device& gpu
   report.collect(gathered.speedups);
   for (json& choice : report.choices(options.explain, gathered.explanation))
     gathered.choices.push_back(std::move(choice));
+  if (!options.tuned.empty()) code = std::max(code, write_tuned(options, path, *input, bench, gathered));
   return code;
 }
 
@@ -332,6 +346,7 @@ std::string contradiction(const BenchOptions& options) {
   if (options.files.empty()) return "FILE is missing: launch files";
   for (const std::string& path : options.files)
     if (path == "-" || path.ends_with(".ptx")) return path + " is PTX: bench wants a launch file";
+  if (!options.tuned.empty() && !options.autotune) return "--tuned goes with --autotune";
   if (options.pipeline.form == "hardware") return "--form hardware is for proposed units; GPUs run legal PTX";
   return {};
 }
@@ -383,9 +398,15 @@ void add_bench_command(CLI::App& application, Session& session) {
       ->type_name("N")
       ->check(CLI::Range(0, 100000));
   command->add_flag("--autotune", options->autotune,
-                    "write down which passes are fastest for each kernel and shape; of all, or of -p's");
+                    "write down which passes are fastest for each kernel and shape: of all passes and the "
+                    "file's own variants, or of -p's");
   command->add_option("-o,--output", options->output, "where --autotune writes (default autotune.json)")
       ->type_name("FILE");
+  command
+      ->add_option("--tuned", options->tuned,
+                   "with --autotune: write DIR/FILE.ptx and its side file, by which the chosen kernels run in the "
+                   "shapes that were measured, and originals in all others")
+      ->type_name("DIR");
   command->add_flag("--explain", options->explain, "say why originals ran, and what --autotune's choices go back to");
   command->add_flag("--json", options->json, "print JSON, with the times of all rounds");
   command->callback(

@@ -5,6 +5,8 @@
 // PTXREWRITE_FAKE_DRIVER says what is to go wrong, comma separated:
 //   cuMemAlloc_v2=2@3   the third call (default: the first) of that entry point returns status 2
 //   no_device           the driver knows no device
+// PTXREWRITE_FAKE_DRIVER_CLOCK=instructions makes events tell emulated warp instructions as nanoseconds: times that are
+// the same in every run. PTXREWRITE_FAKE_DRIVER_TRACE names a file that gets a line for each launch.
 // Built with PTXREWRITE_OLD_DRIVER it lacks an entry point, without fake_textures.cpp those of textures.
 // PTXREWRITE_FAKE_DRIVER_REPORT names a file that gets a line of what was never given back when the context goes.
 #include "grammar/reader.h"
@@ -32,6 +34,8 @@ std::string setting(const char* name) {
 }
 
 double now() {
+  if (setting("PTXREWRITE_FAKE_DRIVER_CLOCK") == "instructions")
+    return static_cast<double>(gpu().warp_instructions) * 1e-9;
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
@@ -292,6 +296,9 @@ ResultCode cuLaunchKernel(FunctionHandle function, unsigned grid_x, unsigned gri
   auto result = function->module->program->launch(request);
   if (!result) return result.error().message.find("not emulated") != std::string::npos ? not_supported : invalid_value;
   std::fputs(result->printed.c_str(), stdout);
+  gpu().warp_instructions += result->counters.warp_instructions;
+  if (const std::string trace = setting("PTXREWRITE_FAKE_DRIVER_TRACE"); !trace.empty())
+    std::ofstream(trace, std::ios::app) << fmt::format("{} {}x{}x{}\n", function->name, grid_x, grid_y, grid_z);
   if (result->failure) gpu().lost = status_of(*result->failure); // seen by whoever asks next, as on a GPU
   return success;
 }

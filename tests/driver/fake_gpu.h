@@ -51,6 +51,7 @@ struct FakeGpu {
   emulator::TextureTable textures; // texture and surface objects
   unsigned long long next_texture = 0x100;
   std::map<std::string, int> calls;
+  uint64_t warp_instructions = 0; // of all launches
   ResultCode lost = success; // a kernel has faulted: everything fails from then on
 };
 
