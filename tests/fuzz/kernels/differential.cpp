@@ -16,6 +16,14 @@ namespace ptxrewrite::fuzz {
 
 namespace {
 
+// A pass as a chain names it: r2d2 shall not ask ptxas what its candidates cost, which takes longer than all else.
+std::string step(const transforms::PassDescription& pass) {
+  const bool has_cost =
+      std::any_of(pass.options.begin(), pass.options.end(),
+                  [](const transforms::PassOptionDescription& option) { return option.name == "cost"; });
+  return std::string(pass.name) + (has_cost ? "(cost=model)" : "");
+}
+
 constexpr uint64_t fuel = 2'000'000; // warp instructions per block: kernels need thousands
 
 std::string describe(const emulator::Failure& failure) {
@@ -107,22 +115,14 @@ std::string Chain::name() const {
 
 std::vector<Chain> linear_chains(const Kernel& kernel) {
   using transforms::OutputForm;
-  const std::string no_overflow = "no-index-overflow";
-  std::vector<Chain> chains = {{"r2d2", OutputForm::hardware, {}}, {"r2d2", OutputForm::legal, {}}};
-  const transforms::PassDescription* r2d2 = transforms::find_pass("r2d2");
-  const auto has_option = [&](std::string_view name) {
-    return std::any_of(r2d2->options.begin(), r2d2->options.end(),
-                       [&](const transforms::PassOptionDescription& option) { return option.name == name; });
-  };
-  if (has_option("candidates"))
-    for (const char* candidate : {"1", "2", "3", "5"})
-      chains.push_back({std::string("r2d2(force,candidates=") + candidate + ")", OutputForm::legal, {}});
-  if (has_option("persistent")) chains.push_back({"r2d2(persistent)", OutputForm::legal, {}});
-  if (kernel.may_wrap) return chains;
-  for (size_t i = 0, count = chains.size(); i < count; ++i) {
-    chains.push_back(chains[i]);
-    chains.back().assumptions.push_back(no_overflow);
-  }
+  const std::string together = "r2d2(force,candidates=1+2+3)";
+  std::vector<Chain> chains = {{"r2d2", OutputForm::hardware, {}}, {together, OutputForm::legal, {}}};
+  if (!kernel.may_wrap)
+    for (size_t i = 0; i < 2; ++i)
+      chains.push_back({chains[i].passes, chains[i].form, {"no-index-overflow"}});
+  for (const char* options :
+       {"cost=model", "force,candidates=1", "force,candidates=2", "force,candidates=3", "persistent,cost=model"})
+    chains.push_back({"r2d2(" + std::string(options) + ")", OutputForm::legal, {}});
   return chains;
 }
 
@@ -132,14 +132,14 @@ std::vector<Chain> chains_for(uint64_t seed, size_t longer) {
   const std::vector<transforms::PassDescription>& passes = transforms::all_passes();
   for (const transforms::PassDescription& pass : passes)
     for (const OutputForm form : {OutputForm::legal, OutputForm::annotated, OutputForm::hardware})
-      chains.push_back({std::string(pass.name), form, {}});
+      chains.push_back({step(pass), form, {}});
   Random random(seed * 31 + 7);
   for (size_t i = 0; i < longer; ++i) {
     Chain chain;
     if (random.one_in(3)) chain.form = OutputForm::hardware;
-    for (size_t step = 0, steps = 2 + random.below(3); step < steps; ++step) {
-      chain.passes += step == 0 ? "" : ",";
-      chain.passes += random.pick(passes).name;
+    for (size_t at = 0, steps = 2 + random.below(3); at < steps; ++at) {
+      chain.passes += at == 0 ? "" : ",";
+      chain.passes += step(random.pick(passes));
     }
     chains.push_back(std::move(chain));
   }

@@ -217,7 +217,7 @@ private:
     if (!module) return report(kernel, kernel.shapes[0], chain.name(), "printed text: " + failed);
     // Several longer chains count as one, or the table would never end.
     auto& [times, changes] =
-        tally_.chains[chain.passes.find(',') == std::string::npos ? chain.name() : "longer chains"];
+        tally_.chains[options_.linear || chain.passes.find(',') == std::string::npos ? chain.name() : "longer chains"];
     ++times;
     const bool is_changed = rewriting.text != identity_text_;
     if (chain.passes.empty() || is_changed) ++changes;

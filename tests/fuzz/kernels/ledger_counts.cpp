@@ -8,7 +8,8 @@ namespace {
 
 // "mul.wide.s32", or "st", where the range begins with it, behind a guard or not.
 std::string mnemonic_at(const std::string& text, SourceRange range) {
-  if (range.end <= range.begin || range.end > text.size()) return "(whole kernel)";
+  // The kernel's head, or nothing.
+  if (range.end <= range.begin || range.end > text.size() || text[range.begin] == '.') return "(whole kernel)";
   std::string_view words = std::string_view(text).substr(range.begin, range.end - range.begin);
   if (words[0] == '@') words.remove_prefix(std::min(words.size(), words.find(' ') + 1));
   const std::string_view mnemonic = words.substr(0, words.find_first_of(" \t;"));
