@@ -48,8 +48,9 @@ bool has_constant_operand(const Form& form) {
 class Lowerer {
 public:
   Lowerer(const Function& function, uint32_t compute_capability, Lowering& result)
-      : function_(function), capability_(compute_capability), result_(result), flow_(function),
-        dominators_(function, flow_), post_dominators_(function, flow_), uniform_(function, flow_, post_dominators_),
+      : function_(function), capability_(compute_capability), result_(result),
+        in_section_(function.instructions.size()), flow_(function), dominators_(function, flow_),
+        post_dominators_(function, flow_), uniform_(function, flow_, post_dominators_),
         values_(function), context_{function,
                                     values_,
                                     compute_capability,
@@ -66,18 +67,25 @@ public:
     if (function_.is_entry) result_.prologue_ = 1; // the stack pointer
     mark_needed();
     for_each_needed([&](InstructionId id) { weigh_alone(id); });
+    mark_sections();
     for_each_needed([&](InstructionId id) { weigh_movement(id); });
     for_each_needed([&](InstructionId id) { apply_rules(id); });
     for_each_needed([&](InstructionId id) { weigh_constant(id); });
-    for (BlockId block : function_.layout)
-      if (flow_.reachable(block)) join_shared_loads(context_, block);
+    join_shared_loads(context_);
     if (capability_ < first_loaded_parameters) for_each_needed([&](InstructionId id) { weigh_wide_literal(id); });
     if (capability_ >= first_uniform_datapath) for_each_needed([&](InstructionId id) { move_to_uniform(id); });
     weigh_system_values();
     weigh_branches();
+    result_.register_units_.assign(function_.values.size(), 0);
+    for (ValueId value : function_.values.ids())
+      result_.register_units_[value.index()] = units_of(value);
     if (!function_.is_ssa) return;
-    for (BlockId block : function_.layout)
-      if (flow_.reachable(block)) result_.unrolled_ += unrolled_instructions(context_, block);
+    for (BlockId block : function_.layout) {
+      if (!flow_.reachable(block)) continue;
+      Unrolling unrolling = unrolling_of(context_, block);
+      result_.unrolled_ += unrolling.instructions;
+      if (unrolling.copies > 1) result_.copies_[block] = unrolling.copies;
+    }
   }
 
 private:
@@ -85,7 +93,8 @@ private:
     for (BlockId block : function_.layout) {
       if (!flow_.reachable(block)) continue;
       for (InstructionId id : function_.instructions_in(block))
-        if (context_.needed[id.index()] && context_.form(id)) visit(id); // rows of hardware forms have none
+        if (context_.needed[id.index()] && context_.form(id) && !in_section_[id.index()])
+          visit(id); // rows have no form
     }
   }
 
@@ -177,6 +186,21 @@ private:
     }
     // A register is renamed; the halves of a pair have been its registers before.
     cost(id).weight = 0;
+  }
+
+  // The sections of a hardware form run as they are written: the paper's machine issues each of their instructions.
+  void mark_sections() {
+    bool inside = false;
+    for (BlockId block : function_.layout)
+      for (InstructionId id : function_.instructions_in(block)) {
+        InstructionKind kind = function_.instructions[id].kind;
+        if (kind == InstructionKind::section_begin) inside = true;
+        if (kind == InstructionKind::section_end) inside = false;
+        if (inside && kind == InstructionKind::real) {
+          in_section_[id.index()] = true;
+          cost(id).weight = 1;
+        }
+      }
   }
 
   void apply_rules(InstructionId id) {
@@ -301,6 +325,24 @@ private:
            is_shared(function_.module().variables[symbol.variable()].space);
   }
 
+  uint8_t units_of(ValueId id) const {
+    const Value& value = function_.values[id];
+    if (value.type == ScalarType::pred || value.register_class != RegisterClass::general) return 0;
+    unsigned width = std::max(1u, (bit_width(value.type) + 31) / 32) * value.vector_width;
+    InstructionId definition = values_.definition(id);
+    if (!definition || function_.instructions[definition].kind != InstructionKind::real)
+      return static_cast<uint8_t>(width);
+    const InstructionCost& made = result_.cost(definition);
+    if (!context_.needed[definition.index()] || made.uniform > 0) return 0;
+    if (context_.source_of(id) != ValueSource::computed && !in_section_[definition.index()])
+      return static_cast<uint8_t>(capability_ < first_loaded_parameters && made.weight > 0 ? width : 0);
+    if (context_.absorbed[definition.index()]) {
+      if (context_.without_constant[id.index()]) return 0;                            // the register of the rest
+      if (width > 1 && bit_width(context_.form(definition)->type(1)) <= 32) return 1; // what is to be extended
+    }
+    return static_cast<uint8_t>(width);
+  }
+
   // --- control ---
 
   InstructionId last_real(BlockId block) const {
@@ -373,6 +415,7 @@ private:
   const Function& function_;
   uint32_t capability_;
   Lowering& result_;
+  std::vector<bool> in_section_; // of a hardware form, by InstructionId
   ControlFlow flow_;
   DominatorTree dominators_;
   PostDominatorTree post_dominators_;

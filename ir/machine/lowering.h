@@ -15,6 +15,7 @@
 #include "ir/function.h"
 
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -46,6 +47,10 @@ public:
   // Of any instruction of the function; 0 for those that are unreachable, dead or no real instructions.
   const InstructionCost& cost(InstructionId id) const { return costs_[id.index()]; }
 
+  // Registers of 32 bits that the value occupies while it is live: none where it is an operand in another place, a part
+  // of its reader's work, or on the uniform datapath. Predicates have none.
+  uint32_t register_units(ValueId value) const { return register_units_[value.index()]; }
+
   // Issued by every warp at the entry, whatever the body does: the stack pointer's initial value.
   uint32_t prologue() const { return prologue_; }
   // The same on the uniform datapath: the descriptor of global memory, where shared memory begins.
@@ -56,6 +61,11 @@ public:
   // Of the copies that the assembler makes of small counted loops. Known in SSA form only; dynamic counts hold each
   // trip's counter and branch, which copies would share.
   uint32_t unrolled_instructions() const { return unrolled_; }
+  // How many copies of a block stand one after the other in its largest unrolled loop; 1 for most.
+  uint32_t copies_of(BlockId block) const {
+    auto copies = copies_.find(block);
+    return copies == copies_.end() ? 1 : copies->second;
+  }
   // All there is in the code: prologue, body on both datapaths, subroutines, copies of loops.
   uint32_t static_instructions() const;
   uint32_t static_uniform_instructions() const;
@@ -63,9 +73,11 @@ public:
 private:
   friend class Lowerer;
   std::vector<InstructionCost> costs_;
+  std::vector<uint8_t> register_units_;
   uint32_t prologue_ = 0;
   uint32_t prologue_uniform_ = 0;
   uint32_t unrolled_ = 0;
+  std::map<BlockId, uint32_t> copies_;
   uint32_t subroutines_ = 0; // modulo 2^32 while it is summed up
 };
 

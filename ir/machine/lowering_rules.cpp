@@ -384,6 +384,7 @@ bool LoweringContext::is_literal(const Operand* operand) const {
 }
 
 ValueSource LoweringContext::source_of(ValueId value) const {
+  if (function.values[value].register_class != RegisterClass::general) return ValueSource::computed;
   // Copies are followed for a while: chains are short, and in functions as read they could be circles.
   for (int step = 0; step < 8; ++step) {
     InstructionId id = values.definition(value);

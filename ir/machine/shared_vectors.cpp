@@ -13,19 +13,35 @@ namespace {
 // How many low bits of a value are surely zero.
 class Alignment {
 public:
-  explicit Alignment(const LoweringContext& context) : context_(context), open_(context.function.values.size()) {}
+  explicit Alignment(const LoweringContext& context) : context_(context), open_(context.function.values.size()) {
+    if (!context.function.is_ssa) return;
+    const Function& function = context.function;
+    for (BlockId block : function.layout)
+      for (EdgeId edge : function.successors(block)) {
+        std::span<const ValueId> parameters = function.parameters(function.edges[edge].to);
+        std::span<const ValueId> arguments = function.arguments(edge);
+        for (size_t i = 0; i < std::min(parameters.size(), arguments.size()); ++i)
+          arguments_[parameters[i]].push_back(arguments[i]);
+      }
+  }
 
-  unsigned of(ValueId value, unsigned depth = 0) {
+  unsigned of_base(ValueId value) {
+    budget_ = 200;
+    return of(value, 0);
+  }
+
+private:
+  unsigned of(ValueId value, unsigned depth) {
     constexpr unsigned everything = 64, deepest = 8;
     if (open_[value.index()]) return everything; // a loop's own value: the other ways in decide
-    if (depth == deepest) return 0;
+    if (depth == deepest || budget_ == 0) return 0;
+    --budget_;
     open_[value.index()] = true;
     unsigned bits = by_definition(value, depth);
     open_[value.index()] = false;
     return bits;
   }
 
-private:
   unsigned of(const Operand* operand, unsigned depth) {
     if (!operand) return 0;
     if (operand->is(OperandKind::integer))
@@ -63,23 +79,18 @@ private:
   }
 
   unsigned by_arguments(ValueId value, unsigned depth) {
-    const Function& function = context_.function;
-    if (!function.is_ssa) return 0;
+    auto arguments = arguments_.find(value);
+    if (arguments == arguments_.end()) return 0;
     unsigned bits = 64;
-    bool found = false;
-    for (BlockId block : function.layout)
-      for (EdgeId edge : function.successors(block)) {
-        std::span<const ValueId> parameters = function.parameters(function.edges[edge].to);
-        auto place = std::ranges::find(parameters, value);
-        if (place == parameters.end()) continue;
-        found = true;
-        bits = std::min(bits, of(function.arguments(edge)[static_cast<size_t>(place - parameters.begin())], depth + 1));
-      }
-    return found ? bits : 0;
+    for (ValueId argument : arguments->second)
+      bits = std::min(bits, of(argument, depth + 1));
+    return bits;
   }
 
   const LoweringContext& context_;
   std::vector<bool> open_;
+  std::map<ValueId, std::vector<ValueId>> arguments_; // of block parameters
+  unsigned budget_ = 0;                               // values still to be looked at
 };
 
 struct Load {
@@ -120,17 +131,15 @@ ValueId shared_base(const LoweringContext& context, InstructionId id, int64_t& o
   return address[1].as_value();
 }
 
-} // namespace
-
-void join_shared_loads(LoweringContext& context, BlockId block) {
+void join_in_block(LoweringContext& context, BlockId block, Alignment& alignment) {
   std::map<ValueId, std::vector<Load>> open;
   auto close = [&] {
     for (auto& [base, loads] : open) {
       if (loads.size() < 2) continue;
       std::ranges::sort(loads, {}, &Load::offset);
-      unsigned alignment = Alignment(context).of(base);
-      join(context, loads, 4, alignment);
-      join(context, loads, 2, alignment);
+      unsigned bits = alignment.of_base(base);
+      join(context, loads, 4, bits);
+      join(context, loads, 2, bits);
     }
     open.clear();
   };
@@ -146,6 +155,14 @@ void join_shared_loads(LoweringContext& context, BlockId block) {
     if (writes || form->effects.barrier || form->effects.call || form->opaque) close();
   }
   close();
+}
+
+} // namespace
+
+void join_shared_loads(LoweringContext& context) {
+  Alignment alignment(context);
+  for (BlockId block : context.function.layout)
+    join_in_block(context, block, alignment);
 }
 
 } // namespace ptxrewrite::ir

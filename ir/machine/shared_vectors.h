@@ -6,7 +6,7 @@
 
 namespace ptxrewrite::ir {
 
-// Weighs all but one of each joined group of a block as nothing.
-void join_shared_loads(LoweringContext& context, BlockId block);
+// Weighs all but one of each joined group as nothing.
+void join_shared_loads(LoweringContext& context);
 
 } // namespace ptxrewrite::ir

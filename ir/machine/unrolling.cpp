@@ -128,27 +128,28 @@ Body measure(const LoweringContext& context, const CountedLoop& loop) {
 
 } // namespace
 
-uint32_t unrolled_instructions(const LoweringContext& context, BlockId block) {
+Unrolling unrolling_of(const LoweringContext& context, BlockId block) {
   std::optional<CountedLoop> loop = counted_loop(context, block);
-  if (!loop) return 0;
+  if (!loop) return {};
   Body body = measure(context, *loop);
-  if (body.fixed) return 0;
+  if (body.fixed) return {};
   constexpr uint32_t control = 2;
   if (!loop->trips) {
     // Four copies, then two, then one for what is left.
     constexpr uint32_t heaviest = 98, between_copies = 15;
-    if (body.load > heaviest) return 0;
-    return 6 * body.work + 2 * (body.inductions + control) + between_copies;
+    if (body.load > heaviest) return {};
+    return {6 * body.work + 2 * (body.inductions + control) + between_copies, 4};
   }
   // Small enough: no loop is left. Else some copies in a loop.
   constexpr uint64_t longest_straight = 600, longest_loop = 208, longest_body = 56;
   uint64_t all = *loop->trips * body.work;
   if (*loop->trips > 0 && all <= longest_straight) {
     uint64_t kept = body.work + body.inductions + control;
-    return all > kept ? static_cast<uint32_t>(all - kept) : 0;
+    return {all > kept ? static_cast<uint32_t>(all - kept) : 0, static_cast<uint32_t>(*loop->trips)};
   }
-  if (body.work == 0 || body.work > longest_body) return 0;
-  return static_cast<uint32_t>((longest_loop / body.work - 1) * body.work);
+  if (body.work == 0 || body.work > longest_body) return {};
+  uint32_t copies = static_cast<uint32_t>(longest_loop / body.work);
+  return {(copies - 1) * body.work, copies};
 }
 
 } // namespace ptxrewrite::ir

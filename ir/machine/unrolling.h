@@ -6,8 +6,11 @@
 
 namespace ptxrewrite::ir {
 
-// Machine instructions that the copies of the loop around `block` add; 0 if it is no loop of one block, is kept rolled
-// by a pragma, or is not counted.
-uint32_t unrolled_instructions(const LoweringContext& context, BlockId block);
+struct Unrolling {
+  uint32_t instructions = 0; // of the machine, that copies add
+  uint32_t copies = 1;       // that stand one after the other
+};
+// Nothing is added if the block is no loop by itself, is kept rolled by a pragma, or is not counted.
+Unrolling unrolling_of(const LoweringContext& context, BlockId block);
 
 } // namespace ptxrewrite::ir

@@ -150,7 +150,7 @@ TEST_CASE("estimated code size and registers against ptxas") {
   for (uint32_t capability : {80u, 90u}) {
     auto [sizes, registers] = compare_with_ptxas(capability);
     CHECK(sizes < 0.07);
-    CHECK(registers < 0.26);
+    CHECK(registers < 0.19);
   }
 }
 

@@ -68,3 +68,23 @@ TEST_CASE("two compares and their conjunction are two instructions") {
              "setp.gt.s32 %p2, %r1, 5; and.pred %p1, %p1, %p2; selp.u32 %r3, 1, 2, %p1; st.global.u32 [%rd1], %r3;",
              80, "1 1 1 1 0 1 1 1");
 }
+
+TEST_CASE("sections of a hardware form are issued as written, linear rows and addresses are free") {
+  ReadText text("//@ ptxrewrite hardware 1\n.version 9.0\n.target sm_80\n.address_size 64\n"
+                ".visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<3>; .reg .b64 %cr<3>, %tr<2>, %br<2>, %lr<2>;\n"
+                ".r2d2.coefficient {\nmov.u32 %cr0, %ntid.x;\nmul.wide.s32 %cr1, %cr0, 4;\nld.param.u64 %cr2, [p];\n}\n"
+                ".r2d2.thread {\ncvt.u64.u32 %tr0, %tid.x;\nmad.lo.s64 %tr1, %tr0, 4, 0;\n}\n"
+                ".r2d2.block {\ncvt.u64.u32 %br1, %ctaid.x;\nmad.lo.s64 %br0, %br1, %cr1, %cr2;\n}\n"
+                ".r2d2.linear %lr0 = %tr1 + %br0;\n"
+                "ld.global.u32 %r1, [%lr0+4];\nr2d2.mov.b32 %r2, %lr0;\nadd.s32 %r1, %r1, %r2;\n"
+                "st.global.u32 [%lr0], %r1;\nret;\n}\n");
+  REQUIRE_MESSAGE(text.ok(), text.messages());
+  const Function& function = text.function();
+  Lowering lowering = lower(function, 70);
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block)) {
+      CAPTURE(id.index());
+      CHECK(lowering.cost(id).weight == (function.instructions[id].kind == InstructionKind::real ? 1 : 0));
+      CHECK(lowering.cost(id).uniform == 0);
+    }
+}
