@@ -7,21 +7,23 @@
 
 namespace ptxrewrite::transforms::legal {
 
-Attempt::Attempt(const ir::Function& original, DischargePolicy policy) : function_(original), policy_(policy) {
+Attempt::Attempt(const ir::Function& original, DischargePolicy policy)
+    : function_(original), policy_(policy), guard_(original) {
   terms_.pass = "r2d2";
   original_parameters_ = function_.variable_lists.view(function_.signature.parameters).size();
 }
 
 bool Attempt::can_rest_on(const ir::LinearForms& forms, ir::ObligationId id) const {
   if (forms.obligation(id).proved || policy_.assumed) return true;
-  return policy_.launch && !forms.launch_predicate(id).empty();
+  if (policy_.launch) return !forms.launch_predicate(id).empty();
+  return policy_.kernel && KernelGuard::can_test(forms, id);
 }
 
 bool Attempt::can_rest_on(const ir::LinearForms& forms, std::span<const ir::ObligationId> ids) const {
   return std::ranges::all_of(ids, [&](ir::ObligationId id) { return can_rest_on(forms, id); });
 }
 
-void Attempt::rest_on(const ir::LinearForms& forms, ir::ObligationId id, std::string_view raised_by,
+void Attempt::rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_view raised_by,
                       ir::InstructionId where) {
   const ir::Obligation& obligation = forms.obligation(id);
   if (!stated_.insert(obligation.statement).second) return;
@@ -35,6 +37,10 @@ void Attempt::rest_on(const ir::LinearForms& forms, ir::ObligationId id, std::st
   if (!obligation.proved && policy_.assumed) {
     entry.discharge = Discharge::assumed;
     entry.reason = no_index_overflow;
+  } else if (!obligation.proved && !policy_.launch) {
+    entry.discharge = Discharge::in_kernel;
+    entry.reason = "the kernel's first block, which else branches to the original body";
+    guard_.test(forms, id);
   } else if (!obligation.proved) {
     entry.discharge = Discharge::launch_checked;
     entry.reason = spelled_out(forms.launch_predicate(id));
@@ -83,6 +89,12 @@ ir::VariableId Attempt::launch_parameter(ir::ScalarType type, const std::string&
 void Attempt::commit(ir::Function& function, PassContext& context) && {
   std::unique_ptr<ir::Function> original;
   if (needs_original()) original = std::make_unique<ir::Function>(function);
+  if (!guard_.empty()) {
+    remark("a test of " + std::to_string(guard_.instruction_count()) +
+               " instructions chooses between the rewritten body and the original one",
+           function.header_range);
+    guard_.attach(function_);
+  }
   function = std::move(function_);
   function.changed();
   for (const auto& [name, count] : statistics)

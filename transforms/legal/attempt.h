@@ -5,6 +5,7 @@
 
 #include "ir/analysis/linear.h"
 #include "ir/function.h"
+#include "transforms/legal/kernel_guard.h"
 #include "transforms/pass.h"
 #include "transforms/variant.h"
 
@@ -22,10 +23,12 @@ constexpr std::string_view no_index_overflow = "no-index-overflow"; // --assume
 struct DischargePolicy {
   bool assumed = false; // the user vouches for indices that do not overflow: nothing is left to check
   bool launch = false;  // by a predicate that the launcher evaluates: needs a variant
+  bool kernel = false;  // by a test in the kernel itself, with the original body behind it; where no launcher chooses
 };
 
 class Attempt {
 public:
+  // `original` outlives this.
   Attempt(const ir::Function& original, DischargePolicy policy);
 
   ir::Function& function() { return function_; }
@@ -36,7 +39,7 @@ public:
   bool can_rest_on(const ir::LinearForms& forms, std::span<const ir::ObligationId> ids) const;
   // Enters it into the ledger; the first way that is open is taken. `raised_by` is for people, `where` stands in for an
   // obligation without a source line.
-  void rest_on(const ir::LinearForms& forms, ir::ObligationId id, std::string_view raised_by, ir::InstructionId where);
+  void rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_view raised_by, ir::InstructionId where);
 
   // May kernel parameters be added? Only where a launcher chooses.
   bool may_add_parameters() const { return policy_.launch; }
@@ -48,6 +51,8 @@ public:
   std::map<std::string, int64_t> statistics;
 
   bool needs_original() const { return terms_.needs_original(); }
+  // Of the test in front of the body, which the body does not have yet.
+  size_t guard_instructions() const { return guard_.instruction_count(); }
   // The rewritten kernel takes the place of `function`, as a variant where it must; the notes go to the context.
   void commit(ir::Function& function, PassContext& context) &&;
 
@@ -58,6 +63,7 @@ private:
   ir::Function function_;
   DischargePolicy policy_;
   VariantTerms terms_;
+  KernelGuard guard_;
   size_t original_parameters_ = 0;
   std::map<std::pair<ir::ScalarType, std::string>, ir::VariableId> parameters_;
   std::set<std::string> stated_;

@@ -12,14 +12,16 @@
 #include "transforms/legal/uniform_base.h"
 
 #include <algorithm>
+#include <array>
 
 namespace ptxrewrite::transforms::legal {
 
 namespace {
 
 // Candidates by number, in the order in which they are applied.
-enum : unsigned { common_base = 1, uniform_base = 2, host_coefficients = 3 };
-constexpr std::string_view default_candidates = "1+2+3";
+enum : unsigned { common_base = 1, uniform_base = 2, host_coefficients = 3, inductions = 5 };
+constexpr std::array order{common_base, uniform_base, inductions, host_coefficients};
+constexpr std::string_view default_candidates = "1+2+3+5";
 
 using Combination = std::vector<unsigned>;
 
@@ -37,7 +39,8 @@ std::vector<std::string> split(std::string_view text) {
   return words;
 }
 
-std::string name_of(const Combination& combination) {
+std::string name_of(Combination combination) {
+  std::ranges::sort(combination);
   std::string text;
   for (unsigned candidate : combination)
     text += (text.empty() ? "" : "+") + std::to_string(candidate);
@@ -71,11 +74,12 @@ private:
 std::optional<Combination> LegalForm::listed_candidates() const {
   Combination list;
   for (const std::string& word : split(context_.options.text("candidates", default_candidates))) {
-    if (word != "1" && word != "2" && word != "3") return std::nullopt;
-    unsigned number = static_cast<unsigned>(word[0] - '0');
-    if (!contains(list, number)) list.push_back(number);
+    auto is_named = [&](unsigned candidate) { return word == std::to_string(candidate); };
+    auto named = std::ranges::find_if(order, is_named);
+    if (named == order.end()) return std::nullopt;
+    if (!contains(list, *named)) list.push_back(*named);
   }
-  std::ranges::sort(list);
+  std::ranges::sort(list, {}, [](unsigned candidate) { return std::ranges::find(order, candidate); });
   return list;
 }
 
@@ -83,13 +87,17 @@ DischargePolicy LegalForm::policy() {
   std::vector<std::string> ways = split(context_.options.text("discharge", "proved+launch"));
   DischargePolicy policy;
   policy.assumed = context_.assumes(no_index_overflow);
-  policy.launch =
-      std::ranges::find(ways, "launch") != ways.end() && why_no_variant(function_, "r2d2", context_).empty();
+  auto is_allowed = [&](std::string_view way) { return std::ranges::find(ways, way) != ways.end(); };
+  policy.launch = is_allowed("launch") && why_no_variant(function_, "r2d2", context_).empty();
+  // A kernel that the module itself launches has nobody to choose its variants.
+  policy.kernel = function_.is_entry && !policy.launch && !original_of(function_) &&
+                  (is_allowed("kernel") || (is_allowed("launch") && context_.is_referenced(function_)));
   return policy;
 }
 
 std::optional<Attempt> LegalForm::attempt(const Combination& combination, bool force) {
   Attempt attempt(function_, policy_);
+  const bool bases_at_launch = contains(combination, host_coefficients);
   bool any = false;
   for (unsigned candidate : combination) {
     bool changed = false;
@@ -98,7 +106,10 @@ std::optional<Attempt> LegalForm::attempt(const Combination& combination, bool f
       changed = share_common_bases(attempt);
       break;
     case uniform_base:
-      changed = share_offsets(attempt, {.bases_at_launch = contains(combination, host_coefficients), .force = force});
+      changed = share_offsets(attempt, {.bases_at_launch = bases_at_launch, .force = force});
+      break;
+    case inductions:
+      changed = share_inductions(attempt, {.bases_at_launch = bases_at_launch, .force = force});
       break;
     default:
       changed = move_coefficients_to_launch(attempt, force);
@@ -137,7 +148,8 @@ Change LegalForm::choose(const Combination& available) {
     if (!next) continue;
     std::optional<KernelCost> cost = cost_of(next->function(), machines);
     if (!cost) continue;
-    if (!wins(*cost, *before, next->needs_original())) {
+    bool guard_pays = cost->weighted + double(next->guard_instructions()) <= before->weighted;
+    if (!guard_pays || !wins(*cost, *before, next->needs_original())) {
       lost += (lost.empty() ? "" : "; ") + name_of(combination) + " would make it " + comparison(*cost, *before);
       continue;
     }
@@ -154,7 +166,7 @@ Change LegalForm::choose(const Combination& available) {
 
 Change LegalForm::run() {
   std::optional<Combination> listed = listed_candidates();
-  if (!listed) return refuse("candidates= takes numbers such as 1+3; there are 1, 2 and 3");
+  if (!listed) return refuse("candidates= takes numbers such as 1+3; there are 1, 2, 3 and 5");
   // The others need launch-uniform parameters.
   if (!function_.is_entry) std::erase_if(*listed, [](unsigned candidate) { return candidate != common_base; });
   policy_ = policy();
@@ -169,11 +181,12 @@ Change LegalForm::run() {
 
 std::vector<PassOptionDescription> legal_options() {
   return {
-      {"candidates", "which legal candidates to try, alone and together: numbers with + (default 1+2+3)"},
+      {"candidates", "which legal candidates to try, alone and together: numbers with + (default 1+2+3+5)"},
       {"force", "take the listed candidates wherever they apply, whatever they cost", PassOptionKind::flag},
       {"cost", "how the legal form is chosen: ptxas, model, or auto, ptxas where it may be run (default)"},
       {"architectures", "for which GPUs ptxas is asked: sm_80+sm_90 (default: the file's own target, and sm_90)"},
-      {"discharge", "how conditions may be met: proved+launch (default) or proved; --assume adds to it"},
+      {"discharge", "how conditions may be met: proved, +launch, +kernel (default proved+launch, and kernel where the "
+                    "module launches the kernel itself)"},
   };
 }
 

@@ -7,6 +7,9 @@
 // constant bank or a uniform register, where the original computes an index for each access, or moves one induction
 // variable for each around a loop. The offset is taken from the code where it has one, else computed at the entry. It
 // is widened as signed or unsigned, so it needs no bias; that it does not wrap is an obligation of this rewrite.
+//
+// Candidate 5 makes the offset anew, as an induction variable of the loop around the accesses: where the original moves
+// one 64-bit pointer for each of them, or computes their indices in every trip.
 #include "transforms/legal/uniform_base.h"
 
 #include "ir/builder.h"
@@ -54,6 +57,7 @@ struct Offset {
   ValueId value;   // invalid: to be computed at the entry
   LinearForm form; // 32 bits
   int64_t scale = 1;
+  BlockId home;          // where it is defined
   ObligationId in_range; // that it can be widened
   bool is_signed = true;
 };
@@ -66,8 +70,8 @@ struct BaseGroup {
 
 class UniformBases {
 public:
-  UniformBases(Attempt& attempt, const UniformBaseOptions& options)
-      : attempt_(attempt), function_(attempt.function()), options_(options), forms_(function_),
+  UniformBases(Attempt& attempt, const UniformBaseOptions& options, bool inductions)
+      : attempt_(attempt), function_(attempt.function()), options_(options), inductions_(inductions), forms_(function_),
         pool_(forms_.expressions()),
         counts_(function_, forms_.def_use(), Liveliness(function_, forms_.control_flow(), forms_.def_use()).compute()),
         costs_(function_, forms_.loops()), builder_(function_),
@@ -87,16 +91,18 @@ private:
   InstructionId place_for(const BaseGroup& group, const Offset& offset) const;
   BlockId block_of(const BaseGroup& group, const Offset& offset) const;
   void write_offset(Offset& offset);
+  void write_induction(Offset& offset, Operand start);
+  bool is_induction(const Offset& offset) const { return !offset.value.valid() && offset.form.loop_count != 0; }
+  std::optional<ExpressionId> narrowed(ExpressionId wide, uint64_t scale);
   void rewrite(const std::vector<BaseGroup>& groups, Offset& offset);
   void try_class(AccessClass& accesses);
 
-  BlockId home(ValueId value) const {
-    return value.valid() ? forms_.def_use().definition(value).block : function_.entry();
-  }
+  BlockId home(ValueId value) const { return forms_.def_use().definition(value).block; }
 
   Attempt& attempt_;
   ir::Function& function_;
   UniformBaseOptions options_;
+  bool inductions_; // candidate 5
   ir::LinearForms forms_;
   ir::ExpressionPool& pool_;
   ReaderCounts counts_;
@@ -201,6 +207,7 @@ std::optional<Offset> UniformBases::match(const AccessClass& accesses, ValueId v
   const Access& first = accesses.accesses.front();
   Offset offset;
   offset.value = value;
+  offset.home = home(value);
   offset.form = forms_.form_at(value, function_.instructions[first.instruction].block);
   if (!offset.form.has_coefficients() || offset.form.width != 32 || !widens_to(offset, accesses.form))
     return std::nullopt;
@@ -242,47 +249,64 @@ std::optional<Offset> UniformBases::choose_offset(const AccessClass& accesses, s
   return best;
 }
 
-// From the indices at the entry, when every coefficient is a multiple of one scale by something of 32 bits.
+// The 32-bit expression of which `wide` is the widened multiple.
+std::optional<ExpressionId> UniformBases::narrowed(ExpressionId wide, uint64_t scale) {
+  if (auto literal = pool_.literal_value(wide)) {
+    int64_t factor = static_cast<int64_t>(*literal) / static_cast<int64_t>(scale);
+    if (factor != static_cast<int32_t>(factor)) return std::nullopt;
+    return pool_.literal(32, static_cast<uint64_t>(factor));
+  }
+  ir::ExpressionTerm term = pool_.terms(wide)[0];
+  auto factors = pool_.factors(term.monomial);
+  if (factors.size() != 1 || pool_[factors[0]].kind != ir::ExpressionKind::sign_extend) return std::nullopt;
+  ExpressionId inner = pool_.operands(factors[0])[0];
+  uint64_t factor = term.coefficient / scale;
+  if (pool_.width(inner) != 32 || factor > INT32_MAX) return std::nullopt;
+  ExpressionId narrow = pool_.multiply_literal(inner, factor);
+  if (!r2d2::CoefficientWriter::expressible(pool_, narrow) ||
+      pool_.multiply_literal(pool_.sign_extend(narrow, 64), scale) != wide)
+    return std::nullopt;
+  return narrow;
+}
+
+// From the indices at the entry, when every coefficient is a multiple of one scale by something of 32 bits; with a loop
+// offset, as an induction variable.
 std::optional<Offset> UniformBases::build_offset(const AccessClass& accesses) {
-  if (accesses.form.loop_count != 0) return std::nullopt;
-  Offset offset;
-  offset.form.kind = accesses.form.kind;
-  offset.form.width = 32;
+  const LinearForm& form = accesses.form;
+  if (form.loop_count != (inductions_ ? 1 : 0)) return std::nullopt;
+  std::vector<ExpressionId> wide(form.coefficients.begin() + FormIndex::tid_x, form.coefficients.end());
+  if (inductions_) wide.push_back(form.loop_offsets[0].step);
   uint64_t scale = 0;
-  for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place) {
-    ExpressionId wide = accesses.form.coefficients[place];
-    if (auto literal = pool_.literal_value(wide)) {
+  for (ExpressionId id : wide) {
+    if (auto literal = pool_.literal_value(id)) {
       scale = std::gcd(scale, *literal);
       continue;
     }
-    auto terms = pool_.terms(wide);
-    if (pool_[wide].kind != ir::ExpressionKind::sum || terms.size() != 1 || pool_[wide].offset != 0)
+    if (pool_[id].kind != ir::ExpressionKind::sum || pool_.terms(id).size() != 1 || pool_[id].offset != 0)
       return std::nullopt;
-    scale = std::gcd(scale, terms[0].coefficient);
+    scale = std::gcd(scale, pool_.terms(id)[0].coefficient);
   }
   if (scale == 0 || scale > INT32_MAX) return std::nullopt;
+  Offset offset;
+  offset.form.kind = form.kind;
+  offset.form.width = 32;
   offset.scale = static_cast<int64_t>(scale);
+  offset.home = function_.entry();
   offset.form.coefficients[FormIndex::constant] = pool_.literal(32, 0);
-  for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place) {
-    ExpressionId wide = accesses.form.coefficients[place];
-    ExpressionId& narrow = offset.form.coefficients[place];
-    if (auto literal = pool_.literal_value(wide)) {
-      int64_t factor = static_cast<int64_t>(*literal) / offset.scale;
-      if (factor != static_cast<int32_t>(factor)) return std::nullopt;
-      narrow = pool_.literal(32, static_cast<uint64_t>(factor));
-      continue;
-    }
-    ir::ExpressionTerm term = pool_.terms(wide)[0];
-    auto factors = pool_.factors(term.monomial);
-    ir::ExpressionKind kind = pool_[factors[0]].kind;
-    if (factors.size() != 1 || kind != ir::ExpressionKind::sign_extend) return std::nullopt;
-    ExpressionId inner = pool_.operands(factors[0])[0];
-    uint64_t factor = term.coefficient / scale;
-    if (pool_.width(inner) != 32 || factor > INT32_MAX) return std::nullopt;
-    narrow = pool_.multiply_literal(inner, factor);
-    if (!r2d2::CoefficientWriter::expressible(pool_, narrow) ||
-        pool_.multiply_literal(pool_.sign_extend(narrow, 64), scale) != wide)
-      return std::nullopt;
+  for (size_t i = 0; i < wide.size(); ++i) {
+    std::optional<ExpressionId> narrow = narrowed(wide[i], scale);
+    if (!narrow) return std::nullopt;
+    if (i + FormIndex::tid_x < FormIndex::count)
+      offset.form.coefficients[i + FormIndex::tid_x] = *narrow;
+    else
+      offset.form.loop_offsets[0] = {form.loop_offsets[0].loop, *narrow};
+  }
+  if (inductions_) {
+    offset.form.loop_count = 1;
+    ir::LoopId loop = offset.form.loop_offsets[0].loop;
+    offset.home = forms_.loops().loops()[loop].header;
+    for (const Access& access : accesses.accesses)
+      if (!forms_.loops().contains(loop, function_.instructions[access.instruction].block)) return std::nullopt;
   }
   offset.in_range = forms_.require_range(offset.form, ir::signed_range(32), accesses.accesses.front().instruction);
   if (!attempt_.can_rest_on(forms_, offset.in_range)) return std::nullopt;
@@ -318,7 +342,7 @@ BlockId UniformBases::block_of(const BaseGroup& group, const Offset& offset) con
   for (const auto& [access, immediate] : group.accesses)
     while (!dominators.dominates(block, function_.instructions[access.instruction].block))
       block = dominators.immediate_dominator(block);
-  BlockId definition = home(offset.value);
+  BlockId definition = offset.home;
   while (forms_.loops().depth(block) > forms_.loops().depth(definition) && block != definition) {
     BlockId header = forms_.loops().loops()[forms_.loops().innermost(block)].header;
     BlockId outside = dominators.immediate_dominator(header);
@@ -349,6 +373,7 @@ bool UniformBases::pays(const std::vector<BaseGroup>& groups, const Offset& offs
   if (!offset.value.valid()) {
     for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
       added += !pool_.is_zero(offset.form.coefficients[place]);
+    if (is_induction(offset)) added += r2d2::execution_weight(forms_.loops(), offset.home);
   } else {
     counts_.add_reader(offset.value);
   }
@@ -376,7 +401,39 @@ void UniformBases::write_offset(Offset& offset) {
       sum = Operand::value(builder_.emit_value(
           "mad.lo.s32", ir::ScalarType::b32, {Operand::value(index), factor, sum.value_or(Operand::integer(0))}, "%r"));
   }
-  offset.value = sum->as_value();
+  if (is_induction(offset))
+    write_induction(offset, sum.value_or(Operand::integer(0)));
+  else
+    offset.value = sum->as_value();
+}
+
+// A block parameter of the loop's header, moved on at the end of every block that goes round.
+void UniformBases::write_induction(Offset& offset, Operand start) {
+  const ir::Loop& loop = forms_.loops().loops()[offset.form.loop_offsets[0].loop];
+  if (!start.is(ir::OperandKind::value))
+    start = Operand::value(builder_.emit_value("mov.b32", ir::ScalarType::b32, {start}, "%r"));
+  Operand step = writer_.write(offset.form.loop_offsets[0].step);
+  ValueId moving = builder_.new_value(ir::ScalarType::b32, "%r");
+  std::span<const ValueId> old = function_.parameters(loop.header);
+  std::vector<ValueId> parameters(old.begin(), old.end());
+  parameters.push_back(moving);
+  function_.set_parameters(loop.header, parameters);
+  for (ir::EdgeId edge : forms_.control_flow().predecessors(loop.header)) {
+    ValueId next = start.as_value();
+    if (std::ranges::find(loop.back_edges, edge) != loop.back_edges.end()) {
+      BlockId from = function_.edges[edge].from;
+      if (InstructionId end = function_.terminator(from))
+        builder_.before(end);
+      else
+        builder_.at_end(from);
+      next = builder_.emit_value("add.s32", ir::ScalarType::b32, {Operand::value(moving), step}, "%r");
+    }
+    std::span<const ValueId> passed = function_.arguments(edge);
+    std::vector<ValueId> arguments(passed.begin(), passed.end());
+    arguments.push_back(next);
+    function_.set_arguments(edge, arguments);
+  }
+  offset.value = moving;
 }
 
 void UniformBases::rewrite(const std::vector<BaseGroup>& groups, Offset& offset) {
@@ -417,7 +474,8 @@ void UniformBases::rewrite(const std::vector<BaseGroup>& groups, Offset& offset)
 void UniformBases::try_class(AccessClass& accesses) {
   while (!accesses.accesses.empty()) {
     std::vector<Access> served;
-    std::optional<Offset> offset = choose_offset(accesses, served);
+    std::optional<Offset> offset;
+    if (!inductions_) offset = choose_offset(accesses, served);
     if (!offset) {
       offset = build_offset(accesses);
       served = accesses.accesses;
@@ -453,7 +511,8 @@ bool UniformBases::run() {
   attempt_.statistics["r2d2.uniform-bases"] += static_cast<int64_t>(bases_);
   attempt_.statistics["r2d2.uniform-base-accesses"] += static_cast<int64_t>(rewritten_);
   attempt_.remark(std::to_string(rewritten_) + " addresses are " + std::to_string(bases_) +
-                      " launch-uniform bases plus shared 32-bit offsets",
+                      " launch-uniform bases plus " +
+                      (inductions_ ? "32-bit induction variables" : "shared 32-bit offsets"),
                   function_.header_range);
   return true;
 }
@@ -461,7 +520,11 @@ bool UniformBases::run() {
 } // namespace
 
 bool share_offsets(Attempt& attempt, const UniformBaseOptions& options) {
-  return UniformBases(attempt, options).run();
+  return UniformBases(attempt, options, false).run();
+}
+
+bool share_inductions(Attempt& attempt, const UniformBaseOptions& options) {
+  return UniformBases(attempt, options, true).run();
 }
 
 } // namespace ptxrewrite::transforms::legal
