@@ -100,6 +100,7 @@ struct EmulatorOptions {
   bool check = false;
   bool count_memory = false;
   bool unordered = false;
+  bool reversed = false;     // blocks start from the last one on
   unsigned host_threads = 0; // 0: all
   uint64_t fuel = UINT64_MAX;
   uint64_t resident_blocks = 8; // the emulator has no multiprocessors: a number by decision

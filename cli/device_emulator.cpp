@@ -122,6 +122,7 @@ public:
     request.parameters = launch.parameters;
     request.host_threads = options_.host_threads;
     request.unordered = options_.unordered;
+    request.reversed = options_.reversed;
     request.check = options_.check;
     request.count_memory = options_.count_memory;
     request.fuel = options_.fuel;

@@ -131,7 +131,6 @@ Result<SessionRun> PlanOnDevice::launch(size_t index, const ir::Module& module, 
   auto parameters = launch::pack_parameters(planned, launch::signature_of(*kernel), addresses_);
   if (!parameters) return parameters.error();
   kernel_launch.parameters = std::move(*parameters);
-  bool is_persistent = false;
   if (variants) {
     auto objection = [&](const ir::Function& original, const ir::Function& variant) -> std::string {
       const std::optional<RegisterVerdict> verdict = device_.registers_for(&original, variant, kernel_launch);
@@ -145,7 +144,7 @@ Result<SessionRun> PlanOnDevice::launch(size_t index, const ir::Module& module, 
     run.reasons = std::move(choice->reasons);
     kernel_launch.kernel = run.entry;
     kernel_launch.parameters = std::move(choice->parameter_block);
-    is_persistent = choice->grid == launch::GridMode::persistent;
+    run.is_persistent = choice->grid == launch::GridMode::persistent;
     if (choice->is_original)
       if (auto verdict = device_.registers_for(nullptr, *choice->entry, kernel_launch))
         run.registers = verdict->text + (verdict->suffice ? "" : ": not enough, but it has no original to run instead");
@@ -154,7 +153,7 @@ Result<SessionRun> PlanOnDevice::launch(size_t index, const ir::Module& module, 
     if (options_.error_place) *options_.error_place = ErrorPlace::module;
     return error;
   };
-  if (is_persistent) {
+  if (run.is_persistent) {
     Result<uint64_t> resident = device_.resident_blocks(kernel_launch);
     if (!resident) return module_error(resident.error());
     kernel_launch.grid = launch::persistent_grid(planned.grid, *resident);

@@ -28,6 +28,7 @@ struct SessionOptions {
 struct SessionRun : KernelRun {
   size_t launch = 0;                // index in the plan
   std::string entry;                // that ran
+  bool is_persistent = false;       // the grid was one resident wave
   std::vector<std::string> reasons; // why variants of it did not
   std::string registers;            // of a hardware form: what it takes of the machine's register file
 };

@@ -4,6 +4,7 @@
 #include "launch/variants.h"
 
 #include <algorithm>
+#include <array>
 
 namespace ptxrewrite::cli {
 
@@ -11,6 +12,10 @@ namespace {
 
 // Derived shapes may send a kernel into an endless loop that its own shapes never show.
 constexpr uint64_t spare_fuel = 10'000'000;
+
+// What persistent variants run with, one after the other: few rounds, rounds that end unevenly, one block that does it
+// all. Everything else runs once.
+constexpr std::array<uint64_t, 3> resident_blocks = {8, 3, 1};
 
 uint64_t instructions_of(const SessionResult& result) {
   uint64_t sum = 0;
@@ -30,6 +35,18 @@ const emulator::Failure* failure_of(const SessionResult& result) {
   return result.failed_launch ? &*result.runs.back().failure : nullptr;
 }
 
+void count_launches(const launch::LaunchPlan& plan, const SessionResult& rewritten, const launch::Variants& variants,
+                    CaseResult& result) {
+  ++result.shapes;
+  for (const SessionRun& run : rewritten.runs) {
+    ++result.launches;
+    const std::string& kernel = plan.launches[run.launch].kernel;
+    result.fallbacks += run.entry == kernel && !variants.of_kernel(kernel).empty();
+    for (const std::string& reason : run.reasons)
+      if (std::ranges::find(result.reasons, reason) == result.reasons.end()) result.reasons.push_back(reason);
+  }
+}
+
 } // namespace
 
 Verifier::Verifier(const LaunchInput& input, VerifySettings settings) : input_(input), settings_(std::move(settings)) {}
@@ -44,12 +61,16 @@ Status Verifier::make_contents() {
 }
 
 Result<SessionResult> Verifier::run(const launch::LaunchPlan& plan, const ir::Module& module,
-                                    const launch::Variants& variants, uint64_t fuel, ErrorPlace& place) {
+                                    const launch::Variants& variants, const RunMode& mode, ErrorPlace& place) {
   // A device of its own for each run: what one run leaves behind must not reach the next.
   std::unique_ptr<Device> emulator;
   if (!settings_.gpu)
-    emulator = make_emulator_device(
-        {.check = true, .host_threads = settings_.host_threads, .fuel = fuel, .machine = settings_.machine});
+    emulator = make_emulator_device({.check = true,
+                                     .reversed = mode.reversed,
+                                     .host_threads = settings_.host_threads,
+                                     .fuel = mode.fuel,
+                                     .resident_blocks = mode.resident_blocks,
+                                     .machine = settings_.machine});
   SessionOptions options;
   options.variants = &variants;
   options.contents = &contents_;
@@ -71,7 +92,7 @@ Status Verifier::run_original(ErrorPlace& place) {
     // A fault would end the GPU's context: it sees what the emulator found clean.
     if (settings_.gpu && std::ranges::find(settings_.gpu_shapes, shape.name) == settings_.gpu_shapes.end()) continue;
     launch::LaunchPlan plan = launch::with_shape(input_.plan, shape);
-    Result<SessionResult> result = run(plan, *input_.module, *variants, fuel, place);
+    Result<SessionResult> result = run(plan, *input_.module, *variants, {fuel, resident_blocks[0]}, place);
     const bool is_first = truths_.empty();
     if (!result && is_first) return result.error();
     const emulator::Failure* failure = result ? failure_of(*result) : nullptr;
@@ -90,7 +111,7 @@ Status Verifier::run_original(ErrorPlace& place) {
     const uint64_t instructions = instructions_of(*result);
     if (is_first) fuel = 10 * instructions + spare_fuel;
     truths_.push_back(
-        {std::move(shape), std::move(plan), *std::move(result), findings == 0, 10 * instructions + spare_fuel});
+        {std::move(shape), std::move(plan), *std::move(result), findings == 0, 10 * instructions + spare_fuel, {}});
   }
   return {};
 }
@@ -104,7 +125,7 @@ std::vector<std::string> Verifier::clean_shapes() const {
 
 void Verifier::compare_all(CaseResult& result) {
   Result<launch::Variants> variants = launch::Variants::of(*result.module, nullptr);
-  for (const Truth& truth : truths_)
+  for (Truth& truth : truths_)
     if (!compare_shape(truth, *result.module, *variants, result)) break;
   if (!result.differences.empty()) result.verdict = Verdict::differs;
 }
@@ -161,36 +182,54 @@ CaseResult Verifier::compare_original(const Verifier& other) const {
   return result;
 }
 
-// False: the module does not run on the device; there is no use in trying other shapes.
-bool Verifier::compare_shape(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
-                             CaseResult& result) {
-  ErrorPlace place = ErrorPlace::launch_file;
-  Result<SessionResult> rewritten = run(truth.plan, module, variants, truth.fuel, place);
-  if (!rewritten) {
-    // Units that are proposed are not emulated all at once; what a GPU runs is.
-    const bool may_refuse = result.what.form == transforms::OutputForm::hardware;
-    result.verdict = may_refuse ? Verdict::not_run : Verdict::differs;
-    result.reason = rewritten.error().message;
-    return false;
-  }
-  ++result.shapes;
-  for (const SessionRun& run : rewritten->runs) {
-    ++result.launches;
-    const std::string& kernel = truth.plan.launches[run.launch].kernel;
-    result.fallbacks += run.entry == kernel && !variants.of_kernel(kernel).empty();
-    for (const std::string& reason : run.reasons)
-      if (std::ranges::find(result.reasons, reason) == result.reasons.end()) result.reasons.push_back(reason);
-  }
+ShapeDifference Verifier::difference_of(const Truth& truth, const SessionResult& rewritten, uint64_t resident) const {
   ShapeDifference difference;
   difference.shape = truth.shape.name;
-  if (const emulator::Failure* failure = failure_of(*rewritten)) {
+  if (resident != resident_blocks[0]) difference.shape += ", resident blocks: " + std::to_string(resident);
+  if (const emulator::Failure* failure = failure_of(rewritten)) {
     difference.failure = *failure;
   } else {
-    if (truth.clean) difference.findings = findings_of(*rewritten);
-    difference.buffers = compare_buffers(truth, *rewritten);
+    if (truth.clean) difference.findings = findings_of(rewritten);
+    difference.buffers = compare_buffers(truth, rewritten);
   }
-  if (difference.failure || !difference.findings.empty() || !difference.buffers.empty())
-    result.differences.push_back(std::move(difference));
+  return difference;
+}
+
+// Derived shapes may have blocks that write the same place; which block is last is no property of the kernel then.
+bool Verifier::order_matters(Truth& truth) {
+  if (truth.order_matters) return *truth.order_matters;
+  ErrorPlace place = ErrorPlace::launch_file;
+  Result<launch::Variants> variants =
+      launch::Variants::of(*input_.module, input_.side_file ? &*input_.side_file : nullptr);
+  Result<SessionResult> other =
+      run(truth.plan, *input_.module, *variants, {truth.fuel, resident_blocks[0], true}, place);
+  truth.order_matters = !other || failure_of(*other) || !compare_buffers(truth, *other).empty();
+  if (*truth.order_matters) skipped_.push_back({truth.shape.name, "its result depends on the order of the blocks"});
+  return *truth.order_matters;
+}
+
+// False: the module does not run on the device; there is no use in trying other shapes.
+bool Verifier::compare_shape(Truth& truth, const ir::Module& module, const launch::Variants& variants,
+                             CaseResult& result) {
+  for (const uint64_t resident : resident_blocks) {
+    ErrorPlace place = ErrorPlace::launch_file;
+    Result<SessionResult> rewritten = run(truth.plan, module, variants, {truth.fuel, resident}, place);
+    if (!rewritten) {
+      // Units that are proposed are not emulated all at once; what a GPU runs is.
+      const bool may_refuse = result.what.form == transforms::OutputForm::hardware;
+      result.verdict = may_refuse ? Verdict::not_run : Verdict::differs;
+      result.reason = rewritten.error().message;
+      return false;
+    }
+    const bool is_persistent =
+        std::ranges::any_of(rewritten->runs, [](const SessionRun& run) { return run.is_persistent; });
+    ShapeDifference difference = difference_of(truth, *rewritten, resident);
+    const bool differs = difference.failure || !difference.findings.empty() || !difference.buffers.empty();
+    if (differs && is_persistent && truth.shape.derived && !settings_.gpu && order_matters(truth)) return true;
+    if (resident == resident_blocks[0]) count_launches(truth.plan, *rewritten, variants, result);
+    if (differs) result.differences.push_back(std::move(difference));
+    if (!is_persistent || differs || settings_.gpu) break;
+  }
   return true;
 }
 

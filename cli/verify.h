@@ -88,16 +88,24 @@ private:
     launch::LaunchPlan plan;
     SessionResult result;
     bool clean = true;
-    uint64_t fuel = 0; // for the rewritten kernels
+    uint64_t fuel = 0;                 // for the rewritten kernels
+    std::optional<bool> order_matters; // once it is known
+  };
+  // How the emulator runs; a GPU does as it does.
+  struct RunMode {
+    uint64_t fuel = 0;
+    uint64_t resident_blocks = 0; // of persistent variants
+    bool reversed = false;
   };
 
   Status make_contents();
   Result<SessionResult> run(const launch::LaunchPlan& plan, const ir::Module& module, const launch::Variants& variants,
-                            uint64_t fuel, ErrorPlace& place);
+                            const RunMode& mode, ErrorPlace& place);
   void compare_all(CaseResult& result);
   std::vector<BufferComparison> compare_buffers(const Truth& truth, const SessionResult& other) const;
-  bool compare_shape(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
-                     CaseResult& result);
+  bool compare_shape(Truth& truth, const ir::Module& module, const launch::Variants& variants, CaseResult& result);
+  ShapeDifference difference_of(const Truth& truth, const SessionResult& rewritten, uint64_t resident_blocks) const;
+  bool order_matters(Truth& truth);
 
   const LaunchInput& input_;
   VerifySettings settings_;

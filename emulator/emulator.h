@@ -73,6 +73,7 @@ struct LaunchRequest {
   std::vector<std::byte> parameters{}; // as the kernel's .param space lies: natural alignment
   unsigned host_threads = 0;           // 0: as many as the machine has
   bool unordered = false;              // blocks of any kernel may run at the same time
+  bool reversed = false;               // the last block starts first: do results depend on the order?
   bool check = false;         // uninitialised reads, races ...; out of bounds and misaligned always are checked
   bool count_memory = false;  // InstructionCounters::transactions
   uint64_t fuel = UINT64_MAX; // warp instructions per block

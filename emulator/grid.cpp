@@ -105,9 +105,10 @@ public:
     for (;;) {
       const uint64_t number = spinning.size() < resident_block_limit ? take_block() : UINT64_MAX;
       std::unique_ptr<Block> block;
-      if (number < grid_.blocks && number <= grid_.failed_block) {
+      const uint64_t linear = grid_.launch.request->reversed ? grid_.blocks - 1 - number : number;
+      if (number < grid_.blocks && linear <= grid_.failed_block) {
         block = spare ? std::move(spare) : new_block();
-        block->start(number);
+        block->start(linear);
       } else if (!spinning.empty()) {
         block = std::move(spinning.front());
         spinning.pop_front();

@@ -8,6 +8,8 @@
 #include "ir/analysis/cfg.h"
 #include "ir/analysis/def_use.h"
 #include "ir/analysis/dominators.h"
+#include "ir/machine/lowering.h"
+#include "ir/machine/machine.h"
 #include "transforms/dce.h"
 #include "transforms/legal/persistent.h"
 
@@ -24,13 +26,18 @@ using ir::BlockId;
 using ir::EdgeId;
 using ir::InstructionId;
 using ir::InstructionKind;
-using ir::Opcode;
 using ir::Operand;
 using ir::OperandKind;
 using ir::ValueId;
 
 constexpr unsigned least_saving = 1;
 constexpr unsigned least_uniform_saving = 3;
+
+uint32_t compute_capability(const ir::Module& module) {
+  for (Symbol target : module.targets)
+    if (const uint32_t capability = ir::compute_capability_of(module.text(target))) return capability;
+  return 80;
+}
 
 struct Candidate {
   ValueId value;
@@ -41,7 +48,8 @@ struct Candidate {
 class Hoister {
 public:
   Hoister(ir::Function& function, BlockId preheader, BlockId header)
-      : function_(function), preheader_(preheader), flow_(function), dominators_(function, flow_), def_use_(function) {
+      : function_(function), preheader_(preheader), flow_(function), dominators_(function, flow_), def_use_(function),
+        lowering_(ir::lower(function, compute_capability(function.module()))) {
     for (BlockId block : flow_.reverse_postorder())
       if (dominators_.dominates(header, block)) loop_.push_back(block);
   }
@@ -64,6 +72,7 @@ private:
   ir::ControlFlow flow_;
   ir::DominatorTree dominators_;
   ir::DefUse def_use_;
+  ir::Lowering lowering_;
   std::vector<BlockId> loop_;             // in reverse post-order
   std::vector<InstructionId> invariants_; // operands before users
   std::vector<uint32_t> position_;        // in that list, by InstructionId
@@ -122,27 +131,10 @@ bool Hoister::read_by_the_rest(ValueId value) const {
   });
 }
 
-// Machine instructions, roughly: by class where it is not one.
+// Machine instructions that a warp is spared when this is computed in front of the loop.
 unsigned Hoister::weight(InstructionId id) const {
-  const ir::Form& form = function_.form_of(id);
-  const bool wide = ir::bit_width(form.type()) == 64;
-  switch (form.opcode) {
-  case Opcode::ld: // a parameter: an operand in the constant bank
-  case Opcode::cvta:
-    return 0;
-  case Opcode::mov:
-    for (const Operand& operand : function_.operands_of(id))
-      if (operand.is(OperandKind::special_register)) return 1;
-    return 0;
-  case Opcode::div:
-  case Opcode::rem:
-    return wide ? 60 : 16;
-  case Opcode::mul:
-  case Opcode::mad:
-    return wide && !form.has(ir::Modifier::wide) ? 4 : 1;
-  default:
-    return wide && !ir::is_float(form.type()) ? 2 : 1;
-  }
+  const ir::InstructionCost& cost = lowering_.cost(id);
+  return cost.weight + cost.uniform;
 }
 
 std::vector<InstructionId> Hoister::needed_for(ValueId value) const {

@@ -114,6 +114,11 @@ void PersistentLoop::add_terms() {
     terms_.requirements.push_back(predicate);
     note(predicate, Discharge::launch_checked, predicate);
   }
+  if (needs_.warps_in_rows) {
+    const std::string predicate = "ntid.x % 32 == 0 || ntid.y * ntid.z == 1";
+    terms_.requirements.push_back(predicate);
+    note("all threads of a warp have one tid.x / 32", Discharge::launch_checked, predicate);
+  }
   terms_.persistent = true;
   note("the next virtual block's index is below 2^32", Discharge::proved, "block and grid limits");
 }
@@ -162,6 +167,12 @@ BlockId PersistentLoop::split_behind(BlockId block, InstructionId id) {
 // `ret` and `exit` lead to the latch; a guard stays on the instruction.
 void PersistentLoop::redirect(BlockId block, InstructionId id) {
   const bool guarded = function_.instructions[id].guard.valid();
+  const auto place = std::ranges::find(function_.layout, block);
+  if (!guarded && *(place + 1) == latch_) {
+    function_.remove(id);
+    function_.set_successors(block, std::array{function_.add_edge(block, latch_)}, true);
+    return;
+  }
   std::vector<EdgeId> edges{function_.add_edge(block, latch_)};
   if (guarded) edges.push_back(function_.add_edge(block, split_behind(block, id)));
   function_.set_successors(block, edges, guarded);

@@ -28,6 +28,7 @@ struct PersistentNeeds {
   bool shared_memory = false;    // used again by the next virtual block
   bool block_barriers = false;   //
   bool warp_operations = false;  // shuffles, votes and the like
+  bool warps_in_rows = false;    // right only if no warp has threads of two rows of the block
   bool async_copies = false;     // cp.async, which may be under way at the end
   bool counted_barriers = false; // some barrier is for a part of the block
   std::set<uint32_t> barriers;   // numbers of those in use

@@ -6,8 +6,10 @@
 //   * waiting for other blocks: a loop with a test that depends on a volatile, acquiring or relaxed load, or on an
 //     atomic, outside shared memory. Blocks that are not resident yet might be what it waits for. Retrying a
 //     compare-and-swap whose expected value changes in the loop is no waiting;
-//   * a barrier or warp operation that is reachable behind a return which not all threads of the block take: a thread
-//     that returned counts no more, one that is on its way to the next virtual block still does;
+//   * a barrier or warp operation that some threads may have left behind by returning: a thread that returned is not
+//     waited for, one that is on its way to the next virtual block is. That is: a barrier between the place where
+//     threads of a block part and the place where they meet again; a warp operation there, if no barrier follows and
+//     the parting is not one of whole warps;
 //   * state beyond registers and memory that ends with a block: mbarrier objects, bulk copies, barriers that only some
 //     threads arrive at, wgmma and tcgen05, setmaxnreg, alloca. Pending cp.async groups are waited for instead;
 //   * calls of functions that read the block index, end the thread, or are not in the module.
@@ -64,6 +66,12 @@ std::vector<Operand> plain_operands(const ir::Function& function, InstructionId 
   return list;
 }
 
+// A barrier that says how many threads it is for. Its operands are a number, perhaps the count, and for reductions the
+// result in front and the predicate behind.
+bool is_counted(const ir::Function& function, InstructionId id) {
+  return plain_operands(function, id).size() > (function.form_of(id).has(Modifier::red) ? 3 : 1);
+}
+
 // An access that may be meant to see what a running block of the same grid does.
 bool sees_other_blocks(const Form& form) {
   if (ir::is_shared(form.space)) return false;
@@ -97,8 +105,14 @@ private:
   bool waits(InstructionId id, ir::LoopId loop) const;
   bool depends_on_waiting(ValueId test, ir::LoopId loop, SourceRange& where) const;
   bool is_block_uniform(ValueId value) const;
-  bool is_convergent(InstructionId id) const;
-  InstructionId reachable_convergent(BlockId block, InstructionId after) const;
+  bool is_warp_uniform(ValueId test) const;
+  bool is_thread_index(ValueId value) const;
+  bool is_warp_index(ValueId value) const;
+  enum class Meeting : uint8_t { none, of_warp, of_block }; // which threads an instruction may wait for
+  Meeting meeting_at(InstructionId id) const;
+  bool leaves_without_barrier(BlockId block) const;
+  bool check_meeting(InstructionId id, ValueId test, Meeting meeting, BlockId join);
+  bool check_parting(BlockId block, InstructionId id, ValueId test, BlockId join);
   SourceRange place(const ir::Function& function, InstructionId id) const {
     return &function == &kernel_ ? function.instructions[id].range : call_range_;
   }
@@ -253,11 +267,9 @@ bool Checker::scan_barrier(const ir::Function& function, InstructionId id) {
   if (form.has(Modifier::arrive))
     return refuse(prefix(function) + "arrives at a barrier without waiting; that may be left over", range);
   check_.needs.block_barriers = true;
-  // Number, perhaps how many threads, and the predicate of a reduction.
+  check_.needs.counted_barriers |= is_counted(function, id);
   const std::vector<Operand> operands = plain_operands(function, id);
-  const bool reduces = form.has(Modifier::red);
-  const size_t number = reduces ? 1 : 0;
-  check_.needs.counted_barriers |= operands.size() > number + 1 + (reduces ? 1 : 0);
+  const size_t number = form.has(Modifier::red) ? 1 : 0;
   if (number < operands.size() && operands[number].is(OperandKind::integer)) {
     check_.needs.barriers.insert(static_cast<uint32_t>(operands[number].immediate));
     return true;
@@ -360,57 +372,132 @@ bool Checker::is_block_uniform(ValueId value) const {
                              [&](ir::ObligationId id) { return forms_->obligation(id).proved; });
 }
 
-bool Checker::is_convergent(InstructionId id) const {
-  if (kernel_.instructions[id].kind != InstructionKind::real) return false;
-  const ir::Effects& effects = kernel_.form_of(id).effects;
-  return effects.convergent || (effects.call && convergent_callee_);
+Checker::Meeting Checker::meeting_at(InstructionId id) const {
+  if (kernel_.instructions[id].kind != InstructionKind::real) return Meeting::none;
+  const Form& form = kernel_.form_of(id);
+  if (form.effects.call) return convergent_callee_ ? Meeting::of_block : Meeting::none;
+  if (form.kind == InstructionClass::barrier && !form.has(Modifier::warp))
+    return is_counted(kernel_, id) ? Meeting::none : Meeting::of_block; // counting arrivals, it waits for nobody else
+  // Without .sync a warp's operation is about the lanes that happen to be there, and waits for none.
+  return form.effects.convergent && form.has(Modifier::sync) ? Meeting::of_warp : Meeting::none;
 }
 
-// The first one that control may reach from the end of `block`, or from behind `after` in it.
-InstructionId Checker::reachable_convergent(BlockId block, InstructionId after) const {
-  if (after)
-    for (InstructionId id = kernel_.instructions[after].next; id; id = kernel_.instructions[id].next)
-      if (is_convergent(id)) return id;
+// May a thread return from the start of `block` without having waited for the others of its block?
+bool Checker::leaves_without_barrier(BlockId block) const {
+  std::set<BlockId> seen{block};
+  std::vector<BlockId> work{block};
+  while (!work.empty()) {
+    const BlockId next = work.back();
+    work.pop_back();
+    bool waited = false;
+    for (InstructionId id : kernel_.instructions_in(next)) {
+      waited = meeting_at(id) == Meeting::of_block && !kernel_.instructions[id].guard;
+      if (waited) break;
+      if (kernel_.is_opcode(id, Opcode::ret) || kernel_.is_opcode(id, Opcode::exit)) return true;
+    }
+    if (waited) continue;
+    for (EdgeId edge : kernel_.successors(next))
+      if (seen.insert(kernel_.edges[edge].to).second) work.push_back(kernel_.edges[edge].to);
+  }
+  return false;
+}
+
+// Is the test the same for all threads of a warp? Where a warp's threads are of one row, which is for the launch to
+// check, %tid.x / 32 is, and so is %tid.x < 32 * k.
+bool Checker::is_warp_uniform(ValueId test) const {
+  const InstructionId id = forms_->def_use().definition(test).instruction;
+  if (!id || !kernel_.is_opcode(id, Opcode::setp) || kernel_.instructions[id].guard) return false;
+  const std::vector<Operand> operands = plain_operands(kernel_, id);
+  if (operands.size() != 3 || !operands[1].is(OperandKind::value)) return false;
+  const Form& form = kernel_.form_of(id);
+  if (is_warp_index(operands[1].as_value()))
+    return operands[2].is(OperandKind::integer) ||
+           (operands[2].is(OperandKind::value) && is_block_uniform(operands[2].as_value()));
+  if (!is_thread_index(operands[1].as_value()) || !operands[2].is(OperandKind::integer)) return false;
+  const int64_t limit = operands[2].immediate;
+  if (form.has(Modifier::lt) || form.has(Modifier::ge) || form.has(Modifier::lo) || form.has(Modifier::hs))
+    return limit % 32 == 0;
+  if (form.has(Modifier::le) || form.has(Modifier::gt) || form.has(Modifier::ls) || form.has(Modifier::hi))
+    return limit % 32 == 31;
+  return false;
+}
+
+bool Checker::is_thread_index(ValueId value) const {
+  const InstructionId id = forms_->def_use().definition(value).instruction;
+  if (!id || !kernel_.is_opcode(id, Opcode::mov) || kernel_.instructions[id].guard) return false;
+  const Operand& source = kernel_.operands_of(id).back();
+  return source.is(OperandKind::special_register) && static_cast<SpecialRegister>(source.id) == SpecialRegister::tid &&
+         source.selector == ir::component_selector(0);
+}
+
+bool Checker::is_warp_index(ValueId value) const {
+  const InstructionId id = forms_->def_use().definition(value).instruction;
+  if (!id || !kernel_.is_opcode(id, Opcode::shr) || kernel_.instructions[id].guard) return false;
+  const std::vector<Operand> operands = plain_operands(kernel_, id);
+  return operands.size() == 3 && operands[1].is(OperandKind::value) && is_thread_index(operands[1].as_value()) &&
+         operands[2].is(OperandKind::integer) && operands[2].immediate >= 5;
+}
+
+// Threads part at `id`, by `test`, and meet again at `join`, if there is one.
+bool Checker::check_meeting(InstructionId id, ValueId test, Meeting meeting, BlockId join) {
+  constexpr const char* reason =
+      "a barrier or warp operation is reachable when some threads of the block have returned";
+  if (meeting == Meeting::none) return true;
+  const SourceRange range = kernel_.instructions[id].range;
+  if (meeting == Meeting::of_block) return refuse(reason, range);
+  if (join && !leaves_without_barrier(join)) return true;
+  if (!is_warp_uniform(test)) return refuse(reason, range);
+  check_.needs.warps_in_rows = true;
+  return true;
+}
+
+// All that is met between the parting of threads at `id` and their meeting.
+bool Checker::check_parting(BlockId block, InstructionId id, ValueId test, BlockId join) {
+  for (InstructionId next = kernel_.instructions[id].next; next; next = kernel_.instructions[next].next)
+    if (!check_meeting(next, test, meeting_at(next), join)) return false;
   std::set<BlockId> seen;
   std::vector<BlockId> work;
   auto reach_successors = [&](BlockId from) {
-    for (EdgeId edge : kernel_.successors(from))
-      if (seen.insert(kernel_.edges[edge].to).second) work.push_back(kernel_.edges[edge].to);
+    for (EdgeId edge : kernel_.successors(from)) {
+      const BlockId to = kernel_.edges[edge].to;
+      if (to != join && seen.insert(to).second) work.push_back(to);
+    }
   };
   reach_successors(block);
   while (!work.empty()) {
     const BlockId next = work.back();
     work.pop_back();
-    for (InstructionId id : kernel_.instructions_in(next))
-      if (is_convergent(id)) return id;
+    for (InstructionId met : kernel_.instructions_in(next))
+      if (!check_meeting(met, test, meeting_at(met), join)) return false;
     reach_successors(next);
   }
-  return {};
+  return true;
 }
 
 bool Checker::check_returns() {
-  bool returns = false, convergent = false;
+  bool returns = false, meetings = false;
   for (BlockId block : kernel_.layout)
     for (InstructionId id : kernel_.instructions_in(block)) {
       returns |= kernel_.is_opcode(id, Opcode::ret) || kernel_.is_opcode(id, Opcode::exit);
-      convergent |= is_convergent(id);
+      meetings |= meeting_at(id) != Meeting::none;
     }
   if (!returns) return refuse("never returns", kernel_.header_range);
-  if (!convergent) return true;
+  if (!meetings) return true;
   const ir::PostDominatorTree post_dominators(kernel_, forms_->control_flow());
   for (BlockId block : kernel_.layout)
     for (InstructionId id : kernel_.instructions_in(block)) {
       if (kernel_.instructions[id].kind != InstructionKind::real) continue;
       const ir::Effects& effects = kernel_.form_of(id).effects;
+      const Meeting guarded = kernel_.instructions[id].guard ? meeting_at(id) : Meeting::none;
       const bool is_return = effects.terminates && kernel_.form_of(id).opcode != Opcode::trap;
-      if (!effects.branch && !is_return) continue;
-      bool uniform = true;
-      ir::for_each_use(kernel_, id, [&](ValueId value) { uniform = uniform && is_block_uniform(value); });
-      // Threads that part here meet again before any of them returns.
-      if (uniform || (effects.branch && post_dominators.immediate_post_dominator(block))) continue;
-      if (InstructionId late = reachable_convergent(block, is_return ? id : InstructionId()))
-        return refuse("a barrier or warp operation is reachable when some threads of the block have returned",
-                      kernel_.instructions[late].range);
+      if (!effects.branch && !is_return && guarded == Meeting::none) continue;
+      ValueId test = kernel_.instructions[id].guard;
+      if (!test) ir::for_each_use(kernel_, id, [&](ValueId value) { test = value; }); // the index of a brx
+      if (!test || is_block_uniform(test)) continue;
+      if (guarded != Meeting::none && !check_meeting(id, test, guarded, BlockId())) return false;
+      if (guarded != Meeting::none) continue;
+      const BlockId join = effects.branch ? post_dominators.immediate_post_dominator(block) : BlockId();
+      if (!check_parting(block, id, test, join)) return false;
     }
   return true;
 }

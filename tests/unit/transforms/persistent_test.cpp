@@ -258,6 +258,7 @@ L:
 ret;
 )");
   CHECK(rewrite(text).text.find("bar.sync \t1;") != std::string::npos);
+  check_same(text, {{5, 1, 1}}, {64, 1, 1});
 }
 
 TEST_CASE("Pending asynchronous copies are waited for") {
@@ -387,6 +388,26 @@ TEST_CASE("Refused: a barrier or warp operation behind a return that not all thr
   check_refused(
       early("LOOP:\n@%p1 ret;\nbar.sync 0;\nadd.u32 %r2, %r2, -1;\nsetp.ne.u32 %p3, %r2, 0;\n@%p3 bra LOOP;", ""),
       reason);
+  // All paths end in the same return: nothing but the barrier tells who has left.
+  const auto skipping = [](const std::string& test, const std::string& meet, const std::string& rest) {
+    return module_text(shared_tile + linear_index_x + test + "\n@%p1 bra OUT;\n" + meet +
+                       "\nst.global.u32 [%rd3], %r1;\nOUT:\n" + rest + "ret;\n");
+  };
+  const std::string odd = "setp.ge.u32 %p1, %r18, 16;";
+  check_refused(skipping(odd, "bar.sync 0;", ""), reason);
+  check_refused(skipping(odd, "bar.warp.sync -1;", ""), reason);
+  check_refused(skipping(odd, "shfl.sync.idx.b32 %r3, %r1, 0, 31, -1;", "st.global.u32 [%rd1], 1;\n"), reason);
+  check_refused(skipping(odd, "", "@%p1 bar.sync 0;\n"), reason);
+  // Nobody leaves before the last barrier, so the original's warps are whole too.
+  check_same(skipping(odd, "bar.warp.sync 0xffff;", "bar.sync 0;\n"), {{5, 1, 1}}, {32, 1, 1});
+  // Whole warps leave, where a warp is part of a row.
+  for (const std::string test : {"setp.gt.u32 %p1, %r18, 31;", "shr.u32 %r20, %r18, 5;\nsetp.ne.s32 %p1, %r20, 0;"}) {
+    const std::string text = skipping(test, "shfl.sync.idx.b32 %r1, %r1, 0, 31, -1;", "");
+    check_same(text, {{5, 1, 1}}, {96, 1, 1});
+    CHECK(run(rewrite(text).text, {5, 1, 1}, {32, 2, 1}, 2).entry == "k__r2d2");
+    CHECK(run(rewrite(text).text, {5, 1, 1}, {33, 1, 1}, 2).entry == "k__r2d2");
+    CHECK(run(rewrite(text).text, {5, 1, 1}, {16, 4, 1}, 2).entry == "k");
+  }
   // The whole block returns: %p2 is about the block.
   check_same(early("@%p2 ret;", "bar.sync 0;"), {{6, 1, 1}}, {32, 1, 1});
   check_same(early("@%p2 bra OUT;", "shfl.sync.idx.b32 %r1, %r1, 0, 31, -1;"), {{6, 1, 1}}, {32, 1, 1});
