@@ -103,7 +103,8 @@ struct EmulatorOptions {
   bool reversed = false;     // blocks start from the last one on
   unsigned host_threads = 0; // 0: all
   uint64_t fuel = UINT64_MAX;
-  uint64_t resident_blocks = 8; // the emulator has no multiprocessors: a number by decision
+  // Of a persistent grid. 0: what `machine` holds; otherwise a number by decision, small so that blocks loop.
+  uint64_t resident_blocks = 8;
   // Hardware forms are counted for it, and run only if it has registers for them; nullptr: %nsmid SMs, no limits.
   const ir::Machine* machine = nullptr;
   // Asked before each launch for who looks on at it; may give nullptr.

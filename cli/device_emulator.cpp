@@ -1,7 +1,9 @@
 #include "cli/device.h"
 
 #include "emulator/hardware/register_budget.h"
+#include "ir/machine/occupancy.h"
 #include "ir/machine/registers.h"
+#include "launch/signature.h"
 
 #include <fmt/format.h>
 
@@ -70,8 +72,10 @@ public:
 
   Status load(const ir::Module& module) override {
     program_ = nullptr;
+    module_ = nullptr;
     register_needs_.clear();
     programs_.clear();
+    modules_.clear();
     Result<size_t> number = load_beside(module);
     return number ? Status() : Status(number.error());
   }
@@ -79,10 +83,14 @@ public:
     auto program = emulator::Program::load(module, memory_);
     if (!program) return program.error();
     programs_.push_back(std::move(*program));
+    modules_.push_back(&module);
     use_module(programs_.size() - 1);
     return programs_.size() - 1;
   }
-  void use_module(size_t number) override { program_ = programs_[number].get(); }
+  void use_module(size_t number) override {
+    program_ = programs_[number].get();
+    module_ = modules_[number];
+  }
 
   Status write_variable(std::string_view name, std::span<const std::byte> bytes) override {
     std::span<std::byte> variable = program_ ? program_->variable(name) : std::span<std::byte>();
@@ -150,15 +158,28 @@ public:
     facts.original_registers = original ? needs_of(*original).registers : facts.body_registers;
     facts.threads_per_block = static_cast<uint32_t>(launch.block.count());
     facts.blocks = launch.grid.count();
-    Result<uint64_t> shared = program_ ? program_->static_shared(kernel.module().text(kernel.name)) : uint64_t{0};
-    facts.shared_bytes = launch.dynamic_shared + (shared ? static_cast<uint32_t>(*shared) : 0); // launch says the error
+    facts.shared_bytes = shared_of(launch);
     const emulator::RegisterBudget budget = emulator::register_budget(*options_.machine, facts);
     return RegisterVerdict{budget.fits(), emulator::describe(budget, *options_.machine)};
   }
 
-  Result<uint64_t> resident_blocks(const KernelLaunch&) override { return options_.resident_blocks; }
+  Result<uint64_t> resident_blocks(const KernelLaunch& launch) override {
+    if (options_.resident_blocks || !options_.machine || !module_)
+      return std::max<uint64_t>(options_.resident_blocks, 1);
+    const ir::Function* kernel = launch::find_kernel(*module_, launch.kernel);
+    if (!kernel) return Error{fmt::format("no kernel '{}'", launch.kernel), {}};
+    const ir::Occupancy held = ir::occupancy(*options_.machine, {static_cast<uint32_t>(launch.block.count()),
+                                                                 needs_of(*kernel).registers, shared_of(launch)});
+    return uint64_t{options_.machine->sms} * std::max(held.blocks, 1u);
+  }
 
 private:
+  // Bytes of a block, static and dynamic. What cannot be found out is no error here: the launch says it.
+  uint32_t shared_of(const KernelLaunch& launch) {
+    Result<uint64_t> bytes = program_ ? program_->static_shared(launch.kernel) : uint64_t{0};
+    return launch.dynamic_shared + (bytes ? static_cast<uint32_t>(*bytes) : 0);
+  }
+
   // What a kernel needs of the register file, found out once.
   struct RegisterNeeds {
     uint32_t registers = 0; // per thread
@@ -175,7 +196,9 @@ private:
   EmulatorOptions options_;
   emulator::DeviceMemory memory_; // before the programs, which place variables in it
   std::vector<std::unique_ptr<emulator::Program>> programs_;
+  std::vector<const ir::Module*> modules_;
   emulator::Program* program_ = nullptr; // in use
+  const ir::Module* module_ = nullptr;   // likewise
   std::map<const ir::Function*, RegisterNeeds> register_needs_;
 };
 

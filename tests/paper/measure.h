@@ -67,8 +67,13 @@ struct LegalKernel {
 struct LegalMeasurement {
   std::string sample;
   std::vector<LegalKernel> kernels; // that the plan launches
+  // Warp instructions of all launches on the emulator, by ir/machine's weights for the architecture.
+  uint64_t dynamic_before = 0, dynamic_after = 0;
+  size_t launches = 0, launches_rewritten = 0; // all, and those in which a variant ran
+
   bool changed() const;
-  double ratio() const; // machine instructions, after to before, of all kernels
+  double ratio() const; // static machine instructions, after to before, of all kernels
+  double dynamic_ratio() const;
 };
 // Error: no ptxas, or it refuses a text. `passes`: a pipeline.
 Result<LegalMeasurement> measure_legal(const cli::LaunchInput& input, const std::string& name,

@@ -2,83 +2,16 @@
 #include "emulator/linearity.h"
 #include "emulator/redundancy.h"
 #include "grammar/reader.h"
-#include "ir/machine/lowering.h"
-#include "ir/ssa.h"
 #include "launch/launch_file.h"
 #include "support/file_io.h"
 #include "tests/paper/measure.h"
+#include "tests/paper/weights.h"
 
 #include <algorithm>
 #include <map>
 
 namespace ptxrewrite::tests {
 namespace {
-
-struct SectionInstruction {
-  ir::InstructionId id;
-  ir::SectionKind section;
-};
-std::vector<SectionInstruction> in_sections(const ir::Function& function) {
-  std::vector<SectionInstruction> list;
-  bool inside = false;
-  ir::SectionKind section{};
-  for (ir::BlockId block : function.layout)
-    for (ir::InstructionId id : function.instructions_in(block)) {
-      const ir::InstructionKind kind = function.instructions[id].kind;
-      if (kind == ir::InstructionKind::section_begin) {
-        inside = true;
-        section = static_cast<ir::SectionKind>(function.operands_of(id)[0].immediate);
-      }
-      if (kind == ir::InstructionKind::section_end) inside = false;
-      if (kind == ir::InstructionKind::real && inside) list.push_back({id, section});
-    }
-  return list;
-}
-
-// Machine instructions of PTX instructions, of any function of the modules at hand.
-class Weights {
-public:
-  explicit Weights(const ir::Machine& machine) : capability_(machine.compute_capability) {}
-
-  uint64_t operator()(const ir::Function& function, ir::InstructionId id) {
-    auto [place, is_new] = known_.try_emplace(&function);
-    if (is_new) place->second = weigh(function);
-    return place->second[id.index()];
-  }
-  emulator::InstructionWeight function() {
-    return [this](const ir::Function& function, ir::InstructionId id) { return (*this)(function, id); };
-  }
-
-private:
-  // SSA form keeps the numbers, and shows what register names hide.
-  ir::Lowering lower(ir::Function copy) const {
-    if (!copy.is_ssa) (void)ir::construct_ssa(copy);
-    return ir::lower(copy, capability_);
-  }
-  std::vector<uint64_t> weigh(const ir::Function& function) const {
-    // Sections run elsewhere than the body: nothing that they do spares the body anything, but what they are for.
-    const std::vector<SectionInstruction> sections = in_sections(function);
-    ir::Function body(function);
-    for (const SectionInstruction& one : sections)
-      body.remove(one.id);
-    const ir::Lowering of_body = lower(body), of_all = lower(function);
-    std::vector<uint64_t> weights(function.instructions.size());
-    auto sum = [](const ir::InstructionCost& cost) { return uint64_t(cost.weight) + cost.uniform; };
-    for (ir::BlockId block : function.layout)
-      for (ir::InstructionId id : function.instructions_in(block))
-        weights[id.index()] = sum(of_body.cost(id));
-    // `mad` in thread and block parts is the paper's mad.tr and mad.br (§3.2.2), which its machine issues as one.
-    for (const auto& [id, section] : sections) {
-      weights[id.index()] = sum(of_all.cost(id));
-      if (section != ir::SectionKind::r2d2_coefficient)
-        weights[id.index()] = std::min<uint64_t>(weights[id.index()], 1);
-    }
-    return weights;
-  }
-
-  uint32_t capability_;
-  std::map<const ir::Function*, std::vector<uint64_t>> known_;
-};
 
 bool has_results(const ir::Function& function, ir::InstructionId id) {
   return std::ranges::any_of(function.operands_of(id), [](const ir::Operand& operand) {
@@ -153,16 +86,6 @@ private:
   IdealCounts machine_, ptx_;
 };
 
-Result<cli::SessionResult> run(const cli::LaunchInput& input, const ir::Module& module,
-                               const launch::Variants* variants, const cli::EmulatorOptions& options) {
-  std::unique_ptr<cli::Device> device = cli::make_emulator_device(options);
-  cli::SessionOptions session;
-  session.variants = variants;
-  Result<cli::SessionResult> result = cli::run_plan(input.plan, module, *device, session);
-  if (result && result->failed_launch) return Error{result->runs.back().failure->message, {}};
-  return result;
-}
-
 void add_once(std::vector<std::string>& list, const std::string& text) {
   if (!text.empty() && std::ranges::find(list, text) == list.end()) list.push_back(text);
 }
@@ -172,7 +95,7 @@ Status count_hardware(const cli::LaunchInput& input, const ir::Module& module, c
                       Weights& weights, HardwareMeasurement& measured) {
   Result<launch::Variants> variants = launch::Variants::of(module, nullptr);
   if (!variants) return variants.error();
-  Result<cli::SessionResult> result = run(input, module, &*variants, options);
+  Result<cli::SessionResult> result = run_sample(input, module, &*variants, options);
   if (!result) return result.error();
   for (const cli::SessionRun& one : result->runs) {
     measured.hardware += emulator::section_counts(one.counters, weights.function());
@@ -244,7 +167,7 @@ Result<HardwareMeasurement> measure_hardware(const cli::LaunchInput& input, cons
   Studies studies(*input.module, weights);
   cli::EmulatorOptions options{.machine = &machine};
   if (ideal) options.observer = [&](const emulator::LaunchRequest& request) { return studies.next(request); };
-  Result<cli::SessionResult> original = run(input, *input.module, nullptr, options);
+  Result<cli::SessionResult> original = run_sample(input, *input.module, nullptr, options);
   if (!original) return original.error();
   studies.finish();
   measured.ideal = studies.machine();

@@ -3,6 +3,7 @@
 #include "ir/machine/figures.h"
 #include "ir/machine/occupancy.h"
 #include "tests/paper/measure.h"
+#include "tests/paper/weights.h"
 
 #include <algorithm>
 
@@ -28,7 +29,36 @@ LegalKernel::Figures figures_of(const ir::FiguresByFunction& figures, const ir::
   return {row.instructions, row.registers, row.spilled_bytes, resident.warps};
 }
 
+uint64_t warp_instructions(const cli::SessionResult& result, Weights& weights) {
+  uint64_t sum = 0;
+  for (const cli::SessionRun& one : result.runs)
+    sum += emulator::section_counts(one.counters, weights.function()).total().warps;
+  return sum;
+}
+
+// What runs, counted. Where nothing was rewritten there is nothing to run.
+Status count_dynamic(const cli::LaunchInput& input, const ir::Module& rewritten, const launch::Variants& variants,
+                     const ir::Machine& machine, LegalMeasurement& measured) {
+  // A persistent grid is what this machine holds.
+  const cli::EmulatorOptions options{.resident_blocks = 0, .machine = &machine};
+  Weights weights(machine);
+  Result<cli::SessionResult> before = run_sample(input, *input.module, nullptr, options);
+  if (!before) return before.error();
+  Result<cli::SessionResult> after = run_sample(input, rewritten, &variants, options);
+  if (!after) return after.error();
+  measured.dynamic_before = warp_instructions(*before, weights);
+  measured.dynamic_after = warp_instructions(*after, weights);
+  measured.launches = after->runs.size();
+  for (const cli::SessionRun& one : after->runs)
+    measured.launches_rewritten += one.entry != input.plan.launches[one.launch].kernel;
+  return {};
+}
+
 } // namespace
+
+double LegalMeasurement::dynamic_ratio() const {
+  return dynamic_before ? static_cast<double>(dynamic_after) / static_cast<double>(dynamic_before) : 1;
+}
 
 bool LegalMeasurement::changed() const {
   return std::ranges::any_of(kernels, &LegalKernel::changed);
@@ -68,6 +98,8 @@ Result<LegalMeasurement> measure_legal(const cli::LaunchInput& input, const std:
     kernel.changed = !stand_ins.empty() || kernel.after != kernel.before;
     measured.kernels.push_back(std::move(kernel));
   }
+  if (rewritten->module)
+    if (Status status = count_dynamic(input, module, *variants, machine, measured); !status) return status.error();
   return measured;
 }
 

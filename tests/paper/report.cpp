@@ -180,24 +180,28 @@ json hardware_json(std::span<const HardwareMeasurement> rows, const ir::Machine&
 
 namespace {
 
+double geometric_mean(std::span<const LegalMeasurement> rows, double (LegalMeasurement::*ratio)() const) {
+  double sum = 0;
+  for (const LegalMeasurement& row : rows)
+    sum += std::log((row.*ratio)());
+  return rows.empty() ? 1 : std::exp(sum / static_cast<double>(rows.size()));
+}
+
 std::string change_text(uint32_t before, uint32_t after) {
   return before == after ? std::to_string(before) : fmt::format("{} -> {}", before, after);
 }
 
-// Samples whose machine instructions grew or shrank, with by how much.
-std::string list_of(std::span<const LegalMeasurement> rows, bool wins) {
-  std::string out;
-  for (const LegalMeasurement& row : rows)
-    if (wins ? row.ratio() < 1 : row.ratio() > 1)
-      out += fmt::format("{}{} {:+.1f} %", out.empty() ? "" : ", ", row.sample, 100 * (row.ratio() - 1));
-  return out.empty() ? "none" : out;
-}
-
-double geometric_mean(std::span<const LegalMeasurement> rows) {
-  double sum = 0;
-  for (const LegalMeasurement& row : rows)
-    sum += std::log(row.ratio());
-  return rows.empty() ? 1 : std::exp(sum / static_cast<double>(rows.size()));
+// Geometric mean of a ratio, and every sample in which it is not 1.
+std::string ratio_line(std::span<const LegalMeasurement> rows, const std::string& what,
+                       double (LegalMeasurement::*ratio)() const) {
+  std::string wins, losses;
+  for (const LegalMeasurement& row : rows) {
+    const double value = (row.*ratio)();
+    std::string& list = value < 1 ? wins : losses;
+    if (value != 1) list += fmt::format("{}{} {:+.1f} %", list.empty() ? "" : ", ", row.sample, 100 * (value - 1));
+  }
+  return fmt::format("{}, geometric mean over {} samples: {:.4f}; wins: {}; loses: {}\n", what, rows.size(),
+                     geometric_mean(rows, ratio), wins.empty() ? "none" : wins, losses.empty() ? "none" : losses);
 }
 
 } // namespace
@@ -218,8 +222,8 @@ std::string legal_text(std::span<const LegalMeasurement> rows, const std::string
                             change_text(before.resident_warps, after.resident_warps)});
     }
   return out + table.text() +
-         fmt::format("machine instructions, geometric mean over {} samples: {:.4f}; wins: {}; loses: {}\n", rows.size(),
-                     geometric_mean(rows), list_of(rows, true), list_of(rows, false));
+         ratio_line(rows, "warp instructions executed, by ir/machine's weights", &LegalMeasurement::dynamic_ratio) +
+         ratio_line(rows, "machine instructions in the code, by ptxas", &LegalMeasurement::ratio);
 }
 
 json legal_json(std::span<const LegalMeasurement> rows, const std::string& passes, const std::string& architecture) {
@@ -237,11 +241,19 @@ json legal_json(std::span<const LegalMeasurement> rows, const std::string& passe
                          {"changed", kernel.changed},
                          {"before", figures(kernel.before)},
                          {"after", figures(kernel.after)}});
-    samples.push_back({{"sample", row.sample}, {"ratio", row.ratio()}, {"kernels", kernels}});
+    samples.push_back({{"sample", row.sample},
+                       {"ratio", row.ratio()},
+                       {"dynamic_ratio", row.dynamic_ratio()},
+                       {"dynamic_before", row.dynamic_before},
+                       {"dynamic_after", row.dynamic_after},
+                       {"launches", row.launches},
+                       {"launches_rewritten", row.launches_rewritten},
+                       {"kernels", kernels}});
   }
   return {{"passes", passes},
           {"architecture", architecture},
-          {"geometric_mean", geometric_mean(rows)},
+          {"geometric_mean", geometric_mean(rows, &LegalMeasurement::ratio)},
+          {"dynamic_geometric_mean", geometric_mean(rows, &LegalMeasurement::dynamic_ratio)},
           {"samples", samples}};
 }
 

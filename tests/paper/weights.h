@@ -1,0 +1,34 @@
+// Machine instructions of a run: what weighs each PTX instruction, and runs of samples.
+#pragma once
+
+#include "cli/launch_input.h"
+#include "emulator/hardware/section_counts.h"
+#include "ir/machine/machine.h"
+
+#include <map>
+#include <vector>
+
+namespace ptxrewrite::tests {
+
+// Machine instructions of PTX instructions, of any function of the modules at hand.
+class Weights {
+public:
+  explicit Weights(const ir::Machine& machine) : capability_(machine.compute_capability) {}
+
+  uint64_t operator()(const ir::Function& function, ir::InstructionId id);
+  emulator::InstructionWeight function() {
+    return [this](const ir::Function& function, ir::InstructionId id) { return (*this)(function, id); };
+  }
+
+private:
+  std::vector<uint64_t> weigh(const ir::Function& function) const;
+
+  uint32_t capability_;
+  std::map<const ir::Function*, std::vector<uint64_t>> known_;
+};
+
+// Runs the plan. A kernel's fault is an error, too.
+Result<cli::SessionResult> run_sample(const cli::LaunchInput& input, const ir::Module& module,
+                                      const launch::Variants* variants, const cli::EmulatorOptions& options);
+
+} // namespace ptxrewrite::tests
