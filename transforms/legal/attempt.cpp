@@ -2,15 +2,12 @@
 #include "transforms/legal/attempt.h"
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 
 namespace ptxrewrite::transforms::legal {
 
 Attempt::Attempt(const ir::Function& original, DischargePolicy policy)
     : function_(original), policy_(policy), guard_(original) {
   terms_.pass = "r2d2";
-  original_parameters_ = function_.variable_lists.view(function_.signature.parameters).size();
 }
 
 bool Attempt::can_rest_on(const ir::LinearForms& forms, ir::ObligationId id) const {
@@ -26,7 +23,9 @@ bool Attempt::can_rest_on(const ir::LinearForms& forms, std::span<const ir::Obli
 void Attempt::rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_view raised_by,
                       ir::InstructionId where) {
   const ir::Obligation& obligation = forms.obligation(id);
-  if (!stated_.insert(obligation.statement).second) return;
+  // Statements leave extensions out, and one may be proved in one place but not in another.
+  const std::string predicate = obligation.proved ? std::string() : forms.launch_predicate(id);
+  if (!stated_.insert(obligation.statement + '\n' + (obligation.proved ? obligation.reason : predicate)).second) return;
   SourceRange range = obligation.source.empty() ? function_.instructions[where].range : obligation.source;
   Obligation entry{std::string(function_.module().text(function_.name)),
                    obligation.statement,
@@ -43,45 +42,18 @@ void Attempt::rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_v
     guard_.test(forms, id);
   } else if (!obligation.proved) {
     entry.discharge = Discharge::launch_checked;
-    entry.reason = spelled_out(forms.launch_predicate(id));
+    entry.reason = predicate;
     if (std::ranges::find(terms_.requirements, entry.reason) == terms_.requirements.end())
       terms_.requirements.push_back(entry.reason);
   }
   ledger_.push_back(std::move(entry));
 }
 
-std::string Attempt::spelled_out(const std::string& expression) const {
-  std::string out;
-  auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
-  for (size_t i = 0; i < expression.size();) {
-    size_t end = i;
-    while (end < expression.size() && is_word(expression[end]))
-      ++end;
-    if (end == i) {
-      out += expression[i++];
-      continue;
-    }
-    std::string_view word(expression.data() + i, end - i);
-    size_t number = 0;
-    auto [last, error] = std::from_chars(word.data() + 1, word.data() + word.size(), number);
-    if (word[0] == 'P' && error == std::errc() && last == word.data() + word.size() && number >= original_parameters_) {
-      const LaunchParameter& added = terms_.parameters.at(number - original_parameters_);
-      // A parameter reads as the unsigned number of its bytes.
-      out += "zext" + std::to_string(ir::bit_width(added.type)) + '(' + added.value + ')';
-    } else {
-      out += word;
-    }
-    i = end;
-  }
-  return out;
-}
-
 ir::VariableId Attempt::launch_parameter(ir::ScalarType type, const std::string& value) {
-  std::string text = spelled_out(value);
-  auto [row, is_new] = parameters_.try_emplace({type, text});
+  auto [row, is_new] = parameters_.try_emplace({type, value});
   if (is_new) {
     row->second = add_parameter(function_, type);
-    terms_.parameters.push_back({type, text});
+    terms_.parameters.push_back({type, value});
   }
   return row->second;
 }

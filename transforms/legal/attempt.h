@@ -43,7 +43,8 @@ public:
 
   // May kernel parameters be added? Only where a launcher chooses.
   bool may_add_parameters() const { return policy_.launch; }
-  // A parameter with this value, an expression over the original's launch and the parameters added before.
+  // A parameter with this value, an expression over the original's launch. Candidates that add parameters come last:
+  // no expression may be about an added one.
   ir::VariableId launch_parameter(ir::ScalarType type, const std::string& value);
   size_t added_parameters() const { return terms_.parameters.size(); }
 
@@ -57,14 +58,10 @@ public:
   void commit(ir::Function& function, PassContext& context) &&;
 
 private:
-  // In the words of the original's launch: added parameters are written out.
-  std::string spelled_out(const std::string& expression) const;
-
   ir::Function function_;
   DischargePolicy policy_;
   VariantTerms terms_;
   KernelGuard guard_;
-  size_t original_parameters_ = 0;
   std::map<std::pair<ir::ScalarType, std::string>, ir::VariableId> parameters_;
   std::set<std::string> stated_;
   std::vector<Obligation> ledger_;

@@ -57,8 +57,7 @@ struct Offset {
   ValueId value;   // invalid: to be computed at the entry
   LinearForm form; // 32 bits
   int64_t scale = 1;
-  BlockId home;          // where it is defined
-  ObligationId in_range; // that it can be widened
+  BlockId home; // where it is defined
   bool is_signed = true;
 };
 
@@ -85,6 +84,7 @@ private:
   std::optional<Offset> match(const AccessClass& accesses, ValueId value);
   bool widens_to(Offset& offset, const LinearForm& address);
   std::optional<Offset> choose_offset(const AccessClass& accesses, std::vector<Access>& served);
+  ObligationId in_range(const Offset& offset, const Access& access);
   std::optional<Offset> build_offset(const AccessClass& accesses);
   std::vector<BaseGroup> group_by_base(const std::vector<Access>& accesses, const Offset& offset);
   bool pays(const std::vector<BaseGroup>& groups, const Offset& offset);
@@ -214,11 +214,15 @@ std::optional<Offset> UniformBases::match(const AccessClass& accesses, ValueId v
   ObligationId as_signed = forms_.require_range(offset.form, ir::signed_range(32), first.instruction);
   ObligationId as_unsigned = forms_.require_range(offset.form, ir::unsigned_range(32), first.instruction);
   offset.is_signed = forms_.obligation(as_signed).proved || !forms_.obligation(as_unsigned).proved;
-  offset.in_range = offset.is_signed ? as_signed : as_unsigned;
   // An unsigned widening multiplication takes an unsigned factor.
   if (!offset.is_signed && offset.scale < 0) return std::nullopt;
-  if (!attempt_.can_rest_on(forms_, offset.in_range)) return std::nullopt;
   return offset;
+}
+
+// That the offset can be widened where the access stands: a branch may prove it there and not elsewhere.
+ObligationId UniformBases::in_range(const Offset& offset, const Access& access) {
+  return forms_.require_range(offset.form, offset.is_signed ? ir::signed_range(32) : ir::unsigned_range(32),
+                              access.instruction);
 }
 
 // The value that serves most accesses: it is defined before them, in the same trip.
@@ -239,9 +243,10 @@ std::optional<Offset> UniformBases::choose_offset(const AccessClass& accesses, s
     if (!offset) continue;
     std::vector<Access> reached;
     for (const Access& access : accesses.accesses)
-      if (reaches(access) && forms_.form_at(value, function_.instructions[access.instruction].block) == offset->form)
+      if (reaches(access) && forms_.form_at(value, function_.instructions[access.instruction].block) == offset->form &&
+          attempt_.can_rest_on(forms_, in_range(*offset, access)))
         reached.push_back(access);
-    if (best && reached.size() <= served.size()) continue;
+    if (reached.empty() || (best && reached.size() <= served.size())) continue;
     best = std::move(offset);
     served = std::move(reached);
     if (served.size() == accesses.accesses.size()) break;
@@ -308,8 +313,6 @@ std::optional<Offset> UniformBases::build_offset(const AccessClass& accesses) {
     for (const Access& access : accesses.accesses)
       if (!forms_.loops().contains(loop, function_.instructions[access.instruction].block)) return std::nullopt;
   }
-  offset.in_range = forms_.require_range(offset.form, ir::signed_range(32), accesses.accesses.front().instruction);
-  if (!attempt_.can_rest_on(forms_, offset.in_range)) return std::nullopt;
   return offset;
 }
 
@@ -461,6 +464,7 @@ void UniformBases::rewrite(const std::vector<BaseGroup>& groups, Offset& offset)
     for (const auto& [access, immediate] : group.accesses) {
       for (ObligationId id : forms_.obligations(access.base))
         attempt_.rest_on(forms_, id, reason, access.instruction);
+      attempt_.rest_on(forms_, in_range(offset, access), reason, access.instruction);
       std::span<Operand> operands = function_.operands_of(access.instruction);
       operands[access.address].immediate = immediate;
       operands[access.address + 1] = Operand::value(address);
@@ -468,7 +472,6 @@ void UniformBases::rewrite(const std::vector<BaseGroup>& groups, Offset& offset)
     }
     ++bases_;
   }
-  attempt_.rest_on(forms_, offset.in_range, reason, groups.front().accesses.front().first.instruction);
 }
 
 void UniformBases::try_class(AccessClass& accesses) {
@@ -478,12 +481,15 @@ void UniformBases::try_class(AccessClass& accesses) {
     if (!inductions_) offset = choose_offset(accesses, served);
     if (!offset) {
       offset = build_offset(accesses);
-      served = accesses.accesses;
+      if (offset)
+        std::ranges::copy_if(accesses.accesses, std::back_inserter(served), [&](const Access& access) {
+          return attempt_.can_rest_on(forms_, in_range(*offset, access));
+        });
     }
-    std::vector<InstructionId> done;
-    for (const Access& access : offset ? served : std::vector{accesses.accesses.front()})
+    std::vector<InstructionId> done{accesses.accesses.front().instruction};
+    for (const Access& access : served)
       done.push_back(access.instruction);
-    if (offset) {
+    if (!served.empty()) {
       std::vector<BaseGroup> groups = group_by_base(served, *offset);
       if (!groups.empty() && pays(groups, *offset)) rewrite(groups, *offset);
     }
