@@ -181,11 +181,18 @@ private:
     const Operand* operand = context_.source(id, 0);
     if (operand && operand->is(OperandKind::special_register)) {
       auto [place, first] = special_registers_.try_emplace(std::pair(operand->id, operand->selector), id);
-      cost(id) = {static_cast<uint16_t>(first ? 1 : 0), 0, Pipe::special};
+      // Indices of the block are read into uniform registers where all operands may come from there.
+      bool uniform = capability_ >= first_loaded_parameters &&
+                     info(static_cast<SpecialRegister>(operand->id)).uniformity == Uniformity::block;
+      uint16_t reads = first ? 1 : 0;
+      cost(id) = uniform ? InstructionCost{0, reads, Pipe::uniform} : InstructionCost{reads, 0, Pipe::special};
       return;
     }
-    // A register is renamed; the halves of a pair have been its registers before.
-    cost(id).weight = 0;
+    // A register is renamed; the halves of a pair have been its registers before. Only where some lanes keep what the
+    // register held, something has to be moved.
+    unsigned bits = bit_width(form.type());
+    bool moves = function_.instructions[id].guard && form.type() != ScalarType::pred;
+    cost(id).weight = static_cast<uint16_t>(moves ? (bits + 31) / 32 : 0);
   }
 
   // The sections of a hardware form run as they are written: the paper's machine issues each of their instructions.
@@ -256,7 +263,9 @@ private:
     if (loads) {
       // One load brings it, wherever it is read.
       const Operand* operand = context_.source(id, 0);
-      if (starts && operand && !operand->is(OperandKind::value)) at.weight = 1;
+      if (!starts || !operand || operand->is(OperandKind::value)) return;
+      bool uniform = bit_width(function_.values[value].type) <= 32;
+      at = uniform ? InstructionCost{0, 1, Pipe::uniform} : InstructionCost{1, 0, Pipe::memory};
       return;
     }
     if (in_register)
