@@ -136,12 +136,19 @@ ValueId CoefficientWriter::new_register(unsigned width) {
 }
 
 Operand CoefficientWriter::emit(const std::string& mnemonic, std::initializer_list<Operand> sources) {
+  // Different expressions may take the same step.
+  std::vector<uint64_t> key{ir::known_form(mnemonic).index()};
+  for (const Operand& source : sources) {
+    key.push_back(static_cast<uint64_t>(source.kind) << 48 | uint64_t(source.selector) << 32 | source.id);
+    key.push_back(static_cast<uint64_t>(source.immediate));
+  }
+  if (auto found = computed_.find(key); shares() && found != computed_.end()) return found->second;
   ValueId target = new_register(result_width(mnemonic));
   std::vector<Operand> operands{Operand::definition(target)};
   operands.insert(operands.end(), sources);
   builder_->emit(mnemonic, operands);
   ++instructions_;
-  return Operand::value(target);
+  return computed_[std::move(key)] = Operand::value(target);
 }
 
 Operand CoefficientWriter::write(ExpressionId id) {
@@ -238,8 +245,41 @@ Operand CoefficientWriter::add_term(const ir::ExpressionTerm& term, unsigned wid
   return emit("mad.lo." + type, {product, last, *addend});
 }
 
+// A sum that was written and lacks fewer terms of this one than this one has. Addresses of one array differ in one.
+std::optional<ExpressionId> CoefficientWriter::nearest_sum(ExpressionId id) {
+  constexpr size_t most_looked_at = 128; // of the last ones
+  auto steps = [&](ExpressionId sum) -> size_t {
+    if ((*pool_)[sum].kind != ExpressionKind::sum) return 1;
+    return pool_->terms(sum).size() + ((*pool_)[sum].offset != 0);
+  };
+  std::optional<ExpressionId> best;
+  size_t fewest = pool_->terms(id).size();
+  for (size_t i = sums_.size(); i > 0 && sums_.size() - i < most_looked_at; --i) {
+    if (pool_->width(sums_[i - 1]) != pool_->width(id)) continue;
+    ExpressionId difference = pool_->subtract(id, sums_[i - 1]);
+    if (steps(difference) >= fewest) continue;
+    fewest = steps(difference);
+    best = sums_[i - 1];
+  }
+  return best;
+}
+
 Operand CoefficientWriter::sum(ExpressionId id) {
   unsigned width = pool_->width(id);
+  if (std::optional<ExpressionId> near = shares() ? nearest_sum(id) : std::nullopt) {
+    ExpressionId difference = pool_->subtract(id, *near);
+    Operand accumulator = write(*near);
+    sums_.push_back(id);
+    if ((*pool_)[difference].kind != ExpressionKind::sum)
+      return emit("add.s" + word(width), {accumulator, write(difference)});
+    if (uint64_t constant = static_cast<uint64_t>((*pool_)[difference].offset))
+      accumulator = emit("add.s" + word(width), {accumulator, signed_literal(constant, width)});
+    std::vector<ir::ExpressionTerm> terms(pool_->terms(difference).begin(), pool_->terms(difference).end());
+    for (const ir::ExpressionTerm& term : terms)
+      accumulator = add_term(term, width, accumulator);
+    return accumulator;
+  }
+  sums_.push_back(id);
   uint64_t constant = static_cast<uint64_t>((*pool_)[id].offset);
   std::vector<ir::ExpressionTerm> terms(pool_->terms(id).begin(), pool_->terms(id).end());
   std::optional<Operand> accumulator;
@@ -285,6 +325,17 @@ private:
   Operand combine(const Group& group, unsigned first, Operand addend, RegisterClass register_class,
                   std::optional<uint32_t> final_number);
   ValueId fresh(RegisterClass register_class, std::optional<uint32_t> number);
+  // Parts are computed in 64 bits, of which a 32-bit form needs the low half: equal literals make equal parts, and one
+  // operation serves both widths.
+  uint64_t part_key(ExpressionId coefficient) const {
+    std::optional<uint64_t> literal = pool_.literal_value(coefficient);
+    constexpr uint64_t literal_mark = uint64_t(1) << 63;
+    return literal ? literal_mark | static_cast<uint64_t>(ir::signed_value(*literal, pool_.width(coefficient)))
+                   : coefficient.index();
+  }
+  Operand coefficient_of(ExpressionId coefficient) const {
+    return pool_.is_zero(coefficient) ? Operand::integer(0) : operand_.at(coefficient);
+  }
   void begin(ir::SectionKind kind) {
     builder_.emit_marker(InstructionKind::section_begin, {Operand::integer(static_cast<int64_t>(kind))});
   }
@@ -302,7 +353,8 @@ private:
   uint32_t next_thread_ = 0, next_block_ = 0;
   size_t* instructions_ = nullptr; // of the section being written
   std::map<std::pair<std::string, unsigned>, size_t> packing_;
-  std::map<std::array<uint32_t, 4>, Operand> partial_sums_; // thread parts: width, index, coefficient, addend
+  std::map<std::array<uint64_t, 3>, Operand> partial_sums_; // thread parts: index, coefficient, addend
+  std::optional<unsigned> block_place_;                     // a block index that some row multiplies
 };
 
 ValueId SectionWriter::fresh(RegisterClass register_class, std::optional<uint32_t> number) {
@@ -340,19 +392,21 @@ Operand SectionWriter::combine(const Group& group, unsigned first, Operand adden
       break;
     }
   }
+  // A row without a block index takes part in the multiplications of the others: one instruction for all lanes.
+  if (places.empty() && has_addend && register_class == RegisterClass::block_index && block_place_)
+    places.push_back(*block_place_);
   if (places.empty() && has_addend) {
     ValueId target = fresh(register_class, final_number);
-    builder_.emit("mov.b" + word(group.width), {Operand::definition(target), addend});
+    builder_.emit("mov.b64", {Operand::definition(target), addend});
     ++*instructions_;
-    ++packing_[{"mov." + word(group.width), 0}];
+    ++packing_[{"mov", 0}];
     return Operand::value(target);
   }
-  std::string mnemonic = "mad.lo.s" + word(group.width);
   for (size_t i = 0; i < places.size(); ++i) {
     Operand index = index_register(places[i] - FormIndex::tid_x);
     bool last = i + 1 == places.size();
     // Thread parts may begin alike.
-    std::array<uint32_t, 4> key{group.width, places[i], group.coefficients[places[i]].index(),
+    std::array<uint64_t, 3> key{places[i], part_key(group.coefficients[places[i]]),
                                 addend.is(OperandKind::value) ? addend.id : UINT32_MAX};
     if (register_class == RegisterClass::thread_index)
       if (auto found = partial_sums_.find(key); found != partial_sums_.end()) {
@@ -360,9 +414,10 @@ Operand SectionWriter::combine(const Group& group, unsigned first, Operand adden
         continue;
       }
     ValueId target = fresh(register_class, last ? final_number : std::nullopt);
-    builder_.emit(mnemonic, {Operand::definition(target), index, operand_.at(group.coefficients[places[i]]), addend});
+    builder_.emit("mad.lo.s64",
+                  {Operand::definition(target), index, coefficient_of(group.coefficients[places[i]]), addend});
     ++*instructions_;
-    ++packing_[{mnemonic + std::to_string(i), places[i]}];
+    ++packing_[{"mad" + std::to_string(i), places[i]}];
     addend = Operand::value(target);
     partial_sums_.emplace(key, addend);
   }
@@ -400,11 +455,11 @@ void SectionWriter::write_coefficients() {
 void SectionWriter::write_thread_parts() {
   begin(ir::SectionKind::r2d2_thread);
   instructions_ = &out_.sizes.thread_instructions;
-  std::map<std::array<uint32_t, 4>, Operand> shared;
+  std::map<std::array<uint64_t, 3>, Operand> shared;
   for (const Group& group : plan_.groups) {
-    std::array<uint32_t, 4> key{group.width, group.coefficients[FormIndex::tid_x].index(),
-                                group.coefficients[FormIndex::tid_y].index(),
-                                group.coefficients[FormIndex::tid_z].index()};
+    std::array<uint64_t, 3> key{part_key(group.coefficients[FormIndex::tid_x]),
+                                part_key(group.coefficients[FormIndex::tid_y]),
+                                part_key(group.coefficients[FormIndex::tid_z])};
     auto [row, is_new] = shared.try_emplace(key, Operand::integer(0));
     if (is_new)
       row->second = combine(group, FormIndex::tid_x, Operand::integer(0), RegisterClass::thread_index, std::nullopt);
@@ -420,6 +475,9 @@ void SectionWriter::write_block_parts() {
   instructions_ = &out_.sizes.block_instructions;
   packing_.clear();
   next_block_ = static_cast<uint32_t>(plan_.groups.size());
+  for (const Group& group : plan_.groups)
+    for (unsigned place = FormIndex::ctaid_x; place < FormIndex::count && !block_place_; ++place)
+      if (!pool_.is_zero(group.coefficients[place])) block_place_ = place;
   for (uint32_t i = 0; i < plan_.groups.size(); ++i) {
     blocks_.push_back(combine(plan_.groups[i], FormIndex::ctaid_x, bases_[i], RegisterClass::block_index, i));
     out_.sizes.block_registers += !blocks_.back().is(OperandKind::integer);

@@ -6,6 +6,8 @@
 #include "transforms/r2d2_plan.h"
 
 #include <array>
+#include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -16,7 +18,7 @@ namespace ptxrewrite::transforms::r2d2 {
 // of a %cr.
 class CoefficientWriter {
 public:
-  CoefficientWriter(ir::Function& function, ir::Builder& builder, const ir::ExpressionPool& pool,
+  CoefficientWriter(ir::Function& function, ir::Builder& builder, ir::ExpressionPool& pool,
                     ir::RegisterClass register_class = ir::RegisterClass::coefficient)
       : function_(&function), builder_(&builder), pool_(&pool), register_class_(register_class) {}
 
@@ -34,15 +36,19 @@ public:
 private:
   ir::Operand compute(ir::ExpressionId id);
   ir::Operand sum(ir::ExpressionId id);
+  std::optional<ir::ExpressionId> nearest_sum(ir::ExpressionId id);
+  bool shares() const { return register_class_ == ir::RegisterClass::coefficient; }
   ir::Operand add_term(const ir::ExpressionTerm& term, unsigned width, std::optional<ir::Operand> addend);
   ir::Operand emit(const std::string& mnemonic, std::initializer_list<ir::Operand> sources);
   ir::ValueId new_register(unsigned width);
 
   ir::Function* function_;
   ir::Builder* builder_;
-  const ir::ExpressionPool* pool_;
+  ir::ExpressionPool* pool_;
   ir::RegisterClass register_class_;
   std::unordered_map<ir::ExpressionId, ir::Operand> written_;
+  std::vector<ir::ExpressionId> sums_;                    // that were written
+  std::map<std::vector<uint64_t>, ir::Operand> computed_; // by instruction
   uint32_t next_ = 0;
   size_t instructions_ = 0;
 };

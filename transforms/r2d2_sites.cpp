@@ -17,15 +17,6 @@ using ir::OperandKind;
 using ir::ValueId;
 namespace FormIndex = ir::FormIndex;
 
-namespace {
-
-// Addresses in these spaces have 32 significant bits whatever the register's width.
-bool is_small_space(ir::StateSpace space) {
-  return ir::is_shared(space) || space == ir::StateSpace::constant || space == ir::StateSpace::local;
-}
-
-} // namespace
-
 bool Planner::dischargeable(ObligationId id) {
   const ir::Obligation& obligation = forms_.obligation(id);
   if (obligation.proved || options_.assume_no_overflow) return true;
@@ -148,10 +139,8 @@ void Planner::find_address_sites() {
       std::optional<size_t> address = rewritable_address(function_, id);
       if (!address) continue;
       const LinearForm& form = forms_.address_form(id, *address);
-      ir::StateSpace space = function_.form_of(id).space;
-      if (form.kind != ir::ValueClass::any && form.width == 32 && !is_small_space(space) &&
-          function_.module().address_size != 32)
-        continue;
+      // Sums are 64 bits wide; of a narrower address the machine takes the low half in shared memory alone.
+      if (form.kind != ir::ValueClass::any && form.width == 32 && !ir::is_shared(function_.form_of(id).space)) continue;
       Site site;
       site.instruction = id;
       site.address = static_cast<uint32_t>(*address);
