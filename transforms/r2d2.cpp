@@ -13,7 +13,6 @@
 #include "ir/builder.h"
 #include "transforms/dce.h"
 #include "transforms/legal/legal_form.h"
-#include "transforms/legal/persistent.h"
 #include "transforms/r2d2_increments.h"
 #include "transforms/r2d2_joins.h"
 #include "transforms/r2d2_plan.h"
@@ -215,7 +214,6 @@ Change run(ir::Function& function, PassContext& context) {
     context.remarks.emplace_back("left as it is: R2D2 has no annotated form");
     return Change::unchanged;
   }
-  if (context.options.flag("persistent")) return legal::run_persistent(function, context, legal::share_bases_in_place);
   return legal::make_legal_form(function, context);
 }
 
@@ -223,8 +221,6 @@ std::vector<PassOptionDescription> options() {
   std::vector<PassOptionDescription> list = legal::legal_options();
   list.push_back(
       {"limit", "at most this many linear registers (hardware form; default and maximum 16)", PassOptionKind::number});
-  list.push_back(
-      {"persistent", "blocks of the legal form loop over the grid in one resident wave", PassOptionKind::flag});
   return list;
 }
 

@@ -49,6 +49,19 @@ void Attempt::rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_v
   ledger_.push_back(std::move(entry));
 }
 
+void Attempt::rest_on(std::string statement, std::string_view raised_by, const std::string& predicate,
+                      const std::string& reason, SourceRange range) {
+  Obligation entry{std::string(function_.module().text(function_.name)),
+                   std::move(statement),
+                   std::string(raised_by),
+                   predicate.empty() ? Discharge::proved : Discharge::launch_checked,
+                   predicate.empty() ? reason : predicate,
+                   range};
+  if (!predicate.empty() && std::ranges::find(terms_.requirements, predicate) == terms_.requirements.end())
+    terms_.requirements.push_back(predicate);
+  ledger_.push_back(std::move(entry));
+}
+
 ir::VariableId Attempt::launch_parameter(ir::ScalarType type, const std::string& value) {
   auto [row, is_new] = parameters_.try_emplace({type, value});
   if (is_new) {

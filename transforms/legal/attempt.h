@@ -41,6 +41,12 @@ public:
   // obligation without a source line.
   void rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_view raised_by, ir::InstructionId where);
 
+  // The same for what no analysis raised. `predicate` is an expression over the launch; empty: `reason` proves it.
+  void rest_on(std::string statement, std::string_view raised_by, const std::string& predicate,
+               const std::string& reason, SourceRange range);
+  // The grid becomes one resident wave; only where a launcher chooses.
+  void set_persistent() { terms_.persistent = true; }
+
   // May kernel parameters be added? Only where a launcher chooses.
   bool may_add_parameters() const { return policy_.launch; }
   // A parameter with this value, an expression over the original's launch. Candidates that add parameters come last:

@@ -9,6 +9,7 @@
 #include "transforms/legal/choice.h"
 #include "transforms/legal/common_base.h"
 #include "transforms/legal/host_coefficients.h"
+#include "transforms/legal/persistent.h"
 #include "transforms/legal/uniform_base.h"
 
 #include <algorithm>
@@ -65,6 +66,8 @@ private:
   std::optional<Attempt> attempt(const Combination& combination, bool force);
   std::vector<std::string> architectures() const;
   Change choose(const Combination& available);
+  // Candidate 4, asked for by name: not weighed against blocks as they are.
+  std::optional<Change> make_persistent_form(const Combination& available);
 
   ir::Function& function_;
   PassContext& context_;
@@ -164,12 +167,45 @@ Change LegalForm::choose(const Combination& available) {
   return Change::changed;
 }
 
+// Nothing if it cannot be, with a remark. The others are weighed inside the loop over blocks: what is hoisted out of it
+// costs a tenth there.
+std::optional<Change> LegalForm::make_persistent_form(const Combination& available) {
+  PersistentCheck check = check_persistent(function_, context_);
+  if (check.refusal.empty() && !policy_.launch) check.refusal = "a launcher has to compute the grid (discharge=launch)";
+  if (!check.refusal.empty()) {
+    context_.remarks.emplace_back("not made persistent: " + check.refusal, check.range);
+    return std::nullopt;
+  }
+  const bool force = context_.options.flag("force");
+  std::optional<Attempt> best;
+  double best_cost = 0;
+  const unsigned all = (1u << available.size()) - 1;
+  for (unsigned subset = force ? all : 0; subset <= all; ++subset) {
+    Combination combination;
+    for (size_t i = 0; i < available.size(); ++i)
+      if (subset >> i & 1) combination.push_back(available[i]);
+    std::optional<Attempt> next = attempt(combination, force);
+    if (!next && (force || combination.empty())) next.emplace(function_, policy_);
+    if (!next) continue;
+    make_persistent(*next, check.needs);
+    const double cost = cost_of(next->function(), {})->weighted;
+    if (best && cost >= best_cost) continue;
+    if (!combination.empty()) next->remark("with candidate " + name_of(combination), function_.header_range);
+    best = std::move(next);
+    best_cost = cost;
+  }
+  std::move(*best).commit(function_, context_);
+  return Change::changed;
+}
+
 Change LegalForm::run() {
   std::optional<Combination> listed = listed_candidates();
   if (!listed) return refuse("candidates= takes numbers such as 1+3; there are 1, 2, 3 and 5");
   // The others need launch-uniform parameters.
   if (!function_.is_entry) std::erase_if(*listed, [](unsigned candidate) { return candidate != common_base; });
   policy_ = policy();
+  if (context_.options.flag("persistent"))
+    if (std::optional<Change> change = make_persistent_form(*listed)) return *change;
   if (!context_.options.flag("force")) return choose(*listed);
   std::optional<Attempt> forced = attempt(*listed, true);
   if (!forced) return Change::unchanged;
@@ -187,18 +223,12 @@ std::vector<PassOptionDescription> legal_options() {
       {"architectures", "for which GPUs ptxas is asked: sm_80+sm_90 (default: the file's own target, and sm_90)"},
       {"discharge", "how conditions may be met: proved, +launch, +kernel (default proved+launch, and kernel where the "
                     "module launches the kernel itself)"},
+      {"persistent", "blocks loop over the grid in one resident wave (candidate 4)", PassOptionKind::flag},
   };
 }
 
 Change make_legal_form(ir::Function& function, PassContext& context) {
   return LegalForm(function, context).run();
-}
-
-Change share_bases_in_place(ir::Function& function, PassContext& context) {
-  Attempt attempt(function, {.assumed = context.assumes(no_index_overflow)});
-  if (!share_common_bases(attempt)) return Change::unchanged;
-  std::move(attempt).commit(function, context);
-  return Change::changed;
 }
 
 } // namespace ptxrewrite::transforms::legal

@@ -12,7 +12,4 @@ std::vector<PassOptionDescription> legal_options();
 // The function must be in SSA form. Leaves it unchanged where nothing is won.
 Change make_legal_form(ir::Function& function, PassContext& context);
 
-// Candidate 1 alone, and what is proved or assumed alone: nothing that makes the kernel a variant.
-Change share_bases_in_place(ir::Function& function, PassContext& context);
-
 } // namespace ptxrewrite::transforms::legal

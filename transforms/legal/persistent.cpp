@@ -38,8 +38,8 @@ using Triple = std::array<ValueId, 3>; // by dimension; those beyond `dimensions
 
 class PersistentLoop {
 public:
-  PersistentLoop(ir::Function& function, const PersistentNeeds& needs, VariantTerms& terms, PassContext& context)
-      : function_(function), needs_(needs), terms_(terms), context_(context), builder_(function) {}
+  PersistentLoop(Attempt& attempt, const PersistentNeeds& needs)
+      : attempt_(attempt), function_(attempt.function()), needs_(needs), builder_(function_) {}
 
   void run();
 
@@ -68,10 +68,9 @@ private:
   void replace_reads();
   void replace_read(InstructionId id, size_t operand);
 
+  Attempt& attempt_;
   ir::Function& function_;
   const PersistentNeeds& needs_;
-  VariantTerms& terms_;
-  PassContext& context_;
   Builder builder_;
   std::array<ir::VariableId, 3> parameters_; // extents of the virtual grid
   BlockId preheader_, header_, latch_, between_, exit_;
@@ -99,28 +98,20 @@ ValueId PersistentLoop::read_extent(unsigned dimension) {
 
 // The launcher passes the extents, and sees to it that dimensions nobody reads are 1.
 void PersistentLoop::add_terms() {
-  const std::string name(function_.module().text(function_.name));
-  const auto note = [&](const std::string& statement, Discharge discharge, const std::string& reason) {
-    context_.ledger.push_back({name, statement, "r2d2: persistent blocks", discharge, reason, function_.header_range});
+  const auto rest_on = [&](const std::string& statement, const std::string& predicate) {
+    attempt_.rest_on(statement, "r2d2: persistent blocks", predicate, "block and grid limits", function_.header_range);
   };
   for (unsigned dimension = 0; dimension < 3; ++dimension) {
     const std::string extent(extents[dimension]);
-    if (dimension < needs_.dimensions) {
-      parameters_[dimension] = add_parameter(function_, ScalarType::u32);
-      terms_.parameters.push_back({ScalarType::u32, extent});
-      continue;
-    }
-    const std::string predicate = extent + " == 1";
-    terms_.requirements.push_back(predicate);
-    note(predicate, Discharge::launch_checked, predicate);
+    if (dimension < needs_.dimensions)
+      parameters_[dimension] = attempt_.launch_parameter(ScalarType::u32, extent);
+    else
+      rest_on(extent + " == 1", extent + " == 1");
   }
-  if (needs_.warps_in_rows) {
-    const std::string predicate = "ntid.x % 32 == 0 || ntid.y * ntid.z == 1";
-    terms_.requirements.push_back(predicate);
-    note("all threads of a warp have one tid.x / 32", Discharge::launch_checked, predicate);
-  }
-  terms_.persistent = true;
-  note("the next virtual block's index is below 2^32", Discharge::proved, "block and grid limits");
+  if (needs_.warps_in_rows)
+    rest_on("all threads of a warp have one tid.x / 32", "ntid.x % 32 == 0 || ntid.y * ntid.z == 1");
+  attempt_.set_persistent();
+  rest_on("the next virtual block's index is below 2^32", "");
 }
 
 void PersistentLoop::make_blocks() {
@@ -323,29 +314,15 @@ void PersistentLoop::run() {
   std::string text = "one resident wave of blocks loops over the grid; ";
   text += std::to_string(hoisted) + " instruction(s) are computed in front of the loop";
   if (needs_.barrier_between()) text += ", and the block waits before it uses shared memory again";
-  context_.remarks.emplace_back(std::move(text), function_.header_range);
-  ++context_.statistics["r2d2.persistent-kernels"];
-  context_.statistics["r2d2.hoisted-instructions"] += static_cast<int64_t>(hoisted);
+  attempt_.remark(std::move(text), function_.header_range);
+  ++attempt_.statistics["r2d2.persistent-kernels"];
+  attempt_.statistics["r2d2.hoisted-instructions"] += static_cast<int64_t>(hoisted);
 }
 
 } // namespace
 
-void make_persistent(ir::Function& function, const PersistentNeeds& needs, VariantTerms& terms, PassContext& context) {
-  PersistentLoop(function, needs, terms, context).run();
-}
-
-Change run_persistent(ir::Function& function, PassContext& context, Change (*others)(ir::Function&, PassContext&)) {
-  auto original = std::make_unique<ir::Function>(function);
-  const Change change = others(function, context);
-  const PersistentCheck check = check_persistent(function, context);
-  if (!check.refusal.empty()) {
-    context.remarks.emplace_back("not made persistent: " + check.refusal, check.range);
-    return change;
-  }
-  VariantTerms terms{.pass = "r2d2"};
-  make_persistent(function, check.needs, terms, context);
-  make_variant(function, std::move(original), terms, context);
-  return Change::changed;
+void make_persistent(Attempt& attempt, const PersistentNeeds& needs) {
+  PersistentLoop(attempt, needs).run();
 }
 
 } // namespace ptxrewrite::transforms::legal

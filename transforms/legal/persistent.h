@@ -12,8 +12,8 @@
 #pragma once
 
 #include "ir/function.h"
+#include "transforms/legal/attempt.h"
 #include "transforms/pass.h"
-#include "transforms/variant.h"
 
 #include <array>
 #include <optional>
@@ -46,12 +46,9 @@ struct PersistentCheck {
 // The function must be in SSA form. The rules are listed at the head of persistent_check.cpp.
 PersistentCheck check_persistent(const ir::Function& function, PassContext& context);
 
-// Rewrites a kernel for which check_persistent found nothing in the way. Adds parameters, requirements and the grid to
-// `terms`; the caller makes the variant.
-void make_persistent(ir::Function& function, const PersistentNeeds& needs, VariantTerms& terms, PassContext& context);
-
-// Both after `others`, the candidates that need no loop; a kernel that stays without the loop keeps what they did.
-Change run_persistent(ir::Function& function, PassContext& context, Change (*others)(ir::Function&, PassContext&));
+// Rewrites a kernel for which check_persistent found nothing in the way. Other candidates may have rewritten it before:
+// they move computation, and read the block index only where it was read.
+void make_persistent(Attempt& attempt, const PersistentNeeds& needs);
 
 // Moves what does not change from one trip of the loop at `header` to the next in front of it, to the end of
 // `preheader`, as far as it saves instructions and keeps at most `register_limit` registers of 32 bits busy. The loop
