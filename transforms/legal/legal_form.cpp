@@ -151,7 +151,8 @@ Change LegalForm::choose(const Combination& available) {
     if (!next) continue;
     std::optional<KernelCost> cost = cost_of(next->function(), machines);
     if (!cost) continue;
-    bool guard_pays = cost->weighted + double(next->guard_instructions()) <= before->weighted;
+    const size_t guard = next->guard_instructions();
+    bool guard_pays = guard == 0 || cost->weighted + double(guard) <= before->weighted;
     if (!guard_pays || !wins(*cost, *before, next->needs_original())) {
       lost += (lost.empty() ? "" : "; ") + name_of(combination) + " would make it " + comparison(*cost, *before);
       continue;
