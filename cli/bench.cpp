@@ -76,6 +76,7 @@ Result<bool> Bench::run_plan_once(const BenchCandidate* candidate, SessionResult
     if (!run) return run.error();
     if (seconds) (*seconds)[shape_of_launch_[i]] += run->seconds;
     const bool failed = run->failure.has_value();
+    if (failed) last_failure_ = *run->failure;
     if (failed && !candidate) original_failure_ = run->failure;
     if (result) result->runs.push_back(std::move(*run));
     if (failed) return false;
@@ -83,6 +84,15 @@ Result<bool> Bench::run_plan_once(const BenchCandidate* candidate, SessionResult
   if (result)
     if (Status status = plan_->fetch(*result); !status) return status.error();
   return true;
+}
+
+// One pass of a version that has run before.
+Status Bench::run_again(const BenchCandidate* candidate, SessionResult* result, std::vector<double>* seconds,
+                        CacheState state) {
+  Result<bool> ran = run_plan_once(candidate, result, seconds, state);
+  if (!ran) return ran.error();
+  faulted_ = !*ran;
+  return *ran ? Status() : Error{"a kernel that ran before fails now: " + last_failure_.message, {}};
 }
 
 Status Bench::restore() {
@@ -215,9 +225,7 @@ Status Bench::measure(const std::function<void(unsigned done, unsigned total)>& 
       for (size_t version : order) {
         if (Status status = restore(); !status) return status;
         std::vector<double> seconds(shapes_.size(), 0);
-        Result<bool> ran = run_plan_once(versions[version], nullptr, &seconds, state);
-        if (!ran) return ran.error();
-        if (!*ran) return Error{"a kernel that ran before fails now", {}};
+        if (Status status = run_again(versions[version], nullptr, &seconds, state); !status) return status;
         if (round < settings_.warm_up) continue;
         for (size_t shape = 0; shape < shapes_.size(); ++shape)
           times[version][shape].push_back(seconds[shape]);
@@ -233,9 +241,7 @@ Status Bench::check_again(const std::vector<size_t>& order, const std::vector<co
   for (size_t version : order) {
     if (Status status = restore(); !status) return status;
     SessionResult result;
-    Result<bool> ran = run_plan_once(versions[version], &result, nullptr, CacheState::warm);
-    if (!ran) return ran.error();
-    if (!*ran) return Error{"a kernel that ran before fails now", {}};
+    if (Status status = run_again(versions[version], &result, nullptr, CacheState::warm); !status) return status;
     for (size_t i = 0; i < input_.plan.buffers.size(); ++i) {
       const launch::Buffer& buffer = input_.plan.buffers[i];
       if (buffer.output && !compare(buffer, truth_.buffers[i], result.buffers[i], 1).same())

@@ -81,8 +81,11 @@ public:
   // The variants that the file itself holds, by side file or annotations, against the kernels it launches.
   Status add_own_variants();
   bool has_own_variants() const;
-  // Errors: a launch fails, or results change while the versions are timed.
+  // Errors: a launch fails, or results change while the versions are timed; after a fault of a kernel `faulted` is
+  // true.
   Status measure(const std::function<void(unsigned done, unsigned total)>& progress);
+
+  bool faulted() const { return faulted_; }
 
   const std::vector<BenchShape>& shapes() const { return shapes_; }
   const std::vector<BenchCandidate>& candidates() const { return candidates_; }
@@ -94,6 +97,8 @@ public:
 private:
   Status check(BenchCandidate& candidate);
   Status check_again(const std::vector<size_t>& order, const std::vector<const BenchCandidate*>& versions);
+  Status run_again(const BenchCandidate* candidate, SessionResult* result, std::vector<double>* seconds,
+                   CacheState state);
   Result<bool> run_plan_once(const BenchCandidate* candidate, SessionResult* result, std::vector<double>* seconds,
                              CacheState state);
   Status restore();
@@ -111,6 +116,8 @@ private:
   std::vector<size_t> changed_buffers_; // by the original
   SessionResult truth_;
   std::optional<emulator::Failure> original_failure_;
+  emulator::Failure last_failure_;
+  bool faulted_ = false; // while it was timed
   std::vector<BenchCandidate> candidates_;
   BenchTimes times_;
   std::array<double, 2> clocks_{};

@@ -285,8 +285,8 @@ int bench_file(const BenchOptions& options, const std::string& path, Device& gpu
   }
   {
     Progress progress(2 * (options.rounds + options.warm_up));
-    if (Status status = bench.measure([&](unsigned done, unsigned) { progress.show(done, path); }); !status)
-      return fail(status.error());
+    Status status = bench.measure([&](unsigned done, unsigned) { progress.show(done, path); });
+    if (!status) return bench.faulted() ? (fail(status.error()), exit_fault) : fail(status.error());
   }
   const BenchReport report(path, *input, bench);
   if (options.json)

@@ -2,11 +2,11 @@
 
 #include "cli/buffer_text.h"
 #include "cli/compare.h"
-#include "cli/json_text.h"
 #include "cli/session.h"
 #include "launch/scalar_bytes.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -18,14 +18,13 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr uint64_t sample_size = 16;
 constexpr size_t most_complaints = 4; // of one buffer
 
 std::string hexadecimal(uint64_t bits) {
   return fmt::format("{:#x}", bits);
 }
 
-BufferRecord record_buffer(const launch::Buffer& buffer, const std::vector<std::byte>& as_left) {
+BufferRecord record_buffer(const launch::Buffer& buffer, const std::vector<std::byte>& as_left, uint64_t sample_size) {
   const std::vector<std::byte> bytes = in_comparable_order(buffer, as_left);
   BufferRecord record;
   record.name = buffer.name;
@@ -41,6 +40,10 @@ BufferRecord record_buffer(const launch::Buffer& buffer, const std::vector<std::
     record.sample.emplace_back(index, bits);
   }
   return record;
+}
+
+std::string line_text(const json& document) {
+  return document.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 json buffer_json(const BufferRecord& record) {
@@ -130,7 +133,7 @@ std::vector<std::string> compare_buffer(const BufferRecord& recorded, const Buff
 
 } // namespace
 
-FileRecord record_file(const std::string& file, const LaunchInput& input, Device& device) {
+FileRecord record_file(const std::string& file, const LaunchInput& input, Device& device, uint64_t sample_size) {
   FileRecord record;
   record.file = file;
   record.size = input.plan.size;
@@ -147,31 +150,30 @@ FileRecord record_file(const std::string& file, const LaunchInput& input, Device
   }
   for (size_t i = 0; i < input.plan.buffers.size(); ++i)
     if (input.plan.buffers[i].output)
-      record.outputs.push_back(record_buffer(input.plan.buffers[i], result->buffers[i]));
+      record.outputs.push_back(record_buffer(input.plan.buffers[i], result->buffers[i], sample_size));
   for (size_t i = 0; i < input.plan.variables.size(); ++i)
     if (input.plan.variables[i].data.output)
-      record.outputs.push_back(record_buffer(input.plan.variables[i].data, result->variables[i]));
+      record.outputs.push_back(record_buffer(input.plan.variables[i].data, result->variables[i], sample_size));
   return record;
 }
 
+// One line for each file: thousands of them stay small, and a diff shows which changed.
 std::string to_json(const DeviceRecord& record) {
-  json files = json::array();
-  for (const FileRecord& file : record.files) {
+  const json device = {{"name", record.device.name},
+                       {"compute_capability", record.device.compute_capability},
+                       {"driver", record.device.driver_version}};
+  std::string text = "{\n\"format\": 1,\n\"device\": " + line_text(device) + ",\n\"files\": [";
+  for (size_t i = 0; i < record.files.size(); ++i) {
+    const FileRecord& file = record.files[i];
     json outputs = json::array();
     for (const BufferRecord& buffer : file.outputs)
       outputs.push_back(buffer_json(buffer));
     json one = {{"file", file.file}, {"size", file.size}, {"ptx_checksum", file.ptx_checksum}};
     if (!file.refused.empty()) one["refused"] = file.refused;
     one["outputs"] = std::move(outputs);
-    files.push_back(std::move(one));
+    text += (i ? ",\n" : "\n") + line_text(one);
   }
-  return json_text({{"format", 1},
-                    {"device",
-                     {{"name", record.device.name},
-                      {"compute_capability", record.device.compute_capability},
-                      {"driver", record.device.driver_version}}},
-                    {"files", std::move(files)}}) +
-         '\n';
+  return text + "\n]\n}\n";
 }
 
 Result<DeviceRecord> read_record(const std::string& text) {

@@ -34,8 +34,12 @@ struct DeviceRecord {
   std::vector<FileRecord> files;
 };
 
-// Runs a launch file's kernels, without variants, and keeps what they leave. Faults and errors become `refused`.
-FileRecord record_file(const std::string& file, const LaunchInput& input, Device& device);
+inline constexpr uint64_t default_sample_size = 16;
+
+// Runs a launch file's kernels, without variants, and keeps what they leave, with at most so many elements of each
+// output. Faults and errors become `refused`.
+FileRecord record_file(const std::string& file, const LaunchInput& input, Device& device,
+                       uint64_t sample_size = default_sample_size);
 
 // A file of records and back. Errors name what is missing or of the wrong type.
 std::string to_json(const DeviceRecord& record);

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -24,6 +25,7 @@ struct RecordOptions {
   std::string output = "record.json";
   std::vector<std::string> compare;
   std::string root = ".";
+  uint64_t elements = default_sample_size;
 };
 
 std::string under(const std::string& root, const std::string& file) {
@@ -56,7 +58,7 @@ int run_recording(const RecordOptions& options, const Session& session) {
       code = exit_diagnostics;
       continue;
     }
-    record.files.push_back(record_file(file, *input, *device));
+    record.files.push_back(record_file(file, *input, *device, options.elements));
     const std::string& refused = record.files.back().refused;
     if (refused.empty()) continue;
     progress.clear();
@@ -96,7 +98,10 @@ int compare_one_record(const RecordOptions& options, const std::string& path, co
     input_options.size = recorded.size;
     std::optional<LaunchInput> input = read_launch_input(under(options.root, recorded.file), input_options, session);
     if (!input) return exit_diagnostics;
-    const FileRecord now = record_file(recorded.file, *input, *device);
+    uint64_t elements = 0; // as many as are recorded
+    for (const BufferRecord& output : recorded.outputs)
+      elements = std::max<uint64_t>(elements, output.sample.size());
+    const FileRecord now = record_file(recorded.file, *input, *device, elements);
     const std::vector<std::string> complaints = compare_with_record(recorded, now, input->plan);
     ++(complaints.empty() ? same : differing);
     if (complaints.empty()) continue;
@@ -138,6 +143,8 @@ void add_record_command(CLI::App& application, Session& session) {
   add_device_options(*command, options->device);
   command->add_option("-o,--output", options->output, "where the record is written (default record.json)")
       ->type_name("FILE");
+  command->add_option("--elements", options->elements, "keep so many elements of each output (default 16)")
+      ->type_name("N");
   command->add_option("--compare", options->compare, "run what this record holds, and compare (repeatable)")
       ->type_name("RECORD")
       ->expected(1);

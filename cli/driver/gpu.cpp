@@ -20,6 +20,20 @@ SourceRange range_of_line(const SourceFile& source, uint32_t line) {
   return {begin, begin + static_cast<uint32_t>(text.size())};
 }
 
+// Compilers name the newest PTX version that they know, whatever their text needs. A driver that does not know it may
+// still compile the text under the highest version of its own: CUDA 11.y has PTX 7.y, 12.y has 8.y, 13.y has 9.y.
+// False: the text names no later one.
+bool lower_version(std::string& text, int driver_version) {
+  const int major = driver_version / 1000 - 4, minor = driver_version % 1000 / 10;
+  const size_t at = text.find(".version ");
+  if (at == text.npos || major < 7) return false;
+  const size_t number = at + std::string_view(".version ").size(), end = text.find_first_of(" \t\r\n", number);
+  const std::string known = std::to_string(major) + '.' + std::to_string(minor);
+  if (end == text.npos || text.compare(number, end - number, known) == 0) return false;
+  text.replace(number, end - number, known);
+  return true;
+}
+
 } // namespace
 
 void read_jit_log(std::string_view log, const SourceFile& source, Diagnostics& diagnostics) {
@@ -117,14 +131,18 @@ Status Gpu::fill(DevicePointer address, unsigned char value, uint64_t bytes) {
 }
 
 Result<std::unique_ptr<GpuModule>> Gpu::load(const SourceFile& source, Diagnostics& diagnostics) {
-  const std::string text(source.text()); // the driver wants a terminating zero
+  std::string text(source.text()); // the driver wants a terminating zero
   std::string errors(log_bytes, '\0'), notes(log_bytes, '\0');
   JitOption options[] = {JitOption::error_log_buffer, JitOption::error_log_buffer_bytes, JitOption::info_log_buffer,
                          JitOption::info_log_buffer_bytes};
   void* values[] = {errors.data(), reinterpret_cast<void*>(uintptr_t(errors.size() - 1)), notes.data(),
                     reinterpret_cast<void*>(uintptr_t(notes.size() - 1))};
   ModuleHandle handle = nullptr;
-  const ResultCode status = library_->load_module(&handle, text.c_str(), 4, options, values);
+  ResultCode status = library_->load_module(&handle, text.c_str(), 4, options, values);
+  if (status == error_unsupported_ptx_version && lower_version(text, info_.driver_version)) {
+    std::ranges::fill(errors, '\0');
+    status = library_->load_module(&handle, text.c_str(), 4, options, values);
+  }
   const size_t errors_before = diagnostics.error_count();
   read_jit_log(std::string_view(errors.c_str()), source, diagnostics);
   if (status == success) return std::make_unique<GpuModule>(*this, handle);

@@ -74,8 +74,8 @@ public:
   Status read(DevicePointer address, std::span<std::byte> bytes);
   Status fill(DevicePointer address, unsigned char value, uint64_t bytes);
 
-  // Compiles PTX text. What the driver's compiler complains about becomes diagnostics on `source`; the error then is
-  // the first of them.
+  // Compiles PTX text; under an earlier PTX version where the driver does not know the text's own. What the driver's
+  // compiler complains about becomes diagnostics on `source`; the error then is the first of them.
   Result<std::unique_ptr<GpuModule>> load(const SourceFile& source, Diagnostics& diagnostics);
 
   // A module of ours, by the text that it prints. Errors quote the line.

@@ -5,6 +5,8 @@
 // PTXREWRITE_FAKE_DRIVER says what is to go wrong, comma separated:
 //   cuMemAlloc_v2=2@3   the third call (default: the first) of that entry point returns status 2
 //   no_device           the driver knows no device
+// PTXREWRITE_FAKE_DRIVER_LOG is what the compiler writes when loading a module is to fail.
+// PTXREWRITE_FAKE_DRIVER_VERSION=12040 makes it a driver of CUDA 12.4, which knows no PTX after 8.4.
 // PTXREWRITE_FAKE_DRIVER_CLOCK=instructions makes events tell emulated warp instructions as nanoseconds: times that are
 // the same in every run. PTXREWRITE_FAKE_DRIVER_TRACE names a file that gets a line for each launch.
 // Built with PTXREWRITE_OLD_DRIVER it lacks an entry point, without fake_textures.cpp those of textures.
@@ -37,6 +39,11 @@ double now() {
   if (setting("PTXREWRITE_FAKE_DRIVER_CLOCK") == "instructions")
     return static_cast<double>(gpu().warp_instructions) * 1e-9;
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+int driver_version() {
+  const std::string wanted = setting("PTXREWRITE_FAKE_DRIVER_VERSION");
+  return wanted.empty() ? 13000 : std::atoi(wanted.c_str());
 }
 
 // As the driver's compiler writes its log.
@@ -103,7 +110,7 @@ ResultCode cuInit(unsigned) {
 }
 ResultCode cuDriverGetVersion(int* version) {
   INJECT(cuDriverGetVersion);
-  *version = 13000;
+  *version = driver_version();
   return success;
 }
 ResultCode cuDeviceGetCount(int* count) {
@@ -167,7 +174,10 @@ ResultCode cuCtxSynchronize() {
 
 ResultCode cuModuleLoadDataEx(ModuleHandle* module, const void* image, unsigned count, JitOption* options,
                               void** values) {
-  INJECT(cuModuleLoadDataEx);
+  if (ResultCode wanted = injected("cuModuleLoadDataEx"); wanted != success) {
+    write_log(setting("PTXREWRITE_FAKE_DRIVER_LOG"), count, options, values);
+    return wanted;
+  }
   SourceFile source("ptx input", static_cast<const char*>(image));
   Diagnostics diagnostics;
   auto loaded = std::make_unique<ModuleTag>();
@@ -179,6 +189,9 @@ ResultCode cuModuleLoadDataEx(ModuleHandle* module, const void* image, unsigned 
   if (!loaded->module) log += "ptxas fatal   : Ptx assembly aborted due to errors\n";
   write_log(log, count, options, values);
   if (!loaded->module) return error_invalid_ptx;
+  if (loaded->module->version_major * 10 + loaded->module->version_minor >
+      (driver_version() / 1000 - 4) * 10 + driver_version() % 1000 / 10)
+    return error_unsupported_ptx_version;
   auto program = emulator::Program::load(*loaded->module, gpu().memory);
   if (!program) return error_out_of_memory;
   loaded->program = std::move(*program);
@@ -187,6 +200,8 @@ ResultCode cuModuleLoadDataEx(ModuleHandle* module, const void* image, unsigned 
   return success;
 }
 ResultCode cuModuleUnload(ModuleHandle module) {
+  // A GPU whose context is lost still gives back what it holds when the context goes.
+  if (ResultCode wanted = injected("cuModuleUnload"); wanted != gpu().lost) return wanted;
   if (gpu().modules.erase(module) == 0) return invalid_handle;
   delete module;
   return success;
@@ -336,6 +351,7 @@ ResultCode cuGetErrorName(ResultCode status, const char** name) {
       {2, "CUDA_ERROR_OUT_OF_MEMORY"},
       {100, "CUDA_ERROR_NO_DEVICE"},
       {218, "CUDA_ERROR_INVALID_PTX"},
+      {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
       {500, "CUDA_ERROR_NOT_FOUND"},
       {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
       {701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"},

@@ -2,6 +2,7 @@
 
 #include "tests/emulator/forms.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace ptxrewrite::test {
@@ -59,12 +60,24 @@ std::string hexadecimal(Raw value) {
   return "0x" + std::string(digits);
 }
 
+// Statements of different groups make no kernel together: a GPU that is asked to run the kernels
+// (PTXREWRITE_KEEP_KERNELS) should not lack all for one that it lacks, and its exact results are compared to the bit.
+int kernel_group(const std::string& mnemonic) {
+  constexpr unsigned at_hand = 90;
+  const bool approximate = mnemonic.find(".approx") != mnemonic.npos || mnemonic.find(".full") != mnemonic.npos;
+  return runs_on(mnemonic, at_hand) ? approximate : 2;
+}
+
 } // namespace
 
 bool FormTest::test_opcode(std::string_view opcode, const Extend& extend) {
   size_t forms = 0;
   const size_t statements_before = statements_;
-  for (const std::string& mnemonic : mnemonics_of(opcode)) {
+  std::vector<std::string> mnemonics = mnemonics_of(opcode);
+  std::ranges::stable_sort(mnemonics, {}, &kernel_group);
+  for (auto at = mnemonics.begin(); at != mnemonics.end(); ++at) {
+    if (at != mnemonics.begin() && kernel_group(*at) != kernel_group(at[-1])) flush();
+    const std::string& mnemonic = *at;
     std::vector<std::string> statements = plain_statements(mnemonic);
     std::vector<std::string> varied = varied_statements(mnemonic);
     if (extend) {

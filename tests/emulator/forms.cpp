@@ -3,7 +3,10 @@
 #include "ir/isa_operands.h"
 
 #include <algorithm>
+#include <charconv>
+#include <map>
 #include <optional>
+#include <set>
 
 namespace ptxrewrite::test {
 
@@ -222,6 +225,25 @@ std::vector<std::string> mnemonics_of(std::string_view opcode) {
   std::sort(result.begin(), result.end());
   result.erase(std::unique(result.begin(), result.end()), result.end());
   return result;
+}
+
+bool runs_on(std::string_view mnemonic, unsigned sm) {
+  // By opcode: the mnemonics of rows that start later or are for single GPUs.
+  static std::map<std::pair<std::string, unsigned>, std::set<std::string, std::less<>>> lacking;
+  const std::string opcode(mnemonic.substr(0, mnemonic.find('.')));
+  auto [known, is_new] = lacking.try_emplace({opcode, sm});
+  if (is_new)
+    for (const ir::table::Row& row : ir::table::rows_of(*ir::table::find_opcode(opcode)).rows) {
+      const std::string_view targets = row.text->targets; // "sm_80+"
+      unsigned first = 0;
+      const char* const past = targets.data() + targets.size();
+      const auto [end, error] = std::from_chars(targets.data() + std::min<size_t>(targets.size(), 3), past, first);
+      const bool has_it = error == std::errc() && std::string_view(end, past) == "+" && first <= sm;
+      std::vector<std::string> of_row;
+      if (!has_it && !row.lax) add_products(row, 0, opcode, of_row);
+      known->second.insert(of_row.begin(), of_row.end());
+    }
+  return !known->second.contains(mnemonic);
 }
 
 std::vector<std::string> plain_statements(std::string_view mnemonic) {

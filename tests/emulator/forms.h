@@ -13,6 +13,9 @@ namespace ptxrewrite::test {
 // manual does not describe. Rows of `ld` and `st` that speak of cache words only are completed with a type.
 std::vector<std::string> mnemonics_of(std::string_view opcode);
 
+// Does every row that has this mnemonic say that GPUs of compute capability `sm` (90) and all later ones run it?
+bool runs_on(std::string_view mnemonic, unsigned sm);
+
 // One statement per operand list of a form, all operands as plain as they can be: registers where a register can stand,
 // without selectors and signs. Empty for an operand list that the preamble has nothing for.
 std::vector<std::string> plain_statements(std::string_view mnemonic);

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 namespace ptxrewrite::test {
 
@@ -116,27 +117,32 @@ void write(const std::filesystem::path& path, std::string_view bytes) {
 }
 
 // The environment's PTXREWRITE_KEEP_KERNELS names a folder that gets every kernel with a launch file, so that a GPU can
-// run the same. The modules say no more of their target than a GPU of the last years has; instructions that it lacks
-// keep their kernel from being recorded.
+// run the same; names that begin with "approximate" are of those whose results are not exact. The modules say no more
+// of their target than a GPU of the last years has; instructions that it lacks keep their kernel from being recorded.
 void keep(std::string text, std::span<const std::byte> records, size_t threads, size_t result_bytes) {
   const char* folder = std::getenv("PTXREWRITE_KEEP_KERNELS");
   if (!folder) return;
   static unsigned count = 0;
-  char name[16];
-  std::snprintf(name, sizeof name, "%04u", count++);
+  const bool approximate = text.find(".approx") != text.npos || text.find(".full") != text.npos;
+  char name[32];
+  std::snprintf(name, sizeof name, "%s%04u", approximate ? "approximate" : "exact", count++);
   if (const size_t target = text.find("sm_100a"); target != text.npos) text.replace(target, 7, "sm_90");
   const std::filesystem::path path = std::filesystem::path(folder) / name;
   const std::string base = name;
   write(path.string() + ".ptx", text);
-  write(path.string() + ".bin", {reinterpret_cast<const char*>(records.data()), records.size()});
+  // Most kernels start from the same registers.
+  static std::map<std::string, std::string> known;
+  auto [file, is_new] =
+      known.try_emplace(std::string(reinterpret_cast<const char*>(records.data()), records.size()), base + ".bin");
+  if (is_new) write(path.string() + ".bin", file->first);
   const size_t block = std::min<size_t>(threads, 128);
   write(path.string() + ".toml",
         "ptx = \"" + base + ".ptx\"\n\n[[launch]]\nkernel = \"k\"\ngrid = " + std::to_string(threads / block) +
             "\nblock = " + std::to_string(block) +
             "\nargs = [ { buffer = \"records\" }, { buffer = \"outputs\" } ]\n\n[buffer.records]\ntype = "
             "\"u64\"\ncount = " +
-            std::to_string(records.size() / 8) + "\nfile = \"" + base +
-            ".bin\"\n\n[buffer.outputs]\ntype = \"b64\"\ncount = " + std::to_string(result_bytes / 8) +
+            std::to_string(records.size() / 8) + "\nfile = \"" + file->second +
+            "\"\n\n[buffer.outputs]\ntype = \"b64\"\ncount = " + std::to_string(result_bytes / 8) +
             "\noutput = true\n");
 }
 
