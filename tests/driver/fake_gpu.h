@@ -52,7 +52,7 @@ struct FakeGpu {
   unsigned long long next_texture = 0x100;
   std::map<std::string, int> calls;
   uint64_t warp_instructions = 0; // of all launches
-  ResultCode lost = success; // a kernel has faulted: everything fails from then on
+  ResultCode lost = success;      // a kernel has faulted: everything fails from then on
 };
 
 FakeGpu& gpu();
