@@ -65,6 +65,13 @@ ResultCode status_of(const emulator::Failure& failure) {
   return error_launch_failed;
 }
 
+// Where copies reach a variable. In the emulator the constants of all programs have the same addresses; on a GPU each
+// module has its own.
+DevicePointer host_address(const ModuleTag& module, const ir::Variable& variable) {
+  const DevicePointer address = module.program->variable_address(module.module->text(variable.name));
+  return variable.space == ir::StateSpace::constant ? address + (module.number << 40) : address;
+}
+
 // Everything that kernels of a module can name: objects, and references that are bound.
 emulator::TextureTable bound_textures(const ModuleTag& module) {
   emulator::TextureTable textures = gpu().textures;
@@ -195,6 +202,7 @@ ResultCode cuModuleLoadDataEx(ModuleHandle* module, const void* image, unsigned 
   auto program = emulator::Program::load(*loaded->module, gpu().memory);
   if (!program) return error_out_of_memory;
   loaded->program = std::move(*program);
+  loaded->number = ++gpu().loaded;
   *module = loaded.release();
   gpu().modules.insert(*module);
   return success;
@@ -225,7 +233,8 @@ ResultCode cuModuleGetGlobal_v2(DevicePointer* address, size_t* bytes, ModuleHan
   INJECT(cuModuleGetGlobal_v2);
   std::span<std::byte> variable = module->program->variable(name);
   if (variable.empty()) return error_not_found;
-  *address = module->program->variable_address(name);
+  for (const ir::Variable& one : module->module->variables)
+    if (module->module->text(one.name) == name) *address = host_address(*module, one);
   *bytes = variable.size();
   return success;
 }
@@ -265,7 +274,7 @@ ResultCode cuMemcpyHtoD_v2(DevicePointer to, const void* from, size_t bytes) {
     for (const ir::Variable& variable : module->module->variables) {
       const std::string name(module->module->text(variable.name));
       std::span<std::byte> place = module->program->variable(name);
-      const uint64_t start = module->program->variable_address(name);
+      const uint64_t start = host_address(*module, variable);
       if (place.empty() || to < start || to + bytes > start + place.size()) continue;
       std::memcpy(place.data() + (to - start), from, bytes);
       return success;
@@ -278,7 +287,7 @@ ResultCode cuMemcpyDtoH_v2(void* to, DevicePointer from, size_t bytes) {
     for (const ir::Variable& variable : module->module->variables) {
       const std::string name(module->module->text(variable.name));
       std::span<std::byte> place = module->program->variable(name);
-      const uint64_t start = module->program->variable_address(name);
+      const uint64_t start = host_address(*module, variable);
       if (place.empty() || from < start || from + bytes > start + place.size()) continue;
       std::memcpy(to, place.data() + (from - start), bytes);
       return success;

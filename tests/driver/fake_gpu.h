@@ -13,6 +13,7 @@
 namespace ptxrewrite::driver {
 
 struct ModuleTag {
+  uint64_t number = 0; // in the order of loading, from 1
   std::unique_ptr<ir::Module> module;
   std::unique_ptr<emulator::Program> program;
   std::map<std::string, std::unique_ptr<FunctionTag>> functions;
@@ -52,6 +53,7 @@ struct FakeGpu {
   unsigned long long next_texture = 0x100;
   std::map<std::string, int> calls;
   uint64_t warp_instructions = 0; // of all launches
+  uint64_t loaded = 0;            // modules, gone ones too
   ResultCode lost = success;      // a kernel has faulted: everything fails from then on
 };
 
