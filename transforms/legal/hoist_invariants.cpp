@@ -32,6 +32,8 @@ using ir::ValueId;
 
 constexpr unsigned least_saving = 1;
 constexpr unsigned least_uniform_saving = 3;
+// Of what a candidate saves, so much is added up: long chains are good candidates anyway.
+constexpr size_t weighed_instructions = 64;
 
 uint32_t compute_capability(const ir::Module& module) {
   for (Symbol target : module.targets)
@@ -41,6 +43,7 @@ uint32_t compute_capability(const ir::Module& module) {
 
 struct Candidate {
   ValueId value;
+  uint32_t position = 0; // of its instruction among the invariant ones
   unsigned registers = 0;
   unsigned saving = 0; // machine instructions per virtual block, less than which it may be when candidates share work
 };
@@ -62,8 +65,8 @@ private:
   std::vector<Candidate> candidates() const;
   bool read_by_the_rest(ValueId value) const;
   unsigned weight(InstructionId id) const;
-  // Everything of `value` that is not in front of the loop yet, operands first.
-  std::vector<InstructionId> needed_for(ValueId value) const;
+  // Everything of `value` that is not in front of the loop yet, operands first; about `limit` of it at most.
+  std::vector<InstructionId> needed_for(ValueId value, size_t limit = SIZE_MAX) const;
   void move(InstructionId id);
   void replace_reads();
 
@@ -137,10 +140,10 @@ unsigned Hoister::weight(InstructionId id) const {
   return cost.weight + cost.uniform;
 }
 
-std::vector<InstructionId> Hoister::needed_for(ValueId value) const {
+std::vector<InstructionId> Hoister::needed_for(ValueId value, size_t limit) const {
   std::set<InstructionId> wanted;
   std::vector<ValueId> work{value};
-  while (!work.empty()) {
+  while (!work.empty() && wanted.size() < limit) {
     const ValueId next = work.back();
     work.pop_back();
     if (copies_.contains(next)) continue;
@@ -158,14 +161,18 @@ std::vector<Candidate> Hoister::candidates() const {
     ir::for_each_definition(function_, id, [&](ValueId value) {
       const ir::ScalarType type = function_.values[value].type;
       if (type == ir::ScalarType::pred || !read_by_the_rest(value)) return;
-      Candidate candidate{value, (ir::bit_width(type) + 31) / 32};
-      for (InstructionId needed : needed_for(value))
+      Candidate candidate{value, position_[id.index()], (ir::bit_width(type) + 31) / 32};
+      for (InstructionId needed : needed_for(value, weighed_instructions))
         candidate.saving += weight(needed);
       if (candidate.saving >= (thread_dependent_[id.index()] ? least_saving : least_uniform_saving))
         list.push_back(candidate);
     });
-  std::ranges::stable_sort(
-      list, [](const Candidate& a, const Candidate& b) { return a.saving * b.registers > b.saving * a.registers; });
+  // Among those whose saving was not added up to the end, the later ones save more.
+  const auto lateness = [](const Candidate& one) { return one.saving >= weighed_instructions ? one.position : 0; };
+  std::ranges::stable_sort(list, [&](const Candidate& a, const Candidate& b) {
+    const unsigned left = a.saving * b.registers, right = b.saving * a.registers;
+    return left != right ? left > right : lateness(a) > lateness(b);
+  });
   return list;
 }
 

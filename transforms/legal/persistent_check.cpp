@@ -103,7 +103,7 @@ private:
   bool check_returns();
 
   bool waits(InstructionId id, ir::LoopId loop) const;
-  bool depends_on_waiting(ValueId test, ir::LoopId loop, SourceRange& where) const;
+  bool depends_on_waiting(ValueId test, ir::LoopId loop, std::set<ValueId>& seen, SourceRange& where) const;
   bool is_block_uniform(ValueId value) const;
   bool is_warp_uniform(ValueId test) const;
   bool is_thread_index(ValueId value) const;
@@ -127,6 +127,7 @@ private:
   SourceRange call_range_;         // of the kernel's call that led to the function being scanned
   bool convergent_callee_ = false; // some called function has warp operations or barriers
   std::optional<ir::LinearForms> forms_;
+  std::vector<std::vector<InstructionId>> meetings_; // by block: what waits for other threads
 };
 
 PersistentCheck Checker::run() {
@@ -319,12 +320,12 @@ bool Checker::waits(InstructionId id, ir::LoopId loop) const {
 }
 
 // Does the test depend on what `waits` says yes to, through the values of the loop?
-bool Checker::depends_on_waiting(ValueId test, ir::LoopId loop, SourceRange& where) const {
-  std::set<ValueId> seen{test};
-  std::vector<ValueId> work{test};
+bool Checker::depends_on_waiting(ValueId test, ir::LoopId loop, std::set<ValueId>& seen, SourceRange& where) const {
+  std::vector<ValueId> work;
   auto reach = [&](ValueId value) {
     if (seen.insert(value).second) work.push_back(value);
   };
+  reach(test);
   while (!work.empty()) {
     const ValueId value = work.back();
     work.pop_back();
@@ -347,16 +348,26 @@ bool Checker::depends_on_waiting(ValueId test, ir::LoopId loop, SourceRange& whe
 bool Checker::check_waiting() {
   const ir::LoopForest& loops = forms_->loops();
   constexpr const char* reason = "may wait for other blocks: a test in a loop depends on what they write";
-  for (ir::LoopId loop : loops.loops().ids())
-    for (BlockId block : loops.loops()[loop].blocks)
+  for (ir::LoopId loop : loops.loops().ids()) {
+    const std::vector<BlockId>& blocks = loops.loops()[loop].blocks;
+    const bool may_wait = std::ranges::any_of(blocks, [&](BlockId block) {
+      for (InstructionId id : kernel_.instructions_in(block))
+        if (waits(id, loop)) return true;
+      return false;
+    });
+    if (!may_wait) continue;
+    std::set<ValueId> seen; // of all tests of the loop: none of it depends on what waits
+    for (BlockId block : blocks)
       for (InstructionId id : kernel_.instructions_in(block)) {
         const ir::Instruction& instruction = kernel_.instructions[id];
         if (instruction.kind != InstructionKind::real || !kernel_.form_of(id).effects.transfers_control()) continue;
         SourceRange where;
         bool found = false;
-        ir::for_each_use(kernel_, id, [&](ValueId value) { found = found || depends_on_waiting(value, loop, where); });
+        ir::for_each_use(kernel_, id,
+                         [&](ValueId value) { found = found || depends_on_waiting(value, loop, seen, where); });
         if (found) return refuse(reason, where);
       }
+  }
   if (!loops.irreducible()) return true;
   for (BlockId block : kernel_.layout)
     for (InstructionId id : kernel_.instructions_in(block))
@@ -455,19 +466,20 @@ bool Checker::check_meeting(InstructionId id, ValueId test, Meeting meeting, Blo
 bool Checker::check_parting(BlockId block, InstructionId id, ValueId test, BlockId join) {
   for (InstructionId next = kernel_.instructions[id].next; next; next = kernel_.instructions[next].next)
     if (!check_meeting(next, test, meeting_at(next), join)) return false;
-  std::set<BlockId> seen;
+  std::vector<bool> seen(kernel_.blocks.size());
   std::vector<BlockId> work;
   auto reach_successors = [&](BlockId from) {
     for (EdgeId edge : kernel_.successors(from)) {
       const BlockId to = kernel_.edges[edge].to;
-      if (to != join && seen.insert(to).second) work.push_back(to);
+      if (to != join && !seen[to.index()]) work.push_back(to);
+      seen[to.index()] = true;
     }
   };
   reach_successors(block);
   while (!work.empty()) {
     const BlockId next = work.back();
     work.pop_back();
-    for (InstructionId met : kernel_.instructions_in(next))
+    for (InstructionId met : meetings_[next.index()])
       if (!check_meeting(met, test, meeting_at(met), join)) return false;
     reach_successors(next);
   }
@@ -476,10 +488,13 @@ bool Checker::check_parting(BlockId block, InstructionId id, ValueId test, Block
 
 bool Checker::check_returns() {
   bool returns = false, meetings = false;
+  meetings_.resize(kernel_.blocks.size());
   for (BlockId block : kernel_.layout)
     for (InstructionId id : kernel_.instructions_in(block)) {
       returns |= kernel_.is_opcode(id, Opcode::ret) || kernel_.is_opcode(id, Opcode::exit);
-      meetings |= meeting_at(id) != Meeting::none;
+      if (meeting_at(id) == Meeting::none) continue;
+      meetings = true;
+      meetings_[block.index()].push_back(id);
     }
   if (!returns) return refuse("never returns", kernel_.header_range);
   if (!meetings) return true;

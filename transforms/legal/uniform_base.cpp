@@ -254,6 +254,11 @@ std::optional<Offset> UniformBases::choose_offset(const AccessClass& accesses, s
   return best;
 }
 
+// Of a literal read as signed: -56 is no multiple of 20, though 2^64 - 56 is one.
+uint64_t magnitude(uint64_t literal) {
+  return static_cast<int64_t>(literal) < 0 ? 0 - literal : literal;
+}
+
 // The 32-bit expression of which `wide` is the widened multiple.
 std::optional<ExpressionId> UniformBases::narrowed(ExpressionId wide, uint64_t scale) {
   if (auto literal = pool_.literal_value(wide)) {
@@ -284,7 +289,7 @@ std::optional<Offset> UniformBases::build_offset(const AccessClass& accesses) {
   uint64_t scale = 0;
   for (ExpressionId id : wide) {
     if (auto literal = pool_.literal_value(id)) {
-      scale = std::gcd(scale, *literal);
+      scale = std::gcd(scale, magnitude(*literal));
       continue;
     }
     if (pool_[id].kind != ir::ExpressionKind::sum || pool_.terms(id).size() != 1 || pool_[id].offset != 0)
