@@ -43,6 +43,18 @@ Planner::Planner(ir::LinearForms& forms, const PlanOptions& options, PassContext
   ir::Lowering lowering = ir::lower(function_, compute_capability_);
   for (InstructionId id : function_.instructions.ids())
     cost_[id.index()] = lowering.cost(id).weight + lowering.cost(id).uniform;
+  // Half of it for each loop of which a trip may go past the block: what is added runs in every trip.
+  const ir::LoopForest& loops = forms.loops();
+  for (BlockId block : function_.blocks.ids()) {
+    double often = execution_weight(loops, block);
+    for (ir::LoopId loop = loops.innermost(block); loop; loop = loops.loops()[loop].parent)
+      for (ir::EdgeId back : loops.loops()[loop].back_edges)
+        if (!forms.dominators().dominates(block, function_.edges[back].from)) {
+          often /= 2;
+          break;
+        }
+    frequency_.push_back(often);
+  }
 }
 
 // The group of a site that differs at most in the constant; one whose constant is the site's own, if there is any.

@@ -94,7 +94,7 @@ private:
   }
   // How often a block runs; machine instructions that an instruction of the kernel, or one of our own, stands for in
   // all.
-  double frequency(ir::BlockId block) const { return execution_weight(forms_.loops(), block); }
+  double frequency(ir::BlockId block) const { return frequency_[block.index()]; }
   double weight(ir::InstructionId id) const { return cost_[id.index()] * frequency(function_.instructions[id].block); }
   double weight_of(std::string_view mnemonic, ir::BlockId block) const;
   // Of the move that replaces an instruction, less the instruction itself.
@@ -108,7 +108,8 @@ private:
   PassContext& context_;
   Liveliness liveliness_;
   uint32_t compute_capability_;
-  std::vector<double> cost_; // by InstructionId: machine instructions
+  std::vector<double> cost_;      // by InstructionId: machine instructions
+  std::vector<double> frequency_; // by BlockId
   std::vector<Site> sites_;
   std::vector<Group> groups_;
   std::vector<bool> kept_;        // by group
