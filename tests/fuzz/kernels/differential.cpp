@@ -41,6 +41,20 @@ std::vector<std::byte> as_bytes(const std::vector<uint8_t>& values) {
   return bytes;
 }
 
+// A kernel that tests its conditions itself has the original body behind the rewritten one, under a label made of its
+// name. Did that body run?
+Emulation::Guard guard_of(const ir::Module& module, const std::string& kernel, const emulator::Counters& counters) {
+  for (const emulator::FunctionCounters& row : counters.functions)
+    for (ir::BlockId block : row.source->layout) {
+      const ir::Block& body = row.source->blocks[block];
+      if (!body.label || !module.text(body.label).starts_with("$L_" + kernel + "_original")) continue;
+      for (ir::InstructionId id : row.source->instructions_in(block))
+        if (row.instructions[id.index()].executions != 0) return Emulation::Guard::failed;
+      return Emulation::Guard::passed;
+    }
+  return Emulation::Guard::none;
+}
+
 launch::Dim3 dimensions_of(const std::array<uint32_t, 3>& size) {
   return {size[0], size[1], size[2]};
 }
@@ -96,6 +110,7 @@ Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& s
     emulation.failed = describe(*result->failure);
   else if (!result->findings.empty())
     emulation.failed = "check mode: " + describe(result->findings.front().where);
+  emulation.guard = guard_of(module, kernel.name, result->counters);
   for (size_t i = 0; i < addresses.size(); ++i) {
     emulation.buffers.emplace_back(kernel.buffer_size(i, shape));
     if (Status status = memory.read(addresses[i], std::as_writable_bytes(std::span(emulation.buffers.back()))); !status)
@@ -115,13 +130,13 @@ std::string Chain::name() const {
 
 std::vector<Chain> linear_chains(const Kernel& kernel) {
   using transforms::OutputForm;
-  const std::string together = "r2d2(force,candidates=1+2+3)";
+  const std::string together = "r2d2(force,candidates=1+2+3+5)";
   std::vector<Chain> chains = {{"r2d2", OutputForm::hardware, {}}, {together, OutputForm::legal, {}}};
   if (!kernel.may_wrap)
     for (size_t i = 0; i < 2; ++i)
       chains.push_back({chains[i].passes, chains[i].form, {"no-index-overflow"}});
-  for (const char* options :
-       {"cost=model", "force,candidates=1", "force,candidates=2", "force,candidates=3", "persistent,cost=model"})
+  for (const char* options : {"cost=model", "force,candidates=1", "force,candidates=2", "force,candidates=3",
+                              "force,candidates=5", "force,discharge=proved+kernel", "persistent,cost=model"})
     chains.push_back({"r2d2(" + std::string(options) + ")", OutputForm::legal, {}});
   return chains;
 }

@@ -20,7 +20,8 @@ struct Emulation {
   std::string failed;  // it faulted, hung, or check mode found something
   std::string entry;   // the kernel or the variant that took its place
   bool has_variants = false;
-  launch::LaunchFacts facts; // of the launch as the original sees it
+  enum class Guard : uint8_t { none, passed, failed } guard = Guard::none; // a test in the kernel's first block
+  launch::LaunchFacts facts;                                               // of the launch as the original sees it
   std::vector<std::vector<uint8_t>> buffers;
 };
 Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& shape,

@@ -236,7 +236,8 @@ private:
       }
       ++tally_.launches;
       if (rewritten.entry != kernel.name) ++tally_.variants;
-      emulations.push_back({.entry = rewritten.entry, .has_variants = rewritten.has_variants});
+      emulations.push_back(
+          {.entry = rewritten.entry, .has_variants = rewritten.has_variants, .guard = rewritten.guard});
       std::string what = rewritten.failed;
       if (what.empty()) what = difference(kernel, kernel.shapes[i], originals[i].buffers, rewritten.buffers);
       if (what.empty()) continue;
@@ -260,9 +261,12 @@ private:
 
   void count_launches(const Chain& chain, const std::vector<Emulation>& emulations) {
     ChainRow& row = tally_.ledger.chain(chain.name());
-    for (const Emulation& emulation : emulations)
+    for (const Emulation& emulation : emulations) {
+      if (emulation.guard != Emulation::Guard::none)
+        ++(emulation.guard == Emulation::Guard::passed ? row.guard_passed : row.guard_failed);
       ++(emulation.has_variants && emulation.entry.find("__") == std::string::npos ? row.original_ran
                                                                                    : row.rewritten_ran);
+    }
   }
 
   void check_assembles(const Kernel& kernel, const Chain& chain, const Rewriting& rewriting) {

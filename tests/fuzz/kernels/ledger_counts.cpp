@@ -20,8 +20,8 @@ std::string mnemonic_at(const std::string& text, SourceRange range) {
 }
 
 std::string line(const std::string& name, const std::vector<uint64_t>& numbers) {
-  char cell[64];
-  std::snprintf(cell, sizeof cell, "%-46s", name.c_str());
+  char cell[128];
+  std::snprintf(cell, sizeof cell, "%-62s", name.c_str());
   std::string text = cell;
   for (uint64_t number : numbers) {
     std::snprintf(cell, sizeof cell, " %9llu", static_cast<unsigned long long>(number));
@@ -88,14 +88,16 @@ LedgerRow LedgerCounts::sum() const {
 }
 
 std::string LedgerCounts::table() const {
-  std::string text = std::string("obligations, by rewriting                     ") + ledger_heading + "\n";
+  std::string text =
+      std::string("obligations, by rewriting                                     ") + ledger_heading + "\n";
   for (const auto& [name, row] : chains_)
     text += line(name, numbers_of(row));
   text += line("all", numbers_of(sum()));
-  text += std::string("obligations, by the instruction that raised it") + ledger_heading + "\n";
+  text += std::string("obligations, by the instruction that raised it                ") + ledger_heading + "\n";
   for (const auto& [name, row] : instructions_)
     text += line(name, numbers_of(row));
-  text += "launches, by rewriting                            kernels   changed rewritten  original guards + guards -\n";
+  text += "launches, by rewriting                                            kernels   changed rewritten  original "
+          "guard yes  guard no\n";
   for (const auto& [name, row] : chains_)
     text +=
         line(name, {row.kernels, row.changed, row.rewritten_ran, row.original_ran, row.guard_passed, row.guard_failed});

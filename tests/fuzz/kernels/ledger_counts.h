@@ -24,7 +24,7 @@ struct LedgerRow {
 struct ChainRow : LedgerRow {
   uint64_t kernels = 0, changed = 0;
   uint64_t rewritten_ran = 0, original_ran = 0; // launches of changed kernels, the latter where a variant was there
-  uint64_t guard_passed = 0, guard_failed = 0;  // blocks that came to a guard in the kernel
+  uint64_t guard_passed = 0, guard_failed = 0;  // launches of kernels with a guard of their own
   void add(const ChainRow& other);
 };
 
