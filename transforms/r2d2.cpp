@@ -124,7 +124,7 @@ void HardwareForm::record_obligations(const ir::LinearForms& forms, const Plan& 
     const ir::Obligation& obligation = forms.obligation(id);
     Obligation entry{
         name, obligation.statement, "r2d2: hardware form", Discharge::proved, obligation.reason, obligation.source};
-    if (!obligation.proved && assumed) {
+    if (!obligation.proved && assumed && forms.is_about_overflow(id)) {
       entry.discharge = Discharge::assumed;
       entry.reason = assume_word;
     } else if (!obligation.proved) {

@@ -19,7 +19,7 @@ namespace FormIndex = ir::FormIndex;
 
 bool Planner::dischargeable(ObligationId id) {
   const ir::Obligation& obligation = forms_.obligation(id);
-  if (obligation.proved || options_.assume_no_overflow) return true;
+  if (obligation.proved || (options_.assume_no_overflow && forms_.is_about_overflow(id))) return true;
   return options_.launch_checks && !forms_.launch_predicate(id).empty();
 }
 

@@ -125,6 +125,13 @@ std::span<const ObligationId> LinearForms::obligations(ValueId value) const {
 const Obligation& LinearForms::obligation(ObligationId id) const {
   return state_->obligations[id];
 }
+bool LinearForms::is_about_overflow(ObligationId id) const {
+  const Obligation& row = obligation(id);
+  const unsigned width =
+      row.kind == Obligation::Kind::form_range ? form(row.form).width : expressions().width(row.expression);
+  return row.range == signed_range(width) || row.range == unsigned_range(width);
+}
+
 const Table<ObligationId, Obligation>& LinearForms::all_obligations() const {
   return state_->obligations;
 }

@@ -11,7 +11,7 @@ Attempt::Attempt(const ir::Function& original, DischargePolicy policy)
 }
 
 bool Attempt::can_rest_on(const ir::LinearForms& forms, ir::ObligationId id) const {
-  if (forms.obligation(id).proved || policy_.assumed) return true;
+  if (forms.obligation(id).proved || (policy_.assumed && forms.is_about_overflow(id))) return true;
   if (policy_.launch) return !forms.launch_predicate(id).empty();
   return policy_.kernel && KernelGuard::can_test(forms, id);
 }
@@ -33,7 +33,7 @@ void Attempt::rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_v
                    Discharge::proved,
                    obligation.reason,
                    range};
-  if (!obligation.proved && policy_.assumed) {
+  if (!obligation.proved && policy_.assumed && forms.is_about_overflow(id)) {
     entry.discharge = Discharge::assumed;
     entry.reason = no_index_overflow;
   } else if (!obligation.proved && !policy_.launch) {
