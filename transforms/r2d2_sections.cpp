@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <map>
+#include <tuple>
 
 namespace ptxrewrite::transforms::r2d2 {
 
@@ -327,11 +328,11 @@ private:
   ValueId fresh(RegisterClass register_class, std::optional<uint32_t> number);
   // Parts are computed in 64 bits, of which a 32-bit form needs the low half: equal literals make equal parts, and one
   // operation serves both widths.
-  uint64_t part_key(ExpressionId coefficient) const {
+  using PartKey = std::pair<bool, uint64_t>; // of a literal: itself; else the expression
+  PartKey part_key(ExpressionId coefficient) const {
     std::optional<uint64_t> literal = pool_.literal_value(coefficient);
-    constexpr uint64_t literal_mark = uint64_t(1) << 63;
-    return literal ? literal_mark | static_cast<uint64_t>(ir::signed_value(*literal, pool_.width(coefficient)))
-                   : coefficient.index();
+    if (!literal) return {false, coefficient.index()};
+    return {true, static_cast<uint64_t>(ir::signed_value(*literal, pool_.width(coefficient)))};
   }
   Operand coefficient_of(ExpressionId coefficient) const {
     return pool_.is_zero(coefficient) ? Operand::integer(0) : operand_.at(coefficient);
@@ -353,8 +354,8 @@ private:
   uint32_t next_thread_ = 0, next_block_ = 0;
   size_t* instructions_ = nullptr; // of the section being written
   std::map<std::pair<std::string, unsigned>, size_t> packing_;
-  std::map<std::array<uint64_t, 3>, Operand> partial_sums_; // thread parts: index, coefficient, addend
-  std::optional<unsigned> block_place_;                     // a block index that some row multiplies
+  std::map<std::tuple<unsigned, PartKey, uint32_t>, Operand> partial_sums_; // thread parts: index, coefficient, addend
+  std::optional<unsigned> block_place_;                                     // a block index that some row multiplies
 };
 
 ValueId SectionWriter::fresh(RegisterClass register_class, std::optional<uint32_t> number) {
@@ -406,8 +407,8 @@ Operand SectionWriter::combine(const Group& group, unsigned first, Operand adden
     Operand index = index_register(places[i] - FormIndex::tid_x);
     bool last = i + 1 == places.size();
     // Thread parts may begin alike.
-    std::array<uint64_t, 3> key{places[i], part_key(group.coefficients[places[i]]),
-                                addend.is(OperandKind::value) ? addend.id : UINT32_MAX};
+    const std::tuple key{places[i], part_key(group.coefficients[places[i]]),
+                         addend.is(OperandKind::value) ? addend.id : UINT32_MAX};
     if (register_class == RegisterClass::thread_index)
       if (auto found = partial_sums_.find(key); found != partial_sums_.end()) {
         addend = found->second;
@@ -455,11 +456,11 @@ void SectionWriter::write_coefficients() {
 void SectionWriter::write_thread_parts() {
   begin(ir::SectionKind::r2d2_thread);
   instructions_ = &out_.sizes.thread_instructions;
-  std::map<std::array<uint64_t, 3>, Operand> shared;
+  std::map<std::array<PartKey, 3>, Operand> shared;
   for (const Group& group : plan_.groups) {
-    std::array<uint64_t, 3> key{part_key(group.coefficients[FormIndex::tid_x]),
-                                part_key(group.coefficients[FormIndex::tid_y]),
-                                part_key(group.coefficients[FormIndex::tid_z])};
+    std::array<PartKey, 3> key{part_key(group.coefficients[FormIndex::tid_x]),
+                               part_key(group.coefficients[FormIndex::tid_y]),
+                               part_key(group.coefficients[FormIndex::tid_z])};
     auto [row, is_new] = shared.try_emplace(key, Operand::integer(0));
     if (is_new)
       row->second = combine(group, FormIndex::tid_x, Operand::integer(0), RegisterClass::thread_index, std::nullopt);
