@@ -548,4 +548,28 @@ std::optional<Expression::SingleCall> Expression::as_single_call() const {
   return single.arguments.size() == call.argument_count ? std::optional(std::move(single)) : std::nullopt;
 }
 
+bool Expression::visit(PostfixVisitor& visitor) const {
+  // In the order of Operation.
+  static constexpr std::string_view spellings[] = {"",   "",   "",  "neg", "~", "!",  "!!", "+", "-",  "*", "/", "%",
+                                                   "<<", ">>", "&", "|",   "^", "==", "!=", "<", "<=", ">", ">="};
+  for (const Step& step : steps_)
+    if (step.operation >= Operation::jump) return false;
+  for (const Step& step : steps_) {
+    switch (step.operation) {
+    case Operation::push_constant:
+      visitor.number(constants_[step.argument]);
+      break;
+    case Operation::push_name:
+      visitor.name(step.argument);
+      break;
+    case Operation::call:
+      visitor.operation(calls_[step.argument].function->name, calls_[step.argument].argument_count);
+      break;
+    default:
+      visitor.operation(spellings[static_cast<size_t>(step.operation)], step.operation <= Operation::to_truth ? 1 : 2);
+    }
+  }
+  return true;
+}
+
 } // namespace ptxrewrite::launch

@@ -64,6 +64,16 @@ struct Dialect {
   bool decimals = false;
 };
 
+// Receives an expression in postfix order: for those who compute with something else than numbers.
+class PostfixVisitor {
+public:
+  virtual ~PostfixVisitor() = default;
+  virtual void number(const Number& value) = 0;
+  virtual void name(size_t index) = 0; // in Expression::names()
+  // "+" and the like, "neg" "~" "!" with one operand, or a function's name.
+  virtual void operation(std::string_view spelling, unsigned operands) = 0;
+};
+
 class Expression {
 public:
   // Ranges in errors are relative to `text` plus `offset`, so that they point into the file the text stands in.
@@ -77,6 +87,9 @@ public:
   bool per_element() const { return per_element_; }
 
   Result<Number> evaluate(std::span<const Number> values, const ElementContext& element = {}) const;
+
+  // False, and nothing visited, where it branches: && || ?:
+  bool visit(PostfixVisitor& visitor) const;
 
   // Where the expression is one call with arguments that no element changes, as `uniform(-1, 1, seed=2)`: the function
   // and its arguments, so that many elements can be computed without walking through the expression for each.

@@ -33,6 +33,13 @@ struct LaunchFacts {
 LaunchFacts facts_of(const Signature& signature, std::span<const std::byte> parameter_block, const Dim3& grid,
                      const Dim3& block);
 
+// A name of a launch expression.
+struct LaunchSymbol {
+  enum class Kind : uint8_t { parameter, block, grid } kind = Kind::parameter;
+  unsigned index = 0;       // of the parameter, or component 0..3
+  unsigned byte_offset = 0; // into the parameter
+};
+
 class LaunchExpression {
 public:
   // Errors point into `text` plus `offset`: syntax, or a name that is none of the above.
@@ -42,15 +49,14 @@ public:
   Result<Int128> evaluate(const LaunchFacts& facts) const;
   // Is the value known and not 0?
   bool holds(const LaunchFacts& facts) const;
+  // The expression in postfix order; `name` is called with an index into symbols(). See Expression::visit.
+  bool visit(PostfixVisitor& visitor) const { return expression_.visit(visitor); }
+  std::span<const LaunchSymbol> symbols() const { return symbols_; }
   // One more than the highest parameter used; 0: none.
   unsigned parameter_count() const { return parameter_count_; }
 
 private:
-  struct Symbol {
-    enum class Kind : uint8_t { parameter, block, grid } kind = Kind::parameter;
-    unsigned index = 0;       // of the parameter, or component 0..3
-    unsigned byte_offset = 0; // into the parameter
-  };
+  using Symbol = LaunchSymbol;
   static bool parse_symbol(std::string_view name, Symbol& symbol);
   static const char* value_of(const Symbol& symbol, const LaunchFacts& facts, Number& value);
 

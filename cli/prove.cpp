@@ -1,0 +1,124 @@
+// `ptxrewrite prove`: a rewrite's address and value expressions against the original's, for all launches.
+#include "cli/json_text.h"
+#include "cli/module_input.h"
+#include "cli/pipeline_options.h"
+#include "cli/prove/prover.h"
+#include "cli/table.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+
+namespace ptxrewrite::cli {
+
+namespace {
+
+struct ProveOptions {
+  std::vector<std::string> files;
+  PipelineOptions pipeline;
+  unsigned timeout_seconds = 10;
+  bool json = false;
+};
+
+const char* word(prove::Outcome outcome) {
+  switch (outcome) {
+  case prove::Outcome::identical:
+    return "identical";
+  case prove::Outcome::proved:
+    return "proved";
+  case prove::Outcome::refuted:
+    return "not equal";
+  case prove::Outcome::unknown:
+    break;
+  }
+  return "not proved";
+}
+
+void show_problems(const prove::KernelProof& proof, const SourceFile& source, const Session& session) {
+  constexpr size_t most = 5;
+  for (size_t i = 0; i < std::min(most, proof.problems.size()); ++i) {
+    const prove::Problem& problem = proof.problems[i];
+    std::string text = proof.kernel + ": " + word(problem.outcome) + ": " + problem.text;
+    if (!problem.detail.empty()) text += " (" + problem.detail + ')';
+    show(Error{std::move(text), problem.range}, source, session);
+  }
+}
+
+nlohmann::ordered_json to_json(const std::string& file, const prove::KernelProof& proof) {
+  nlohmann::ordered_json problems = nlohmann::ordered_json::array();
+  for (const prove::Problem& problem : proof.problems)
+    problems.push_back({{"outcome", word(problem.outcome)}, {"text", problem.text}, {"detail", problem.detail}});
+  return {{"file", file},
+          {"kernel", proof.kernel},
+          {"changed", proof.changed},
+          {"identical", proof.identical},
+          {"proved", proof.proved},
+          {"assumptions", proof.assumptions},
+          {"problems", problems},
+          {"seconds", proof.seconds}};
+}
+
+int run_prove(const ProveOptions& options, const Session& session) {
+  if (options.files.empty()) return usage_error("prove", "FILE is missing (- is standard input)");
+  std::optional<transforms::Pipeline> pipeline = make_pipeline(options.pipeline, session);
+  if (!pipeline) return exit_usage;
+  prove::ProofSettings settings{make_run_options(options.pipeline), options.timeout_seconds * 1000};
+  Table table{{{"file"},
+               {"kernel"},
+               {"identical", true},
+               {"proved", true},
+               {"not proved", true},
+               {"assumptions", true},
+               {"seconds", true}},
+              {}};
+  nlohmann::ordered_json report = nlohmann::ordered_json::array();
+  int code = exit_ok;
+  size_t unchanged = 0, rewritten = 0, failed = 0;
+  for (const std::string& path : options.files) {
+    std::unique_ptr<ir::Module> module = read_input(path, session);
+    if (!module || !check_selection(*module, options.pipeline.kernels, session)) return exit_diagnostics;
+    Result<std::vector<prove::KernelProof>> proofs = prove::prove_module(module->source, *pipeline, settings);
+    if (!proofs) {
+      show(proofs.error(), module->source, session);
+      return exit_diagnostics;
+    }
+    for (const prove::KernelProof& proof : *proofs) {
+      report.push_back(to_json(path, proof));
+      ++(proof.changed ? rewritten : unchanged);
+      if (!proof.holds()) {
+        ++failed;
+        code = exit_differs;
+        if (!options.json) show_problems(proof, module->source, session);
+      }
+      if (!proof.changed) continue;
+      char seconds[32];
+      std::snprintf(seconds, sizeof seconds, "%.2f", proof.seconds);
+      table.rows.push_back({path, proof.kernel, std::to_string(proof.identical), std::to_string(proof.proved),
+                            std::to_string(proof.problems.size()), std::to_string(proof.assumptions), seconds});
+    }
+  }
+  if (options.json)
+    std::printf("%s\n", json_text(report).c_str());
+  else
+    std::printf("%s\n%zu kernels rewritten, %zu unchanged: %zu proved, %zu not\n", table.text().c_str(), rewritten,
+                unchanged, rewritten - failed, failed);
+  return code;
+}
+
+} // namespace
+
+void add_prove_command(CLI::App& application, Session& session) {
+  auto options = std::make_shared<ProveOptions>();
+  CLI::App* command =
+      add_command(application, session, "prove", "prove that a rewrite takes the same addresses and values",
+                  "ptxrewrite prove samples/backprop/backprop.ptx -p r2d2");
+  command->add_option("FILE", options->files, "PTX files; - is standard input");
+  add_pipeline_options(*command, options->pipeline);
+  command->add_option("--timeout", options->timeout_seconds, "seconds for one expression (10)")->type_name("SECONDS");
+  command->add_flag("--json", options->json, "print JSON");
+  command->callback(
+      [options, &session] { session.action = [options, &session] { return run_prove(*options, session); }; });
+}
+
+} // namespace ptxrewrite::cli

@@ -1,0 +1,91 @@
+// What every register of a kernel holds, as terms over the launch, the thread and what memory gave.
+//
+// Instruction semantics are those of the ISA manual's integer sections; whatever is not modelled is an unknown of its
+// own (what a load returns) or an operation about which only "equal operands, equal result" is known (floating point).
+// Induction registers have a closed form in the trip number of their loop; other registers that depend on the path
+// taken are unknowns, named by block and register.
+#pragma once
+
+#include "cli/prove/terms.h"
+#include "ir/analysis/linear.h"
+#include "ir/function.h"
+#include "launch/predicate.h"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::prove {
+
+// Terms of what an instruction takes: guard first (if any), then operands in the order of the text; an address is one
+// term.
+struct Observation {
+  ir::InstructionId instruction;
+  std::vector<TermId> terms;
+};
+
+// A register that holds, on entry of a block, what the edge into it brings: unknown, and the same in two kernels if all
+// edges bring the same.
+struct PathUnknown {
+  ir::BlockId block;
+  uint32_t parameter = 0;
+};
+
+class SymbolicKernel {
+public:
+  // `parameter(index)`: the term of a kernel parameter that has no name of its own; may be empty. The function is in
+  // SSA form.
+  SymbolicKernel(const ir::Function& function, Terms& terms, std::function<std::optional<TermId>(unsigned)> parameter);
+
+  TermId value(ir::ValueId id) const { return values_[id.index()]; } // invalid: no scalar of up to 64 bits
+  const std::vector<Observation>& observations() const { return observations_; }
+  const std::vector<PathUnknown>& path_unknowns() const { return unknowns_; }
+
+  // Terms of what the analysis says.
+  TermId expression(const ir::ExpressionPool& pool, ir::ExpressionId id) const;
+  // The exact integer that an obligation is about, in 128 bits; nothing where it is more than one.
+  std::optional<TermId> exact_value(const ir::LinearForms& forms, const ir::Obligation& obligation) const;
+
+private:
+  void evaluate();
+  void evaluate_block(ir::BlockId block);
+  void evaluate_instruction(ir::InstructionId id);
+  void define(ir::InstructionId id, size_t number, ir::ValueId definition, TermId term);
+  bool find_inductions();
+  TermId unknown(ir::InstructionId id, size_t number, unsigned width);
+  TermId operand(ir::InstructionId id, const ir::Operand& operand, unsigned width);
+  TermId address(ir::InstructionId id, size_t group, ir::StateSpace space);
+  std::optional<TermId> modelled(ir::InstructionId id, const ir::Form& form);
+  std::optional<TermId> integer_operation(ir::InstructionId id, const ir::Form& form, unsigned width);
+  std::optional<TermId> kernel_parameter(ir::InstructionId id, const ir::Form& form, size_t group, unsigned element,
+                                         unsigned width);
+  TermId parameter_bytes(unsigned index, int64_t byte, unsigned width) const;
+  void observe(ir::InstructionId id, const ir::Form& form);
+  std::string provenance(ir::InstructionId id) const;
+
+  const ir::Function& function_;
+  Terms& terms_;
+  std::function<std::optional<TermId>(unsigned)> parameter_;
+  ir::ControlFlow flow_;
+  ir::DominatorTree dominators_;
+  ir::LoopForest loops_;
+  std::vector<TermId> values_;
+  std::vector<ir::Operand> sources_; // of the instruction at hand, without definitions and old values
+  std::vector<size_t> source_index_;
+  std::map<std::pair<uint32_t, uint32_t>, TermId> inductions_; // by block and parameter
+  std::map<AtomId, TermId> closed_;                            // what stands for the unknowns of inductions now
+  std::map<uint32_t, unsigned> parameter_number_;              // by VariableId
+  std::vector<Observation> observations_;
+  std::vector<PathUnknown> unknowns_;
+};
+
+// The term of a launch expression, an exact integer in 128 bits; nothing where it branches. `parameter_bytes`: sizes of
+// the kernel's parameters.
+std::optional<TermId> launch_value(Terms& terms, const launch::LaunchExpression& expression,
+                                   const std::vector<unsigned>& parameter_bytes);
+
+// The unknown trip number of the loop with this header, in 64 bits.
+TermId trip_number(Terms& terms, ir::BlockId header);
+
+} // namespace ptxrewrite::prove

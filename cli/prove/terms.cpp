@@ -1,0 +1,297 @@
+// Ring arithmetic on terms. Every function here is one law of Z/2^n; tests/unit/cli/prove_test.cpp evaluates both
+// sides.
+#include "cli/prove/terms.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::prove {
+
+namespace {
+
+UInt128 low_bits(UInt128 value, unsigned width) {
+  return width >= 128 ? value : value & ((UInt128(1) << width) - 1);
+}
+
+UInt128 sign_extended(UInt128 value, unsigned from) {
+  if (from >= 128) return value;
+  const UInt128 sign = UInt128(1) << (from - 1);
+  return (value ^ sign) - sign;
+}
+
+} // namespace
+
+TermId Terms::intern(Term term) {
+  auto [row, fresh] = term_index_.try_emplace(std::move(term), TermId(static_cast<uint32_t>(terms_.size())));
+  if (fresh) terms_.push_back(row->first);
+  return row->second;
+}
+
+AtomId Terms::intern(Atom atom) {
+  auto [row, fresh] = atom_index_.try_emplace(std::move(atom), AtomId(static_cast<uint32_t>(atoms_.size())));
+  if (fresh) atoms_.push_back(row->first);
+  return row->second;
+}
+
+TermId Terms::literal(unsigned width, UInt128 value) {
+  Term term;
+  term.width = static_cast<uint8_t>(width);
+  if (UInt128 bits = low_bits(value, width)) term.coefficients[{}] = bits;
+  return intern(std::move(term));
+}
+
+std::optional<UInt128> Terms::literal_value(TermId id) const {
+  const Term& term = (*this)[id];
+  if (term.coefficients.empty()) return 0;
+  if (term.coefficients.size() == 1 && term.coefficients.begin()->first.empty())
+    return term.coefficients.begin()->second;
+  return std::nullopt;
+}
+
+TermId Terms::from_atom(AtomId id) {
+  Term term;
+  term.width = atom(id).width;
+  term.coefficients[{id}] = 1;
+  return intern(std::move(term));
+}
+
+std::optional<AtomId> Terms::as_atom(TermId id) const {
+  const Term& term = (*this)[id];
+  if (term.coefficients.size() != 1) return std::nullopt;
+  const auto& [monomial, coefficient] = *term.coefficients.begin();
+  if (coefficient != 1 || monomial.size() != 1) return std::nullopt;
+  return monomial[0];
+}
+
+TermId Terms::leaf(std::string name, unsigned width, bool nonnegative) {
+  const AtomId id = intern(Atom{AtomKind::leaf, static_cast<uint8_t>(width), std::move(name), {}});
+  if (nonnegative) nonnegative_.insert(id);
+  return from_atom(id);
+}
+
+TermId Terms::bitwise(const std::string& name, TermId a, TermId b) {
+  if (literal_value(a)) std::swap(a, b);
+  if (auto bits = literal_value(b); bits && name != "and" && (*bits >> trailing_zeros(a)) == 0) return add(a, b);
+  return operation(name, width(a), {std::min(a, b), std::max(a, b)});
+}
+
+TermId Terms::operation(std::string name, unsigned width, std::vector<TermId> operands) {
+  return from_atom(
+      intern(Atom{AtomKind::operation, static_cast<uint8_t>(width), std::move(name), std::move(operands)}));
+}
+
+TermId Terms::add(TermId a, TermId b) {
+  assert(width(a) == width(b));
+  Term sum = (*this)[a];
+  for (const auto& [monomial, coefficient] : (*this)[b].coefficients) {
+    UInt128& place = sum.coefficients[monomial];
+    place = low_bits(place + coefficient, sum.width);
+    if (place == 0) sum.coefficients.erase(monomial);
+  }
+  return intern(std::move(sum));
+}
+
+TermId Terms::scale(TermId a, UInt128 factor) {
+  Term product{(*this)[a].width, {}};
+  for (const auto& [monomial, coefficient] : (*this)[a].coefficients)
+    if (UInt128 bits = low_bits(coefficient * factor, product.width)) product.coefficients[monomial] = bits;
+  return intern(std::move(product));
+}
+
+TermId Terms::multiply(TermId a, TermId b) {
+  assert(width(a) == width(b));
+  if (auto value = literal_value(a)) return scale(b, *value);
+  if (auto value = literal_value(b)) return scale(a, *value);
+  const Term left = (*this)[a], right = (*this)[b];
+  if (left.coefficients.size() * right.coefficients.size() > most_monomials) {
+    std::vector<TermId> operands{std::min(a, b), std::max(a, b)};
+    return from_atom(intern(Atom{AtomKind::product, left.width, {}, std::move(operands)}));
+  }
+  Term product{left.width, {}};
+  for (const auto& [first, x] : left.coefficients)
+    for (const auto& [second, y] : right.coefficients) {
+      Monomial both = first;
+      both.insert(both.end(), second.begin(), second.end());
+      std::ranges::sort(both);
+      UInt128& place = product.coefficients[both];
+      place = low_bits(place + x * y, product.width);
+      if (place == 0) product.coefficients.erase(both);
+    }
+  return intern(std::move(product));
+}
+
+TermId Terms::extend(TermId a, unsigned to, AtomKind kind) {
+  const unsigned from = width(a);
+  assert(from <= to);
+  if (from == to) return a;
+  if (auto value = literal_value(a))
+    return literal(to, kind == AtomKind::sign_extend ? sign_extended(*value, from) : *value);
+  if (auto inner = as_atom(a)) {
+    const Atom row = atom(*inner);
+    if (nonnegative_.contains(*inner)) kind = AtomKind::zero_extend;
+    // An extension of a zero extension adds zeros, whichever it is; one of a sign extension only repeats itself.
+    if (row.kind == AtomKind::zero_extend) return extend(row.operands[0], to, AtomKind::zero_extend);
+    if (row.kind == AtomKind::sign_extend && kind == AtomKind::sign_extend)
+      return extend(row.operands[0], to, AtomKind::sign_extend);
+  }
+  return from_atom(intern(Atom{kind, static_cast<uint8_t>(to), {}, {a}}));
+}
+
+TermId Terms::truncate_atom(AtomId id, unsigned to) {
+  const Atom row = atom(id);
+  switch (row.kind) {
+  case AtomKind::sign_extend:
+  case AtomKind::zero_extend:
+    if (width(row.operands[0]) >= to) return truncate(row.operands[0], to);
+    return extend(row.operands[0], to, row.kind);
+  case AtomKind::truncate:
+    return truncate(row.operands[0], to);
+  case AtomKind::product:
+    return multiply(truncate(row.operands[0], to), truncate(row.operands[1], to));
+  case AtomKind::operation:
+    // The low bits of x << n, n below the narrow width or not.
+    if (auto amount = as_atom(row.operands.size() == 2 ? row.operands[1] : row.operands[0]);
+        row.name == "shl" && amount && atom(*amount).kind == AtomKind::zero_extend &&
+        width(atom(*amount).operands[0]) <= to)
+      return operation("shl", to, {truncate(row.operands[0], to), zero_extend(atom(*amount).operands[0], to)});
+    break;
+  case AtomKind::leaf:
+    break;
+  }
+  return from_atom(intern(Atom{AtomKind::truncate, static_cast<uint8_t>(to), {}, {from_atom(id)}}));
+}
+
+TermId Terms::truncate(TermId a, unsigned to) {
+  assert(to <= width(a));
+  if (to == width(a)) return a;
+  TermId sum = literal(to, 0);
+  const Term term = (*this)[a];
+  for (const auto& [monomial, coefficient] : term.coefficients) {
+    TermId product = literal(to, coefficient);
+    for (AtomId factor : monomial)
+      product = multiply(product, truncate_atom(factor, to));
+    sum = add(sum, product);
+  }
+  return sum;
+}
+
+TermId Terms::resize(TermId a, unsigned to, bool is_signed) {
+  if (to <= width(a)) return truncate(a, to);
+  return is_signed ? sign_extend(a, to) : zero_extend(a, to);
+}
+
+unsigned Terms::trailing_zeros(TermId a) const {
+  const Term& term = (*this)[a];
+  unsigned least = term.width;
+  for (const auto& [monomial, coefficient] : term.coefficients) {
+    unsigned zeros = 0;
+    while (zeros < 127 && !((coefficient >> zeros) & 1))
+      ++zeros;
+    for (AtomId factor : monomial)
+      if (const Atom& row = atom(factor); row.kind == AtomKind::sign_extend || row.kind == AtomKind::zero_extend)
+        zeros += trailing_zeros(row.operands[0]);
+    least = std::min(least, zeros);
+  }
+  return least;
+}
+
+TermId Terms::substitute(TermId in, const std::map<AtomId, TermId>& with) {
+  if (with.empty()) return in;
+  std::map<TermId, TermId> done;
+  return substitute(in, with, done);
+}
+
+TermId Terms::substitute(TermId in, const std::map<AtomId, TermId>& with, std::map<TermId, TermId>& done) {
+  if (auto known = done.find(in); known != done.end()) return known->second;
+  const Term term = (*this)[in];
+  TermId sum = literal(term.width, 0);
+  for (const auto& [monomial, coefficient] : term.coefficients) {
+    TermId product = literal(term.width, coefficient);
+    for (AtomId factor : monomial)
+      product = multiply(product, replaced(factor, with, done));
+    sum = add(sum, product);
+  }
+  done.emplace(in, sum);
+  return sum;
+}
+
+TermId Terms::replaced(AtomId id, const std::map<AtomId, TermId>& with, std::map<TermId, TermId>& done) {
+  if (auto found = with.find(id); found != with.end()) return found->second;
+  const Atom row = atom(id);
+  std::vector<TermId> operands;
+  for (TermId operand : row.operands)
+    operands.push_back(substitute(operand, with, done));
+  switch (row.kind) {
+  case AtomKind::leaf:
+    break;
+  case AtomKind::sign_extend:
+  case AtomKind::zero_extend:
+    return extend(operands[0], row.width, row.kind);
+  case AtomKind::truncate:
+    return truncate(operands[0], row.width);
+  case AtomKind::product:
+    return multiply(operands[0], operands[1]);
+  case AtomKind::operation:
+    return operation(row.name, row.width, std::move(operands));
+  }
+  return from_atom(id);
+}
+
+TermId Terms::replace_product(TermId in, const Monomial& product, TermId with) {
+  Term rest = (*this)[in];
+  auto found = rest.coefficients.find(product);
+  if (found == rest.coefficients.end()) return in;
+  const UInt128 coefficient = found->second;
+  rest.coefficients.erase(found);
+  return add(intern(std::move(rest)), scale(with, coefficient));
+}
+
+void Terms::collect_atoms(TermId in, std::set<AtomId>& found) const {
+  for (const auto& [monomial, coefficient] : (*this)[in].coefficients)
+    for (AtomId factor : monomial)
+      if (found.insert(factor).second)
+        for (TermId operand : atom(factor).operands)
+          collect_atoms(operand, found);
+}
+
+std::string Terms::print(TermId id, unsigned depth) const {
+  if (depth == 0) return "...";
+  std::string text;
+  const Term& term = (*this)[id];
+  for (const auto& [monomial, coefficient] : term.coefficients) {
+    const ir::Int128 value = static_cast<ir::Int128>(sign_extended(coefficient, term.width));
+    std::string product = value == 1 && !monomial.empty() ? std::string() : ir::to_string(value);
+    for (AtomId factor : monomial) {
+      const Atom& row = atom(factor);
+      if (!product.empty()) product += '*';
+      switch (row.kind) {
+      case AtomKind::leaf:
+        product += row.name;
+        continue;
+      case AtomKind::sign_extend:
+        product += "sext";
+        break;
+      case AtomKind::zero_extend:
+        product += "zext";
+        break;
+      case AtomKind::truncate:
+        product += "trunc";
+        break;
+      case AtomKind::product:
+        product += "product";
+        break;
+      case AtomKind::operation:
+        product += row.name;
+        break;
+      }
+      if (row.kind != AtomKind::operation) product += std::to_string(row.width);
+      product += '(';
+      for (size_t i = 0; i < row.operands.size(); ++i)
+        product += (i ? ", " : "") + print(row.operands[i], depth - 1);
+      product += ')';
+    }
+    text += (text.empty() ? "" : " + ") + product;
+  }
+  return text.empty() ? "0" : text;
+}
+
+} // namespace ptxrewrite::prove

@@ -1,0 +1,207 @@
+// Proofs of rewrites: the term arithmetic by evaluation, the solver by statements that are known to be true or false,
+// the whole by passes that are right and one that is not.
+#include "cli/prove/prover.h"
+#include "cli/prove/solver.h"
+#include "ir/builder.h"
+#include "tests/unit/paths.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <random>
+#include <sstream>
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::prove;
+
+namespace {
+
+UInt128 cut(UInt128 value, unsigned width) {
+  return width >= 128 ? value : value & ((UInt128(1) << width) - 1);
+}
+UInt128 extended(UInt128 value, unsigned from) {
+  const UInt128 sign = UInt128(1) << (from - 1);
+  return (cut(value, from) ^ sign) - sign;
+}
+
+// A term's value under values of its leaves, straight from what the atoms are said to mean.
+UInt128 evaluate(const Terms& terms, TermId id, const std::map<std::string, UInt128>& leaves) {
+  UInt128 sum = 0;
+  for (const auto& [monomial, coefficient] : terms[id].coefficients) {
+    UInt128 product = coefficient;
+    for (AtomId factor : monomial) {
+      const Atom& atom = terms.atom(factor);
+      UInt128 value = 0;
+      switch (atom.kind) {
+      case AtomKind::leaf:
+        value = cut(leaves.at(atom.name), atom.width);
+        break;
+      case AtomKind::sign_extend:
+        value = cut(extended(evaluate(terms, atom.operands[0], leaves), terms.width(atom.operands[0])), atom.width);
+        break;
+      case AtomKind::zero_extend:
+        value = evaluate(terms, atom.operands[0], leaves);
+        break;
+      case AtomKind::truncate:
+        value = cut(evaluate(terms, atom.operands[0], leaves), atom.width);
+        break;
+      case AtomKind::product:
+        value = evaluate(terms, atom.operands[0], leaves) * evaluate(terms, atom.operands[1], leaves);
+        break;
+      case AtomKind::operation:
+        FAIL("no operation here");
+      }
+      product *= value;
+    }
+    sum += product;
+  }
+  return cut(sum, terms.width(id));
+}
+
+Outcome judged(Terms& terms, TermId a, TermId b, std::vector<Assumption> assumptions = {}) {
+  return Solver(terms, 5000).prove_equal(a, b, assumptions).outcome;
+}
+
+std::vector<KernelProof> proofs_of(const std::string& text, const std::string& passes, transforms::OutputForm form) {
+  auto pipeline = transforms::parse_pipeline(passes);
+  REQUIRE(pipeline);
+  ProofSettings settings;
+  settings.run.form = form;
+  auto proofs = prove_module(SourceFile("test.ptx", text), *pipeline, settings);
+  REQUIRE(proofs);
+  return *proofs;
+}
+
+std::string sample(const std::string& name) {
+  std::ifstream stream(tests::source_path("samples/" + name + "/" + name + ".ptx"));
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+// Wrong on purpose: one address of each kernel is off by 4.
+transforms::Change shift_one_address(ir::Function& function, transforms::PassContext&) {
+  for (ir::BlockId block : function.layout)
+    for (ir::InstructionId id : function.instructions_in(block)) {
+      if (!function.is_opcode(id, ir::Opcode::st)) continue;
+      for (ir::Operand& operand : function.operands_of(id))
+        if (operand.is(ir::OperandKind::address)) {
+          operand.immediate += 4;
+          function.changed();
+          return transforms::Change::changed;
+        }
+    }
+  return transforms::Change::unchanged;
+}
+const transforms::RegisterPass wrong_pass({"test-shift-one-address", "wrong: shifts an address", shift_one_address});
+
+} // namespace
+
+TEST_CASE("sums, products, extensions and truncations have the values that their operands say") {
+  std::mt19937_64 random(7);
+  Terms terms;
+  const std::vector<std::string> names{"a", "b", "c"};
+  for (int round = 0; round < 400; ++round) {
+    std::vector<TermId> made;
+    std::map<std::string, UInt128> leaves;
+    for (const std::string& name : names) {
+      leaves[name] = (UInt128(random()) << 64 | random()) >> (random() % 3 * 48);
+      made.push_back(terms.leaf(name, 32));
+    }
+    std::vector<UInt128> wanted;
+    for (TermId leaf : made)
+      wanted.push_back(evaluate(terms, leaf, leaves));
+    for (int step = 0; step < 14; ++step) {
+      const size_t i = random() % made.size(), j = random() % made.size();
+      const unsigned width = terms.width(made[i]);
+      TermId term;
+      UInt128 value = 0;
+      switch (random() % 6) {
+      case 0:
+        if (terms.width(made[j]) != width) continue;
+        term = terms.add(made[i], made[j]), value = wanted[i] + wanted[j];
+        break;
+      case 1:
+        if (terms.width(made[j]) != width || terms[made[i]].coefficients.size() > 6) continue;
+        term = terms.multiply(made[i], made[j]), value = wanted[i] * wanted[j];
+        break;
+      case 2:
+        term = terms.subtract(terms.literal(width, random() % 7), made[i]);
+        value = evaluate(terms, term, leaves);
+        CHECK(cut(value + wanted[i], width) < 7);
+        break;
+      case 3:
+        if (width == 128) continue;
+        term = terms.sign_extend(made[i], 2 * width), value = extended(wanted[i], width);
+        break;
+      case 4:
+        if (width == 128) continue;
+        term = terms.zero_extend(made[i], 2 * width), value = wanted[i];
+        break;
+      default:
+        if (width == 16) continue;
+        term = terms.truncate(made[i], width / 2), value = wanted[i];
+        break;
+      }
+      value = cut(value, terms.width(term));
+      REQUIRE(evaluate(terms, term, leaves) == value);
+      CHECK(cut(value, terms.trailing_zeros(term)) == 0);
+      made.push_back(term);
+      wanted.push_back(value);
+    }
+    const std::map<AtomId, TermId> with{{*terms.as_atom(terms.leaf("a", 32)), terms.leaf("b", 32)}};
+    auto replaced = leaves;
+    replaced["a"] = leaves["b"];
+    CHECK(evaluate(terms, terms.substitute(made.back(), with), leaves) == evaluate(terms, made.back(), replaced));
+  }
+}
+
+TEST_CASE("an extension goes into a sum where the sum is known not to wrap, and not else") {
+  if (!Solver::available()) return;
+  Terms terms;
+  const TermId n = terms.leaf("P1", 32), x = terms.leaf("%tid.x", 32), y = terms.leaf("%ctaid.y", 32);
+  const TermId index = terms.add(x, terms.multiply(n, y));
+  const TermId wide = terms.sign_extend(index, 64);
+  const TermId split =
+      terms.add(terms.zero_extend(x, 64), terms.multiply(terms.sign_extend(n, 64), terms.zero_extend(y, 64)));
+  CHECK(judged(terms, wide, split) == Outcome::refuted);
+  const TermId exact =
+      terms.add(terms.zero_extend(x, 128), terms.multiply(terms.sign_extend(n, 128), terms.zero_extend(y, 128)));
+  CHECK(judged(terms, wide, split, {{exact, ir::signed_range(32)}}) == Outcome::proved);
+  // One more than a signed number of 32 bits can be is one too many.
+  ir::Interval too_wide = ir::signed_range(32);
+  too_wide.high += 1;
+  CHECK(judged(terms, wide, split, {{exact, too_wide}}) == Outcome::refuted);
+  // In unsigned numbers it is another extension.
+  CHECK(judged(terms, terms.zero_extend(index, 64), split, {{exact, ir::signed_range(32)}}) == Outcome::refuted);
+  CHECK(judged(terms, terms.scale(terms.add(wide, terms.literal(64, 3)), 4),
+               terms.add(terms.scale(split, 4), terms.literal(64, 12)),
+               {{exact, ir::signed_range(32)}}) == Outcome::proved);
+}
+
+TEST_CASE("what the hardware says of indices is known: they are small and not negative") {
+  if (!Solver::available()) return;
+  Terms terms;
+  const TermId x = terms.leaf("%tid.x", 32), other = terms.leaf("P1", 32);
+  CHECK(judged(terms, terms.sign_extend(x, 64), terms.zero_extend(x, 64)) == Outcome::proved);
+  CHECK(judged(terms, terms.sign_extend(other, 64), terms.zero_extend(other, 64)) == Outcome::refuted);
+  CHECK(judged(terms, terms.truncate(x, 16), terms.leaf("P2", 16)) == Outcome::refuted);
+}
+
+TEST_CASE("r2d2's hardware form takes the addresses of the original; a wrong pass is found out") {
+  for (const char* name : {"vecadd", "backprop", "stencil"}) {
+    const std::string text = sample(name);
+    size_t rewritten = 0;
+    for (const KernelProof& proof : proofs_of(text, "r2d2", transforms::OutputForm::hardware)) {
+      rewritten += proof.changed;
+      CHECK(proof.changed == (proof.identical + proof.proved + proof.problems.size() > 0));
+      if (Solver::available()) CHECK_MESSAGE(proof.holds(), proof.kernel << ": " << proof.problems[0].text);
+    }
+    CHECK(rewritten > 0);
+    for (const KernelProof& proof : proofs_of(text, "test-shift-one-address", transforms::OutputForm::legal)) {
+      CHECK(proof.changed);
+      REQUIRE(proof.problems.size() == 1);
+      if (Solver::available()) CHECK(proof.problems[0].outcome == Outcome::refuted);
+    }
+  }
+}
