@@ -129,7 +129,8 @@ void Builder::emit_guarded_index_loads(const Region& region, const Index& index,
   count("index behind a guard");
   const unsigned bytes = width_of(kind) / 8;
   const uint32_t inside = in_range(index, limit);
-  const bool is_signed = random_.one_in(2);
+  // Lanes that the guard leaves out widen their index, too: a negative one as what it is, unless anything goes.
+  const bool is_signed = random_.one_in(2) || (!kernel_.may_wrap && index.bounds.low < 0);
   MemoryAccess access;
   access.element_bits = 8 * bytes;
   if (random_.one_in(2)) {
