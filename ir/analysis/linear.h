@@ -164,8 +164,8 @@ public:
   // True if the obligation is proved or surely holds in this launch: exact corner sums in 128 bits, an overflow counts
   // as false.
   bool evaluate(ObligationId id, const Launch& launch) const;
-  // Does it only say that numbers stay within their type? Other ranges (`xor i, 32` is `i+32` where i < 32) are not what
-  // a user grants who says that no index overflows.
+  // Does it only say that numbers stay within their type? Other ranges (`xor i, 32` is `i+32` where i < 32) are not
+  // what a user grants who says that no index overflows.
   bool is_about_overflow(ObligationId id) const;
   // The same test as text for the side file's `when`; empty when it cannot be decided at launch.
   std::string launch_predicate(ObligationId id) const;

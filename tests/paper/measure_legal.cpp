@@ -78,7 +78,8 @@ Result<LegalMeasurement> measure_legal(const cli::LaunchInput& input, const std:
   LegalMeasurement measured;
   measured.sample = name;
   const ir::Machine& machine = ir::machine_for(ir::compute_capability_of(architecture));
-  Result<cli::Rewritten> rewritten = cli::rewrite(*input.module, passes, transforms::OutputForm::legal, {.run_ptxas = true});
+  Result<cli::Rewritten> rewritten =
+      cli::rewrite(*input.module, passes, transforms::OutputForm::legal, {.run_ptxas = true});
   if (!rewritten) return rewritten.error();
   Result<ir::FiguresByFunction> before = ir::machine_figures(input.module->source.text(), architecture);
   if (!before) return before.error();
