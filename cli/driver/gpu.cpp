@@ -65,8 +65,8 @@ Result<std::unique_ptr<Gpu>> Gpu::open(const std::string& library_path, int ordi
   Result<std::unique_ptr<Library>> library = Library::open(library_path);
   if (!library) return library.error();
   std::unique_ptr<Gpu> gpu(new Gpu);
-  gpu->library_ = std::move(*library);
-  const Library& driver = *gpu->library_;
+  gpu->driver_ = std::move(*library);
+  const Library& driver = *gpu->driver_;
   if (auto status = gpu->check("cuDeviceGet", driver.device(&gpu->device_, ordinal)); !status) return status.error();
   if (auto status = gpu->check("cuDevicePrimaryCtxRetain", driver.retain_context(&gpu->context_, gpu->device_));
       !status)
@@ -91,43 +91,42 @@ Result<std::unique_ptr<Gpu>> Gpu::open(const std::string& library_path, int ordi
 }
 
 Gpu::~Gpu() {
-  if (context_) library_->release_context(device_);
+  if (context_) driver_->release_context(device_);
 }
 
 Status Gpu::check(const char* what, ResultCode status) {
   if (status == success) return {};
   if (status >= error_illegal_address && status <= error_launch_failed && status != error_out_of_resources)
     lost_ = true;
-  return library_->error(what, status);
+  return driver_->error(what, status);
 }
 
 Result<DevicePointer> Gpu::allocate(uint64_t bytes, std::string_view name) {
   DevicePointer address = 0;
-  ResultCode status = library_->allocate(&address, std::max<uint64_t>(bytes, 1));
+  ResultCode status = driver_->allocate(&address, std::max<uint64_t>(bytes, 1));
   if (status != success)
     return Error{"no memory for '" + std::string(name) + "' (" + std::to_string(bytes) +
-                     " bytes): " + library_->error("cuMemAlloc", status).message,
+                     " bytes): " + driver_->error("cuMemAlloc", status).message,
                  {}};
   if (auto filled = fill(address, 0, std::max<uint64_t>(bytes, 1)); !filled) {
-    library_->release(address);
+    driver_->release(address);
     return filled.error();
   }
   return address;
 }
 
 Status Gpu::release(DevicePointer address) {
-  return check("cuMemFree", library_->release(address));
+  return check("cuMemFree", driver_->release(address));
 }
 Status Gpu::write(DevicePointer address, std::span<const std::byte> bytes) {
-  return bytes.empty() ? Status()
-                       : check("cuMemcpyHtoD", library_->copy_to_device(address, bytes.data(), bytes.size()));
+  return bytes.empty() ? Status() : check("cuMemcpyHtoD", driver_->copy_to_device(address, bytes.data(), bytes.size()));
 }
 Status Gpu::read(DevicePointer address, std::span<std::byte> bytes) {
   return bytes.empty() ? Status()
-                       : check("cuMemcpyDtoH", library_->copy_from_device(bytes.data(), address, bytes.size()));
+                       : check("cuMemcpyDtoH", driver_->copy_from_device(bytes.data(), address, bytes.size()));
 }
 Status Gpu::fill(DevicePointer address, unsigned char value, uint64_t bytes) {
-  return check("cuMemsetD8", library_->fill_bytes(address, value, bytes));
+  return check("cuMemsetD8", driver_->fill_bytes(address, value, bytes));
 }
 
 Result<std::unique_ptr<GpuModule>> Gpu::load(const SourceFile& source, Diagnostics& diagnostics) {
@@ -138,10 +137,10 @@ Result<std::unique_ptr<GpuModule>> Gpu::load(const SourceFile& source, Diagnosti
   void* values[] = {errors.data(), reinterpret_cast<void*>(uintptr_t(errors.size() - 1)), notes.data(),
                     reinterpret_cast<void*>(uintptr_t(notes.size() - 1))};
   ModuleHandle handle = nullptr;
-  ResultCode status = library_->load_module(&handle, text.c_str(), 4, options, values);
+  ResultCode status = driver_->load_module(&handle, text.c_str(), 4, options, values);
   if (status == error_unsupported_ptx_version && lower_version(text, info_.driver_version)) {
     std::ranges::fill(errors, '\0');
-    status = library_->load_module(&handle, text.c_str(), 4, options, values);
+    status = driver_->load_module(&handle, text.c_str(), 4, options, values);
   }
   const size_t errors_before = diagnostics.error_count();
   read_jit_log(std::string_view(errors.c_str()), source, diagnostics);
@@ -149,7 +148,7 @@ Result<std::unique_ptr<GpuModule>> Gpu::load(const SourceFile& source, Diagnosti
   if (diagnostics.error_count() > errors_before)
     for (const Diagnostic& diagnostic : diagnostics.list())
       if (diagnostic.severity == Severity::error) return Error{diagnostic.message, diagnostic.range};
-  return library_->error("cuModuleLoadDataEx", status);
+  return driver_->error("cuModuleLoadDataEx", status);
 }
 
 // What the driver gets is the module's text as it prints: a rewritten module has no other.
@@ -170,19 +169,19 @@ Status Gpu::start(GpuModule& module, std::string_view kernel, const launch::Dim3
   if (!function) return function.error();
   if (dynamic_shared > (48u << 10))
     if (auto status = check("cuFuncSetAttribute",
-                            library_->set_function_attribute(*function, FunctionAttribute::max_dynamic_shared_bytes,
-                                                             static_cast<int>(dynamic_shared)));
+                            driver_->set_function_attribute(*function, FunctionAttribute::max_dynamic_shared_bytes,
+                                                            static_cast<int>(dynamic_shared)));
         !status)
       return status;
   size_t bytes = parameters.size();
   void* extra[] = {launch_parameters_pointer, const_cast<std::byte*>(parameters.data()), launch_parameters_size, &bytes,
                    launch_parameters_end};
-  return check("cuLaunchKernel", library_->launch(*function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                                                  dynamic_shared, nullptr, nullptr, bytes ? extra : nullptr));
+  return check("cuLaunchKernel", driver_->launch(*function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                                                 dynamic_shared, nullptr, nullptr, bytes ? extra : nullptr));
 }
 
 Status Gpu::finish() {
-  return check("cuCtxSynchronize", library_->synchronise());
+  return check("cuCtxSynchronize", driver_->synchronise());
 }
 
 Result<int> Gpu::occupancy(GpuModule& module, std::string_view kernel, const launch::Dim3& block,
@@ -192,7 +191,7 @@ Result<int> Gpu::occupancy(GpuModule& module, std::string_view kernel, const lau
   int blocks = 0;
   if (auto status = check(
           "cuOccupancyMaxActiveBlocksPerMultiprocessor",
-          library_->blocks_per_multiprocessor(&blocks, *function, static_cast<int>(block.count()), dynamic_shared));
+          driver_->blocks_per_multiprocessor(&blocks, *function, static_cast<int>(block.count()), dynamic_shared));
       !status)
     return status.error();
   return blocks;
@@ -243,26 +242,26 @@ Result<std::pair<DevicePointer, uint64_t>> GpuModule::variable(std::string_view 
 }
 
 Gpu::Timer::Timer(Gpu& gpu) : gpu_(gpu) {
-  state_ = gpu.library_->create_event(&first_, 0);
-  if (state_ == success) state_ = gpu.library_->create_event(&last_, 0);
+  state_ = gpu.driver_->create_event(&first_, 0);
+  if (state_ == success) state_ = gpu.driver_->create_event(&last_, 0);
 }
 Gpu::Timer::~Timer() {
-  if (first_) gpu_.library_->destroy_event(first_);
-  if (last_) gpu_.library_->destroy_event(last_);
+  if (first_) gpu_.driver_->destroy_event(first_);
+  if (last_) gpu_.driver_->destroy_event(last_);
 }
 Status Gpu::Timer::start() {
-  if (state_ != success) return gpu_.library_->error("cuEventCreate", state_);
-  return gpu_.check("cuEventRecord", gpu_.library_->record_event(first_, nullptr));
+  if (state_ != success) return gpu_.driver_->error("cuEventCreate", state_);
+  return gpu_.check("cuEventRecord", gpu_.driver_->record_event(first_, nullptr));
 }
 Status Gpu::Timer::stop() {
-  if (state_ != success) return gpu_.library_->error("cuEventCreate", state_);
-  return gpu_.check("cuEventRecord", gpu_.library_->record_event(last_, nullptr));
+  if (state_ != success) return gpu_.driver_->error("cuEventCreate", state_);
+  return gpu_.check("cuEventRecord", gpu_.driver_->record_event(last_, nullptr));
 }
 Result<double> Gpu::Timer::seconds() {
-  if (auto status = gpu_.check("cuEventSynchronize", gpu_.library_->synchronise_event(last_)); !status)
+  if (auto status = gpu_.check("cuEventSynchronize", gpu_.driver_->synchronise_event(last_)); !status)
     return status.error();
   float milliseconds = 0;
-  if (auto status = gpu_.check("cuEventElapsedTime", gpu_.library_->elapsed(&milliseconds, first_, last_)); !status)
+  if (auto status = gpu_.check("cuEventElapsedTime", gpu_.driver_->elapsed(&milliseconds, first_, last_)); !status)
     return status.error();
   return static_cast<double>(milliseconds) * 1e-3;
 }

@@ -65,7 +65,7 @@ public:
   Gpu& operator=(const Gpu&) = delete;
 
   const GpuInfo& info() const { return info_; }
-  const Library& library() const { return *library_; }
+  const Library& library() const { return *driver_; }
 
   // Zeroed.
   Result<DevicePointer> allocate(uint64_t bytes, std::string_view name);
@@ -117,7 +117,7 @@ private:
   friend class GpuModule;
   Gpu() = default;
 
-  std::unique_ptr<Library> library_;
+  std::unique_ptr<Library> driver_;
   DeviceNumber device_ = 0;
   ContextHandle context_ = nullptr;
   GpuInfo info_;

@@ -24,6 +24,14 @@ inline std::string file_text(const std::string& path) {
   return text.str();
 }
 
+// How often `part` stands in `text`.
+inline size_t occurrences(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size()))
+    ++count;
+  return count;
+}
+
 inline std::unique_ptr<ir::Module> read_text(const std::string& text) {
   Diagnostics diagnostics;
   std::unique_ptr<ir::Module> module = grammar::read_module(SourceFile("test.ptx", text), diagnostics);

@@ -16,13 +16,6 @@ std::string module_text(const std::string& parameters, const std::string& body) 
          ")\n{\n.reg .pred %p<40>;\n.reg .f32 %f<40>;\n.reg .b32 %r<80>;\n.reg .b64 %rd<120>;\n" + body + "}\n";
 }
 
-size_t occurrences(const std::string& text, const std::string& part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size()))
-    ++count;
-  return count;
-}
-
 // The lines between `.r2d2.<name> {` and `}`.
 std::string section(const std::string& text, const std::string& name) {
   size_t begin = text.find(".r2d2." + name + " {");

@@ -22,13 +22,6 @@ std::string module_text(const std::string& body) {
          body + "ret;\n}\n";
 }
 
-size_t occurrences(const std::string& text, const std::string& part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size()))
-    ++count;
-  return count;
-}
-
 // What is left of the kernel's own code, from the table of linear registers on.
 std::string body_of(const std::string& text) {
   size_t at = text.rfind(".r2d2.linear");

@@ -17,13 +17,6 @@ std::string module_text(const std::string& body) {
          body + "ret;\n}\n";
 }
 
-size_t occurrences(const std::string& text, const std::string& part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size()))
-    ++count;
-  return count;
-}
-
 // The printed kernel from the table of linear registers on; checks that it does what the original does, and reads back.
 std::string checked_body(Rewrite& rewrite) {
   std::vector<ir::Launch> launches;
