@@ -1,6 +1,8 @@
 // DARSIE's marks as text, their promotion for a block shape, and where they stand beside instructions.
 #include "ir/darsie_mark.h"
 
+#include "ir/module.h"
+
 #include <algorithm>
 #include <bit>
 
