@@ -6,8 +6,9 @@
 // GPUs: see transforms/legal/.
 //
 // Linear forms are true under obligations (no index wraps). Each one that a used form needs goes into the ledger:
-// proved, assumed when the user said so, or left to the launch. In the last case the rewritten kernel stands beside its
-// original as a variant with launch predicates (transforms/variant.h).
+// proved, assumed when the user said so, or left to the launch. The rewritten kernel stands beside its original as a
+// variant (transforms/variant.h): the original runs where a launch predicate is false, or where the machine has no
+// registers to spare for linear ones (paper §4.4). Kernels that the module launches itself have no variant.
 #include "transforms/pass.h"
 
 #include "ir/builder.h"
@@ -183,7 +184,8 @@ Change HardwareForm::run() {
   if (plan.groups.empty() || plan.removed_weight <= 0) return refuse("no instruction would be saved");
 
   record_obligations(forms, plan, options.assume_no_overflow);
-  if (!launch_predicates_.empty()) original_ = std::make_unique<ir::Function>(function_);
+  // Even without launch predicates: a launch for which the machine has no registers to spare takes it (paper §4.4).
+  if (options.launch_checks) original_ = std::make_unique<ir::Function>(function_);
   size_t before = count_real(function_);
   InstructionId position = section_position(function_);
   EmittedSections sections = emit_sections(function_, position, plan, forms.expressions());
