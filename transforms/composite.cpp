@@ -22,7 +22,7 @@ Change run(ir::Function& function, PassContext& context) {
   return Change::unchanged;
 }
 
-const RegisterPass registration({"composite", "fuse dependent integer instructions", run});
+const RegisterPass registration({"composite", "fuse dependent integer instructions", run, legal_composite_options()});
 
 } // namespace
 

@@ -4,6 +4,7 @@
 #include "ir/analysis/loops.h"
 #include "ir/print.h"
 #include "ir/ssa.h"
+#include "support/ptxas.h"
 #include "transforms/legal/cost.h"
 
 #include <algorithm>
@@ -134,6 +135,31 @@ std::vector<std::string> default_architectures(const ir::Module& module) {
   // sm_90a and sm_100f are for those machines alone.
   if (own != 0 && own < 90 && std::isdigit(static_cast<unsigned char>(list.front().back()))) list.push_back("sm_90");
   return list;
+}
+
+std::vector<std::string> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  for (size_t start = 0; start <= text.size();) {
+    size_t end = std::min(text.find('+', start), text.size());
+    if (end > start) words.emplace_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return words;
+}
+
+std::vector<std::string> architectures_to_ask(const ir::Module& module, const PassContext& context) {
+  std::string_view cost = context.options.text("cost", "auto");
+  if (cost == "model" || (cost == "auto" && (!context.may_run_ptxas || !find_ptxas()))) return {};
+  std::string_view listed = context.options.text("architectures", "");
+  return listed.empty() ? default_architectures(module) : split_words(listed);
+}
+
+PassOptionDescription cost_option() {
+  return {"cost", "how the legal form is chosen: ptxas, model, or auto, ptxas where it may be run (default)"};
+}
+
+PassOptionDescription architectures_option() {
+  return {"architectures", "for which GPUs ptxas is asked: sm_80+sm_90 (default: the file's own target, and sm_90)"};
 }
 
 } // namespace ptxrewrite::transforms::legal

@@ -3,6 +3,7 @@
 
 #include "ir/function.h"
 #include "ir/machine/figures.h"
+#include "transforms/pass.h"
 
 #include <cstdint>
 #include <optional>
@@ -35,5 +36,13 @@ std::string comparison(const KernelCost& after, const KernelCost& before);
 
 // The module's own target, and sm_90 if that is newer.
 std::vector<std::string> default_architectures(const ir::Module& module);
+
+// For which architectures ptxas is asked, by the options `cost` and `architectures`; none: the model decides.
+std::vector<std::string> architectures_to_ask(const ir::Module& module, const PassContext& context);
+PassOptionDescription cost_option();
+PassOptionDescription architectures_option();
+
+// The words of "a+b+c".
+std::vector<std::string> split_words(std::string_view text);
 
 } // namespace ptxrewrite::transforms::legal

@@ -8,4 +8,7 @@ namespace ptxrewrite::transforms {
 
 Change run_legal_composite(ir::Function& function, PassContext& context);
 
+// The options of pass `composite` that are about the legal form.
+std::vector<PassOptionDescription> legal_composite_options();
+
 } // namespace ptxrewrite::transforms

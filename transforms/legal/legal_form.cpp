@@ -4,7 +4,6 @@
 // machine model, which has to promise a clear win. `force` takes the listed candidates wherever they apply.
 #include "transforms/legal/legal_form.h"
 
-#include "support/ptxas.h"
 #include "transforms/legal/attempt.h"
 #include "transforms/legal/choice.h"
 #include "transforms/legal/common_base.h"
@@ -28,16 +27,6 @@ using Combination = std::vector<unsigned>;
 
 bool contains(const Combination& list, unsigned candidate) {
   return std::ranges::find(list, candidate) != list.end();
-}
-
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> words;
-  for (size_t start = 0; start <= text.size();) {
-    size_t end = std::min(text.find('+', start), text.size());
-    if (end > start) words.emplace_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return words;
 }
 
 std::string name_of(Combination combination) {
@@ -64,7 +53,6 @@ private:
   DischargePolicy policy();
   // Nothing if one of the candidates finds nothing to do: a smaller combination is the same then.
   std::optional<Attempt> attempt(const Combination& combination, bool force);
-  std::vector<std::string> architectures() const;
   Change choose(const Combination& available);
   // Candidate 4, asked for by name: not weighed against blocks as they are.
   std::optional<Change> make_persistent_form(const Combination& available);
@@ -76,7 +64,7 @@ private:
 
 std::optional<Combination> LegalForm::listed_candidates() const {
   Combination list;
-  for (const std::string& word : split(context_.options.text("candidates", default_candidates))) {
+  for (const std::string& word : split_words(context_.options.text("candidates", default_candidates))) {
     auto is_named = [&](unsigned candidate) { return word == std::to_string(candidate); };
     auto named = std::ranges::find_if(order, is_named);
     if (named == order.end()) return std::nullopt;
@@ -87,7 +75,7 @@ std::optional<Combination> LegalForm::listed_candidates() const {
 }
 
 DischargePolicy LegalForm::policy() {
-  std::vector<std::string> ways = split(context_.options.text("discharge", "proved+launch"));
+  std::vector<std::string> ways = split_words(context_.options.text("discharge", "proved+launch"));
   DischargePolicy policy;
   policy.assumed = context_.assumes(no_index_overflow);
   auto is_allowed = [&](std::string_view way) { return std::ranges::find(ways, way) != ways.end(); };
@@ -123,15 +111,8 @@ std::optional<Attempt> LegalForm::attempt(const Combination& combination, bool f
   return any ? std::optional(std::move(attempt)) : std::nullopt;
 }
 
-std::vector<std::string> LegalForm::architectures() const {
-  std::string_view cost = context_.options.text("cost", "auto");
-  if (cost == "model" || (cost == "auto" && (!context_.may_run_ptxas || !find_ptxas()))) return {};
-  std::string_view listed = context_.options.text("architectures", "");
-  return listed.empty() ? default_architectures(function_.module()) : split(listed);
-}
-
 Change LegalForm::choose(const Combination& available) {
-  std::vector<std::string> machines = architectures();
+  std::vector<std::string> machines = architectures_to_ask(function_.module(), context_);
   std::optional<KernelCost> before = cost_of(function_, machines);
   if (!before) {
     context_.remarks.emplace_back("ptxas does not assemble this kernel alone: weighed by the model",
@@ -220,8 +201,8 @@ std::vector<PassOptionDescription> legal_options() {
   return {
       {"candidates", "which legal candidates to try, alone and together: numbers with + (default 1+2+3+5)"},
       {"force", "take the listed candidates wherever they apply, whatever they cost", PassOptionKind::flag},
-      {"cost", "how the legal form is chosen: ptxas, model, or auto, ptxas where it may be run (default)"},
-      {"architectures", "for which GPUs ptxas is asked: sm_80+sm_90 (default: the file's own target, and sm_90)"},
+      cost_option(),
+      architectures_option(),
       {"discharge", "how conditions may be met: proved, +launch, +kernel (default proved+launch, and kernel where the "
                     "module launches the kernel itself)"},
       {"persistent", "blocks loop over the grid in one resident wave (candidate 4)", PassOptionKind::flag},

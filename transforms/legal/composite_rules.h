@@ -1,0 +1,107 @@
+// The rows of composite_rules.def, read once: terms as trees, conditions and computed literals as expressions.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::transforms::legal::composite {
+
+// An expression over a rule's literals; 32-bit unsigned numbers that wrap around, 1 and 0 for what holds and what not.
+struct Expression {
+  enum class Kind : uint8_t {
+    number,
+    name,      // a literal of the pattern
+    operation, // `text` is the operator or the function, "?:" has three operands
+    fact,      // zeros(a, m) or fits(a, k): `text` is its name, `variable` the register, one operand
+  };
+  Kind kind = Kind::number;
+  uint32_t number = 0;
+  std::string text;
+  std::string variable;
+  std::vector<Expression> operands;
+};
+
+// What an expression's names stand for. Facts are asked by (name of the fact, variable, number).
+struct Meaning {
+  std::function<uint32_t(const std::string&)> literal;
+  std::function<bool(const std::string&, const std::string&, uint32_t)> fact;
+};
+uint32_t evaluate(const Expression& expression, const Meaning& meaning);
+
+struct Term {
+  enum class Kind : uint8_t {
+    variable,    // `text` its name, `bits` its width; 1 for a predicate
+    literal,     // a number: in patterns the one that has to stand there
+    name,        // #n: any literal, which gets the name
+    computed,    // #(...): a literal of a replacement
+    application, // `text` is the mnemonic
+  };
+  Kind kind = Kind::literal;
+  std::string text;
+  unsigned bits = 32;
+  uint32_t number = 0;
+  Expression expression;
+  std::vector<Term> operands;
+};
+
+enum class Family : uint8_t { rotate, field, mask, sad, select, sum, dot, permute, logic };
+inline constexpr std::array<std::string_view, 9> family_names{"rotate", "field", "mask",    "sad",  "select",
+                                                              "sum",    "dot",   "permute", "logic"};
+
+// One row; of a row with alternatives there is one for each.
+struct Rule {
+  Family family = Family::rotate;
+  std::string name;
+  Term pattern;
+  std::vector<Expression> conditions; // all must hold
+  Term replacement;
+  unsigned version = 0; // of PTX, times 10
+  unsigned target = 0;  // compute capability, times 10
+  unsigned saves = 0;   // machine instructions
+  std::string pattern_text, condition_text, replacement_text;
+};
+
+// One byte of a value.
+struct Byte {
+  enum class Kind : uint8_t { zero, byte, sign }; // sign: eight copies of the byte's highest bit
+  Kind kind = Kind::zero;
+  uint8_t index = 0; // which byte
+  char variable = 0; // of which operand
+  bool operator==(const Byte&) const = default;
+};
+struct ByteRule {
+  Term pattern;
+  std::vector<Expression> conditions;
+  std::array<Byte, 4> bytes; // lowest first
+  std::string text;
+};
+
+struct LogicRule {
+  Term pattern;     // variables a, b, c
+  Expression table; // over A, B, C and the pattern's literals; 8 bits
+  std::string text;
+};
+
+std::span<const Rule> rules();
+std::span<const ByteRule> byte_rules();
+std::span<const LogicRule> logic_rules();
+
+// The mnemonic that rows use for this one: itself, unless it is a synonym.
+std::string_view canonical(std::string_view mnemonic);
+struct Synonym {
+  std::string_view canonical, other;
+};
+std::span<const Synonym> synonyms();
+// May the first two operands of this canonical mnemonic change places?
+bool commutes(std::string_view mnemonic);
+
+// For tests that plant rows of their own. Asserts on text that is no row.
+std::vector<Rule> parse_rule(Family family, std::string_view name, std::string_view pattern, std::string_view condition,
+                             std::string_view replacement, unsigned version, unsigned target, unsigned saves);
+
+} // namespace ptxrewrite::transforms::legal::composite
