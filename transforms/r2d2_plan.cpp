@@ -96,7 +96,7 @@ void Planner::form_groups() {
   // Those with an offset first: they cannot add a coefficient.
   for (bool moves : {true, false})
     for (uint32_t i = 0; i < sites_.size(); ++i)
-      if (sites_[i].moves() == moves && sites_[i].join == none && takes_part(sites_[i]))
+      if (sites_[i].moves() == moves && sites_[i].join == none && !sites_[i].uniform && takes_part(sites_[i]))
         put_into_group(sites_[i], i, index);
   for (uint32_t i = 0; i < moves_.size(); ++i)
     if (used[moves_[i].moved_for]) put_into_group(moves_[i], static_cast<uint32_t>(sites_.size()) + i, index);
@@ -139,7 +139,7 @@ double Planner::weight_of(std::string_view mnemonic, BlockId block) const {
 
 double Planner::replacement_weight(const Site& site) const {
   BlockId block = function_.instructions[site.instruction].block;
-  return weight_of(move_mnemonic(site.width), block) - weight(site.instruction);
+  return (site.direct ? 0 : weight_of(move_mnemonic(site.width), block)) - weight(site.instruction);
 }
 
 // For each value, the groups whose sites used to need it, through superfluous instructions and block parameters. What
@@ -204,6 +204,9 @@ void Planner::estimate_savings() {
       for (uint32_t group : groups)
         groups_[group].saving += weight(id) / static_cast<double>(groups.size());
     }
+  for (const Site& site : sites_)
+    if (site.address == Site::whole_result && site.group != none)
+      groups_[site.group].saving -= replacement_weight(site);
 }
 
 void Planner::apply_limit() {
@@ -249,6 +252,7 @@ void Planner::drop_useless_groups() {
 Plan Planner::run() {
   site_of_.assign(function_.instructions.size(), none);
   order_.assign(function_.instructions.size(), none);
+  reads_sum_.assign(function_.instructions.size(), false);
   uint32_t place = 0;
   for (BlockId block : function_.layout)
     for (InstructionId id : function_.instructions_in(block))

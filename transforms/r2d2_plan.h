@@ -52,6 +52,12 @@ struct Site {
   uint32_t increment = none; // where there are offsets: one of these two
   ir::ValueId counter;
 
+  // Of results: the value is the same for all threads of the launch, a coefficient register has it, and there is no
+  // group.
+  bool uniform = false;
+  // Of results: all that read it can name its linear register themselves, so that the move is no machine instruction.
+  bool direct = false;
+
   uint32_t join = none; // reads that register in a linear one's place; has no group then
   // A site that is not in the code yet: a move into the register of this join, at the end of `block`.
   uint32_t moved_for = none;

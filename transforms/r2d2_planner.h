@@ -5,6 +5,7 @@
 #include "transforms/r2d2_plan.h"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -22,6 +23,13 @@ private:
   // --- what can be a site (r2d2_sites.cpp) ---
   void find_address_sites();
   void find_result_sites();
+  void consider_result(ir::InstructionId id, ReaderCounts& counts, const Liveliness::Result& live,
+                       const std::vector<bool>& used);
+  bool is_uniform(const Site& site) const;
+  std::optional<std::vector<ir::InstructionId>> direct_readers(const Site& site, ir::ValueId result,
+                                                               const ReaderCounts& counts,
+                                                               const Liveliness::Result& live) const;
+  bool is_dead(ir::InstructionId id, const ReaderCounts& counts) const;
   // Whether a form can be used here; fills coefficients, offsets and obligations of the site.
   bool usable(const ir::LinearForm& form, ir::ValueId value, Site& site);
   // The same for what a guarded definition writes where its guard holds.
@@ -124,6 +132,7 @@ private:
   std::map<ChainKey, std::vector<ir::ValueId>> counters_;
   bool counters_known_ = false;
   std::vector<uint32_t> order_; // by InstructionId: place in the text
+  std::vector<bool> reads_sum_; // by InstructionId: one of its operands is a sum of linear registers already
   std::map<std::string, std::pair<size_t, SourceRange>> unused_;
   size_t dropped_by_limit_ = 0;
 };

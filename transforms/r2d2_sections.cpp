@@ -435,6 +435,11 @@ void SectionWriter::write_coefficients() {
   for (const Site& site : plan_.sites) {
     SiteOperands operands;
     ExpressionId difference = site.coefficients[FormIndex::constant];
+    if (site.uniform) {
+      operands.linear = coefficients_.write_to_register(difference).as_value();
+      out_.sites.push_back(operands);
+      continue;
+    }
     if (site.group != none)
       difference = pool_.subtract(difference, plan_.groups[site.group].coefficients[FormIndex::constant]);
     SplitConstant split = split_constant(pool_, difference);

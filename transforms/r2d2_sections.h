@@ -63,7 +63,7 @@ struct SectionSizes {
 // What a site reads: `lr + coefficient + immediate`, or with an offset that changes from trip to trip in the
 // coefficient's place.
 struct SiteOperands {
-  ir::ValueId linear;      // or the register of a join
+  ir::ValueId linear;      // or the register of a join; of a uniform result, its coefficient register
   ir::Operand coefficient; // a value, or else none
   int64_t immediate = 0;
 };

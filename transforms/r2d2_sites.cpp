@@ -1,5 +1,6 @@
 // Which places of a kernel can take their value from a linear register: memory addresses, and instructions whose
 // results have a linear form.
+#include "ir/machine/linear_operands.h"
 #include "transforms/r2d2_planner.h"
 #include "transforms/r2d2_sections.h"
 
@@ -160,37 +161,99 @@ void Planner::find_result_sites() {
   std::vector<bool> used = used_increments();
   // Readers first, so that a value is met when its own readers are settled.
   const std::vector<BlockId>& order = forms_.control_flow().reverse_postorder();
-  for (auto block = order.rbegin(); block != order.rend(); ++block) {
-    for (InstructionId id = function_.blocks[*block].last; id; id = function_.instructions[id].previous) {
-      if (!live.needed(id) || site_of_[id.index()] != none || !removable_when_unused(function_, id)) continue;
-      std::span<const Operand> operands = function_.operands_of(id);
-      if (operands.size() < 2 || !operands[0].is(OperandKind::value) || operands[1].is_definition()) continue;
-      ValueId result = operands[0].as_value();
-      const ir::Value& value = function_.values[result];
-      if (counts.readers(result) == 0 || value.vector_width != 1 || ir::is_float(value.type)) continue;
-      const LinearForm& form = forms_.form(result);
-      if (form.kind == ir::ValueClass::any || form.width != ir::bit_width(value.type)) continue;
-      Site site;
-      site.instruction = id;
-      std::vector<ValueId> read;
-      for (const Operand& operand : operands)
-        if (operand.is(OperandKind::value) && !operand.is_definition() && !operand.has(ir::OperandFlag::old_value))
-          read.push_back(operand.as_value());
-      // A result alone is not worth a register of its own that counts.
-      site.width = form.width;
-      bool worth = counts.release(read, [&](InstructionId dead) { return weight(dead); }) > replacement_weight(site);
-      bool guarded = bool(function_.instructions[id].guard);
-      worth = worth && (guarded ? usable_alternative(id, site) : usable(form, result, site)) &&
-              (!site.moves() || choose_offset_of_result(site, used));
-      if (!worth || (site.counter && counts.readers(site.counter) == 0)) {
-        counts.undo();
-        continue;
-      }
-      if (site.counter) counts.add_reader(site.counter);
-      site_of_[id.index()] = static_cast<uint32_t>(sites_.size());
-      sites_.push_back(std::move(site));
-    }
+  for (auto block = order.rbegin(); block != order.rend(); ++block)
+    for (InstructionId id = function_.blocks[*block].last; id; id = function_.instructions[id].previous)
+      if (live.needed(id) && site_of_[id.index()] == none && removable_when_unused(function_, id))
+        consider_result(id, counts, live, used);
+}
+
+void Planner::consider_result(InstructionId id, ReaderCounts& counts, const Liveliness::Result& live,
+                              const std::vector<bool>& used) {
+  std::span<const Operand> operands = function_.operands_of(id);
+  if (operands.size() < 2 || !operands[0].is(OperandKind::value) || operands[1].is_definition()) return;
+  ValueId result = operands[0].as_value();
+  const ir::Value& value = function_.values[result];
+  if (counts.readers(result) == 0 || value.vector_width != 1 || ir::is_float(value.type)) return;
+  const LinearForm& form = forms_.form(result);
+  if (form.kind == ir::ValueClass::any || form.width != ir::bit_width(value.type)) return;
+  bool guarded = bool(function_.instructions[id].guard);
+  Site site;
+  site.instruction = id;
+  site.width = form.width;
+  std::vector<ValueId> read;
+  for (const Operand& operand : operands)
+    if (operand.is(OperandKind::value) && !operand.is_definition() && !operand.has(ir::OperandFlag::old_value))
+      read.push_back(operand.as_value());
+  double released = counts.release(read, [&](InstructionId dead) { return weight(dead); });
+  // At best it costs nothing.
+  bool worth = released + weight(id) > 0 && (guarded ? usable_alternative(id, site) : usable(form, result, site));
+  // A result alone is not worth a register of its own that counts.
+  worth = worth && (!site.moves() || choose_offset_of_result(site, used));
+  std::vector<InstructionId> readers;
+  if (worth) {
+    site.uniform = is_uniform(site);
+    std::optional<std::vector<InstructionId>> direct =
+        guarded ? std::nullopt : direct_readers(site, result, counts, live);
+    site.direct = direct.has_value();
+    if (direct) readers = std::move(*direct);
+    worth = released > replacement_weight(site) && !(site.counter && counts.readers(site.counter) == 0);
   }
+  if (!worth) return counts.undo();
+  if (site.counter) counts.add_reader(site.counter);
+  for (InstructionId reader : readers)
+    reads_sum_[reader.index()] = true;
+  site_of_[id.index()] = static_cast<uint32_t>(sites_.size());
+  sites_.push_back(std::move(site));
+}
+
+// The same for all threads of the launch, and no literal: in a coefficient register.
+bool Planner::is_uniform(const Site& site) const {
+  const ir::ExpressionPool& pool = forms_.expressions();
+  for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
+    if (!pool.is_zero(site.coefficients[place])) return false;
+  return !site.moves() && site.join == none;
+}
+
+// What still reads the result, if all of that can name its linear register; of readers that have to add, their numbers.
+std::optional<std::vector<InstructionId>> Planner::direct_readers(const Site& site, ValueId result,
+                                                                  const ReaderCounts& counts,
+                                                                  const Liveliness::Result& live) const {
+  const ir::ExpressionPool& pool = forms_.expressions();
+  auto any = [&](unsigned first) {
+    for (unsigned place = first; place < first + 3; ++place)
+      if (!pool.is_zero(site.coefficients[place])) return true;
+    return false;
+  };
+  bool constant = !pool.is_zero(site.coefficients[FormIndex::constant]);
+  ir::LinearOperand sum;
+  sum.registers = site.uniform ? 1 : any(FormIndex::tid_x) + any(FormIndex::ctaid_x) + constant + site.moves();
+  sum.adds = sum.registers > 1;
+  if (sum.adds && site.width != 32) return std::nullopt;
+  std::vector<InstructionId> readers;
+  for (const ir::Use& use : forms_.def_use().uses(result)) {
+    if (use.edge) {
+      BlockId to = function_.edges[use.edge].to;
+      if (live.read(function_.parameters(to)[use.index])) return std::nullopt;
+      continue;
+    }
+    InstructionId reader = use.instruction;
+    if (use.index == ir::Use::guard_index) return std::nullopt;
+    if (!live.needed(reader) || replaced(reader, use.index) || is_dead(reader, counts)) continue;
+    if (!ir::reads_linear_operand(function_, reader, result, sum)) return std::nullopt;
+    if (sum.adds && reads_sum_[reader.index()]) return std::nullopt;
+    if (site.moves() && function_.instructions[reader].block != function_.instructions[site.instruction].block)
+      return std::nullopt;
+    if (site.counter && !is_counter_at(site.counter, reader)) return std::nullopt;
+    if (sum.adds) readers.push_back(reader);
+  }
+  return readers;
+}
+
+bool Planner::is_dead(InstructionId id, const ReaderCounts& counts) const {
+  if (!removable_when_unused(function_, id)) return false;
+  bool read = false;
+  ir::for_each_definition(function_, id, [&](ValueId value) { read |= counts.readers(value) != 0; });
+  return !read;
 }
 
 std::optional<size_t> rewritable_address(const ir::Function& function, InstructionId instruction) {

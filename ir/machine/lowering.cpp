@@ -3,6 +3,7 @@
 
 #include "ir/analysis/cfg.h"
 #include "ir/analysis/dominators.h"
+#include "ir/machine/linear_operands.h"
 #include "ir/machine/lowering_rules.h"
 #include "ir/machine/shared_vectors.h"
 #include "ir/machine/uniform.h"
@@ -60,7 +61,8 @@ public:
                                     std::vector<bool>(function.instructions.size()),
                                     dominators_,
                                     std::vector<ValueId>(function.values.size()),
-                                    {}} {}
+                                    {},
+                                    std::vector<bool>(function.instructions.size())} {}
 
   void run() {
     result_.costs_.assign(function_.instructions.size(), {});
@@ -71,6 +73,7 @@ public:
     for_each_needed([&](InstructionId id) { weigh_movement(id); });
     for_each_needed([&](InstructionId id) { apply_rules(id); });
     for_each_needed([&](InstructionId id) { weigh_constant(id); });
+    for_each_needed([&](InstructionId id) { weigh_linear_operand(id); });
     join_shared_loads(context_);
     if (capability_ < first_loaded_parameters) for_each_needed([&](InstructionId id) { weigh_wide_literal(id); });
     if (capability_ >= first_uniform_datapath) for_each_needed([&](InstructionId id) { move_to_uniform(id); });
@@ -228,6 +231,9 @@ private:
     if (context_.reads_as_address(reader, value)) return false;
     bool is_zero = source == ValueSource::literal && literal_is_zero(value);
     if (is_zero) return true;
+    // Distance, clamp and the mask of all lanes stand in the instruction word.
+    if (form->kind == InstructionClass::warp_shuffle && source == ValueSource::literal)
+      return context_.source(reader, 0)->as_value() != value;
     if (!has_constant_operand(*form)) return false;
     // One such operand to an instruction: the last one.
     bool last = false;
@@ -272,8 +278,8 @@ private:
       at.weight = static_cast<uint16_t>(std::max(1u, (bit_width(function_.values[value].type) + 31) / 32));
   }
 
-  // The factor of a wide multiply-add whose addend is a parameter must be in a register, once for all that it
-  // dominates.
+  // The factor of a wide multiply-add whose addend is a parameter must be in a register: ptxas moves it there anew in
+  // each block, even in loops.
   void weigh_wide_literal(InstructionId id) {
     const Form& form = *context_.form(id);
     if (form.opcode != Opcode::mul || !form.has(Modifier::wide) || !context_.absorbed[id.index()]) return;
@@ -289,11 +295,77 @@ private:
       if (!parameter) continue;
       BlockId block = function_.instructions[reader].block;
       auto& places = literal_places_[factor->is_constant() ? factor->immediate : -1];
-      bool there = std::ranges::any_of(places, [&](BlockId place) { return dominators_.dominates(place, block); });
-      if (there) continue;
+      if (std::ranges::find(places, block) != places.end()) continue;
       places.push_back(block);
       ++cost(reader).weight;
     }
+  }
+
+  // A sum of linear registers that all its readers name themselves.
+  void weigh_linear_operand(InstructionId id) {
+    if (!function_.is_opcode(id, Opcode::r2d2_mov)) return;
+    ValueId value = context_.result(id);
+    if (!value || function_.instructions[id].guard || values_.merges(value) || values_.readers(value).empty()) return;
+    LinearOperand sum = linear_sum(id);
+    if (sum.adds && bit_width(context_.form(id)->type()) != 32) return;
+    for (InstructionId reader : values_.readers(value)) {
+      if (!context_.needed[reader.index()]) continue;
+      if (context_.absorbed[reader.index()] || !reads_linear_operand(function_, reader, value, sum)) return;
+      if (sum.adds && context_.reads_sum[reader.index()]) return;
+      if (!holds_until(id, reader)) return;
+    }
+    for (InstructionId reader : values_.readers(value))
+      if (sum.adds) context_.reads_sum[reader.index()] = true;
+    context_.absorbed[id.index()] = true;
+    cost(id).weight = 0;
+  }
+
+  LinearOperand linear_sum(InstructionId id) const {
+    LinearOperand sum;
+    bool immediate = false;
+    for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i) {
+      immediate |= operand->is(OperandKind::integer);
+      if (!operand->is(OperandKind::value)) continue;
+      InstructionId row = values_.definition(operand->as_value());
+      if (!row || function_.instructions[row].kind != InstructionKind::linear_row)
+        ++sum.registers;
+      else
+        for (const Operand& part : function_.operands_of(row))
+          sum.registers += part.is(OperandKind::value) && !part.is_definition();
+    }
+    sum.adds = sum.registers > 1 || immediate;
+    return sum;
+  }
+
+  // Does a general register among the sum's still hold its value there? Such registers count the trips of loops.
+  bool holds_until(InstructionId id, InstructionId reader) const {
+    for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i) {
+      if (!operand->is(OperandKind::value)) continue;
+      ValueId value = operand->as_value();
+      if (function_.values[value].register_class != RegisterClass::general) continue;
+      if (!context_.same_block(id, reader)) return false;
+      std::vector<ValueId> next = next_values(value);
+      for (InstructionId between = id; between && between != reader; between = function_.instructions[between].next) {
+        bool written = false;
+        for_each_definition(function_, between,
+                            [&](ValueId one) { written |= std::ranges::find(next, one) != next.end(); });
+        if (written) return false;
+      }
+    }
+    return true;
+  }
+
+  // Which values take a register's place: the same register written again, or what edges bring to a block parameter.
+  std::vector<ValueId> next_values(ValueId value) const {
+    std::vector<ValueId> next{value};
+    for (BlockId block : function_.layout)
+      for (EdgeId edge : function_.successors(block)) {
+        std::span<const ValueId> parameters = function_.parameters(function_.edges[edge].to);
+        std::span<const ValueId> given = function_.arguments(edge);
+        for (size_t i = 0; i < std::min(parameters.size(), given.size()); ++i)
+          if (parameters[i] == value) next.push_back(given[i]);
+      }
+    return next;
   }
 
   // Integer work on values that are the same in all lanes is done once per warp, on the uniform datapath.

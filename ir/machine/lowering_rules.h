@@ -37,6 +37,7 @@ struct LoweringContext {
   // By ValueId: the same value but for a constant that the accesses add, or that was computed before. Invalid: itself.
   std::vector<ValueId> without_constant;
   std::map<std::pair<ValueId, ValueId>, ValueId> sums; // of two values, the first one computed
+  std::vector<bool> reads_sum;                         // by InstructionId: an operand is a sum of linear registers
 
   // nullptr if the instruction is no real one.
   const Form* form(InstructionId id) const;

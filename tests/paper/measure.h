@@ -37,9 +37,11 @@ struct HardwareMeasurement {
   uint64_t baseline_ptx_warps = 0;  // in PTX instructions
   emulator::SectionCounts hardware; // of what ran: originals where conditions or registers were missing
   emulator::SectionCounts hardware_ptx;
-  // Of the body: moves of linear registers into others. Our form needs them where the paper's machine reads linear
-  // registers as operands of any instruction (§4.3), and they count in full.
+  // Of the body: moves of linear registers into others, which are instructions; and those that are none, because the
+  // paper's machine reads linear registers as operands of any instruction (§4.3, ir/machine/linear_operands.h), counted
+  // as if they were. The other figures do not hold the latter.
   uint64_t moves = 0, moves_ptx = 0;
+  uint64_t operands = 0, operands_ptx = 0;
   IdealCounts ideal, ideal_ptx; // ..._ptx: of PTX instructions
   bool rewritten = false;       // the pass changed something
   size_t launches = 0, launches_rewritten = 0;

@@ -98,18 +98,32 @@ Status count_hardware(const cli::LaunchInput& input, const ir::Module& module, c
   Result<cli::SessionResult> result = run_sample(input, module, &*variants, options);
   if (!result) return result.error();
   for (const cli::SessionRun& one : result->runs) {
-    measured.hardware += emulator::section_counts(one.counters, weights.function());
-    measured.hardware_ptx += emulator::section_counts(one.counters);
-    auto moves = [](const ir::Function& function, ir::InstructionId id) -> uint64_t {
-      return function.form_of(id).mnemonic.starts_with("r2d2.mov");
+    auto is_move = [](const ir::Function& function, ir::InstructionId id) {
+      return function.is_opcode(id, ir::Opcode::r2d2_mov);
     };
-    measured.moves_ptx += emulator::section_counts(one.counters, moves).total().warps;
-    measured.moves += emulator::section_counts(one.counters,
-                                               [&](const ir::Function& function, ir::InstructionId id) {
-                                                 return moves(function, id) * weights(function, id);
-                                               })
-                          .total()
-                          .warps;
+    // What is no machine instruction is no PTX instruction either, as far as it is a move.
+    auto is_operand = [&](const ir::Function& function, ir::InstructionId id) {
+      return is_move(function, id) && weights(function, id) == 0;
+    };
+    auto words = [&](const ir::Function& function, ir::InstructionId id) -> uint64_t {
+      return ir::bit_width(function.form_of(id).type()) / 32;
+    };
+    auto warps = [&](const emulator::InstructionWeight& weight) {
+      return emulator::section_counts(one.counters, weight).total().warps;
+    };
+    measured.hardware += emulator::section_counts(one.counters, weights.function());
+    measured.hardware_ptx += emulator::section_counts(
+        one.counters, [&](const ir::Function& function, ir::InstructionId id) { return !is_operand(function, id); });
+    measured.moves_ptx += warps([&](const ir::Function& function, ir::InstructionId id) {
+      return is_move(function, id) && !is_operand(function, id);
+    });
+    measured.moves += warps([&](const ir::Function& function, ir::InstructionId id) {
+      return is_move(function, id) ? weights(function, id) : 0;
+    });
+    measured.operands_ptx += warps(is_operand);
+    measured.operands += warps([&](const ir::Function& function, ir::InstructionId id) {
+      return is_operand(function, id) ? words(function, id) : 0;
+    });
     const std::string& kernel = input.plan.launches[one.launch].kernel;
     measured.launches_rewritten += one.entry != kernel || !one.registers.empty();
     for (const std::string& reason : one.reasons)

@@ -63,13 +63,89 @@ TEST_CASE("constants added to addresses go into the access") {
   check_both("ld.global.u64 %rd1, [%rd1]; add.s64 %rd2, %rd1, 16; st.global.u64 [%rd2], %rd2;", 80, "1 2 1 1");
 }
 
+// Section 4.3 of the R2D2 paper: instructions fetch the parts of a linear register as operands and add them.
+TEST_CASE("a move of a linear register is no instruction where all its readers can name it") {
+  auto weight_of_moves = [](const std::string& body) {
+    ReadText text("//@ ptxrewrite hardware 1\n.version 9.0\n.target sm_80\n.address_size 64\n"
+                  ".visible .entry k(.param .u64 p)\n{\n"
+                  ".reg .b32 %r<9>; .reg .b64 %rd<3>, %cr<3>, %tr<2>, %br<2>, %lr<2>; .reg .pred %p<2>;\n"
+                  ".r2d2.coefficient {\nld.param.u64 %cr0, [p];\nmov.u32 %cr1, %ntid.x;\n}\n"
+                  ".r2d2.thread {\ncvt.u64.u32 %tr0, %tid.x;\n}\n"
+                  ".r2d2.block {\nmov.b64 %br0, %cr0;\n}\n"
+                  ".r2d2.linear %lr0 = %tr0 + %br0;\n.r2d2.linear %lr1 = %tr0 + 0;\n"
+                  "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%lr0];\n" +
+                  body + "ret;\n}\n");
+    REQUIRE_MESSAGE(text.ok(), text.messages());
+    Function function = text.function();
+    REQUIRE(construct_ssa(function).ok());
+    Lowering lowering = lower(function, 70);
+    uint32_t sum = 0;
+    for (BlockId block : function.layout)
+      for (InstructionId id : function.instructions_in(block))
+        if (function.is_opcode(id, Opcode::r2d2_mov)) sum += lowering.cost(id).weight;
+    return sum;
+  };
+  const std::string move = "r2d2.mov.b32 %r5, %lr0;\n", store = "st.global.u32 [%lr0], %r6;\n";
+  CHECK(weight_of_moves(move + "min.s32 %r6, %r5, %r1;\n" + store) == 0);
+  CHECK(weight_of_moves(move + "min.s32 %r6, %r5, %r1;\nmax.s32 %r6, %r6, %r5;\n" + store) == 0);
+  // Four registers: two, a coefficient and the other operand; with two others they are five.
+  CHECK(weight_of_moves("r2d2.mov.b32 %r5, %lr0, %cr1;\nadd.s32 %r6, %r5, %r1;\n" + store) == 0);
+  CHECK(weight_of_moves("r2d2.mov.b32 %r5, %lr0, %cr1;\nmad.lo.s32 %r6, %r5, %r1, %r2;\n" + store) == 1);
+  // Not twice in one instruction, not as what is stored, not into a register that is written on two paths.
+  CHECK(weight_of_moves(move + "mul.lo.s32 %r6, %r5, %r5;\n" + store) == 1);
+  CHECK(weight_of_moves(move + "r2d2.mov.b32 %r7, %lr0, 4;\nmin.s32 %r6, %r5, %r7;\n" + store) == 1);
+  CHECK(weight_of_moves(move + "st.global.u32 [%lr0], %r5;\n") == 1);
+  CHECK(weight_of_moves("mov.u32 %r5, 0;\nsetp.lt.s32 %p1, %r1, 0;\n@%p1 r2d2.mov.b32 %r5, %lr0;\n"
+                        "min.s32 %r6, %r5, %r1;\n" +
+                        store) == 1);
+  // One register alone is an operand as any other.
+  CHECK(weight_of_moves("r2d2.mov.b32 %r5, %lr1;\nst.global.u32 [%lr0], %r5;\n") == 0);
+  CHECK(weight_of_moves("r2d2.mov.b32 %r5, %cr1;\nmul.lo.s32 %r6, %r5, %r5;\n" + store) == 0);
+  CHECK(weight_of_moves("r2d2.mov.b64 %rd1, %cr0;\nst.global.u32 [%rd1], %r1;\n") == 0);
+  CHECK(weight_of_moves("r2d2.mov.b64 %rd1, %lr0;\nst.global.u64 [%lr0], %rd1;\n") == 2);
+}
+
+// An offset that changes from trip to trip: only as long as its register holds the value of that trip.
+TEST_CASE("a linear register plus a loop's offset is read where the offset still holds") {
+  auto weight_of_move = [](const std::string& first, const std::string& second) {
+    ReadText text("//@ ptxrewrite hardware 1\n.version 9.0\n.target sm_80\n.address_size 64\n"
+                  ".visible .entry k(.param .u64 p)\n{\n"
+                  ".reg .b32 %r<9>; .reg .b64 %cr<3>, %tr<2>, %br<2>, %lr<2>; .reg .pred %p<2>;\n"
+                  ".r2d2.coefficient {\nld.param.u64 %cr0, [p];\n}\n"
+                  ".r2d2.thread {\ncvt.u64.u32 %tr0, %tid.x;\n}\n.r2d2.block {\nmov.b64 %br0, %cr0;\n}\n"
+                  ".r2d2.linear %lr0 = %tr0 + %br0;\nmov.u32 %r1, 0;\nL:\nld.global.u32 %r2, [%lr0];\n"
+                  "r2d2.mov.b32 %r3, %lr0, %r1;\n" +
+                  first + second + "setp.lt.s32 %p1, %r1, 99;\n@%p1 bra L;\nret;\n}\n");
+    REQUIRE_MESSAGE(text.ok(), text.messages());
+    Function function = text.function();
+    REQUIRE(construct_ssa(function).ok());
+    Lowering lowering = lower(function, 70);
+    for (BlockId block : function.layout)
+      for (InstructionId id : function.instructions_in(block))
+        if (function.is_opcode(id, Opcode::r2d2_mov)) return uint32_t(lowering.cost(id).weight);
+    return UINT32_MAX;
+  };
+  const std::string reader = "min.s32 %r4, %r3, %r2;\nst.global.u32 [%lr0], %r4;\n", step = "add.s32 %r1, %r1, 4;\n";
+  CHECK(weight_of_move(reader, step) == 0);
+  CHECK(weight_of_move(step, reader) == 1);
+}
+
+// By ptxas 13.0 for sm_75 and sm_80: IMAD.MOV.U32 R3, RZ, RZ, 0x4 in front of IMAD.WIDE R2, R0, R3, c[0x0][0x160].
+TEST_CASE("the literal factor of wide multiply-adds comes into a register anew in each block") {
+  const std::string load = "ld.param.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1];\n",
+                    access = "mul.wide.s32 %rd2, %r1, 4; add.s64 %rd2, %rd1, %rd2; ld.global.u32 %r1, [%rd2];\n",
+                    end = "setp.ne.u32 %p1, %r1, 0; @%p1 bra L;\n";
+  CHECK(weights(load + "L:" + access + access + end, 80, true) == "2 1 0 2 1 0 1 1 1 1 1");
+  CHECK(weights(load + access + "L: " + access + end, 80, true) == "2 1 0 2 1 0 2 1 1 1 1");
+}
+
 TEST_CASE("two compares and their conjunction are two instructions") {
   check_both("ld.global.u32 %r1, [%rd1]; ld.global.u32 %r2, [%rd1+4]; setp.lt.s32 %p1, %r1, %r2;\n"
              "setp.gt.s32 %p2, %r1, 5; and.pred %p1, %p1, %p2; selp.u32 %r3, 1, 2, %p1; st.global.u32 [%rd1], %r3;",
              80, "1 1 1 1 0 1 1 1");
 }
 
-TEST_CASE("sections of a hardware form are issued as written, linear rows and addresses are free") {
+TEST_CASE("sections of a hardware form are issued as written, linear rows and what reads them are free") {
   ReadText text("//@ ptxrewrite hardware 1\n.version 9.0\n.target sm_80\n.address_size 64\n"
                 ".visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<3>; .reg .b64 %cr<3>, %tr<2>, %br<2>, %lr<2>;\n"
                 ".r2d2.coefficient {\nmov.u32 %cr0, %ntid.x;\nmul.wide.s32 %cr1, %cr0, 4;\nld.param.u64 %cr2, [p];\n}\n"
@@ -84,7 +160,10 @@ TEST_CASE("sections of a hardware form are issued as written, linear rows and ad
   for (BlockId block : function.layout)
     for (InstructionId id : function.instructions_in(block)) {
       CAPTURE(id.index());
-      CHECK(lowering.cost(id).weight == (function.instructions[id].kind == InstructionKind::real ? 1 : 0));
+      // The addition reads the linear register itself.
+      bool issued =
+          function.instructions[id].kind == InstructionKind::real && !function.is_opcode(id, Opcode::r2d2_mov);
+      CHECK(lowering.cost(id).weight == issued);
       CHECK(lowering.cost(id).uniform == 0);
     }
 }
