@@ -82,7 +82,14 @@ public:
     result_.register_units_.assign(function_.values.size(), 0);
     for (ValueId value : function_.values.ids())
       result_.register_units_[value.index()] = units_of(value);
-    if (!function_.is_ssa) return;
+    if (function_.is_ssa) measure_unrolling();
+    result_.needed_ = std::move(context_.needed);
+    result_.absorbed_ = std::move(context_.absorbed);
+    result_.without_constant_ = std::move(context_.without_constant);
+  }
+
+private:
+  void measure_unrolling() {
     for (BlockId block : function_.layout) {
       if (!flow_.reachable(block)) continue;
       Unrolling unrolling = unrolling_of(context_, block);
@@ -91,7 +98,6 @@ public:
     }
   }
 
-private:
   template <class Visit> void for_each_needed(Visit&& visit) {
     for (BlockId block : function_.layout) {
       if (!flow_.reachable(block)) continue;

@@ -51,6 +51,13 @@ public:
   // of its reader's work, or on the uniform datapath. Predicates have none.
   uint32_t register_units(ValueId value) const { return register_units_[value.index()]; }
 
+  // Does the instruction serve one that has an effect? Assemblers drop the others.
+  bool needed(InstructionId id) const { return needed_[id.index()]; }
+  // Do its readers do its work, so that they read its operands instead of its result?
+  bool absorbed(InstructionId id) const { return absorbed_[id.index()]; }
+  // The value that readers of `value` read instead, adding a constant in their addresses; invalid for most values.
+  ValueId without_constant(ValueId value) const { return without_constant_[value.index()]; }
+
   // Issued by every warp at the entry, whatever the body does: the stack pointer's initial value.
   uint32_t prologue() const { return prologue_; }
   // The same on the uniform datapath: the descriptor of global memory, where shared memory begins.
@@ -74,6 +81,8 @@ private:
   friend class Lowerer;
   std::vector<InstructionCost> costs_;
   std::vector<uint8_t> register_units_;
+  std::vector<bool> needed_, absorbed_;
+  std::vector<ValueId> without_constant_;
   uint32_t prologue_ = 0;
   uint32_t prologue_uniform_ = 0;
   uint32_t unrolled_ = 0;

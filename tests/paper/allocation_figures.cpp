@@ -1,0 +1,151 @@
+// Register allocation over PTX files: what every kernel gets, verified, beside what ptxas gives it.
+//
+//   allocation_figures [--architecture sm_80] [--limit N] [--rows] FILE.ptx ...
+//   allocation_figures --check [--limit N] FILE.ptx ...          no ptxas; exit code 1 if an allocation is wrong
+//
+// Columns: registers and predicates used, most that are live at one place, moves and vector temporaries left over,
+// ptxas's registers, their ratio.
+#include "grammar/reader.h"
+#include "ir/analysis/allocation.h"
+#include "ir/machine/figures.h"
+#include "ir/machine/machine.h"
+#include "ir/ssa.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+namespace {
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::ir;
+
+struct Options {
+  std::vector<std::string> files;
+  std::string architecture;
+  uint32_t limit = 255;
+  bool rows = false, check = false;
+};
+
+struct Row {
+  std::string kernel;
+  Allocation allocation;
+  uint32_t ptxas = 0;
+  double ratio() const { return static_cast<double>(ours()) / ptxas; }
+  // ptxas keeps the stack pointer in a register of its own, whatever the kernel does.
+  uint32_t ours() const { return allocation.registers + 1; }
+};
+
+struct Totals {
+  std::vector<Row> rows;
+  unsigned wrong = 0, unplaced = 0, unread = 0;
+};
+
+void measure_function(Function& function, uint32_t capability, const Options& options, const FiguresByFunction& figures,
+                      Totals& totals) {
+  std::string name(function.module().text(function.name));
+  if (!construct_ssa(function).ok()) {
+    ++totals.unread;
+    return;
+  }
+  AllocationOptions wanted{capability, register_limit_of(function, options.limit), 7, false};
+  ControlFlow flow(function);
+  MachineValues values(function, flow, capability);
+  Allocation allocation = colour_registers(function, values, wanted);
+  if (!allocation.unplaced.empty()) {
+    ++totals.unplaced;
+    std::printf("%s: %zu values have no register\n", name.c_str(), allocation.unplaced.size());
+    return;
+  }
+  std::vector<std::string> errors = verify_allocation(function, allocation, wanted);
+  for (const std::string& error : errors)
+    std::printf("%s: wrong: %s\n", name.c_str(), error.c_str());
+  totals.wrong += errors.empty() ? 0 : 1;
+  auto found = figures.find(name);
+  totals.rows.push_back({name, std::move(allocation), found == figures.end() ? 0 : found->second.registers});
+}
+
+void measure_file(const std::string& path, const Options& options, Totals& totals) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  Diagnostics diagnostics;
+  std::unique_ptr<Module> module = grammar::read_module(SourceFile(path, text), diagnostics);
+  if (!module || module->targets.empty()) {
+    ++totals.unread;
+    return;
+  }
+  std::string architecture =
+      options.architecture.empty() ? std::string(module->text(module->targets[0])) : options.architecture;
+  FiguresByFunction figures;
+  if (!options.check) {
+    Result<FiguresByFunction> real = machine_figures(text, architecture);
+    if (!real) {
+      std::fprintf(stderr, "%s: %s\n", path.c_str(), real.error().message.c_str());
+      ++totals.unread;
+      return;
+    }
+    figures = *real;
+  }
+  for (const std::unique_ptr<Function>& function : module->functions)
+    if (function->is_entry && function->has_body)
+      measure_function(*function, compute_capability_of(architecture), options, figures, totals);
+}
+
+void print_row(const Row& row) {
+  const Allocation& a = row.allocation;
+  size_t edges = static_cast<size_t>(
+      std::count_if(a.moves.begin(), a.moves.end(), [](const RegisterMove& move) { return bool(move.edge); }));
+  std::printf("%-44.44s %4u %4u %5u %4u %5zu %5zu %5zu %5u %6.2f\n", row.kernel.c_str(), a.registers, a.live_registers,
+              a.predicates, a.live_predicates, edges, a.moves.size() - edges, a.temporaries.size(), row.ptxas,
+              row.ptxas ? row.ratio() : 0.0);
+}
+
+void print(Totals& totals, const Options& options) {
+  const char* head = "kernel                                       regs live preds live edges moves temps ptxas  ratio";
+  if (options.rows) {
+    std::puts(head);
+    for (const Row& row : totals.rows)
+      print_row(row);
+  }
+  std::erase_if(totals.rows, [](const Row& row) { return row.ptxas == 0; });
+  std::printf("%zu kernels beside ptxas, %u wrong, %u with values without register, %u not read\n", totals.rows.size(),
+              totals.wrong, totals.unplaced, totals.unread);
+  if (totals.rows.empty()) return;
+  double sum = 0, logarithms = 0, error = 0;
+  for (const Row& row : totals.rows) {
+    sum += row.ratio();
+    logarithms += std::log(row.ratio());
+    error += std::abs(row.ratio() - 1);
+  }
+  double count = static_cast<double>(totals.rows.size());
+  std::printf("registers / ptxas: mean %.3f, geometric mean %.3f, mean distance %.1f %%\n", sum / count,
+              std::exp(logarithms / count), 100 * error / count);
+  auto distance = [](const Row& row) { return std::abs(std::log(row.ratio())); };
+  std::sort(totals.rows.begin(), totals.rows.end(),
+            [&](const Row& a, const Row& b) { return distance(a) > distance(b); });
+  std::printf("worst:\n%s\n", head);
+  for (size_t i = 0; i < std::min<size_t>(10, totals.rows.size()); ++i)
+    print_row(totals.rows[i]);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("registers of our allocation beside those of ptxas");
+  app.add_option("files", options.files, "PTX files")->required()->check(CLI::ExistingFile);
+  app.add_option("--architecture", options.architecture, "sm_80 ...; the file's own target if not given");
+  app.add_option("--limit", options.limit, "registers that a thread may have");
+  app.add_flag("--rows", options.rows, "print every kernel");
+  app.add_flag("--check", options.check, "verify only, without ptxas");
+  CLI11_PARSE(app, argc, argv);
+  Totals totals;
+  for (const std::string& file : options.files)
+    measure_file(file, options, totals);
+  print(totals, options);
+  return totals.wrong > 0 ? 1 : 0;
+}
