@@ -38,6 +38,7 @@ void add_run_command(CLI::App& application, Session& session);
 void add_verify_command(CLI::App& application, Session& session);
 void add_bench_command(CLI::App& application, Session& session);
 void add_record_command(CLI::App& application, Session& session);
+void add_study_command(CLI::App& application, Session& session);
 void add_prove_command(CLI::App& application, Session& session);
 void add_launch_template_command(CLI::App& application, Session& session);
 void add_isa_command(CLI::App& application, Session& session);

@@ -226,6 +226,7 @@ Status Decoder::run() {
   output_.code.push_back(end);
   resolve_branches();
   output_.frame_bytes = frame_;
+  output_.registers = registers_;
   return {};
 }
 

@@ -52,13 +52,11 @@ bool has_symbols(const ir::LinearForms& forms, const ir::LinearForm& form) {
 
 } // namespace
 
-LinearityStudy::LinearityStudy(const ir::Function& entry, const LaunchRequest& request)
-    : warps_(static_cast<uint32_t>((request.block.count() + warp_size - 1) / warp_size)),
-      parts_(entry.instructions.size()) {
+LinearParts::LinearParts(const ir::Function& entry, const LaunchRequest& request) : parts_(entry.instructions.size()) {
   find_parts(entry, request);
 }
 
-void LinearityStudy::find_parts(const ir::Function& entry, const LaunchRequest& request) {
+void LinearParts::find_parts(const ir::Function& entry, const LaunchRequest& request) {
   ir::Function function(entry); // SSA form keeps the numbers of its instructions
   if (!function.is_ssa && !ir::construct_ssa(function)) return;
   const ir::LinearForms forms(function);
@@ -92,6 +90,24 @@ void LinearityStudy::find_parts(const ir::Function& entry, const LaunchRequest& 
     }
 }
 
+void LinearParts::finish(LinearityRow& row, uint32_t number, uint64_t trips) const {
+  row.needed = row.lanes;
+  if (number >= parts_.size()) return;
+  const Parts& parts = parts_[number];
+  row.uniform = parts.uniform;
+  if (!parts.linear) return;
+  if (!parts.per_trip) trips = 1;
+  row.coefficient = parts.coefficient * trips;
+  row.thread = parts.thread;
+  // Blocks that do not get there need nothing: what is the same in a block is at most once per warp.
+  row.block = std::min(parts.block * (parts.block_per_trip ? trips : 1), parts.thread ? UINT64_MAX : row.executions);
+  row.linear = true;
+  row.needed = std::min(row.lanes, row.coefficient + row.thread + row.block);
+}
+
+LinearityStudy::LinearityStudy(const ir::Function& entry, const LaunchRequest& request)
+    : parts_(entry, request), warps_(static_cast<uint32_t>((request.block.count() + warp_size - 1) / warp_size)) {}
+
 void LinearityStudy::before(Block& block, Warp& warp, const MicroOp& op) {
   const uint32_t number = op.instruction;
   if (number >= rows_.size()) {
@@ -104,7 +120,7 @@ void LinearityStudy::before(Block& block, Warp& warp, const MicroOp& op) {
   row.instruction = ir::InstructionId(number - function.first_instruction);
   ++row.executions;
   row.lanes += static_cast<uint64_t>(std::popcount(warp.mask));
-  if (number >= parts_.size() || !parts_[number].per_trip) return;
+  if (!parts_.changes_per_trip(number)) return;
   std::vector<uint32_t>& executed = executed_[block.linear];
   executed.resize(parts_.size() * warps_);
   trips_[number] = std::max(trips_[number], ++executed[warp.index * parts_.size() + number]);
@@ -114,27 +130,10 @@ void LinearityStudy::block_ended(Block& block) {
   executed_.erase(block.linear);
 }
 
-LinearityRow LinearityStudy::finished(uint32_t number) const {
-  LinearityRow row = rows_[number];
-  row.needed = row.lanes;
-  if (number >= parts_.size()) return row;
-  const Parts& parts = parts_[number];
-  row.uniform = parts.uniform;
-  if (!parts.linear) return row;
-  const uint64_t trips = parts.per_trip ? trips_[number] : 1;
-  row.coefficient = parts.coefficient * trips;
-  row.thread = parts.thread;
-  // Blocks that do not get there need nothing: what is the same in a block is at most once per warp.
-  row.block = std::min(parts.block * (parts.block_per_trip ? trips : 1), parts.thread ? UINT64_MAX : row.executions);
-  row.linear = true;
-  row.needed = std::min(row.lanes, row.coefficient + row.thread + row.block);
-  return row;
-}
-
 std::vector<LinearityRow> LinearityStudy::rows() const {
-  std::vector<LinearityRow> finished_rows;
+  std::vector<LinearityRow> finished_rows = rows_;
   for (uint32_t number = 0; number < rows_.size(); ++number)
-    finished_rows.push_back(finished(number));
+    parts_.finish(finished_rows[number], number, trips_[number]);
   return finished_rows;
 }
 

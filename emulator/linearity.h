@@ -35,20 +35,21 @@ struct LinearityRow {
   uint64_t needed = 0;      // of LN in all: the parts' sum, but no more than `lanes`
 };
 
+// What LN executes of each instruction of a kernel, without a look at the launch but its shape and its parameters.
+//
 // An instruction is linear when it has results and the class of each is constant, launch-uniform, block-uniform or
 // linear, loop offsets included. An instruction without results (stores, branches, barriers) never is. Instructions of
 // device functions are not.
-class LinearityStudy final : public Observer {
+class LinearParts {
 public:
   // Copies the function. One that has no SSA form has no linear values.
-  LinearityStudy(const ir::Function& entry, const LaunchRequest& request);
+  LinearParts(const ir::Function& entry, const LaunchRequest& request);
 
-  void before(Block& block, Warp& warp, const MicroOp& op) override;
-  void block_ended(Block& block) override;
-
-  // By the instruction's number in the kernel. When the launch is over.
-  std::vector<LinearityRow> rows() const;
-  LinearityRow total() const; // sums; `linear` and `uniform` mean nothing in it
+  size_t size() const { return parts_.size(); }
+  // Does it matter how often one warp executes instruction `number`?
+  bool changes_per_trip(uint32_t number) const { return number < parts_.size() && parts_[number].per_trip; }
+  // Fills in what LN makes of `row.executions` and `row.lanes`; `trips`: the most executions by one warp.
+  void finish(LinearityRow& row, uint32_t number, uint64_t trips) const;
 
 private:
   // What LN executes of an instruction whose value does not change from trip to trip, and whether it does.
@@ -59,11 +60,26 @@ private:
     uint64_t coefficient = 0, thread = 0, block = 0;
   };
   void find_parts(const ir::Function& entry, const LaunchRequest& request);
-  LinearityRow finished(uint32_t number) const;
 
+  std::vector<Parts> parts_; // by the instruction's number: the entry's come first
+};
+
+// The same with the executions of a launch that it looks on at.
+class LinearityStudy final : public Observer {
+public:
+  LinearityStudy(const ir::Function& entry, const LaunchRequest& request);
+
+  void before(Block& block, Warp& warp, const MicroOp& op) override;
+  void block_ended(Block& block) override;
+
+  // By the instruction's number in the kernel. When the launch is over.
+  std::vector<LinearityRow> rows() const;
+  LinearityRow total() const; // sums; `linear` and `uniform` mean nothing in it
+
+private:
+  LinearParts parts_;
   uint32_t warps_ = 0;                                 // of a block
-  std::vector<Parts> parts_;                           // by the instruction's number: the entry's come first
-  std::vector<LinearityRow> rows_;                     // likewise, parts not yet filled in
+  std::vector<LinearityRow> rows_;                     // by the instruction's number, parts not yet filled in
   std::vector<uint32_t> trips_;                        // likewise: the most executions by one warp
   std::map<uint64_t, std::vector<uint32_t>> executed_; // of blocks that run: by warp and number
 };

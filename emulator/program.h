@@ -72,6 +72,7 @@ struct DecodedFunction {
   uint64_t local_bytes = 0;
   uint32_t first_instruction = 0;         // image-wide index of InstructionId 0
   std::vector<InstructionLanes> lanes_of; // by InstructionId
+  std::vector<LaneRef> registers;         // by ValueId; not valid where a value has no lane array
   std::vector<uint8_t> section_of; // by InstructionId: 1 + SectionKind inside a section of a hardware form, else 0
   std::vector<uint32_t> region_of; // by InstructionId: the counting region it is in, UINT32_MAX: never executed
 };

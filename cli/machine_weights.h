@@ -1,0 +1,29 @@
+// Machine instructions of PTX instructions on one machine, of any function of the modules at hand: each function is
+// lowered when it is first asked for.
+#pragma once
+
+#include "ir/machine/lowering.h"
+#include "ir/machine/machine.h"
+
+#include <map>
+
+namespace ptxrewrite::cli {
+
+class MachineWeights {
+public:
+  explicit MachineWeights(const ir::Machine& machine) : capability_(machine.compute_capability) {}
+
+  // In SSA form, which keeps the numbers of instructions, where the function has one. Functions must stay where they
+  // are.
+  const ir::Lowering& lowering(const ir::Function& function);
+  uint64_t operator()(const ir::Function& function, ir::InstructionId id) {
+    const ir::InstructionCost& cost = lowering(function).cost(id);
+    return uint64_t(cost.weight) + cost.uniform;
+  }
+
+private:
+  uint32_t capability_;
+  std::map<const ir::Function*, ir::Lowering> known_;
+};
+
+} // namespace ptxrewrite::cli

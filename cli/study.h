@@ -1,0 +1,71 @@
+// What the limit studies and comparators of the papers make of the launches of one file: `ptxrewrite study`. All of
+// them look on at one run; all count machine instructions by the same table.
+#pragma once
+
+#include "cli/launch_input.h"
+#include "emulator/study/value_study.h"
+#include "ir/machine/machine.h"
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::cli {
+
+enum class Technique : uint8_t {
+  warp, // darsie-asplos20 Fig. 1
+  block,
+  grid,
+  uniform, // Fig. 2: kinds of redundancy in the block
+  affine,
+  unstructured,
+  reuse, // UV
+  dac_ideal,
+  within_warps,  // WP: r2d2-isca23 §2.2
+  within_blocks, // TB
+  linear,        // LN
+  count
+};
+inline constexpr size_t technique_count = static_cast<size_t>(Technique::count);
+
+struct TechniqueInfo {
+  std::string_view name; // "DAC-IDEAL"
+  std::string_view what;
+  std::string_view source;
+};
+const TechniqueInfo& info_of(Technique technique);
+// By name, whatever its case.
+std::optional<Technique> find_technique(std::string_view name);
+
+// Machine instructions.
+struct StudyRow {
+  emulator::WorkCount left;      // executed under the technique
+  emulator::WorkCount redundant; // of the baseline: what it finds, whether or not it has to be executed once
+  bool counts_warps = true;      // false: the technique is about thread instructions only
+  StudyRow& operator+=(const StudyRow& other);
+};
+
+struct StudyResult {
+  emulator::WorkCount baseline;
+  std::array<StudyRow, technique_count> rows;
+  emulator::WorkCount multi_dimensional; // of the baseline: launches with blocks of more than one dimension
+  uint64_t forgotten_instances = 0;
+  double seconds = 0;       // of the processor, in launches under the studies and in summing up
+  double plain_seconds = 0; // in the same launches without; 0: not measured
+
+  const StudyRow& row(Technique technique) const { return rows[static_cast<size_t>(technique)]; }
+  bool is_multi_dimensional() const { return multi_dimensional.warps * 2 > baseline.warps; }
+  StudyResult& operator+=(const StudyResult& other);
+};
+
+struct StudyRun {
+  StudyResult result;
+  std::optional<emulator::Failure> failure; // of the run under the studies: it is not over
+};
+
+// `measure_cost`: runs everything once more without studies. Errors: as run_plan; a fault of a kernel is none.
+Result<StudyRun> study(const LaunchInput& input, const ir::Machine& machine, bool measure_cost, ErrorPlace& place);
+
+} // namespace ptxrewrite::cli

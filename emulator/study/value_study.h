@@ -1,0 +1,143 @@
+// The redundancy of a launch by the values that its instructions take, for all limit studies at once: each value is
+// looked at when it is written, and what it is like is remembered until it is read.
+//
+//   ValueStudy study({});
+//   request.observer = &study;
+//   program->launch(request);
+//   study.rows(): by static instruction, how much of its executions each limit study removes
+//
+// The rules:
+//  * WP: a warp's active lanes have the same sources (r2d2-isca23 §2.2).
+//  * TB: another warp of the block has executed the instruction before, for the same lanes with the same sources (the
+//    same place). Sources are registers, constants, special registers and addresses; what memory holds is none.
+//  * An instance is the n-th time that a warp comes to an instruction. It is redundant in the block when all warps of
+//    the block take the same vectors, and in the grid when all warps of the grid do (darsie-asplos20 Fig. 1): then once
+//    per block, or grid, would do. Here a load has read the same, too; the old value counts where a guard leaves lanes
+//    out, and the guard as well.
+//  * Kinds of instances (darsie-asplos20 §2): all sources uniform, else all affine, else unstructured.
+//  * UV: uniform sources, no access to memory, and another warp of the block has done the same before (§5 there).
+//  * DAC-IDEAL: sources and results are affine, no access to memory: once per batch of blocks that are on an SM at the
+//    same time (§5 there).
+//  * Where some lanes of a warp have gone another way or have ended, nothing is redundant but by WP and TB. Neither is
+//    what has no results (stores, branches, barriers), atomics, and what is volatile; WP and TB leave it to their user.
+// Hashes of 64 bits stand for vectors.
+#pragma once
+
+#include "emulator/observer.h"
+#include "emulator/study/lane_facts.h"
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace ptxrewrite::emulator {
+
+enum class RedundancyKind : uint8_t { uniform, affine, unstructured };
+inline constexpr size_t redundancy_kinds = 3;
+
+// Executions by warps, and their active lanes.
+struct WorkCount {
+  uint64_t warps = 0, lanes = 0;
+  WorkCount& operator+=(const WorkCount& other) {
+    warps += other.warps;
+    lanes += other.lanes;
+    return *this;
+  }
+  bool operator==(const WorkCount&) const = default;
+};
+// What a study classifies as redundant, and how much of that has to be executed all the same.
+struct Redundant {
+  WorkCount all, once;
+  Redundant& operator+=(const Redundant& other) {
+    all += other.all;
+    once += other.once;
+    return *this;
+  }
+};
+
+struct ValueRow {
+  const ir::Function* function = nullptr; // null: never executed
+  ir::InstructionId instruction;
+  bool has_results = false;
+  WorkCount executed;       // with at least one active lane
+  uint64_t guarded_off = 0; // by warps in which no lane's guard was true
+  uint64_t trips = 0;       // the most executions by one warp, those guarded off included; eligible instructions only
+  WorkCount uniform;        // WP
+  WorkCount repeated;       // TB
+  WorkCount warp_redundant; // WP, in undiverged warps, of eligible instructions
+  std::array<Redundant, redundancy_kinds> block;
+  Redundant grid;
+  WorkCount reused; // UV
+  Redundant affine; // DAC-IDEAL; a lane of `once` is one lane of the affine unit
+};
+
+struct ValueStudyOptions {
+  // Blocks on an SM at the same time, a batch of DAC-IDEAL: of the shared memory of a block. Empty: one.
+  std::function<uint64_t(uint64_t)> resident_blocks;
+};
+
+class ValueStudy final : public Observer {
+public:
+  // Of one launch.
+  explicit ValueStudy(ValueStudyOptions options);
+  ~ValueStudy() override;
+  ValueStudy(ValueStudy&&) noexcept;
+
+  void before(Block& block, Warp& warp, const MicroOp& op) override;
+  void after(Block& block, Warp& warp, const MicroOp& op, uint32_t mask) override;
+  void passed(Block& block, Warp& warp, const MicroOp& op) override;
+  void block_ended(Block& block) override;
+
+  // By the instruction's number in the kernel, when the launch is over.
+  const std::vector<ValueRow>& rows();
+  // Instances that were not compared, because there are too many to remember; they count as not redundant.
+  uint64_t forgotten_instances() const { return forgotten_; }
+
+private:
+  struct Source;
+  struct Site;
+  struct Execution;
+  struct Instance;
+  struct GridInstance;
+  struct BlockState;
+
+  void prepare(const Block& block);
+  void prepare_function(const DecodedFunction& decoded, bool is_entry, const Block& block);
+  BlockState& state_of(const Block& block);
+  LaneFacts facts_of(const Source& source, const Warp& warp, uint32_t mask);
+  void look_at_sources(Execution& execution, const Warp& warp);
+  void finish_pending(Warp& warp, bool has_results);
+  void update_registers(const Site& site, const Warp& warp, uint32_t mask);
+  void enqueue(const Execution& execution);
+  void count(const Execution& execution);
+  void count_instance(const Execution& execution);
+  void drain();
+  void merge_instance(uint64_t block, uint32_t number, size_t trip, const Instance& instance);
+
+  ValueStudyOptions options_;
+  uint64_t batch_ = 1; // blocks
+  uint32_t warps_ = 0; // of a block
+  uint64_t blocks_ = 0;
+  std::vector<WarpShape> shapes_; // by warp
+  std::vector<Site> sites_;       // by number
+  std::vector<Source> sources_;   // of all sites: what they take, then the registers that they write
+  std::vector<bool> uncacheable_; // by cached register
+  uint32_t cached_registers_ = 0; // of the entry
+  uint32_t eligible_sites_ = 0;
+  std::vector<ValueRow> rows_;
+  std::vector<std::vector<GridInstance>> grid_;                       // by eligible site and trip
+  std::unordered_map<uint64_t, std::unique_ptr<BlockState>> running_; // blocks
+  std::vector<std::unique_ptr<BlockState>> spare_;
+  BlockState* current_ = nullptr;
+  uint64_t current_block_ = UINT64_MAX;
+  std::unique_ptr<Execution> pending_;
+  bool is_pending_ = false;
+  std::vector<Execution> queue_; // a ring: their places in tables are on their way to the cache
+  size_t queue_next_ = 0;
+  uint64_t instances_ = 0, grid_instances_ = 0, forgotten_ = 0;
+  bool finished_ = false;
+};
+
+} // namespace ptxrewrite::emulator
