@@ -166,7 +166,8 @@ double Planner::added_weight(LoopId inside) const {
   for (size_t i = 0; i < increments_.size(); ++i) {
     if (!used[i]) continue;
     LoopId loop = increments_[i].chain.back().loop;
-    std::string_view addition = increments_[i].width == 64 ? "add.s64" : "add.s32";
+    bool one = increments_[i].width == 32 || wide_product(forms_.expressions(), increments_[i].chain.back().step);
+    std::string_view addition = one ? "add.s32" : "add.s64";
     for (EdgeId edge : forms_.control_flow().predecessors(loops.loops()[loop].header)) {
       BlockId from = function_.edges[edge].from;
       if (counts(from)) sum += weight_of(loops.contains(loop, from) ? addition : "mov.b32", from);
@@ -215,10 +216,17 @@ ir::Builder at_end_of(ir::Function& function, BlockId block) {
   return builder;
 }
 
+Operand step_of(ir::Builder& builder, const Step& step) {
+  if (!step.wide) return step.value;
+  std::string_view mnemonic = step.wide->is_signed ? "mul.wide.s32" : "mul.wide.u32";
+  return Operand::value(
+      builder.emit_value(mnemonic, ir::ScalarType::b64, {step.value, Operand::integer(step.wide->literal)}, "%rd"));
+}
+
 } // namespace
 
 std::vector<ValueId> emit_increments(ir::Function& function, const ir::LinearForms& forms, const Plan& plan,
-                                     std::span<const Operand> steps) {
+                                     std::span<const Step> steps) {
   std::vector<ValueId> registers;
   for (size_t i = 0; i < plan.increments.size(); ++i) {
     const Increment& increment = plan.increments[i];
@@ -235,7 +243,8 @@ std::vector<ValueId> emit_increments(ir::Function& function, const ir::LinearFor
       ir::Builder builder = at_end_of(function, from);
       ValueId argument;
       if (forms.loops().contains(increment.chain.back().loop, from))
-        argument = builder.emit_value("add.s" + width, type, {Operand::value(running), steps[i]}, hint);
+        argument =
+            builder.emit_value("add.s" + width, type, {Operand::value(running), step_of(builder, steps[i])}, hint);
       else if (increment.parent != none)
         argument = registers[increment.parent];
       else

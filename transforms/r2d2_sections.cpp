@@ -303,6 +303,27 @@ Operand CoefficientWriter::sum(ExpressionId id) {
   return *accumulator;
 }
 
+std::optional<WideProduct> wide_product(const ir::ExpressionPool& pool, ExpressionId expression) {
+  const ir::Expression& row = pool[expression];
+  if (row.width != 64) return std::nullopt;
+  ExpressionId extended = expression;
+  int64_t literal = 1;
+  if (row.kind == ExpressionKind::sum) {
+    if (row.offset != 0 || pool.terms(expression).size() != 1) return std::nullopt;
+    const ir::ExpressionTerm& term = pool.terms(expression)[0];
+    if (pool.factors(term.monomial).size() != 1) return std::nullopt;
+    extended = pool.factors(term.monomial)[0];
+    literal = ir::signed_value(term.coefficient, 64);
+  }
+  const bool is_signed = pool[extended].kind == ExpressionKind::sign_extend;
+  if (!is_signed && pool[extended].kind != ExpressionKind::zero_extend) return std::nullopt;
+  ExpressionId factor = pool.operands(extended)[0];
+  const bool fits = is_signed ? literal == static_cast<int32_t>(literal)
+                              : literal == static_cast<int64_t>(static_cast<uint32_t>(literal));
+  if (pool.width(factor) != 32 || !fits) return std::nullopt;
+  return WideProduct{factor, literal, is_signed};
+}
+
 namespace {
 
 class SectionWriter {
@@ -453,8 +474,11 @@ void SectionWriter::write_coefficients() {
     assert(!site.moves() || !operands.coefficient.is(OperandKind::value));
     out_.sites.push_back(operands);
   }
-  for (const Increment& increment : plan_.increments)
-    out_.steps.push_back(coefficients_.write(increment.chain.back().step));
+  for (const Increment& increment : plan_.increments) {
+    ExpressionId step = increment.chain.back().step;
+    std::optional<WideProduct> wide = wide_product(pool_, step);
+    out_.steps.push_back({coefficients_.write(wide ? wide->factor : step), wide});
+  }
   end();
 }
 

@@ -68,11 +68,26 @@ struct SiteOperands {
   int64_t immediate = 0;
 };
 
+// A literal times an extended 32-bit value: mul.wide and an addition to 64 bits are one machine instruction, where the
+// addition alone is two.
+struct WideProduct {
+  ir::ExpressionId factor; // 32 bits
+  int64_t literal = 1;
+  bool is_signed = true;
+};
+std::optional<WideProduct> wide_product(const ir::ExpressionPool& pool, ir::ExpressionId expression);
+
+// What an increment grows by in each trip.
+struct Step {
+  ir::Operand value;               // of the increment's width; or the product's factor
+  std::optional<WideProduct> wide; // of 64-bit increments
+};
+
 // Emits the sections and rows in front of `position`; gives each site of the plan its operands.
 struct EmittedSections {
   SectionSizes sizes;
   std::vector<SiteOperands> sites; // by index in Plan::sites; without their offsets
-  std::vector<ir::Operand> steps;  // by index in Plan::increments
+  std::vector<Step> steps;         // by index in Plan::increments
 };
 EmittedSections emit_sections(ir::Function& function, ir::InstructionId position, const Plan& plan,
                               ir::ExpressionPool& pool);

@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace ptxrewrite::ir {
 
 namespace {
+
+// An address without its literal: a register, or a linear register and what is added to it.
+using Base = std::pair<ValueId, ValueId>;
 
 // How many low bits of a value are surely zero.
 class Alignment {
@@ -25,9 +29,10 @@ public:
       }
   }
 
-  unsigned of_base(ValueId value) {
+  unsigned of_base(const Base& base) {
     budget_ = 200;
-    return of(value, 0);
+    unsigned bits = of(base.first, 0);
+    return base.second ? std::min(bits, of(base.second, 0)) : bits;
   }
 
 private:
@@ -54,6 +59,10 @@ private:
     const Function& function = context_.function;
     InstructionId id = context_.values.definition(value);
     if (!id) return by_arguments(value, depth);
+    if (function.instructions[id].kind == InstructionKind::linear_row) {
+      std::span<const Operand> row = function.operands_of(id);
+      return std::min(of(&row[1], depth), of(&row[2], depth));
+    }
     const Form* form = context_.form(id);
     if (!form || function.instructions[id].guard) return 0;
     const Operand* a = context_.source(id, 0);
@@ -61,6 +70,8 @@ private:
     switch (form->opcode) {
     case Opcode::mov:
       return of(a, depth);
+    case Opcode::cvt:
+      return is_float(form->type(0)) || is_float(form->type(1)) ? 0 : of(a, depth);
     case Opcode::add:
     case Opcode::sub:
     case Opcode::or_:
@@ -116,23 +127,23 @@ void join(LoweringContext& context, std::vector<Load>& loads, unsigned count, un
   }
 }
 
-// The base register of a plain 32-bit load from shared memory; invalid for anything else.
-ValueId shared_base(const LoweringContext& context, InstructionId id, int64_t& offset) {
+// The base of a plain 32-bit load from shared memory; invalid for anything else.
+Base shared_base(const LoweringContext& context, InstructionId id, int64_t& offset) {
   const Form* form = context.form(id);
   if (!form || form->opcode != Opcode::ld || !is_shared(form->space) || form->vector_width != 1 ||
       byte_width(form->type()) != 4 || form->effects.volatile_result || form->effects.atomic ||
       context.function.instructions[id].guard)
     return {};
   const Operand* address = context.source(id, 0);
-  if (!address || !address->is(OperandKind::address) || address->group_size() != 1 ||
-      !address[1].is(OperandKind::value))
-    return {};
+  if (!address || !address->is(OperandKind::address) || !address[1].is(OperandKind::value)) return {};
+  const bool two = address->group_size() == 2 && address[2].is(OperandKind::value);
+  if (address->group_size() != 1 && !two) return {};
   offset = address->immediate;
-  return address[1].as_value();
+  return {address[1].as_value(), two ? address[2].as_value() : ValueId()};
 }
 
 void join_in_block(LoweringContext& context, BlockId block, Alignment& alignment) {
-  std::map<ValueId, std::vector<Load>> open;
+  std::map<Base, std::vector<Load>> open;
   auto close = [&] {
     for (auto& [base, loads] : open) {
       if (loads.size() < 2) continue;
@@ -147,7 +158,7 @@ void join_in_block(LoweringContext& context, BlockId block, Alignment& alignment
     const Form* form = context.form(id);
     if (!form || !context.needed[id.index()]) continue;
     int64_t offset = 0;
-    if (ValueId base = shared_base(context, id, offset)) {
+    if (Base base = shared_base(context, id, offset); base.first) {
       open[base].push_back({offset, id});
       continue;
     }

@@ -55,6 +55,12 @@ std::vector<uint64_t> Weights::weigh(const ir::Function& function) const {
   for (ir::BlockId block : function.layout)
     for (ir::InstructionId id : function.instructions_in(block))
       weights[id.index()] = sum(of_body.cost(id));
+  // How a linear register is aligned is known from the sections: loads that the assembler joins for that.
+  for (ir::BlockId block : function.layout)
+    for (ir::InstructionId id : function.instructions_in(block))
+      if (function.is_opcode(id, ir::Opcode::ld) && ir::is_shared(function.form_of(id).space) &&
+          sum(of_all.cost(id)) == 0)
+        weights[id.index()] = 0;
   // `mad` in thread and block parts is the paper's mad.tr and mad.br (§3.2.2), which its machine issues as one.
   for (const auto& [id, section] : sections) {
     weights[id.index()] = sum(of_all.cost(id));

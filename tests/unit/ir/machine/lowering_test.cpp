@@ -130,6 +130,35 @@ TEST_CASE("a linear register plus a loop's offset is read where the offset still
   CHECK(weight_of_move(step, reader) == 1);
 }
 
+// LDS.128 where the row of a tile starts at a multiple of sixteen bytes, as for any register whose alignment is known.
+TEST_CASE("neighbouring loads from shared memory at a linear register are joined") {
+  auto weights_of_loads = [](int row_bytes) {
+    ReadText text("//@ ptxrewrite hardware 1\n.version 9.0\n.target sm_80\n.address_size 64\n"
+                  ".visible .entry k(.param .u64 p)\n{\n"
+                  ".reg .b32 %r<5>; .reg .b64 %cr<2>, %tr<3>, %br<2>, %lr<1>;\n.shared .align 4 .b8 tile[4096];\n"
+                  ".r2d2.coefficient {\nmov.u32 %cr0, tile;\nmov.u32 %cr1, 0;\n}\n"
+                  ".r2d2.thread {\ncvt.u64.u32 %tr0, %tid.x;\nmad.lo.s64 %tr1, %tr0, " +
+                  std::to_string(row_bytes) +
+                  ", 0;\n}\n.r2d2.block {\nmov.b64 %br0, %cr0;\n}\n.r2d2.linear %lr0 = %tr1 + %br0;\n"
+                  "ld.shared.u32 %r1, [%lr0];\nld.shared.u32 %r2, [%lr0+4];\n"
+                  "ld.shared.u32 %r3, [%lr0+8];\nld.shared.u32 %r4, [%lr0+12];\n"
+                  "add.s32 %r1, %r1, %r2;\nadd.s32 %r1, %r1, %r3;\nadd.s32 %r1, %r1, %r4;\n"
+                  "st.shared.u32 [%lr0], %r1;\nret;\n}\n");
+    REQUIRE_MESSAGE(text.ok(), text.messages());
+    Function function = text.function();
+    REQUIRE(construct_ssa(function).ok());
+    Lowering lowering = lower(function, 70);
+    uint32_t sum = 0;
+    for (BlockId block : function.layout)
+      for (InstructionId id : function.instructions_in(block))
+        if (function.is_opcode(id, Opcode::ld)) sum += lowering.cost(id).weight;
+    return sum;
+  };
+  CHECK(weights_of_loads(64) == 1);
+  CHECK(weights_of_loads(8) == 2);
+  CHECK(weights_of_loads(4) == 4);
+}
+
 // By ptxas 13.0 for sm_75 and sm_80: IMAD.MOV.U32 R3, RZ, RZ, 0x4 in front of IMAD.WIDE R2, R0, R3, c[0x0][0x160].
 TEST_CASE("the literal factor of wide multiply-adds comes into a register anew in each block") {
   const std::string load = "ld.param.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1];\n",
