@@ -33,6 +33,8 @@ public:
     return row->second;
   }
   void define(const std::string& name, const expr& value) { unknowns_.emplace(name, value); }
+  // A literal that the condition holds to 8 bits is those 8 bits, extended: Z3 sees through that at once.
+  void narrow(const Expression& condition);
   expr number(uint64_t value) { return context_.bv_val(value, 32); }
   expr value_of(const Term& term);
   // Numbers; conditions are 1 and 0.
@@ -103,6 +105,21 @@ expr Statement::value_of(const Expression& expression) {
   return binary(expression.text, x, y);
 }
 
+// "x < 256" and "x + 128 < 256"
+void Statement::narrow(const Expression& condition) {
+  auto is = [](const Expression& what, const char* operation, uint32_t right) {
+    return what.kind == Expression::Kind::operation && what.text == operation && what.operands.size() == 2 &&
+           what.operands[1].kind == Expression::Kind::number && what.operands[1].number == right;
+  };
+  if (!is(condition, "<", 256)) return;
+  const Expression& left = condition.operands[0];
+  const bool is_signed = is(left, "+", 128);
+  const Expression& literal = is_signed ? left.operands[0] : left;
+  if (literal.kind != Expression::Kind::name) return;
+  const expr byte = context_.bv_const(literal.text.c_str(), 8);
+  define(literal.text, is_signed ? z3::sext(byte, 24) : z3::zext(byte, 24));
+}
+
 enum class Verdict : uint8_t { proved, refuted, undecided, vacuous };
 
 struct Proof {
@@ -137,6 +154,8 @@ Proof prove(z3::context& context, const expr& left, const expr& right, const std
 Proof prove(const Rule& rule) {
   z3::context context;
   Statement statement(context);
+  for (const Expression& condition : rule.conditions)
+    statement.narrow(condition);
   const expr pattern = statement.value_of(rule.pattern), replacement = statement.value_of(rule.replacement);
   std::vector<expr> assumptions;
   for (const Expression& condition : rule.conditions)

@@ -199,10 +199,29 @@ void Permutation::emit(Editor& editor, InstructionId root) const {
 
 } // namespace
 
+std::optional<ExtendedByte> as_extended_byte(const Editor& editor, const Operand& operand) {
+  const InstructionId id = editor.computation(operand);
+  if (!id) return std::nullopt;
+  Describer describer(editor, true);
+  const std::optional<Description> bytes = describer.of(id, deepest);
+  if (!bytes || (*bytes)[0].kind != Byte::Kind::byte || !(*bytes)[0].source.is(OperandKind::value)) return std::nullopt;
+  const SourceByte& low = (*bytes)[0];
+  auto is_filled_with = [&](Byte::Kind kind) {
+    return std::all_of(bytes->begin() + 1, bytes->end(), [&](const SourceByte& byte) {
+      return byte.kind == kind &&
+             (kind == Byte::Kind::zero || (same_register(byte.source, low.source) && byte.index == low.index));
+    });
+  };
+  const bool is_signed = is_filled_with(Byte::Kind::sign);
+  if (!is_signed && !is_filled_with(Byte::Kind::zero)) return std::nullopt;
+  return ExtendedByte{low.source, low.index, is_signed, describer.inside()};
+}
+
 bool permute_bytes(Editor& editor, InstructionId root, bool force) {
   if (!editor.is_computation(root)) return false;
   const ir::Value& value = editor.function().values[editor.result(root)];
   if (ir::bit_width(value.type) != 32 || ir::is_float(value.type)) return false;
+  if (!force && editor.is_only_converted(editor.result(root))) return false;
   std::optional<Permutation> best;
   int best_gain = 0;
   for (bool through_shared : {false, true}) {

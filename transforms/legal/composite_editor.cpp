@@ -16,7 +16,8 @@ using ir::ScalarType;
 using ir::ValueId;
 
 Editor::Editor(ir::Function& function)
-    : function_(function), definitions_(function.values.size()), readers_(function.values.size()) {
+    : function_(function), definitions_(function.values.size()), readers_(function.values.size()),
+      converting_readers_(function.values.size()) {
   for (ir::BlockId block : function.layout) {
     for (InstructionId id : function.instructions_in(block)) {
       ir::for_each_definition(function, id, [&](ValueId value) { definitions_[value.index()] = id; });
@@ -29,7 +30,12 @@ Editor::Editor(ir::Function& function)
 }
 
 void Editor::count(InstructionId id, bool added) {
-  ir::for_each_use(function_, id, [&](ValueId value) { readers_[value.index()] += added ? 1u : ~0u; });
+  const bool converts = function_.is_opcode(id, Opcode::cvt) && ir::is_float(function_.form_of(id).type(0)) &&
+                        ir::is_integer(function_.form_of(id).type(1));
+  ir::for_each_use(function_, id, [&](ValueId value) {
+    readers_[value.index()] += added ? 1u : ~0u;
+    if (converts) converting_readers_[value.index()] += added ? 1u : ~0u;
+  });
 }
 
 bool Editor::is_computation(InstructionId id) const {
@@ -213,6 +219,7 @@ void Editor::put(std::string_view mnemonic, std::span<const Operand> operands) {
   const InstructionId id = builder.emit(mnemonic, operands);
   definitions_.resize(function_.values.size());
   readers_.resize(function_.values.size());
+  converting_readers_.resize(function_.values.size());
   ir::for_each_definition(function_, id, [&](ValueId value) { definitions_[value.index()] = id; });
   count(id, true);
 }

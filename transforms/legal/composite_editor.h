@@ -26,6 +26,10 @@ public:
   // What the operand's 32 bits are, if they are written down: literals, and moves of literals.
   std::optional<uint32_t> literal(const ir::Operand& operand) const;
   uint32_t readers(ir::ValueId value) const { return readers_[value.index()]; }
+  // Do only conversions to floating point read it? Before sm_90 they take a byte out of a register by themselves.
+  bool is_only_converted(ir::ValueId value) const {
+    return readers(value) != 0 && converting_readers_[value.index()] == readers(value);
+  }
   ir::ValueId result(ir::InstructionId id) const { return function_.operands_of(id)[0].as_value(); }
   std::string_view mnemonic(ir::InstructionId id) const { return function_.form_of(id).mnemonic; }
   std::span<const ir::Operand> sources(ir::InstructionId id) const {
@@ -60,6 +64,7 @@ private:
   ir::Function& function_;
   std::vector<ir::InstructionId> definitions_; // by ValueId
   std::vector<uint32_t> readers_;              // by ValueId
+  std::vector<uint32_t> converting_readers_;   // by ValueId
   ir::InstructionId root_;
 };
 

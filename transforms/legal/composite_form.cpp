@@ -8,6 +8,7 @@
 #include "transforms/dce.h"
 #include "transforms/legal/choice.h"
 #include "transforms/legal/composite_bytes.h"
+#include "transforms/legal/composite_dot.h"
 #include "transforms/legal/composite_logic.h"
 #include "transforms/legal/composite_match.h"
 
@@ -53,7 +54,7 @@ public:
   Rewriter(ir::Function& function, Candidate& candidate) : editor_(function), candidate_(candidate) {
     for (const Rule& rule : rules())
       if (allows(rule.family) && is_available(function.module(), rule.version, rule.target))
-        by_mnemonic_[rule.pattern.text].push_back(&rule);
+        (rule.family == Family::dot ? dots_ : by_mnemonic_[rule.pattern.text]).push_back(&rule);
     const bool has_prmt = is_available(function.module(), 20, 20);
     permutes_ = has_prmt && allows(Family::permute);
     covers_ = allows(Family::logic) && is_available(function.module(), 43, 50);
@@ -82,6 +83,7 @@ private:
   Editor editor_;
   Candidate& candidate_;
   std::unordered_map<std::string_view, std::vector<const Rule*>> by_mnemonic_; // of the pattern's root
+  std::vector<const Rule*> dots_;
   bool permutes_ = false, covers_ = false;
 };
 
@@ -95,6 +97,11 @@ bool Rewriter::rewrite(BlockId block) {
     if (!editor_.is_computation(id)) continue;
     if (permutes_ && permute_bytes(editor_, id, is_forced())) {
       candidate_.count(Family::permute, "permute");
+      changed = true;
+      continue;
+    }
+    if (const Rule* dot = combine_products(editor_, id, dots_)) {
+      candidate_.count(Family::dot, dot->name);
       changed = true;
       continue;
     }
@@ -181,7 +188,10 @@ Candidate LegalComposite::attempt(Families families, Eagerness eagerness) const 
 void LegalComposite::weigh(Candidate candidate) {
   const std::optional<KernelCost> cost = cost_of(*candidate.function, architectures_);
   if (!cost) return;
-  if (!wins(*cost, *before_, false)) {
+  // The model knows neither ptxas's schedules nor its own rewriting: it has to promise a clear win.
+  constexpr double least_by_model = 0.02;
+  const bool is_clear = !architectures_.empty() || cost->weighted <= before_->weighted * (1 - least_by_model);
+  if (!is_clear || !wins(*cost, *before_, false)) {
     lost_ += (lost_.empty() ? "" : "; ") + listed(candidate.taken) + " would make it " + comparison(*cost, *before_);
     return;
   }
@@ -211,7 +221,7 @@ Change LegalComposite::choose(Families families) {
     architectures_.clear();
     before_ = cost_of(function_, architectures_);
   }
-  if (neutral.taken != all.taken) weigh(std::move(neutral));
+  if (neutral.taken != all.taken && !architectures_.empty()) weigh(std::move(neutral));
   if (fired.any()) weigh(std::move(all));
   // One family after the other on top of what has won so far, each alone first.
   for (size_t family = 0; fired.count() > 1 && family < fired.size(); ++family)
