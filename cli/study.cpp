@@ -29,6 +29,9 @@ constexpr std::array<TechniqueInfo, technique_count> infos = {{
     {"WP", "one thread instruction where a warp's sources agree", "r2d2 2.2"},
     {"TB", "none where an earlier warp of the block has done the same", "r2d2 2.2"},
     {"LN", "parts of linear values only", "r2d2 2.2"},
+    {"scalar", "on the scalar pipeline, the rest is left", "composite 4"},
+    {"sliced", "16-bit ones in pairs, all partners found", "composite 5"},
+    {"sliced-chance", "16-bit ones in pairs, partners met by chance", "composite 5"},
 }};
 
 WorkCount weighed(const WorkCount& count, uint64_t weight) {
@@ -60,12 +63,35 @@ private:
   uint64_t weight_;
 };
 
-// The observer of one launch, and what it is to be counted by.
+// The observers of one launch, and what it is to be counted by.
 struct ObservedLaunch {
+  ObservedLaunch(emulator::ValueStudyOptions options, emulator::DatapathOptions datapath_options,
+                 const ir::Function& entry, const emulator::LaunchRequest& request)
+      : datapath(std::move(datapath_options)), values(with_listener(std::move(options))), linear(entry, request),
+        multi_dimensional(request.block.y > 1 || request.block.z > 1) {}
+
+  emulator::DatapathStudy datapath;
   emulator::ValueStudy values;
   emulator::LinearParts linear;
   bool multi_dimensional = false;
+
+private:
+  emulator::ValueStudyOptions with_listener(emulator::ValueStudyOptions options) {
+    options.listener = &datapath;
+    return options;
+  }
 };
+
+// Work for the units that the scalar pipeline has, too (composite-hpca13 §3.1: conversions run on them).
+emulator::DatapathInstruction datapath_instruction(const ir::Function& function, ir::InstructionId id,
+                                                   const ir::InstructionCost& cost) {
+  const uint64_t weight = uint64_t(cost.weight) + cost.uniform;
+  const ir::Form& form = function.form_of(id);
+  const bool integer = cost.pipe == ir::Pipe::integer || cost.pipe == ir::Pipe::uniform || cost.pipe == ir::Pipe::issue;
+  const bool moves = form.opcode == ir::Opcode::cvt || form.opcode == ir::Opcode::mov;
+  const bool computes = form.effects.pure();
+  return {weight, computes && (integer || moves || cost.pipe == ir::Pipe::fp32), computes && integer};
+}
 
 void count_row(const emulator::ValueRow& row, const ObservedLaunch& launch, uint32_t number, uint64_t weight,
                StudyResult& result) {
@@ -96,6 +122,23 @@ void count_row(const emulator::ValueRow& row, const ObservedLaunch& launch, uint
   launch.linear.finish(parts, number, row.trips);
   const WorkCount found = parts.linear ? WorkCount{0, parts.lanes} : none;
   sums.add(linear, found, parts.linear ? WorkCount{0, parts.needed} : none);
+
+  // A scalar instruction is one thread instruction, beside the SIMT pipeline.
+  const std::vector<WorkCount>& scalar_executions = launch.datapath.scalar_executions();
+  const WorkCount on_scalar = number < scalar_executions.size() ? scalar_executions[number] : none;
+  sums.add(scalar, on_scalar, {0, on_scalar.warps});
+}
+
+// Pairs of warp instructions take one turn; threads stay as they are.
+void count_slices(const emulator::DatapathCounts& counts, const WorkCount& baseline, StudyResult& result) {
+  auto set = [&](Technique technique, uint64_t paired) {
+    StudyRow& row = result.rows[static_cast<size_t>(technique)];
+    row.left += {baseline.warps - paired / 2, baseline.lanes};
+    row.redundant += {paired, 0};
+  };
+  set(Technique::sliced, counts.paired);
+  set(Technique::sliced_by_chance, static_cast<uint64_t>(counts.paired_by_chance));
+  result.datapath += counts;
 }
 
 // Looks on at one launch after the other.
@@ -114,18 +157,23 @@ public:
     auto resident = [this, entry, threads](uint64_t shared_bytes) -> uint64_t {
       return ir::occupancy(machine_, {threads, registers_of(*entry), static_cast<uint32_t>(shared_bytes)}).blocks;
     };
-    running_ = std::make_unique<ObservedLaunch>(ObservedLaunch{emulator::ValueStudy({.resident_blocks = resident}),
-                                                               emulator::LinearParts(*entry, request),
-                                                               request.block.y > 1 || request.block.z > 1});
+    auto instruction = [this](const ir::Function& function, ir::InstructionId id) {
+      return datapath_instruction(function, id, weights_.lowering(function).cost(id));
+    };
+    running_ = std::make_unique<ObservedLaunch>(
+        emulator::ValueStudyOptions{.resident_blocks = resident},
+        emulator::DatapathOptions{.resident_blocks = resident, .instruction = instruction}, *entry, request);
     return &running_->values;
   }
 
   void finish() {
     if (!running_) return;
     const std::vector<emulator::ValueRow>& rows = running_->values.rows();
+    const WorkCount before = result_.baseline;
     for (uint32_t number = 0; number < rows.size(); ++number)
       if (rows[number].function)
         count_row(rows[number], *running_, number, weights_(*rows[number].function, rows[number].instruction), result_);
+    count_slices(running_->datapath.counts(), less(result_.baseline, before), result_);
     result_.forgotten_instances += running_->values.forgotten_instances();
     running_.reset();
   }
@@ -210,6 +258,7 @@ StudyResult& StudyResult::operator+=(const StudyResult& other) {
   for (size_t i = 0; i < technique_count; ++i)
     rows[i] += other.rows[i];
   multi_dimensional += other.multi_dimensional;
+  datapath += other.datapath;
   forgotten_instances += other.forgotten_instances;
   seconds += other.seconds;
   plain_seconds += other.plain_seconds;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/launch_input.h"
+#include "emulator/study/datapath_study.h"
 #include "emulator/study/value_study.h"
 #include "ir/machine/machine.h"
 
@@ -26,6 +27,9 @@ enum class Technique : uint8_t {
   within_warps,  // WP: r2d2-isca23 §2.2
   within_blocks, // TB
   linear,        // LN
+  scalar,        // composite-hpca13 §4
+  sliced,        // §5, all partners found
+  sliced_by_chance,
   count
 };
 inline constexpr size_t technique_count = static_cast<size_t>(Technique::count);
@@ -41,7 +45,7 @@ std::optional<Technique> find_technique(std::string_view name);
 
 // Machine instructions.
 struct StudyRow {
-  emulator::WorkCount left;      // executed under the technique
+  emulator::WorkCount left;      // executed under the technique; scalar: on the SIMT pipeline; sliced: pairs are one
   emulator::WorkCount redundant; // of the baseline: what it finds, whether or not it has to be executed once
   bool counts_warps = true;      // false: the technique is about thread instructions only
   StudyRow& operator+=(const StudyRow& other);
@@ -51,6 +55,7 @@ struct StudyResult {
   emulator::WorkCount baseline;
   std::array<StudyRow, technique_count> rows;
   emulator::WorkCount multi_dimensional; // of the baseline: launches with blocks of more than one dimension
+  emulator::DatapathCounts datapath;
   uint64_t forgotten_instances = 0;
   double seconds = 0;       // of the processor, in launches under the studies and in summing up
   double plain_seconds = 0; // in the same launches without; 0: not measured

@@ -131,7 +131,7 @@ void add_study_command(CLI::App& application, Session& session) {
   command->add_option("--only", options->only, "only these rows: block,WP,DAC-IDEAL ...")
       ->type_name("ROW,...")
       ->delimiter(',');
-  command->add_option("--paper", options->report.paper, "set a paper's averages beside ours: darsie or r2d2")
+  command->add_option("--paper", options->report.paper, "set a paper's averages beside ours: darsie, r2d2 or composite")
       ->check(CLI::IsMember(papers_of_study()))
       ->type_name("NAME");
   command->add_flag("--time", options->report.cost, "run without studies, too, and show what they cost");

@@ -1,5 +1,6 @@
 #include "cli/study_report.h"
 
+#include "cli/study_datapath.h"
 #include "cli/table.h"
 
 #include <fmt/format.h>
@@ -13,24 +14,6 @@ namespace ptxrewrite::cli {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-double ratio(uint64_t part, uint64_t whole) {
-  return whole ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
-
-struct Shares {
-  double redundant = 0; // what is found, of all: warp instructions, or threads where only they count
-  double saved_warps = 0, saved_threads = 0;
-};
-Shares shares_of(const StudyResult& result, Technique technique) {
-  const StudyRow& row = result.row(technique);
-  const emulator::WorkCount& all = result.baseline;
-  Shares shares;
-  shares.redundant = row.counts_warps ? ratio(row.redundant.warps, all.warps) : ratio(row.redundant.lanes, all.lanes);
-  shares.saved_warps = all.warps ? 1 - ratio(row.left.warps, all.warps) : 0;
-  shares.saved_threads = all.lanes ? 1 - ratio(row.left.lanes, all.lanes) : 0;
-  return shares;
-}
 
 std::string percent(double share) {
   return fmt::format("{:.1f}", 100 * share);
@@ -47,68 +30,16 @@ std::vector<Technique> shown(const StudyReportOptions& options) {
   return all;
 }
 
-// Over files, all of the same weight.
-struct Average {
-  size_t files = 0;
-  double redundant = 0;                      // mean of the shares
-  double saved_warps = 0, saved_threads = 0; // 1 - geometric mean of what is left
-};
-
-// `multi_dimensional`: only files with such blocks, or only the others; nothing: all files.
-Average average_of(const std::vector<StudiedFile>& files, Technique technique, std::optional<bool> multi_dimensional) {
-  Average average;
-  double log_warps = 0, log_threads = 0;
-  for (const StudiedFile& file : files) {
-    if (file.result.baseline.warps == 0) continue;
-    if (multi_dimensional && file.result.is_multi_dimensional() != *multi_dimensional) continue;
-    const Shares shares = shares_of(file.result, technique);
-    ++average.files;
-    average.redundant += shares.redundant;
-    log_warps += std::log(std::max(1 - shares.saved_warps, 1e-9));
-    log_threads += std::log(std::max(1 - shares.saved_threads, 1e-9));
-  }
-  if (average.files == 0) return average;
-  const auto count = static_cast<double>(average.files);
-  average.redundant /= count;
-  average.saved_warps = 1 - std::exp(log_warps / count);
-  average.saved_threads = 1 - std::exp(log_threads / count);
-  return average;
-}
-
 struct FileGroup {
   std::string_view name;
   std::optional<bool> multi_dimensional;
 };
 constexpr FileGroup groups[] = {{"all", {}}, {"1D", false}, {"2D, 3D", true}};
 
-// A figure that a paper reports about its benchmarks, and how ours is made.
-struct PaperFigure {
-  std::string_view paper;
-  std::string_view what;
-  Technique technique;
-  double Average::*figure;
-  std::optional<bool> multi_dimensional;
-  double reported; // per cent
-};
-constexpr PaperFigure paper_figures[] = {
-    {"darsie", "redundant in the block, average (Fig. 1)", Technique::block, &Average::redundant, {}, 33},
-    {"darsie", "DAC-IDEAL: fewer warp instructions, 2D geomean (Fig. 10)", Technique::dac_ideal, &Average::saved_warps,
-     true, 11},
-    {"r2d2",
-     "WP: fewer thread instructions, average (Fig. 4)",
-     Technique::within_warps,
-     &Average::saved_threads,
-     {},
-     27},
-    {"r2d2",
-     "TB: fewer thread instructions, average (Fig. 4)",
-     Technique::within_blocks,
-     &Average::saved_threads,
-     {},
-     22},
-    {"r2d2", "LN: fewer thread instructions, average (Fig. 4)", Technique::linear, &Average::saved_threads, {}, 33},
-    {"r2d2", "DAC: fewer warp instructions, average (Fig. 12)", Technique::dac_ideal, &Average::saved_warps, {}, 20},
-};
+bool shows_datapath(const StudyReportOptions& options) {
+  auto is_datapath = [](Technique technique) { return technique >= Technique::scalar; };
+  return options.only.empty() || std::ranges::any_of(options.only, is_datapath);
+}
 
 std::string cost_text(const StudyResult& result) {
   return fmt::format("cost of the study: {:.3f} s, {:.3f} s without: {:.1f} times\n", result.seconds,
@@ -140,6 +71,7 @@ std::string study_text(const StudiedFile& file, const ir::Machine& machine, cons
   std::string out = fmt::format("{}{}: machine instructions of {}\n", file.file,
                                 file.size.empty() ? "" : " (" + file.size + ")", machine.name);
   out += table.text();
+  if (shows_datapath(options)) out += '\n' + datapath_text(file.result.datapath);
   if (file.result.forgotten_instances)
     out += fmt::format("{} executions came too late to be compared with other warps: they count as not redundant\n",
                        file.result.forgotten_instances);
@@ -198,10 +130,9 @@ std::string averages_text(const std::vector<StudiedFile>& files, const StudyRepo
   }
   if (options.paper.empty()) return out;
   Table table{{{"reported by " + options.paper, false}, {"paper %", true}, {"ours %", true}}, {}};
-  for (const PaperFigure& figure : paper_figures)
+  for (const PaperFigure& figure : paper_figures())
     if (figure.paper == options.paper)
-      table.rows.push_back({std::string(figure.what), fmt::format("{:.0f}", figure.reported),
-                            percent(average_of(files, figure.technique, figure.multi_dimensional).*figure.figure)});
+      table.rows.push_back({std::string(figure.what), std::string(figure.reported), percent(figure.ours(files))});
   return out + '\n' + table.text();
 }
 
@@ -222,12 +153,10 @@ json averages_json(const std::vector<StudiedFile>& files, const StudyReportOptio
   }
   if (options.paper.empty()) return document;
   json figures = json::array();
-  for (const PaperFigure& figure : paper_figures)
+  for (const PaperFigure& figure : paper_figures())
     if (figure.paper == options.paper)
       figures.push_back(
-          {{"figure", figure.what},
-           {"reported", figure.reported / 100},
-           {"ours", rounded(average_of(files, figure.technique, figure.multi_dimensional).*figure.figure)}});
+          {{"figure", figure.what}, {"reported_percent", figure.reported}, {"ours", rounded(figure.ours(files))}});
   document["paper"] = {{"name", options.paper}, {"figures", std::move(figures)}};
   return document;
 }
@@ -239,7 +168,7 @@ std::string study_notes() {
 const std::vector<std::string>& papers_of_study() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> found;
-    for (const PaperFigure& figure : paper_figures)
+    for (const PaperFigure& figure : paper_figures())
       if (std::ranges::find(found, figure.paper) == found.end()) found.emplace_back(figure.paper);
     return found;
   }();

@@ -1,7 +1,7 @@
 // Studies as text and as JSON: a table per file, averages over files, the papers' averages beside them.
 #pragma once
 
-#include "cli/study.h"
+#include "cli/study_averages.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -9,12 +9,6 @@
 #include <vector>
 
 namespace ptxrewrite::cli {
-
-struct StudiedFile {
-  std::string file;
-  std::string size; // of the launch file; empty: its own
-  StudyResult result;
-};
 
 struct StudyReportOptions {
   std::vector<Technique> only; // in the order of the table; empty: all
@@ -33,7 +27,7 @@ nlohmann::ordered_json averages_json(const std::vector<StudiedFile>& files, cons
 // What the tables leave out, for below the last one.
 std::string study_notes();
 
-// The papers that have figures here: "darsie", "r2d2".
+// The papers that have figures here: "darsie", "r2d2", "composite".
 const std::vector<std::string>& papers_of_study();
 
 } // namespace ptxrewrite::cli

@@ -107,6 +107,7 @@ void ValueStudy::prepare(const Block& block) {
     prepare_function(*function, function == block.image->functions.front(), block);
   grid_.resize(eligible_sites_);
   uncacheable_.resize(cached_registers_);
+  if (options_.listener) options_.listener->prepare(block);
 }
 
 void ValueStudy::prepare_function(const DecodedFunction& decoded, bool is_entry, const Block& block) {
@@ -252,10 +253,12 @@ void ValueStudy::finish_pending(Warp& warp, bool has_results) {
     for (uint32_t i = 0; i < site.written_count; ++i)
       if (const Source& written = sources_[site.first_written + i]; written.kind == Source::Kind::cached)
         uncacheable_[written.index] = true;
+    if (options_.listener) tell_listener(execution, warp, false);
     enqueue(execution);
     return;
   }
   update_registers(site, warp, execution.mask);
+  if (options_.listener) tell_listener(execution, warp, true);
   if (site.eligible != none && execution.convergent) {
     if (site.memory) {
       for (uint32_t i = 0; i < site.written_count; ++i)
@@ -271,6 +274,16 @@ void ValueStudy::finish_pending(Warp& warp, bool has_results) {
     }
   }
   enqueue(execution);
+}
+
+void ValueStudy::tell_listener(const Execution& execution, const Warp& warp, bool finished) {
+  const Site& site = *execution.site;
+  written_.clear();
+  for (uint32_t i = 0; i < site.written_count && finished; ++i)
+    written_.push_back(facts_of(sources_[site.first_written + i], warp, execution.mask));
+  options_.listener->executed({execution.state->linear, execution.warp, execution.number,
+                               static_cast<uint32_t>(std::popcount(execution.mask)),
+                               execution.convergent && execution.whole, finished, written_});
 }
 
 void ValueStudy::update_registers(const Site& site, const Warp& warp, uint32_t mask) {

@@ -73,9 +73,28 @@ struct ValueRow {
   Redundant affine; // DAC-IDEAL; a lane of `once` is one lane of the affine unit
 };
 
+// What a warp has done, for studies that know registers.
+struct StudiedExecution {
+  uint64_t block = 0; // its number in the grid
+  uint32_t warp = 0;  // in the block
+  uint32_t number = 0;
+  uint32_t lanes = 0;     // that executed it
+  bool all_lanes = false; // are those all that the warp has?
+  bool finished = false;  // false: what it writes, it writes later, or elsewhere
+  // By definition in the order of operands, in the lanes that executed it. Empty unless finished.
+  std::span<const LaneFacts> written;
+};
+class ExecutionListener {
+public:
+  virtual ~ExecutionListener() = default;
+  virtual void prepare(const Block& block) = 0; // before the first execution: any block of the launch
+  virtual void executed(const StudiedExecution& execution) = 0;
+};
+
 struct ValueStudyOptions {
   // Blocks on an SM at the same time, a batch of DAC-IDEAL: of the shared memory of a block. Empty: one.
   std::function<uint64_t(uint64_t)> resident_blocks;
+  ExecutionListener* listener = nullptr;
 };
 
 class ValueStudy final : public Observer {
@@ -110,6 +129,7 @@ private:
   void look_at_sources(Execution& execution, const Warp& warp);
   void finish_pending(Warp& warp, bool has_results);
   void update_registers(const Site& site, const Warp& warp, uint32_t mask);
+  void tell_listener(const Execution& execution, const Warp& warp, bool finished);
   void enqueue(const Execution& execution);
   void count(const Execution& execution);
   void count_instance(const Execution& execution);
@@ -134,6 +154,7 @@ private:
   uint64_t current_block_ = UINT64_MAX;
   std::unique_ptr<Execution> pending_;
   bool is_pending_ = false;
+  std::vector<LaneFacts> written_;
   std::vector<Execution> queue_; // a ring: their places in tables are on their way to the cache
   size_t queue_next_ = 0;
   uint64_t instances_ = 0, grid_instances_ = 0, forgotten_ = 0;

@@ -1,0 +1,20 @@
+// The part of a study's report that is about composite-hpca13: register files, their energy, 16-bit values.
+#pragma once
+
+#include "emulator/study/datapath_study.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+
+namespace ptxrewrite::cli {
+
+double redundant_share(const emulator::DatapathCounts& counts); // of instructions: the same result in all lanes
+double stall_share(const emulator::DatapathCounts& counts);     // of instructions: 16-bit ones with wider results
+// By both units, of the energy of the register file without.
+double register_energy_saved(const emulator::DatapathCounts& counts);
+
+std::string datapath_text(const emulator::DatapathCounts& counts);
+nlohmann::ordered_json datapath_json(const emulator::DatapathCounts& counts);
+
+} // namespace ptxrewrite::cli
