@@ -117,6 +117,10 @@ Result<LaunchExpression> LaunchExpression::parse(std::string_view text, uint32_t
   return parsed;
 }
 
+Result<Expression> parse_exact_expression(std::string_view text) {
+  return Expression::parse(text, dialect);
+}
+
 const char* LaunchExpression::value_of(const Symbol& symbol, const LaunchFacts& facts, Number& value) {
   if (symbol.kind == Symbol::Kind::parameter) {
     if (symbol.index >= facts.parameters.size()) return "the kernel has no such parameter";

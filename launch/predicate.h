@@ -66,4 +66,7 @@ private:
   unsigned parameter_count_ = 0;
 };
 
+// The same language with names of the caller's own, for statements about more than a launch.
+Result<Expression> parse_exact_expression(std::string_view text);
+
 } // namespace ptxrewrite::launch

@@ -31,6 +31,7 @@ struct Obligation {
   Discharge discharge = Discharge::proved;
   std::string reason; // how it was proved, or the launch predicate, or the --assume word
   SourceRange range;  // of the instruction that raised it
+  std::string exact;  // the statement as ir/analysis/exact_range.h writes it, for proofs; empty: there is no such text
 };
 
 // Options of one pass in a pipeline: `r2d2(limit=8,persistent)`. A bare name and the values 1, true, on and yes are

@@ -11,6 +11,7 @@
 // registers to spare for linear ones (paper §4.4). Kernels that the module launches itself have no variant.
 #include "transforms/pass.h"
 
+#include "ir/analysis/exact_range.h"
 #include "ir/builder.h"
 #include "transforms/dce.h"
 #include "transforms/legal/legal_form.h"
@@ -123,8 +124,13 @@ void HardwareForm::record_obligations(const ir::LinearForms& forms, const Plan& 
     used.insert(site.obligations.begin(), site.obligations.end());
   for (ir::ObligationId id : used) {
     const ir::Obligation& obligation = forms.obligation(id);
-    Obligation entry{
-        name, obligation.statement, "r2d2: hardware form", Discharge::proved, obligation.reason, obligation.source};
+    Obligation entry{name,
+                     obligation.statement,
+                     "r2d2: hardware form",
+                     Discharge::proved,
+                     obligation.reason,
+                     obligation.source,
+                     ir::print_exact_range(forms, id)};
     if (!obligation.proved && assumed && forms.is_about_overflow(id)) {
       entry.discharge = Discharge::assumed;
       entry.reason = assume_word;

@@ -1,5 +1,5 @@
-// Launch expressions as terms. They are exact integers; 128 bits hold the low bits of each, which is what further
-// parameters are made of.
+// Launch expressions and the ledger's exact statements as terms. They are exact integers; 128 bits hold the low bits of
+// each, which is what further parameters are made of.
 #include "cli/prove/symbolic.h"
 
 #include <algorithm>
@@ -14,28 +14,14 @@ constexpr unsigned exact = 128;
 
 class Builder : public launch::PostfixVisitor {
 public:
-  Builder(Terms& terms, std::span<const launch::LaunchSymbol> symbols, const std::vector<unsigned>& parameter_bytes)
-      : terms_(terms), symbols_(symbols), parameter_bytes_(parameter_bytes) {}
+  // `names`: the value of each name, in 128 bits.
+  Builder(Terms& terms, std::vector<TermId> names) : terms_(terms), names_(std::move(names)) {}
 
   void number(const launch::Number& value) override {
     stack_.push_back(terms_.literal(exact, static_cast<UInt128>(value.integer)));
   }
 
-  void name(size_t index) override {
-    const launch::LaunchSymbol& symbol = symbols_[index];
-    TermId leaf;
-    if (symbol.kind == launch::LaunchSymbol::Kind::parameter) {
-      const unsigned bytes =
-          symbol.index < parameter_bytes_.size() ? parameter_bytes_[symbol.index] : symbol.byte_offset + 8;
-      std::string text = "P" + std::to_string(symbol.index);
-      if (symbol.byte_offset != 0) text += "@" + std::to_string(symbol.byte_offset);
-      leaf = terms_.leaf(text, 8 * std::clamp(bytes - std::min(bytes - 1, symbol.byte_offset), 1u, 8u));
-    } else {
-      const std::string prefix = symbol.kind == launch::LaunchSymbol::Kind::block ? "%ntid." : "%nctaid.";
-      leaf = terms_.leaf(prefix + "xyzw"[symbol.index & 3], 32, true);
-    }
-    stack_.push_back(terms_.zero_extend(leaf, exact));
-  }
+  void name(size_t index) override { stack_.push_back(names_[index]); }
 
   void operation(std::string_view spelling, unsigned operands) override {
     std::vector<TermId> taken(stack_.end() - operands, stack_.end());
@@ -117,17 +103,47 @@ private:
   }
 
   Terms& terms_;
-  std::span<const launch::LaunchSymbol> symbols_;
-  const std::vector<unsigned>& parameter_bytes_;
+  std::vector<TermId> names_;
   std::vector<TermId> stack_;
 };
+
+// Bytes of a parameter, as many as it has from there on, and dimensions: not negative.
+TermId value_of(Terms& terms, const launch::LaunchSymbol& symbol, const std::vector<unsigned>& parameter_bytes) {
+  if (symbol.kind != launch::LaunchSymbol::Kind::parameter) {
+    const std::string prefix = symbol.kind == launch::LaunchSymbol::Kind::block ? "%ntid." : "%nctaid.";
+    return terms.zero_extend(terms.leaf(prefix + "xyzw"[symbol.index & 3], 32, true), exact);
+  }
+  const unsigned bytes = symbol.index < parameter_bytes.size() ? parameter_bytes[symbol.index] : symbol.byte_offset + 8;
+  std::string text = "P" + std::to_string(symbol.index);
+  if (symbol.byte_offset != 0) text += "@" + std::to_string(symbol.byte_offset);
+  const unsigned width = 8 * std::clamp(bytes - std::min(bytes - 1, symbol.byte_offset), 1u, 8u);
+  return terms.zero_extend(terms.leaf(text, width), exact);
+}
 
 } // namespace
 
 std::optional<TermId> launch_value(Terms& terms, const launch::LaunchExpression& expression,
                                    const std::vector<unsigned>& parameter_bytes) {
-  Builder builder(terms, expression.symbols(), parameter_bytes);
+  std::vector<TermId> names;
+  for (const launch::LaunchSymbol& symbol : expression.symbols())
+    names.push_back(value_of(terms, symbol, parameter_bytes));
+  Builder builder(terms, std::move(names));
   if (!expression.visit(builder)) return std::nullopt;
+  return builder.result();
+}
+
+std::optional<TermId> exact_value(Terms& terms, std::string_view text,
+                                  const std::function<std::optional<TermId>(const std::string&)>& name) {
+  Result<launch::Expression> expression = launch::parse_exact_expression(text);
+  if (!expression) return std::nullopt;
+  std::vector<TermId> names;
+  for (const std::string& word : expression->names()) {
+    std::optional<TermId> value = name(word);
+    if (!value) return std::nullopt;
+    names.push_back(*value);
+  }
+  Builder builder(terms, std::move(names));
+  if (!expression->visit(builder)) return std::nullopt;
   return builder.result();
 }
 

@@ -1,12 +1,15 @@
 // Pairs the instructions of two kernels and has their operands judged.
 #include "cli/prove/prover.h"
 
+#include "cli/prove/exact_forms.h"
+#include "cli/prove/ledger.h"
 #include "cli/prove/symbolic.h"
 #include "grammar/reader.h"
 #include "ir/print.h"
 #include "ir/ssa.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <set>
 
@@ -18,14 +21,46 @@ using ir::BlockId;
 using ir::InstructionId;
 using ir::ValueId;
 
+std::vector<unsigned> bytes_of_parameters(const ir::Function& function) {
+  std::vector<unsigned> bytes;
+  for (ir::VariableId id : function.variable_lists.view(function.signature.parameters)) {
+    const ir::Variable& variable = function.variables[id];
+    bytes.push_back(variable.is_array ? 0 : ir::byte_width(variable.type));
+  }
+  return bytes;
+}
+
+// What the kernel's directives say of its blocks.
+LaunchSize launch_size(const ir::Function& function) {
+  LaunchSize size;
+  for (const ir::FunctionDirective& directive : function.directives) {
+    const std::string_view name = function.module().text(directive.name);
+    std::array<uint64_t, 3> extents{1, 1, 1};
+    for (unsigned i = 0; i < directive.count && i < 3; ++i)
+      extents[i] = directive.numbers[i];
+    for (unsigned i = 0; i < 3; ++i) {
+      if (name == ".reqntid") size.block[i] = extents[i];
+      // This one bounds the number of threads only, whatever their shape.
+      if (name == ".maxntid") size.block[i] = std::min(size.block[i], extents[0] * extents[1] * extents[2]);
+    }
+  }
+  return size;
+}
+
 class Prover {
 public:
-  Prover(const ir::Function& original, const ir::Function& rewritten, const std::set<std::string>& ledger,
+  Prover(const ir::Function& original, const ir::Function& rewritten, const std::vector<transforms::Obligation>& ledger,
          unsigned timeout, KernelProof& proof)
-      : original_(original), rewritten_(rewritten), ledger_(ledger), proof_(proof), solver_(terms_, timeout),
+      : original_(original), rewritten_(rewritten), proof_(proof), parameter_bytes_(bytes_of_parameters(original)),
+        solver_(terms_, timeout), bounds_(terms_, launch_size(original)),
+        exact_(terms_, bounds_,
+               [this](AtomKind kind, unsigned from, unsigned to, const ir::Interval& range) {
+                 return solver_.extension_is_exact(kind, from, to, range);
+               }),
         before_(original, terms_, {}),
-        after_(rewritten, terms_, [this](unsigned index) { return added_parameter(index); }), original_forms_(original),
-        rewritten_forms_(rewritten) {}
+        after_(rewritten, terms_, [this](unsigned index) { return added_parameter(index); }) {
+    read_facts(ledger);
+  }
 
   void run();
 
@@ -33,43 +68,52 @@ private:
   void pair_observations();
   void compare(const Observation& before, const Observation& after);
   void compare_paths();
-  void judge(TermId before, TermId after, const std::vector<Assumption>& assumptions, SourceRange range);
+  void judge(TermId before, TermId after, SourceRange range);
+  std::vector<Assumption> relevant(TermId before, TermId after, const std::set<size_t>& used) const;
+  std::optional<TermId> ledger_name(const std::string& name);
+  void read_facts(const std::vector<transforms::Obligation>& ledger);
   void problem(SourceRange range, std::string text) {
     proof_.problems.push_back({range, Outcome::unknown, std::move(text), {}});
   }
-  // One of the two kernels with what the analysis says of it.
-  struct Side {
-    const ir::Function& function;
-    const SymbolicKernel& kernel;
-    ir::LinearForms& forms; // asked for statements of ranges, too
-  };
-  void assume_for(const Side& side, ValueId value, std::vector<Assumption>& assumptions);
-  void assume_for_one(const Side& side, ValueId value, std::vector<Assumption>& assumptions);
   bool adds_control(InstructionId id) const;
   std::optional<TermId> added_parameter(unsigned index);
 
   const ir::Function& original_;
   const ir::Function& rewritten_;
-  const std::set<std::string>& ledger_;
   KernelProof& proof_;
+  std::vector<unsigned> parameter_bytes_; // of the original
   Terms terms_;
   Solver solver_;
+  Bounds bounds_;
+  ExactForms exact_;
   SymbolicKernel before_;
   SymbolicKernel after_;
-  ir::LinearForms original_forms_;
-  ir::LinearForms rewritten_forms_;
-  Side original_side_{original_, before_, original_forms_};
-  Side rewritten_side_{rewritten_, after_, rewritten_forms_};
+  std::vector<LedgerFact> facts_;
+  std::vector<size_t> admitted_; // facts that may be used, in the order in which exact_ knows them
   std::set<std::string> used_;
 };
 
-void Prover::judge(TermId before, TermId after, const std::vector<Assumption>& assumptions, SourceRange range) {
+void Prover::judge(TermId before, TermId after, SourceRange range) {
   if (terms_.width(before) != terms_.width(after)) {
     problem(range, "an operand has " + std::to_string(terms_.width(before)) + " bits in the original and " +
                        std::to_string(terms_.width(after)) + " in the result");
     return;
   }
-  Judgement judgement = solver_.prove_equal(before, after, assumptions);
+  if (before == after) {
+    ++proof_.identical;
+    return;
+  }
+  std::set<size_t> used;
+  const TermId exact_before = exact_.rewrite(before, used), exact_after = exact_.rewrite(after, used);
+  for (size_t number : used)
+    used_.insert(facts_[admitted_[number]].statement);
+  Judgement judgement{Outcome::proved, {}};
+  if (exact_before != exact_after) {
+    const std::vector<Assumption> facts = relevant(before, after, used);
+    judgement = solver_.prove_equal(exact_before, exact_after, facts);
+    if (judgement.outcome == Outcome::refuted || judgement.outcome == Outcome::unknown)
+      judgement = solver_.prove_equal(before, after, facts);
+  }
   if (judgement.outcome == Outcome::identical)
     ++proof_.identical;
   else if (judgement.outcome == Outcome::proved)
@@ -79,46 +123,60 @@ void Prover::judge(TermId before, TermId after, const std::vector<Assumption>& a
         {range, judgement.outcome, terms_.print(before) + " =?= " + terms_.print(after), std::move(judgement.detail)});
 }
 
-// What the analysis needed for the forms of a value and of all that it is computed from, as far as the pass put it into
-// the ledger.
-void Prover::assume_for(const Side& side, ValueId value, std::vector<Assumption>& assumptions) {
-  std::vector<ValueId> waiting{value};
-  std::set<ValueId> met{value};
-  while (!waiting.empty()) {
-    const ValueId next = waiting.back();
-    waiting.pop_back();
-    assume_for_one(side, next, assumptions);
-    const InstructionId definition = side.forms.def_use().definition(next).instruction;
-    if (!definition || !side.function.instructions[definition].form ||
-        !side.function.form_of(definition).effects.pure())
-      continue;
-    ir::for_each_use(side.function, definition, [&](ValueId source) {
-      if (met.insert(source).second) waiting.push_back(source);
-    });
+// The ledger's facts that may have to do with two terms: all their unknowns occur in those.
+std::vector<Assumption> Prover::relevant(TermId before, TermId after, const std::set<size_t>& used) const {
+  std::set<AtomId> atoms;
+  terms_.collect_atoms(before, atoms);
+  terms_.collect_atoms(after, atoms);
+  std::vector<Assumption> list;
+  for (size_t i = 0; i < admitted_.size(); ++i) {
+    std::set<AtomId> inside;
+    terms_.collect_atoms(facts_[admitted_[i]].assumption.value, inside);
+    const bool is_near = std::ranges::all_of(
+        inside, [&](AtomId atom) { return terms_.atom(atom).kind != AtomKind::leaf || atoms.contains(atom); });
+    if (is_near || used.contains(i)) list.push_back(facts_[admitted_[i]].assumption);
   }
-  std::ranges::sort(assumptions);
-  assumptions.erase(std::unique(assumptions.begin(), assumptions.end()), assumptions.end());
+  return list;
 }
 
-void Prover::assume_for_one(const Side& side, ValueId value, std::vector<Assumption>& assumptions) {
-  auto assume = [&](ir::ObligationId id) {
-    const ir::Obligation& obligation = side.forms.obligation(id);
-    if (!ledger_.contains(obligation.statement)) return;
-    std::optional<TermId> exact = side.kernel.exact_value(side.forms, obligation);
-    if (!exact) return;
-    used_.insert(obligation.statement);
-    assumptions.push_back({*exact, obligation.range});
-  };
-  for (ir::ObligationId id : side.forms.obligations(value))
-    assume(id);
-  // A pass may ask for a range that the analysis itself does not need: worded alike, it is in the ledger.
-  const ir::LinearForm form = side.forms.form(value);
-  const ir::DefinitionSite& site = side.forms.def_use().definition(value);
-  InstructionId definition = site.instruction;
-  if (!definition && site.block) definition = side.function.blocks[site.block].first;
-  if (!definition || !form.has_coefficients() || form.width != 32 || form.kind < ir::ValueClass::block_uniform) return;
-  for (const ir::Interval& range : {ir::signed_range(32), ir::unsigned_range(32)})
-    if (ir::ObligationId id = side.forms.require_range(form, range, definition)) assume(id);
+// What a name of the ledger's statements stands for.
+std::optional<TermId> Prover::ledger_name(const std::string& name) {
+  constexpr unsigned exact = 128;
+  unsigned number = 0;
+  const bool is_numbered = name.size() > 1 && std::from_chars(name.data() + 1, name.data() + name.size(), number).ptr ==
+                                                  name.data() + name.size();
+  if (name.starts_with('P')) {
+    if (is_numbered && number >= parameter_bytes_.size()) {
+      auto added = added_parameter(number);
+      return added ? std::optional(terms_.zero_extend(*added, exact)) : std::nullopt;
+    }
+    auto parameter = launch::LaunchExpression::parse(name);
+    return parameter ? launch_value(terms_, *parameter, parameter_bytes_) : std::nullopt;
+  }
+  if (is_numbered && name.starts_with('k')) return terms_.zero_extend(trip_number(terms_, BlockId(number)), exact);
+  if (is_numbered && name.starts_with('v')) {
+    if (number >= original_.values.size()) return std::nullopt;
+    const TermId value = before_.value(ValueId(number));
+    return value ? std::optional(terms_.sign_extend(value, exact)) : std::nullopt;
+  }
+  if (name.starts_with("symbol")) return terms_.zero_extend(terms_.leaf("&" + name.substr(6), 64), exact);
+  if (name.starts_with("window.")) return terms_.zero_extend(terms_.leaf(name, 64), exact);
+  if (name.find('.') == name.npos) return std::nullopt;
+  return terms_.zero_extend(terms_.leaf("%" + name, 32, true), exact);
+}
+
+void Prover::read_facts(const std::vector<transforms::Obligation>& ledger) {
+  facts_ = read_ledger(terms_, ledger, [this](const std::string& name) { return ledger_name(name); });
+  for (size_t i = 0; i < facts_.size(); ++i) {
+    const LedgerFact& fact = facts_[i];
+    // What the analysis proved is proved again, or not used.
+    if (fact.discharge == transforms::Discharge::proved) {
+      const auto bounds = bounds_.of(fact.assumption.value);
+      if (!bounds || !within(*bounds, fact.assumption.range)) continue;
+    }
+    admitted_.push_back(i);
+    exact_.assume(fact.assumption);
+  }
 }
 
 void Prover::compare(const Observation& before, const Observation& after) {
@@ -128,13 +186,8 @@ void Prover::compare(const Observation& before, const Observation& after) {
     problem(range, "another instruction stands in its place");
     return;
   }
-  std::vector<Assumption> assumptions;
-  ir::for_each_use(original_, before.instruction,
-                   [&](ValueId value) { assume_for(original_side_, value, assumptions); });
-  ir::for_each_use(rewritten_, after.instruction,
-                   [&](ValueId value) { assume_for(rewritten_side_, value, assumptions); });
   for (size_t i = 0; i < before.terms.size(); ++i)
-    judge(before.terms[i], after.terms[i], assumptions, range);
+    judge(before.terms[i], after.terms[i], range);
 }
 
 // Branches between whole bodies, which a guard inside the kernel needs, have no original.
@@ -144,14 +197,8 @@ bool Prover::adds_control(InstructionId id) const {
 
 // Parameters behind the original's are what the launcher computes: the variant's annotations say from what.
 std::optional<TermId> Prover::added_parameter(unsigned index) {
-  auto parameters = original_.variable_lists.view(original_.signature.parameters);
-  if (index < parameters.size()) return std::nullopt;
-  std::vector<unsigned> bytes;
-  for (ir::VariableId id : parameters) {
-    const ir::Variable& variable = original_.variables[id];
-    bytes.push_back(variable.is_array ? 0 : ir::byte_width(variable.type));
-  }
-  unsigned number = static_cast<unsigned>(parameters.size());
+  if (index < parameter_bytes_.size()) return std::nullopt;
+  auto number = static_cast<unsigned>(parameter_bytes_.size());
   for (InstructionId id : rewritten_.instructions_in(rewritten_.entry())) {
     if (rewritten_.instructions[id].kind != ir::InstructionKind::annotation) continue;
     const std::string_view text = rewritten_.module().text(Symbol(rewritten_.operands_of(id)[0].id));
@@ -162,7 +209,7 @@ std::optional<TermId> Prover::added_parameter(unsigned index) {
     if (value == text.npos) return std::nullopt;
     Result<launch::LaunchExpression> expression = launch::LaunchExpression::parse(text.substr(value + 1));
     if (!expression) return std::nullopt;
-    std::optional<TermId> exact = launch_value(terms_, *expression, bytes);
+    std::optional<TermId> exact = launch_value(terms_, *expression, parameter_bytes_);
     if (!exact) return std::nullopt;
     const unsigned width = ir::bit_width(
         rewritten_.variables[rewritten_.variable_lists.view(rewritten_.signature.parameters)[index]].type);
@@ -217,10 +264,7 @@ void Prover::compare_paths() {
         problem(range, "a register that depends on the path comes in by an edge that the original does not have");
         continue;
       }
-      std::vector<Assumption> assumptions;
-      assume_for(original_side_, original_.arguments(edge)[index], assumptions);
-      assume_for(rewritten_side_, rewritten_.arguments(edge)[unknown.parameter], assumptions);
-      judge(old, after, assumptions, range);
+      judge(old, after, range);
     }
   }
 }
@@ -242,7 +286,7 @@ Result<KernelProof> prove_kernel(const Selected& kernel, const transforms::Pipel
   KernelProof proof;
   proof.kernel = kernel.original->module().text(kernel.original->name);
   if (!ir::construct_ssa(*kernel.original) || !ir::construct_ssa(*kernel.rewritten)) return proof;
-  std::set<std::string> ledger;
+  std::vector<transforms::Obligation> ledger;
   for (const transforms::PipelineStep& step : pipeline.steps) {
     transforms::PassContext context;
     context.form = settings.run.form;
@@ -250,8 +294,7 @@ Result<KernelProof> prove_kernel(const Selected& kernel, const transforms::Pipel
     context.options = step.options;
     context.may_run_ptxas = settings.run.run_ptxas;
     proof.changed |= step.pass.run(*kernel.rewritten, context) == transforms::Change::changed;
-    for (const transforms::Obligation& entry : context.ledger)
-      ledger.insert(entry.statement);
+    ledger.insert(ledger.end(), context.ledger.begin(), context.ledger.end());
   }
   if (proof.changed) Prover(*kernel.original, *kernel.rewritten, ledger, settings.timeout_milliseconds, proof).run();
   proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -207,6 +207,19 @@ struct Solver::State {
     return {Outcome::refuted, counterexample(solver.get_model(), a, b)};
   }
 
+  // About one unknown alone.
+  bool extension_is_exact(AtomKind kind, unsigned from, unsigned to, const ir::Interval& range) {
+    const z3::expr number = context.bv_const("number", 128);
+    const z3::expr low = number.extract(from - 1, 0);
+    const z3::expr extended = kind == AtomKind::sign_extend ? z3::sext(low, to - from) : z3::zext(low, to - from);
+    z3::solver solver(context, "QF_BV");
+    solver.set("timeout", timeout);
+    solver.add(number >= literal(static_cast<UInt128>(range.low), 128));
+    solver.add(number <= literal(static_cast<UInt128>(range.high), 128));
+    solver.add(extended != number.extract(to - 1, 0));
+    return solver.check() == z3::unsat;
+  }
+
   std::string counterexample(const z3::model& model, TermId a, TermId b) {
     std::set<Monomial> ignored;
     std::set<AtomId> leaves;
@@ -238,6 +251,7 @@ bool Solver::available() {
 struct Solver::State {
   State(Terms&, unsigned) {}
   Judgement judge(TermId, TermId, const std::vector<Assumption>&) { return {Outcome::unknown, "built without Z3"}; }
+  bool extension_is_exact(AtomKind, unsigned, unsigned, const ir::Interval&) { return false; }
 };
 
 bool Solver::available() {
@@ -365,6 +379,14 @@ Judgement Solver::prove_equal(TermId a, TermId b, const std::vector<Assumption>&
   Judgement judgement = prove_parts(a, b, assumptions);
   known_.insert({{a, b, assumptions}, judgement});
   return judgement;
+}
+
+bool Solver::extension_is_exact(AtomKind kind, unsigned from, unsigned to, const ir::Interval& range) {
+  const ir::Interval type = kind == AtomKind::sign_extend ? ir::signed_range(from) : ir::unsigned_range(from);
+  if (range.low < type.low || range.high > type.high) return false; // not worth a question
+  auto [row, is_new] = known_extensions_.try_emplace({kind, from, to, range.low, range.high}, false);
+  if (is_new) row->second = state_->extension_is_exact(kind, from, to, range);
+  return row->second;
 }
 
 Judgement Solver::prove_parts(TermId a, TermId b, const std::vector<Assumption>& assumptions) {

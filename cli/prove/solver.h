@@ -58,6 +58,8 @@ public:
   // False: this program was built without Z3; prove_equal knows identical terms only, then.
   static bool available();
   Judgement prove_equal(TermId a, TermId b, const std::vector<Assumption>& assumptions);
+  // Is every number of the range what its low `from` bits, extended to `to` bits, are?
+  bool extension_is_exact(AtomKind kind, unsigned from, unsigned to, const ir::Interval& range);
 
 private:
   Judgement prove_parts(TermId a, TermId b, const std::vector<Assumption>& assumptions);
@@ -65,6 +67,7 @@ private:
   struct State;
   Terms& terms_;
   std::map<std::tuple<TermId, TermId, std::vector<Assumption>>, Judgement> known_;
+  std::map<std::tuple<AtomKind, unsigned, unsigned, ir::Int128, ir::Int128>, bool> known_extensions_;
   std::unique_ptr<State> state_;
 };
 

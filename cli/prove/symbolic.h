@@ -7,7 +7,7 @@
 #pragma once
 
 #include "cli/prove/terms.h"
-#include "ir/analysis/linear.h"
+#include "ir/analysis/loops.h"
 #include "ir/function.h"
 #include "launch/predicate.h"
 
@@ -41,11 +41,6 @@ public:
   TermId value(ir::ValueId id) const { return values_[id.index()]; } // invalid: no scalar of up to 64 bits
   const std::vector<Observation>& observations() const { return observations_; }
   const std::vector<PathUnknown>& path_unknowns() const { return unknowns_; }
-
-  // Terms of what the analysis says.
-  TermId expression(const ir::ExpressionPool& pool, ir::ExpressionId id) const;
-  // The exact integer that an obligation is about, in 128 bits; nothing where it is more than one.
-  std::optional<TermId> exact_value(const ir::LinearForms& forms, const ir::Obligation& obligation) const;
 
 private:
   void evaluate();
@@ -84,6 +79,11 @@ private:
 // the kernel's parameters.
 std::optional<TermId> launch_value(Terms& terms, const launch::LaunchExpression& expression,
                                    const std::vector<unsigned>& parameter_bytes);
+
+// The term of an exact expression over names of the caller's own, in 128 bits; nothing where it branches or has a name
+// that `name` does not know.
+std::optional<TermId> exact_value(Terms& terms, std::string_view text,
+                                  const std::function<std::optional<TermId>(const std::string&)>& name);
 
 // The unknown trip number of the loop with this header, in 64 bits.
 TermId trip_number(Terms& terms, ir::BlockId header);

@@ -216,10 +216,15 @@ TermId Terms::substitute(TermId in, const std::map<AtomId, TermId>& with, std::m
 
 TermId Terms::replaced(AtomId id, const std::map<AtomId, TermId>& with, std::map<TermId, TermId>& done) {
   if (auto found = with.find(id); found != with.end()) return found->second;
-  const Atom row = atom(id);
   std::vector<TermId> operands;
-  for (TermId operand : row.operands)
+  const std::vector<TermId> old = atom(id).operands;
+  for (TermId operand : old)
     operands.push_back(substitute(operand, with, done));
+  return remade(id, std::move(operands));
+}
+
+TermId Terms::remade(AtomId id, std::vector<TermId> operands) {
+  const Atom row = atom(id);
   switch (row.kind) {
   case AtomKind::leaf:
     break;
@@ -231,6 +236,7 @@ TermId Terms::replaced(AtomId id, const std::map<AtomId, TermId>& with, std::map
   case AtomKind::product:
     return multiply(operands[0], operands[1]);
   case AtomKind::operation:
+    if (row.name == "and" || row.name == "or" || row.name == "xor") return bitwise(row.name, operands[0], operands[1]);
     return operation(row.name, row.width, std::move(operands));
   }
   return from_atom(id);

@@ -85,6 +85,8 @@ public:
   // The leaf's atom, where the term is one.
   std::optional<AtomId> as_atom(TermId id) const;
   TermId from_atom(AtomId id);
+  // What the atom says of other operands of the same widths.
+  TermId remade(AtomId id, std::vector<TermId> operands);
 
   // Readable; what is nested deeply is left out.
   std::string print(TermId id) const { return print(id, 6); }

@@ -1,5 +1,5 @@
 // Three texts of an expression: short (for people), exact (with extensions) and as a predicate of the side file.
-#include "ir/analysis/expression.h"
+#include "ir/analysis/exact_range.h"
 #include "ir/module.h"
 
 #include <algorithm>
@@ -356,6 +356,12 @@ std::string ExpressionPool::print_exact(ExpressionId id, const Function* names) 
 std::string ExpressionPool::print_predicate(ExpressionId id) const {
   assert(expressions_[id].evaluable);
   return Printer(*this, nullptr).integer_text(id, false);
+}
+
+std::string print_exact_integer(const ExpressionPool& pool, ExpressionId id) {
+  bool has_load = false;
+  pool.for_each_atom(id, [&](ExpressionId atom) { has_load |= pool[atom].kind == ExpressionKind::load; });
+  return has_load ? std::string() : Printer(pool, nullptr).integer_text(id, false);
 }
 
 } // namespace ptxrewrite::ir

@@ -1,6 +1,8 @@
 // Bookkeeping of one try: obligations, launch predicates, added parameters.
 #include "transforms/legal/attempt.h"
 
+#include "ir/analysis/exact_range.h"
+
 #include <algorithm>
 
 namespace ptxrewrite::transforms::legal {
@@ -32,7 +34,8 @@ void Attempt::rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_v
                    std::string(raised_by),
                    Discharge::proved,
                    obligation.reason,
-                   range};
+                   range,
+                   ir::print_exact_range(forms, id)};
   if (!obligation.proved && policy_.assumed && forms.is_about_overflow(id)) {
     entry.discharge = Discharge::assumed;
     entry.reason = no_index_overflow;
@@ -56,7 +59,8 @@ void Attempt::rest_on(std::string statement, std::string_view raised_by, const s
                    std::string(raised_by),
                    predicate.empty() ? Discharge::proved : Discharge::launch_checked,
                    predicate.empty() ? reason : predicate,
-                   range};
+                   range,
+                   {}};
   if (!predicate.empty() && std::ranges::find(terms_.requirements, predicate) == terms_.requirements.end())
     terms_.requirements.push_back(predicate);
   ledger_.push_back(std::move(entry));
