@@ -548,13 +548,19 @@ std::optional<Expression::SingleCall> Expression::as_single_call() const {
   return single.arguments.size() == call.argument_count ? std::optional(std::move(single)) : std::nullopt;
 }
 
-bool Expression::visit(PostfixVisitor& visitor) const {
+void Expression::visit(PostfixVisitor& visitor) const {
   // In the order of Operation.
   static constexpr std::string_view spellings[] = {"",   "",   "",  "neg", "~", "!",  "!!", "+", "-",  "*", "/", "%",
                                                    "<<", ">>", "&", "|",   "^", "==", "!=", "<", "<=", ">", ">="};
-  for (const Step& step : steps_)
-    if (step.operation >= Operation::jump) return false;
-  for (const Step& step : steps_) {
+  // Steps in whose front a choice is complete, with its operator; inner choices are complete first.
+  std::vector<std::pair<uint32_t, std::string_view>> open;
+  auto close = [&](size_t step) {
+    for (; !open.empty() && open.back().first == step; open.pop_back())
+      visitor.operation(open.back().second, open.back().second == "?:" ? 3 : 2);
+  };
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    close(i);
+    const Step& step = steps_[i];
     switch (step.operation) {
     case Operation::push_constant:
       visitor.number(constants_[step.argument]);
@@ -565,11 +571,22 @@ bool Expression::visit(PostfixVisitor& visitor) const {
     case Operation::call:
       visitor.operation(calls_[step.argument].function->name, calls_[step.argument].argument_count);
       break;
+    case Operation::jump_if_false: // to behind the jump at the end of the first case
+      open.emplace_back(steps_[step.argument - 1].argument, "?:");
+      break;
+    case Operation::jump:
+      break;
+    case Operation::jump_if_false_keep:
+      open.emplace_back(step.argument, "&&");
+      break;
+    case Operation::jump_if_true_keep:
+      open.emplace_back(step.argument, "||");
+      break;
     default:
       visitor.operation(spellings[static_cast<size_t>(step.operation)], step.operation <= Operation::to_truth ? 1 : 2);
     }
   }
-  return true;
+  close(steps_.size());
 }
 
 } // namespace ptxrewrite::launch

@@ -70,7 +70,7 @@ public:
   virtual ~PostfixVisitor() = default;
   virtual void number(const Number& value) = 0;
   virtual void name(size_t index) = 0; // in Expression::names()
-  // "+" and the like, "neg" "~" "!" with one operand, or a function's name.
+  // "+" and the like, "neg" "~" "!" "!!" with one operand, "?:" with three, or a function's name.
   virtual void operation(std::string_view spelling, unsigned operands) = 0;
 };
 
@@ -88,8 +88,8 @@ public:
 
   Result<Number> evaluate(std::span<const Number> values, const ElementContext& element = {}) const;
 
-  // False, and nothing visited, where it branches: && || ?:
-  bool visit(PostfixVisitor& visitor) const;
+  // All of it, what a choice does not take too.
+  void visit(PostfixVisitor& visitor) const;
 
   // Where the expression is one call with arguments that no element changes, as `uniform(-1, 1, seed=2)`: the function
   // and its arguments, so that many elements can be computed without walking through the expression for each.

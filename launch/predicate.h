@@ -50,7 +50,7 @@ public:
   // Is the value known and not 0?
   bool holds(const LaunchFacts& facts) const;
   // The expression in postfix order; `name` is called with an index into symbols(). See Expression::visit.
-  bool visit(PostfixVisitor& visitor) const { return expression_.visit(visitor); }
+  void visit(PostfixVisitor& visitor) const { expression_.visit(visitor); }
   std::span<const LaunchSymbol> symbols() const { return symbols_; }
   // One more than the highest parameter used; 0: none.
   unsigned parameter_count() const { return parameter_count_; }

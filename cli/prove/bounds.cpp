@@ -34,8 +34,22 @@ std::optional<ir::Interval> sum(const ir::Interval& a, const ir::Interval& b) {
   return result;
 }
 
-// Indices and dimensions; other unknowns may be anything.
-std::optional<ir::Interval> Bounds::of_leaf(const Atom& atom) const {
+void Bounds::limit(AtomId leaf, uint64_t most) {
+  auto [row, is_new] = limits_.try_emplace(leaf, most);
+  if (!is_new) row->second = std::min(row->second, most);
+  known_.clear();
+}
+
+void Bounds::set_limits(std::map<AtomId, uint64_t> limits) {
+  limits_ = std::move(limits);
+  known_.clear();
+}
+
+// Indices, dimensions and what was limited; other unknowns may be anything.
+std::optional<ir::Interval> Bounds::of_leaf(AtomId id) const {
+  if (auto limited = limits_.find(id); limited != limits_.end())
+    return ir::Interval{0, static_cast<ir::Int128>(limited->second)};
+  const Atom& atom = terms_.atom(id);
   const std::string& name = atom.name;
   if (atom.width != 32 || name.size() < 3 || name[name.size() - 2] != '.') return std::nullopt;
   const size_t component = std::string_view("xyz").find(name.back());
@@ -77,7 +91,7 @@ std::optional<ir::Interval> Bounds::of_factor(AtomId id) {
   const unsigned width = terms_.width(inner);
   const ir::Interval any = is_signed ? ir::signed_range(width) : ir::unsigned_range(width);
   if (const auto leaf = terms_.as_atom(inner); leaf && terms_.atom(*leaf).kind == AtomKind::leaf)
-    return of_leaf(terms_.atom(*leaf)).value_or(any);
+    return of_leaf(*leaf).value_or(any);
   if (auto small = of_operation(inner, is_signed)) return small;
   const TermId number = exact(inner, is_signed);
   if (terms_.as_atom(number) == std::optional(id)) return any; // nothing is known of what is inside
@@ -109,6 +123,15 @@ TermId Bounds::exact(TermId narrow, bool is_signed) {
     TermId part = terms_.literal(exact_width, static_cast<UInt128>(as_signed(coefficient, term.width)));
     for (AtomId factor : monomial) {
       const AtomKind kind = terms_.atom(factor).kind;
+      // The low bits of a small number are the number.
+      if (kind == AtomKind::truncate) {
+        const auto whole = terms_.as_atom(terms_.atom(factor).operands[0]);
+        const auto small = whole && terms_.atom(*whole).kind == AtomKind::leaf ? of_leaf(*whole) : std::nullopt;
+        if (small && within(*small, ir::unsigned_range(term.width))) {
+          part = terms_.multiply(part, terms_.zero_extend(terms_.from_atom(*whole), exact_width));
+          continue;
+        }
+      }
       const bool as_signed_number = kind == AtomKind::sign_extend || (kind != AtomKind::zero_extend && is_signed);
       part = terms_.multiply(part, terms_.resize(terms_.from_atom(factor), exact_width, as_signed_number));
     }

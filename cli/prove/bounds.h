@@ -20,6 +20,10 @@ class Bounds {
 public:
   Bounds(Terms& terms, const LaunchSize& size) : terms_(terms), size_(size) {}
 
+  // The leaf is a number from 0 to this. May be said again.
+  void limit(AtomId leaf, uint64_t most);
+  const std::map<AtomId, uint64_t>& limits() const { return limits_; }
+  void set_limits(std::map<AtomId, uint64_t> limits);
   // Of the number that a term of 128 bits, read as signed, is; nothing where it may not fit 128 bits.
   std::optional<ir::Interval> of(TermId exact);
   // A number of 128 bits whose low bits the term has: every coefficient read as signed, every factor as what it is said
@@ -28,11 +32,12 @@ public:
 
 private:
   std::optional<ir::Interval> of_factor(AtomId id);
-  std::optional<ir::Interval> of_leaf(const Atom& atom) const;
+  std::optional<ir::Interval> of_leaf(AtomId id) const;
   std::optional<ir::Interval> of_operation(TermId narrow, bool is_signed);
 
   Terms& terms_;
   LaunchSize size_;
+  std::map<AtomId, uint64_t> limits_;
   std::map<TermId, std::optional<ir::Interval>> known_;
 };
 

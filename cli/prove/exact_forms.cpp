@@ -61,6 +61,28 @@ std::optional<ExactForms::Rewritten> ExactForms::exact_value(TermId inner, AtomK
   return std::nullopt;
 }
 
+// An extension of a sum with a choice in it: the choice of two extensions.
+std::optional<TermId> ExactForms::extended_choice(const Atom& extension, std::set<size_t>& used) {
+  const TermId inner = extension.operands[0];
+  std::optional<AtomId> choice;
+  for (const auto& [monomial, coefficient] : terms_[inner].coefficients)
+    for (AtomId factor : monomial)
+      if (const Atom& row = terms_.atom(factor); row.kind == AtomKind::operation && row.name == "select")
+        choice = factor;
+  if (!choice) return std::nullopt;
+  const std::vector<TermId> operands = terms_.atom(*choice).operands;
+  auto of_side = [&](size_t side) {
+    const TermId sum = terms_.substitute(inner, {{*choice, operands[side]}});
+    const Rewritten& further = rewritten(terms_.resize(sum, extension.width, extension.kind == AtomKind::sign_extend));
+    used.insert(further.used.begin(), further.used.end());
+    return further.term;
+  };
+  const TermId if_set = of_side(1), if_not = of_side(2);
+  const Rewritten& condition = rewritten(operands[0]);
+  used.insert(condition.used.begin(), condition.used.end());
+  return terms_.select(condition.term, if_set, if_not);
+}
+
 TermId ExactForms::factor(AtomId id, std::set<size_t>& used) {
   const Atom row = terms_.atom(id);
   if (row.kind == AtomKind::leaf) return terms_.from_atom(id);
@@ -74,6 +96,8 @@ TermId ExactForms::factor(AtomId id, std::set<size_t>& used) {
         return further.term;
       }
     }
+  if (row.kind == AtomKind::sign_extend || row.kind == AtomKind::zero_extend)
+    if (auto choice = extended_choice(row, used)) return *choice;
   std::vector<TermId> operands;
   for (TermId operand : row.operands) {
     const Rewritten& inside = rewritten(operand);

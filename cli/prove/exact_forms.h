@@ -1,7 +1,8 @@
 // Takes extensions apart: `sext64(x)` of a 32-bit sum is the sum of the extended parts where the sum's exact value fits
 // 32 bits. That it does comes from a ledger entry (a range of an exact value whose low bits are `x` but for a literal),
 // or from the bounds of what is in the sum. What is left are ring expressions over parameters and indices, which have
-// one normal form, so that most equal addresses are seen to be equal without a search.
+// one normal form; what a condition chooses is extended after the choice. So most equal addresses are seen to be equal
+// without a search.
 #pragma once
 
 #include "cli/prove/bounds.h"
@@ -23,6 +24,8 @@ public:
   // `value` has 128 bits. Numbered in the order in which they come.
   void assume(const Assumption& fact);
 
+  // More is known of the bounds now.
+  void forget() { done_.clear(); }
   // The same bits, in every launch for which the facts of `used` hold; those are added to.
   TermId rewrite(TermId in, std::set<size_t>& used);
 
@@ -33,6 +36,7 @@ private:
   };
   const Rewritten& rewritten(TermId in);
   TermId factor(AtomId id, std::set<size_t>& used);
+  std::optional<TermId> extended_choice(const Atom& extension, std::set<size_t>& used);
   // The exact value of what is extended, and the facts it rests on.
   std::optional<Rewritten> exact_value(TermId inner, AtomKind kind, unsigned to);
   TermId without_literal(TermId term, UInt128& literal);

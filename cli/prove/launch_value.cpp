@@ -44,6 +44,11 @@ private:
       if (spelling == "<<")
         return terms_.multiply(operands[0], terms_.operation("shl", exact, {terms_.literal(exact, 1), operands[1]}));
     }
+    if (spelling == "?:") return terms_.select(truth(operands[0]), operands[1], operands[2]);
+    if (spelling == "!") return from_bit(terms_.negation(truth(operands[0])));
+    if (spelling == "!!") return from_bit(truth(operands[0]));
+    if (spelling == "&&") return from_bit(terms_.multiply(truth(operands[0]), truth(operands[1])));
+    if (auto bit = comparison(spelling, operands)) return from_bit(*bit);
     if (spelling == "neg") return terms_.scale(operands[0], ~UInt128(0));
     for (std::string_view kind : {"sext", "zext", "trunc"}) {
       if (!spelling.starts_with(kind) || operands.size() != 1) continue;
@@ -54,6 +59,24 @@ private:
     }
     if (auto known = as_instruction(spelling, operands)) return *known;
     return terms_.operation("exact " + std::string(spelling), exact, operands);
+  }
+
+  TermId from_bit(TermId bit) { return terms_.zero_extend(bit, exact); }
+  TermId truth(TermId number) { return terms_.negation(terms_.is_zero(number)); }
+
+  std::optional<TermId> comparison(std::string_view spelling, const std::vector<TermId>& operands) {
+    if (operands.size() != 2) return std::nullopt;
+    if (spelling == "==") return terms_.is_zero(terms_.subtract(operands[0], operands[1]));
+    if (spelling == "!=") return terms_.negation(terms_.is_zero(terms_.subtract(operands[0], operands[1])));
+    if (spelling == ">") return comparison("<", {operands[1], operands[0]});
+    if (spelling == "<=" || spelling == ">=") {
+      const auto greater = comparison(spelling == "<=" ? ">" : "<", operands);
+      return terms_.negation(*greater);
+    }
+    if (spelling != "<") return std::nullopt;
+    if (auto narrow = narrowed(operands))
+      return terms_.less(narrow->operands[0], narrow->operands[1], narrow->is_signed);
+    return terms_.less(operands[0], operands[1], true);
   }
 
   // What both operands are extensions of, so that the operation on exact integers is the instruction of that width.
@@ -122,13 +145,13 @@ TermId value_of(Terms& terms, const launch::LaunchSymbol& symbol, const std::vec
 
 } // namespace
 
-std::optional<TermId> launch_value(Terms& terms, const launch::LaunchExpression& expression,
-                                   const std::vector<unsigned>& parameter_bytes) {
+TermId launch_value(Terms& terms, const launch::LaunchExpression& expression,
+                    const std::vector<unsigned>& parameter_bytes) {
   std::vector<TermId> names;
   for (const launch::LaunchSymbol& symbol : expression.symbols())
     names.push_back(value_of(terms, symbol, parameter_bytes));
   Builder builder(terms, std::move(names));
-  if (!expression.visit(builder)) return std::nullopt;
+  expression.visit(builder);
   return builder.result();
 }
 
@@ -143,7 +166,7 @@ std::optional<TermId> exact_value(Terms& terms, std::string_view text,
     names.push_back(*value);
   }
   Builder builder(terms, std::move(names));
-  if (!expression->visit(builder)) return std::nullopt;
+  expression->visit(builder);
   return builder.result();
 }
 

@@ -57,8 +57,8 @@ public:
                [this](AtomKind kind, unsigned from, unsigned to, const ir::Interval& range) {
                  return solver_.extension_is_exact(kind, from, to, range);
                }),
-        before_(original, terms_, {}),
-        after_(rewritten, terms_, [this](unsigned index) { return added_parameter(index); }) {
+        before_(original, terms_, bounds_, exact_, {}),
+        after_(rewritten, terms_, bounds_, exact_, [this](unsigned index) { return added_parameter(index); }) {
     read_facts(ledger);
   }
 
@@ -67,6 +67,7 @@ public:
 private:
   void pair_observations();
   void compare(const Observation& before, const Observation& after);
+  void compare_order();
   void compare_paths();
   void judge(TermId before, TermId after, SourceRange range);
   std::vector<Assumption> relevant(TermId before, TermId after, const std::set<size_t>& used) const;
@@ -151,7 +152,7 @@ std::optional<TermId> Prover::ledger_name(const std::string& name) {
       return added ? std::optional(terms_.zero_extend(*added, exact)) : std::nullopt;
     }
     auto parameter = launch::LaunchExpression::parse(name);
-    return parameter ? launch_value(terms_, *parameter, parameter_bytes_) : std::nullopt;
+    return parameter ? std::optional(launch_value(terms_, *parameter, parameter_bytes_)) : std::nullopt;
   }
   if (is_numbered && name.starts_with('k')) return terms_.zero_extend(trip_number(terms_, BlockId(number)), exact);
   if (is_numbered && name.starts_with('v')) {
@@ -209,11 +210,10 @@ std::optional<TermId> Prover::added_parameter(unsigned index) {
     if (value == text.npos) return std::nullopt;
     Result<launch::LaunchExpression> expression = launch::LaunchExpression::parse(text.substr(value + 1));
     if (!expression) return std::nullopt;
-    std::optional<TermId> exact = launch_value(terms_, *expression, parameter_bytes_);
-    if (!exact) return std::nullopt;
+    const TermId exact = launch_value(terms_, *expression, parameter_bytes_);
     const unsigned width = ir::bit_width(
         rewritten_.variables[rewritten_.variable_lists.view(rewritten_.signature.parameters)[index]].type);
-    return terms_.truncate(*exact, width);
+    return terms_.truncate(exact, width);
   }
   return std::nullopt;
 }
@@ -239,6 +239,33 @@ void Prover::pair_observations() {
   for (const auto& [provenance, seen] : originals)
     if (!met.contains(provenance))
       problem(original_.instructions[seen->instruction].range, "the result lacks this instruction");
+}
+
+// The same blocks with the same ways out, and in each the same instructions with an effect in the same order.
+void Prover::compare_order() {
+  auto sequences = [&](const ir::Function& function, const SymbolicKernel& kernel) {
+    std::map<BlockId, std::vector<ir::ProvenanceId>> by_block;
+    for (const Observation& seen : kernel.observations())
+      by_block[function.instructions[seen.instruction].block].push_back(
+          function.instructions[seen.instruction].provenance);
+    return by_block;
+  };
+  auto ways_out = [](const ir::Function& function, BlockId block) {
+    std::vector<BlockId> targets;
+    for (ir::EdgeId edge : function.successors(block))
+      targets.push_back(function.edges[edge].to);
+    return targets;
+  };
+  auto before = sequences(original_, before_), after = sequences(rewritten_, after_);
+  for (BlockId block : original_.layout) {
+    const bool same = block.index() < rewritten_.blocks.size() && rewritten_.blocks[block].in_layout &&
+                      ways_out(original_, block) == ways_out(rewritten_, block) && before[block] == after[block];
+    if (!same) {
+      problem(original_.header_range,
+              "block " + std::to_string(block.index()) + " has other ways out, or its instructions have another order");
+      return;
+    }
+  }
 }
 
 // Registers that depend on the path: every edge brings the same to both.
@@ -271,6 +298,7 @@ void Prover::compare_paths() {
 
 void Prover::run() {
   pair_observations();
+  compare_order();
   compare_paths();
   proof_.assumptions = used_.size();
 }

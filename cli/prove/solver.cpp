@@ -84,6 +84,12 @@ struct Solver::State {
     if (row.name == "lshr") return z3::lshr(operands[0], operands[1]);
     if (row.name == "ashr") return z3::ashr(operands[0], operands[1]);
     if (row.name == "select") return z3::ite(operands[0] == context.bv_val(1, 1), operands[1], operands[2]);
+    if (row.name == "zero" || row.name == "slt" || row.name == "ult") {
+      const z3::expr holds = row.name == "zero"  ? operands[0] == literal(0, operands[0].get_sort().bv_size())
+                             : row.name == "slt" ? operands[0] < operands[1]
+                                                 : z3::ult(operands[0], operands[1]);
+      return z3::ite(holds, context.bv_val(1, 1), context.bv_val(0, 1));
+    }
     if (row.name == "smin") return z3::ite(operands[0] < operands[1], operands[0], operands[1]);
     if (row.name == "smax") return z3::ite(operands[0] < operands[1], operands[1], operands[0]);
     if (row.name == "umin") return z3::ite(z3::ult(operands[0], operands[1]), operands[0], operands[1]);
@@ -287,13 +293,11 @@ std::optional<OperationPair> as_operation_pair(const Terms& terms, TermId differ
   return OperationPair{first[0], second[0]};
 }
 
-constexpr size_t longest_detail = 200;
-
 // Different results for each value of one operand while the others stay; or, for operations that nothing is known of,
 // no other way to equal results.
 bool is_one_to_one(const Atom& row) {
-  static const std::set<std::string> meaningful{"and",    "or",   "shl",  "lshr", "ashr",
-                                                "select", "smin", "smax", "umin", "umax"};
+  static const std::set<std::string> meaningful{"and",  "or",   "shl",  "lshr", "ashr", "select", "smin",
+                                                "smax", "umin", "umax", "zero", "slt",  "ult"};
   switch (row.kind) {
   case AtomKind::sign_extend:
   case AtomKind::zero_extend:
@@ -398,7 +402,7 @@ Judgement Solver::prove_parts(TermId a, TermId b, const std::vector<Assumption>&
     for (size_t i = 0; i < first.operands.size(); ++i) {
       Judgement judgement = prove_equal(first.operands[i], second.operands[i], assumptions);
       if (judgement.outcome == Outcome::proved || judgement.outcome == Outcome::identical) continue;
-      if (judgement.detail.size() < longest_detail)
+      if (judgement.detail.find(" in ") == std::string::npos) // the innermost ones
         judgement.detail += " in " + terms_.print(first.operands[i]) + " =?= " + terms_.print(second.operands[i]);
       last = std::move(judgement);
       ++different;

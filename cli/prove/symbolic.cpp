@@ -51,16 +51,17 @@ TermId trip_number(Terms& terms, BlockId header) {
   return terms.leaf("trip" + std::to_string(header.index()), 64);
 }
 
-SymbolicKernel::SymbolicKernel(const ir::Function& function, Terms& terms,
+SymbolicKernel::SymbolicKernel(const ir::Function& function, Terms& terms, Bounds& bounds, ExactForms& exact,
                                std::function<std::optional<TermId>(unsigned)> parameter)
-    : function_(function), terms_(terms), parameter_(std::move(parameter)), flow_(function),
-      dominators_(function, flow_), loops_(function, flow_, dominators_) {
+    : function_(function), terms_(terms), bounds_(bounds), exact_(exact), parameter_(std::move(parameter)),
+      flow_(function), dominators_(function, flow_), loops_(function, flow_, dominators_) {
   unsigned number = 0;
   for (ir::VariableId id : function.variable_lists.view(function.signature.parameters))
     parameter_number_[id.index()] = number++;
   for (unsigned round = 0; round < most_rounds; ++round) {
     evaluate();
-    if (!find_inductions()) break;
+    find_trip_limits();
+    if (!find_inductions() && !guess_inductions()) break;
   }
 }
 
@@ -85,69 +86,16 @@ void SymbolicKernel::evaluate_block(BlockId block) {
       term = found->second;
       continue;
     }
+    if (auto known = joined(block, i)) {
+      term = *known;
+      continue;
+    }
     term = terms_.leaf("path" + std::to_string(block.index()) + "." + std::to_string(parameters[i].index()),
                        ir::bit_width(value.type));
     unknowns_.push_back({block, i});
   }
   for (InstructionId id : function_.instructions_in(block))
     evaluate_instruction(id);
-}
-
-// Registers that every back edge brings plus the same amount, which no trip changes.
-bool SymbolicKernel::find_inductions() {
-  bool found = false;
-  for (const ir::Loop& loop : loops_.loops()) {
-    auto parameters = function_.parameters(loop.header);
-    // What changes from trip to trip in a way that is not known.
-    std::set<AtomId> changing;
-    for (BlockId block : loop.blocks) {
-      changing.insert(*terms_.as_atom(trip_number(terms_, block))); // of this loop and of those inside
-      auto inside = function_.parameters(block);
-      for (uint32_t i = 0; i < inside.size(); ++i)
-        if (TermId term = values_[inside[i].index()]; term && !inductions_.contains({block.index(), i}))
-          changing.insert(*terms_.as_atom(term));
-      for (InstructionId id : function_.instructions_in(block))
-        ir::for_each_definition(function_, id, [&](ValueId value) {
-          if (TermId term = values_[value.index()])
-            if (auto atom = terms_.as_atom(term); atom && terms_.atom(*atom).kind == AtomKind::leaf)
-              if (const std::string& name = terms_.atom(*atom).name; name.starts_with("i")) changing.insert(*atom);
-        });
-    }
-    for (uint32_t i = 0; i < parameters.size(); ++i) {
-      if (inductions_.contains({loop.header.index(), i})) continue;
-      const TermId own = values_[parameters[i].index()];
-      if (!own) continue;
-      TermId first, step;
-      bool same = true;
-      for (EdgeId edge : flow_.predecessors(loop.header)) {
-        const TermId brought = values_[function_.arguments(edge)[i].index()];
-        const bool back = std::ranges::find(loop.back_edges, edge) != loop.back_edges.end();
-        if (!brought) {
-          same = false;
-          break;
-        }
-        const TermId wanted = back ? terms_.subtract(brought, own) : brought;
-        TermId& place = back ? step : first;
-        same &= !place || place == wanted;
-        place = wanted;
-      }
-      if (!same || !first || !step) continue;
-      std::set<AtomId> inside_step;
-      terms_.collect_atoms(step, inside_step);
-      if (std::ranges::any_of(inside_step, [&](AtomId atom) { return changing.contains(atom); })) continue;
-      const TermId trips = terms_.truncate(trip_number(terms_, loop.header), terms_.width(own));
-      inductions_[{loop.header.index(), i}] = terms_.add(first, terms_.multiply(trips, step));
-      closed_[*terms_.as_atom(own)] = inductions_[{loop.header.index(), i}];
-      found = true;
-    }
-  }
-  // One may start from another.
-  for (auto& [place, term] : inductions_)
-    for (TermId before; before != term;) {
-      before = term;
-      term = terms_.substitute(term, closed_);
-    }
-  return found;
 }
 
 std::string SymbolicKernel::provenance(InstructionId id) const {
@@ -304,6 +252,25 @@ std::optional<TermId> SymbolicKernel::integer_operation(InstructionId id, const 
   }
 }
 
+std::optional<TermId> SymbolicKernel::comparison(InstructionId id, const Form& form) {
+  if (!integers(form.type()) || sources_.size() != 2) return std::nullopt; // a third one: with another predicate
+  const unsigned width = ir::bit_width(form.type());
+  if (width < 16 || width > 64) return std::nullopt;
+  const TermId a = operand(id, sources_[0], width), b = operand(id, sources_[1], width);
+  const bool is_signed_type = ir::is_signed(form.type());
+  if (form.has(Modifier::eq)) return terms_.is_zero(terms_.subtract(a, b));
+  if (form.has(Modifier::ne)) return terms_.negation(terms_.is_zero(terms_.subtract(a, b)));
+  if (form.has(Modifier::lt)) return terms_.less(a, b, is_signed_type);
+  if (form.has(Modifier::gt)) return terms_.less(b, a, is_signed_type);
+  if (form.has(Modifier::le)) return terms_.negation(terms_.less(b, a, is_signed_type));
+  if (form.has(Modifier::ge)) return terms_.negation(terms_.less(a, b, is_signed_type));
+  if (form.has(Modifier::lo)) return terms_.less(a, b, false);
+  if (form.has(Modifier::hi)) return terms_.less(b, a, false);
+  if (form.has(Modifier::ls)) return terms_.negation(terms_.less(b, a, false));
+  if (form.has(Modifier::hs)) return terms_.negation(terms_.less(a, b, false));
+  return std::nullopt;
+}
+
 std::optional<TermId> SymbolicKernel::modelled(InstructionId id, const Form& form) {
   const unsigned width = ir::bit_width(form.type());
   switch (form.opcode) {
@@ -330,9 +297,20 @@ std::optional<TermId> SymbolicKernel::modelled(InstructionId id, const Form& for
     return terms_.resize(operand(id, sources_[0], ir::bit_width(form.type(1))), width, ir::is_signed(form.type(1)));
   case Opcode::selp:
     if (sources_.size() != 3 || width > 64) return std::nullopt;
-    return terms_.operation(
-        "select", width,
-        {operand(id, sources_[2], 1), operand(id, sources_[0], width), operand(id, sources_[1], width)});
+    return terms_.select(operand(id, sources_[2], 1), operand(id, sources_[0], width), operand(id, sources_[1], width));
+  case Opcode::setp:
+    return comparison(id, form);
+  case Opcode::and_:
+  case Opcode::or_:
+  case Opcode::xor_:
+  case Opcode::not_: {
+    if (form.type() != ir::ScalarType::pred) break;
+    const TermId a = operand(id, sources_[0], 1), b = sources_.size() == 2 ? operand(id, sources_[1], 1) : TermId();
+    if (form.opcode == Opcode::not_) return terms_.negation(a);
+    if (form.opcode == Opcode::xor_) return terms_.add(a, b);
+    const TermId both = terms_.multiply(a, b);
+    return form.opcode == Opcode::and_ ? both : terms_.add(terms_.add(a, b), both);
+  }
   default:
     break;
   }
@@ -352,7 +330,7 @@ void SymbolicKernel::define(InstructionId id, size_t number, ValueId definition,
       kept = terms_.leaf("undefined" + std::to_string(definition.index()), width);
     TermId guard = operand(id, Operand::value(instruction.guard), 1);
     if (instruction.guard_negated) guard = terms_.add(guard, terms_.literal(1, 1));
-    term = terms_.operation("select", width, {guard, term, kept});
+    term = terms_.select(guard, term, kept);
   }
   values_[definition.index()] = term;
 }

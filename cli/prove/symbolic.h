@@ -2,11 +2,13 @@
 //
 // Instruction semantics are those of the ISA manual's integer sections; whatever is not modelled is an unknown of its
 // own (what a load returns) or an operation about which only "equal operands, equal result" is known (floating point).
-// Induction registers have a closed form in the trip number of their loop; other registers that depend on the path
-// taken are unknowns, named by block and register.
+// Induction registers have a closed form in the trip number of their loop: by ring laws, or guessed from the first trip
+// and shown for the next one (where a counter is cut and extended again, for as many trips as the loop has). What two
+// sides of one branch bring to the block where they meet is a choice by the branch's condition. Other registers that
+// depend on the path taken are unknowns, named by block and register.
 #pragma once
 
-#include "cli/prove/terms.h"
+#include "cli/prove/exact_forms.h"
 #include "ir/analysis/loops.h"
 #include "ir/function.h"
 #include "launch/predicate.h"
@@ -36,7 +38,9 @@ class SymbolicKernel {
 public:
   // `parameter(index)`: the term of a kernel parameter that has no name of its own; may be empty. The function is in
   // SSA form.
-  SymbolicKernel(const ir::Function& function, Terms& terms, std::function<std::optional<TermId>(unsigned)> parameter);
+  // Limits of trip numbers that are found go to `bounds`.
+  SymbolicKernel(const ir::Function& function, Terms& terms, Bounds& bounds, ExactForms& exact,
+                 std::function<std::optional<TermId>(unsigned)> parameter);
 
   TermId value(ir::ValueId id) const { return values_[id.index()]; } // invalid: no scalar of up to 64 bits
   const std::vector<Observation>& observations() const { return observations_; }
@@ -48,6 +52,17 @@ private:
   void evaluate_instruction(ir::InstructionId id);
   void define(ir::InstructionId id, size_t number, ir::ValueId definition, TermId term);
   bool find_inductions();
+  std::set<AtomId> changing_in(const ir::Loop& loop);
+  bool changes(TermId step, const std::set<AtomId>& changing);
+  void close_inductions();
+  bool guess_inductions();
+  std::optional<TermId> guessed_step(const ir::Loop& loop, uint32_t parameter, const std::set<AtomId>& changing);
+  bool next_trip_follows(const ir::Loop& loop, uint32_t parameter);
+  void find_trip_limits();
+  std::optional<TermId> condition(ir::BlockId block);
+  std::optional<TermId> joined(ir::BlockId block, uint32_t parameter);
+  std::optional<bool> side_of(ir::BlockId branch, ir::EdgeId edge) const;
+  std::optional<TermId> comparison(ir::InstructionId id, const ir::Form& form);
   TermId unknown(ir::InstructionId id, size_t number, unsigned width);
   TermId operand(ir::InstructionId id, const ir::Operand& operand, unsigned width);
   TermId address(ir::InstructionId id, size_t group, ir::StateSpace space);
@@ -61,6 +76,8 @@ private:
 
   const ir::Function& function_;
   Terms& terms_;
+  Bounds& bounds_;
+  ExactForms& exact_;
   std::function<std::optional<TermId>(unsigned)> parameter_;
   ir::ControlFlow flow_;
   ir::DominatorTree dominators_;
@@ -71,17 +88,17 @@ private:
   std::map<std::pair<uint32_t, uint32_t>, TermId> inductions_; // by block and parameter
   std::map<AtomId, TermId> closed_;                            // what stands for the unknowns of inductions now
   std::map<uint32_t, unsigned> parameter_number_;              // by VariableId
+  std::set<std::pair<uint32_t, uint32_t>> not_inductions_;     // guessed wrongly
   std::vector<Observation> observations_;
   std::vector<PathUnknown> unknowns_;
 };
 
-// The term of a launch expression, an exact integer in 128 bits; nothing where it branches. `parameter_bytes`: sizes of
-// the kernel's parameters.
-std::optional<TermId> launch_value(Terms& terms, const launch::LaunchExpression& expression,
-                                   const std::vector<unsigned>& parameter_bytes);
+// The term of a launch expression, an exact integer in 128 bits. `parameter_bytes`: sizes of the kernel's parameters.
+TermId launch_value(Terms& terms, const launch::LaunchExpression& expression,
+                    const std::vector<unsigned>& parameter_bytes);
 
-// The term of an exact expression over names of the caller's own, in 128 bits; nothing where it branches or has a name
-// that `name` does not know.
+// The term of an exact expression over names of the caller's own, in 128 bits; nothing where it has a name that
+// `name` does not know.
 std::optional<TermId> exact_value(Terms& terms, std::string_view text,
                                   const std::function<std::optional<TermId>(const std::string&)>& name);
 

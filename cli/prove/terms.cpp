@@ -3,6 +3,7 @@
 #include "cli/prove/terms.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ptxrewrite::prove {
 
@@ -16,6 +17,12 @@ UInt128 sign_extended(UInt128 value, unsigned from) {
   if (from >= 128) return value;
   const UInt128 sign = UInt128(1) << (from - 1);
   return (value ^ sign) - sign;
+}
+
+UInt128 greatest_common_divisor(UInt128 a, UInt128 b) {
+  while (b != 0)
+    a = std::exchange(b, a % b);
+  return a;
 }
 
 } // namespace
@@ -70,11 +77,83 @@ TermId Terms::leaf(std::string name, unsigned width, bool nonnegative) {
 
 TermId Terms::bitwise(const std::string& name, TermId a, TermId b) {
   if (literal_value(a)) std::swap(a, b);
+  if (auto first = literal_value(a), second = literal_value(b); first && second)
+    return literal(width(a), name == "and" ? *first & *second : name == "or" ? *first | *second : *first ^ *second);
   if (auto bits = literal_value(b); bits && name != "and" && (*bits >> trailing_zeros(a)) == 0) return add(a, b);
   return operation(name, width(a), {std::min(a, b), std::max(a, b)});
 }
 
+// The greatest common divisor of the coefficients, negative where the first of them is: coefficients are read as
+// signed.
+ir::Int128 Terms::content(TermId a) const {
+  const Term& term = (*this)[a];
+  auto magnitude = [](ir::Int128 value) { return value < 0 ? UInt128(0) - UInt128(value) : UInt128(value); };
+  UInt128 divisor = 0;
+  for (const auto& [monomial, coefficient] : term.coefficients)
+    divisor =
+        greatest_common_divisor(divisor, magnitude(static_cast<ir::Int128>(sign_extended(coefficient, term.width))));
+  const bool is_negative = static_cast<ir::Int128>(sign_extended(term.coefficients.begin()->second, term.width)) < 0;
+  return static_cast<ir::Int128>(is_negative ? UInt128(0) - divisor : divisor);
+}
+
+TermId Terms::divided(TermId a, ir::Int128 by) {
+  Term term = (*this)[a];
+  for (auto& [monomial, coefficient] : term.coefficients)
+    coefficient = low_bits(static_cast<UInt128>(static_cast<ir::Int128>(sign_extended(coefficient, term.width)) / by),
+                           term.width);
+  std::erase_if(term.coefficients, [](const auto& row) { return row.second == 0; });
+  return intern(std::move(term));
+}
+
+TermId Terms::is_zero(TermId a) {
+  if (auto value = literal_value(a)) return literal(1, *value == 0);
+  if (width(a) == 1) return negation(a);
+  // Of an extension and a literal: of what is extended.
+  const Term term = (*this)[a];
+  const auto& [last, coefficient] = *term.coefficients.rbegin();
+  const bool is_one_more = term.coefficients.size() == 2 && term.coefficients.begin()->first.empty();
+  if ((term.coefficients.size() == 1 || is_one_more) && last.size() == 1) {
+    const Atom row = atom(last[0]);
+    const auto factor = static_cast<ir::Int128>(sign_extended(coefficient, term.width));
+    if ((row.kind == AtomKind::sign_extend || row.kind == AtomKind::zero_extend) && (factor == 1 || factor == -1)) {
+      const UInt128 rest = is_one_more ? term.coefficients.begin()->second : 0;
+      const UInt128 wanted = low_bits(factor == 1 ? UInt128(0) - rest : rest, term.width);
+      const TermId inner = row.operands[0];
+      const TermId narrow = literal(width(inner), wanted);
+      if (extend(narrow, term.width, row.kind) != literal(term.width, wanted)) return literal(1, 0);
+      return is_zero(subtract(inner, narrow));
+    }
+  }
+  return operation("zero", 1, {content(a) < 0 ? scale(a, ~UInt128(0)) : a});
+}
+
+TermId Terms::less(TermId a, TermId b, bool is_signed) {
+  const auto first = literal_value(a), second = literal_value(b);
+  if (a == b) return literal(1, 0);
+  if (first && second) {
+    const unsigned own = width(a);
+    const bool result = is_signed ? static_cast<ir::Int128>(sign_extended(*first, own)) <
+                                        static_cast<ir::Int128>(sign_extended(*second, own))
+                                  : *first < *second;
+    return literal(1, result);
+  }
+  return operation(is_signed ? "slt" : "ult", 1, {a, b});
+}
+
+TermId Terms::select(TermId bit, TermId if_set, TermId if_not) {
+  if (auto value = literal_value(bit)) return *value ? if_set : if_not;
+  if (if_set == if_not) return if_set;
+  // 1 + c chooses the other way round.
+  if ((*this)[bit].coefficients.contains(Monomial{})) return select(negation(bit), if_not, if_set);
+  const TermId difference = subtract(if_set, if_not);
+  const ir::Int128 factor = content(difference);
+  const unsigned own = width(if_set);
+  const TermId part = operation("select", own, {bit, divided(difference, factor), literal(own, 0)});
+  return add(if_not, scale(part, static_cast<UInt128>(factor)));
+}
+
 TermId Terms::operation(std::string name, unsigned width, std::vector<TermId> operands) {
+  if (name == "smin" || name == "smax" || name == "umin" || name == "umax") std::ranges::sort(operands);
   return from_atom(
       intern(Atom{AtomKind::operation, static_cast<uint8_t>(width), std::move(name), std::move(operands)}));
 }
@@ -112,6 +191,7 @@ TermId Terms::multiply(TermId a, TermId b) {
       Monomial both = first;
       both.insert(both.end(), second.begin(), second.end());
       std::ranges::sort(both);
+      if (product.width == 1) both.erase(std::unique(both.begin(), both.end()), both.end()); // a bit is its square
       UInt128& place = product.coefficients[both];
       place = low_bits(place + x * y, product.width);
       if (place == 0) product.coefficients.erase(both);
@@ -148,6 +228,10 @@ TermId Terms::truncate_atom(AtomId id, unsigned to) {
   case AtomKind::product:
     return multiply(truncate(row.operands[0], to), truncate(row.operands[1], to));
   case AtomKind::operation:
+    if (row.name == "select")
+      return select(row.operands[0], truncate(row.operands[1], to), truncate(row.operands[2], to));
+    if (row.name == "and" || row.name == "or" || row.name == "xor")
+      return bitwise(row.name, truncate(row.operands[0], to), truncate(row.operands[1], to));
     // The low bits of x << n, n below the narrow width or not.
     if (auto amount = as_atom(row.operands.size() == 2 ? row.operands[1] : row.operands[0]);
         row.name == "shl" && amount && atom(*amount).kind == AtomKind::zero_extend &&
@@ -237,18 +321,12 @@ TermId Terms::remade(AtomId id, std::vector<TermId> operands) {
     return multiply(operands[0], operands[1]);
   case AtomKind::operation:
     if (row.name == "and" || row.name == "or" || row.name == "xor") return bitwise(row.name, operands[0], operands[1]);
+    if (row.name == "zero") return is_zero(operands[0]);
+    if (row.name == "slt" || row.name == "ult") return less(operands[0], operands[1], row.name == "slt");
+    if (row.name == "select") return select(operands[0], operands[1], operands[2]);
     return operation(row.name, row.width, std::move(operands));
   }
   return from_atom(id);
-}
-
-TermId Terms::replace_product(TermId in, const Monomial& product, TermId with) {
-  Term rest = (*this)[in];
-  auto found = rest.coefficients.find(product);
-  if (found == rest.coefficients.end()) return in;
-  const UInt128 coefficient = found->second;
-  rest.coefficients.erase(found);
-  return add(intern(std::move(rest)), scale(with, coefficient));
 }
 
 void Terms::collect_atoms(TermId in, std::set<AtomId>& found) const {

@@ -64,6 +64,12 @@ public:
 
   // "and", "or", "xor" of two terms; sums where nothing would be carried.
   TermId bitwise(const std::string& name, TermId a, TermId b);
+  // 1 bit. One normal form for equal things: what is not equal, greater and so on is 1 plus one of these.
+  TermId is_zero(TermId a);
+  TermId less(TermId a, TermId b, bool is_signed);
+  TermId negation(TermId bit) { return add(bit, literal(1, 1)); }
+  // The second where the bit is set: the third, plus a multiple of an operation that is 0 where it is not set.
+  TermId select(TermId bit, TermId if_set, TermId if_not);
   TermId add(TermId a, TermId b);
   TermId subtract(TermId a, TermId b) { return add(a, scale(b, ~UInt128(0))); }
   TermId scale(TermId a, UInt128 factor);
@@ -80,8 +86,6 @@ public:
   TermId substitute(TermId in, const std::map<AtomId, TermId>& with);
   // All atoms that occur, at any depth.
   void collect_atoms(TermId in, std::set<AtomId>& found) const;
-  // The same with one product of the sum replaced; not inside atoms.
-  TermId replace_product(TermId in, const Monomial& product, TermId with);
   // The leaf's atom, where the term is one.
   std::optional<AtomId> as_atom(TermId id) const;
   TermId from_atom(AtomId id);
@@ -95,6 +99,8 @@ private:
   TermId substitute(TermId in, const std::map<AtomId, TermId>& with, std::map<TermId, TermId>& done);
   TermId replaced(AtomId atom, const std::map<AtomId, TermId>& with, std::map<TermId, TermId>& done);
   std::string print(TermId id, unsigned depth) const;
+  ir::Int128 content(TermId a) const;
+  TermId divided(TermId a, ir::Int128 by);
   TermId intern(Term term);
   AtomId intern(Atom atom);
   TermId extend(TermId a, unsigned width, AtomKind kind);
