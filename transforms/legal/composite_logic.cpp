@@ -8,6 +8,7 @@
 #include "transforms/legal/composite_match.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 
@@ -71,6 +72,7 @@ private:
   void list_cuts(Node& node);
   void merge_cuts(Node& node, size_t operand, std::vector<const Cut*>& chosen);
   void choose();
+  void choose_exactly();
   size_t reference(Input input);
   size_t release(Input input);
   void estimate_assembler();
@@ -79,6 +81,7 @@ private:
   bool is_node(Input input) const { return static_cast<bool>(nodes_[input].instruction); }
 
   static constexpr size_t most_cuts = 16;
+  static constexpr size_t exact_nodes = 12; // graphs so small are covered with the fewest operations there are
   Editor& editor_;
   std::vector<Node> nodes_;
   std::map<std::tuple<OperandKind, uint32_t, int64_t>, Input> inputs_;
@@ -185,7 +188,7 @@ void Cover::list_cuts(Node& node) {
   std::vector<const Cut*> chosen;
   merge_cuts(node, 0, chosen);
   std::ranges::stable_sort(node.cuts, {}, [](const Cut& cut) { return std::pair(cut.flow, cut.leaves.size()); });
-  if (node.cuts.size() > most_cuts) node.cuts.resize(most_cuts);
+  if (node.cuts.size() > most_cuts && order_.size() > exact_nodes) node.cuts.resize(most_cuts);
   node.flow = node.cuts.front().flow;
 }
 
@@ -236,6 +239,41 @@ void Cover::choose() {
       reference(input);
       node.references = references;
     }
+  if (order_.size() <= exact_nodes) choose_exactly();
+}
+
+// Tries all sets of nodes that are smaller than the cover so far: each node of a set needs a cut whose leaves are in
+// it.
+void Cover::choose_exactly() {
+  auto size = [&] { return std::ranges::count_if(order_, [&](Input input) { return nodes_[input].references != 0; }); };
+  uint32_t outputs = 0;
+  std::map<Input, unsigned> bits;
+  for (size_t i = 0; i < order_.size(); ++i) {
+    bits[order_[i]] = static_cast<unsigned>(i);
+    if (nodes_[order_[i]].readers > nodes_[order_[i]].inner_readers) outputs |= 1u << i;
+  }
+  auto fitting_cut = [&](const Node& node, uint32_t set) {
+    return std::ranges::find_if(node.cuts, [&](const Cut& cut) {
+      return std::ranges::all_of(cut.leaves, [&](Input leaf) { return !is_node(leaf) || set >> bits[leaf] & 1; });
+    });
+  };
+  uint32_t best = 0;
+  int least = static_cast<int>(size());
+  for (uint32_t set = 0; set < 1u << order_.size(); ++set) {
+    if ((set & outputs) != outputs || std::popcount(set) >= least) continue;
+    bool covers = true;
+    for (Input input : order_)
+      if (set >> bits[input] & 1) covers &= fitting_cut(nodes_[input], set) != nodes_[input].cuts.end();
+    if (!covers) continue;
+    best = set;
+    least = std::popcount(set);
+  }
+  if (best == 0) return;
+  for (Input input : order_) {
+    Node& node = nodes_[input];
+    node.references = best >> bits[input] & 1;
+    if (node.references != 0) node.chosen = static_cast<size_t>(fitting_cut(node, best) - node.cuts.begin());
+  }
 }
 
 // What ptxas does by itself: an operation takes in those of its operands that nobody else reads, while three inputs

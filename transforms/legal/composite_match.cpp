@@ -44,7 +44,8 @@ bool Matcher::is_suitable(const Term& variable, const Operand& operand) const {
   if (!operand.is(OperandKind::value)) return false;
   const ir::Value& value = editor_.function().values[operand.as_value()];
   if (value.vector_width != 1 || value.is_undefined || value.register_class != ir::RegisterClass::general) return false;
-  const bool right_kind = is_float_ ? value.type == ScalarType::f32 : !ir::is_float(value.type);
+  const bool right_kind =
+      is_float_ ? value.type == ScalarType::f32 || value.type == ScalarType::b32 : !ir::is_float(value.type);
   return right_kind && ir::bit_width(value.type) == variable.bits;
 }
 
