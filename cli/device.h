@@ -36,7 +36,8 @@ struct KernelRun {
   std::optional<emulator::Failure> failure;
   std::vector<emulator::Finding> findings; // of check mode
   std::string printed;
-  emulator::Counters counters; // emulator only
+  emulator::Counters counters;  // emulator only
+  emulator::SkipCounters skips; // with EmulatorOptions::skipping
   double seconds = 0;
 };
 
@@ -109,6 +110,8 @@ struct EmulatorOptions {
   const ir::Machine* machine = nullptr;
   // Asked before each launch for who looks on at it; may give nullptr.
   std::function<emulator::Observer*(const emulator::LaunchRequest&)> observer;
+  // Kernels run on DARSIE's machine.
+  std::optional<emulator::SkipSettings> skipping;
 };
 std::unique_ptr<Device> make_emulator_device(const EmulatorOptions& options = {});
 

@@ -136,6 +136,7 @@ public:
     request.fuel = options_.fuel;
     if (options_.machine) request.multiprocessors = options_.machine->sms;
     if (options_.observer) request.observer = options_.observer(request);
+    request.skipping = options_.skipping;
     const auto start = std::chrono::steady_clock::now();
     auto result = program_->launch(request);
     if (!result) return result.error();
@@ -145,6 +146,7 @@ public:
     run.findings = std::move(result->findings);
     run.printed = std::move(result->printed);
     run.counters = std::move(result->counters);
+    run.skips = std::move(result->skips);
     return run;
   }
 

@@ -26,6 +26,7 @@ struct RunOptions {
   bool check = false;
   bool json = false;
   uint64_t fuel = UINT64_MAX;
+  std::string darsie; // a variant of the machine; "": runs without it
 };
 
 // Buffers as raw bytes, DIR/NAME.bin.
@@ -67,6 +68,12 @@ int show_troubles(const LaunchInput& input, const SessionResult& result, const S
   return code;
 }
 
+std::optional<emulator::SkipSettings> skip_settings(const RunOptions& options) {
+  for (emulator::SkipVariant variant : emulator::all_skip_variants)
+    if (options.darsie == spelling(variant)) return emulator::SkipSettings{.variant = variant, .check = options.check};
+  return std::nullopt;
+}
+
 // `gpu`: nullptr for the emulator.
 int run_file(const RunOptions& options, const std::string& path, const Session& session, Device* gpu,
              nlohmann::ordered_json& document) {
@@ -88,7 +95,8 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
                                      .count_memory = options.report.counters,
                                      .host_threads = options.device.host_threads,
                                      .fuel = options.fuel,
-                                     .machine = options.machine});
+                                     .machine = options.machine,
+                                     .skipping = skip_settings(options)});
   ErrorPlace place = ErrorPlace::launch_file;
   SessionOptions session_options;
   session_options.variants = &*variants;
@@ -129,8 +137,10 @@ std::string contradiction(const RunOptions& options) {
     if (ptx && (!options.input.size.empty() || !options.input.ptx.empty()))
       return path + " is PTX: --size and --ptx are for launch files";
   }
-  const bool wants_emulator = options.check || options.report.counters || options.fuel != UINT64_MAX;
-  if (options.device.device == "cuda" && wants_emulator) return "--check, --counters and --fuel are for the emulator";
+  const bool wants_emulator =
+      options.check || options.report.counters || options.fuel != UINT64_MAX || !options.darsie.empty();
+  if (options.device.device == "cuda" && wants_emulator)
+    return "--check, --counters, --fuel and --darsie are for the emulator";
   return {};
 }
 
@@ -183,6 +193,11 @@ void add_run_command(CLI::App& application, Session& session) {
   options->device.gpu = "titanv"; // the R2D2 paper's
   add_machine_option(*command, options->device, options->device.gpu);
   command->add_flag("--check", options->check, "also look for uninitialised reads and races");
+  command
+      ->add_flag("--darsie{standard}", options->darsie,
+                 "on DARSIE's machine: instructions that are the same in all warps of a block are executed once; "
+                 "--darsie=ignore-store, =no-cf-sync: its variants; with --check what is skipped is executed, too")
+      ->check(CLI::IsMember({"standard", "ignore-store", "no-cf-sync"}));
   command->add_option("--fuel", options->fuel, "stop a block after so many warp instructions")->type_name("N");
   command->add_flag("--counters", options->report.counters, "show what each instruction did");
   command->add_flag("--all", options->report.all_buffers, "show and dump all buffers, not only outputs");

@@ -81,6 +81,28 @@ std::map<std::string, emulator::SectionCounts> sections_of(const SessionResult& 
   return sums;
 }
 
+// What DARSIE's machine did, all launches of an entry together.
+std::map<std::string, emulator::SkipCounters> skips_of(const SessionResult& result) {
+  std::map<std::string, emulator::SkipCounters> sums;
+  for (const SessionRun& run : result.runs)
+    if (run.skips.executed > 0) sums[run.entry] += run.skips;
+  return sums;
+}
+
+std::string skips_text(const SessionResult& result) {
+  std::string out;
+  for (const auto& [entry, counts] : skips_of(result)) {
+    const uint64_t all = counts.executed + counts.all_skipped();
+    out += fmt::format("\n{} on DARSIE's machine: {} of {} warp instructions skipped, {:.1f} %\n", entry,
+                       counts.all_skipped(), all, 100.0 * double(counts.all_skipped()) / double(all));
+    Table table{{{"count", true}, {"of"}}, {}};
+    for (const emulator::NamedCount& row : emulator::named_counts(counts))
+      if (row.count > 0) table.rows.push_back({std::to_string(row.count), std::string(row.name)});
+    out += table.text();
+  }
+  return out;
+}
+
 // Why originals ran, and what hardware forms take of the register file: a line each.
 std::string notes_text(const SessionResult& result) {
   std::vector<std::string> notes;
@@ -186,7 +208,7 @@ std::string run_text(const std::string& title, const LaunchInput& input, const S
       row.push_back(
           fmt::format("{:.0f}", group.seconds > 0 ? double(group.thread_instructions) * 1e-6 / group.seconds : 0.0));
   }
-  out += table.text() + notes_text(result);
+  out += table.text() + notes_text(result) + skips_text(result);
   if (options.counters) out += counters_text(result);
   const std::vector<Shown> shown = shown_buffers(input, result, options.all_buffers);
   return out +
@@ -218,6 +240,9 @@ nlohmann::ordered_json run_json(const std::string& title, const LaunchInput& inp
                                      {"thread_parts", counts.thread.warps},
                                      {"block_parts", counts.block.warps},
                                      {"rest", counts.rest.warps}};
+    if (run.skips.executed > 0)
+      for (const emulator::NamedCount& row : emulator::named_counts(run.skips))
+        one["darsie"][row.name] = row.count;
     if (run.failure) one["failure"] = run.failure->message;
     launches.push_back(std::move(one));
   }

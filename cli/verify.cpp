@@ -1,6 +1,7 @@
 #include "cli/verify.h"
 
 #include "cli/rewrite.h"
+#include "ir/darsie_mark.h"
 #include "launch/variants.h"
 
 #include <algorithm>
@@ -33,6 +34,18 @@ std::vector<emulator::Finding> findings_of(const SessionResult& result) {
 
 const emulator::Failure* failure_of(const SessionResult& result) {
   return result.failed_launch ? &*result.runs.back().failure : nullptr;
+}
+
+bool is_marked(const ir::Module& module) {
+  return std::ranges::any_of(module.functions, [](const auto& function) { return ir::has_written_marks(*function); });
+}
+
+bool have_same_outputs(const launch::LaunchPlan& plan, const SessionResult& one, const SessionResult& other) {
+  for (size_t i = 0; i < plan.buffers.size(); ++i)
+    if (plan.buffers[i].output && one.buffers[i] != other.buffers[i]) return false;
+  for (size_t i = 0; i < plan.variables.size(); ++i)
+    if (plan.variables[i].data.output && one.variables[i] != other.variables[i]) return false;
+  return true;
 }
 
 void count_launches(const launch::LaunchPlan& plan, const SessionResult& rewritten, const launch::Variants& variants,
@@ -70,7 +83,8 @@ Result<SessionResult> Verifier::run(const launch::LaunchPlan& plan, const ir::Mo
                                      .host_threads = settings_.host_threads,
                                      .fuel = mode.fuel,
                                      .resident_blocks = mode.resident_blocks,
-                                     .machine = settings_.machine});
+                                     .machine = settings_.machine,
+                                     .skipping = mode.skipping});
   SessionOptions options;
   options.variants = &variants;
   options.contents = &contents_;
@@ -230,7 +244,42 @@ bool Verifier::compare_shape(Truth& truth, const ir::Module& module, const launc
     if (differs) result.differences.push_back(std::move(difference));
     if (!is_persistent || differs || settings_.gpu) break;
   }
+  if (!settings_.gpu && is_marked(module)) compare_skipping(truth, module, variants, result);
   return true;
+}
+
+// With skipping, each skipped instruction compared with what it would have computed.
+void Verifier::compare_skipping(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
+                                CaseResult& result) {
+  bool is_ordered = false;
+  for (const emulator::SkipVariant variant : emulator::all_skip_variants) {
+    ErrorPlace place = ErrorPlace::launch_file;
+    RunMode mode{truth.fuel, resident_blocks[0], false, emulator::SkipSettings{.variant = variant, .check = true}};
+    Result<SessionResult> skipping = run(truth.plan, module, variants, mode, place);
+    if (!skipping) {
+      result.verdict = Verdict::differs;
+      result.reason = skipping.error().message;
+      return;
+    }
+    for (const SessionRun& one : skipping->runs) {
+      if (variant != emulator::SkipVariant::standard) break;
+      result.executed += one.skips.executed;
+      result.skipped += one.skips.all_skipped();
+    }
+    ShapeDifference difference = difference_of(truth, *skipping, resident_blocks[0]);
+    difference.shape += ", skipping (" + std::string(spelling(variant)) + ")";
+    if (!difference.failure && difference.findings.empty() && difference.buffers.empty()) continue;
+    if (!difference.failure && difference.findings.empty()) {
+      mode.skipping->check = mode.skipping->share = false; // the machine's order of warps, and nothing skipped
+      Result<SessionResult> in_order = run(truth.plan, module, variants, mode, place);
+      if (in_order && !in_order->failed_launch && have_same_outputs(truth.plan, *in_order, *skipping)) {
+        is_ordered = true;
+        continue;
+      }
+    }
+    result.differences.push_back(std::move(difference));
+  }
+  result.ordered_shapes += is_ordered;
 }
 
 } // namespace ptxrewrite::cli

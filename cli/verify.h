@@ -43,6 +43,10 @@ struct CaseResult {
   size_t launches = 0;              // in all shapes
   size_t fallbacks = 0;             // of them: a variant was there, and the original ran
   std::vector<std::string> reasons; // why, each once
+  // A module with DARSIE's marks runs on its machine, too, in all variants: warp instructions in all shapes, and shapes
+  // whose result depends on the order of warps, which is another one there.
+  uint64_t executed = 0, skipped = 0;
+  size_t ordered_shapes = 0;
   std::vector<ShapeDifference> differences;
   std::shared_ptr<ir::Module> module; // what failures point into; nullptr where nothing ran
 };
@@ -96,6 +100,7 @@ private:
     uint64_t fuel = 0;
     uint64_t resident_blocks = 0; // of persistent variants
     bool reversed = false;
+    std::optional<emulator::SkipSettings> skipping = {};
   };
 
   Status make_contents();
@@ -106,6 +111,8 @@ private:
   bool compare_shape(Truth& truth, const ir::Module& module, const launch::Variants& variants, CaseResult& result);
   ShapeDifference difference_of(const Truth& truth, const SessionResult& rewritten, uint64_t resident_blocks) const;
   bool order_matters(Truth& truth);
+  void compare_skipping(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
+                        CaseResult& result);
 
   const LaunchInput& input_;
   VerifySettings settings_;

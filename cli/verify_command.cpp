@@ -62,6 +62,17 @@ std::string count_text(size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
+// What DARSIE's machine skipped of a marked module; "" for others.
+std::string skipping_text(const CaseResult& result) {
+  const uint64_t all = result.executed + result.skipped;
+  if (all == 0) return "";
+  const uint64_t permille = (1000 * result.skipped + all / 2) / all;
+  std::string text = "; skipping " + std::to_string(permille / 10) + "." + std::to_string(permille % 10) + " %";
+  if (result.ordered_shapes > 0)
+    text += ", where the order of warps matters in " + count_text(result.ordered_shapes, "shape");
+  return text;
+}
+
 std::string verdict_text(const CaseResult& result) {
   switch (result.verdict) {
   case Verdict::identical: {
@@ -69,7 +80,7 @@ std::string verdict_text(const CaseResult& result) {
     if (result.fallbacks > 0)
       text += "; the original ran in " + std::to_string(result.fallbacks) + " of " + std::to_string(result.launches) +
               (result.launches == 1 ? " launch" : " launches");
-    return text;
+    return text + skipping_text(result);
   }
   case Verdict::unchanged:
     return "unchanged";
@@ -184,6 +195,10 @@ json cases_json(const std::vector<CaseResult>& cases) {
     json one = {
         {"passes", result.what.passes}, {"form", form_word(result.what.form)}, {"result", verdict_word(result.verdict)},
         {"shapes", result.shapes},      {"launches", result.launches},         {"fallbacks", result.fallbacks}};
+    if (result.executed > 0)
+      one["darsie"] = {{"executed", result.executed},
+                       {"skipped", result.skipped},
+                       {"shapes_ordered_by_warps", result.ordered_shapes}};
     if (!result.reason.empty()) one["reason"] = result.reason;
     if (!result.reasons.empty()) one["original_ran"] = result.reasons;
     for (const ShapeDifference& difference : result.differences)

@@ -2,6 +2,7 @@
 #include "emulator/block.h"
 
 #include "emulator/check.h"
+#include "emulator/hardware/skip_machine.h"
 #include "emulator/observer.h"
 
 #include <fmt/format.h>
@@ -55,6 +56,7 @@ Block::Block(LaunchState& launch_state, WorkerCounters& worker_counters, FramePo
   ranges.resize(image->memory_operations);
   if (launch->request->check) checker = make_memory_checker(*launch);
   watch_memory = count_memory || checker;
+  if (launch->skip_plan) skipper = std::make_unique<SkipMachine>(*this);
 }
 
 Block::~Block() {
@@ -88,6 +90,7 @@ void Block::start(uint64_t linear_index) {
   ++counters->blocks;
   counters->warps += launch->warps;
   if (checker) checker->start_block(*this);
+  if (skipper) skipper->start_block();
 }
 
 void Block::start_warp(Warp& warp) {
@@ -211,6 +214,7 @@ void Block::complete_barrier_if_full(unsigned number) {
     waiting |= 1u << warp.index;
   }
   if (checker) checker->barrier_completed(*this, number, waiting, of_all);
+  if (skipper) skipper->barrier_completed(waiting);
 }
 
 // A warp that only waits comes back to the states that it was in, one for each of its splits. Registers are what
@@ -241,6 +245,7 @@ bool Block::is_in_new_state(Warp& warp) {
 }
 
 BlockState Block::run() {
+  if (skipper) return run_in_steps();
   changed = false;
   for (;;) {
     bool progress = false, spinning = false;

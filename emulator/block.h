@@ -28,6 +28,7 @@ struct WorkerCounters {
   std::vector<uint64_t> transactions; // by image-wide instruction
   uint64_t blocks = 0;
   uint64_t warps = 0;
+  SkipCounters skips;
 };
 
 inline constexpr uint32_t maximum_call_depth = 4096; // activations of one warp at a time
@@ -51,6 +52,8 @@ void find_source_line(const ir::Function& function, ir::InstructionId instructio
 
 class MemoryChecker; // emulator/check.h
 class Observer;
+class SkipMachine; // emulator/hardware/skip_machine.h
+class SkipPlan;
 
 // What all blocks of a launch have in common.
 struct LaunchState {
@@ -61,8 +64,10 @@ struct LaunchState {
   uint32_t threads = 0;
   uint32_t warps = 0;
   uint64_t shared_bytes = 0;
-  uint64_t local_stride = 0; // bytes of local memory of each thread
-  bool concurrent = false;   // several host threads run blocks at the same time
+  uint64_t local_stride = 0;               // bytes of local memory of each thread
+  bool concurrent = false;                 // several host threads run blocks at the same time
+  const SkipPlan* skip_plan = nullptr;     // null: DARSIE's machine is off
+  std::vector<uint64_t>* fences = nullptr; // then: fences and atomics so far, by %smid
 };
 
 // Memory of activations, handed out again and again: kernels without barriers run all warps in the same, warm bytes.
@@ -121,8 +126,9 @@ struct Block {
   std::string printed;
   std::unique_ptr<MemoryChecker> checker; // null: not asked for
   Observer* observer = nullptr;
-  MemoryRange last_global;         // where the last global access of a single lane went: most go there again
-  std::vector<MemoryRange> ranges; // the same for each memory operation of the image
+  std::unique_ptr<SkipMachine> skipper; // null: not asked for
+  MemoryRange last_global;              // where the last global access of a single lane went: most go there again
+  std::vector<MemoryRange> ranges;      // the same for each memory operation of the image
   bool count_memory = false;
   bool watch_progress = false; // find out whether a turn changes anything; then:
   bool changed = false;        // the last one did, or it was not watched
@@ -131,6 +137,7 @@ struct Block {
 private:
   void run_warp(Warp& warp);
   void run_warp_observed(Warp& warp, const MicroOp* op);
+  BlockState run_in_steps(); // emulator/hardware/skip_machine.cpp
   void note_arrival(Warp& warp);
   void start_warp(Warp& warp);
   void warp_finished(Warp& warp);

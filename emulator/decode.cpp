@@ -44,6 +44,10 @@ const MicroOp* end_of_function(Warp& warp, const MicroOp& op) {
 
 } // namespace
 
+bool is_region_entry(const MicroOp& op) {
+  return op.handler == &enter_region || op.handler == &enter_meeting_region;
+}
+
 unsigned lane_bits(ir::ScalarType type) {
   const unsigned bits = ir::bit_width(type);
   if (bits <= 1) return 1;
@@ -227,6 +231,7 @@ Status Decoder::run() {
   resolve_branches();
   output_.frame_bytes = frame_;
   output_.registers = registers_;
+  output_.block_starts = block_start_;
   return {};
 }
 

@@ -154,6 +154,9 @@ private:
   std::optional<Error> error_;
 };
 
+// Does a counting region begin with it? Such a micro-operation belongs to no instruction.
+bool is_region_entry(const MicroOp& op);
+
 // The register widths in which lane arrays are held: 1 (predicate mask), 8, 16, 32, 64, 128.
 unsigned lane_bits(ir::ScalarType type);
 constexpr uint32_t lane_array_size(unsigned bits) {

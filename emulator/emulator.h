@@ -13,6 +13,7 @@
 #pragma once
 
 #include "emulator/counters.h"
+#include "emulator/hardware/skip_counters.h"
 #include "emulator/memory.h"
 #include "emulator/texture.h"
 #include "ir/module.h"
@@ -81,10 +82,14 @@ struct LaunchRequest {
   // is the same whatever the machine.
   uint32_t multiprocessors = 0;
   Observer* observer = nullptr;
+  // Runs on DARSIE's machine, on one host thread, by the marks in the text or else by those of the analysis. Not with
+  // an observer.
+  std::optional<SkipSettings> skipping{};
 };
 
 struct LaunchResult {
-  Counters counters;
+  Counters counters;   // of the program: instructions that were skipped are counted
+  SkipCounters skips;  // with LaunchRequest::skipping
   std::string printed; // by the kernel's printf, in block order
   std::vector<Finding> findings;
   std::optional<Failure> failure;

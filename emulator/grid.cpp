@@ -3,6 +3,7 @@
 #include "emulator/block.h"
 #include "emulator/check.h"
 #include "emulator/hardware/linear_registers.h"
+#include "emulator/hardware/skip_plan.h"
 #include "emulator/observer.h"
 
 #include <algorithm>
@@ -224,6 +225,7 @@ private:
       total.transactions[i] += counters_.transactions[i];
     total.blocks += counters_.blocks;
     total.warps += counters_.warps;
+    total.skips += counters_.skips;
   }
 
   Grid& grid_;
@@ -274,7 +276,7 @@ Counters make_counters(const KernelImage& image, const WorkerCounters& total, co
 }
 
 unsigned host_threads(const KernelImage& image, const LaunchRequest& request, uint64_t blocks) {
-  if (request.observer || (image.order_sensitive && !request.unordered)) return 1;
+  if (request.observer || request.skipping || (image.order_sensitive && !request.unordered)) return 1;
   const unsigned wanted = request.host_threads ? request.host_threads : std::thread::hardware_concurrency();
   return static_cast<unsigned>(std::clamp<uint64_t>(wanted, 1, std::max<uint64_t>(blocks, 1)));
 }
@@ -293,6 +295,15 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
   launch.local_stride = image.functions.front()->local_bytes;
   if (image.has_calls || image.uses_stack) launch.local_stride += call_stack_bytes;
   launch.block_specials = make_block_specials(launch);
+  std::optional<SkipPlan> skip_plan;
+  std::vector<uint64_t> fences(emulated_sm_count);
+  if (request.skipping) {
+    if (request.observer) return Error{"DARSIE's machine runs without observers", {}};
+    if (image.darsie_marks.empty()) image.darsie_marks = ir::marks_of(*image.functions.front()->source);
+    launch.skip_plan =
+        &skip_plan.emplace(image, image.darsie_marks, std::array{request.block.x, request.block.y, request.block.z});
+    launch.fences = &fences;
+  }
   grid.blocks = request.grid.count();
   grid.total.regions.resize(image.region_count);
   grid.total.guards.resize(image.instruction_count);
@@ -313,6 +324,8 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
   result.counters = make_counters(image, grid.total,
                                   {grid.blocks, launch.warps, launch.threads,
                                    request.multiprocessors ? request.multiprocessors : emulated_sm_count});
+  result.skips = std::move(grid.total.skips);
+  if (request.skipping) result.skips.executed = result.counters.warp_instructions - result.skips.all_skipped();
   for (const auto& [block, text] : grid.printed)
     if (block <= grid.failed_block) result.printed += text;
   result.findings = grid.findings.take(grid.failed_block);

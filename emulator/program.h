@@ -6,6 +6,7 @@
 #include "emulator/micro_op.h"
 #include "emulator/texture.h"
 #include "emulator/warp.h"
+#include "ir/darsie_mark.h"
 #include "ir/isa.h"
 
 #include <map>
@@ -73,6 +74,7 @@ struct DecodedFunction {
   uint32_t first_instruction = 0;         // image-wide index of InstructionId 0
   std::vector<InstructionLanes> lanes_of; // by InstructionId
   std::vector<LaneRef> registers;         // by ValueId; not valid where a value has no lane array
+  std::vector<uint32_t> block_starts;     // by BlockId: code index; UINT32_MAX: not in the layout
   std::vector<uint8_t> section_of; // by InstructionId: 1 + SectionKind inside a section of a hardware form, else 0
   std::vector<uint32_t> region_of; // by InstructionId: the counting region it is in, UINT32_MAX: never executed
 };
@@ -154,7 +156,8 @@ struct KernelImage {
   bool uses_local = false;
   bool uses_stack = false; // alloca
   std::span<std::byte> constant_bank;
-  const TextureTable* textures = nullptr; // of the program
+  const TextureTable* textures = nullptr;   // of the program
+  std::vector<ir::DarsieMark> darsie_marks; // of the entry, once a launch has asked for them
 
   const DecodedFunction& function_of(uint32_t instruction) const;
   // Where a shared variable of the module or of `function` lies; nothing if it is no shared variable.

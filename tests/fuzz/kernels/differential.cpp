@@ -61,7 +61,8 @@ launch::Dim3 dimensions_of(const std::array<uint32_t, 3>& size) {
 
 } // namespace
 
-Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& shape, emulator::Observer* observer) {
+Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& shape, emulator::Observer* observer,
+                  const std::optional<emulator::SkipSettings>& skipping) {
   Emulation emulation;
   emulator::DeviceMemory memory(uint64_t(1) << 30);
   const auto refuse = [&](const Error& error) {
@@ -104,12 +105,14 @@ Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& s
   request.check = true;
   request.fuel = fuel;
   request.observer = observer;
+  request.skipping = skipping;
   Result<emulator::LaunchResult> result = (*program)->launch(request);
   if (!result) return refuse(result.error());
   if (result->failure)
     emulation.failed = describe(*result->failure);
   else if (!result->findings.empty())
     emulation.failed = "check mode: " + describe(result->findings.front().where);
+  emulation.skips = std::move(result->skips);
   emulation.guard = guard_of(module, kernel.name, result->counters);
   for (size_t i = 0; i < addresses.size(); ++i) {
     emulation.buffers.emplace_back(kernel.buffer_size(i, shape));
@@ -203,6 +206,17 @@ std::string disagreement(const std::string& text, const Kernel& kernel, const Sh
   const Emulation actual = emulate(*rewritten, kernel, shape);
   if (!actual.refused.empty()) return "";
   return actual.failed.empty() ? difference(kernel, shape, expected.buffers, actual.buffers) : actual.failed;
+}
+
+std::string disagreement_when_skipping(const std::string& text, const Kernel& kernel, const Shape& shape,
+                                       const emulator::SkipSettings& settings) {
+  std::string failed;
+  const std::unique_ptr<ir::Module> module = read_text(text, failed);
+  if (!module) return "";
+  const Emulation expected = emulate(*module, kernel, shape);
+  if (!expected.refused.empty() || !expected.failed.empty()) return "";
+  const Emulation skipping = emulate(*module, kernel, shape, nullptr, settings);
+  return skipping.failed.empty() ? difference(kernel, shape, expected.buffers, skipping.buffers) : skipping.failed;
 }
 
 std::string difference(const Kernel& kernel, const Shape& shape, const std::vector<std::vector<uint8_t>>& expected,

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,11 @@ struct Emulation {
   enum class Guard : uint8_t { none, passed, failed } guard = Guard::none; // a test in the kernel's first block
   launch::LaunchFacts facts;                                               // of the launch as the original sees it
   std::vector<std::vector<uint8_t>> buffers;
+  emulator::SkipCounters skips;
 };
 Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& shape,
-                  emulator::Observer* observer = nullptr);
+                  emulator::Observer* observer = nullptr,
+                  const std::optional<emulator::SkipSettings>& skipping = std::nullopt);
 
 // Which passes run over the kernel, in which form; no passes: into SSA form and out of it.
 struct Chain {
@@ -51,6 +54,10 @@ Rewriting rewrite(const std::string& text, const Chain& chain);
 // What is wrong with the rewriting of this text, launched as `kernel` is; "" if nothing is, or if the original itself
 // does not run.
 std::string disagreement(const std::string& text, const Kernel& kernel, const Shape& shape, const Chain& chain);
+
+// The same for DARSIE's machine in the place of a rewriting.
+std::string disagreement_when_skipping(const std::string& text, const Kernel& kernel, const Shape& shape,
+                                       const emulator::SkipSettings& settings);
 
 std::unique_ptr<ir::Module> read_text(const std::string& text, std::string& failed);
 

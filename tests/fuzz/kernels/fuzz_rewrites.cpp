@@ -2,13 +2,15 @@
 //
 //   fuzz_rewrites [--count N] [--first SEED] [--only SEED [--show]] [--sweeps] [--longer N] [--seconds S]
 //                 [--passes CHAIN [--form legal|annotated|hardware] [--assume WORD]] [--no-rewrites] [--integers]
-//                 [--may-refuse] [--ptxas] [--linear] [--jobs N] [--weight NAME=NUMBER]... [--knob NAME=NUMBER]...
+//                 [--may-refuse] [--ptxas] [--linear] [--darsie] [--jobs N] [--weight NAME=NUMBER]... [--knob
+//                 NAME=NUMBER]...
 //                 [--write FOLDER]
 //
 // --linear: kernels about index arithmetic, all forms of r2d2, and a table of what the rewritings rest on.
-// The kernel of a seed is always the same (with the same weights and knobs). --write keeps what failed: the PTX file, a
-// launch file and its buffers beside it, and the kernel reduced to what still fails. Exit code 1 when something failed,
-// 77 when --ptxas finds no ptxas.
+// --darsie: no rewritings, but DARSIE's machine in all variants, in several orders of the warps, in check mode and out
+// of it; and what its marks say against the values. The kernel of a seed is always the same (with the same weights and
+// knobs). --write keeps what failed: the PTX file, a launch file and its buffers beside it, and the kernel reduced to
+// what still fails. Exit code 1 when something failed, 77 when --ptxas finds no ptxas.
 #include "cli/reducer.h"
 #include "support/file_io.h"
 #include "support/ptxas.h"
@@ -47,6 +49,7 @@ struct Options {
   bool rewrites = true;
   bool assembles = false; // what comes out of the passes is given to ptxas
   bool linear = false;
+  bool darsie = false;
   unsigned jobs = 1;
   bool may_refuse = false; // instructions that are not emulated are no failure
   std::optional<Chain> chain;
@@ -62,6 +65,8 @@ struct Tally {
   uint64_t failures = 0;
   uint64_t may_wrap = 0, wrapped = 0, wrapped_launches = 0; // kernels meant to wrap, those that do, in so many launches
   LedgerCounts ledger;
+  emulator::SkipCounters skips; // of the standard machine with the warps in step
+  emulator::SkipCounters all_skips;
 
   void add(const Tally& other);
 };
@@ -80,6 +85,8 @@ void Tally::add(const Tally& other) {
   for (const auto& [reason, times] : other.failed)
     failed[reason] += times;
   ledger.add(other.ledger);
+  skips += other.skips;
+  all_skips += other.all_skips;
 }
 
 class Driver {
@@ -110,6 +117,7 @@ public:
     }
     if (wrapped_launches != 0) ++tally_.wrapped;
     tally_.wrapped_launches += wrapped_launches;
+    if (options_.darsie) check_skipping(kernel, text, *module, originals);
     if (!options_.rewrites) return;
     identity_text_ = rewrite(text, {}).text;
     const std::vector<Chain> chains = options_.chain    ? std::vector<Chain>{*options_.chain}
@@ -144,9 +152,11 @@ public:
       std::printf("%llu kernels were meant to wrap around, %llu did, in %llu launches\n%s",
                   static_cast<unsigned long long>(tally_.may_wrap), static_cast<unsigned long long>(tally_.wrapped),
                   static_cast<unsigned long long>(tally_.wrapped_launches), tally_.ledger.table().c_str());
+    if (options_.darsie) print_skips();
     // Kernels that were never run would be no test.
     const bool all_ran = tally_.refused.empty() || options_.may_refuse;
-    return tally_.failures == 0 && all_ran && tally_.launches != 0 && (!options_.linear || is_varied()) ? 0 : 1;
+    const bool was_a_test = (!options_.linear || is_varied()) && (!options_.darsie || all_was_skipped());
+    return tally_.failures == 0 && all_ran && tally_.launches != 0 && was_a_test ? 0 : 1;
   }
 
 private:
@@ -158,6 +168,33 @@ private:
                            sum.discharged[0] != 0 && sum.held != 0 && sum.failed != 0;
     if (!is_enough) std::puts("too few kernels wrap around, or all checks come out alike");
     return is_enough;
+  }
+
+  void print_skips() const {
+    const emulator::SkipCounters& sum = tally_.skips;
+    const uint64_t all = sum.executed + sum.all_skipped();
+    std::printf("%.1f %% of %llu warp instructions skipped by the standard machine, warps in step\n",
+                100.0 * static_cast<double>(sum.all_skipped()) / static_cast<double>(std::max<uint64_t>(all, 1)),
+                static_cast<unsigned long long>(all));
+    const std::vector<emulator::NamedCount> in_step = emulator::named_counts(sum);
+    const std::vector<emulator::NamedCount> in_all = emulator::named_counts(tally_.all_skips);
+    for (size_t i = 0; i < in_step.size(); ++i)
+      std::printf("  %-32.*s %14llu %16llu in all variants and orders\n", static_cast<int>(in_step[i].name.size()),
+                  in_step[i].name.data(), static_cast<unsigned long long>(in_step[i].count),
+                  static_cast<unsigned long long>(in_all[i].count));
+  }
+
+  // Of many kernels, everything that the machine can do has happened.
+  bool all_was_skipped() const {
+    if (tally_.kernels < 200) return true;
+    bool all = true;
+    for (const emulator::NamedCount& row : emulator::named_counts(tally_.all_skips)) {
+      // Kernels without races never load what is stored to meanwhile, and wait for nobody outside the path.
+      if (row.count != 0 || row.name == "stale loads that were wrong" || row.name == "forced syncs") continue;
+      std::printf("never happened: %.*s\n", static_cast<int>(row.name.size()), row.name.data());
+      all = false;
+    }
+    return all;
   }
 
   // Without numbers, so that alike reasons are counted together.
@@ -205,6 +242,41 @@ private:
       std::fprintf(stderr, "fuzz_rewrites: %s\n", status.error().message.c_str());
     else
       std::fprintf(stderr, "  reduced to %s\n", path.c_str());
+  }
+
+  void check_skipping(const Kernel& kernel, const std::string& text, const ir::Module& module,
+                      const std::vector<Emulation>& originals) {
+    for (const emulator::SkipVariant variant : emulator::all_skip_variants)
+      for (unsigned order = 0; order < 3; ++order) {
+        const emulator::SkipSettings settings{
+            .variant = variant, .check = order != 2, .order_seed = order == 0 ? 0 : kernel.seed * 3 + order};
+        for (size_t i = 0; i < kernel.shapes.size(); ++i)
+          if (!check_skipping(kernel, text, module, originals, i, settings)) return;
+      }
+  }
+
+  bool check_skipping(const Kernel& kernel, const std::string& text, const ir::Module& module,
+                      const std::vector<Emulation>& originals, size_t shape, const emulator::SkipSettings& settings) {
+    const Emulation skipping = emulate(module, kernel, kernel.shapes[shape], nullptr, settings);
+    ++tally_.launches;
+    tally_.all_skips += skipping.skips;
+    if (settings.variant == emulator::SkipVariant::standard && settings.order_seed == 0) tally_.skips += skipping.skips;
+    std::string what = skipping.refused.empty() ? skipping.failed : skipping.refused;
+    if (what.empty()) what = difference(kernel, kernel.shapes[shape], originals[shape].buffers, skipping.buffers);
+    if (what.empty()) return true;
+    report(kernel, kernel.shapes[shape],
+           "skipping (" + std::string(spelling(settings.variant)) + ", order " + std::to_string(settings.order_seed) +
+               (settings.check ? ", checked)" : ")"),
+           what);
+    if (options_.folder.empty()) return false;
+    cli::ReducerOptions options;
+    options.test_limit = reduction_limit;
+    options.is_interesting = [&](const std::string& candidate) {
+      return !disagreement_when_skipping(candidate, kernel, kernel.shapes[shape], settings).empty();
+    };
+    const Result<cli::Reduction> reduction = cli::reduce(text, kernel.name + ".ptx", options);
+    if (reduction) write_reduced(kernel, reduction->text);
+    return false;
   }
 
   void check_chain(const Kernel& kernel, const std::string& text, const Chain& chain,
@@ -355,6 +427,10 @@ bool parse_options(int argc, char** argv, Options& options) {
     } else if (word == "--linear") {
       options.linear = true;
       options.knobs = index_knobs();
+    } else if (word == "--darsie") {
+      options.darsie = true;
+      options.rewrites = false;
+      options.knobs = redundancy_knobs();
     } else if (word == "--ptxas") {
       options.assembles = true;
     } else if (word == "--may-refuse") {
@@ -441,6 +517,6 @@ int main(int argc, char** argv) {
   for (size_t i = 1; i < drivers.size(); ++i)
     drivers[0].add(drivers[i]);
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
-  if (options.linear) std::printf("%.0f s, %u at a time\n", passed.count(), options.jobs);
+  if (options.linear || options.darsie) std::printf("%.0f s, %u at a time\n", passed.count(), options.jobs);
   return drivers[0].finish();
 }

@@ -19,6 +19,10 @@ constexpr std::array<uint32_t, 3> full_blocks[3][4] = {{{32, 1, 1}, {64, 1, 1}, 
 constexpr std::array<uint32_t, 3> partial_blocks[3][4] = {{{1, 1, 1}, {33, 1, 1}, {17, 1, 1}, {70, 1, 1}},
                                                           {{5, 3, 1}, {17, 3, 1}, {31, 2, 1}, {1, 40, 1}},
                                                           {{3, 3, 3}, {5, 2, 4}, {7, 5, 2}, {2, 2, 2}}};
+constexpr std::array<uint32_t, 3> many_warps[3][6] = {
+    {{256, 1, 1}, {192, 1, 1}, {160, 1, 1}, {128, 1, 1}, {80, 1, 1}, {100, 1, 1}},
+    {{16, 16, 1}, {32, 6, 1}, {8, 24, 1}, {16, 7, 1}, {64, 3, 1}, {24, 8, 1}},
+    {{4, 4, 10}, {8, 4, 6}, {2, 16, 4}, {16, 2, 5}, {8, 3, 8}, {32, 2, 3}}};
 constexpr std::array<uint32_t, 3> grids[3][4] = {{{1, 1, 1}, {2, 1, 1}, {3, 1, 1}, {5, 1, 1}},
                                                  {{1, 1, 1}, {2, 2, 1}, {1, 3, 1}, {3, 1, 1}},
                                                  {{1, 1, 2}, {2, 1, 2}, {1, 2, 1}, {2, 1, 1}}};
@@ -143,6 +147,18 @@ Knobs index_knobs() {
   return knobs;
 }
 
+Knobs redundancy_knobs() {
+  Knobs knobs;
+  knobs.many_warps = true;
+  knobs.uniform = 0.6;
+  knobs.approximate = 0;
+  for (const char* name : {"special register", "table load", "parameter load", "masked load"})
+    knobs.weights[name] = 4;
+  for (const char* name : {"index data", "index loop", "index choice", "own shared", "loop"})
+    knobs.weights[name] = 2;
+  return knobs;
+}
+
 Kernel generate_kernel(uint64_t seed, const Knobs& knobs) {
   return Builder(seed, knobs).build();
 }
@@ -180,6 +196,11 @@ void Builder::choose_shapes() {
     Shape shape;
     shape.launch = static_cast<uint32_t>(i);
     shape.block = random_.pick((full_warps_ ? full_blocks : partial_blocks)[dimensions_ - 1]);
+    if (knobs_.many_warps) {
+      do
+        shape.block = random_.pick(many_warps[dimensions_ - 1]);
+      while (full_warps_ && shape.block_threads() % 32 != 0);
+    }
     shape.grid = random_.pick(grids[dimensions_ - 1]);
     largest_block_ = std::max(largest_block_, shape.block_threads());
     largest_grid_ = std::max(largest_grid_, shape.blocks());

@@ -28,6 +28,7 @@ struct Knobs {
   double perturb = 0.3;                  // an index goes through arithmetic that wraps around and cancels
   double qualified_memory = 0.3;         // cache operators, volatile, eviction priorities
   bool floats = true;                    // false: integers and predicates only
+  bool many_warps = false;               // blocks of up to 8, mostly in rows of a part of a warp
   bool indices = false;                  // no arithmetic but that of indices, unless they may wrap
   double wrap = 0.34;                    // per kernel, with `indices`: they may
   std::map<std::string, double> weights; // of statements and groups of operations; 1 where nothing is said
@@ -36,6 +37,9 @@ struct Knobs {
 // For kernels about index arithmetic: in a third of them it wraps around on purpose in some launches, in the others in
 // none.
 Knobs index_knobs();
+
+// For DARSIE: blocks of several warps, much that is the same in all of them, and loads with stores between.
+Knobs redundancy_knobs();
 
 Kernel generate_kernel(uint64_t seed, const Knobs& knobs = {});
 
