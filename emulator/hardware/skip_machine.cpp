@@ -28,6 +28,7 @@ void SkipMachine::start_block() {
   table_.clear();
   registers_.clear();
   path_ = waiting_ = 0;
+  fruitless_turns_ = 0;
   resolved_ = {};
   probed_.clear();
   random_state_ = settings_.order_seed + block_->linear * 0x9e3779b97f4a7c15;
@@ -361,7 +362,7 @@ BlockState Block::run_in_steps() {
       changed = changed || !watch_progress || is_in_new_state(warp);
     }
     if (able & ~spun) continue;
-    if (skipper->give_up_waiting()) {
+    if (skipper->give_up_waiting(able != 0)) {
       spun = 0;
     } else if (able) {
       return BlockState::yielded;

@@ -26,8 +26,9 @@ public:
   // Executes or skips an instruction of the warp, or some (with a random order); it may then wait for others.
   void take_turn(Warp& warp);
   bool waits(const Warp& warp) const { return waiting_ >> warp.index & 1; }
-  // Nobody can go on but by not waiting: whoever waits leaves the path. False: nobody waits.
-  bool give_up_waiting();
+  // Nobody can go on but those who may spin (if `others_run`) or wait: all leave the path, unless the others deserve
+  // more patience. False: nobody waits.
+  bool give_up_waiting(bool others_run);
 
   void warp_finished(const Warp& warp);
   void barrier_completed(uint32_t warps);
@@ -88,9 +89,10 @@ private:
   SkipTable table_;
   std::vector<State> states_; // by warp
   uint32_t path_ = 0, waiting_ = 0;
-  Progress resolved_;           // where the last register sync was
-  std::set<uint32_t> probed_;   // in this round
-  std::vector<uint32_t> turns_; // order of the round
+  unsigned fruitless_turns_ = 0; // of all that run, since somebody was let go
+  Progress resolved_;            // where the last register sync was
+  std::set<uint32_t> probed_;    // in this round
+  std::vector<uint32_t> turns_;  // order of the round
   uint64_t random_state_ = 0;
 };
 

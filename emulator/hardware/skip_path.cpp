@@ -8,6 +8,7 @@
 namespace ptxrewrite::emulator {
 namespace {
 
+constexpr unsigned patience = 64;
 constexpr uint32_t unknown_trip = 0x80000000; // and the warp's number: the same as no other warp's
 
 uint64_t mix(uint64_t state, uint64_t value) {
@@ -131,6 +132,7 @@ bool SkipMachine::release_registers() {
   });
   if (!all) return false;
   ++counters_->register_syncs;
+  fruitless_turns_ = 0;
   resolved_ = here;
   forget_who_passed();
   table_.for_each([&](SkipEntry& entry) {
@@ -149,6 +151,7 @@ bool SkipMachine::release_registers() {
 // All warps of the path are at the branch: they execute it, and those who go where most go stay on the path.
 void SkipMachine::release_branch() {
   ++counters_->branch_syncs;
+  fruitless_turns_ = 0;
   counters_->branch_waits += static_cast<unsigned>(std::popcount(path_));
   waiting_ = 0;
   table_.clear(); // everybody has passed everything
@@ -166,8 +169,10 @@ void SkipMachine::release_branch() {
   for_each_warp(path_ & ~majority(groups), [&](uint32_t warp) { leave_path(warp); });
 }
 
-bool SkipMachine::give_up_waiting() {
+bool SkipMachine::give_up_waiting(bool others_run) {
   if (!waiting_) return false;
+  // A loop that could spin mostly does not.
+  if (others_run && ++fruitless_turns_ < patience) return true;
   ++counters_->forced_syncs;
   for_each_warp(path_, [&](uint32_t warp) { leave_path(warp); });
   return true;
@@ -194,6 +199,7 @@ void SkipMachine::barrier_completed(uint32_t warps) {
 // Of those who stand at the same instance of the same place.
 void SkipMachine::make_path(uint32_t candidates) {
   table_.clear();
+  fruitless_turns_ = 0;
   uint64_t most_blocks = 0;
   std::map<uint64_t, uint32_t> groups;
   for_each_warp(candidates, [&](uint32_t warp) {
