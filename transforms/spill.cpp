@@ -315,7 +315,15 @@ uint32_t capability_of(const Module& module) {
   return capability == 0 ? 80 : capability;
 }
 
+// Sections of a hardware form run on threads of their own, which share no local memory with the body.
+bool has_sections(const Function& function) {
+  return std::ranges::any_of(function.instructions, [](const Instruction& instruction) {
+    return instruction.block && instruction.kind == InstructionKind::section_begin;
+  });
+}
+
 Change run(Function& function, PassContext& context) {
+  if (has_sections(function)) return Change::unchanged;
   AllocationOptions options;
   options.compute_capability = capability_of(function.module());
   options.register_limit = register_limit_of(

@@ -42,7 +42,7 @@ struct Row {
 
 struct Totals {
   std::vector<Row> rows;
-  unsigned wrong = 0, unplaced = 0, unread = 0;
+  unsigned wrong = 0, many_predicates = 0, unplaced = 0, unread = 0;
 };
 
 void measure_function(Function& function, uint32_t capability, const Options& options, const FiguresByFunction& figures,
@@ -52,7 +52,7 @@ void measure_function(Function& function, uint32_t capability, const Options& op
     ++totals.unread;
     return;
   }
-  AllocationOptions wanted{capability, register_limit_of(function, options.limit), 7, false};
+  AllocationOptions wanted{capability, register_limit_of(function, options.limit), 64, false};
   ControlFlow flow(function);
   MachineValues values(function, flow, capability);
   Allocation allocation = colour_registers(function, values, wanted);
@@ -65,6 +65,8 @@ void measure_function(Function& function, uint32_t capability, const Options& op
   for (const std::string& error : errors)
     std::printf("%s: wrong: %s\n", name.c_str(), error.c_str());
   totals.wrong += errors.empty() ? 0 : 1;
+  constexpr uint32_t machine_predicates = 7;
+  totals.many_predicates += allocation.predicates > machine_predicates ? 1 : 0;
   auto found = figures.find(name);
   totals.rows.push_back({name, std::move(allocation), found == figures.end() ? 0 : found->second.registers});
 }
@@ -104,6 +106,20 @@ void print_row(const Row& row) {
               row.ptxas ? row.ratio() : 0.0);
 }
 
+// ptxas takes registers freely for overlapping loads as long as an SM stays full; where it cannot, it must save.
+void print_large(const Totals& totals) {
+  constexpr uint32_t free_registers = 40;
+  double sum = 0;
+  unsigned count = 0;
+  for (const Row& row : totals.rows)
+    if (row.ptxas > free_registers) {
+      sum += row.ratio();
+      ++count;
+    }
+  if (count > 0)
+    std::printf("of those with more than %u by ptxas: %u kernels, mean %.3f\n", free_registers, count, sum / count);
+}
+
 void print(Totals& totals, const Options& options) {
   const char* head = "kernel                                       regs live preds live edges moves temps ptxas  ratio";
   if (options.rows) {
@@ -112,8 +128,9 @@ void print(Totals& totals, const Options& options) {
       print_row(row);
   }
   std::erase_if(totals.rows, [](const Row& row) { return row.ptxas == 0; });
-  std::printf("%zu kernels beside ptxas, %u wrong, %u with values without register, %u not read\n", totals.rows.size(),
-              totals.wrong, totals.unplaced, totals.unread);
+  std::printf("%zu kernels beside ptxas, %u wrong, %u with values without register, %u with more predicates than a "
+              "machine has, %u not read\n",
+              totals.rows.size(), totals.wrong, totals.unplaced, totals.many_predicates, totals.unread);
   if (totals.rows.empty()) return;
   double sum = 0, logarithms = 0, error = 0;
   for (const Row& row : totals.rows) {
@@ -124,6 +141,7 @@ void print(Totals& totals, const Options& options) {
   double count = static_cast<double>(totals.rows.size());
   std::printf("registers / ptxas: mean %.3f, geometric mean %.3f, mean distance %.1f %%\n", sum / count,
               std::exp(logarithms / count), 100 * error / count);
+  print_large(totals);
   auto distance = [](const Row& row) { return std::abs(std::log(row.ratio())); };
   std::sort(totals.rows.begin(), totals.rows.end(),
             [&](const Row& a, const Row& b) { return distance(a) > distance(b); });

@@ -1,0 +1,144 @@
+// RegLess regions of PTX files, verified: sizes, inputs and live registers per region (RegLess Table 2, Fig. 19), and
+// where the paper's Algorithm 2 for soft definitions differs from ours.
+//
+//   region_figures [--live 32] [--kernels] FILE.ptx ...      exit code 1 if regions break a rule
+#include "grammar/reader.h"
+#include "ir/analysis/regions.h"
+#include "ir/machine/machine.h"
+#include "ir/ssa.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace {
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::ir;
+
+struct Options {
+  std::vector<std::string> files;
+  RegionLimits limits;
+  bool kernels = false;
+};
+
+struct Distribution {
+  double sum = 0, squares = 0, count = 0, most = 0;
+  void add(double value) {
+    sum += value;
+    squares += value * value;
+    count += 1;
+    most = std::max(most, value);
+  }
+  void add(const Distribution& other) {
+    sum += other.sum;
+    squares += other.squares;
+    count += other.count;
+    most = std::max(most, other.most);
+  }
+  double mean() const { return count > 0 ? sum / count : 0; }
+  double deviation() const { return count > 0 ? std::sqrt(std::max(0.0, squares / count - mean() * mean())) : 0; }
+};
+
+struct Figures {
+  Distribution instructions, inputs, live;
+  unsigned definitions = 0, soft = 0, only_ours = 0, only_paper = 0;
+  void add(const Figures& other) {
+    instructions.add(other.instructions);
+    inputs.add(other.inputs);
+    live.add(other.live);
+    definitions += other.definitions;
+    soft += other.soft;
+    only_ours += other.only_ours;
+    only_paper += other.only_paper;
+  }
+  void print(const std::string& name) const {
+    std::printf("%-36.36s %7.0f %6.1f %5.1f %6.1f %5.1f %6.1f %5.1f %4.0f %6u %6u %6u %6u\n", name.c_str(),
+                instructions.count, instructions.mean(), instructions.deviation(), inputs.mean(), inputs.deviation(),
+                live.mean(), live.deviation(), live.most, definitions, soft, only_ours, only_paper);
+  }
+};
+
+void count_soft(const RegisterProgram& program, const WarpLiveness& liveness, Figures& figures) {
+  for (uint32_t b = 0; b < program.blocks.size(); ++b)
+    for (uint32_t i = 0; i < program.blocks[b].instructions.size(); ++i)
+      for (unsigned r = 0; r < program.registers; ++r) {
+        if (!program.blocks[b].instructions[i].writes.test(r)) continue;
+        bool ours = liveness.soft(b, i).test(r), paper = is_soft_by_algorithm_2(program, liveness, b, r);
+        ++figures.definitions;
+        figures.soft += ours;
+        figures.only_ours += ours && !paper;
+        figures.only_paper += paper && !ours;
+      }
+}
+
+// False if a rule is broken or the function has no allocation.
+bool measure(Function& function, uint32_t capability, const Options& options, Figures& figures) {
+  std::string name(function.module().text(function.name));
+  AllocationOptions wanted{.compute_capability = capability, .predicate_limit = 64, .keep_names = true};
+  Status status = construct_ssa(function);
+  if (!status.ok()) return true;
+  Result<Allocation> allocation = allocate_registers(function, wanted);
+  if (!allocation) {
+    std::printf("%s: %s\n", name.c_str(), allocation.error().message.c_str());
+    return false;
+  }
+  std::vector<std::string> errors = verify_allocation(function, *allocation, wanted);
+  ControlFlow flow(function);
+  MachineValues values(function, flow, capability, allocation->apart);
+  RegisterProgram program = register_program(function, values, *allocation);
+  WarpLiveness liveness(program);
+  std::vector<Region> regions = create_regions(program, liveness, options.limits);
+  for (const std::string& error : verify_regions(program, liveness, regions, options.limits))
+    errors.push_back(error);
+  for (const std::string& error : errors)
+    std::printf("%s: wrong: %s\n", name.c_str(), error.c_str());
+  for (const Region& region : regions) {
+    figures.instructions.add(region.weight);
+    figures.inputs.add(static_cast<double>(region.inputs.count()));
+    figures.live.add(region.live);
+  }
+  count_soft(program, liveness, figures);
+  return errors.empty();
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("RegLess regions");
+  app.add_option("files", options.files, "PTX files")->required()->check(CLI::ExistingFile);
+  app.add_option("--live", options.limits.live, "registers that a region may hold at one time");
+  app.add_flag("--kernels", options.kernels, "print every kernel, not every file");
+  CLI11_PARSE(app, argc, argv);
+  std::puts("                                             instructions    inputs       live         most  defs   soft  "
+            " ours  paper\n"
+            "                                     regions   mean   dev   mean   dev   mean   dev                      "
+            "only   only");
+  Figures all;
+  int code = 0;
+  for (const std::string& path : options.files) {
+    std::ifstream in(path, std::ios::binary);
+    std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    Diagnostics diagnostics;
+    std::unique_ptr<Module> module = grammar::read_module(SourceFile(path, std::move(text)), diagnostics);
+    if (!module || module->targets.empty()) continue;
+    uint32_t capability = compute_capability_of(module->text(module->targets[0]));
+    Figures file;
+    for (const auto& function : module->functions) {
+      if (!function->is_entry || !function->has_body) continue;
+      Figures kernel;
+      if (!measure(*function, capability, options, kernel)) code = 1;
+      if (options.kernels) kernel.print(std::string(module->text(function->name)));
+      file.add(kernel);
+    }
+    if (!options.kernels) file.print(std::filesystem::path(path).stem().string());
+    all.add(file);
+  }
+  all.print("all");
+  return code;
+}
