@@ -48,6 +48,9 @@ public:
   LaneRef constant(uint64_t value, unsigned bits) { return image_.constants.get(value, bits); }
   LaneRef temporary(unsigned bits);
   LaneRef carry() const { return carry_; }
+  // The slot of the hardware form `composite`, for an intermediate result of so many bits. Reading %crf, which is in
+  // the same block, finds what was written last.
+  LaneRef write_composite_slot(unsigned bits);
   // Fixed bytes of the activation, for .param variables of this function.
   const ParameterSlot* slot(ir::SymbolRef symbol) const;
   // Address in its own space of a .global, .const or .shared variable or of the entry's parameter: known at decode
@@ -146,6 +149,8 @@ private:
   std::map<unsigned, std::vector<LaneRef>> temporaries_; // free for the next instruction, by width
   std::map<unsigned, unsigned> temporaries_used_;
   LaneRef carry_;
+  std::map<unsigned, LaneRef> composite_slots_; // by width
+  unsigned composite_bits_ = 32;                // of what the slot holds at the current instruction
   uint32_t frame_ = 0;
   uint8_t section_ = 0; // of a hardware form, see DecodedFunction::section_of; 0: the body
   uint32_t region_ = UINT32_MAX;

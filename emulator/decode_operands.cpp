@@ -59,6 +59,13 @@ LaneRef Decoder::temporary(unsigned bits) {
   return pool[used++];
 }
 
+LaneRef Decoder::write_composite_slot(unsigned bits) {
+  composite_bits_ = bits;
+  LaneRef& slot = composite_slots_[bits];
+  if (!slot) slot = LaneRef(LaneBase::registers, allocate(lane_array_size(bits)));
+  return slot;
+}
+
 // The result lies in `to` if that is valid, else in a temporary.
 LaneRef Decoder::resize(LaneRef from, unsigned from_bits, unsigned to_bits, bool is_signed, bool guarded, LaneRef to) {
   if (from_bits == 1 || to_bits == 1) {
@@ -123,6 +130,9 @@ LaneRef Decoder::special(const ir::Operand& operand, unsigned& bits) {
   case SpecialRegister::is_explicit_cluster:
     bits = 1;
     return constant(0, 1);
+  case SpecialRegister::crf:
+    bits = composite_bits_;
+    return write_composite_slot(bits);
   case SpecialRegister::laneid:
     return thread_special(ThreadSpecial::laneid);
   case SpecialRegister::warpid:

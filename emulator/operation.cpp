@@ -13,10 +13,12 @@ ir::Opcode parse_opcode(std::string_view word) {
 #define EXTENSION(name, mnemonic, modifiers, operands, kind, effects)                                                  \
   if (ir::spelling(ir::Opcode::name) == word) return ir::Opcode::name;
 #define FORM(name, modifiers, operands, version, targets, kind, effects)
+#define EXTENSION_FORM(name, mnemonic, modifiers, operands, kind, effects)
 #include "ir/opcodes.def"
 #undef OPCODE
 #undef EXTENSION
 #undef FORM
+#undef EXTENSION_FORM
   return ir::Opcode::opaque;
 }
 

@@ -7,6 +7,7 @@ const OperationTable& OperationTable::get() {
   static const OperationTable table = [] {
     OperationTable made;
     add_linear_register_operations(made);
+    add_composite_operations(made);
     add_move_operations(made);
     add_async_operations(made);
     add_memory_operations(made);

@@ -28,10 +28,12 @@ enum class Opcode : uint16_t {
 #define OPCODE(name, modifiers, operands, version, targets, kind, effects) name,
 #define EXTENSION(name, mnemonic, modifiers, operands, kind, effects) name,
 #define FORM(name, modifiers, operands, version, targets, kind, effects)
+#define EXTENSION_FORM(name, mnemonic, modifiers, operands, kind, effects)
 #include "ir/opcodes.def"
 #undef OPCODE
 #undef EXTENSION
 #undef FORM
+#undef EXTENSION_FORM
 };
 
 // The modifier words, types included: the first enumerators have the order of ScalarType, so that

@@ -23,20 +23,24 @@ constexpr RowText all_rows[] = {
 #define FORM OPCODE
 #define EXTENSION(name, mnemonic, modifiers, operands, kind, effects)                                                  \
   {Opcode::name, mnemonic, modifiers, operands, "", "", InstructionClass::kind, effects, true},
+#define EXTENSION_FORM EXTENSION
 #include "ir/opcodes.def"
 #undef OPCODE
 #undef FORM
 #undef EXTENSION
+#undef EXTENSION_FORM
 };
 
 constexpr unsigned opcode_count = 1
 #define OPCODE(...) +1
 #define FORM(...)
 #define EXTENSION(...) +1
+#define EXTENSION_FORM(...)
 #include "ir/opcodes.def"
 #undef OPCODE
 #undef FORM
 #undef EXTENSION
+#undef EXTENSION_FORM
     ;
 
 constexpr Ordering modifier_orderings[] = {
@@ -415,10 +419,12 @@ constexpr std::string_view opcode_spellings[] = {
 #define OPCODE(name, ...) table::opcode_spelling(#name),
 #define FORM(...)
 #define EXTENSION(name, mnemonic, ...) mnemonic,
+#define EXTENSION_FORM(...)
 #include "ir/opcodes.def"
 #undef OPCODE
 #undef FORM
 #undef EXTENSION
+#undef EXTENSION_FORM
 };
 
 constexpr std::string_view modifier_spellings[] = {

@@ -1,6 +1,8 @@
 // Summaries side by side for each level of the operands, cut from one array.
 #include "ir/operand_summary.h"
 
+#include "ir/composite.h"
+
 namespace ptxrewrite::ir {
 
 namespace {
@@ -120,6 +122,12 @@ OperandSummary OperandSummaries::one(size_t index) {
     summary.kind = SummaryKind::float_immediate;
     break;
   case OperandKind::special_register:
+    if (reads_composite_slot(operand)) { // stands where a register does
+      summary.kind = SummaryKind::register_;
+      summary.type = ScalarType::b32;
+      summary.hardware = true; // of 64 bits for addresses
+      break;
+    }
     summary.kind = SummaryKind::special_register;
     summary.special = static_cast<uint8_t>(operand.id);
     summary.vector_width = operand.selector == no_selector ? info(SpecialRegister(operand.id)).vector_width : 1;

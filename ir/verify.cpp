@@ -12,6 +12,8 @@
 //   scopes        braces are balanced, and so are sections; sections are not nested
 //   declarations  a local variable is declared once, and the head and body do not declare it both
 //   names         without scopes, labels, tables, prototypes, variables and registers in use have different names
+//   crf           %crf is read only behind a composite instruction of its block, with no call between them; what it
+//                 computed in 64 bits is read by instructions on 64 bits
 //   provenance    provenance numbers are below the number of source instructions
 //   not-ssa       outside SSA form: no block parameters, edge arguments, old values, undefined values
 //   ssa-scopes    SSA form: no scopes, no register declarations, no vector registers
@@ -24,6 +26,7 @@
 #include "ir/verify.h"
 
 #include "ir/analysis/dominators.h"
+#include "ir/composite.h"
 #include "ir/operand_summary.h"
 #include "ir/print.h"
 
@@ -48,6 +51,8 @@ public:
         check_instruction(id);
     check_terminators();
     if (findings_.empty()) check_edges();
+    for (BlockId block : function_.layout)
+      check_composite_slot(block);
     check_scopes();
     check_declarations();
     if (findings_.empty()) check_names();
@@ -242,6 +247,25 @@ private:
         if (operands[i].is(OperandKind::value) && operands[i].is_definition() != (destination && !address))
           report_at("operands", id,
                     destination ? "a destination is not marked as written" : "a source is marked as written");
+    }
+  }
+
+  void check_slot_read(InstructionId id, unsigned bits) {
+    if (bits == 0)
+      report_at("crf", id, "no composite instruction of this block has written what it reads");
+    else if (bits == 64 && bit_width(function_.form_of(id).type()) != 64)
+      report_at("crf", id, "reads 64 bits of the slot");
+  }
+
+  void check_composite_slot(BlockId block) {
+    unsigned bits = 0; // of what is in the slot
+    for (InstructionId id : function_.instructions_in(block)) {
+      if (function_.instructions[id].kind != InstructionKind::real) continue;
+      for (const Operand& operand : function_.operands_of(id))
+        if (reads_composite_slot(operand)) check_slot_read(id, bits);
+      const Form& form = function_.form_of(id);
+      if (std::optional<CompositeParts> parts = composite_parts(form)) bits = parts->intermediate_bits;
+      if (form.effects.call) bits = 0;
     }
   }
 

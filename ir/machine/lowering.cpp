@@ -3,6 +3,7 @@
 
 #include "ir/analysis/cfg.h"
 #include "ir/analysis/dominators.h"
+#include "ir/machine/first_generation.h"
 #include "ir/machine/linear_operands.h"
 #include "ir/machine/lowering_rules.h"
 #include "ir/machine/shared_vectors.h"
@@ -62,7 +63,10 @@ public:
                                     dominators_,
                                     std::vector<ValueId>(function.values.size()),
                                     {},
-                                    std::vector<bool>(function.instructions.size())} {}
+                                    std::vector<bool>(function.instructions.size()),
+                                    {}} {
+    if (is_first_generation()) context_.low_halves = low_halves(function);
+  }
 
   void run() {
     result_.costs_.assign(function_.instructions.size(), {});
@@ -75,7 +79,8 @@ public:
     for_each_needed([&](InstructionId id) { weigh_constant(id); });
     for_each_needed([&](InstructionId id) { weigh_linear_operand(id); });
     join_shared_loads(context_);
-    if (capability_ < first_loaded_parameters) for_each_needed([&](InstructionId id) { weigh_wide_literal(id); });
+    if (capability_ < first_loaded_parameters && !is_first_generation())
+      for_each_needed([&](InstructionId id) { weigh_wide_literal(id); });
     if (capability_ >= first_uniform_datapath) for_each_needed([&](InstructionId id) { move_to_uniform(id); });
     weigh_system_values();
     weigh_branches();
@@ -97,6 +102,8 @@ private:
       if (unrolling.copies > 1) result_.copies_[block] = unrolling.copies;
     }
   }
+
+  bool is_first_generation() const { return capability_ < first_generation_end; }
 
   template <class Visit> void for_each_needed(Visit&& visit) {
     for (BlockId block : function_.layout) {
@@ -177,6 +184,22 @@ private:
     result_.subroutines_ += subroutine.at_place;
     result_.subroutines_ -= subroutine.executed; // counted with the instruction
     cost(id) = {static_cast<uint16_t>(weight.instructions + subroutine.executed), 0, weight.pipe};
+    if (is_first_generation() && weight.subroutine == Subroutine::none) weigh_first_generation(id, *form);
+  }
+
+  void weigh_first_generation(InstructionId id, const Form& form) {
+    std::vector<Operand> sources;
+    for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i)
+      if (!operand->is_group()) sources.push_back(*operand);
+    ValueId result = context_.result(id);
+    bool low_half = result && context_.low_halves[result.index()];
+    if (std::optional<uint16_t> weight = first_generation_weight(form, sources, low_half)) cost(id).weight = *weight;
+  }
+
+  // Registers of 32 bits that hold the value, whoever keeps it.
+  unsigned words_of(ValueId value) const {
+    if (is_first_generation() && context_.low_halves[value.index()]) return 1;
+    return std::max(1u, (bit_width(function_.values[value].type) + 31) / 32);
   }
 
   // Copies, address conversions, special registers: free, or one read for the whole kernel.
@@ -222,7 +245,7 @@ private:
   void apply_rules(InstructionId id) {
     if (function_.instructions[id].guard && !context_.result(id)) return;
     for (const LoweringRule& rule : lowering_rules())
-      if (rule.apply(context_, id)) {
+      if ((rule.first_generation || !is_first_generation()) && rule.apply(context_, id)) {
         context_.absorbed[id.index()] = true;
         cost(id).weight = 0;
         return;
@@ -280,8 +303,7 @@ private:
       at = uniform ? InstructionCost{0, 1, Pipe::uniform} : InstructionCost{1, 0, Pipe::memory};
       return;
     }
-    if (in_register)
-      at.weight = static_cast<uint16_t>(std::max(1u, (bit_width(function_.values[value].type) + 31) / 32));
+    if (in_register) at.weight = static_cast<uint16_t>(words_of(value));
   }
 
   // The factor of a wide multiply-add whose addend is a parameter must be in a register: ptxas moves it there anew in
@@ -415,7 +437,7 @@ private:
   uint8_t units_of(ValueId id) const {
     const Value& value = function_.values[id];
     if (value.type == ScalarType::pred || value.register_class != RegisterClass::general) return 0;
-    unsigned width = std::max(1u, (bit_width(value.type) + 31) / 32) * value.vector_width;
+    unsigned width = words_of(id) * value.vector_width;
     InstructionId definition = values_.definition(id);
     if (!definition || function_.instructions[definition].kind != InstructionKind::real)
       return static_cast<uint8_t>(width);

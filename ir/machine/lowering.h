@@ -90,7 +90,8 @@ private:
   uint32_t subroutines_ = 0; // modulo 2^32 while it is summed up
 };
 
-// For compute capability 80, 90 ... For those before 7.0, the rules of 7.0 without what came later.
+// For compute capability 80, 90 ... For those before 7.0, the rules of 7.0 without what came later; for 1.x, what
+// first_generation.h says.
 Lowering lower(const Function& function, uint32_t compute_capability);
 
 } // namespace ptxrewrite::ir

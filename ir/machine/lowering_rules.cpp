@@ -1,6 +1,8 @@
 // The fusion rules, see lowering_rules.h.
 #include "ir/machine/lowering_rules.h"
 
+#include "ir/machine/first_generation.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -108,13 +110,22 @@ bool equal_sum(LoweringContext& context, InstructionId id) {
   return true;
 }
 
+bool is_power_of_two(const Operand* operand) {
+  return operand && operand->is(OperandKind::integer) && operand->immediate > 0 &&
+         (operand->immediate & (operand->immediate - 1)) == 0;
+}
+
 // mul.wide + add.s64: one wide multiply-add each.
 bool wide_multiply_add(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.opcode != Opcode::mul || !form.has(Modifier::wide) || bit_width(form.type()) != 32) return false;
   ValueId value = context.result(id);
+  bool first_generation = context.capability < first_generation_end;
+  if (first_generation && is_power_of_two(context.source(id, 1))) return false; // a shift
   auto fits = [&](InstructionId reader) {
     const Form* user = context.form(reader);
+    if (first_generation && !(context.result(reader) && context.low_halves[context.result(reader).index()]))
+      return false;
     return user && is_add(*user) && is_int64(*user) && !context.absorbs[reader.index()] &&
            !context.absorbed[reader.index()];
   };
@@ -262,6 +273,7 @@ bool multiply_add(LoweringContext& context, InstructionId id) {
   bool floating = is_float(form.type()) && !form.has(Modifier::rn) && !form.has(Modifier::rz) &&
                   !form.has(Modifier::rm) && !form.has(Modifier::rp) && !form.has(Modifier::sat);
   if (!integer && !floating) return false;
+  if (integer && context.capability < first_generation_end && is_power_of_two(context.source(id, 1))) return false;
   InstructionId reader = free_only_reader(context, id);
   const Form* user = reader ? context.form(reader) : nullptr;
   if (!user || !is_add_or_sub(*user) || bit_width(user->type()) != bit_width(form.type())) return false;
@@ -325,22 +337,22 @@ bool add_minimum(LoweringContext& context, InstructionId id) {
 }
 
 constexpr LoweringRule rules[] = {
-    {"constant address offset", constant_address_offset},
-    {"equal sum", equal_sum},
-    {"wide multiply-add", wide_multiply_add},
+    {"constant address offset", constant_address_offset, true},
+    {"equal sum", equal_sum, true},
+    {"wide multiply-add", wide_multiply_add, true},
     {"wide shift-add", wide_shift_add},
     {"extension", extension},
     {"extension by shift", extension_by_shift},
-    {"select of compared", select_of_compared},
+    {"select of compared", select_of_compared, true},
     {"shift-add", shift_add},
-    {"multiply-add", multiply_add},
+    {"multiply-add", multiply_add, true},
     {"add-minimum", add_minimum},
     {"three-input add", three_input_add},
-    {"logic test", logic_test},
+    {"logic test", logic_test, true},
     {"three-input logic", three_input_logic},
-    {"operand sign", operand_sign},
+    {"operand sign", operand_sign, true},
     {"predicate logic", predicate_logic},
-    {"narrow load", narrow_load},
+    {"narrow load", narrow_load, true},
 };
 
 } // namespace

@@ -38,6 +38,7 @@ struct LoweringContext {
   std::vector<ValueId> without_constant;
   std::map<std::pair<ValueId, ValueId>, ValueId> sums; // of two values, the first one computed
   std::vector<bool> reads_sum;                         // by InstructionId: an operand is a sum of linear registers
+  std::vector<bool> low_halves; // by ValueId, on machines of the first generation: see first_generation.h
 
   // nullptr if the instruction is no real one.
   const Form* form(InstructionId id) const;
@@ -59,6 +60,7 @@ struct LoweringContext {
 struct LoweringRule {
   std::string_view name;
   bool (*apply)(LoweringContext&, InstructionId); // true: the instruction is absorbed
+  bool first_generation = false;                  // compute capability 1.x has it, too
 };
 // In the order in which they are tried.
 std::span<const LoweringRule> lowering_rules();
