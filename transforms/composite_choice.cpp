@@ -370,10 +370,16 @@ Choice choose_pairs(const Problem& problem, const Effort& effort) {
   for (uint32_t i = 0; i < by_first.size(); ++i)
     by_first[i] = i;
   std::ranges::stable_sort(by_first, {}, [&](uint32_t i) { return problem.pairs[i].first; });
-  for (uint32_t begin = 0; begin < problem.size();) {
+  const uint32_t last = std::min(problem.end, problem.size());
+  auto add_alone = [&](uint32_t from, uint32_t to) {
+    for (uint32_t node = from; node < to; ++node)
+      result.order.push_back({node, -1});
+  };
+  add_alone(0, problem.begin);
+  for (uint32_t begin = problem.begin; begin < last;) {
     uint32_t end = begin + 1;
     for (uint32_t node = begin; node < end; ++node)
-      end = std::max(end, reach[node] + 1);
+      end = std::min(std::max(end, reach[node] + 1), last);
     Problem own = part(problem, begin, end);
     std::vector<uint32_t> original;
     for (; next_pair < by_first.size() && problem.pairs[by_first[next_pair]].first < end; ++next_pair) {
@@ -388,6 +394,7 @@ Choice choose_pairs(const Problem& problem, const Effort& effort) {
     result.gain += choice.gain;
     begin = end;
   }
+  add_alone(std::max(problem.begin, last), problem.size());
   assert(is_valid(problem, result.order));
   return result;
 }

@@ -22,6 +22,8 @@ struct Problem {
   std::vector<std::vector<uint32_t>> reads; // by node: nodes before it whose results it reads
   std::vector<bool> clobbers;               // by node: the slot is lost there
   std::vector<Pair> pairs;
+  // Nodes outside [begin, end) stay first and last: pairs stand between them.
+  uint32_t begin = 0, end = UINT32_MAX;
   uint32_t size() const { return static_cast<uint32_t>(reads.size()); }
 };
 

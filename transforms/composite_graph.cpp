@@ -24,10 +24,11 @@ using ir::OperandKind;
 using ir::ScalarType;
 using ir::ValueId;
 
-// Saved instructions come first, then saved accesses of the main register file: an intermediate result that nobody else
-// reads is never kept.
+// Saved instructions come first. Then an intermediate result that nobody else reads: it keeps no other pair from the
+// slot. Then three source registers: a composite is to use what the register file gives in a cycle (§3.2).
 constexpr int32_t gain_of_instruction = 16;
-constexpr int32_t gain_of_short_life = 1;
+constexpr int32_t gain_of_short_life = 2;
+constexpr int32_t gain_of_third_register = 1;
 
 struct Half {
   std::string text;
@@ -113,6 +114,7 @@ public:
   BlockGraph run() {
     add_nodes();
     add_reads();
+    bound_places();
     for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
       if (!graph_.nodes[node].half.empty()) add_pairs(node);
     return std::move(graph_);
@@ -243,6 +245,16 @@ private:
     }
   }
 
+  // Composites stand behind the sections of another hardware form, and in front of what ends the block.
+  void bound_places() {
+    InstructionId end = function_.terminator(block_);
+    for (uint32_t i = 0; i < graph_.nodes.size(); ++i) {
+      InstructionId id = graph_.nodes[i].instruction;
+      if (function_.instructions[id].kind == ir::InstructionKind::section_end) graph_.problem.begin = i + 1;
+      if (id == end) graph_.problem.end = i;
+    }
+  }
+
   // --- pairs ---
 
   void add_pairs(uint32_t second) {
@@ -266,7 +278,9 @@ private:
       return;
     std::optional<bool> others = other_readers(first, second);
     if (!others) return;
-    graph_.problem.pairs.push_back({first, second, gain_of_instruction + (*others ? 0 : gain_of_short_life)});
+    int32_t gain = gain_of_instruction + (*others ? 0 : gain_of_short_life) +
+                   (has_third_register(late, position) ? gain_of_third_register : 0);
+    graph_.problem.pairs.push_back({first, second, gain});
     graph_.fusions.push_back({std::move(*mnemonic), position});
   }
 
@@ -287,6 +301,12 @@ private:
   bool same_guard(const Node& a, const Node& b) const {
     const ir::Instruction &x = function_.instructions[a.instruction], &y = function_.instructions[b.instruction];
     return x.guard == y.guard && (!x.guard || x.guard_negated == y.guard_negated);
+  }
+
+  static bool has_third_register(const Node& late, unsigned position) {
+    for (unsigned i = 0; i < late.sources.size(); ++i)
+      if (i != position && (late.sources[i].step >= 0 || late.sources[i].operand.is(OperandKind::value))) return true;
+    return false;
   }
 
   // Three source registers (§3.2), one literal that is no number of bits, one operand in memory (§3.3).

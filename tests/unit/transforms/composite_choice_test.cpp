@@ -141,6 +141,15 @@ TEST_CASE("a large block takes little time and is valid") {
   CHECK(choice.gain > 1000);
 }
 
+TEST_CASE("pairs stand between what is first and what is last") {
+  Problem problem{{{}, {}, {1}, {}, {}}, {true, false, false, true, false}, {{1, 2, 1}}};
+  problem.begin = 1;
+  problem.end = 3;
+  Choice choice = choose_pairs(problem);
+  CHECK(choice.order == std::vector<Item>{{0, -1}, {2, 0}, {3, -1}, {4, -1}});
+  CHECK(is_valid(problem, choice.order));
+}
+
 TEST_CASE("the slot holds one intermediate result at a time") {
   // 4 reads what 0 and 3 compute, 2 what 1 does: the pair 2-3 stands between the pair 0-1 and the last reader of 0.
   Problem crossing{{{}, {0}, {1}, {2}, {0, 3}}, {false, false, false, false, false}, {{0, 1, 1}, {2, 3, 1}}};
