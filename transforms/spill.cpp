@@ -190,8 +190,11 @@ private:
       else if (done)
         operand.id = replacement(builder, operand.as_value(), *done).index();
     }
-    builder.standing_for(id);
+    ValueId guard = function_.instructions[id].guard;
+    if (guard && done) guard = replacement(builder, guard, *done);
+    builder.standing_for(id).guarded_by(guard, function_.instructions[id].guard_negated);
     builder.emit(function_.form_of(id).mnemonic, operands);
+    builder.unguarded();
     return result;
   }
 
@@ -211,9 +214,11 @@ private:
     return predicate;
   }
 
+  // What nothing has written yet is stored as 0: the slot is loaded where the register was named.
   void store(Builder& builder, ValueId value, ValueId guard = {}, bool negated = false) {
     ScalarType type = function_.values[value].type;
-    if (type == ScalarType::pred) {
+    bool undefined = function_.values[value].is_undefined;
+    if (type == ScalarType::pred && !undefined) {
       ValueId number = builder.new_value(ScalarType::b32, "%r");
       builder.emit("selp.b32",
                    {Operand::definition(number), Operand::integer(1), Operand::integer(0), Operand::value(value)});
@@ -221,7 +226,7 @@ private:
     }
     std::vector<Operand> operands;
     depot_.append_address(operands, slot_);
-    operands.push_back(Operand::value(value));
+    operands.push_back(undefined ? Operand::integer(0) : Operand::value(value));
     builder.guarded_by(guard, negated);
     builder.emit(access("st", type), operands);
     builder.unguarded();
@@ -244,7 +249,7 @@ private:
       std::vector<ValueId> arguments(function_.arguments(edges[k]).begin(), function_.arguments(edges[k]).end());
       std::span<const ValueId> parameters = function_.parameters(function_.edges[edges[k]].to);
       for (size_t i = 0; i < arguments.size(); ++i) {
-        if (!values_.in_register(parameters[i]) || function_.values[arguments[i]].is_undefined) continue;
+        if (!values_.in_register(parameters[i])) continue;
         if (in_web_[parameters[i].index()] && !web_.recompute) {
           if (!concerns(arguments[i])) stores.push_back({k, arguments[i]});
         } else if (concerns(arguments[i])) {

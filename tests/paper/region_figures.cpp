@@ -45,21 +45,24 @@ struct Distribution {
 };
 
 struct Figures {
-  Distribution instructions, inputs, live;
+  Distribution instructions, inputs, live, metadata;
   unsigned definitions = 0, soft = 0, only_ours = 0, only_paper = 0;
   void add(const Figures& other) {
     instructions.add(other.instructions);
     inputs.add(other.inputs);
     live.add(other.live);
+    metadata.add(other.metadata);
     definitions += other.definitions;
     soft += other.soft;
     only_ours += other.only_ours;
     only_paper += other.only_paper;
   }
   void print(const std::string& name) const {
-    std::printf("%-36.36s %7.0f %6.1f %5.1f %6.1f %5.1f %6.1f %5.1f %4.0f %6u %6u %6u %6u\n", name.c_str(),
+    std::printf("%-36.36s %7.0f %6.1f %5.1f %6.1f %5.1f %6.1f %5.1f %4.0f %5.0f %6u %6u %6u %6u\n", name.c_str(),
                 instructions.count, instructions.mean(), instructions.deviation(), inputs.mean(), inputs.deviation(),
-                live.mean(), live.deviation(), live.most, definitions, soft, only_ours, only_paper);
+                live.mean(), live.deviation(), live.most,
+                instructions.sum > 0 ? 100 * metadata.sum / instructions.sum : 0, definitions, soft, only_ours,
+                only_paper);
   }
 };
 
@@ -101,6 +104,7 @@ bool measure(Function& function, uint32_t capability, const Options& options, Fi
     figures.instructions.add(region.weight);
     figures.inputs.add(static_cast<double>(region.inputs.count()));
     figures.live.add(region.live);
+    figures.metadata.add(metadata_instructions(region));
   }
   count_soft(program, liveness, figures);
   return errors.empty();
@@ -115,10 +119,10 @@ int main(int argc, char** argv) {
   app.add_option("--live", options.limits.live, "registers that a region may hold at one time");
   app.add_flag("--kernels", options.kernels, "print every kernel, not every file");
   CLI11_PARSE(app, argc, argv);
-  std::puts("                                             instructions    inputs       live         most  defs   soft  "
-            " ours  paper\n"
-            "                                     regions   mean   dev   mean   dev   mean   dev                      "
-            "only   only");
+  std::puts(
+      "                                             instructions    inputs       live       most  meta   defs   soft  "
+      " ours  paper\n                                     regions   mean   dev   mean   dev   mean   dev         %  "
+      "               only   only");
   Figures all;
   int code = 0;
   for (const std::string& path : options.files) {
