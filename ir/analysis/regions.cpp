@@ -274,4 +274,11 @@ std::vector<Region> create_regions(const RegisterProgram& program, const WarpLiv
   return regions;
 }
 
+uint32_t metadata_instructions(const Region& region) {
+  auto entries = static_cast<uint32_t>(region.inputs.count() + region.invalidated.count());
+  if (entries <= 2 && region.weight <= 4) return 1;
+  uint32_t further = entries > 3 ? (entries - 3 + 5) / 6 : 0;
+  return 1 + further + (region.weight + 8) / 9;
+}
+
 } // namespace ptxrewrite::ir

@@ -39,6 +39,10 @@ struct Region {
 std::vector<Region> create_regions(const RegisterProgram& program, const WarpLiveness& liveness,
                                    const RegionLimits& limits);
 
+// Instructions that carry the marks (§5.4): a flag with the banks and three preloads or invalidations, six more in each
+// further one, one for the last uses of nine instructions; or one in all for at most two and four.
+uint32_t metadata_instructions(const Region& region);
+
 // What breaks the rules of Algorithm 1 or of the marks, one sentence each. Follows each register through each region;
 // shares no code with create_regions.
 std::vector<std::string> verify_regions(const RegisterProgram& program, const WarpLiveness& liveness,
