@@ -52,6 +52,7 @@ nlohmann::ordered_json to_json(const std::string& file, const prove::KernelProof
   return {{"file", file},
           {"kernel", proof.kernel},
           {"changed", proof.changed},
+          {"verdict", proof.changed ? word(proof.outcome()) : "unchanged"},
           {"identical", proof.identical},
           {"proved", proof.proved},
           {"assumptions", proof.assumptions},
@@ -66,15 +67,17 @@ int run_prove(const ProveOptions& options, const Session& session) {
   prove::ProofSettings settings{make_run_options(options.pipeline), options.timeout_seconds * 1000};
   Table table{{{"file"},
                {"kernel"},
+               {"verdict"},
                {"identical", true},
                {"proved", true},
-               {"not proved", true},
+               {"open", true},
                {"assumptions", true},
                {"seconds", true}},
               {}};
   nlohmann::ordered_json report = nlohmann::ordered_json::array();
   int code = exit_ok;
-  size_t unchanged = 0, rewritten = 0, failed = 0;
+  size_t unchanged = 0;
+  std::map<prove::Outcome, size_t> rewritten; // kernels by verdict
   for (const std::string& path : options.files) {
     std::unique_ptr<ir::Module> module = read_input(path, session);
     if (!module || !check_selection(*module, options.pipeline.kernels, session)) return exit_diagnostics;
@@ -85,24 +88,25 @@ int run_prove(const ProveOptions& options, const Session& session) {
     }
     for (const prove::KernelProof& proof : *proofs) {
       report.push_back(to_json(path, proof));
-      ++(proof.changed ? rewritten : unchanged);
+      ++(proof.changed ? rewritten[proof.outcome()] : unchanged);
       if (!proof.holds()) {
-        ++failed;
         code = exit_differs;
         if (!options.json) show_problems(proof, module->source, session);
       }
       if (!proof.changed) continue;
       char seconds[32];
       std::snprintf(seconds, sizeof seconds, "%.2f", proof.seconds);
-      table.rows.push_back({path, proof.kernel, std::to_string(proof.identical), std::to_string(proof.proved),
-                            std::to_string(proof.problems.size()), std::to_string(proof.assumptions), seconds});
+      table.rows.push_back({path, proof.kernel, word(proof.outcome()), std::to_string(proof.identical),
+                            std::to_string(proof.proved), std::to_string(proof.problems.size()),
+                            std::to_string(proof.assumptions), seconds});
     }
   }
   if (options.json)
     std::printf("%s\n", json_text(report).c_str());
   else
-    std::printf("%s\n%zu kernels rewritten, %zu unchanged: %zu proved, %zu not\n", table.text().c_str(), rewritten,
-                unchanged, rewritten - failed, failed);
+    std::printf("%s\n%zu kernels proved, %zu not equal, %zu not proved; %zu unchanged\n", table.text().c_str(),
+                rewritten[prove::Outcome::proved], rewritten[prove::Outcome::refuted],
+                rewritten[prove::Outcome::unknown], unchanged);
   return code;
 }
 

@@ -69,8 +69,10 @@ private:
   void compare(const Observation& before, const Observation& after);
   void compare_order();
   void compare_paths();
-  void judge(TermId before, TermId after, SourceRange range);
-  std::vector<Assumption> relevant(TermId before, TermId after, const std::set<size_t>& used) const;
+  // `known`: what holds at that place whatever the ledger says.
+  void judge(TermId before, TermId after, SourceRange range, const std::vector<Assumption>& known);
+  std::vector<Assumption> relevant(TermId before, TermId after, const std::set<size_t>& used,
+                                   const std::vector<Assumption>& known) const;
   std::optional<TermId> ledger_name(const std::string& name);
   void read_facts(const std::vector<transforms::Obligation>& ledger);
   void problem(SourceRange range, std::string text) {
@@ -94,7 +96,7 @@ private:
   std::set<std::string> used_;
 };
 
-void Prover::judge(TermId before, TermId after, SourceRange range) {
+void Prover::judge(TermId before, TermId after, SourceRange range, const std::vector<Assumption>& known) {
   if (terms_.width(before) != terms_.width(after)) {
     problem(range, "an operand has " + std::to_string(terms_.width(before)) + " bits in the original and " +
                        std::to_string(terms_.width(after)) + " in the result");
@@ -110,7 +112,7 @@ void Prover::judge(TermId before, TermId after, SourceRange range) {
     used_.insert(facts_[admitted_[number]].statement);
   Judgement judgement{Outcome::proved, {}};
   if (exact_before != exact_after) {
-    const std::vector<Assumption> facts = relevant(before, after, used);
+    const std::vector<Assumption> facts = relevant(before, after, used, known);
     judgement = solver_.prove_equal(exact_before, exact_after, facts);
     if (judgement.outcome == Outcome::refuted || judgement.outcome == Outcome::unknown)
       judgement = solver_.prove_equal(before, after, facts);
@@ -125,18 +127,21 @@ void Prover::judge(TermId before, TermId after, SourceRange range) {
 }
 
 // The ledger's facts that may have to do with two terms: all their unknowns occur in those.
-std::vector<Assumption> Prover::relevant(TermId before, TermId after, const std::set<size_t>& used) const {
+std::vector<Assumption> Prover::relevant(TermId before, TermId after, const std::set<size_t>& used,
+                                         const std::vector<Assumption>& known) const {
   std::set<AtomId> atoms;
   terms_.collect_atoms(before, atoms);
   terms_.collect_atoms(after, atoms);
-  std::vector<Assumption> list;
-  for (size_t i = 0; i < admitted_.size(); ++i) {
+  auto is_near = [&](const Assumption& fact) {
     std::set<AtomId> inside;
-    terms_.collect_atoms(facts_[admitted_[i]].assumption.value, inside);
-    const bool is_near = std::ranges::all_of(
+    terms_.collect_atoms(fact.value, inside);
+    return std::ranges::all_of(
         inside, [&](AtomId atom) { return terms_.atom(atom).kind != AtomKind::leaf || atoms.contains(atom); });
-    if (is_near || used.contains(i)) list.push_back(facts_[admitted_[i]].assumption);
-  }
+  };
+  std::vector<Assumption> list;
+  for (size_t i = 0; i < admitted_.size(); ++i)
+    if (used.contains(i) || is_near(facts_[admitted_[i]].assumption)) list.push_back(facts_[admitted_[i]].assumption);
+  std::ranges::copy_if(known, std::back_inserter(list), is_near);
   return list;
 }
 
@@ -187,8 +192,9 @@ void Prover::compare(const Observation& before, const Observation& after) {
     problem(range, "another instruction stands in its place");
     return;
   }
+  const std::vector<Assumption> known = before_.known_in(original_.instructions[before.instruction].block);
   for (size_t i = 0; i < before.terms.size(); ++i)
-    judge(before.terms[i], after.terms[i], range);
+    judge(before.terms[i], after.terms[i], range, known);
 }
 
 // Branches between whole bodies, which a guard inside the kernel needs, have no original.
@@ -291,7 +297,7 @@ void Prover::compare_paths() {
         problem(range, "a register that depends on the path comes in by an edge that the original does not have");
         continue;
       }
-      judge(old, after, range);
+      judge(old, after, range, before_.known_in(original_.edges[edge].from));
     }
   }
 }
@@ -330,6 +336,13 @@ Result<KernelProof> prove_kernel(const Selected& kernel, const transforms::Pipel
 }
 
 } // namespace
+
+Outcome KernelProof::outcome() const {
+  if (problems.empty()) return Outcome::proved;
+  const bool refuted =
+      std::ranges::any_of(problems, [](const Problem& one) { return one.outcome == Outcome::refuted; });
+  return refuted ? Outcome::refuted : Outcome::unknown;
+}
 
 Result<std::vector<KernelProof>> prove_module(const SourceFile& source, const transforms::Pipeline& pipeline,
                                               const ProofSettings& settings) {

@@ -29,11 +29,13 @@ struct KernelProof {
   bool changed = false;
   size_t identical = 0;   // expressions equal by ring laws alone
   size_t proved = 0;      // by the solver
-  size_t assumptions = 0; // of the ledger, that were used: each once
+  size_t assumptions = 0; // of the ledger, that were used: each statement once
   std::vector<Problem> problems;
   double seconds = 0;
 
   bool holds() const { return problems.empty(); }
+  // proved; refuted where one operand is; else unknown.
+  Outcome outcome() const;
 };
 
 struct ProofSettings {

@@ -385,7 +385,8 @@ void SymbolicKernel::evaluate_instruction(InstructionId id) {
       for (size_t i : source_index_)
         for (size_t inner = i; inner < ir::next_sibling(operands, i); ++inner) {
           if (operands[inner].is_group()) continue;
-          unsigned own = 64;
+          const bool is_product = form.opcode == Opcode::mul || form.opcode == Opcode::mad; // high halves
+          unsigned own = is_product ? operation_width : 64;                                 // of a literal
           if (operands[inner].is(OperandKind::value))
             if (TermId known = values_[operands[inner].as_value().index()]) {
               own = terms_.width(known);

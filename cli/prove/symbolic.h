@@ -45,6 +45,9 @@ public:
   TermId value(ir::ValueId id) const { return values_[id.index()]; } // invalid: no scalar of up to 64 bits
   const std::vector<Observation>& observations() const { return observations_; }
   const std::vector<PathUnknown>& path_unknowns() const { return unknowns_; }
+  // What is known in a block behind loops with one exit, which they leave when a multiple of their trip number meets a
+  // number: that it does, and for the first time.
+  std::vector<Assumption> known_in(ir::BlockId block);
 
 private:
   void evaluate();
@@ -59,6 +62,9 @@ private:
   std::optional<TermId> guessed_step(const ir::Loop& loop, uint32_t parameter, const std::set<AtomId>& changing);
   bool next_trip_follows(const ir::Loop& loop, uint32_t parameter);
   void find_trip_limits();
+  // Trip by trip, the condition under which the loop is not left at the end of the block; nothing where another way
+  // round does not come by, or the block has no way out of the loop.
+  std::optional<TermId> goes_on(const ir::Loop& loop, ir::BlockId block);
   std::optional<TermId> condition(ir::BlockId block);
   std::optional<TermId> joined(ir::BlockId block, uint32_t parameter);
   std::optional<bool> side_of(ir::BlockId branch, ir::EdgeId edge) const;

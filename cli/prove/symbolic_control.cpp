@@ -173,26 +173,27 @@ std::optional<TermId> SymbolicKernel::condition(BlockId block) {
   return branch.guard_negated ? terms_.negation(guard) : guard;
 }
 
+std::optional<TermId> SymbolicKernel::goes_on(const ir::Loop& loop, BlockId block) {
+  if (loops_.innermost(block) != loops_.innermost(loop.header)) return std::nullopt;
+  const bool is_always_met = std::ranges::all_of(
+      loop.back_edges, [&](EdgeId edge) { return dominators_.dominates(block, function_.edges[edge].from); });
+  const std::optional<TermId> taken = is_always_met ? condition(block) : std::nullopt;
+  if (!taken) return std::nullopt;
+  auto ways = function_.successors(block);
+  auto leaves = [&](EdgeId edge) { return std::ranges::find(loop.exits, edge) != loop.exits.end(); };
+  if (leaves(ways[0]) == leaves(ways[1])) return std::nullopt;
+  return leaves(ways[1]) ? *taken : terms_.negation(*taken);
+}
+
 // Loops that go on while a condition over their trip number and literals holds: walked through. A trip number is never
 // larger than that of the first trip that does not come round.
 void SymbolicKernel::find_trip_limits() {
   for (const ir::Loop& loop : loops_.loops()) {
     const AtomId trip = *terms_.as_atom(trip_number(terms_, loop.header));
     for (BlockId block : loop.blocks) {
-      if (loops_.innermost(block) != loops_.innermost(loop.header)) continue;
-      const bool is_always_met = std::ranges::all_of(
-          loop.back_edges, [&](EdgeId edge) { return dominators_.dominates(block, function_.edges[edge].from); });
-      std::optional<TermId> taken = is_always_met ? condition(block) : std::nullopt;
-      if (!taken) continue;
-      auto ways = function_.successors(block);
-      auto stays = [&](EdgeId edge) {
-        const BlockId to = function_.edges[edge].to;
-        return std::ranges::find(loop.blocks, to) != loop.blocks.end();
-      };
-      if (stays(ways[0]) == stays(ways[1])) continue;
-      const TermId goes_on = stays(ways[0]) ? *taken : terms_.negation(*taken);
-      for (uint64_t k = 0; k < most_trips_walked; ++k) {
-        const auto value = terms_.literal_value(terms_.substitute(goes_on, {{trip, terms_.literal(64, k)}}));
+      const std::optional<TermId> stays = goes_on(loop, block);
+      for (uint64_t k = 0; stays && k < most_trips_walked; ++k) {
+        const auto value = terms_.literal_value(terms_.substitute(*stays, {{trip, terms_.literal(64, k)}}));
         if (!value) break;
         if (*value != 0) continue;
         bounds_.limit(trip, k);
@@ -201,6 +202,34 @@ void SymbolicKernel::find_trip_limits() {
       }
     }
   }
+}
+
+std::vector<Assumption> SymbolicKernel::known_in(BlockId block) {
+  std::vector<Assumption> known;
+  for (const ir::Loop& loop : loops_.loops()) {
+    if (loop.exits.size() != 1 || std::ranges::find(loop.blocks, block) != loop.blocks.end()) continue;
+    const ir::Edge& exit = function_.edges[loop.exits[0]];
+    const std::optional<TermId> stays = goes_on(loop, exit.from);
+    const auto met = stays ? terms_.as_atom(terms_.negation(*stays)) : std::nullopt;
+    if (!met || terms_.atom(*met).name != "zero") continue;
+    // d = c + s * trip, in w bits; d is 0 for the first time, and what it is repeats after 2^w / (powers of 2 in s).
+    const TermId distance = terms_.atom(*met).operands[0];
+    const unsigned width = terms_.width(distance);
+    const AtomId trip = *terms_.as_atom(trip_number(terms_, loop.header));
+    const TermId first = terms_.substitute(distance, {{trip, terms_.literal(64, 0)}});
+    const TermId step = terms_.subtract(terms_.substitute(distance, {{trip, terms_.literal(64, 1)}}), first);
+    const TermId trips = terms_.truncate(trip_number(terms_, loop.header), width);
+    const bool is_linear = distance == terms_.add(first, terms_.multiply(step, trips));
+    if (changes(first, changing_in(loop))) continue;
+    // Where the loop may not have run, its trip number is nobody's: it may be taken to be this one, if there is one.
+    const bool has_run = dominators_.dominates(exit.from, block);
+    if (!has_run && terms_.trailing_zeros(first) < terms_.trailing_zeros(step)) continue;
+    if (!is_linear || !terms_.literal_value(step) || terms_.literal_value(step) == UInt128(0) || width > 64) continue;
+    const unsigned period = width - terms_.trailing_zeros(step);
+    known.push_back({terms_.sign_extend(distance, 128), {0, 0}});
+    known.push_back({terms_.zero_extend(trip_number(terms_, loop.header), 128), ir::unsigned_range(period)});
+  }
+  return known;
 }
 
 // --- joins ---

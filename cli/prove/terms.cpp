@@ -79,6 +79,14 @@ TermId Terms::bitwise(const std::string& name, TermId a, TermId b) {
   if (literal_value(a)) std::swap(a, b);
   if (auto first = literal_value(a), second = literal_value(b); first && second)
     return literal(width(a), name == "and" ? *first & *second : name == "or" ? *first | *second : *first ^ *second);
+  // Low bits of a sum whose other parts are multiples of a power of two.
+  if (const auto mask = literal_value(b); name == "and" && mask) {
+    const auto& terms = (*this)[a].coefficients;
+    const auto found = terms.find(Monomial{});
+    const UInt128 number = found == terms.end() ? 0 : found->second;
+    const unsigned zeros = trailing_zeros(subtract(a, literal(width(a), number)));
+    if (zeros >= 128 || *mask >> zeros == 0) return literal(width(a), *mask & number);
+  }
   if (auto bits = literal_value(b); bits && name != "and" && (*bits >> trailing_zeros(a)) == 0) return add(a, b);
   return operation(name, width(a), {std::min(a, b), std::max(a, b)});
 }
@@ -153,7 +161,12 @@ TermId Terms::select(TermId bit, TermId if_set, TermId if_not) {
 }
 
 TermId Terms::operation(std::string name, unsigned width, std::vector<TermId> operands) {
-  if (name == "smin" || name == "smax" || name == "umin" || name == "umax") std::ranges::sort(operands);
+  // A product with nothing is nothing; the order of factors, and of what a minimum is taken of, does not matter.
+  const bool is_high_product = name.starts_with("mul.hi.") && operands.size() == 2;
+  if (is_high_product && (literal_value(operands[0]) == UInt128(0) || literal_value(operands[1]) == UInt128(0)))
+    return literal(width, 0);
+  if (is_high_product || name == "smin" || name == "smax" || name == "umin" || name == "umax")
+    std::ranges::sort(operands);
   return from_atom(
       intern(Atom{AtomKind::operation, static_cast<uint8_t>(width), std::move(name), std::move(operands)}));
 }

@@ -111,6 +111,60 @@ transforms::Change shift_one_address(ir::Function& function, transforms::PassCon
     }
   return transforms::Change::unchanged;
 }
+// Wrong on purpose: the first store and the second change places.
+transforms::Change swap_stores(ir::Function& function, transforms::PassContext&) {
+  for (ir::BlockId block : function.layout) {
+    ir::InstructionId first;
+    for (ir::InstructionId id : function.instructions_in(block)) {
+      if (!function.is_opcode(id, ir::Opcode::st)) continue;
+      if (first) {
+        const std::span<const ir::Operand> old = function.operands_of(first);
+        const std::vector<ir::Operand> operands(old.begin(), old.end());
+        const ir::Instruction copy = function.instructions[first];
+        function.insert_before(function.instructions[id].next, function.add_instruction(copy, operands));
+        function.remove(first);
+        function.changed();
+        return transforms::Change::changed;
+      }
+      first = id;
+    }
+  }
+  return transforms::Change::unchanged;
+}
+
+// Right only where the widened sum of the kernel `widening` is not negative: `claim` says who vouches for that.
+transforms::Change widen_unsigned(ir::Function& function, transforms::PassContext& context) {
+  for (ir::BlockId block : function.layout)
+    for (ir::InstructionId id : function.instructions_in(block)) {
+      if (!function.is_opcode(id, ir::Opcode::mul) || !function.form_of(id).has(ir::Modifier::wide)) continue;
+      const std::span<const ir::Operand> old = function.operands_of(id);
+      const std::vector<ir::Operand> operands(old.begin(), old.end());
+      ir::Builder builder(function);
+      builder.before(id).standing_for(id);
+      builder.emit("mul.wide.u32", operands);
+      function.remove(id);
+      function.changed();
+      const std::string_view claim = context.options.text("claim", "");
+      const std::string_view range = context.options.text("range", "0 <= sext32(P1) + tid.x <= 2147483647");
+      if (!claim.empty())
+        context.ledger.push_back(
+            {"widening",
+             "not negative",
+             "test",
+             claim == "proved" ? transforms::Discharge::proved : transforms::Discharge::launch_checked,
+             "",
+             {},
+             std::string(range)});
+      return transforms::Change::changed;
+    }
+  return transforms::Change::unchanged;
+}
+
+const transforms::RegisterPass swapping_pass({"test-swap-stores", "wrong: swaps stores", swap_stores});
+const transforms::RegisterPass widening_pass({"test-widen-unsigned",
+                                              "widens as unsigned",
+                                              widen_unsigned,
+                                              {{"claim", "proved or launch"}, {"range", "exact statement"}}});
 const transforms::RegisterPass wrong_pass({"test-shift-one-address", "wrong: shifts an address", shift_one_address});
 
 } // namespace
@@ -297,4 +351,60 @@ TEST_CASE("r2d2's hardware form takes the addresses of the original; a wrong pas
       if (Solver::available()) CHECK(proof.problems[0].outcome == Outcome::refuted);
     }
   }
+}
+
+namespace {
+
+// `mul.wide.s32` of P1 + tid.x, stored to twice.
+const std::string widening = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry widening(.param .u64 p, .param .u32 n)
+{
+	.reg .b32 %r<4>;
+	.reg .b64 %rd<4>;
+	ld.param.u64 %rd1, [p];
+	ld.param.u32 %r1, [n];
+	mov.u32 %r2, %tid.x;
+	add.s32 %r3, %r1, %r2;
+	mul.wide.s32 %rd2, %r3, 4;
+	add.s64 %rd3, %rd1, %rd2;
+	st.global.u32 [%rd3], %r1;
+	st.global.u32 [%rd3+4], %r2;
+	ret;
+}
+)";
+
+Outcome verdict(const std::string& text, const std::string& passes) {
+  const std::vector<KernelProof> proofs = proofs_of(text, passes, transforms::OutputForm::legal);
+  REQUIRE(proofs.size() == 1);
+  CHECK(proofs[0].changed);
+  return proofs[0].outcome();
+}
+
+} // namespace
+
+TEST_CASE("a rewrite that is right under a condition is refuted without it, and by a ledger that claims it is proved") {
+  if (!Solver::available()) return;
+  CHECK(verdict(widening, "test-widen-unsigned") == Outcome::refuted);
+  // The launcher checks it: then it holds.
+  CHECK(verdict(widening, "test-widen-unsigned(claim=launch)") == Outcome::proved);
+  // "Proved" is no reason: n may be negative.
+  CHECK(verdict(widening, "test-widen-unsigned(claim=proved)") == Outcome::refuted);
+}
+
+TEST_CASE("stores that change places are found out") {
+  const std::vector<KernelProof> proofs = proofs_of(widening, "test-swap-stores", transforms::OutputForm::legal);
+  REQUIRE(proofs.size() == 1);
+  CHECK(proofs[0].changed);
+  CHECK_FALSE(proofs[0].holds());
+}
+
+TEST_CASE("r2d2's legal form takes the addresses of the original, whichever candidates it is made of") {
+  if (!Solver::available()) return;
+  // Counters that are cut and extended, joins, host-computed parameters, inductions made anew.
+  for (const char* name : {"mri_q", "recursive_gaussian", "stencil", "kmeans"})
+    for (const char* passes : {"r2d2(force)", "r2d2(force,candidates=3)", "r2d2(force,candidates=2+5)"})
+      for (const KernelProof& proof : proofs_of(sample(name), passes, transforms::OutputForm::legal))
+        CHECK_MESSAGE(proof.holds(), proof.kernel << ": " << proof.problems[0].text);
 }
