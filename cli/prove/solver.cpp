@@ -393,6 +393,44 @@ bool Solver::extension_is_exact(AtomKind kind, unsigned from, unsigned to, const
   return row->second;
 }
 
+// The second, with its operations replaced by those of the first that are shown to be given equal operands, inner ones
+// first: products of theirs are then the same unknowns.
+TermId Solver::with_shared_operations(TermId a, TermId b, const std::vector<Assumption>& assumptions) {
+  constexpr size_t most_pairs = 64; // each may take the solver's time
+  size_t pairs = 0;
+  std::set<AtomId> settled;
+  for (bool found = true; found;) {
+    found = false;
+    std::set<AtomId> first, second;
+    terms_.collect_atoms(a, first);
+    terms_.collect_atoms(b, second);
+    for (AtomId theirs : second) {
+      if (first.contains(theirs) || !settled.insert(theirs).second) continue;
+      const Atom row = terms_.atom(theirs);
+      if (row.kind != AtomKind::operation) continue;
+      for (AtomId ours : first) {
+        const Atom like = terms_.atom(ours);
+        if (like.kind != row.kind || like.name != row.name || like.width != row.width || second.contains(ours) ||
+            like.operands.size() != row.operands.size())
+          continue;
+        if (++pairs > most_pairs) return b;
+        bool equal = true;
+        for (size_t i = 0; equal && i < row.operands.size(); ++i) {
+          const TermId x = like.operands[i], y = row.operands[i];
+          equal = terms_.width(x) == terms_.width(y) &&
+                  (x == y || state_->judge(x, y, assumptions).outcome == Outcome::proved);
+        }
+        if (!equal) continue;
+        b = terms_.substitute(b, {{theirs, terms_.from_atom(ours)}});
+        found = true;
+        break;
+      }
+      if (found) break;
+    }
+  }
+  return b;
+}
+
 Judgement Solver::prove_parts(TermId a, TermId b, const std::vector<Assumption>& assumptions) {
   // Equal operands give equal results.
   if (auto pair = as_operation_pair(terms_, terms_.subtract(a, b))) {
@@ -416,7 +454,12 @@ Judgement Solver::prove_parts(TermId a, TermId b, const std::vector<Assumption>&
   if (Judgement judgement = state_->judge(small.difference, zero, small.assumptions);
       judgement.outcome == Outcome::proved)
     return judgement;
-  return state_->judge(a, b, assumptions);
+  Judgement judgement = state_->judge(a, b, assumptions);
+  if (judgement.outcome == Outcome::proved) return judgement;
+  const TermId shared = with_shared_operations(a, b, assumptions);
+  if (shared == a) return {Outcome::proved, {}};
+  if (shared != b && state_->judge(a, shared, assumptions).outcome == Outcome::proved) return {Outcome::proved, {}};
+  return judgement;
 }
 
 } // namespace ptxrewrite::prove

@@ -63,6 +63,7 @@ public:
 
 private:
   Judgement prove_parts(TermId a, TermId b, const std::vector<Assumption>& assumptions);
+  TermId with_shared_operations(TermId a, TermId b, const std::vector<Assumption>& assumptions);
 
   struct State;
   Terms& terms_;
