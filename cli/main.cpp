@@ -58,6 +58,7 @@ int run(int argument_count, char** arguments) {
   add_record_command(application, session);
   add_study_command(application, session);
   add_prove_command(application, session);
+  add_mark_command(application, session);
   add_launch_template_command(application, session);
   add_reduce_command(application, session);
   add_passes_command(application, session);

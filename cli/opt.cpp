@@ -11,6 +11,7 @@
 #include "launch/side_file.h"
 #include "launch/variants.h"
 #include "support/file_io.h"
+#include "transforms/text_insertion.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -89,6 +90,10 @@ struct Rewritten {
 
 std::optional<Rewritten> run_passes(std::unique_ptr<ir::Module> module, const transforms::Pipeline& pipeline,
                                     const transforms::RunOptions& options, const Session& session) {
+  if (only_annotates(pipeline, options.form)) {
+    transforms::AnnotatedText annotated = annotated_text(*module, pipeline, options);
+    return Rewritten{std::move(module), std::move(annotated.report), std::move(annotated.text)};
+  }
   Result<transforms::PipelineReport> report = run_pipeline(*module, pipeline, options);
   if (!report) {
     show(report.error(), module->source, session);

@@ -11,15 +11,13 @@ namespace {
 // What -O stands for: the legal rewrites that are known to pay, in an order in which they help each other.
 constexpr const char* optimising_pipeline = "r2d2";
 
-constexpr std::string_view persistent_option = "persistent";
-
 // Sets the option in every pass that knows it; false if none does.
-bool make_persistent(transforms::Pipeline& pipeline) {
+bool set_everywhere(transforms::Pipeline& pipeline, std::string_view name, const std::string& value) {
   bool found = false;
   for (transforms::PipelineStep& step : pipeline.steps)
     for (const transforms::PassOptionDescription& option : step.pass.options)
-      if (option.name == persistent_option) {
-        step.options.set(std::string(persistent_option), "");
+      if (option.name == name) {
+        step.options.set(std::string(name), value);
         found = true;
       }
   return found;
@@ -50,6 +48,13 @@ void add_pipeline_options(CLI::App& command, PipelineOptions& options) {
       ->allow_extra_args(false);
   command.add_flag("--persistent", options.persistent,
                    "one resident wave of blocks loops over the grid (legal form of r2d2)");
+  command
+      .add_option("--specialise", options.specialise,
+                  "a variant for one launch: block=16x16[,grid=64x64][,param.2=1024] (legal form of darsie)")
+      ->type_name("LAUNCH");
+  command.add_option("--carrier", options.carrier, "marks of annotated forms in a comment or a pragma (darsie)")
+      ->check(CLI::IsMember({"comment", "pragma"}))
+      ->type_name("CARRIER");
   command.add_option("--load-pass", options.libraries, "load passes from a shared library (repeatable)")
       ->type_name("LIB.so")
       ->allow_extra_args(false);
@@ -66,8 +71,16 @@ std::optional<transforms::Pipeline> make_pipeline(const PipelineOptions& options
     show(pipeline.error(), SourceFile("--passes", text), session);
     return std::nullopt;
   }
-  if (options.persistent && !make_persistent(*pipeline)) {
+  if (options.persistent && !set_everywhere(*pipeline, "persistent", "")) {
     show(Error{"--persistent: no pass of the pipeline has persistent blocks (r2d2 has)", {}});
+    return std::nullopt;
+  }
+  if (!options.specialise.empty() && !set_everywhere(*pipeline, "specialise", options.specialise)) {
+    show(Error{"--specialise: no pass of the pipeline makes kernels for one launch (darsie does)", {}});
+    return std::nullopt;
+  }
+  if (!options.carrier.empty() && !set_everywhere(*pipeline, "carrier", options.carrier)) {
+    show(Error{"--carrier: no pass of the pipeline writes marks (darsie does)", {}});
     return std::nullopt;
   }
   return *std::move(pipeline);

@@ -20,6 +20,8 @@ struct PipelineOptions {
   std::vector<std::string> assumptions;
   std::vector<std::string> libraries;
   bool persistent = false; // sets the option of that name in every pass that has it
+  std::string specialise;  // likewise
+  std::string carrier;     // likewise
   bool verify_each = false;
   bool no_ptxas = false;
 };

@@ -29,10 +29,13 @@ bool divides_warp(uint64_t count) {
 std::optional<DarsieMark> mark_in(std::string_view text) {
   if (text.starts_with('@')) text.remove_prefix(1);
   if (take_word(text) != mark_prefix.substr(0, mark_prefix.size() - 1)) return std::nullopt;
+  text = text.substr(0, text.find('+'));
   return parse_mark(text);
 }
 
 std::optional<DarsieMark> mark_of_carrier(const Function& function, InstructionId carrier) {
+  const InstructionKind kind = function.instructions[carrier].kind;
+  if (kind != InstructionKind::annotation && kind != InstructionKind::pragma) return std::nullopt;
   for (const Operand& operand : function.operands_of(carrier))
     if (operand.is(OperandKind::text))
       if (auto mark = mark_in(function.module().text(Symbol(operand.id)))) return mark;
@@ -113,13 +116,14 @@ std::optional<DarsieMark> written_mark(const Function& function, InstructionId i
   return std::nullopt;
 }
 
+bool carries_mark(const Function& function, InstructionId instruction) {
+  return mark_of_carrier(function, instruction).has_value();
+}
+
 bool has_written_marks(const Function& function) {
   for (BlockId block : function.layout)
-    for (InstructionId id : function.instructions_in(block)) {
-      const InstructionKind kind = function.instructions[id].kind;
-      if ((kind == InstructionKind::annotation || kind == InstructionKind::pragma) && mark_of_carrier(function, id))
-        return true;
-    }
+    for (InstructionId id : function.instructions_in(block))
+      if (carries_mark(function, id)) return true;
   return false;
 }
 

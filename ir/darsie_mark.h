@@ -2,7 +2,8 @@
 // block, and under which block shapes; and of which kind that vector is (darsie §2, §4.2).
 //
 // As text: `DR uniform`, `CR x affine`, `CR xy unstructured`, `V`. A mark stands behind its instruction as the
-// annotation `//@ darsie DR uniform`, or in front of it (and of its guard) as `.pragma "darsie DR uniform";`.
+// annotation `//@ darsie DR uniform`, or in front of it (and of its guard) as `.pragma "darsie DR uniform";`. A mark
+// may end in `+`: a note of whoever wrote it (transforms/darsie_text.h).
 #pragma once
 
 #include "ir/function.h"
@@ -56,6 +57,8 @@ DarsieMark promote(DarsieMark mark, const std::array<uint32_t, 3>& block);
 
 // The mark that the text gives an instruction by annotation or pragma; nothing if it has none.
 std::optional<DarsieMark> written_mark(const Function& function, InstructionId instruction);
+// Is this an annotation or pragma that holds a mark?
+bool carries_mark(const Function& function, InstructionId instruction);
 // Does the text mark any instruction of the function? One that it leaves out is `vector` then.
 bool has_written_marks(const Function& function);
 

@@ -1,5 +1,6 @@
 #include "ir/print.h"
 
+#include "ir/darsie_mark.h"
 #include "ir/print_operand.h"
 
 namespace ptxrewrite::ir {
@@ -191,7 +192,10 @@ private:
       (out_ += module_.text(block.label)) += ":\n";
     }
     for (InstructionId instruction : function_.instructions_in(id)) {
-      if (function_.instructions[instruction].kind != InstructionKind::annotation) out_ += '\t';
+      if (!options_.provenance && stands_behind(instruction))
+        out_.back() = ' ';
+      else if (function_.instructions[instruction].kind != InstructionKind::annotation)
+        out_ += '\t';
       print_statement(instruction);
       if (options_.provenance && function_.instructions[instruction].provenance) {
         out_ += "\t// #";
@@ -200,6 +204,19 @@ private:
       out_ += '\n';
     }
     if (function_.is_ssa) print_edges(id);
+  }
+
+  // Does an annotation belong on its instruction's line? As it stood in the source; a mark that a pass made does.
+  bool stands_behind(InstructionId id) const {
+    const Instruction& annotation = function_.instructions[id];
+    if (annotation.kind != InstructionKind::annotation || !annotation.previous) return false;
+    const Instruction& before = function_.instructions[annotation.previous];
+    if (before.kind != InstructionKind::real) return false;
+    if (annotation.range.empty()) return carries_mark(function_, id);
+    if (before.range.empty() || before.range.end > annotation.range.begin) return false;
+    const std::string_view between =
+        module_.source.text().substr(before.range.end, annotation.range.begin - before.range.end);
+    return between.find('\n') == between.npos;
   }
 
   void print_block_parameters(BlockId id) {

@@ -91,11 +91,20 @@ struct PassOptionDescription {
   PassOptionKind kind = PassOptionKind::text;
 };
 
+// A place in the source text and what goes there; see transforms/text_insertion.h.
+struct TextInsertion {
+  uint32_t offset = 0;
+  std::string text;
+};
+
 struct PassDescription {
   std::string_view name;
   std::string_view doc; // one line
   Change (*run)(ir::Function&, PassContext&) = nullptr;
   std::vector<PassOptionDescription> options = {};
+  // For passes whose annotated form only adds hints: the same hints for a function as it was read, as insertions into
+  // its source, so that nothing else of the text changes. Does not touch the function.
+  std::vector<TextInsertion> (*annotate)(const ir::Function&, PassContext&) = nullptr;
 };
 
 // All registered passes, sorted by name. Registering another one (a pass library is loaded) invalidates pointers into

@@ -1,0 +1,75 @@
+#include "transforms/text_insertion.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::transforms {
+
+bool only_annotates(const Pipeline& pipeline, OutputForm form) {
+  if (form != OutputForm::annotated || pipeline.steps.empty()) return false;
+  return std::ranges::all_of(pipeline.steps, [](const PipelineStep& step) { return step.pass.annotate != nullptr; });
+}
+
+AnnotatedText annotated_text(const ir::Module& module, const Pipeline& pipeline, const RunOptions& options) {
+  AnnotatedText result;
+  PassContext context;
+  context.form = options.form;
+  context.assumptions = options.assumptions;
+  std::vector<TextInsertion> insertions;
+  for (const PipelineStep& step : pipeline.steps)
+    result.report.times.push_back({std::string(step.pass.name)});
+  for (const auto& function : module.functions) {
+    std::string name(module.text(function->name));
+    if (!function->has_body || !matches_glob(options.functions, name) ||
+        std::ranges::find(options.excluded, name) != options.excluded.end())
+      continue;
+    result.report.functions.push_back(name);
+    for (size_t i = 0; i < pipeline.steps.size() && result.report.executions < options.stop_after; ++i) {
+      const PipelineStep& step = pipeline.steps[i];
+      ++result.report.executions;
+      context.options = step.options;
+      std::vector<TextInsertion> made = step.pass.annotate(*function, context);
+      ++result.report.times[i].runs;
+      result.report.times[i].changes += !made.empty();
+      std::ranges::move(made, std::back_inserter(insertions));
+      for (Remark& remark : context.remarks) {
+        remark.pass = step.pass.name;
+        remark.function = name;
+        result.report.remarks.push_back(std::move(remark));
+      }
+      context.remarks.clear();
+    }
+  }
+  result.report.statistics = std::move(context.statistics);
+  result.text = with_insertions(module.source.text(), std::move(insertions));
+  return result;
+}
+
+std::string with_insertions(std::string_view source, std::vector<TextInsertion> insertions) {
+  std::ranges::stable_sort(insertions, {}, &TextInsertion::offset);
+  std::string out;
+  size_t size = source.size();
+  for (const TextInsertion& insertion : insertions)
+    size += insertion.text.size();
+  out.reserve(size);
+  size_t at = 0;
+  for (const TextInsertion& insertion : insertions) {
+    out.append(source, at, insertion.offset - at);
+    out += insertion.text;
+    at = insertion.offset;
+  }
+  return out.append(source, at);
+}
+
+std::string without_ranges(std::string_view source, std::vector<SourceRange> ranges) {
+  std::ranges::sort(ranges, {}, &SourceRange::begin);
+  std::string out;
+  out.reserve(source.size());
+  size_t at = 0;
+  for (const SourceRange& range : ranges) {
+    out.append(source, at, range.begin - at);
+    at = range.end;
+  }
+  return out.append(source, at);
+}
+
+} // namespace ptxrewrite::transforms
