@@ -12,6 +12,7 @@
 // knobs). --write keeps what failed: the PTX file, a launch file and its buffers beside it, and the kernel reduced to
 // what still fails. Exit code 1 when something failed, 77 when --ptxas finds no ptxas.
 #include "cli/reducer.h"
+#include "emulator/mark_check.h"
 #include "support/file_io.h"
 #include "support/ptxas.h"
 #include "tests/fuzz/kernels/differential.h"
@@ -67,14 +68,15 @@ struct Tally {
   LedgerCounts ledger;
   emulator::SkipCounters skips; // of the standard machine with the warps in step
   emulator::SkipCounters all_skips;
+  uint64_t repeated = 0, repeated_marked = 0; // results of whole warps that another one had, too; and were marked
 
   void add(const Tally& other);
 };
 
 void Tally::add(const Tally& other) {
-  for (uint64_t Tally::*number :
-       {&Tally::kernels, &Tally::launches, &Tally::oracle_launches, &Tally::rewritings, &Tally::variants,
-        &Tally::assembled, &Tally::failures, &Tally::may_wrap, &Tally::wrapped, &Tally::wrapped_launches})
+  for (uint64_t Tally::*number : {&Tally::kernels, &Tally::launches, &Tally::oracle_launches, &Tally::rewritings,
+                                  &Tally::variants, &Tally::assembled, &Tally::failures, &Tally::may_wrap,
+                                  &Tally::wrapped, &Tally::wrapped_launches, &Tally::repeated, &Tally::repeated_marked})
     this->*number += other.*number;
   for (const auto& [name, counts] : other.chains) {
     chains[name].first += counts.first;
@@ -117,7 +119,10 @@ public:
     }
     if (wrapped_launches != 0) ++tally_.wrapped;
     tally_.wrapped_launches += wrapped_launches;
-    if (options_.darsie) check_skipping(kernel, text, *module, originals);
+    if (options_.darsie) {
+      check_marks(kernel, *module);
+      check_skipping(kernel, text, *module, originals);
+    }
     if (!options_.rewrites) return;
     identity_text_ = rewrite(text, {}).text;
     const std::vector<Chain> chains = options_.chain    ? std::vector<Chain>{*options_.chain}
@@ -176,6 +181,9 @@ private:
     std::printf("%.1f %% of %llu warp instructions skipped by the standard machine, warps in step\n",
                 100.0 * static_cast<double>(sum.all_skipped()) / static_cast<double>(std::max<uint64_t>(all, 1)),
                 static_cast<unsigned long long>(all));
+    std::printf("%llu results of whole warps were another warp's, too; %llu of them are marked\n",
+                static_cast<unsigned long long>(tally_.repeated),
+                static_cast<unsigned long long>(tally_.repeated_marked));
     const std::vector<emulator::NamedCount> in_step = emulator::named_counts(sum);
     const std::vector<emulator::NamedCount> in_all = emulator::named_counts(tally_.all_skips);
     for (size_t i = 0; i < in_step.size(); ++i)
@@ -186,7 +194,7 @@ private:
 
   // Of many kernels, everything that the machine can do has happened.
   bool all_was_skipped() const {
-    if (tally_.kernels < 200) return true;
+    if (tally_.kernels < 100) return true;
     bool all = true;
     for (const emulator::NamedCount& row : emulator::named_counts(tally_.all_skips)) {
       // Kernels without races never load what is stored to meanwhile, and wait for nobody outside the path.
@@ -242,6 +250,20 @@ private:
       std::fprintf(stderr, "fuzz_rewrites: %s\n", status.error().message.c_str());
     else
       std::fprintf(stderr, "  reduced to %s\n", path.c_str());
+  }
+
+  // What the marks promise of values, without any machine.
+  void check_marks(const Kernel& kernel, const ir::Module& module) {
+    for (const Shape& shape : kernel.shapes) {
+      emulator::MarkCheck check;
+      (void)emulate(module, kernel, shape, &check);
+      ++tally_.launches;
+      for (const emulator::MarkRow& row : check.rows()) {
+        tally_.repeated += row.repeated;
+        tally_.repeated_marked += row.promoted.is_definite() ? row.repeated : 0;
+      }
+      if (check.contradictions() != 0) return report(kernel, shape, "marks", check.messages().front());
+    }
   }
 
   void check_skipping(const Kernel& kernel, const std::string& text, const ir::Module& module,
