@@ -42,6 +42,7 @@ uint8_t apply(std::string_view mnemonic, uint8_t a, uint8_t b) {
 const std::array<Cheapest, 256>& cheapest_functions() {
   static const std::array<Cheapest, 256> table = [] {
     std::array<Cheapest, 256> made;
+    made.fill(Cheapest()); // by hand: GCC 12 leaves the last third of the array zero
     std::vector<std::vector<uint8_t>> of_cost(1);
     for (uint8_t start : {input_tables[0], input_tables[1], input_tables[2], uint8_t(0x00), uint8_t(0xff)}) {
       made[start].cost = 0;
