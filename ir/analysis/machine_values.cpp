@@ -105,7 +105,24 @@ bool MachineValues::is_renaming(InstructionId id) const {
          is_predicate(operands[0].as_value()) == is_predicate(operands[1].as_value());
 }
 
+// Values that another place takes over: arguments of edges, and what guarded instructions keep. Nobody does their work
+// there, so that they are in a register whatever their readers do.
+std::vector<bool> MachineValues::handed_over() const {
+  std::vector<bool> result(function_.values.size());
+  for (BlockId block : function_.layout) {
+    for (EdgeId edge : function_.successors(block))
+      for (ValueId argument : function_.arguments(edge))
+        result[argument.index()] = true;
+    for (InstructionId id : function_.instructions_in(block))
+      for (const Operand& operand : function_.operands_of(id))
+        if (operand.is(OperandKind::value) && operand.has(OperandFlag::old_value))
+          result[operand.as_value().index()] = true;
+  }
+  return result;
+}
+
 void MachineValues::decide_units(const std::set<ValueId>& apart) {
+  const std::vector<bool> handed = handed_over();
   for (BlockId block : function_.layout) {
     for (ValueId parameter : function_.parameters(block))
       if (function_.values[parameter].register_class == RegisterClass::general)
@@ -117,7 +134,8 @@ void MachineValues::decide_units(const std::set<ValueId>& apart) {
       for_each_definition(function_, id, [&](ValueId value) {
         if (function_.values[value].register_class != RegisterClass::general) return;
         bool in_register = is_predicate(value) || lowering_.register_units(value) > 0;
-        if (absorbed || renaming) in_register = false;
+        if (absorbed) in_register = handed[value.index()];
+        if (renaming) in_register = false;
         if (apart.count(value)) in_register = true;
         if (in_register) units_[value.index()] = static_cast<uint8_t>(width_of(value));
       });

@@ -66,6 +66,7 @@ private:
     return std::span(pool).subspan(start[i], start[i + 1] - start[i]);
   }
   void number_points();
+  std::vector<bool> handed_over() const;
   void decide_units(const std::set<ValueId>& apart);
   unsigned width_of(ValueId value) const;
   bool is_renaming(InstructionId id) const;
