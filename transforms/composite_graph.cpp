@@ -25,10 +25,10 @@ using ir::ScalarType;
 using ir::ValueId;
 
 // Saved instructions come first. Then an intermediate result that nobody else reads: it keeps no other pair from the
-// slot. Then three source registers: a composite is to use what the register file gives in a cycle (§3.2).
+// slot. Then source registers: a composite is to use what the register file gives in a cycle, three (§3.2).
 constexpr int32_t gain_of_instruction = 16;
 constexpr int32_t gain_of_short_life = 2;
-constexpr int32_t gain_of_third_register = 1;
+constexpr int32_t gain_of_register = 1;
 
 struct Half {
   std::string text;
@@ -279,7 +279,7 @@ private:
     std::optional<bool> others = other_readers(first, second);
     if (!others) return;
     int32_t gain = gain_of_instruction + (*others ? 0 : gain_of_short_life) +
-                   (has_third_register(late, position) ? gain_of_third_register : 0);
+                   gain_of_register * source_registers(early, late, position);
     graph_.problem.pairs.push_back({first, second, gain});
     graph_.fusions.push_back({std::move(*mnemonic), position});
   }
@@ -303,10 +303,12 @@ private:
     return x.guard == y.guard && (!x.guard || x.guard_negated == y.guard_negated);
   }
 
-  static bool has_third_register(const Node& late, unsigned position) {
+  static int32_t source_registers(const Node& early, const Node& late, unsigned position) {
+    auto is_register = [](const Source& source) { return source.step >= 0 || source.operand.is(OperandKind::value); };
+    auto count = static_cast<int32_t>(std::ranges::count_if(early.sources, is_register));
     for (unsigned i = 0; i < late.sources.size(); ++i)
-      if (i != position && (late.sources[i].step >= 0 || late.sources[i].operand.is(OperandKind::value))) return true;
-    return false;
+      count += i != position && is_register(late.sources[i]);
+    return count;
   }
 
   // Three source registers (§3.2), one literal that is no number of bits, one operand in memory (§3.3).
