@@ -25,6 +25,7 @@ using Description = std::array<SourceByte, 4>;
 
 constexpr size_t most_sources = 4;
 constexpr unsigned deepest = 12;
+constexpr size_t most_instructions = 64; // of one tree
 
 bool same_register(const Operand& a, const Operand& b) {
   return a.kind == b.kind && a.id == b.id && a.immediate == b.immediate;
@@ -48,6 +49,7 @@ private:
 
   const Editor& editor_;
   bool through_shared_;
+  std::map<uint32_t, Description> known_; // by ValueId: what several readers share is looked at once
   std::vector<InstructionId> inside_;
   unsigned joins_ = 0; // sums that the machine would do together with one of their operands
 };
@@ -64,13 +66,19 @@ Description Describer::of_source(const Operand& operand) const {
 
 Description Describer::of(const Operand& operand, unsigned depth) {
   const InstructionId id = editor_.computation(operand);
-  if (!id || depth == 0 || (!through_shared_ && editor_.readers(operand.as_value()) != 1)) return of_source(operand);
+  if (!id || depth == 0 || inside_.size() >= most_instructions ||
+      (!through_shared_ && editor_.readers(operand.as_value()) != 1))
+    return of_source(operand);
+  if (auto known = known_.find(operand.id); known != known_.end()) return known->second;
   const size_t size = inside_.size();
   const unsigned joins = joins_;
-  if (std::optional<Description> bytes = of(id, depth)) return *bytes;
-  inside_.resize(size);
-  joins_ = joins;
-  return of_source(operand);
+  std::optional<Description> bytes = of(id, depth);
+  if (!bytes) {
+    inside_.resize(size);
+    joins_ = joins;
+    bytes = of_source(operand);
+  }
+  return known_.emplace(operand.id, *bytes).first->second;
 }
 
 std::optional<Description> Describer::joined(std::span<const Operand> sources, unsigned depth) {

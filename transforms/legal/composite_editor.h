@@ -37,9 +37,9 @@ public:
   }
 
   // Bits that are 0 whatever the inputs are; of 32-bit operands.
-  uint32_t known_zeros(const ir::Operand& operand, unsigned depth = 8) const;
+  uint32_t known_zeros(const ir::Operand& operand, unsigned depth = 5) const;
   // Is it the sign extension of its `bits` low bits?
-  bool fits(const ir::Operand& operand, unsigned bits, unsigned depth = 8) const;
+  bool fits(const ir::Operand& operand, unsigned bits, unsigned depth = 5) const;
 
   // Machine instructions that these are alone, roughly.
   unsigned weight(std::span<const ir::InstructionId> list) const;
