@@ -286,7 +286,10 @@ LaneRef Decoder::find_destination(const ir::Operand& operand, LaneType type) {
     lanes = LaneRef(lanes.base(), lanes.offset() + component_of(operand.selector) * lane_array_size(bits));
   if (bits == type.bits) return lanes;
   LaneRef result = temporary(type.bits);
-  pending_writes_.push_back({result, lanes, type.bits, bits, type.kind == LaneKind::signed_integer});
+  // A thread part of 32 bits is extended as signed, whichever instruction wrote it.
+  const bool is_signed = type.kind == LaneKind::signed_integer ||
+                         function_.values[operand.as_value()].register_class == ir::RegisterClass::thread_index;
+  pending_writes_.push_back({result, lanes, type.bits, bits, is_signed});
   return result;
 }
 

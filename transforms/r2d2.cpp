@@ -108,6 +108,8 @@ private:
     context_.remarks.emplace_back("left as it is: " + std::move(why), function_.header_range);
     return Change::unchanged;
   }
+  // The saving against the work of the sections, in a launch of middling size.
+  bool pays(const Plan& plan, ir::ExpressionPool& pool) const;
   void record_obligations(const ir::LinearForms& forms, const Plan& plan, bool assumed);
   void report(const Plan& plan, const SectionSizes& sizes, size_t before);
 
@@ -116,6 +118,15 @@ private:
   std::vector<std::string> launch_predicates_;
   std::unique_ptr<ir::Function> original_;
 };
+
+bool HardwareForm::pays(const Plan& plan, ir::ExpressionPool& pool) const {
+  constexpr double warps = 8, blocks = 4; // of a block; that an SM gets one after the other
+  ir::Function scratch(function_);
+  const SectionSizes sizes = emit_sections(scratch, section_position(scratch), plan, pool).sizes;
+  const double work = double(sizes.coefficient_instructions) + warps * double(sizes.thread_instructions) +
+                      blocks * double(sizes.block_warp_instructions);
+  return warps * blocks * plan.removed_weight > work;
+}
 
 void HardwareForm::record_obligations(const ir::LinearForms& forms, const Plan& plan, bool assumed) {
   std::string name(function_.module().text(function_.name));
@@ -188,6 +199,7 @@ Change HardwareForm::run() {
   options.launch_checks = !context_.is_referenced(function_);
   Plan plan = make_plan(forms, options, context_);
   if (plan.groups.empty() || plan.removed_weight <= 0) return refuse("no instruction would be saved");
+  if (!pays(plan, forms.expressions())) return refuse("its linear registers would take as much work as they save");
 
   record_obligations(forms, plan, options.assume_no_overflow);
   // Even without launch predicates: a launch for which the machine has no registers to spare takes it (paper §4.4).

@@ -2,6 +2,7 @@
 #include "transforms/r2d2_sections.h"
 
 #include <charconv>
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -342,13 +343,14 @@ private:
   void write_rows();
   // Index register in 64 bits, read once per section.
   Operand index_register(unsigned component);
+  bool is_narrow(const Group& group, std::span<const unsigned> places) const;
   // addend + sum of coefficient * index over three places from `first`; integer 0 when there is nothing. Counts the
   // rounds of each (operation, index) in `packing_`.
   Operand combine(const Group& group, unsigned first, Operand addend, RegisterClass register_class,
                   std::optional<uint32_t> final_number);
   ValueId fresh(RegisterClass register_class, std::optional<uint32_t> number);
-  // Parts are computed in 64 bits, of which a 32-bit form needs the low half: equal literals make equal parts, and one
-  // operation serves both widths.
+  // Of a part's 64 bits a 32-bit form needs the low half: equal literals make equal parts, and one operation serves
+  // both widths.
   using PartKey = std::pair<bool, uint64_t>; // of a literal: itself; else the expression
   PartKey part_key(ExpressionId coefficient) const {
     std::optional<uint64_t> literal = pool_.literal_value(coefficient);
@@ -391,12 +393,33 @@ Operand SectionWriter::index_register(unsigned component) {
   bool thread = component < 3;
   ValueId target = fresh(thread ? RegisterClass::thread_index : RegisterClass::block_index, std::nullopt);
   ir::SpecialRegister special = thread ? ir::SpecialRegister::tid : ir::SpecialRegister::ctaid;
-  builder_.emit("cvt.u64.u32", {Operand::definition(target), Operand::special(static_cast<uint32_t>(special),
-                                                                              ir::component_selector(component % 3))});
+  const char* mnemonic = thread ? "mov.u32" : "cvt.u64.u32";
+  builder_.emit(mnemonic, {Operand::definition(target),
+                           Operand::special(static_cast<uint32_t>(special), ir::component_selector(component % 3))});
   ++*instructions_;
-  ++packing_[{"cvt", component}];
+  ++packing_[{mnemonic, component}];
   place = Operand::value(target);
   return *place;
+}
+
+// Does the part fit into 32 bits, so that the register needs no more? With literals for all blocks that there can be;
+// of a 32-bit form nobody reads more. Such a part is the same whichever form it was computed for.
+bool SectionWriter::is_narrow(const Group& group, std::span<const unsigned> places) const {
+  constexpr std::array<int64_t, 3> highest{1023, 1023, 63};
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  int64_t low = 0, high = 0;
+  bool literals = true;
+  for (unsigned place : places) {
+    const ExpressionId coefficient = group.coefficients[place];
+    const std::optional<uint64_t> literal = pool_.literal_value(coefficient);
+    literals = literals && literal.has_value();
+    if (!literal) continue;
+    const int64_t factor = ir::signed_value(*literal, pool_.width(coefficient));
+    if (factor < -most || factor > most) return false;
+    const int64_t extreme = factor * highest[place - FormIndex::tid_x];
+    (extreme < 0 ? low : high) += extreme;
+  }
+  return -low <= most && high <= most && (literals || group.width == 32);
 }
 
 Operand SectionWriter::combine(const Group& group, unsigned first, Operand addend, RegisterClass register_class,
@@ -405,11 +428,14 @@ Operand SectionWriter::combine(const Group& group, unsigned first, Operand adden
   for (unsigned place = first; place < first + 3; ++place)
     if (!pool_.is_zero(group.coefficients[place])) places.push_back(place);
   bool has_addend = !(addend.is(OperandKind::integer) && addend.immediate == 0);
+  const bool thread = register_class == RegisterClass::thread_index;
+  std::vector<unsigned> summed; // places of the sum so far
   // An index times one is the index itself; it starts the sum where no other addend does.
-  if (!has_addend && register_class == RegisterClass::thread_index) {
+  if (!has_addend && thread) {
     for (size_t i = 0; i < places.size(); ++i) {
       if (!pool_.is_literal(group.coefficients[places[i]], 1)) continue;
       addend = index_register(places[i] - FormIndex::tid_x);
+      summed.push_back(places[i]);
       places.erase(places.begin() + static_cast<std::ptrdiff_t>(i));
       break;
     }
@@ -430,13 +456,14 @@ Operand SectionWriter::combine(const Group& group, unsigned first, Operand adden
     // Thread parts may begin alike.
     const std::tuple key{places[i], part_key(group.coefficients[places[i]]),
                          addend.is(OperandKind::value) ? addend.id : UINT32_MAX};
-    if (register_class == RegisterClass::thread_index)
+    summed.push_back(places[i]);
+    if (thread)
       if (auto found = partial_sums_.find(key); found != partial_sums_.end()) {
         addend = found->second;
         continue;
       }
     ValueId target = fresh(register_class, last ? final_number : std::nullopt);
-    builder_.emit("mad.lo.s64",
+    builder_.emit(thread && is_narrow(group, summed) ? "mad.lo.s32" : "mad.lo.s64",
                   {Operand::definition(target), index, coefficient_of(group.coefficients[places[i]]), addend});
     ++*instructions_;
     ++packing_[{"mad" + std::to_string(i), places[i]}];

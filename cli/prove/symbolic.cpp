@@ -117,8 +117,11 @@ TermId SymbolicKernel::operand(InstructionId id, const Operand& source, unsigned
   case OperandKind::value: {
     TermId term = values_[source.as_value().index()];
     const bool is_general = function_.values[source.as_value()].register_class == ir::RegisterClass::general;
-    // A register of the hardware form that holds 32 bits: what is above them is unknown.
+    // A register of the hardware form that holds 32 bits: a thread part is extended as signed when it is read, of
+    // others what is above them is unknown.
     if (term && !is_general && terms_.width(term) == 32 && width == 64) {
+      if (function_.values[source.as_value()].register_class == ir::RegisterClass::thread_index)
+        return terms_.sign_extend(term, 64);
       const TermId above = terms_.leaf("above" + std::to_string(source.id), 32);
       return terms_.add(terms_.zero_extend(term, 64), terms_.scale(terms_.zero_extend(above, 64), UInt128(1) << 32));
     }
@@ -141,7 +144,9 @@ TermId SymbolicKernel::operand(InstructionId id, const Operand& source, unsigned
       name += '.';
       name += "xyzw"[source.selector & 3u];
     }
-    return terms_.resize(terms_.leaf(name, ir::bit_width(facts.type), is_small(name)), width, false);
+    const TermId leaf = terms_.leaf(name, ir::bit_width(facts.type), is_small(name));
+    if (name.starts_with("%tid.")) terms_.bound(leaf, name.back() == 'z' ? 63 : 1023); // of any block that there can be
+    return terms_.resize(leaf, width, false);
   }
   case OperandKind::symbol:
     return terms_.add(terms_.leaf("&" + std::to_string(source.id), width),

@@ -75,6 +75,30 @@ TermId Terms::leaf(std::string name, unsigned width, bool nonnegative) {
   return from_atom(id);
 }
 
+void Terms::bound(TermId leaf, uint64_t highest) {
+  highest_[*as_atom(leaf)] = highest;
+}
+
+// A sum of leaves with bounds that cannot leave the signed range of its width.
+bool Terms::stays_signed(TermId a) const {
+  const unsigned width = this->width(a);
+  if (width > 32) return false;
+  ir::Int128 low = 0, high = 0;
+  for (const auto& [monomial, coefficient] : (*this)[a].coefficients) {
+    const auto value = static_cast<ir::Int128>(sign_extended(coefficient, width));
+    ir::Int128 extreme = value;
+    if (monomial.size() > 1) return false;
+    if (monomial.size() == 1) {
+      auto highest = highest_.find(monomial[0]);
+      if (highest == highest_.end()) return false;
+      extreme = value * static_cast<ir::Int128>(highest->second);
+    }
+    (extreme < 0 ? low : high) += extreme;
+  }
+  const ir::Int128 limit = ir::Int128(1) << (width - 1);
+  return low >= -limit && high < limit;
+}
+
 TermId Terms::bitwise(const std::string& name, TermId a, TermId b) {
   if (literal_value(a)) std::swap(a, b);
   if (auto first = literal_value(a), second = literal_value(b); first && second)
@@ -225,6 +249,16 @@ TermId Terms::extend(TermId a, unsigned to, AtomKind kind) {
     if (row.kind == AtomKind::zero_extend) return extend(row.operands[0], to, AtomKind::zero_extend);
     if (row.kind == AtomKind::sign_extend && kind == AtomKind::sign_extend)
       return extend(row.operands[0], to, AtomKind::sign_extend);
+  }
+  if (kind == AtomKind::sign_extend && !as_atom(a) && stays_signed(a)) {
+    TermId sum = literal(to, 0);
+    const Term parts = (*this)[a];
+    for (const auto& [monomial, coefficient] : parts.coefficients) {
+      const UInt128 factor = sign_extended(coefficient, from);
+      sum = add(sum, monomial.empty() ? literal(to, factor)
+                                      : scale(extend(from_atom(monomial[0]), to, AtomKind::zero_extend), factor));
+    }
+    return sum;
   }
   return from_atom(intern(Atom{kind, static_cast<uint8_t>(to), {}, {a}}));
 }

@@ -60,6 +60,8 @@ public:
   std::optional<UInt128> literal_value(TermId id) const;
   // `nonnegative`: its highest bit is known to be 0.
   TermId leaf(std::string name, unsigned width, bool nonnegative = false);
+  // A leaf is known to be no more than that.
+  void bound(TermId leaf, uint64_t highest);
   TermId operation(std::string name, unsigned width, std::vector<TermId> operands);
 
   // "and", "or", "xor" of two terms; sums where nothing would be carried.
@@ -104,6 +106,7 @@ private:
   TermId intern(Term term);
   AtomId intern(Atom atom);
   TermId extend(TermId a, unsigned width, AtomKind kind);
+  bool stays_signed(TermId a) const;
   TermId truncate_atom(AtomId atom, unsigned width);
 
   static constexpr size_t most_monomials = 128;
@@ -112,6 +115,7 @@ private:
   std::vector<Atom> atoms_;
   std::map<Atom, AtomId> atom_index_;
   std::set<AtomId> nonnegative_;
+  std::map<AtomId, uint64_t> highest_;
 };
 
 } // namespace ptxrewrite::prove

@@ -70,6 +70,37 @@ TEST_CASE("linear registers, coefficients in addresses, r2d2.mov") {
   CHECK(out[364] == 0);
 }
 
+TEST_CASE("thread parts of 32 bits are signed") {
+  PtxRun run = run_ptx(R"(//@ ptxrewrite hardware 1
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+  .reg .b32 %r<2>;
+  .reg .b64 %cr<1>, %tr<2>, %br<1>, %lr<1>;
+  .r2d2.coefficient {
+  ld.param.u64 %cr0, [out];
+  }
+  .r2d2.thread {
+  mov.u32 %tr0, %tid.x;
+  mad.lo.s32 %tr1, %tr0, -4, 0;
+  }
+  .r2d2.block {
+  mov.b64 %br0, %cr0;
+  }
+  .r2d2.linear %lr0 = %tr1 + %br0;
+  mov.u32 %r1, %tid.x;
+  st.global.u32 [%lr0+252], %r1;
+  ret;
+}
+)",
+                       {.kernel = "k", .grid = {1}, .block = {64}}, {zeros<uint32_t>(64)});
+  REQUIRE_MESSAGE(run.ok(), run.error, run.failure());
+  for (uint32_t thread = 0; thread < 64; ++thread)
+    CHECK(run.buffer<uint32_t>(0)[63 - thread] == thread);
+}
+
 TEST_CASE("sections are counted as the machine would execute them") {
   // 300 blocks of 2 warps on 132 SMs.
   PtxRun run = run_ptx(text, {.kernel = "k", .grid = {300}, .block = {40}}, {zeros<uint32_t>(40000), uint32_t(100)});

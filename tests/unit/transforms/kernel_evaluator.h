@@ -222,7 +222,11 @@ private:
     if (!target.is(ir::OperandKind::value)) return;
     const ir::Value& row = f_.values[target.as_value()];
     check_write(row.register_class);
-    registers_[target.id] = cut(value, std::min<unsigned>(bits, ir::bit_width(row.type)));
+    uint64_t kept = cut(value, std::min<unsigned>(bits, ir::bit_width(row.type)));
+    // A thread part of 32 bits is signed.
+    if (row.register_class == ir::RegisterClass::thread_index && bits == 32)
+      kept = static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(kept)));
+    registers_[target.id] = kept;
   }
 
   // Address of the group at `index`; the classes of its registers decide nothing: all are added (forms.md).

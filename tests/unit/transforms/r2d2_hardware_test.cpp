@@ -60,7 +60,8 @@ TEST_CASE("Figure 9: bp_adjust_weights decouples into the four parts") {
   std::string threads = section(text, "thread");
   CHECK(occurrences(threads, "%tid.x") == 1);
   CHECK(occurrences(threads, "%tid.y") == 1);
-  CHECK(occurrences(threads, "mad.lo.s64") == 3); // 4*tid.x; 4*(P1+1)*tid.y on top of it; 4*tid.y for ly
+  CHECK(occurrences(threads, "mad.lo.s32") == 2); // 4*tid.x; 4*tid.y for ly: 32 bits are enough
+  CHECK(occurrences(threads, "mad.lo.s64") == 1); // 4*(P1+1)*tid.y on top of the first
   // Lines 12 to 14: the block index is read once and multiplied by 64*(P1+1).
   std::string blocks = section(text, "block");
   CHECK(occurrences(blocks, "%ctaid.y") == 1);
@@ -195,6 +196,29 @@ TEST_CASE("Of more than 16 forms, those that save most are kept; the others keep
   Rewrite limited(module_text(".param .u64 p, .param .u32 n", body), "k", OutputForm::hardware, {}, options);
   CHECK(limited.statistic("linear-registers") == 3);
   CHECK(limited.same_traces(launch));
+}
+
+// No block has more than 1024 threads in x: strides up to 2^31 / 1023 = 2099202 fit.
+TEST_CASE("Thread parts take 32 bits where that is surely enough") {
+  for (auto [stride, narrow] :
+       {std::pair{"4", true}, {"-8", true}, {"2099202", true}, {"2099208", false}, {"-2147483648", false}}) {
+    CAPTURE(stride);
+    Rewrite rewrite(
+        module_text(".param .u64 p", "ld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\n"
+                                     "mul.wide.s32 %rd2, %r1, " +
+                                         std::string(stride) +
+                                         ";\nadd.s64 %rd3, %rd1, %rd2;\n"
+                                         "ld.global.u32 %r3, [%rd3];\nst.global.u32 [%rd3+4], %r3;\nret;\n"),
+        "k", OutputForm::hardware);
+    REQUIRE(rewrite.changed());
+    std::string threads = section(Rewrite::printed(*rewrite.after), "thread");
+    CHECK(occurrences(threads, "mad.lo.s32") == (narrow ? 1 : 0));
+    CHECK(occurrences(threads, "mad.lo.s64") == (narrow ? 0 : 1));
+    ir::Launch launch;
+    launch.block = {1024, 1, 1};
+    launch.add_parameter(0x7f0000000000, 8);
+    CHECK(rewrite.same_traces(launch));
+  }
 }
 
 TEST_CASE("A guarded access may use a linear address; a register that a guard changes may not") {
