@@ -58,6 +58,7 @@ private:
       return kind == "sext" ? terms_.sign_extend(low, exact) : terms_.zero_extend(low, exact);
     }
     if (auto known = as_instruction(spelling, operands)) return *known;
+    if (auto known = high_product(spelling, operands)) return *known;
     return terms_.operation("exact " + std::string(spelling), exact, operands);
   }
 
@@ -123,6 +124,18 @@ private:
     if (spelling == "min" || spelling == "max") name = (narrow->is_signed ? "s" : "u") + std::string(spelling);
     if (name.empty()) return std::nullopt;
     return terms_.resize(terms_.operation(name, narrow->width, narrow->operands), exact, narrow->is_signed);
+  }
+
+  // mulhi_u32(a, b): the instruction on the low bits.
+  std::optional<TermId> high_product(std::string_view spelling, const std::vector<TermId>& operands) {
+    constexpr std::string_view prefix = "mulhi_";
+    if (!spelling.starts_with(prefix) || operands.size() != 2) return std::nullopt;
+    spelling.remove_prefix(prefix.size()); // s32
+    unsigned width = 0;
+    std::from_chars(spelling.data() + 1, spelling.data() + spelling.size(), width);
+    std::vector<TermId> narrow{terms_.truncate(operands[0], width), terms_.truncate(operands[1], width)};
+    const TermId product = terms_.operation("mul.hi." + std::string(spelling) + ".0", width, std::move(narrow));
+    return terms_.resize(product, exact, spelling[0] == 's');
   }
 
   Terms& terms_;

@@ -2,6 +2,7 @@
 #include "cli/prove/solver.h"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 
 #ifdef PTXREWRITE_HAS_Z3
@@ -14,6 +15,7 @@ namespace ptxrewrite::prove {
 
 // The solver's own limit of time does not hold while it simplifies.
 constexpr size_t most_atoms = 300;
+constexpr int most_timeouts = 5; // then a kernel's further questions are not asked
 
 struct Solver::State {
   State(Terms& all, unsigned milliseconds) : terms(all), timeout(milliseconds) {}
@@ -189,6 +191,14 @@ struct Solver::State {
     terms.collect_atoms(a, atoms_inside);
     terms.collect_atoms(b, atoms_inside);
     if (atoms_inside.size() > most_atoms) return {Outcome::unknown, "too large for the solver"};
+    if (spent > most_timeouts * std::chrono::milliseconds(timeout)) return {Outcome::unknown, "out of time"};
+    const auto start = std::chrono::steady_clock::now();
+    Judgement judgement = ask(a, b, assumptions);
+    spent += std::chrono::steady_clock::now() - start;
+    return judgement;
+  }
+
+  Judgement ask(TermId a, TermId b, const std::vector<Assumption>& assumptions) {
     z3::solver solver(context, "QF_UFBV");
     solver.set("timeout", timeout);
     // Wide products are met first, so that narrow ones are their parts.
@@ -242,6 +252,7 @@ struct Solver::State {
 
   Terms& terms;
   unsigned timeout;
+  std::chrono::steady_clock::duration spent{}; // of all questions
   z3::context context;
   std::map<TermId, z3::expr> translated;
   std::map<AtomId, z3::expr> atoms;

@@ -50,6 +50,7 @@ Elimination eliminate(Terms& terms, TermId a, TermId b, const std::vector<Assump
 
 class Solver {
 public:
+  // The time is for one question; all together get a few times as much.
   Solver(Terms& terms, unsigned timeout_milliseconds);
   ~Solver();
   Solver(const Solver&) = delete;
