@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cctype>
 #include <ctime>
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -74,6 +75,7 @@ struct ObservedLaunch {
   emulator::ValueStudy values;
   emulator::LinearParts linear;
   bool multi_dimensional = false;
+  double blocks_per_sample = 1;
 
 private:
   emulator::ValueStudyOptions with_listener(emulator::ValueStudyOptions options) {
@@ -93,64 +95,93 @@ emulator::DatapathInstruction datapath_instruction(const ir::Function& function,
   return {weight, computes && (integer || moves || cost.pipe == ir::Pipe::fp32), computes && integer};
 }
 
-void count_row(const emulator::ValueRow& row, const ObservedLaunch& launch, uint32_t number, uint64_t weight,
-               StudyResult& result) {
+// From the blocks that were looked at to all: by how often all blocks together have executed the instruction.
+class Scale {
+public:
+  Scale(const WorkCount& looked_at, const WorkCount& all) : looked_at_(looked_at), all_(all) {}
+  WorkCount operator()(const WorkCount& count) const {
+    return {scaled(count.warps, looked_at_.warps, all_.warps), scaled(count.lanes, looked_at_.lanes, all_.lanes)};
+  }
+  emulator::Redundant operator()(const emulator::Redundant& count) const {
+    return {(*this)(count.all), (*this)(count.once)};
+  }
+
+private:
+  static uint64_t scaled(uint64_t count, uint64_t looked_at, uint64_t all) {
+    if (looked_at == all || looked_at == 0) return count;
+    return static_cast<uint64_t>(
+        static_cast<double>(count) * static_cast<double>(all) / static_cast<double>(looked_at) + 0.5);
+  }
+  WorkCount looked_at_, all_;
+};
+
+// `counters`: of all blocks.
+void count_row(const emulator::ValueRow& row, const emulator::InstructionCounters& counters,
+               const ObservedLaunch& launch, uint32_t number, uint64_t weight, StudyResult& result) {
   using enum Technique;
-  const WorkCount baseline{row.executed.warps + row.guarded_off, row.executed.lanes};
+  const WorkCount baseline{counters.executions, counters.lanes};
+  const Scale scale({row.executed.warps + row.guarded_off, row.executed.lanes}, baseline);
   RowSums sums(result, baseline, weight);
   if (launch.multi_dimensional) result.multi_dimensional += weighed(baseline, weight);
   const WorkCount none;
   // A warp instruction stays one, of a single thread.
   auto one_thread_each = [](const WorkCount& count) { return WorkCount{count.warps, count.warps}; };
   // Stores, branches and barriers are executed as they are.
-  sums.add(within_warps, row.has_results ? row.uniform : none, row.has_results ? one_thread_each(row.uniform) : none);
-  sums.add(within_blocks, row.has_results ? row.repeated : none, none);
-  sums.add(warp, row.warp_redundant, one_thread_each(row.warp_redundant));
+  const WorkCount same = row.has_results ? scale(row.uniform) : none;
+  sums.add(within_warps, same, one_thread_each(same));
+  sums.add(within_blocks, row.has_results ? scale(row.repeated) : none, none);
+  const WorkCount in_warp = scale(row.warp_redundant);
+  sums.add(warp, in_warp, one_thread_each(in_warp));
   emulator::Redundant in_block;
   for (size_t kind = 0; kind < emulator::redundancy_kinds; ++kind) {
-    sums.add(static_cast<Technique>(static_cast<size_t>(uniform) + kind), row.block[kind].all, row.block[kind].once);
-    in_block += row.block[kind];
+    const emulator::Redundant of_kind = scale(row.block[kind]);
+    sums.add(static_cast<Technique>(static_cast<size_t>(uniform) + kind), of_kind.all, of_kind.once);
+    in_block += of_kind;
   }
   sums.add(block, in_block.all, in_block.once);
-  sums.add(grid, row.grid.all, row.grid.once);
-  sums.add(reuse, row.reused, none);
-  sums.add(dac_ideal, row.affine.all, row.affine.once);
+  // Once is once, however many blocks there are.
+  const WorkCount in_grid = scale(row.grid.all);
+  sums.add(grid, in_grid, in_grid.warps ? row.grid.once : none);
+  sums.add(reuse, scale(row.reused), none);
+  const emulator::Redundant on_affine_unit = scale(row.affine);
+  sums.add(dac_ideal, on_affine_unit.all, {on_affine_unit.once.warps, on_affine_unit.once.warps});
 
   emulator::LinearityRow parts;
-  parts.executions = row.executed.warps;
-  parts.lanes = row.executed.lanes;
+  parts.executions = counters.executions - counters.guarded_off;
+  parts.lanes = counters.lanes;
   launch.linear.finish(parts, number, row.trips);
   const WorkCount found = parts.linear ? WorkCount{0, parts.lanes} : none;
   sums.add(linear, found, parts.linear ? WorkCount{0, parts.needed} : none);
 
   // A scalar instruction is one thread instruction, beside the SIMT pipeline.
   const std::vector<WorkCount>& scalar_executions = launch.datapath.scalar_executions();
-  const WorkCount on_scalar = number < scalar_executions.size() ? scalar_executions[number] : none;
+  const WorkCount on_scalar = number < scalar_executions.size() ? scale(scalar_executions[number]) : none;
   sums.add(scalar, on_scalar, {0, on_scalar.warps});
 }
 
 // Pairs of warp instructions take one turn; threads stay as they are.
-void count_slices(const emulator::DatapathCounts& counts, const WorkCount& baseline, StudyResult& result) {
+// `factor`: from the blocks that were looked at to all.
+void count_slices(const emulator::DatapathCounts& counts, double factor, const WorkCount& baseline,
+                  StudyResult& result) {
   auto set = [&](Technique technique, uint64_t paired) {
     StudyRow& row = result.rows[static_cast<size_t>(technique)];
     row.left += {baseline.warps - paired / 2, baseline.lanes};
     row.redundant += {paired, 0};
   };
-  set(Technique::sliced, counts.paired);
-  set(Technique::sliced_by_chance, static_cast<uint64_t>(counts.paired_by_chance));
+  set(Technique::sliced, static_cast<uint64_t>(static_cast<double>(counts.paired) * factor));
+  set(Technique::sliced_by_chance, static_cast<uint64_t>(counts.paired_by_chance * factor));
   result.datapath += counts;
 }
 
 // Looks on at one launch after the other.
 class Observers {
 public:
-  Observers(const ir::Module& module, const ir::Machine& machine)
-      : module_(module), machine_(machine), weights_(machine) {
+  Observers(const ir::Module& module, const ir::Machine& machine, uint64_t sample)
+      : module_(module), machine_(machine), sample_(sample), weights_(machine) {
     result_.rows[static_cast<size_t>(Technique::linear)].counts_warps = false;
   }
 
   emulator::Observer* next(const emulator::LaunchRequest& request) {
-    finish();
     const ir::Function* entry = launch::find_kernel(module_, request.kernel);
     if (!entry) return nullptr;
     const auto threads = static_cast<uint32_t>(request.block.count());
@@ -161,27 +192,36 @@ public:
       return datapath_instruction(function, id, weights_.lowering(function).cost(id));
     };
     running_ = std::make_unique<ObservedLaunch>(
-        emulator::ValueStudyOptions{.resident_blocks = resident},
+        emulator::ValueStudyOptions{.resident_blocks = resident, .listener = nullptr, .sample = sample_},
         emulator::DatapathOptions{.resident_blocks = resident, .instruction = instruction}, *entry, request);
+    const uint64_t blocks = request.grid.count(), looked_at = emulator::sampled_blocks(blocks, sample_);
+    running_->blocks_per_sample = static_cast<double>(blocks) / static_cast<double>(looked_at);
+    result_.blocks += blocks;
+    result_.blocks_looked_at += looked_at;
     return &running_->values;
   }
 
-  void finish() {
+  // The launch is over; `counters` are of all its blocks.
+  void finish(const emulator::Counters& counters) {
     if (!running_) return;
     const std::vector<emulator::ValueRow>& rows = running_->values.rows();
+    std::map<const ir::Function*, const emulator::FunctionCounters*> counted;
+    for (const emulator::FunctionCounters& function : counters.functions)
+      counted[function.source] = &function;
     const WorkCount before = result_.baseline;
-    for (uint32_t number = 0; number < rows.size(); ++number)
-      if (rows[number].function)
-        count_row(rows[number], *running_, number, weights_(*rows[number].function, rows[number].instruction), result_);
-    count_slices(running_->datapath.counts(), less(result_.baseline, before), result_);
+    for (uint32_t number = 0; number < rows.size(); ++number) {
+      const emulator::ValueRow& row = rows[number];
+      const auto function = counted.find(row.function);
+      if (!row.function || function == counted.end()) continue;
+      const emulator::InstructionCounters& all = function->second->instructions[row.instruction.index()];
+      if (all.executions) count_row(row, all, *running_, number, weights_(*row.function, row.instruction), result_);
+    }
+    count_slices(running_->datapath.counts(), running_->blocks_per_sample, less(result_.baseline, before), result_);
     result_.forgotten_instances += running_->values.forgotten_instances();
     running_.reset();
   }
 
-  StudyResult take() {
-    finish();
-    return std::move(result_);
-  }
+  StudyResult take() { return std::move(result_); }
 
 private:
   uint32_t registers_of(const ir::Function& kernel) {
@@ -192,6 +232,7 @@ private:
 
   const ir::Module& module_;
   const ir::Machine& machine_;
+  uint64_t sample_;
   MachineWeights weights_;
   std::map<const ir::Function*, uint32_t> registers_;
   std::unique_ptr<ObservedLaunch> running_;
@@ -208,7 +249,9 @@ double processor_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-Result<Pass> run_launches(const LaunchInput& input, const EmulatorOptions& options, ErrorPlace& place) {
+// `finished` is called after each launch.
+Result<Pass> run_launches(const LaunchInput& input, const EmulatorOptions& options, ErrorPlace& place,
+                          const std::function<void(const SessionRun&)>& finished) {
   place = ErrorPlace::launch_file;
   SessionOptions session;
   session.error_place = &place;
@@ -224,8 +267,9 @@ Result<Pass> run_launches(const LaunchInput& input, const EmulatorOptions& optio
   for (size_t i = 0; i < input.plan.launches.size() && !pass.failure; ++i) {
     const double start = processor_seconds();
     Result<SessionRun> run = (*memory)->launch(i, *input.module, nullptr);
-    pass.seconds += processor_seconds() - start;
     if (!run) return run.error();
+    if (!run->failure) finished(*run);
+    pass.seconds += processor_seconds() - start;
     pass.failure = std::move(run->failure);
   }
   return pass;
@@ -259,31 +303,33 @@ StudyResult& StudyResult::operator+=(const StudyResult& other) {
     rows[i] += other.rows[i];
   multi_dimensional += other.multi_dimensional;
   datapath += other.datapath;
+  blocks += other.blocks;
+  blocks_looked_at += other.blocks_looked_at;
   forgotten_instances += other.forgotten_instances;
   seconds += other.seconds;
   plain_seconds += other.plain_seconds;
   return *this;
 }
 
-Result<StudyRun> study(const LaunchInput& input, const ir::Machine& machine, bool measure_cost, ErrorPlace& place) {
+Result<StudyRun> study(const LaunchInput& input, const StudySettings& settings, ErrorPlace& place) {
   EmulatorOptions options;
   options.host_threads = 1;
-  options.machine = &machine;
+  options.machine = &settings.machine;
   StudyRun run;
   double plain_seconds = 0;
-  if (measure_cost) {
-    Result<Pass> plain = run_launches(input, options, place);
+  if (settings.measure_cost) {
+    Result<Pass> plain = run_launches(input, options, place, [](const SessionRun&) {});
     if (!plain) return plain.error();
     plain_seconds = plain->seconds;
   }
-  Observers observers(*input.module, machine);
+  Observers observers(*input.module, settings.machine, settings.sample);
   options.observer = [&](const emulator::LaunchRequest& request) { return observers.next(request); };
-  Result<Pass> studied = run_launches(input, options, place);
+  Result<Pass> studied =
+      run_launches(input, options, place, [&](const SessionRun& one) { observers.finish(one.counters); });
   if (!studied) return studied.error();
   run.failure = std::move(studied->failure);
-  const double start = processor_seconds();
   run.result = observers.take();
-  run.result.seconds = studied->seconds + processor_seconds() - start;
+  run.result.seconds = studied->seconds;
   run.result.plain_seconds = plain_seconds;
   return run;
 }

@@ -55,7 +55,8 @@ struct StudyResult {
   emulator::WorkCount baseline;
   std::array<StudyRow, technique_count> rows;
   emulator::WorkCount multi_dimensional; // of the baseline: launches with blocks of more than one dimension
-  emulator::DatapathCounts datapath;
+  emulator::DatapathCounts datapath;     // of the blocks that were looked at
+  uint64_t blocks = 0, blocks_looked_at = 0;
   uint64_t forgotten_instances = 0;
   double seconds = 0;       // of the processor, in launches under the studies and in summing up
   double plain_seconds = 0; // in the same launches without; 0: not measured
@@ -70,7 +71,15 @@ struct StudyRun {
   std::optional<emulator::Failure> failure; // of the run under the studies: it is not over
 };
 
-// `measure_cost`: runs everything once more without studies. Errors: as run_plan; a fault of a kernel is none.
-Result<StudyRun> study(const LaunchInput& input, const ir::Machine& machine, bool measure_cost, ErrorPlace& place);
+struct StudySettings {
+  const ir::Machine& machine;
+  // Values of one block of so many are looked at, in launches that have enough blocks; what instructions all blocks
+  // execute is counted. 1: all values.
+  uint64_t sample = 1;
+  bool measure_cost = false; // run everything once more without studies
+};
+
+// Errors: as run_plan; a fault of a kernel is none.
+Result<StudyRun> study(const LaunchInput& input, const StudySettings& settings, ErrorPlace& place);
 
 } // namespace ptxrewrite::cli

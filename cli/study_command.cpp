@@ -22,6 +22,7 @@ struct StudyOptions {
   DeviceOptions device;
   std::vector<std::string> only;
   StudyReportOptions report;
+  uint64_t sample = 4;
   bool json = false;
 };
 
@@ -61,7 +62,7 @@ int study_file(const StudyOptions& options, const std::string& path, const ir::M
     return exit_diagnostics;
   }
   ErrorPlace place = ErrorPlace::launch_file;
-  Result<StudyRun> run = study(*input, machine, options.report.cost, place);
+  Result<StudyRun> run = study(*input, {machine, options.sample, options.report.cost}, place);
   if (!run) {
     show_session_error(run.error(), place, *input, session);
     return exit_diagnostics;
@@ -134,6 +135,11 @@ void add_study_command(CLI::App& application, Session& session) {
   command->add_option("--paper", options->report.paper, "set a paper's averages beside ours: darsie, r2d2 or composite")
       ->check(CLI::IsMember(papers_of_study()))
       ->type_name("NAME");
+  command
+      ->add_option("--sample", options->sample,
+                   "look at the values of one block of N (default 4), in launches of more than N blocks; 1: of all")
+      ->check(CLI::Range(1, 1 << 20))
+      ->type_name("N");
   command->add_flag("--time", options->report.cost, "run without studies, too, and show what they cost");
   command->add_flag("--json", options->json, "print JSON");
   command->callback(

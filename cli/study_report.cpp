@@ -72,6 +72,9 @@ std::string study_text(const StudiedFile& file, const ir::Machine& machine, cons
                                 file.size.empty() ? "" : " (" + file.size + ")", machine.name);
   out += table.text();
   if (shows_datapath(options)) out += '\n' + datapath_text(file.result.datapath);
+  if (file.result.blocks_looked_at < file.result.blocks)
+    out += fmt::format("values of {} of {} blocks were looked at; --sample 1 looks at all\n",
+                       file.result.blocks_looked_at, file.result.blocks);
   if (file.result.forgotten_instances)
     out += fmt::format("{} executions came too late to be compared with other warps: they count as not redundant\n",
                        file.result.forgotten_instances);

@@ -110,6 +110,8 @@ public:
       if (number < grid_.blocks && linear <= grid_.failed_block) {
         block = spare ? std::move(spare) : new_block();
         block->start(linear);
+        Observer* observer = grid_.launch.request->observer;
+        block->observer = observer && observer->wants(*block) ? observer : nullptr;
       } else if (!spinning.empty()) {
         block = std::move(spinning.front());
         spinning.pop_front();
@@ -150,9 +152,7 @@ private:
   }
 
   std::unique_ptr<Block> new_block() {
-    auto block = std::make_unique<Block>(grid_.launch, counters_, frames_, thread_specials_);
-    block->observer = grid_.launch.request->observer;
-    return block;
+    return std::make_unique<Block>(grid_.launch, counters_, frames_, thread_specials_);
   }
 
   void finish(Block& block) {

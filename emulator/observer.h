@@ -20,6 +20,8 @@ namespace ptxrewrite::emulator {
 class Observer {
 public:
   virtual ~Observer() = default;
+  // Of a block that is about to run: is it worth a look? The others run as without an observer.
+  virtual bool wants(const Block& block) { return (void)block, true; }
   // Lanes of warp.mask are about to execute the instruction `op.instruction` (image-wide; KernelImage::function_of).
   // `.sync` instructions whose lanes come one after the other: once for each time some of them come.
   virtual void before(Block& block, Warp& warp, const MicroOp& op) { (void)block, (void)warp, (void)op; }

@@ -5,7 +5,7 @@
 //   if (unit.issue(warp, sources, capable, 1)) ...    // goes to the scalar pipeline
 //   unit.write(warp, destination, all_lanes, equal);  // what it or the SIMT pipeline has made of it
 //
-// The rules (§4.2):
+// All of it stands in the header, because it is done for every instruction of every warp. The rules (§4.2):
 //  * The scalar bit of a register is set by a write of equal values to all lanes, and cleared by any other write.
 //  * The scalar register file is indexed by warp x registers of the kernel + register: what lies beyond its last entry
 //    has no place there and is never scalar.
@@ -17,6 +17,8 @@
 //    paper does not say what becomes of them.)
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -59,12 +61,33 @@ public:
 
   // `count` instructions of the warp read `sources`; whatever else they take is the same in all lanes if `capable`, and
   // the unit has a pipeline for them, in all lanes. To the scalar pipeline?
-  bool issue(uint32_t warp, std::span<const HardwareRegister> sources, bool capable, uint64_t count);
+  bool issue(uint32_t warp, std::span<const HardwareRegister> sources, bool capable, uint64_t count) {
+    bool all = capable;
+    for (const HardwareRegister& source : sources) {
+      const bool scalar = is_scalar(warp, source);
+      if (source.in_file) (scalar ? counters_.scalar_reads : counters_.vector_reads) += source.words;
+      all = all && scalar;
+    }
+    if (all) counters_.issued += count;
+    return all;
+  }
   // Returns whether the scalar file holds it now.
-  bool write(uint32_t warp, HardwareRegister destination, bool all_lanes, bool equal);
+  bool write(uint32_t warp, HardwareRegister destination, bool all_lanes, bool equal) {
+    uint8_t& bit = bits_[space_.place_of(warp, destination)];
+    const bool scalar = all_lanes && equal && has_entry(warp, destination);
+    if (destination.in_file) {
+      if (bit && !all_lanes) counters_.expansions += destination.words;
+      (scalar ? counters_.scalar_writes : counters_.vector_writes) += destination.words;
+    }
+    bit = scalar;
+    return scalar;
+  }
   bool is_scalar(uint32_t warp, HardwareRegister of) const { return bits_[space_.place_of(warp, of)] != 0; }
   // The warp is another one's now.
-  void start(uint32_t warp);
+  void start(uint32_t warp) {
+    const auto first = bits_.begin() + static_cast<ptrdiff_t>(warp * space_.per_warp());
+    std::fill_n(first, space_.per_warp(), uint8_t(0));
+  }
 
   const ScalarCounters& counters() const { return counters_; }
 

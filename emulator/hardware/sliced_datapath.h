@@ -16,6 +16,7 @@
 
 #include "emulator/hardware/scalar_unit.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -47,13 +48,46 @@ public:
 
   // `capable`: constants fit 16 bits, and it is an instruction of the sliced units; `count` machine instructions. Is it
   // a 16-bit one?
-  bool issue(uint32_t warp, std::span<const HardwareRegister> sources, bool capable, uint64_t count);
+  bool issue(uint32_t warp, std::span<const HardwareRegister> sources, bool capable, uint64_t count) {
+    bool all = capable;
+    for (const HardwareRegister& source : sources) {
+      const bool is_half_wide = is_half(warp, source);
+      all = all && is_half_wide;
+      if (!source.in_file) continue;
+      counters_.reads += source.words;
+      if (is_half_wide) counters_.half_reads += source.words;
+    }
+    all_[warp % 2] += count;
+    if (!all) return false;
+    narrow_[warp % 2] += count;
+    counters_.narrow += count;
+    return true;
+  }
   // Its results. `is_narrow`: what `issue` said.
-  void write(uint32_t warp, std::span<const WrittenValue> values, bool all_lanes, bool is_narrow, uint64_t count);
+  void write(uint32_t warp, std::span<const WrittenValue> values, bool all_lanes, bool is_narrow, uint64_t count) {
+    bool fits = true;
+    for (const WrittenValue& value : values) {
+      if (value.destination.words == 0) continue;
+      uint8_t& bits = bits_[space_.place_of(warp, value.destination)];
+      const auto now = static_cast<uint8_t>(value.narrow ? half | (value.negative ? negative : 0) : 0);
+      const bool stays = value.narrow && (all_lanes || bits == now);
+      if (value.destination.in_file) {
+        if (!stays && (bits & half) && !all_lanes) counters_.expansions += value.destination.words;
+        counters_.writes += value.destination.words;
+        if (stays) counters_.half_writes += value.destination.words;
+      }
+      bits = stays ? now : 0;
+      fits = fits && value.narrow;
+    }
+    if (is_narrow && !fits) counters_.stalls += count;
+  }
   bool is_half(uint32_t warp, HardwareRegister of) const {
     return of.words == 0 || (bits_[space_.place_of(warp, of)] & half) != 0;
   }
-  void start(uint32_t warp);
+  void start(uint32_t warp) {
+    const auto first = bits_.begin() + static_cast<ptrdiff_t>(warp * space_.per_warp());
+    std::fill_n(first, space_.per_warp(), uint8_t(0));
+  }
   // The warps that ran until now do not meet those that run from now on.
   void pair_up();
 

@@ -90,23 +90,18 @@ void DatapathStudy::start_block(uint64_t block) {
   current_block_ = block;
   if (block / resident_blocks_ != current_batch_) sliced_->pair_up();
   current_batch_ = block / resident_blocks_;
-  const auto first = static_cast<uint32_t>(block % resident_blocks_) * block_warps_;
-  for (uint32_t warp = first; warp < first + block_warps_; ++warp) {
+  first_slot_ = static_cast<uint32_t>(block % resident_blocks_) * block_warps_;
+  for (uint32_t warp = first_slot_; warp < first_slot_ + block_warps_; ++warp) {
     scalar_->start(warp);
     sliced_->start(warp);
   }
 }
 
-void DatapathStudy::count_reads(uint32_t slot, std::span<const HardwareRegister> uses) {
-  for (const HardwareRegister& use : uses) {
-    if (!use.in_file) continue;
-    const bool scalar = scalar_->is_scalar(slot, use), half = sliced_->is_half(slot, use);
-    counts_.reads += use.words;
-    if (half) counts_.half_reads += use.words;
-    (scalar ? counts_.with_scalar.scalar : counts_.with_scalar.full) += use.words;
-    (half ? counts_.with_slices.half : counts_.with_slices.full) += use.words;
-    (scalar ? counts_.with_both.scalar : half ? counts_.with_both.half : counts_.with_both.full) += use.words;
-  }
+// In which file it is when the machine has both units.
+inline uint64_t& DatapathStudy::file_with_both(uint32_t slot, const HardwareRegister& of) {
+  RegisterAccesses& accesses = counts_.with_both;
+  if (scalar_->is_scalar(slot, of)) return accesses.scalar;
+  return sliced_->is_half(slot, of) ? accesses.half : accesses.full;
 }
 
 void DatapathStudy::executed(const StudiedExecution& execution) {
@@ -114,46 +109,35 @@ void DatapathStudy::executed(const StudiedExecution& execution) {
   const Site& site = sites_[execution.number];
   // Blocks that spin take turns: their bits are lost then.
   if (execution.block != current_block_) start_block(execution.block);
-  const uint32_t slot = static_cast<uint32_t>(execution.block % resident_blocks_) * block_warps_ + execution.warp;
-  const std::span<const HardwareRegister> uses(registers_.data() + site.first_use, site.uses);
+  const uint32_t slot = first_slot_ + execution.warp;
   const uint64_t weight = site.instruction.weight;
   counts_.instructions += weight;
   bool is_narrow = false;
   if (weight > 0) {
-    count_reads(slot, uses);
-    if (scalar_->issue(slot, uses, site.scalar && execution.all_lanes, weight)) {
-      counts_.scalar += weight;
+    const std::span<const HardwareRegister> uses(registers_.data() + site.first_use, site.uses);
+    for (const HardwareRegister& use : uses)
+      if (use.in_file) file_with_both(slot, use) += use.words;
+    if (scalar_->issue(slot, uses, site.scalar && execution.all_lanes, weight))
       scalar_executions_[execution.number] += {1, execution.lanes};
-    }
     is_narrow = sliced_->issue(slot, uses, site.narrow, weight);
   }
-  write(slot, site, execution, is_narrow);
+  if (site.definitions > 0) write(slot, site, execution, is_narrow);
 }
 
 void DatapathStudy::write(uint32_t slot, const Site& site, const StudiedExecution& execution, bool is_narrow) {
   written_.clear();
-  bool same = execution.finished && execution.all_lanes && site.definitions > 0;
+  bool same = execution.finished && execution.all_lanes;
   for (uint32_t i = 0; i < site.definitions; ++i) {
     const HardwareRegister& destination = registers_[site.first_definition + i];
     const LaneFacts facts = execution.finished ? execution.written[i] : LaneFacts();
-    same = same && facts.uniform;
-    const bool scalar = scalar_->write(slot, destination, execution.all_lanes, facts.uniform);
-    written_.push_back({destination, facts.narrow, facts.negative});
-    if (!destination.in_file || site.instruction.weight == 0) continue;
-    counts_.writes += destination.words;
-    (scalar ? counts_.with_scalar.scalar : counts_.with_scalar.full) += destination.words;
-    if (scalar) counts_.with_both.scalar += destination.words;
+    same = same && facts.uniform();
+    scalar_->write(slot, destination, execution.all_lanes, facts.uniform());
+    written_.push_back({destination, facts.narrow(), facts.negative()});
   }
   if (same) counts_.redundant += site.instruction.weight;
   sliced_->write(slot, written_, execution.all_lanes, is_narrow, site.instruction.weight);
-  for (const WrittenValue& value : written_) {
-    if (!value.destination.in_file || site.instruction.weight == 0) continue;
-    const uint32_t words = value.destination.words;
-    const bool half = sliced_->is_half(slot, value.destination);
-    if (half) counts_.half_writes += words;
-    (half ? counts_.with_slices.half : counts_.with_slices.full) += words;
-    if (!scalar_->is_scalar(slot, value.destination)) (half ? counts_.with_both.half : counts_.with_both.full) += words;
-  }
+  for (const WrittenValue& value : written_)
+    if (value.destination.in_file) file_with_both(slot, value.destination) += value.destination.words;
 }
 
 DatapathCounts DatapathStudy::counts() {
@@ -161,18 +145,27 @@ DatapathCounts DatapathStudy::counts() {
   sliced_->pair_up();
   const ScalarCounters& scalar = scalar_->counters();
   const SlicedCounters& sliced = sliced_->counters();
-  counts_.narrow = sliced.narrow;
-  counts_.stalls = sliced.stalls;
-  counts_.paired = sliced.paired;
-  counts_.paired_by_chance = sliced.paired_by_chance;
-  // An expansion reads one file and writes the other.
-  counts_.with_scalar.full += scalar.expansions;
-  counts_.with_scalar.scalar += scalar.expansions;
-  counts_.with_slices.half += sliced.expansions;
-  counts_.with_both.full += scalar.expansions;
-  counts_.with_both.scalar += scalar.expansions;
-  counts_.with_both.half += sliced.expansions;
-  return counts_;
+  DatapathCounts counts = counts_;
+  counts.scalar = scalar.issued;
+  counts.narrow = sliced.narrow;
+  counts.stalls = sliced.stalls;
+  counts.paired = sliced.paired;
+  counts.paired_by_chance = sliced.paired_by_chance;
+  counts.reads = sliced.reads;
+  counts.writes = sliced.writes;
+  counts.half_reads = sliced.half_reads;
+  counts.half_writes = sliced.half_writes;
+  counts.with_scalar = {scalar.vector_reads + scalar.vector_writes, 0, scalar.scalar_reads + scalar.scalar_writes};
+  counts.with_slices.half = sliced.half_reads + sliced.half_writes;
+  counts.with_slices.full = counts.accesses() - counts.with_slices.half;
+  // An expansion reads one file and writes the other; of a half, it writes the other half.
+  for (RegisterAccesses* accesses : {&counts.with_scalar, &counts.with_both}) {
+    accesses->full += scalar.expansions;
+    accesses->scalar += scalar.expansions;
+  }
+  counts.with_slices.half += sliced.expansions;
+  counts.with_both.half += sliced.expansions;
+  return counts;
 }
 
 } // namespace ptxrewrite::emulator

@@ -75,11 +75,12 @@ private:
   };
   void prepare_site(const ir::Function& function, const DecodedFunction& decoded, ir::InstructionId id);
   void start_block(uint64_t block);
-  void count_reads(uint32_t slot, std::span<const HardwareRegister> uses);
+  uint64_t& file_with_both(uint32_t slot, const HardwareRegister& of);
   void write(uint32_t slot, const Site& site, const StudiedExecution& execution, bool is_narrow);
 
   DatapathOptions options_;
   uint32_t block_warps_ = 0, resident_blocks_ = 1;
+  uint32_t first_slot_ = 0; // of the block's warps on the SM
   RegisterNumbers numbers_;
   std::vector<Site> sites_; // of the entry, by number
   std::vector<HardwareRegister> registers_;

@@ -124,43 +124,31 @@ template <class T> LaneFacts facts_of(const std::byte* lanes, const WarpShape& s
     any |= value;
     all &= value;
   }
-  LaneFacts facts;
+  bool narrow = true, negative = false;
   if constexpr (sizeof(T) >= 4) {
     const V upper = V{} + static_cast<T>(~T(0xffff));
-    facts.negative = is_zero(~all & upper);
-    facts.narrow = facts.negative || is_zero(any & upper);
-  } else {
-    facts.narrow = true;
+    negative = is_zero(~all & upper);
+    narrow = negative || is_zero(any & upper);
   }
-  if (is_zero(different)) {
-    facts.uniform = facts.affine = true;
-    facts.hash = hash_of_uniform(first);
-    return facts;
-  }
+  if (is_zero(different)) return {hash_of_uniform(first), true, true, narrow, negative};
   const Strides<T> strides = strides_of<T>(lanes, shape);
-  facts.affine = is_affine<T>(lanes, shape, strides);
-  facts.hash = facts.affine && shape.regular ? hash_of_affine(first, strides) : hash_of<bytes>(lanes);
-  return facts;
+  const bool affine = is_affine<T>(lanes, shape, strides);
+  return {affine && shape.regular ? hash_of_affine(first, strides) : hash_of<bytes>(lanes), false, affine, narrow,
+          negative};
 }
 
 LaneFacts facts_of_wide(const std::byte* lanes) {
-  LaneFacts facts;
-  facts.hash = hash_of<warp_size * 16>(lanes);
-  facts.uniform = true;
-  for (unsigned lane = 1; lane < warp_size && facts.uniform; ++lane)
-    facts.uniform = std::memcmp(lanes, lanes + lane * 16, 16) == 0;
-  facts.affine = facts.uniform;
-  return facts;
+  bool uniform = true;
+  for (unsigned lane = 1; lane < warp_size && uniform; ++lane)
+    uniform = std::memcmp(lanes, lanes + lane * 16, 16) == 0;
+  return {hash_of<warp_size * 16>(lanes), uniform, uniform, false, false};
 }
 
 LaneFacts facts_of_predicate(const std::byte* lanes, uint32_t mask) {
   const auto bits = lane_of<uint32_t>(lanes, 0) & mask;
-  LaneFacts facts;
-  facts.uniform = facts.affine = bits == 0 || bits == mask;
+  const bool uniform = bits == 0 || bits == mask;
   // Uniform ones hash alike in all masks.
-  facts.hash = mix_hash(0x5bd1e995 + (facts.uniform ? (bits ? full_mask : 0) : bits));
-  facts.narrow = true;
-  return facts;
+  return {mix_hash(0x5bd1e995 + (uniform ? (bits ? full_mask : 0) : bits)), uniform, uniform, true, false};
 }
 
 template <class T> bool is_affine_in(const std::byte* lanes, const WarpShape& shape, uint32_t mask) {
@@ -185,9 +173,9 @@ template <class T> LaneFacts facts_in(const std::byte* lanes, const WarpShape& s
   const T first = lane_of<T>(lanes, static_cast<unsigned>(std::countr_zero(mask)));
   for (unsigned lane = 0; lane < warp_size; ++lane)
     values[lane] = (mask >> lane) & 1 ? lane_of<T>(lanes, lane) : first;
-  LaneFacts facts = facts_of<T>(reinterpret_cast<const std::byte*>(values.data()), shape);
-  facts.affine = facts.uniform || is_affine_in<T>(lanes, shape, mask);
-  return facts;
+  const LaneFacts facts = facts_of<T>(reinterpret_cast<const std::byte*>(values.data()), shape);
+  if (facts.uniform()) return facts;
+  return {facts.hash(), false, is_affine_in<T>(lanes, shape, mask), facts.narrow(), facts.negative()};
 }
 
 } // namespace

@@ -25,15 +25,28 @@ struct WarpShape {
   static WarpShape of(uint32_t warp, uint32_t block_x, uint32_t block_y);
 };
 
-struct LaneFacts {
-  uint64_t hash = 0;
-  bool uniform = false; // the same in all lanes
+// One word, because there is one for every register of every warp.
+class LaneFacts {
+public:
+  LaneFacts() = default; // nothing is known
+  LaneFacts(uint64_t hash, bool uniform, bool affine, bool narrow, bool negative)
+      : word_((hash & ~flags) | known_bit | (uniform ? uniform_bit : 0) | (affine ? affine_bit : 0) |
+              (narrow ? narrow_bit : 0) | (negative ? negative_bit : 0)) {}
+
+  bool known() const { return word_ != 0; }
+  uint64_t hash() const { return word_ & ~flags; }
+  bool uniform() const { return word_ & uniform_bit; } // the same in all lanes
   // base + i * x + j * y + k * z for the thread index (x, y, z), modulo 2^bits; all that is uniform, too.
-  bool affine = false;
+  bool affine() const { return word_ & affine_bit; }
   // The upper 16 of 32 bits are the same in all lanes: all 0, or all 1 (composite-hpca13 §5.2: half width, and the sign
   // that extends it). Of 64 bits, the upper 48.
-  bool narrow = false;
-  bool negative = false;
+  bool narrow() const { return word_ & narrow_bit; }
+  bool negative() const { return word_ & negative_bit; }
+
+private:
+  static constexpr uint64_t uniform_bit = 1, affine_bit = 2, narrow_bit = 4, negative_bit = 8, known_bit = 16,
+                            flags = 31;
+  uint64_t word_ = 0;
 };
 
 // Of an array of `bits` (1: a predicate's mask, 8 .. 128) in all 32 lanes.

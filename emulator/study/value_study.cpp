@@ -12,6 +12,7 @@ namespace ptxrewrite::emulator {
 namespace {
 
 constexpr size_t queue_length = 32;
+constexpr uint64_t least_sampled_blocks = 2; // a launch with fewer is looked at as a whole
 constexpr uint64_t instance_limit = uint64_t(1) << 24; // of a block and of the grid: 16 bytes each
 constexpr uint32_t none = UINT32_MAX;
 
@@ -47,7 +48,7 @@ struct ValueStudy::Site {
 };
 
 struct ValueStudy::Execution {
-  BlockState* state = nullptr;
+  BlockState* state = nullptr; // null: there is none in this place of the queue
   const Site* site = nullptr;
   uint64_t hash = 0;          // of instruction, lanes and sources
   uint64_t instance_hash = 0; // also of what a load read, and of old values
@@ -59,6 +60,19 @@ struct ValueStudy::Execution {
   bool whole = false;                   // no lane's guard is false
   bool passed = false;                  // all are
   bool affine_results = false;
+};
+
+// Executions by what they have in common: added up to rows in the end.
+struct ValueStudy::Tally {
+  static constexpr unsigned uniform = 1, repeated = 2, undiverged = 4;
+  std::array<WorkCount, 8> counts;
+
+  WorkCount of(unsigned all_of) const {
+    WorkCount sum;
+    for (unsigned i = 0; i < counts.size(); ++i)
+      if ((i & all_of) == all_of) sum += counts[i];
+    return sum;
+  }
 };
 
 // What the warps of a block that came to an instance had in common.
@@ -80,29 +94,44 @@ struct ValueStudy::GridInstance {
 };
 
 struct ValueStudy::BlockState {
-  uint64_t linear = 0;
+  uint64_t ordinal = 0;         // among the blocks that are looked at
   std::vector<LaneFacts> facts; // by warp and cached register; hash 0: not known
   RepeatTable done;
   std::vector<uint32_t> occurrences;            // by warp and eligible site
   std::vector<std::vector<Instance>> instances; // by eligible site and trip
 };
 
-ValueStudy::ValueStudy(ValueStudyOptions options)
-    : options_(std::move(options)), pending_(std::make_unique<Execution>()), queue_(queue_length) {}
+ValueStudy::ValueStudy(ValueStudyOptions options) : options_(std::move(options)), queue_(queue_length) {}
 ValueStudy::~ValueStudy() = default;
 ValueStudy::ValueStudy(ValueStudy&&) noexcept = default;
+
+uint64_t sampled_blocks(uint64_t blocks, uint64_t sample) {
+  const uint64_t groups = (blocks + sample - 1) / sample;
+  return groups < least_sampled_blocks ? blocks : groups;
+}
+
+bool ValueStudy::wants(const Block& block) {
+  if (sites_.empty()) prepare(block);
+  if (group_ == 1) return true;
+  const uint64_t group = block.linear / group_;
+  const uint64_t members = std::min(group_, block.launch->request->grid.count() - group * group_);
+  return block.linear == group * group_ + mix_hash(group + 1) % members;
+}
 
 // --- what there is to know of each instruction ---
 
 void ValueStudy::prepare(const Block& block) {
   const LaunchState& launch = *block.launch;
   warps_ = launch.warps;
-  blocks_ = launch.request->grid.count();
+  const uint64_t all_blocks = launch.request->grid.count();
+  blocks_ = sampled_blocks(all_blocks, options_.sample);
+  group_ = blocks_ == all_blocks ? 1 : options_.sample;
   if (options_.resident_blocks) batch_ = std::max<uint64_t>(options_.resident_blocks(launch.shared_bytes), 1);
   for (uint32_t warp = 0; warp < warps_; ++warp)
     shapes_.push_back(WarpShape::of(warp, launch.request->block.x, launch.request->block.y));
   sites_.resize(block.image->instruction_count);
   rows_.resize(block.image->instruction_count);
+  tallies_.resize(block.image->instruction_count);
   for (const auto& function : block.image->functions)
     prepare_function(*function, function == block.image->functions.front(), block);
   grid_.resize(eligible_sites_);
@@ -160,20 +189,22 @@ void ValueStudy::prepare_function(const DecodedFunction& decoded, bool is_entry,
                             !effects.barrier && !effects.transfers_control() && !effects.volatile_result &&
                             !effects.writes_carry && site.written_count > 0;
       if (eligible) site.eligible = eligible_sites_++;
-      rows_[decoded.first_instruction + id.index()].has_results = site.has_results;
+      ValueRow& row = rows_[decoded.first_instruction + id.index()];
+      row.function = &function;
+      row.instruction = id;
+      row.has_results = site.has_results;
     }
   cached_registers_ += static_cast<uint32_t>(cached.size());
 }
 
 ValueStudy::BlockState& ValueStudy::state_of(const Block& block) {
   if (block.linear == current_block_) return *current_;
-  if (sites_.empty()) prepare(block);
   std::unique_ptr<BlockState>& state = running_[block.linear];
   if (!state) {
     if (spare_.empty()) spare_.push_back(std::make_unique<BlockState>());
     state = std::move(spare_.back());
     spare_.pop_back();
-    state->linear = block.linear;
+    state->ordinal = block.linear / group_;
     state->facts.assign(size_t(warps_) * cached_registers_, {});
     state->occurrences.assign(size_t(warps_) * eligible_sites_, 0);
     state->instances.resize(eligible_sites_);
@@ -185,7 +216,7 @@ ValueStudy::BlockState& ValueStudy::state_of(const Block& block) {
 
 // --- what values are like ---
 
-LaneFacts ValueStudy::facts_of(const Source& source, const Warp& warp, uint32_t mask) {
+inline LaneFacts ValueStudy::facts_of(const Source& source, const Warp& warp, uint32_t mask) {
   if (source.kind == Source::Kind::constant) return source.constant;
   const std::byte* lanes = warp.lanes<std::byte>(source.operand.lanes);
   const WarpShape& shape = shapes_[warp.index];
@@ -193,8 +224,8 @@ LaneFacts ValueStudy::facts_of(const Source& source, const Warp& warp, uint32_t 
   if (source.kind != Source::Kind::cached || uncacheable_[source.index] || warp.activation != &warp.root)
     return mask == full_mask ? lane_facts(lanes, bits, shape) : lane_facts_in(lanes, bits, shape, mask);
   LaneFacts& facts = current_->facts[size_t(warp.index) * cached_registers_ + source.index];
-  if (facts.hash == 0) facts = lane_facts(lanes, bits, shape);
-  return mask == full_mask || facts.uniform ? facts : lane_facts_in(lanes, bits, shape, mask);
+  if (!facts.known()) facts = lane_facts(lanes, bits, shape);
+  return mask == full_mask || facts.uniform() ? facts : lane_facts_in(lanes, bits, shape, mask);
 }
 
 void ValueStudy::look_at_sources(Execution& execution, const Warp& warp) {
@@ -203,9 +234,9 @@ void ValueStudy::look_at_sources(Execution& execution, const Warp& warp) {
   bool uniform = true, affine = true;
   for (uint32_t i = 0; i < site.source_count; ++i) {
     const LaneFacts facts = facts_of(sources_[site.first_source + i], warp, execution.mask);
-    uniform = uniform && facts.uniform;
-    affine = affine && facts.affine;
-    hash = combine(hash, facts.hash);
+    uniform = uniform && facts.uniform();
+    affine = affine && facts.affine();
+    hash = combine(hash, facts.hash());
   }
   execution.uniform = uniform;
   execution.affine = affine;
@@ -214,27 +245,32 @@ void ValueStudy::look_at_sources(Execution& execution, const Warp& warp) {
   // Where the guard leaves lanes out, the result holds what they held.
   for (uint32_t i = 0; i < site.written_count; ++i)
     execution.instance_hash =
-        combine(execution.instance_hash, facts_of(sources_[site.first_written + i], warp, warp.active).hash);
+        combine(execution.instance_hash, facts_of(sources_[site.first_written + i], warp, warp.active).hash());
 }
 
-void ValueStudy::before(Block& block, Warp& warp, const MicroOp& op) {
+// A place in the queue, which what it held is counted out of.
+inline ValueStudy::Execution& ValueStudy::next_execution(const Block& block, const Warp& warp, const MicroOp& op) {
   if (is_pending_) finish_pending(warp, false);
-  BlockState& state = state_of(block);
-  Execution& execution = *pending_;
+  BlockState& state = block.linear == current_block_ ? *current_ : state_of(block);
+  Execution& execution = queue_[queue_next_];
+  if (execution.state) count(execution);
   execution = {};
   execution.state = &state;
   execution.site = &sites_[op.instruction];
   execution.number = op.instruction;
-  execution.mask = warp.mask;
   execution.warp = static_cast<uint8_t>(warp.index);
   execution.convergent = warp.active == warp.members;
+  return execution;
+}
+
+void ValueStudy::before(Block& block, Warp& warp, const MicroOp& op) {
+  Execution& execution = next_execution(block, warp, op);
+  execution.mask = warp.mask;
   execution.whole = warp.mask == warp.active;
-  if (ValueRow& row = rows_[op.instruction]; !row.function) {
-    const DecodedFunction& function = *warp.activation->function;
-    row.function = function.source;
-    row.instruction = ir::InstructionId(op.instruction - function.first_instruction);
+  if (execution.site->complete) {
+    look_at_sources(execution, warp);
+    execution.state->done.prefetch(execution.hash);
   }
-  if (execution.site->complete) look_at_sources(execution, warp);
   is_pending_ = true;
 }
 
@@ -244,36 +280,38 @@ void ValueStudy::after(Block& block, Warp& warp, const MicroOp& op, uint32_t mas
 }
 
 // The results of the execution that `before` has seen are there, or never will be where we could see it.
-void ValueStudy::finish_pending(Warp& warp, bool has_results) {
+void ValueStudy::finish_pending(const Warp& warp, bool finished) {
   is_pending_ = false;
-  Execution& execution = *pending_;
+  Execution& execution = queue_[queue_next_];
+  queue_next_ = (queue_next_ + 1) % queue_length;
   const Site& site = *execution.site;
-  if (!has_results) {
+  if (!finished) {
     // A call's results come with its end, a waiting instruction's later on.
     for (uint32_t i = 0; i < site.written_count; ++i)
       if (const Source& written = sources_[site.first_written + i]; written.kind == Source::Kind::cached)
         uncacheable_[written.index] = true;
     if (options_.listener) tell_listener(execution, warp, false);
-    enqueue(execution);
+    return;
+  }
+  if (site.written_count == 0 && !site.collective) {
+    if (options_.listener) tell_listener(execution, warp, true);
     return;
   }
   update_registers(site, warp, execution.mask);
   if (options_.listener) tell_listener(execution, warp, true);
-  if (site.eligible != none && execution.convergent) {
-    if (site.memory) {
-      for (uint32_t i = 0; i < site.written_count; ++i)
-        execution.instance_hash =
-            combine(execution.instance_hash, facts_of(sources_[site.first_written + i], warp, execution.mask).hash);
-    } else if (execution.affine && execution.whole) {
-      execution.affine_results = true;
-      for (uint32_t i = 0; i < site.written_count; ++i) {
-        const Source& written = sources_[site.first_written + i];
-        execution.affine_results =
-            execution.affine_results && (written.operand.bits == 1 || facts_of(written, warp, execution.mask).affine);
-      }
+  if (site.eligible == none || !execution.convergent) return;
+  if (site.memory) {
+    for (uint32_t i = 0; i < site.written_count; ++i)
+      execution.instance_hash =
+          combine(execution.instance_hash, facts_of(sources_[site.first_written + i], warp, execution.mask).hash());
+  } else if (execution.affine && execution.whole) {
+    execution.affine_results = true;
+    for (uint32_t i = 0; i < site.written_count; ++i) {
+      const Source& written = sources_[site.first_written + i];
+      execution.affine_results =
+          execution.affine_results && (written.operand.bits == 1 || facts_of(written, warp, execution.mask).affine());
     }
   }
-  enqueue(execution);
 }
 
 void ValueStudy::tell_listener(const Execution& execution, const Warp& warp, bool finished) {
@@ -281,7 +319,7 @@ void ValueStudy::tell_listener(const Execution& execution, const Warp& warp, boo
   written_.clear();
   for (uint32_t i = 0; i < site.written_count && finished; ++i)
     written_.push_back(facts_of(sources_[site.first_written + i], warp, execution.mask));
-  options_.listener->executed({execution.state->linear, execution.warp, execution.number,
+  options_.listener->executed({execution.state->ordinal, execution.warp, execution.number,
                                static_cast<uint32_t>(std::popcount(execution.mask)),
                                execution.convergent && execution.whole, finished, written_});
 }
@@ -297,40 +335,18 @@ void ValueStudy::update_registers(const Site& site, const Warp& warp, uint32_t m
   // Looked at when they are read.
   for (uint32_t i = 0; i < site.written_count; ++i)
     if (const Source& written = sources_[site.first_written + i]; written.kind == Source::Kind::cached)
-      facts[written.index].hash = 0;
+      facts[written.index] = LaneFacts();
 }
 
 void ValueStudy::passed(Block& block, Warp& warp, const MicroOp& op) {
-  if (is_pending_) finish_pending(warp, false);
-  BlockState& state = state_of(block);
-  ValueRow& row = rows_[op.instruction];
-  ++row.guarded_off;
-  if (!row.function) {
-    const DecodedFunction& function = *warp.activation->function;
-    row.function = function.source;
-    row.instruction = ir::InstructionId(op.instruction - function.first_instruction);
-  }
-  Execution execution;
-  execution.state = &state;
-  execution.site = &sites_[op.instruction];
-  if (execution.site->eligible == none) return;
-  execution.number = op.instruction;
-  execution.warp = static_cast<uint8_t>(warp.index);
-  execution.convergent = warp.active == warp.members;
+  Execution& execution = next_execution(block, warp, op);
+  ++rows_[op.instruction].guarded_off;
   execution.uniform = execution.affine = execution.passed = true;
   execution.hash = execution.instance_hash = mix_hash(uint64_t(op.instruction) << 32);
-  enqueue(execution);
+  queue_next_ = (queue_next_ + 1) % queue_length;
 }
 
 // --- counting ---
-
-void ValueStudy::enqueue(const Execution& execution) {
-  Execution& place = queue_[queue_next_];
-  if (place.state) count(place);
-  place = execution;
-  if (execution.site->complete && !execution.passed) execution.state->done.prefetch(execution.hash);
-  queue_next_ = (queue_next_ + 1) % queue_length;
-}
 
 void ValueStudy::drain() {
   for (size_t i = 0; i < queue_length; ++i) {
@@ -342,18 +358,15 @@ void ValueStudy::drain() {
 
 void ValueStudy::count(const Execution& execution) {
   const Site& site = *execution.site;
-  ValueRow& row = rows_[execution.number];
-  const auto lanes = static_cast<uint64_t>(std::popcount(execution.mask));
   if (!execution.passed) {
-    add(row.executed, 1, lanes);
-    if (site.complete) {
-      const bool repeated = execution.state->done.repeats(execution.hash, execution.warp);
-      if (execution.uniform) add(row.uniform, 1, lanes);
-      if (repeated) add(row.repeated, 1, lanes);
-      const bool counts = execution.uniform && execution.convergent && execution.whole && site.eligible != none;
-      if (counts) add(row.warp_redundant, 1, lanes);
-      if (counts && repeated && !site.memory) add(row.reused, 1, lanes);
-    }
+    unsigned which = 0;
+    if (site.complete)
+      which = (execution.uniform ? Tally::uniform : 0) |
+              (execution.state->done.repeats(execution.hash, execution.warp) ? Tally::repeated : 0) |
+              (execution.convergent && execution.whole ? Tally::undiverged : 0);
+    WorkCount& count = tallies_[execution.number].counts[which];
+    ++count.warps;
+    count.lanes += static_cast<uint64_t>(std::popcount(execution.mask));
   }
   if (site.eligible != none) count_instance(execution);
 }
@@ -383,7 +396,6 @@ void ValueStudy::count_instance(const Execution& execution) {
 }
 
 void ValueStudy::block_ended(Block& block) {
-  if (sites_.empty()) prepare(block); // a kernel without instructions
   if (is_pending_) {
     Warp nobody;
     finish_pending(nobody, false);
@@ -398,7 +410,7 @@ void ValueStudy::block_ended(Block& block) {
     std::vector<Instance>& instances = state.instances[site];
     rows_[number].trips = std::max<uint64_t>(rows_[number].trips, instances.size());
     for (size_t trip = 0; trip < instances.size(); ++trip)
-      merge_instance(block.linear, number, trip, instances[trip]);
+      merge_instance(state.ordinal, number, trip, instances[trip]);
     instances_ -= instances.size();
     instances.clear();
   }
@@ -438,7 +450,14 @@ void ValueStudy::merge_instance(uint64_t block, uint32_t number, size_t trip, co
 const std::vector<ValueRow>& ValueStudy::rows() {
   if (std::exchange(finished_, true)) return rows_;
   for (uint32_t number = 0; number < sites_.size(); ++number) {
+    ValueRow& row = rows_[number];
+    const Tally& tally = tallies_[number];
+    row.executed = tally.of(0);
+    row.uniform = tally.of(Tally::uniform);
+    row.repeated = tally.of(Tally::repeated);
     if (sites_[number].eligible == none) continue;
+    row.warp_redundant = tally.of(Tally::uniform | Tally::undiverged);
+    if (!sites_[number].memory) row.reused = tally.of(Tally::uniform | Tally::undiverged | Tally::repeated);
     for (const GridInstance& instance : grid_[sites_[number].eligible]) {
       if (instance.differs || instance.blocks != blocks_ || blocks_ * warps_ < 2) continue;
       add(rows_[number].grid.all, blocks_ * warps_, instance.lanes);

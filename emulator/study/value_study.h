@@ -20,7 +20,7 @@
 //    same time (§5 there).
 //  * Where some lanes of a warp have gone another way or have ended, nothing is redundant but by WP and TB. Neither is
 //    what has no results (stores, branches, barriers), atomics, and what is volatile; WP and TB leave it to their user.
-// Hashes of 64 bits stand for vectors.
+// Hashes of 59 bits stand for vectors.
 #pragma once
 
 #include "emulator/observer.h"
@@ -58,7 +58,7 @@ struct Redundant {
 };
 
 struct ValueRow {
-  const ir::Function* function = nullptr; // null: never executed
+  const ir::Function* function = nullptr; // null: no instruction has this number
   ir::InstructionId instruction;
   bool has_results = false;
   WorkCount executed;       // with at least one active lane
@@ -75,7 +75,7 @@ struct ValueRow {
 
 // What a warp has done, for studies that know registers.
 struct StudiedExecution {
-  uint64_t block = 0; // its number in the grid
+  uint64_t block = 0; // its number among those that are looked at
   uint32_t warp = 0;  // in the block
   uint32_t number = 0;
   uint32_t lanes = 0;     // that executed it
@@ -95,7 +95,13 @@ struct ValueStudyOptions {
   // Blocks on an SM at the same time, a batch of DAC-IDEAL: of the shared memory of a block. Empty: one.
   std::function<uint64_t(uint64_t)> resident_blocks;
   ExecutionListener* listener = nullptr;
+  // Look at one block of so many, where the launch has enough of them: neighbours share batches and patterns of the
+  // grid, so it is one of each group, by chance. Counts are then those of the blocks looked at.
+  uint64_t sample = 1;
 };
+
+// Of how many groups of blocks one block each is looked at.
+uint64_t sampled_blocks(uint64_t blocks, uint64_t sample);
 
 class ValueStudy final : public Observer {
 public:
@@ -104,6 +110,7 @@ public:
   ~ValueStudy() override;
   ValueStudy(ValueStudy&&) noexcept;
 
+  bool wants(const Block& block) override;
   void before(Block& block, Warp& warp, const MicroOp& op) override;
   void after(Block& block, Warp& warp, const MicroOp& op, uint32_t mask) override;
   void passed(Block& block, Warp& warp, const MicroOp& op) override;
@@ -118,6 +125,7 @@ private:
   struct Source;
   struct Site;
   struct Execution;
+  struct Tally;
   struct Instance;
   struct GridInstance;
   struct BlockState;
@@ -127,19 +135,20 @@ private:
   BlockState& state_of(const Block& block);
   LaneFacts facts_of(const Source& source, const Warp& warp, uint32_t mask);
   void look_at_sources(Execution& execution, const Warp& warp);
-  void finish_pending(Warp& warp, bool has_results);
+  Execution& next_execution(const Block& block, const Warp& warp, const MicroOp& op);
+  void finish_pending(const Warp& warp, bool finished);
   void update_registers(const Site& site, const Warp& warp, uint32_t mask);
   void tell_listener(const Execution& execution, const Warp& warp, bool finished);
-  void enqueue(const Execution& execution);
   void count(const Execution& execution);
   void count_instance(const Execution& execution);
   void drain();
   void merge_instance(uint64_t block, uint32_t number, size_t trip, const Instance& instance);
 
   ValueStudyOptions options_;
-  uint64_t batch_ = 1; // blocks
-  uint32_t warps_ = 0; // of a block
-  uint64_t blocks_ = 0;
+  uint64_t batch_ = 1;            // blocks
+  uint32_t warps_ = 0;            // of a block
+  uint64_t blocks_ = 0;           // that are looked at
+  uint64_t group_ = 1;            // blocks for each of those
   std::vector<WarpShape> shapes_; // by warp
   std::vector<Site> sites_;       // by number
   std::vector<Source> sources_;   // of all sites: what they take, then the registers that they write
@@ -147,13 +156,13 @@ private:
   uint32_t cached_registers_ = 0; // of the entry
   uint32_t eligible_sites_ = 0;
   std::vector<ValueRow> rows_;
+  std::vector<Tally> tallies_;                                        // by number
   std::vector<std::vector<GridInstance>> grid_;                       // by eligible site and trip
   std::unordered_map<uint64_t, std::unique_ptr<BlockState>> running_; // blocks
   std::vector<std::unique_ptr<BlockState>> spare_;
   BlockState* current_ = nullptr;
   uint64_t current_block_ = UINT64_MAX;
-  std::unique_ptr<Execution> pending_;
-  bool is_pending_ = false;
+  bool is_pending_ = false; // the queue's next place holds what is being executed
   std::vector<LaneFacts> written_;
   std::vector<Execution> queue_; // a ring: their places in tables are on their way to the cache
   size_t queue_next_ = 0;

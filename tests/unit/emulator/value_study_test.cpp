@@ -26,31 +26,31 @@ template <class T, class F> LaneFacts facts_of(F value, const WarpShape& shape, 
 template <class T> void check_widths() {
   const WarpShape row = WarpShape::of(1, 256, 1), tile = WarpShape::of(3, 16, 16), cube = WarpShape::of(0, 4, 4);
   const LaneFacts seven = facts_of<T>([](unsigned) { return 7; }, row);
-  CHECK(seven.uniform);
-  CHECK(seven.affine);
-  CHECK(seven.narrow);
-  CHECK(!seven.negative);
-  CHECK(seven.hash == uniform_facts(7, sizeof(T) * 8).hash);
-  CHECK(!facts_of<T>([](unsigned lane) { return lane == 31 ? 8 : 7; }, row).uniform);
-  CHECK(facts_of<T>([](unsigned lane) { return 5 - 3 * static_cast<int>(lane); }, row).affine);
-  CHECK(!facts_of<T>([](unsigned lane) { return lane == 17 ? 9 : 3 * lane; }, row).affine);
-  CHECK(!facts_of<T>([](unsigned lane) { return lane * lane; }, row).affine);
+  CHECK(seven.uniform());
+  CHECK(seven.affine());
+  CHECK(seven.narrow());
+  CHECK(!seven.negative());
+  CHECK(seven.hash() == uniform_facts(7, sizeof(T) * 8).hash());
+  CHECK(!facts_of<T>([](unsigned lane) { return lane == 31 ? 8 : 7; }, row).uniform());
+  CHECK(facts_of<T>([](unsigned lane) { return 5 - 3 * static_cast<int>(lane); }, row).affine());
+  CHECK(!facts_of<T>([](unsigned lane) { return lane == 17 ? 9 : 3 * lane; }, row).affine());
+  CHECK(!facts_of<T>([](unsigned lane) { return lane * lane; }, row).affine());
   // Two rows of 16: 2 x + 50 y.
   auto in_tile = [](unsigned lane) { return 100 + 2 * (lane % 16) + 50 * (lane / 16); };
-  CHECK(facts_of<T>(in_tile, tile).affine);
-  CHECK(!facts_of<T>(in_tile, row).affine);
-  CHECK(facts_of<T>([](unsigned lane) { return lane; }, tile).affine);
+  CHECK(facts_of<T>(in_tile, tile).affine());
+  CHECK(!facts_of<T>(in_tile, row).affine());
+  CHECK(facts_of<T>([](unsigned lane) { return lane; }, tile).affine());
   // Two planes of 4 x 4: x - y + 9 z.
   auto in_cube = [](unsigned lane) {
     return static_cast<int>(lane % 4 + 9 * (lane / 16)) - static_cast<int>(lane / 4 % 4);
   };
-  CHECK(facts_of<T>(in_cube, cube).affine);
-  CHECK(!facts_of<T>(in_cube, tile).affine);
+  CHECK(facts_of<T>(in_cube, cube).affine());
+  CHECK(!facts_of<T>(in_cube, tile).affine());
   // Only the lanes of the mask count.
-  CHECK(facts_of<T>([](unsigned lane) { return lane < 8 ? 7 : lane; }, row, 0xff).uniform);
-  CHECK(facts_of<T>([](unsigned lane) { return lane < 8 ? 7 : lane; }, row, 0xff).hash == seven.hash);
-  CHECK(facts_of<T>([](unsigned lane) { return lane < 8 ? 3 * lane : 1; }, row, 0xff).affine);
-  CHECK(!facts_of<T>([](unsigned lane) { return lane < 8 ? 3 * lane : 1; }, row, 0x1ff).affine);
+  CHECK(facts_of<T>([](unsigned lane) { return lane < 8 ? 7 : lane; }, row, 0xff).uniform());
+  CHECK(facts_of<T>([](unsigned lane) { return lane < 8 ? 7 : lane; }, row, 0xff).hash() == seven.hash());
+  CHECK(facts_of<T>([](unsigned lane) { return lane < 8 ? 3 * lane : 1; }, row, 0xff).affine());
+  CHECK(!facts_of<T>([](unsigned lane) { return lane < 8 ? 3 * lane : 1; }, row, 0x1ff).affine());
 }
 
 } // namespace
@@ -65,14 +65,14 @@ TEST_CASE("lane arrays that are uniform, affine in the thread index, or neither"
 TEST_CASE("a narrow array has the same sign extension in all lanes") {
   const WarpShape shape = WarpShape::of(0, 256, 1);
   auto narrow = [&](auto value) { return facts_of<uint32_t>(value, shape); };
-  CHECK(narrow([](unsigned lane) { return 65535 - lane; }).narrow);
-  CHECK(!narrow([](unsigned lane) { return 65536 - lane; }).narrow);
+  CHECK(narrow([](unsigned lane) { return 65535 - lane; }).narrow());
+  CHECK(!narrow([](unsigned lane) { return 65536 - lane; }).narrow());
   const LaneFacts negative = narrow([](unsigned lane) { return -1 - static_cast<int>(lane); });
-  CHECK(negative.narrow);
-  CHECK(negative.negative);
+  CHECK(negative.narrow());
+  CHECK(negative.negative());
   // Positive and negative: their upper halves differ.
-  CHECK(!narrow([](unsigned lane) { return static_cast<int>(lane) - 16; }).narrow);
-  CHECK(!facts_of<uint64_t>([](unsigned lane) { return (uint64_t(1) << 32) + lane; }, shape).narrow);
+  CHECK(!narrow([](unsigned lane) { return static_cast<int>(lane) - 16; }).narrow());
+  CHECK(!facts_of<uint64_t>([](unsigned lane) { return (uint64_t(1) << 32) + lane; }, shape).narrow());
 }
 
 TEST_CASE("hashes tell arrays apart that differ in one lane or in the order of two") {
@@ -80,7 +80,7 @@ TEST_CASE("hashes tell arrays apart that differ in one lane or in the order of t
   std::set<uint64_t> seen;
   size_t arrays = 0;
   auto put = [&](auto value) {
-    seen.insert(facts_of<uint32_t>(value, shape).hash);
+    seen.insert(facts_of<uint32_t>(value, shape).hash());
     ++arrays;
   };
   put([](unsigned lane) { return lane; });
@@ -134,6 +134,7 @@ struct Studied {
 class Both final : public Observer {
 public:
   Both(Observer& one, Observer& other) : one_(one), other_(other) {}
+  bool wants(const Block& block) override { return one_.wants(block) && other_.wants(block); }
   void before(Block& block, Warp& warp, const MicroOp& op) override {
     one_.before(block, warp, op), other_.before(block, warp, op);
   }
@@ -329,6 +330,31 @@ TEST_CASE("an instruction whose guard lets nobody through in any warp is redunda
   CHECK(add.guarded_off == 3);
   CHECK(add.block[uniform].all == WorkCount{3, 0});
   CHECK(add.block[uniform].once == WorkCount{1, 0});
+}
+
+TEST_CASE("a sample of the blocks: one of each group, all in the same proportions") {
+  ValueStudy values({.resident_blocks = {}, .listener = nullptr, .sample = 4});
+  const PtxRun run = run_ptx(kernel("k", "", R"(
+  .reg .b32 %r<9>;
+  mov.u32 %r1, %tid.x;
+  add.u32 %r2, 1, 2;
+  ret;)"),
+                             {.kernel = "k", .grid = {30}, .block = {64}, .observer = &values});
+  REQUIRE(run.ok());
+  CHECK(sampled_blocks(30, 4) == 8);
+  CHECK(sampled_blocks(13, 4) == 4);
+  CHECK(sampled_blocks(5, 4) == 2);
+  CHECK(sampled_blocks(4, 4) == 4); // too few groups: all blocks
+  CHECK(sampled_blocks(1, 4) == 1);
+  const Studied studied{run, values.rows()};
+  const ValueRow& add = studied.row("add.u32");
+  CHECK(add.executed == WorkCount{16, 512});
+  CHECK(add.block[uniform].all == WorkCount{16, 512});
+  CHECK(add.block[uniform].once == WorkCount{8, 256});
+  CHECK(add.grid.all == WorkCount{16, 512});
+  CHECK(add.grid.once == WorkCount{1, 32});
+  // The launch itself is whole.
+  CHECK(run.counters("add.u32").executions == 60);
 }
 
 TEST_CASE("values that change behind the study's back are looked at again: calls, barriers, shuffles of split warps") {
