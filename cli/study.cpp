@@ -1,14 +1,17 @@
 #include "cli/study.h"
 
 #include "cli/machine_weights.h"
+#include "cli/rewrite.h"
+#include "cli/study_launches.h"
+#include "emulator/hardware/section_counts.h"
 #include "emulator/linearity.h"
+#include "ir/machine/first_generation.h"
 #include "ir/machine/occupancy.h"
 #include "ir/machine/registers.h"
 #include "launch/signature.h"
 
 #include <algorithm>
 #include <cctype>
-#include <ctime>
 #include <functional>
 #include <map>
 #include <memory>
@@ -33,6 +36,9 @@ constexpr std::array<TechniqueInfo, technique_count> infos = {{
     {"scalar", "on the scalar pipeline, the rest is left", "composite 4"},
     {"sliced", "16-bit ones in pairs, all partners found", "composite 5"},
     {"sliced-chance", "16-bit ones in pairs, partners met by chance", "composite 5"},
+    {"composite", "pairs of dependent integer instructions are one", "composite 3"},
+    {"DARSIE", "skipped by its machine", "darsie 4"},
+    {"DARSIE+Scalar", "what is left with the same scalars runs on a scalar pipeline", "r2d2 5"},
 }};
 
 WorkCount weighed(const WorkCount& count, uint64_t weight) {
@@ -46,9 +52,7 @@ WorkCount less(const WorkCount& from, const WorkCount& what) {
 class RowSums {
 public:
   RowSums(StudyResult& result, const WorkCount& baseline, uint64_t weight)
-      : result_(result), baseline_(baseline), weight_(weight) {
-    result_.baseline += weighed(baseline, weight);
-  }
+      : result_(result), baseline_(baseline), weight_(weight) {}
   // `found` is redundant, `once` of it is executed all the same.
   void add(Technique technique, const WorkCount& found, const WorkCount& once) {
     WorkCount left = less(baseline_, found);
@@ -122,6 +126,7 @@ void count_row(const emulator::ValueRow& row, const emulator::InstructionCounter
   const WorkCount baseline{counters.executions, counters.lanes};
   const Scale scale({row.executed.warps + row.guarded_off, row.executed.lanes}, baseline);
   RowSums sums(result, baseline, weight);
+  result.baseline += weighed(baseline, weight);
   if (launch.multi_dimensional) result.multi_dimensional += weighed(baseline, weight);
   const WorkCount none;
   // A warp instruction stays one, of a single thread.
@@ -160,6 +165,24 @@ void count_row(const emulator::ValueRow& row, const emulator::InstructionCounter
 }
 
 // Pairs of warp instructions take one turn; threads stay as they are.
+// DARSIE skips whole warps. What is left with the same scalars in all lanes goes to a scalar pipeline in DARSIE+Scalar
+// (r2d2-isca23 §5); as far as the same executions are skipped and uniform, they are taken to be the same ones.
+void count_skipped(const emulator::ValueRow& row, const emulator::InstructionCounters& counters, uint64_t skipped,
+                   uint64_t weight, StudyResult& result) {
+  RowSums sums(result, {counters.executions, counters.lanes}, weight);
+  auto lanes_of = [&](uint64_t warps) { return std::min<uint64_t>(warps * emulator::warp_size, counters.lanes); };
+  sums.add(Technique::darsie, {skipped, lanes_of(skipped)}, {});
+  const bool memory = row.function->form_of(row.instruction).effects.reads_memory;
+  const uint64_t executed = row.executed.warps + row.guarded_off;
+  const uint64_t uniform =
+      memory || executed == 0
+          ? 0
+          : static_cast<uint64_t>(static_cast<double>(row.warp_redundant.warps) *
+                                  static_cast<double>(counters.executions) / static_cast<double>(executed));
+  const uint64_t scalar = uniform - std::min(uniform, skipped);
+  sums.add(Technique::darsie_scalar, {skipped + scalar, lanes_of(skipped + scalar)}, {0, scalar});
+}
+
 // `factor`: from the blocks that were looked at to all.
 void count_slices(const emulator::DatapathCounts& counts, double factor, const WorkCount& baseline,
                   StudyResult& result) {
@@ -176,10 +199,10 @@ void count_slices(const emulator::DatapathCounts& counts, double factor, const W
 // Looks on at one launch after the other.
 class Observers {
 public:
-  Observers(const ir::Module& module, const ir::Machine& machine, uint64_t sample)
-      : module_(module), machine_(machine), sample_(sample), weights_(machine) {
-    result_.rows[static_cast<size_t>(Technique::linear)].counts_warps = false;
-  }
+  // Counts into `result`.
+  Observers(const ir::Module& module, const StudySettings& settings, StudyResult& result)
+      : module_(module), machine_(settings.machine), sample_(settings.sample), weights_(settings.machine),
+        result_(result) {}
 
   emulator::Observer* next(const emulator::LaunchRequest& request) {
     const ir::Function* entry = launch::find_kernel(module_, request.kernel);
@@ -201,8 +224,8 @@ public:
     return &running_->values;
   }
 
-  // The launch is over; `counters` are of all its blocks.
-  void finish(const emulator::Counters& counters) {
+  // The launch is over; `counters` are of all its blocks, `skips` those of the same launch on DARSIE's machine.
+  void finish(const emulator::Counters& counters, const emulator::SkipCounters& skips) {
     if (!running_) return;
     const std::vector<emulator::ValueRow>& rows = running_->values.rows();
     std::map<const ir::Function*, const emulator::FunctionCounters*> counted;
@@ -214,14 +237,17 @@ public:
       const auto function = counted.find(row.function);
       if (!row.function || function == counted.end()) continue;
       const emulator::InstructionCounters& all = function->second->instructions[row.instruction.index()];
-      if (all.executions) count_row(row, all, *running_, number, weights_(*row.function, row.instruction), result_);
+      if (all.executions == 0) continue;
+      const uint64_t weight = weights_(*row.function, row.instruction);
+      count_row(row, all, *running_, number, weight, result_);
+      // The entry's instructions come first.
+      const std::vector<uint64_t>& skipped = skips.skipped_by_instruction;
+      count_skipped(row, all, number < skipped.size() ? skipped[number] : 0, weight, result_);
     }
     count_slices(running_->datapath.counts(), running_->blocks_per_sample, less(result_.baseline, before), result_);
     result_.forgotten_instances += running_->values.forgotten_instances();
     running_.reset();
   }
-
-  StudyResult take() { return std::move(result_); }
 
 private:
   uint32_t registers_of(const ir::Function& kernel) {
@@ -236,43 +262,46 @@ private:
   MachineWeights weights_;
   std::map<const ir::Function*, uint32_t> registers_;
   std::unique_ptr<ObservedLaunch> running_;
-  StudyResult result_;
+  StudyResult& result_;
 };
 
-// One pass over the plan, for its launches alone.
-struct Pass {
-  double seconds = 0; // of the processor, in launches
-  std::optional<emulator::Failure> failure;
-};
-
-double processor_seconds() {
-  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+// The hardware form of `composite` on its machine (composite-hpca13 §3): what it executes, in `result`'s row.
+Status run_composite(const LaunchInput& input, const EmulatorOptions& options, const ir::Machine& machine,
+                     ErrorPlace& place, StudyResult& result) {
+  StudyRow& row = result.rows[static_cast<size_t>(Technique::composite)];
+  Result<Rewritten> rewritten = rewrite(*input.module, "composite", transforms::OutputForm::hardware, {});
+  if (!rewritten) return rewritten.error();
+  row.present = true;
+  const ir::Module& module = rewritten->module ? *rewritten->module : *input.module;
+  MachineWeights weights(machine);
+  auto weight = [&](const ir::Function& function, ir::InstructionId id) { return weights(function, id); };
+  auto count = [&](const SessionRun& run) {
+    const emulator::InstructionCount all = emulator::section_counts(run.counters, weight).total();
+    const emulator::CompositeCounts composites = emulator::composite_counts(run.counters);
+    row.left += {all.warps, all.threads};
+    row.redundant += {composites.composites, composites.lanes};
+    result.composites += composites;
+  };
+  Result<LaunchPass> pass = run_launches(input, module, options, place, count);
+  if (!pass) return pass.error();
+  result.machine_seconds += pass->seconds;
+  return {};
 }
 
-// `finished` is called after each launch.
-Result<Pass> run_launches(const LaunchInput& input, const EmulatorOptions& options, ErrorPlace& place,
-                          const std::function<void(const SessionRun&)>& finished) {
-  place = ErrorPlace::launch_file;
-  SessionOptions session;
-  session.error_place = &place;
-  std::unique_ptr<Device> device = make_emulator_device(options);
-  auto memory = PlanOnDevice::make(input.plan, *device, session);
-  if (!memory) return memory.error();
-  if (Status status = device->load(*input.module); !status) {
-    place = ErrorPlace::module;
-    return status.error();
-  }
-  if (Status status = (*memory)->fill_variables(*input.module); !status) return status.error();
-  Pass pass;
-  for (size_t i = 0; i < input.plan.launches.size() && !pass.failure; ++i) {
-    const double start = processor_seconds();
-    Result<SessionRun> run = (*memory)->launch(i, *input.module, nullptr);
-    if (!run) return run.error();
-    if (!run->failure) finished(*run);
-    pass.seconds += processor_seconds() - start;
-    pass.failure = std::move(run->failure);
-  }
-  return pass;
+// DARSIE's skip-table machine (darsie-asplos20 §4): what it skips, by launch.
+Result<std::vector<emulator::SkipCounters>> run_darsie(const LaunchInput& input, EmulatorOptions options,
+                                                       ErrorPlace& place, StudyResult& result) {
+  options.skipping = emulator::SkipSettings{};
+  std::vector<emulator::SkipCounters> by_launch;
+  Result<LaunchPass> pass = run_launches(input, *input.module, options, place, [&](const SessionRun& run) {
+    by_launch.push_back(run.skips);
+    emulator::SkipCounters sum = run.skips;
+    sum.skipped_by_instruction.clear(); // of several kernels
+    result.darsie += sum;
+  });
+  if (!pass) return pass.error();
+  result.machine_seconds += pass->seconds;
+  return by_launch;
 }
 
 } // namespace
@@ -294,6 +323,7 @@ StudyRow& StudyRow::operator+=(const StudyRow& other) {
   left += other.left;
   redundant += other.redundant;
   counts_warps = other.counts_warps;
+  present = other.present;
   return *this;
 }
 
@@ -305,33 +335,51 @@ StudyResult& StudyResult::operator+=(const StudyResult& other) {
   datapath += other.datapath;
   blocks += other.blocks;
   blocks_looked_at += other.blocks_looked_at;
+  darsie += other.darsie;
+  composites += other.composites;
+  machine_seconds += other.machine_seconds;
   forgotten_instances += other.forgotten_instances;
   seconds += other.seconds;
   plain_seconds += other.plain_seconds;
   return *this;
 }
 
+bool StudySettings::wants(Technique technique) const {
+  return only.empty() || std::ranges::find(only, technique) != only.end();
+}
+
 Result<StudyRun> study(const LaunchInput& input, const StudySettings& settings, ErrorPlace& place) {
   EmulatorOptions options;
   options.host_threads = 1;
   options.machine = &settings.machine;
-  StudyRun run;
-  double plain_seconds = 0;
+  StudyResult result;
+  auto absent = [&](Technique technique) { result.rows[static_cast<size_t>(technique)].present = false; };
+  result.rows[static_cast<size_t>(Technique::linear)].counts_warps = false;
   if (settings.measure_cost) {
-    Result<Pass> plain = run_launches(input, options, place, [](const SessionRun&) {});
+    Result<LaunchPass> plain = run_launches(input, *input.module, options, place, [](const SessionRun&) {});
     if (!plain) return plain.error();
-    plain_seconds = plain->seconds;
+    result.plain_seconds = plain->seconds;
   }
-  Observers observers(*input.module, settings.machine, settings.sample);
+  std::vector<emulator::SkipCounters> skips;
+  if (settings.wants(Technique::darsie) || settings.wants(Technique::darsie_scalar)) {
+    Result<std::vector<emulator::SkipCounters>> run = run_darsie(input, options, place, result);
+    if (!run) return run.error();
+    skips = std::move(*run);
+  } else {
+    absent(Technique::darsie), absent(Technique::darsie_scalar);
+  }
+  absent(Technique::composite);
+  if (settings.wants(Technique::composite) && settings.machine.compute_capability < ir::first_generation_end)
+    if (Status status = run_composite(input, options, settings.machine, place, result); !status) return status.error();
+
+  Observers observers(*input.module, settings, result);
   options.observer = [&](const emulator::LaunchRequest& request) { return observers.next(request); };
-  Result<Pass> studied =
-      run_launches(input, options, place, [&](const SessionRun& one) { observers.finish(one.counters); });
+  Result<LaunchPass> studied = run_launches(input, *input.module, options, place, [&](const SessionRun& one) {
+    observers.finish(one.counters, one.launch < skips.size() ? skips[one.launch] : emulator::SkipCounters());
+  });
   if (!studied) return studied.error();
-  run.failure = std::move(studied->failure);
-  run.result = observers.take();
-  run.result.seconds = studied->seconds;
-  run.result.plain_seconds = plain_seconds;
-  return run;
+  result.seconds = studied->seconds;
+  return StudyRun{std::move(result), std::move(studied->failure)};
 }
 
 } // namespace ptxrewrite::cli

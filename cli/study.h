@@ -3,6 +3,8 @@
 #pragma once
 
 #include "cli/launch_input.h"
+#include "emulator/hardware/composite_registers.h"
+#include "emulator/hardware/skip_counters.h"
 #include "emulator/study/datapath_study.h"
 #include "emulator/study/value_study.h"
 #include "ir/machine/machine.h"
@@ -30,6 +32,9 @@ enum class Technique : uint8_t {
   scalar,        // composite-hpca13 §4
   sliced,        // §5, all partners found
   sliced_by_chance,
+  composite,     // §3: only on machines of its generation
+  darsie,        // on a machine of its own
+  darsie_scalar, // DARSIE+Scalar
   count
 };
 inline constexpr size_t technique_count = static_cast<size_t>(Technique::count);
@@ -47,6 +52,7 @@ std::optional<Technique> find_technique(std::string_view name);
 struct StudyRow {
   emulator::WorkCount left;      // executed under the technique; scalar: on the SIMT pipeline; sliced: pairs are one
   emulator::WorkCount redundant; // of the baseline: what it finds, whether or not it has to be executed once
+  bool present = true;           // false: not asked for, or not for this machine
   bool counts_warps = true;      // false: the technique is about thread instructions only
   StudyRow& operator+=(const StudyRow& other);
 };
@@ -57,9 +63,12 @@ struct StudyResult {
   emulator::WorkCount multi_dimensional; // of the baseline: launches with blocks of more than one dimension
   emulator::DatapathCounts datapath;     // of the blocks that were looked at
   uint64_t blocks = 0, blocks_looked_at = 0;
+  emulator::SkipCounters darsie;
+  emulator::CompositeCounts composites;
   uint64_t forgotten_instances = 0;
-  double seconds = 0;       // of the processor, in launches under the studies and in summing up
-  double plain_seconds = 0; // in the same launches without; 0: not measured
+  double seconds = 0;         // of the processor, in launches under the studies and in summing up
+  double machine_seconds = 0; // in launches on machines of their own
+  double plain_seconds = 0;   // in the same launches without; 0: not measured
 
   const StudyRow& row(Technique technique) const { return rows[static_cast<size_t>(technique)]; }
   bool is_multi_dimensional() const { return multi_dimensional.warps * 2 > baseline.warps; }
@@ -76,7 +85,9 @@ struct StudySettings {
   // Values of one block of so many are looked at, in launches that have enough blocks; what instructions all blocks
   // execute is counted. 1: all values.
   uint64_t sample = 1;
-  bool measure_cost = false; // run everything once more without studies
+  bool measure_cost = false;   // run everything once more without studies
+  std::vector<Technique> only; // those that run on machines of their own run only if among these; empty: all
+  bool wants(Technique technique) const;
 };
 
 // Errors: as run_plan; a fault of a kernel is none.

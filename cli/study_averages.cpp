@@ -22,6 +22,8 @@ constexpr PaperFigure figures[] = {
      [](const Files& files) { return average_of(files, Technique::block, {}).redundant; }},
     {"darsie", "DAC-IDEAL: fewer warp instructions, 2D geomean (Fig. 10)", "11",
      [](const Files& files) { return average_of(files, Technique::dac_ideal, true).saved_warps; }},
+    {"darsie", "DARSIE: fewer warp instructions, 2D geomean (Fig. 10)", "17",
+     [](const Files& files) { return average_of(files, Technique::darsie, true).saved_warps; }},
     {"r2d2", "WP: fewer thread instructions, average (Fig. 4)", "27",
      [](const Files& files) { return average_of(files, Technique::within_warps, {}).saved_threads; }},
     {"r2d2", "TB: fewer thread instructions, average (Fig. 4)", "22",
@@ -30,6 +32,12 @@ constexpr PaperFigure figures[] = {
      [](const Files& files) { return average_of(files, Technique::linear, {}).saved_threads; }},
     {"r2d2", "DAC: fewer warp instructions, average (Fig. 12)", "20",
      [](const Files& files) { return average_of(files, Technique::dac_ideal, {}).saved_warps; }},
+    {"r2d2", "DARSIE: fewer warp instructions, average (Fig. 12)", "18",
+     [](const Files& files) { return average_of(files, Technique::darsie, {}).saved_warps; }},
+    {"r2d2", "DARSIE+Scalar: fewer warp instructions, average (Fig. 12)", "19",
+     [](const Files& files) { return average_of(files, Technique::darsie_scalar, {}).saved_warps; }},
+    {"composite", "fewer instructions fetched by composites (6.2: energy of fetch, decode, schedule)", "17",
+     [](const Files& files) { return average_of(files, Technique::composite, {}).saved_warps; }},
     {"composite", "redundant instructions, average (Fig. 1)", "10 .. 50",
      [](const Files& files) { return datapath_mean(files, redundant_share); }},
     {"composite", "stalls by 16-bit results that are wider (5.2)", "0.1",
@@ -58,7 +66,7 @@ Average average_of(const Files& files, Technique technique, std::optional<bool> 
   Average average;
   double log_warps = 0, log_threads = 0;
   for (const StudiedFile& file : files) {
-    if (file.result.baseline.warps == 0) continue;
+    if (file.result.baseline.warps == 0 || !file.result.row(technique).present) continue;
     if (multi_dimensional && file.result.is_multi_dimensional() != *multi_dimensional) continue;
     const Shares shares = shares_of(file.result, technique);
     ++average.files;

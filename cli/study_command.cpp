@@ -62,7 +62,7 @@ int study_file(const StudyOptions& options, const std::string& path, const ir::M
     return exit_diagnostics;
   }
   ErrorPlace place = ErrorPlace::launch_file;
-  Result<StudyRun> run = study(*input, {machine, options.sample, options.report.cost}, place);
+  Result<StudyRun> run = study(*input, {machine, options.sample, options.report.cost, options.report.only}, place);
   if (!run) {
     show_session_error(run.error(), place, *input, session);
     return exit_diagnostics;

@@ -1,6 +1,7 @@
 // The part of a study's report that is about composite-hpca13: register files, their energy, 16-bit values.
 #pragma once
 
+#include "emulator/hardware/composite_registers.h"
 #include "emulator/study/datapath_study.h"
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,7 +15,9 @@ double stall_share(const emulator::DatapathCounts& counts);     // of instructio
 // By both units, of the energy of the register file without.
 double register_energy_saved(const emulator::DatapathCounts& counts);
 
-std::string datapath_text(const emulator::DatapathCounts& counts);
-nlohmann::ordered_json datapath_json(const emulator::DatapathCounts& counts);
+// `composites`: of the hardware form, all zero where it did not run.
+std::string datapath_text(const emulator::DatapathCounts& counts, const emulator::CompositeCounts& composites);
+nlohmann::ordered_json datapath_json(const emulator::DatapathCounts& counts,
+                                     const emulator::CompositeCounts& composites);
 
 } // namespace ptxrewrite::cli

@@ -37,13 +37,37 @@ struct FileGroup {
 constexpr FileGroup groups[] = {{"all", {}}, {"1D", false}, {"2D, 3D", true}};
 
 bool shows_datapath(const StudyReportOptions& options) {
-  auto is_datapath = [](Technique technique) { return technique >= Technique::scalar; };
+  auto is_datapath = [](Technique technique) {
+    return technique >= Technique::scalar && technique <= Technique::composite;
+  };
   return options.only.empty() || std::ranges::any_of(options.only, is_datapath);
 }
 
 std::string cost_text(const StudyResult& result) {
-  return fmt::format("cost of the study: {:.3f} s, {:.3f} s without: {:.1f} times\n", result.seconds,
-                     result.plain_seconds, result.plain_seconds > 0 ? result.seconds / result.plain_seconds : 0.0);
+  std::string text =
+      fmt::format("cost of the study: {:.3f} s, {:.3f} s without: {:.1f} times\n", result.seconds, result.plain_seconds,
+                  result.plain_seconds > 0 ? result.seconds / result.plain_seconds : 0.0);
+  if (result.machine_seconds > 0)
+    text += fmt::format("runs on machines of their own: {:.3f} s\n", result.machine_seconds);
+  return text;
+}
+
+// Figs. 9, 10 and 12 of darsie-asplos20, in PTX instructions by warps.
+std::string darsie_text(const emulator::SkipCounters& skips) {
+  const uint64_t all = skips.executed + skips.all_skipped();
+  auto share = [&](uint64_t count) { return fmt::format("{:.1f}", 100 * ratio(count, all)); };
+  Table table{{{"DARSIE's machine", false}, {"PTX warp instructions", true}, {"%", true}}, {}};
+  auto add = [&](std::string name, uint64_t count) {
+    table.rows.push_back({std::move(name), fmt::format("{}", count), share(count)});
+  };
+  add("skipped, uniform", skips.skipped[0]);
+  add("skipped, affine", skips.skipped[1]);
+  add("skipped, unstructured", skips.skipped[2]);
+  add("of them loads", skips.skipped_loads);
+  add("executed for the block", skips.led);
+  add("marked, executed by each warp", skips.off_path + skips.no_entry + skips.no_register + skips.alone);
+  return table.text() + fmt::format("{} synchronisations at branches, {} waits of warps in them\n", skips.branch_syncs,
+                                    skips.branch_waits);
 }
 
 } // namespace
@@ -61,6 +85,7 @@ std::string study_text(const StudiedFile& file, const ir::Machine& machine, cons
       {"baseline", fmt::format("{}", file.result.baseline.warps), fmt::format("{}", file.result.baseline.lanes)});
   for (Technique technique : shown(options)) {
     const StudyRow& row = file.result.row(technique);
+    if (!row.present) continue;
     const Shares shares = shares_of(file.result, technique);
     const TechniqueInfo& info = info_of(technique);
     table.rows.push_back({std::string(info.name), row.counts_warps ? fmt::format("{}", row.left.warps) : "-",
@@ -71,7 +96,8 @@ std::string study_text(const StudiedFile& file, const ir::Machine& machine, cons
   std::string out = fmt::format("{}{}: machine instructions of {}\n", file.file,
                                 file.size.empty() ? "" : " (" + file.size + ")", machine.name);
   out += table.text();
-  if (shows_datapath(options)) out += '\n' + datapath_text(file.result.datapath);
+  if (shows_datapath(options)) out += '\n' + datapath_text(file.result.datapath, file.result.composites);
+  if (file.result.row(Technique::darsie).present) out += '\n' + darsie_text(file.result.darsie);
   if (file.result.blocks_looked_at < file.result.blocks)
     out += fmt::format("values of {} of {} blocks were looked at; --sample 1 looks at all\n",
                        file.result.blocks_looked_at, file.result.blocks);
@@ -86,6 +112,7 @@ json study_json(const StudiedFile& file, const ir::Machine& machine, const Study
   json rows = json::array();
   for (Technique technique : shown(options)) {
     const StudyRow& row = file.result.row(technique);
+    if (!row.present) continue;
     const Shares shares = shares_of(file.result, technique);
     json one = {{"technique", info_of(technique).name}};
     if (row.counts_warps) one["warp_instructions"] = row.left.warps;
@@ -102,6 +129,8 @@ json study_json(const StudiedFile& file, const ir::Machine& machine, const Study
       {"multi_dimensional", file.result.is_multi_dimensional()},
       {"baseline",
        {{"warp_instructions", file.result.baseline.warps}, {"thread_instructions", file.result.baseline.lanes}}},
+      {"blocks", file.result.blocks},
+      {"blocks_looked_at", file.result.blocks_looked_at},
       {"rows", std::move(rows)},
       {"forgotten_instances", file.result.forgotten_instances}};
   if (options.cost) document["cost"] = {{"seconds", file.result.seconds}, {"plain_seconds", file.result.plain_seconds}};
@@ -115,6 +144,7 @@ std::string averages_text(const std::vector<StudiedFile>& files, const StudyRepo
     if (count == 0) continue;
     Table table{{{"technique", false}, {"redundant %", true}, {"fewer warps %", true}, {"fewer threads %", true}}, {}};
     for (Technique technique : shown(options)) {
+      if (!files.front().result.row(technique).present) continue;
       const Average average = average_of(files, technique, group.multi_dimensional);
       const bool warps = files.front().result.row(technique).counts_warps;
       table.rows.push_back({std::string(info_of(technique).name), percent(average.redundant),
@@ -145,6 +175,7 @@ json averages_json(const std::vector<StudiedFile>& files, const StudyReportOptio
     json rows = json::array();
     size_t count = 0;
     for (Technique technique : shown(options)) {
+      if (!files.front().result.row(technique).present) continue;
       const Average average = average_of(files, technique, group.multi_dimensional);
       count = average.files;
       rows.push_back({{"technique", info_of(technique).name},

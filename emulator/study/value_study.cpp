@@ -12,7 +12,7 @@ namespace ptxrewrite::emulator {
 namespace {
 
 constexpr size_t queue_length = 32;
-constexpr uint64_t least_sampled_blocks = 2; // a launch with fewer is looked at as a whole
+constexpr uint64_t least_sampled_blocks = 2;           // a launch with fewer is looked at as a whole
 constexpr uint64_t instance_limit = uint64_t(1) << 24; // of a block and of the grid: 16 bytes each
 constexpr uint32_t none = UINT32_MAX;
 
