@@ -144,6 +144,13 @@ std::vector<Chain> linear_chains(const Kernel& kernel) {
   return chains;
 }
 
+std::vector<Chain> composite_chains() {
+  using transforms::OutputForm;
+  return {{"composite(cost=model)", OutputForm::legal, {}},
+          {"composite(force)", OutputForm::legal, {}},
+          {"composite", OutputForm::hardware, {}}};
+}
+
 std::vector<Chain> chains_for(uint64_t seed, size_t longer) {
   using transforms::OutputForm;
   std::vector<Chain> chains = {{"", OutputForm::legal, {}}};

@@ -40,6 +40,8 @@ struct Chain {
 };
 // All forms of r2d2 that there are, each alone; under the assumption that nothing wraps, too, where that is so.
 std::vector<Chain> linear_chains(const Kernel& kernel);
+// All forms of composite, each alone.
+std::vector<Chain> composite_chains();
 // Chains for a kernel: the identity, each pass alone in each form, and some longer ones that depend on the seed.
 std::vector<Chain> chains_for(uint64_t seed, size_t longer);
 

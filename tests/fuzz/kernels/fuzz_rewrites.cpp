@@ -2,15 +2,17 @@
 //
 //   fuzz_rewrites [--count N] [--first SEED] [--only SEED [--show]] [--sweeps] [--longer N] [--seconds S]
 //                 [--passes CHAIN [--form legal|annotated|hardware] [--assume WORD]] [--no-rewrites] [--integers]
-//                 [--may-refuse] [--ptxas] [--linear] [--darsie] [--jobs N] [--weight NAME=NUMBER]... [--knob
+//                 [--may-refuse] [--ptxas] [--linear] [--darsie] [--integer-chains] [--jobs N] [--weight NAME=NUMBER]... [--knob
 //                 NAME=NUMBER]...
 //                 [--write FOLDER]
 //
 // --linear: kernels about index arithmetic, all forms of r2d2, and a table of what the rewritings rest on.
 // --darsie: no rewritings, but DARSIE's machine in all variants, in several orders of the warps, in check mode and out
-// of it; and what its marks say against the values. The kernel of a seed is always the same (with the same weights and
-// knobs). --write keeps what failed: the PTX file, a launch file and its buffers beside it, and the kernel reduced to
-// what still fails. Exit code 1 when something failed, 77 when --ptxas finds no ptxas.
+// of it; and what its marks say against the values.
+// --integer-chains: kernels of integer instructions that read each other, and all forms of composite.
+// The kernel of a seed is always the same (with the same weights and knobs). --write keeps what failed: the PTX file, a
+// launch file and its buffers beside it, and the kernel reduced to what still fails. Exit code 1 when something failed,
+// 77 when --ptxas finds no ptxas.
 #include "cli/reducer.h"
 #include "emulator/mark_check.h"
 #include "support/file_io.h"
@@ -51,6 +53,7 @@ struct Options {
   bool assembles = false; // what comes out of the passes is given to ptxas
   bool linear = false;
   bool darsie = false;
+  bool integer_chains = false;
   unsigned jobs = 1;
   bool may_refuse = false; // instructions that are not emulated are no failure
   std::optional<Chain> chain;
@@ -125,9 +128,10 @@ public:
     }
     if (!options_.rewrites) return;
     identity_text_ = rewrite(text, {}).text;
-    const std::vector<Chain> chains = options_.chain    ? std::vector<Chain>{*options_.chain}
-                                      : options_.linear ? linear_chains(kernel)
-                                                        : chains_for(kernel.seed, options_.longer);
+    const std::vector<Chain> chains = options_.chain            ? std::vector<Chain>{*options_.chain}
+                                      : options_.linear         ? linear_chains(kernel)
+                                      : options_.integer_chains ? composite_chains()
+                                                                : chains_for(kernel.seed, options_.longer);
     for (const Chain& chain : chains)
       check_chain(kernel, text, chain, originals);
   }
@@ -453,6 +457,9 @@ bool parse_options(int argc, char** argv, Options& options) {
       options.darsie = true;
       options.rewrites = false;
       options.knobs = redundancy_knobs();
+    } else if (word == "--integer-chains") {
+      options.integer_chains = true;
+      options.knobs = integer_knobs();
     } else if (word == "--ptxas") {
       options.assembles = true;
     } else if (word == "--may-refuse") {

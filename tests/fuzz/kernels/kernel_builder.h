@@ -54,6 +54,7 @@ private:
   void emit_operation(uint32_t operation);
   void random_special_register();
   void random_no_effect();
+  void random_integer_chain(); // kernel_integer_chains.cpp
   void random_call();
 
   // kernel_values.cpp: variables and operands.

@@ -31,6 +31,7 @@ struct Knobs {
   bool many_warps = false;               // blocks of up to 8, mostly in rows of a part of a warp
   bool indices = false;                  // no arithmetic but that of indices, unless they may wrap
   double wrap = 0.34;                    // per kernel, with `indices`: they may
+  bool integer_chains = false;           // long ones, of instructions that read each other
   std::map<std::string, double> weights; // of statements and groups of operations; 1 where nothing is said
 };
 
@@ -40,6 +41,8 @@ Knobs index_knobs();
 
 // For DARSIE: blocks of several warps, much that is the same in all of them, and loads with stores between.
 Knobs redundancy_knobs();
+// For passes that fuse integer instructions.
+Knobs integer_knobs();
 
 Kernel generate_kernel(uint64_t seed, const Knobs& knobs = {});
 

@@ -79,6 +79,7 @@ void Builder::random_statement() {
     bool in_kernel; // not in device functions
   };
   static constexpr Choice choices[] = {{"operation", 50, &Builder::random_operation, false, false},
+                                       {"integer chain", 60, &Builder::random_integer_chain, false, false},
                                        {"special register", 2, &Builder::random_special_register, false, true},
                                        {"masked load", 5, &Builder::random_masked_load, false, true},
                                        {"linear load", 5, &Builder::random_linear_load, false, true},
@@ -113,6 +114,7 @@ void Builder::random_statement() {
   const Choice& choice = choices[pick_weighted(random_, choices, [&](const Choice& candidate) {
     if (candidate.nests && depth_ >= knobs_.depth) return 0.0;
     if (candidate.in_kernel && function_ != 0) return 0.0;
+    if (candidate.generate == &Builder::random_integer_chain && !knobs_.integer_chains) return 0.0;
     if (candidate.generate == &Builder::random_break && loops_.empty()) return 0.0;
     if (candidate.generate == &Builder::random_leave && function_ == 0 && sync_allowed_) return 0.0;
     return candidate.weight * weight(candidate.name);
