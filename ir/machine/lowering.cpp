@@ -3,6 +3,7 @@
 
 #include "ir/analysis/cfg.h"
 #include "ir/analysis/dominators.h"
+#include "ir/composite.h"
 #include "ir/machine/first_generation.h"
 #include "ir/machine/linear_operands.h"
 #include "ir/machine/lowering_rules.h"
@@ -40,6 +41,8 @@ bool has_constant_operand(const Form& form) {
   case InstructionClass::data_movement:
   case InstructionClass::control_flow:
     return true;
+  case InstructionClass::extension:
+    return is_composite(form); // one of its operands (composite-hpca13 §3.3)
   default:
     return false;
   }
