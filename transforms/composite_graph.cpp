@@ -236,9 +236,11 @@ private:
           add(source.step >= 0                        ? source.step
               : source.operand.is(OperandKind::value) ? writer(source.operand.as_value())
                                                       : -1);
-        continue;
+        // The last step's place is the instruction's if it stays, and it may read what no step needs (lop3).
+        if (node.expansion != static_cast<int32_t>(i)) continue;
       }
       ir::for_each_use(function_, node.instruction, [&](ValueId value) { add(writer(value)); });
+      if (node.expansion >= 0) continue;
       if (function_.instructions[node.instruction].kind != ir::InstructionKind::real) continue;
       const Form& form = function_.form_of(node.instruction);
       graph_.problem.clobbers[i] = form.opaque || form.effects.call || ir::is_composite(form);
