@@ -198,9 +198,10 @@ std::optional<Output> rewritten_output(const OptOptions& options, const transfor
 // What a launcher needs stands beside the module. A side file of another module would be taken for this one's.
 Status write_output(const Output& output, const std::string& path) {
   if (Status status = write_file(path, output.text); !status || path == "-") return status;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return {}; // a device: nothing lies beside it
   const std::string side_file = launch::side_file_path(path);
   if (!output.side_file.empty()) return write_file(side_file, output.side_file);
-  std::error_code ignored;
   if (std::filesystem::exists(side_file, ignored))
     spdlog::warn("{} is left over from another module: this one has no variants", side_file);
   return {};
