@@ -205,16 +205,16 @@ Result<uint64_t> Gpu::resident_blocks(GpuModule& module, std::string_view kernel
 }
 
 GpuModule::~GpuModule() {
-  if (handle_) gpu_->library().unload_module(handle_);
+  if (handle_) gpu_->driver().unload_module(handle_);
 }
 
 Result<FunctionHandle> GpuModule::function(std::string_view name) {
   auto known = functions_.find(std::string(name));
   if (known != functions_.end()) return known->second;
   FunctionHandle handle = nullptr;
-  const ResultCode status = gpu_->library().function(&handle, handle_, std::string(name).c_str());
+  const ResultCode status = gpu_->driver().function(&handle, handle_, std::string(name).c_str());
   if (status == error_not_found) return Error{"the driver's module has no kernel '" + std::string(name) + "'", {}};
-  if (status != success) return gpu_->library().error("cuModuleGetFunction", status);
+  if (status != success) return gpu_->driver().error("cuModuleGetFunction", status);
   functions_.emplace(name, handle);
   return handle;
 }
@@ -224,7 +224,7 @@ Result<FunctionInfo> GpuModule::function_info(std::string_view name) {
   if (!handle) return handle.error();
   auto attribute = [&](FunctionAttribute which) {
     int value = 0;
-    gpu_->library().function_attribute(&value, which, *handle);
+    gpu_->driver().function_attribute(&value, which, *handle);
     return value;
   };
   return FunctionInfo{attribute(FunctionAttribute::registers),
@@ -235,9 +235,9 @@ Result<FunctionInfo> GpuModule::function_info(std::string_view name) {
 Result<std::pair<DevicePointer, uint64_t>> GpuModule::variable(std::string_view name) const {
   DevicePointer address = 0;
   size_t bytes = 0;
-  const ResultCode status = gpu_->library().global(&address, &bytes, handle_, std::string(name).c_str());
+  const ResultCode status = gpu_->driver().global(&address, &bytes, handle_, std::string(name).c_str());
   if (status == error_not_found) return Error{"the module has no variable '" + std::string(name) + "'", {}};
-  if (status != success) return gpu_->library().error("cuModuleGetGlobal", status);
+  if (status != success) return gpu_->driver().error("cuModuleGetGlobal", status);
   return std::pair<DevicePointer, uint64_t>(address, bytes);
 }
 

@@ -65,7 +65,7 @@ public:
   Gpu& operator=(const Gpu&) = delete;
 
   const GpuInfo& info() const { return info_; }
-  const Library& library() const { return *driver_; }
+  const Library& driver() const { return *driver_; }
 
   // Zeroed.
   Result<DevicePointer> allocate(uint64_t bytes, std::string_view name);

@@ -42,7 +42,7 @@ FilterMode filter_of(const launch::Texture& texture) {
 
 Result<std::unique_ptr<GpuTexture>> GpuTexture::make(Gpu& gpu, const launch::Texture& texture, ir::ScalarType element,
                                                      DevicePointer buffer, TexelStore store) {
-  if (Status status = gpu.library().check_textures(); !status) return Error{status.error().message, texture.range};
+  if (Status status = gpu.driver().check_textures(); !status) return Error{status.error().message, texture.range};
   const std::optional<ArrayFormat> format = format_of(element);
   if (!format)
     return Error{"texture '" + texture.name + "': texels cannot be " + std::string(ir::spelling(element)),
@@ -59,16 +59,16 @@ Result<std::unique_ptr<GpuTexture>> GpuTexture::make(Gpu& gpu, const launch::Tex
 }
 
 GpuTexture::~GpuTexture() {
-  if (texture_) gpu_.library().destroy_texture(texture_);
-  if (surface_) gpu_.library().destroy_surface(surface_);
-  if (array_) gpu_.library().destroy_array(array_);
+  if (texture_) gpu_.driver().destroy_texture(texture_);
+  if (surface_) gpu_.driver().destroy_surface(surface_);
+  if (array_) gpu_.driver().destroy_array(array_);
 }
 
 Status GpuTexture::create_array(bool stores) {
   const ArrayDescription description{
       plan_.width, plan_.height,   plan_.depth,
       format_,     plan_.channels, (plan_.layered ? array_layered : 0) | (stores ? array_surface : 0)};
-  return gpu_.check("cuArray3DCreate", gpu_.library().create_array(&array_, &description));
+  return gpu_.check("cuArray3DCreate", gpu_.driver().create_array(&array_, &description));
 }
 
 unsigned GpuTexture::flags() const {
@@ -90,14 +90,14 @@ Status GpuTexture::create_objects(bool stores) {
   description.filter = filter_of(plan_);
   description.flags = flags();
   if (Status status =
-          gpu_.check("cuTexObjectCreate", gpu_.library().create_texture(&texture_, &resource, &description, nullptr));
+          gpu_.check("cuTexObjectCreate", gpu_.driver().create_texture(&texture_, &resource, &description, nullptr));
       !status || !stores)
     return status;
-  return gpu_.check("cuSurfObjectCreate", gpu_.library().create_surface(&surface_, &resource));
+  return gpu_.check("cuSurfObjectCreate", gpu_.driver().create_surface(&surface_, &resource));
 }
 
 Status GpuTexture::bind_reference(const GpuModule& module, std::string_view name) {
-  const Library& driver = gpu_.library();
+  const Library& driver = gpu_.driver();
   TextureReferenceHandle reference = nullptr;
   Status status =
       gpu_.check("cuModuleGetTexRef", driver.texture_reference(&reference, module.handle(), std::string(name).c_str()));
@@ -120,11 +120,11 @@ Status GpuTexture::bind_reference(const GpuModule& module, std::string_view name
 
 Status GpuTexture::bind_surface_reference(const GpuModule& module, std::string_view name) {
   SurfaceReferenceHandle reference = nullptr;
-  if (Status status = gpu_.check("cuModuleGetSurfRef", gpu_.library().surface_reference(&reference, module.handle(),
-                                                                                        std::string(name).c_str()));
+  if (Status status = gpu_.check("cuModuleGetSurfRef", gpu_.driver().surface_reference(&reference, module.handle(),
+                                                                                       std::string(name).c_str()));
       !status)
     return status;
-  return gpu_.check("cuSurfRefSetArray", gpu_.library().surface_array(reference, array_, 0));
+  return gpu_.check("cuSurfRefSetArray", gpu_.driver().surface_array(reference, array_, 0));
 }
 
 Status GpuTexture::take_from_buffer() {
@@ -147,7 +147,7 @@ Status GpuTexture::copy(bool to_array) {
   (to_array ? copy.source_pitch : copy.target_pitch) = row_bytes();
   (to_array ? copy.source_height : copy.target_height) = rows;
   (to_array ? copy.target_array : copy.source_array) = array_;
-  return gpu_.check("cuMemcpy3D", gpu_.library().copy_array(&copy));
+  return gpu_.check("cuMemcpy3D", gpu_.driver().copy_array(&copy));
 }
 
 } // namespace ptxrewrite::driver
