@@ -138,6 +138,16 @@ expr dot_product(const Operands& x, bool a_signed, bool b_signed) {
   return sum;
 }
 
+// 9.7.1.24: halves of the first by the lower or the upper two bytes of the second
+expr half_product(const Operands& x, bool is_signed, bool upper) {
+  expr sum = x[2];
+  for (unsigned i = 0; i < 2; ++i) {
+    const expr half = x[0].extract(16 * i + 15, 16 * i);
+    sum = sum + (is_signed ? z3::sext(half, 16) : z3::zext(half, 16)) * byte_of(x[1], i + (upper ? 2 : 0), is_signed);
+  }
+  return sum;
+}
+
 expr wide_product(const Operands& x, bool is_signed) {
   return is_signed ? z3::sext(x[0], 32) * z3::sext(x[1], 32) : z3::zext(x[0], 32) * z3::zext(x[1], 32);
 }
@@ -177,6 +187,10 @@ void add_arithmetic(std::map<std::string, Statement>& table) {
     for (const bool other_signed : {false, true})
       table["dp4a." + t + (other_signed ? ".s32" : ".u32")] = [=](const Operands& x) {
         return dot_product(x, is_signed, other_signed);
+      };
+    for (const bool upper : {false, true})
+      table[std::string(upper ? "dp2a.hi." : "dp2a.lo.") + t + "." + t] = [=](const Operands& x) {
+        return half_product(x, is_signed, upper);
       };
     for (unsigned i = 0; i < 4; ++i)
       table["byte" + std::to_string(i) + "." + t] = [=](const Operands& x) { return byte_of(x[0], i, is_signed); };
