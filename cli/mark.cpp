@@ -167,7 +167,7 @@ void add_mark_command(CLI::App& application, Session& session) {
                    "write the text with its marks: behind the instructions (comment) or in front of them (pragma)")
       ->check(CLI::IsMember({"comment", "pragma"}))
       ->type_name("CARRIER");
-  command->add_flag("--strip", options->strip, "write the text without the marks in it");
+  command->add_flag("--strip", options->strip, "write the text without the marks in it, RegLess's annotations too");
   command->add_flag("--json", options->json, "print JSON");
   command->add_option("-o,--output", options->output, "where to write; standard output if not given")
       ->type_name("FILE");

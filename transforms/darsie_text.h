@@ -24,7 +24,8 @@ std::optional<MarkCarrier> parse_carrier(std::string_view word);
 std::vector<TextInsertion> mark_insertions(const ir::Function& function, std::span<const ir::DarsieMark> marks,
                                            MarkCarrier carrier);
 
-// The module's source without its marks; whatever wrote them, what else the text holds stays.
+// The module's source without its marks, those of RegLess (regless_text.h) too; whatever wrote them, what else the text
+// holds stays.
 std::string without_marks(const ir::Module& module);
 
 } // namespace ptxrewrite::transforms

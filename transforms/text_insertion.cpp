@@ -72,4 +72,57 @@ std::string without_ranges(std::string_view source, std::vector<SourceRange> ran
   return out.append(source, at);
 }
 
+namespace {
+
+constexpr std::string_view line_goes_on = " +";
+constexpr std::string_view blanks = " \t\r\f\v";
+
+// Is there nothing but blanks between `at` and the end of its line?
+bool ends_line(std::string_view source, size_t at) {
+  const size_t next = source.find_first_not_of(blanks, at);
+  return next == source.npos || source[next] == '\n';
+}
+
+size_t line_start(std::string_view source, size_t at) {
+  return at == 0 ? 0 : source.rfind('\n', at - 1) + 1; // npos + 1 is 0
+}
+
+// Is there nothing but blanks between the beginning of the line and `at`?
+bool begins_line(std::string_view source, size_t at) {
+  const size_t start = line_start(source, at);
+  return source.substr(start, at - start).find_first_not_of(blanks) == source.npos;
+}
+
+} // namespace
+
+TextInsertion comment_behind(std::string_view source, uint32_t end, std::string_view text) {
+  TextInsertion insertion{end, " //@ " + std::string(text)};
+  if (!ends_line(source, end)) (insertion.text += line_goes_on) += '\n';
+  return insertion;
+}
+
+TextInsertion comment_before(std::string_view source, uint32_t begin, std::string_view text) {
+  if (!begins_line(source, begin)) return comment_behind(source, begin, text);
+  const size_t start = line_start(source, begin);
+  std::string line(source.substr(start, begin - start));
+  return {static_cast<uint32_t>(start), line + "//@ " + std::string(text) + "\n"};
+}
+
+SourceRange range_of_comment(std::string_view source, SourceRange range) {
+  // Blanks at the end of the line were there before.
+  while (range.end > range.begin && blanks.find(source[range.end - 1]) != blanks.npos)
+    --range.end;
+  const std::string_view text = source.substr(range.begin, range.end - range.begin);
+  const bool line_follows = range.end < source.size() && source[range.end] == '\n';
+  if (text.ends_with(line_goes_on)) {
+    if (line_follows) ++range.end;
+  } else if (begins_line(source, range.begin)) {
+    if (line_follows) ++range.end;
+    range.begin = static_cast<uint32_t>(line_start(source, range.begin));
+    return range;
+  }
+  if (range.begin > 0 && source[range.begin - 1] == ' ') --range.begin;
+  return range;
+}
+
 } // namespace ptxrewrite::transforms

@@ -29,4 +29,12 @@ std::string with_insertions(std::string_view source, std::vector<TextInsertion> 
 // Without these ranges, which do not overlap.
 std::string without_ranges(std::string_view source, std::vector<SourceRange> ranges);
 
+// `//@ text` behind what ends at `end`, on the same line. Where something else follows there, the rest goes to the next
+// line and the comment ends in `+`, which tells the way back.
+TextInsertion comment_behind(std::string_view source, uint32_t end, std::string_view text);
+// The same in front of what begins at `begin`: on a line of its own where nothing else stands before it on its line.
+TextInsertion comment_before(std::string_view source, uint32_t begin, std::string_view text);
+// What of the source came with a comment that one of these has put there; `range` is that of the comment itself.
+SourceRange range_of_comment(std::string_view source, SourceRange range);
+
 } // namespace ptxrewrite::transforms

@@ -307,7 +307,7 @@ void keep_apart(const Function& function, const MachineValues& values, std::pair
 
 Result<Allocation> allocate_registers(const Function& function, const AllocationOptions& options) {
   ControlFlow flow(function);
-  std::set<ValueId> apart;
+  std::set<ValueId> apart = options.apart;
   while (true) {
     MachineValues values(function, flow, options.compute_capability, apart);
     Bundles bundles(function, values, options);

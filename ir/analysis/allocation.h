@@ -31,6 +31,8 @@ struct AllocationOptions {
   uint32_t predicate_limit = 7;
   // Values of one register of the text share one, so that the allocation can be told in terms of the text.
   bool keep_names = false;
+  // Values that get a register of their own even if their readers could do without.
+  std::set<ValueId> apart = {};
 };
 
 // At an instruction: registers in a row that stand for a vector operand whose values lie elsewhere.

@@ -1,7 +1,8 @@
 // Algorithm 1 of RegLess, and the lifetimes of §4.3; see regions.h.
 //
-// Splitting looks at weights in machine instructions (the paper's 48 bytes are six). The window of a split ends where
-// the first part would become invalid and begins where a boundary parts most loads from their first uses.
+// Beyond the paper, a barrier ends its region: a warp that held entries while it waits could keep out those it waits
+// for. Splitting looks at weights in machine instructions (the paper's 48 bytes are six). The window of a split ends
+// where the first part would become invalid and begins where a boundary parts most loads from their first uses.
 #include "ir/analysis/regions.h"
 
 #include <algorithm>
@@ -25,7 +26,8 @@ public:
     uint32_t begin = 0, size = static_cast<uint32_t>(instructions_.size());
     while (begin < size) {
       uint32_t valid_end = longest_valid(begin);
-      uint32_t end = valid_end == size ? size : split_point(begin, valid_end);
+      const bool is_whole = valid_end == size || instructions_[valid_end - 1].waits;
+      uint32_t end = is_whole ? valid_end : split_point(begin, valid_end);
       ends.push_back(end);
       begin = end;
     }
@@ -62,6 +64,7 @@ private:
       }
       written |= instructions_[end].writes;
       first_use = std::min(first_use, first_use_[end]);
+      if (instructions_[end].waits) return end + 1;
     }
     return end;
   }

@@ -7,6 +7,7 @@
 //   5. Each entry is released once: erased if no lane needs it any more, evicted if one does; none is left at the end.
 //   6. Of inputs that no lane needs behind the region, or that it writes, the copy is dropped, of no others; what is
 //      invalidated is needed by no lane from the region's start on.
+//   7. A barrier is the last instruction of its region.
 #include "ir/analysis/regions.h"
 
 #include <string>
@@ -53,6 +54,7 @@ private:
       RegisterSet touched = instructions[i].reads | instructions[i].writes;
       require((late & touched).none(), "a load and its first use");
       if (instructions[i].long_latency) late |= instructions[i].writes;
+      require(!instructions[i].waits || i + 1 == region.end, "goes on behind a barrier");
     }
   }
 

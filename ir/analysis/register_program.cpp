@@ -80,6 +80,7 @@ RegisterProgram register_program(const Function& function, const MachineValues& 
       row.weight = values.lowering().cost(id).weight;
       row.guarded = function.keeps_old_values(id);
       row.long_latency = is_long_latency(function.form_of(id));
+      row.waits = function.is_opcode(id, Opcode::bar) || function.is_opcode(id, Opcode::barrier);
       row.temporaries = temporaries[id.index()];
       for (ValueId value : values.reads(id))
         add(row.reads, values, allocation, value);

@@ -17,6 +17,7 @@ struct RegisterInstruction {
   uint32_t weight = 1;       // machine instructions
   bool guarded = false;      // lanes whose guard is false keep what the written registers held
   bool long_latency = false; // a load of global memory: what it writes arrives late
+  bool waits = false;        // for the block's other warps
   RegisterSet reads, writes;
   RegisterSet temporaries; // taken by the instruction alone, to put a vector together
 };
