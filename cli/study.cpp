@@ -71,15 +71,14 @@ private:
 // The observers of one launch, and what it is to be counted by.
 struct ObservedLaunch {
   ObservedLaunch(emulator::ValueStudyOptions options, emulator::DatapathOptions datapath_options,
-                 const ir::Function& entry, const emulator::LaunchRequest& request)
-      : datapath(std::move(datapath_options)), values(with_listener(std::move(options))), linear(entry, request),
+                 const emulator::LinearAnalysis& forms, const emulator::LaunchRequest& request)
+      : datapath(std::move(datapath_options)), values(with_listener(std::move(options))), linear(forms, request),
         multi_dimensional(request.block.y > 1 || request.block.z > 1) {}
 
   emulator::DatapathStudy datapath;
   emulator::ValueStudy values;
   emulator::LinearParts linear;
   bool multi_dimensional = false;
-  double blocks_per_sample = 1;
 
 private:
   emulator::ValueStudyOptions with_listener(emulator::ValueStudyOptions options) {
@@ -99,32 +98,12 @@ emulator::DatapathInstruction datapath_instruction(const ir::Function& function,
   return {weight, computes && (integer || moves || cost.pipe == ir::Pipe::fp32), computes && integer};
 }
 
-// From the blocks that were looked at to all: by how often all blocks together have executed the instruction.
-class Scale {
-public:
-  Scale(const WorkCount& looked_at, const WorkCount& all) : looked_at_(looked_at), all_(all) {}
-  WorkCount operator()(const WorkCount& count) const {
-    return {scaled(count.warps, looked_at_.warps, all_.warps), scaled(count.lanes, looked_at_.lanes, all_.lanes)};
-  }
-  emulator::Redundant operator()(const emulator::Redundant& count) const {
-    return {(*this)(count.all), (*this)(count.once)};
-  }
-
-private:
-  static uint64_t scaled(uint64_t count, uint64_t looked_at, uint64_t all) {
-    if (looked_at == all || looked_at == 0) return count;
-    return static_cast<uint64_t>(
-        static_cast<double>(count) * static_cast<double>(all) / static_cast<double>(looked_at) + 0.5);
-  }
-  WorkCount looked_at_, all_;
-};
-
-// `counters`: of all blocks.
+// `counters`: of all blocks. What was looked at is scaled to them by how often all have executed the instruction.
 void count_row(const emulator::ValueRow& row, const emulator::InstructionCounters& counters,
                const ObservedLaunch& launch, uint32_t number, uint64_t weight, StudyResult& result) {
   using enum Technique;
   const WorkCount baseline{counters.executions, counters.lanes};
-  const Scale scale({row.executed.warps + row.guarded_off, row.executed.lanes}, baseline);
+  const emulator::Scale scale({row.executed.warps + row.guarded_off, row.executed.lanes}, baseline);
   RowSums sums(result, baseline, weight);
   result.baseline += weighed(baseline, weight);
   if (launch.multi_dimensional) result.multi_dimensional += weighed(baseline, weight);
@@ -159,8 +138,7 @@ void count_row(const emulator::ValueRow& row, const emulator::InstructionCounter
   sums.add(linear, found, parts.linear ? WorkCount{0, parts.needed} : none);
 
   // A scalar instruction is one thread instruction, beside the SIMT pipeline.
-  const std::vector<WorkCount>& scalar_executions = launch.datapath.scalar_executions();
-  const WorkCount on_scalar = number < scalar_executions.size() ? scale(scalar_executions[number]) : none;
+  const WorkCount on_scalar = scale(launch.values.of_all_trips(number, launch.datapath.scalar_executions(number)));
   sums.add(scalar, on_scalar, {0, on_scalar.warps});
 }
 
@@ -214,13 +192,15 @@ public:
     auto instruction = [this](const ir::Function& function, ir::InstructionId id) {
       return datapath_instruction(function, id, weights_.lowering(function).cost(id));
     };
-    running_ = std::make_unique<ObservedLaunch>(
-        emulator::ValueStudyOptions{.resident_blocks = resident, .listener = nullptr, .sample = sample_},
-        emulator::DatapathOptions{.resident_blocks = resident, .instruction = instruction}, *entry, request);
-    const uint64_t blocks = request.grid.count(), looked_at = emulator::sampled_blocks(blocks, sample_);
-    running_->blocks_per_sample = static_cast<double>(blocks) / static_cast<double>(looked_at);
-    result_.blocks += blocks;
-    result_.blocks_looked_at += looked_at;
+    emulator::ValueStudyOptions options =
+        sample_ ? emulator::ValueStudyOptions{.sample = *sample_} : emulator::adaptive_sample();
+    options.resident_blocks = resident;
+    const KernelFacts& kernel = facts_of(*entry, instruction);
+    running_ = std::make_unique<ObservedLaunch>(std::move(options),
+                                                emulator::DatapathOptions{.resident_blocks = resident,
+                                                                          .instruction = instruction,
+                                                                          .numbers = &kernel.register_numbers},
+                                                kernel.linear, request);
     return &running_->values;
   }
 
@@ -232,24 +212,46 @@ public:
     for (const emulator::FunctionCounters& function : counters.functions)
       counted[function.source] = &function;
     const WorkCount before = result_.baseline;
+    const uint64_t executions_before = result_.executions;
+    result_.blocks += counters.blocks;
+    result_.blocks_looked_at += running_->values.blocks_looked_at();
+    result_.looked_at += running_->values.executions_looked_at();
     for (uint32_t number = 0; number < rows.size(); ++number) {
       const emulator::ValueRow& row = rows[number];
       const auto function = counted.find(row.function);
       if (!row.function || function == counted.end()) continue;
       const emulator::InstructionCounters& all = function->second->instructions[row.instruction.index()];
       if (all.executions == 0) continue;
+      result_.executions += all.executions;
       const uint64_t weight = weights_(*row.function, row.instruction);
       count_row(row, all, *running_, number, weight, result_);
       // The entry's instructions come first.
       const std::vector<uint64_t>& skipped = skips.skipped_by_instruction;
       count_skipped(row, all, number < skipped.size() ? skipped[number] : 0, weight, result_);
     }
-    count_slices(running_->datapath.counts(), running_->blocks_per_sample, less(result_.baseline, before), result_);
+    const double executions_per_sample = static_cast<double>(result_.executions - executions_before) /
+                                         static_cast<double>(std::max<uint64_t>(running_->values.executions(), 1));
+    count_slices(running_->datapath.counts(), executions_per_sample, less(result_.baseline, before), result_);
     result_.forgotten_instances += running_->values.forgotten_instances();
     running_.reset();
   }
 
 private:
+  // What launches of a kernel have in common.
+  struct KernelFacts {
+    emulator::LinearAnalysis linear;
+    emulator::RegisterNumbers register_numbers;
+  };
+  template <class F> const KernelFacts& facts_of(const ir::Function& kernel, const F& instruction) {
+    std::unique_ptr<KernelFacts>& facts = facts_[&kernel];
+    if (!facts) {
+      auto in_file = [&](ir::InstructionId id) { return instruction(kernel, id).weight > 0; };
+      facts =
+          std::make_unique<KernelFacts>(emulator::LinearAnalysis(kernel), emulator::number_registers(kernel, in_file));
+    }
+    return *facts;
+  }
+
   uint32_t registers_of(const ir::Function& kernel) {
     auto [place, is_new] = registers_.try_emplace(&kernel);
     if (is_new) place->second = ir::register_need(kernel, machine_.compute_capability).registers;
@@ -258,9 +260,10 @@ private:
 
   const ir::Module& module_;
   const ir::Machine& machine_;
-  uint64_t sample_;
+  std::optional<uint64_t> sample_;
   MachineWeights weights_;
   std::map<const ir::Function*, uint32_t> registers_;
+  std::map<const ir::Function*, std::unique_ptr<KernelFacts>> facts_;
   std::unique_ptr<ObservedLaunch> running_;
   StudyResult& result_;
 };
@@ -335,6 +338,8 @@ StudyResult& StudyResult::operator+=(const StudyResult& other) {
   datapath += other.datapath;
   blocks += other.blocks;
   blocks_looked_at += other.blocks_looked_at;
+  executions += other.executions;
+  looked_at += other.looked_at;
   darsie += other.darsie;
   composites += other.composites;
   machine_seconds += other.machine_seconds;

@@ -63,6 +63,7 @@ struct StudyResult {
   emulator::WorkCount multi_dimensional; // of the baseline: launches with blocks of more than one dimension
   emulator::DatapathCounts datapath;     // of the blocks that were looked at
   uint64_t blocks = 0, blocks_looked_at = 0;
+  uint64_t executions = 0, looked_at = 0; // of PTX instructions by warps: all, and those whose values were looked at
   emulator::SkipCounters darsie;
   emulator::CompositeCounts composites;
   uint64_t forgotten_instances = 0;
@@ -83,8 +84,8 @@ struct StudyRun {
 struct StudySettings {
   const ir::Machine& machine;
   // Values of one block of so many are looked at, in launches that have enough blocks; what instructions all blocks
-  // execute is counted. 1: all values.
-  uint64_t sample = 1;
+  // execute is counted. 1: all values. None: of as many blocks and trips of loops as emulator::adaptive_sample says.
+  std::optional<uint64_t> sample = 1;
   bool measure_cost = false;   // run everything once more without studies
   std::vector<Technique> only; // those that run on machines of their own run only if among these; empty: all
   bool wants(Technique technique) const;

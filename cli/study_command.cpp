@@ -22,7 +22,7 @@ struct StudyOptions {
   DeviceOptions device;
   std::vector<std::string> only;
   StudyReportOptions report;
-  uint64_t sample = 4;
+  std::optional<uint64_t> sample;
   bool json = false;
 };
 
@@ -136,8 +136,10 @@ void add_study_command(CLI::App& application, Session& session) {
       ->check(CLI::IsMember(papers_of_study()))
       ->type_name("NAME");
   command
-      ->add_option("--sample", options->sample,
-                   "look at the values of one block of N (default 4), in launches of more than N blocks; 1: of all")
+      ->add_option(
+          "--sample", options->sample,
+          "look at the values of one block of N, in launches of more than N blocks; 1: of all; default: by the "
+          "launch's size, and in long loops at one trip of 8")
       ->check(CLI::Range(1, 1 << 20))
       ->type_name("N");
   command->add_flag("--time", options->report.cost, "run without studies, too, and show what they cost");

@@ -98,9 +98,11 @@ std::string study_text(const StudiedFile& file, const ir::Machine& machine, cons
   out += table.text();
   if (shows_datapath(options)) out += '\n' + datapath_text(file.result.datapath, file.result.composites);
   if (file.result.row(Technique::darsie).present) out += '\n' + darsie_text(file.result.darsie);
-  if (file.result.blocks_looked_at < file.result.blocks)
-    out += fmt::format("values of {} of {} blocks were looked at; --sample 1 looks at all\n",
-                       file.result.blocks_looked_at, file.result.blocks);
+  if (file.result.looked_at < file.result.executions)
+    out += fmt::format(
+        "looked at the values of {:.1f} % of the warp instructions, in {} of {} blocks; --sample 1 looks "
+        "at all\n",
+        100 * ratio(file.result.looked_at, file.result.executions), file.result.blocks_looked_at, file.result.blocks);
   if (file.result.forgotten_instances)
     out += fmt::format("{} executions came too late to be compared with other warps: they count as not redundant\n",
                        file.result.forgotten_instances);
@@ -131,6 +133,7 @@ json study_json(const StudiedFile& file, const ir::Machine& machine, const Study
        {{"warp_instructions", file.result.baseline.warps}, {"thread_instructions", file.result.baseline.lanes}}},
       {"blocks", file.result.blocks},
       {"blocks_looked_at", file.result.blocks_looked_at},
+      {"looked_at", rounded(ratio(file.result.looked_at, file.result.executions))},
       {"rows", std::move(rows)},
       {"forgotten_instances", file.result.forgotten_instances}};
   if (options.cost) document["cost"] = {{"seconds", file.result.seconds}, {"plain_seconds", file.result.plain_seconds}};

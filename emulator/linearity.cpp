@@ -52,15 +52,29 @@ bool has_symbols(const ir::LinearForms& forms, const ir::LinearForm& form) {
 
 } // namespace
 
-LinearParts::LinearParts(const ir::Function& entry, const LaunchRequest& request) : parts_(entry.instructions.size()) {
-  find_parts(entry, request);
+LinearAnalysis::LinearAnalysis(const ir::Function& entry) : function_(std::make_unique<ir::Function>(entry)) {
+  if (!function_->is_ssa && !ir::construct_ssa(*function_)) return;
+  forms_ = std::make_unique<ir::LinearForms>(*function_);
+}
+LinearAnalysis::LinearAnalysis(LinearAnalysis&&) noexcept = default;
+LinearAnalysis::~LinearAnalysis() = default;
+
+LinearParts::LinearParts(const LinearAnalysis& analysis, const LaunchRequest& request)
+    : parts_(analysis.function().instructions.size()) {
+  if (analysis.forms()) find_parts(analysis, request);
 }
 
-void LinearParts::find_parts(const ir::Function& entry, const LaunchRequest& request) {
-  ir::Function function(entry); // SSA form keeps the numbers of its instructions
-  if (!function.is_ssa && !ir::construct_ssa(function)) return;
-  const ir::LinearForms forms(function);
-  const ir::Launch launch = facts_of(entry, request);
+void LinearParts::find_parts(const LinearAnalysis& analysis, const LaunchRequest& request) {
+  const ir::Function& function = analysis.function();
+  const ir::LinearForms& forms = *analysis.forms();
+  const ir::Launch launch = facts_of(function, request);
+  // Many values share an obligation.
+  std::vector<std::optional<bool>> fulfilled(forms.all_obligations().size());
+  auto holds = [&](ir::ObligationId obligation) {
+    std::optional<bool>& known = fulfilled[obligation.index()];
+    if (!known) known = forms.evaluate(obligation, launch);
+    return *known;
+  };
   for (ir::BlockId block : function.layout)
     for (ir::InstructionId id : function.instructions_in(block)) {
       if (function.instructions[id].kind != ir::InstructionKind::real || id.index() >= parts_.size()) continue;
@@ -74,7 +88,7 @@ void LinearParts::find_parts(const ir::Function& entry, const LaunchRequest& req
         all_linear = all_linear && is_linear(form.kind);
         all_uniform = all_uniform && is_linear(form.kind) && !has_index(forms, form, ir::FormIndex::tid_x);
         for (ir::ObligationId obligation : forms.obligations(operand.as_value()))
-          all_linear = all_linear && forms.evaluate(obligation, launch);
+          all_linear = all_linear && holds(obligation);
         const bool in_block_only = form.kind == ir::ValueClass::block_uniform && !form.has_coefficients();
         const bool changes = form.varies || form.loop_count > 0;
         parts.per_trip = parts.per_trip || changes;
@@ -106,7 +120,8 @@ void LinearParts::finish(LinearityRow& row, uint32_t number, uint64_t trips) con
 }
 
 LinearityStudy::LinearityStudy(const ir::Function& entry, const LaunchRequest& request)
-    : parts_(entry, request), warps_(static_cast<uint32_t>((request.block.count() + warp_size - 1) / warp_size)) {}
+    : parts_(LinearAnalysis(entry), request),
+      warps_(static_cast<uint32_t>((request.block.count() + warp_size - 1) / warp_size)) {}
 
 void LinearityStudy::before(Block& block, Warp& warp, const MicroOp& op) {
   const uint32_t number = op.instruction;

@@ -14,8 +14,13 @@
 
 #include <array>
 #include <map>
+#include <memory>
 #include <span>
 #include <vector>
+
+namespace ptxrewrite::ir {
+class LinearForms;
+}
 
 namespace ptxrewrite::emulator {
 
@@ -35,6 +40,20 @@ struct LinearityRow {
   uint64_t needed = 0;      // of LN in all: the parts' sum, but no more than `lanes`
 };
 
+// What there is to know of a kernel before its launches: its linear forms. Dear, so have one for all of them.
+class LinearAnalysis {
+public:
+  explicit LinearAnalysis(const ir::Function& entry); // copies it
+  LinearAnalysis(LinearAnalysis&&) noexcept;
+  ~LinearAnalysis();
+  const ir::LinearForms* forms() const { return forms_.get(); } // null: it has no SSA form
+  const ir::Function& function() const { return *function_; }   // keeps the numbers of its instructions
+
+private:
+  std::unique_ptr<ir::Function> function_;
+  std::unique_ptr<ir::LinearForms> forms_;
+};
+
 // What LN executes of each instruction of a kernel, without a look at the launch but its shape and its parameters.
 //
 // An instruction is linear when it has results and the class of each is constant, launch-uniform, block-uniform or
@@ -42,8 +61,8 @@ struct LinearityRow {
 // device functions are not.
 class LinearParts {
 public:
-  // Copies the function. One that has no SSA form has no linear values.
-  LinearParts(const ir::Function& entry, const LaunchRequest& request);
+  // A function that has no SSA form has no linear values.
+  LinearParts(const LinearAnalysis& analysis, const LaunchRequest& request);
 
   size_t size() const { return parts_.size(); }
   // Does it matter how often one warp executes instruction `number`?
@@ -59,7 +78,7 @@ private:
     bool block_per_trip = false;
     uint64_t coefficient = 0, thread = 0, block = 0;
   };
-  void find_parts(const ir::Function& entry, const LaunchRequest& request);
+  void find_parts(const LinearAnalysis& analysis, const LaunchRequest& request);
 
   std::vector<Parts> parts_; // by the instruction's number: the entry's come first
 };

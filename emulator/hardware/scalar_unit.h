@@ -60,24 +60,25 @@ public:
       : space_(space), entries_(entries), bits_(space.size()) {}
 
   // `count` instructions of the warp read `sources`; whatever else they take is the same in all lanes if `capable`, and
-  // the unit has a pipeline for them, in all lanes. To the scalar pipeline?
-  bool issue(uint32_t warp, std::span<const HardwareRegister> sources, bool capable, uint64_t count) {
+  // the unit has a pipeline for them, in all lanes. To the scalar pipeline? All of it is counted `times`.
+  bool issue(uint32_t warp, std::span<const HardwareRegister> sources, bool capable, uint64_t count,
+             uint64_t times = 1) {
     bool all = capable;
     for (const HardwareRegister& source : sources) {
       const bool scalar = is_scalar(warp, source);
-      if (source.in_file) (scalar ? counters_.scalar_reads : counters_.vector_reads) += source.words;
+      if (source.in_file) (scalar ? counters_.scalar_reads : counters_.vector_reads) += source.words * times;
       all = all && scalar;
     }
-    if (all) counters_.issued += count;
+    if (all) counters_.issued += count * times;
     return all;
   }
   // Returns whether the scalar file holds it now.
-  bool write(uint32_t warp, HardwareRegister destination, bool all_lanes, bool equal) {
+  bool write(uint32_t warp, HardwareRegister destination, bool all_lanes, bool equal, uint64_t times = 1) {
     uint8_t& bit = bits_[space_.place_of(warp, destination)];
     const bool scalar = all_lanes && equal && has_entry(warp, destination);
     if (destination.in_file) {
-      if (bit && !all_lanes) counters_.expansions += destination.words;
-      (scalar ? counters_.scalar_writes : counters_.vector_writes) += destination.words;
+      if (bit && !all_lanes) counters_.expansions += destination.words * times;
+      (scalar ? counters_.scalar_writes : counters_.vector_writes) += destination.words * times;
     }
     bit = scalar;
     return scalar;

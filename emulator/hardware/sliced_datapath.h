@@ -47,24 +47,26 @@ public:
   explicit SlicedDatapath(const RegisterSpace& space) : space_(space), bits_(space.size()) {}
 
   // `capable`: constants fit 16 bits, and it is an instruction of the sliced units; `count` machine instructions. Is it
-  // a 16-bit one?
-  bool issue(uint32_t warp, std::span<const HardwareRegister> sources, bool capable, uint64_t count) {
+  // a 16-bit one? All of it is counted `times`.
+  bool issue(uint32_t warp, std::span<const HardwareRegister> sources, bool capable, uint64_t count,
+             uint64_t times = 1) {
     bool all = capable;
     for (const HardwareRegister& source : sources) {
       const bool is_half_wide = is_half(warp, source);
       all = all && is_half_wide;
       if (!source.in_file) continue;
-      counters_.reads += source.words;
-      if (is_half_wide) counters_.half_reads += source.words;
+      counters_.reads += source.words * times;
+      if (is_half_wide) counters_.half_reads += source.words * times;
     }
-    all_[warp % 2] += count;
+    all_[warp % 2] += count * times;
     if (!all) return false;
-    narrow_[warp % 2] += count;
-    counters_.narrow += count;
+    narrow_[warp % 2] += count * times;
+    counters_.narrow += count * times;
     return true;
   }
   // Its results. `is_narrow`: what `issue` said.
-  void write(uint32_t warp, std::span<const WrittenValue> values, bool all_lanes, bool is_narrow, uint64_t count) {
+  void write(uint32_t warp, std::span<const WrittenValue> values, bool all_lanes, bool is_narrow, uint64_t count,
+             uint64_t times = 1) {
     bool fits = true;
     for (const WrittenValue& value : values) {
       if (value.destination.words == 0) continue;
@@ -72,14 +74,14 @@ public:
       const auto now = static_cast<uint8_t>(value.narrow ? half | (value.negative ? negative : 0) : 0);
       const bool stays = value.narrow && (all_lanes || bits == now);
       if (value.destination.in_file) {
-        if (!stays && (bits & half) && !all_lanes) counters_.expansions += value.destination.words;
-        counters_.writes += value.destination.words;
-        if (stays) counters_.half_writes += value.destination.words;
+        if (!stays && (bits & half) && !all_lanes) counters_.expansions += value.destination.words * times;
+        counters_.writes += value.destination.words * times;
+        if (stays) counters_.half_writes += value.destination.words * times;
       }
       bits = stays ? now : 0;
       fits = fits && value.narrow;
     }
-    if (is_narrow && !fits) counters_.stalls += count;
+    if (is_narrow && !fits) counters_.stalls += count * times;
   }
   bool is_half(uint32_t warp, HardwareRegister of) const {
     return of.words == 0 || (bits_[space_.place_of(warp, of)] & half) != 0;

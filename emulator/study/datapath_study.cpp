@@ -73,8 +73,8 @@ void DatapathStudy::prepare(const Block& block) {
   if (options_.resident_blocks)
     resident_blocks_ =
         static_cast<uint32_t>(std::max<uint64_t>(options_.resident_blocks(block.launch->shared_bytes), 1));
-  numbers_ =
-      number_registers(function, [&](ir::InstructionId id) { return options_.instruction(function, id).weight > 0; });
+  auto in_file = [&](ir::InstructionId id) { return options_.instruction(function, id).weight > 0; };
+  numbers_ = options_.numbers ? *options_.numbers : number_registers(function, in_file);
   sites_.resize(function.instructions.size());
   scalar_executions_.resize(function.instructions.size());
   for (ir::BlockId ir_block : function.layout)
@@ -110,34 +110,35 @@ void DatapathStudy::executed(const StudiedExecution& execution) {
   // Blocks that spin take turns: their bits are lost then.
   if (execution.block != current_block_) start_block(execution.block);
   const uint32_t slot = first_slot_ + execution.warp;
-  const uint64_t weight = site.instruction.weight;
-  counts_.instructions += weight;
+  const uint64_t weight = site.instruction.weight, times = execution.stands_for;
+  counts_.instructions += weight * times;
   bool is_narrow = false;
   if (weight > 0) {
     const std::span<const HardwareRegister> uses(registers_.data() + site.first_use, site.uses);
     for (const HardwareRegister& use : uses)
-      if (use.in_file) file_with_both(slot, use) += use.words;
-    if (scalar_->issue(slot, uses, site.scalar && execution.all_lanes, weight))
-      scalar_executions_[execution.number] += {1, execution.lanes};
-    is_narrow = sliced_->issue(slot, uses, site.narrow, weight);
+      if (use.in_file) file_with_both(slot, use) += use.words * times;
+    if (scalar_->issue(slot, uses, site.scalar && execution.all_lanes, weight, times))
+      scalar_executions_[execution.number][times > 1] += {1, execution.lanes};
+    is_narrow = sliced_->issue(slot, uses, site.narrow, weight, times);
   }
-  if (site.definitions > 0) write(slot, site, execution, is_narrow);
+  if (site.definitions > 0) write(slot, site, execution, is_narrow, times);
 }
 
-void DatapathStudy::write(uint32_t slot, const Site& site, const StudiedExecution& execution, bool is_narrow) {
+void DatapathStudy::write(uint32_t slot, const Site& site, const StudiedExecution& execution, bool is_narrow,
+                          uint64_t times) {
   written_.clear();
   bool same = execution.finished && execution.all_lanes;
   for (uint32_t i = 0; i < site.definitions; ++i) {
     const HardwareRegister& destination = registers_[site.first_definition + i];
     const LaneFacts facts = execution.finished ? execution.written[i] : LaneFacts();
     same = same && facts.uniform();
-    scalar_->write(slot, destination, execution.all_lanes, facts.uniform());
+    scalar_->write(slot, destination, execution.all_lanes, facts.uniform(), times);
     written_.push_back({destination, facts.narrow(), facts.negative()});
   }
-  if (same) counts_.redundant += site.instruction.weight;
-  sliced_->write(slot, written_, execution.all_lanes, is_narrow, site.instruction.weight);
+  if (same) counts_.redundant += site.instruction.weight * times;
+  sliced_->write(slot, written_, execution.all_lanes, is_narrow, site.instruction.weight, times);
   for (const WrittenValue& value : written_)
-    if (value.destination.in_file) file_with_both(slot, value.destination) += value.destination.words;
+    if (value.destination.in_file) file_with_both(slot, value.destination) += value.destination.words * times;
 }
 
 DatapathCounts DatapathStudy::counts() {

@@ -32,6 +32,7 @@ struct DatapathOptions {
   uint32_t scalar_entries = 512;
   std::function<uint64_t(uint64_t)> resident_blocks; // as ValueStudyOptions has it
   std::function<DatapathInstruction(const ir::Function&, ir::InstructionId)> instruction;
+  const RegisterNumbers* numbers = nullptr; // of the kernel, as number_registers makes them; null: make them
 };
 
 // Words of whole warps, read and written.
@@ -62,8 +63,10 @@ public:
   void executed(const StudiedExecution& execution) override;
   // When the launch is over.
   DatapathCounts counts();
-  // Executions on the scalar pipeline, and the lanes that they stand for, by the instruction's number.
-  const std::vector<WorkCount>& scalar_executions() const { return scalar_executions_; }
+  // Executions on the scalar pipeline, and the lanes that they stand for, of instruction `number`: as they were seen.
+  SampledCount scalar_executions(uint32_t number) const {
+    return number < scalar_executions_.size() ? scalar_executions_[number] : SampledCount();
+  }
 
 private:
   struct Site {
@@ -76,7 +79,7 @@ private:
   void prepare_site(const ir::Function& function, const DecodedFunction& decoded, ir::InstructionId id);
   void start_block(uint64_t block);
   uint64_t& file_with_both(uint32_t slot, const HardwareRegister& of);
-  void write(uint32_t slot, const Site& site, const StudiedExecution& execution, bool is_narrow);
+  void write(uint32_t slot, const Site& site, const StudiedExecution& execution, bool is_narrow, uint64_t times);
 
   DatapathOptions options_;
   uint32_t block_warps_ = 0, resident_blocks_ = 1;
@@ -88,7 +91,7 @@ private:
   std::unique_ptr<SlicedDatapath> sliced_;
   uint64_t current_block_ = UINT64_MAX, current_batch_ = UINT64_MAX;
   std::vector<WrittenValue> written_;
-  std::vector<WorkCount> scalar_executions_;
+  std::vector<SampledCount> scalar_executions_;
   DatapathCounts counts_;
 };
 

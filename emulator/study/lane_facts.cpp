@@ -171,8 +171,11 @@ template <class T> bool is_affine_in(const std::byte* lanes, const WarpShape& sh
 template <class T> LaneFacts facts_in(const std::byte* lanes, const WarpShape& shape, uint32_t mask) {
   alignas(64) std::array<T, warp_size> values;
   const T first = lane_of<T>(lanes, static_cast<unsigned>(std::countr_zero(mask)));
-  for (unsigned lane = 0; lane < warp_size; ++lane)
-    values[lane] = (mask >> lane) & 1 ? lane_of<T>(lanes, lane) : first;
+  std::memcpy(values.data(), lanes, sizeof values);
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    const auto there = static_cast<T>(-static_cast<T>((mask >> lane) & 1));
+    values[lane] = static_cast<T>(first ^ ((values[lane] ^ first) & there));
+  }
   const LaneFacts facts = facts_of<T>(reinterpret_cast<const std::byte*>(values.data()), shape);
   if (facts.uniform()) return facts;
   return {facts.hash(), false, is_affine_in<T>(lanes, shape, mask), facts.narrow(), facts.negative()};

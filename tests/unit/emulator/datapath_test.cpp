@@ -191,7 +191,7 @@ LOOP:
 namespace {
 
 DatapathCounts count(const std::string& body, Dimensions grid, Dimensions block, const std::vector<Argument>& arguments,
-                     uint64_t resident_blocks = 32) {
+                     uint64_t resident_blocks = 32, uint32_t trip_sample = 1) {
   // Every instruction one machine instruction; integers by the type's name.
   DatapathStudy datapath({.resident_blocks = [=](uint64_t) { return resident_blocks; },
                           .instruction =
@@ -200,7 +200,7 @@ DatapathCounts count(const std::string& body, Dimensions grid, Dimensions block,
                                 const bool computes = form.effects.pure();
                                 return DatapathInstruction{1, computes, computes};
                               }});
-  ValueStudy values({.resident_blocks = {}, .listener = &datapath});
+  ValueStudy values({.resident_blocks = {}, .listener = &datapath, .trip_sample = trip_sample});
   const PtxRun run = run_ptx(kernel("k", ".param .u64 out, .param .u32 n", body),
                              {.kernel = "k", .grid = grid, .block = block, .observer = &values}, arguments);
   REQUIRE(run.error == "");
@@ -251,6 +251,38 @@ TEST_CASE("shares of a kernel: scalar, 16-bit, redundant instructions, and where
   CHECK(counts.with_both.scalar == counts.with_scalar.scalar);
   // Of the wide ones, r4 is scalar.
   CHECK(counts.with_both.full == 2 * (1 + 2) + 1);
+}
+
+TEST_CASE("a trip that stands for eight counts for eight") {
+  const std::string body = R"(
+  .reg .b64 %rd<9>; .reg .b32 %r<20>; .reg .pred %p<3>;
+  ld.param.u32 %r9, [n];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, 0;
+LOOP:
+  and.b32 %r3, %r2, 0;         // scalar
+  add.u32 %r4, %r1, %r3;       // 16 bits
+  mul.lo.u32 %r5, %r4, 100000; // neither
+  setp.lt.u32 %p1, %r1, 16;
+  @%p1 mov.u32 %r3, %r1;
+  add.u32 %r2, %r2, 1;
+  setp.lt.u32 %p2, %r2, %r9;
+  @%p2 bra LOOP;
+  ret;)";
+  // 16 trips and ten groups of eight. In the last trip nobody branches back: a group more or less in each of 4 warps.
+  const std::vector<Argument> arguments = {zeros<uint32_t>(1), 96u};
+  const DatapathCounts all = count(body, {2}, {64}, arguments), some = count(body, {2}, {64}, arguments, 32, 8);
+  CHECK(some.instructions + 4 * 7 >= all.instructions);
+  CHECK(some.instructions <= all.instructions + 4 * 7);
+  CHECK(some.scalar == all.scalar);
+  CHECK(some.redundant == all.redundant);
+  CHECK(some.narrow == all.narrow);
+  CHECK(some.paired == all.paired);
+  CHECK(some.reads == all.reads);
+  CHECK(some.half_writes == all.half_writes);
+  CHECK(some.with_both.scalar == all.with_both.scalar);
+  CHECK(some.with_both.full == all.with_both.full);
+  CHECK(some.with_slices.half == all.with_slices.half);
 }
 
 TEST_CASE("warps beyond the scalar register file run on the SIMT pipeline") {

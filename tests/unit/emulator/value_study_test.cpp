@@ -398,3 +398,130 @@ MEET:
 })"),
         {.kernel = "k", .grid = {2}, .block = {72}}, {zeros<uint32_t>(8)});
 }
+
+namespace {
+
+// Everything that a row says. The branch back, whose guard is false in the last trip alone, is scaled with it.
+void check_same_rows(const std::vector<ValueRow>& whole, const std::vector<ValueRow>& sampled) {
+  REQUIRE(whole.size() == sampled.size());
+  for (size_t number = 0; number < whole.size(); ++number) {
+    CAPTURE(number);
+    const ValueRow &one = whole[number], &other = sampled[number];
+    CHECK(one.executed == other.executed);
+    CHECK(one.guarded_off == other.guarded_off);
+    CHECK(one.trips == other.trips);
+    if (one.has_results) {
+      CHECK(one.uniform == other.uniform);
+      CHECK(one.repeated == other.repeated);
+    }
+    CHECK(one.warp_redundant == other.warp_redundant);
+    for (size_t kind = 0; kind < redundancy_kinds; ++kind) {
+      CHECK(one.block[kind].all == other.block[kind].all);
+      CHECK(one.block[kind].once == other.block[kind].once);
+    }
+    CHECK(one.grid.all == other.grid.all);
+    CHECK(one.grid.once == other.grid.once);
+    CHECK(one.reused == other.reused);
+    CHECK(one.affine.all == other.affine.all);
+    CHECK(one.affine.once == other.affine.once);
+  }
+}
+
+// A loop of `n` trips whose redundancy is the same in every trip, with a guard that is never true and half warps in it.
+const char* const regular_loop = R"(
+  .reg .b64 %rd<9>; .reg .b32 %r<20>; .reg .pred %p<5>;
+  ld.param.u64 %rd1, [table];
+  ld.param.u32 %r1, [n];
+  mov.u32 %r2, %tid.x;
+  mov.u32 %r3, %tid.y;
+  mov.u32 %r4, 0;
+  setp.eq.u32 %p2, %r1, 0;
+LOOP:
+  mad.wide.u32 %rd2, %r2, 4, %rd1;
+  ld.global.u32 %r5, [%rd2];
+  add.u32 %r6, %r5, %r4;
+  mul.lo.u32 %r7, %r3, %r4;
+  mad.lo.u32 %r8, %r4, 64, %r7;
+  @%p2 add.u32 %r9, %r8, 1;
+  setp.lt.u32 %p3, %r2, 8;
+  @%p3 bra SOME;
+  add.u32 %r10, %r8, %r2;
+SOME:
+  add.u32 %r4, %r4, 1;
+  setp.lt.u32 %p1, %r4, %r1;
+  @%p1 bra LOOP;
+  ret;)";
+
+} // namespace
+
+TEST_CASE("of a regular loop some trips say what all trips say") {
+  const LaunchRequest launch{.kernel = "k", .grid = {3}, .block = {16, 8}};
+  const std::vector<Argument> arguments = {buffer_of<uint32_t>({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3}), 400u};
+  auto rows_of = [&](ValueStudy& values) {
+    LaunchRequest request = launch;
+    request.observer = &values;
+    REQUIRE(run_ptx(kernel("k", ".param .u64 table, .param .u32 n", regular_loop), request, arguments).ok());
+    return values.rows();
+  };
+  ValueStudy whole({}), sampled({.trip_sample = 8});
+  check_same_rows(rows_of(whole), rows_of(sampled));
+  CHECK(whole.executions_looked_at() == whole.executions());
+  CHECK(sampled.executions() == whole.executions());
+  // 16 trips and 48 of the other 384, and a few instructions before the loop.
+  CHECK(sampled.executions_looked_at() * 6 < whole.executions());
+  CHECK(sampled.executions_looked_at() * 7 > whole.executions());
+}
+
+TEST_CASE("which trips are looked at: the first ones, then one of each group, by all warps and in every run") {
+  for (unsigned run = 0; run < 2; ++run) {
+    ValueStudy sampled({.trip_sample = 4, .whole_trips = 8});
+    LaunchRequest request{.kernel = "k", .block = {64}, .observer = &sampled};
+    REQUIRE(run_ptx(kernel("k", ".param .u64 table, .param .u32 n", regular_loop), request,
+                    {zeros<uint32_t>(64), 8 + 4 * 25u})
+                .ok());
+    // Two warps: 6 instructions before the loop, 12 in it, one behind.
+    CHECK(sampled.executions() == 2 * (7 + 12 * (8 + 4 * 25)));
+    CHECK(sampled.executions_looked_at() == 2 * (7 + 12 * (8 + 25)));
+  }
+}
+
+TEST_CASE("how many blocks are looked at goes by what is looked at in one") {
+  // A sixth of all, two blocks at least.
+  CHECK(adaptive_group(1, 1000) == 6);
+  CHECK(adaptive_group(0.5, 1000) == 3);
+  CHECK(adaptive_group(0.1, 1000) == 1);
+  CHECK(adaptive_group(1, 7) == 4);
+  CHECK(adaptive_group(1, 2) == 1);
+  CHECK(adaptive_group(1, 1) == 1);
+  for (uint64_t blocks = 2; blocks < 50; ++blocks)
+    CHECK(sampled_blocks(blocks, adaptive_group(1, blocks)) >= 2);
+}
+
+TEST_CASE("an adaptive sample of regular blocks says what all say, with long loops and without") {
+  for (const unsigned trips : {1u, 17u, 400u}) {
+    CAPTURE(trips);
+    LaunchRequest request{.kernel = "k", .grid = {60}, .block = {16, 8}};
+    auto rows_of = [&](ValueStudy& values) {
+      request.observer = &values;
+      REQUIRE(
+          run_ptx(kernel("k", ".param .u64 table, .param .u32 n", regular_loop), request, {zeros<uint32_t>(16), trips})
+              .ok());
+      return values.rows();
+    };
+    ValueStudy whole({}), sampled(adaptive_sample());
+    const std::vector<ValueRow> all = rows_of(whole), some = rows_of(sampled);
+    CHECK(sampled.blocks_looked_at() == (trips == 400 ? 60 : 10));
+    CHECK(sampled.executions_looked_at() * 5 < whole.executions_looked_at());
+    const uint64_t factor = whole.blocks_looked_at() / sampled.blocks_looked_at();
+    for (size_t number = 0; number < all.size(); ++number) {
+      CAPTURE(number);
+      CHECK(all[number].executed.warps == some[number].executed.warps * factor);
+      CHECK(all[number].trips == some[number].trips);
+      for (size_t kind = 0; kind < redundancy_kinds; ++kind)
+        CHECK(all[number].block[kind].all.lanes == some[number].block[kind].all.lanes * factor);
+      CHECK(all[number].grid.all.warps == some[number].grid.all.warps * factor);
+      CHECK(all[number].grid.once.warps == some[number].grid.once.warps);
+      CHECK(all[number].affine.all.warps == some[number].affine.all.warps * factor);
+    }
+  }
+}
