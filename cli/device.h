@@ -101,6 +101,7 @@ struct EmulatorOptions {
   bool check = false;
   bool count_memory = false;
   bool unordered = false;
+  bool late_copies = false;  // asynchronous copies happen when they are waited for
   bool reversed = false;     // blocks start from the last one on
   unsigned host_threads = 0; // 0: all
   uint64_t fuel = UINT64_MAX;

@@ -136,6 +136,7 @@ public:
     request.fuel = options_.fuel;
     if (options_.machine) request.multiprocessors = options_.machine->sms;
     if (options_.observer) request.observer = options_.observer(request);
+    request.late_copies = options_.late_copies;
     request.skipping = options_.skipping;
     const auto start = std::chrono::steady_clock::now();
     auto result = program_->launch(request);

@@ -24,6 +24,7 @@ struct RunOptions {
   RunReportOptions report;
   std::string dump;
   bool check = false;
+  bool late_copies = false;
   bool json = false;
   uint64_t fuel = UINT64_MAX;
   std::string darsie; // a variant of the machine; "": runs without it
@@ -93,6 +94,7 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
   if (!gpu)
     emulator = make_emulator_device({.check = options.check,
                                      .count_memory = options.report.counters,
+                                     .late_copies = options.late_copies,
                                      .host_threads = options.device.host_threads,
                                      .fuel = options.fuel,
                                      .machine = options.machine,
@@ -137,10 +139,10 @@ std::string contradiction(const RunOptions& options) {
     if (ptx && (!options.input.size.empty() || !options.input.ptx.empty()))
       return path + " is PTX: --size and --ptx are for launch files";
   }
-  const bool wants_emulator =
-      options.check || options.report.counters || options.fuel != UINT64_MAX || !options.darsie.empty();
+  const bool wants_emulator = options.check || options.late_copies || options.report.counters ||
+                              options.fuel != UINT64_MAX || !options.darsie.empty();
   if (options.device.device == "cuda" && wants_emulator)
-    return "--check, --counters, --fuel and --darsie are for the emulator";
+    return "--check, --late-copies, --counters, --fuel and --darsie are for the emulator";
   return {};
 }
 
@@ -193,6 +195,8 @@ void add_run_command(CLI::App& application, Session& session) {
   options->device.gpu = "titanv"; // the R2D2 paper's
   add_machine_option(*command, options->device, options->device.gpu);
   command->add_flag("--check", options->check, "also look for uninitialised reads and races");
+  command->add_flag("--late-copies", options->late_copies,
+                    "asynchronous copies take place when they are waited for, not when they are issued");
   command
       ->add_flag("--darsie{standard}", options->darsie,
                  "on DARSIE's machine: instructions that are the same in all warps of a block are executed once; "

@@ -40,6 +40,20 @@ bool is_marked(const ir::Module& module) {
   return std::ranges::any_of(module.functions, [](const auto& function) { return ir::has_written_marks(*function); });
 }
 
+bool copies_asynchronously(const ir::Function& function) {
+  for (ir::BlockId block : function.layout)
+    for (ir::InstructionId id : function.instructions_in(block)) {
+      const ir::Instruction& instruction = function.instructions[id];
+      if (instruction.kind != ir::InstructionKind::real) continue;
+      if (ir::form(instruction.form).opcode == ir::Opcode::cp) return true;
+    }
+  return false;
+}
+
+bool copies_asynchronously(const ir::Module& module) {
+  return std::ranges::any_of(module.functions, [](const auto& function) { return copies_asynchronously(*function); });
+}
+
 bool have_same_outputs(const launch::LaunchPlan& plan, const SessionResult& one, const SessionResult& other) {
   for (size_t i = 0; i < plan.buffers.size(); ++i)
     if (plan.buffers[i].output && one.buffers[i] != other.buffers[i]) return false;
@@ -79,6 +93,7 @@ Result<SessionResult> Verifier::run(const launch::LaunchPlan& plan, const ir::Mo
   std::unique_ptr<Device> emulator;
   if (!settings_.gpu)
     emulator = make_emulator_device({.check = true,
+                                     .late_copies = mode.late_copies,
                                      .reversed = mode.reversed,
                                      .host_threads = settings_.host_threads,
                                      .fuel = mode.fuel,
@@ -244,8 +259,23 @@ bool Verifier::compare_shape(Truth& truth, const ir::Module& module, const launc
     if (differs) result.differences.push_back(std::move(difference));
     if (!is_persistent || differs || settings_.gpu) break;
   }
+  if (!settings_.gpu && copies_asynchronously(module)) compare_late_copies(truth, module, variants, result);
   if (!settings_.gpu && is_marked(module)) compare_skipping(truth, module, variants, result);
   return true;
+}
+
+// Asynchronous copies may take place at any time until they are waited for: after the run with all of them at once, one
+// with all of them late.
+void Verifier::compare_late_copies(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
+                                   CaseResult& result) {
+  ErrorPlace place = ErrorPlace::launch_file;
+  const RunMode mode{truth.fuel, resident_blocks[0], false, {}, true};
+  Result<SessionResult> late = run(truth.plan, module, variants, mode, place);
+  if (!late) return; // as it was with copies at once
+  ShapeDifference difference = difference_of(truth, *late, resident_blocks[0]);
+  if (!difference.failure && difference.findings.empty() && difference.buffers.empty()) return;
+  difference.shape += ", asynchronous copies late";
+  result.differences.push_back(std::move(difference));
 }
 
 // With skipping, each skipped instruction compared with what it would have computed.

@@ -101,6 +101,7 @@ private:
     uint64_t resident_blocks = 0; // of persistent variants
     bool reversed = false;
     std::optional<emulator::SkipSettings> skipping = {};
+    bool late_copies = false; // LaunchRequest::late_copies
   };
 
   Status make_contents();
@@ -111,6 +112,8 @@ private:
   bool compare_shape(Truth& truth, const ir::Module& module, const launch::Variants& variants, CaseResult& result);
   ShapeDifference difference_of(const Truth& truth, const SessionResult& rewritten, uint64_t resident_blocks) const;
   bool order_matters(Truth& truth);
+  void compare_late_copies(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
+                           CaseResult& result);
   void compare_skipping(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
                         CaseResult& result);
 

@@ -2,6 +2,7 @@
 #include "emulator/block.h"
 
 #include "emulator/check.h"
+#include "emulator/copies.h"
 #include "emulator/hardware/skip_machine.h"
 #include "emulator/observer.h"
 
@@ -55,6 +56,7 @@ Block::Block(LaunchState& launch_state, WorkerCounters& worker_counters, FramePo
   warps.resize(launch->warps);
   ranges.resize(image->memory_operations);
   if (launch->request->check) checker = make_memory_checker(*launch);
+  if (launch->request->late_copies) late_copies = std::make_unique<LateCopies>(launch->warps * warp_size);
   watch_memory = count_memory || checker;
   if (launch->skip_plan) skipper = std::make_unique<SkipMachine>(*this);
 }
@@ -91,6 +93,7 @@ void Block::start(uint64_t linear_index) {
   counters->warps += launch->warps;
   if (checker) checker->start_block(*this);
   if (skipper) skipper->start_block();
+  if (late_copies) late_copies->start_block();
 }
 
 void Block::start_warp(Warp& warp) {
@@ -174,6 +177,7 @@ void Block::warp_finished(Warp& warp) {
   frames->give_back(warp.root.registers, image->functions.front()->frame_bytes);
   warp.root.registers = nullptr;
   --live_warps;
+  if (live_warps == 0 && late_copies) late_copies->finish();
   for (unsigned number = 0; number < barriers.size(); ++number)
     if (barriers[number].in_use) complete_barrier_if_full(number);
 }

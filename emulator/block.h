@@ -52,6 +52,7 @@ void find_source_line(const ir::Function& function, ir::InstructionId instructio
 
 class MemoryChecker; // emulator/check.h
 class Observer;
+class LateCopies;  // emulator/copies.h
 class SkipMachine; // emulator/hardware/skip_machine.h
 class SkipPlan;
 
@@ -126,9 +127,10 @@ struct Block {
   std::string printed;
   std::unique_ptr<MemoryChecker> checker; // null: not asked for
   Observer* observer = nullptr;
-  std::unique_ptr<SkipMachine> skipper; // null: not asked for
-  MemoryRange last_global;              // where the last global access of a single lane went: most go there again
-  std::vector<MemoryRange> ranges;      // the same for each memory operation of the image
+  std::unique_ptr<SkipMachine> skipper;    // null: not asked for
+  std::unique_ptr<LateCopies> late_copies; // null: asynchronous copies are carried out at once
+  MemoryRange last_global;                 // where the last global access of a single lane went: most go there again
+  std::vector<MemoryRange> ranges;         // the same for each memory operation of the image
   bool count_memory = false;
   bool watch_progress = false; // find out whether a turn changes anything; then:
   bool changed = false;        // the last one did, or it was not watched

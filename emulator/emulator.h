@@ -76,6 +76,7 @@ struct LaunchRequest {
   bool unordered = false;              // blocks of any kernel may run at the same time
   bool reversed = false;               // the last block starts first: do results depend on the order?
   bool check = false;         // uninitialised reads, races ...; out of bounds and misaligned always are checked
+  bool late_copies = false;   // asynchronous copies happen when they are waited for, not when they are issued
   bool count_memory = false;  // InstructionCounters::transactions
   uint64_t fuel = UINT64_MAX; // warp instructions per block
   // SMs of the machine that a hardware form is counted for (Counters of its sections); 0: as many as %nsmid says, which

@@ -1,13 +1,9 @@
-// cp.async, mbarrier and st.bulk (PTX ISA 9.7.9.25 and 9.7.13.15; facts 10). A copy is carried out when it is issued:
-// a kernel that waits for it as it must sees nothing else.
-//
-// An mbarrier is 8 bytes of shared memory. The manual leaves open what is in them; here, from the lowest bit on:
-// expected arrivals (20 bits), pending arrivals (20), pending bytes of transactions + 2^20 (21), parity of the phase,
-// and a bit that is set in all barriers. The state that arrive returns is the barrier as it was before.
+// cp.async, mbarrier and st.bulk (PTX ISA 9.7.9.25 and 9.7.13.15; facts 10). A copy is carried out when it is issued,
+// or when it is waited for (emulator/copies.h): a kernel that waits as it must sees no difference.
 #include "emulator/check.h"
-#include "emulator/decode.h"
-#include "emulator/lanes.h"
-#include "emulator/special/address.h"
+#include "emulator/copies.h"
+#include "emulator/special/async_access.h"
+#include "emulator/special/mbarrier_word.h"
 #include "emulator/special/watch.h"
 
 #include <fmt/format.h>
@@ -21,48 +17,15 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// MicroOp::flags: a Space in the low byte, and
-constexpr uint32_t flag_narrow_first = 1u << 8; // addresses of 32 bits
-constexpr uint32_t flag_narrow_second = 1u << 9;
-constexpr uint32_t flag_ignore = 1u << 10; // op.source[2] is a predicate: read nothing
-constexpr uint32_t flag_expect = 1u << 11; // arrive.expect_tx
-constexpr uint32_t flag_drop = 1u << 12;
-constexpr uint32_t flag_parity = 1u << 13;
-
-uint64_t lane_address(const Warp& warp, LaneRef base, bool narrow, int64_t offset, unsigned lane) {
-  if (narrow) return static_cast<uint32_t>(warp.lanes<uint32_t>(base)[lane] + static_cast<uint64_t>(offset));
-  return warp.lanes<uint64_t>(base)[lane] + static_cast<uint64_t>(offset);
-}
-
-// Inactive lanes get the address of an active one.
-void all_addresses(const Warp& warp, LaneRef base, bool narrow, int64_t offset, uint64_t (&addresses)[warp_size]) {
-  const auto first = static_cast<unsigned>(std::countr_zero(warp.mask));
-  for (unsigned lane = 0; lane < warp_size; ++lane)
-    addresses[lane] = lane_address(warp, base, narrow, offset, (warp.mask >> lane) & 1 ? lane : first);
-}
-
-// The lane's aligned bytes; null after the block has failed.
-std::byte* lane_bytes(Warp& warp, const MicroOp& op, unsigned lane, Space space, uint64_t address, uint64_t bytes,
-                      uint64_t alignment, const char* what) {
-  std::byte* host = resolve(*warp.block, warp, lane, space, address, bytes);
-  if (host && address % alignment == 0) return host;
-  bad_access(warp, op, lane, space, address, host ? alignment : bytes, what);
-  return nullptr;
-}
-
-template <class Body> const MicroOp* for_each_lane(Warp& warp, const MicroOp& op, Body&& body) {
-  for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1)
-    if (!body(static_cast<unsigned>(std::countr_zero(lanes)))) return nullptr;
-  return &op + 1;
-}
+// MicroOp::flags: a Space in the low byte, widths of addresses (async_access.h), and
+constexpr uint32_t flag_ignore = 1u << 16; // op.source[2] is a predicate: read nothing
+constexpr uint32_t flag_expect = 1u << 17; // arrive.expect_tx
+constexpr uint32_t flag_drop = 1u << 18;
+constexpr uint32_t flag_parity = 1u << 19;
 
 // --- cp.async ---
 
 // op.source: destination, source, bytes to read or predicate. op.count: bytes to write. op.immediate: both offsets.
-struct CopyOffsets {
-  int32_t to = 0, from = 0;
-};
-
 const MicroOp* copy_async(Warp& warp, const MicroOp& op) {
   const auto offsets = std::bit_cast<CopyOffsets>(op.immediate);
   const bool narrow_to = op.flags & flag_narrow_first, narrow_from = op.flags & flag_narrow_second;
@@ -87,88 +50,84 @@ const MicroOp* copy_async(Warp& warp, const MicroOp& op) {
     if (!watch_access(warp, op, Space::shared, to, op.count, AccessKind::store)) return nullptr;
   }
   return for_each_lane(warp, op, [&](unsigned lane) {
-    std::byte bytes[16] = {};
+    PendingCopy copy{nullptr, nullptr, op.count, static_cast<uint32_t>(wanted[lane])};
     if (wanted[lane]) {
-      const std::byte* source =
-          lane_bytes(warp, op, lane, Space::global, from[lane], wanted[lane], op.count, "asynchronous load");
-      if (!source) return false;
-      std::memcpy(bytes, source, wanted[lane]);
+      copy.from = lane_bytes(warp, op, lane, Space::global, from[lane], wanted[lane], op.count, "asynchronous load");
+      if (!copy.from) return false;
     }
-    std::byte* target = lane_bytes(warp, op, lane, Space::shared, to[lane], op.count, op.count, "asynchronous store");
-    if (!target) return false;
-    std::memcpy(target, bytes, op.count);
+    copy.to = lane_bytes(warp, op, lane, Space::shared, to[lane], op.count, op.count, "asynchronous store");
+    if (!copy.to) return false;
+    if (LateCopies* late = warp.block->late_copies.get())
+      late->add(CopyKind::plain, warp.index * warp_size + lane, copy);
+    else
+      carry_out(copy);
+    return true;
+  });
+}
+
+// Only in blocks with late copies; op.immediate: how many groups may stay open, -1: not even the open one.
+template <CopyKind kind> const MicroOp* wait_for_groups(Warp& warp, const MicroOp& op) {
+  LateCopies* late = warp.block->late_copies.get();
+  if (!late) return &op + 1;
+  return for_each_lane(warp, op, [&](unsigned lane) {
+    const uint32_t thread = warp.index * warp_size + lane;
+    if (op.immediate < 0)
+      late->wait_for_all(kind, thread);
+    else
+      late->wait(kind, thread, static_cast<uint32_t>(op.immediate));
+    return true;
+  });
+}
+
+template <CopyKind kind> const MicroOp* close_group(Warp& warp, const MicroOp& op) {
+  LateCopies* late = warp.block->late_copies.get();
+  if (!late) return &op + 1;
+  return for_each_lane(warp, op, [&](unsigned lane) {
+    late->close_group(kind, warp.index * warp_size + lane);
     return true;
   });
 }
 
 // --- mbarrier ---
 
-constexpr int64_t largest_count = (1 << 20) - 1;
-
-struct BarrierWord {
-  int64_t expected = 0;
-  int64_t pending = 0;
-  int64_t bytes = 0; // of transactions that are still to come
-  unsigned parity = 0;
-  bool valid = true;
-};
-
-BarrierWord unpack(uint64_t word) {
-  BarrierWord barrier;
-  barrier.expected = static_cast<int64_t>(word & 0xfffff);
-  barrier.pending = static_cast<int64_t>(word >> 20 & 0xfffff);
-  barrier.bytes = static_cast<int64_t>(word >> 40 & 0x1fffff) - (1 << 20);
-  barrier.parity = static_cast<unsigned>(word >> 61 & 1);
-  barrier.valid = word >> 62 == 1;
-  return barrier;
-}
-
-uint64_t pack(const BarrierWord& barrier) {
-  return static_cast<uint64_t>(barrier.expected) | static_cast<uint64_t>(barrier.pending) << 20 |
-         static_cast<uint64_t>(barrier.bytes + (1 << 20)) << 40 | uint64_t(barrier.parity) << 61 | uint64_t(1) << 62;
-}
-
-void complete_phase_if_done(BarrierWord& barrier) {
-  if (barrier.pending != 0 || barrier.bytes != 0) return;
-  barrier.parity ^= 1;
-  barrier.pending = barrier.expected;
-}
-
-enum class BarrierAction : uint8_t { init, invalidate, arrive, expect, complete, test, copies_arrive };
+// copies_arrive: the arrival of copies is one of those that the barrier expects; copies_join: it is expected besides.
+enum class BarrierAction : uint8_t { init, invalidate, arrive, expect, complete, test, copies_arrive, copies_join };
 
 // What is wrong with the barrier after the operation; empty: nothing.
 std::string apply(BarrierAction action, const MicroOp& op, BarrierWord& barrier, uint64_t operand) {
   const auto count = static_cast<int64_t>(operand & 0xffffffff);
   switch (action) {
   case BarrierAction::init:
-    if (count < 1 || count > largest_count) return fmt::format("mbarrier of {} arrivals", count);
+    if (count < 1 || count > largest_barrier_count) return fmt::format("mbarrier of {} arrivals", count);
     barrier = {count, count, 0, 0, true};
     return {};
   case BarrierAction::arrive: {
     const int64_t arrivals = op.flags & flag_expect || !op.source[1] ? 1 : count;
-    if (op.flags & flag_expect) barrier.bytes += count;
-    if (arrivals < 1 || arrivals > barrier.pending)
-      return fmt::format("{} arrivals at an mbarrier that expects {} more", arrivals, barrier.pending);
+    if (op.flags & flag_expect)
+      if (std::string wrong = expect_bytes(barrier, count); !wrong.empty()) return wrong;
     if (op.flags & flag_drop) barrier.expected -= arrivals;
-    barrier.pending -= arrivals;
-    break;
+    return arrive_at_barrier(barrier, arrivals);
   }
-  case BarrierAction::copies_arrive: // the copies before it are done already
-    if (barrier.pending < 1) return "an arrival at an mbarrier that expects no more";
-    --barrier.pending;
-    break;
+  case BarrierAction::copies_arrive:
+    return arrive_at_barrier(barrier, 1);
+  case BarrierAction::copies_join:
+    ++barrier.pending;
+    return {};
   case BarrierAction::expect:
-    barrier.bytes += count;
-    break;
+    return expect_bytes(barrier, count);
   case BarrierAction::complete:
-    barrier.bytes -= count;
-    break;
+    return complete_bytes(barrier, count);
   default:
     return {};
   }
-  if (barrier.bytes > largest_count || barrier.bytes < -largest_count)
-    return fmt::format("mbarrier with {} bytes of transactions", barrier.bytes);
-  if (action != BarrierAction::expect) complete_phase_if_done(barrier);
+}
+
+// Copies of the thread arrive at the barrier when they are done: at once, or late.
+template <BarrierAction action>
+std::string apply_to_copies(Block& block, const MicroOp& op, std::byte* host, BarrierWord& barrier, uint32_t thread) {
+  if (!block.late_copies) return action == BarrierAction::copies_arrive ? apply(action, op, barrier, 0) : std::string();
+  if (action == BarrierAction::copies_join) (void)apply(action, op, barrier, 0);
+  block.late_copies->arrive_when_done(thread, host);
   return {};
 }
 
@@ -188,9 +147,15 @@ template <BarrierAction action> const MicroOp* barrier_operation(Warp& warp, con
   return for_each_lane(warp, op, [&](unsigned lane) {
     std::byte* host = lane_bytes(warp, op, lane, space, addresses[lane], 8, 8, "mbarrier operation");
     if (!host) return false;
+    if constexpr (action == BarrierAction::test)
+      if (block.late_copies)
+        if (std::string wrong = block.late_copies->complete(host); !wrong.empty()) {
+          block.fail(warp, op, lane, std::move(wrong));
+          return false;
+        }
     uint64_t word = 0;
     std::memcpy(&word, host, sizeof word);
-    BarrierWord barrier = unpack(word);
+    BarrierWord barrier = unpack_barrier(word);
     if (action != BarrierAction::init && !barrier.valid) {
       block.fail(warp, op, lane, fmt::format("mbarrier at {:#x}, which is not initialised", addresses[lane]));
       return false;
@@ -199,17 +164,22 @@ template <BarrierAction action> const MicroOp* barrier_operation(Warp& warp, con
     if (op.source[1])
       operand = op.count == 8 ? warp.lanes<uint64_t>(op.source[1])[lane] : warp.lanes<uint32_t>(op.source[1])[lane];
     if constexpr (action == BarrierAction::test) {
-      const uint64_t parity = op.flags & flag_parity ? operand & 1 : unpack(operand).parity;
+      const uint64_t parity = op.flags & flag_parity ? operand & 1 : unpack_barrier(operand).parity;
       uint32_t& result = warp.predicate(op.destination[0]);
       const uint32_t bit = 1u << lane;
       result = parity != barrier.parity ? result | bit : result & ~bit;
       return true;
     }
-    if (std::string wrong = apply(action, op, barrier, operand); !wrong.empty()) {
+    std::string wrong;
+    if constexpr (action == BarrierAction::copies_arrive || action == BarrierAction::copies_join)
+      wrong = apply_to_copies<action>(block, op, host, barrier, warp.index * warp_size + lane);
+    else
+      wrong = apply(action, op, barrier, operand);
+    if (!wrong.empty()) {
       block.fail(warp, op, lane, std::move(wrong));
       return false;
     }
-    const uint64_t now = action == BarrierAction::invalidate ? 0 : pack(barrier);
+    const uint64_t now = action == BarrierAction::invalidate ? 0 : pack_barrier(barrier);
     std::memcpy(host, &now, sizeof now);
     if (op.destination[0]) warp.lanes<uint64_t>(op.destination[0])[lane] = word;
     return true;
@@ -245,23 +215,7 @@ const MicroOp* store_zeros(Warp& warp, const MicroOp& op) {
   });
 }
 
-const MicroOp* nothing(Warp&, const MicroOp& op) {
-  return &op + 1;
-}
-
 // --- decoding ---
-
-struct AddressSource {
-  LaneRef base;
-  int64_t offset = 0;
-  bool narrow = false;
-};
-
-AddressSource address_source(Decoder& decoder, unsigned top_level_index) {
-  Decoder::Address address = decoder.address(decoder.top_level(top_level_index), true);
-  if (address.constant) return {decoder.constant(0, 64), address.offset, false};
-  return {address.base, address.offset, address.narrow};
-}
 
 bool is_predicate_operand(const Decoder& decoder, const ir::Operand& operand) {
   return operand.is(ir::OperandKind::value) && decoder.register_bits(operand.as_value()) == 1;
@@ -311,23 +265,35 @@ void emit_barrier_operation(Decoder& decoder, Handler handler, unsigned first, u
   op.immediate = address.offset;
 }
 
+// Commits and waits. False: the instruction is something else.
+bool decode_groups(Decoder& decoder) {
+  const ir::Form& form = decoder.form();
+  const bool bulk = form.has(ir::Modifier::bulk);
+  if (form.has(ir::Modifier::commit_group)) {
+    decoder.emit(bulk ? &close_group<CopyKind::bulk> : &close_group<CopyKind::plain>);
+    return true;
+  }
+  const bool all = form.has(ir::Modifier::wait_all);
+  if (!all && !form.has(ir::Modifier::wait_group)) return false;
+  const int64_t but = all ? -1 : decoder.operands()[decoder.top_level(0)].immediate;
+  decoder.emit(bulk ? &wait_for_groups<CopyKind::bulk> : &wait_for_groups<CopyKind::plain>).immediate = but;
+  return true;
+}
+
 void decode_cp(Decoder& decoder, ir::InstructionId) {
   const ir::Form& form = decoder.form();
-  for (ir::Modifier word : {ir::Modifier::bulk, ir::Modifier::tensor, ir::Modifier::reduce})
-    if (form.has(word)) return decoder.unsupported("bulk copies are not emulated");
+  if (form.has(ir::Modifier::tensor)) return decoder.unsupported("tensor copies are not emulated");
+  if (form.has(ir::Modifier::reduce)) return decoder.unsupported("bulk reductions are not emulated");
+  if (decode_groups(decoder)) return;
+  if (form.has(ir::Modifier::bulk)) return decode_bulk_copy(decoder);
   if (form.has(ir::Modifier::mbarrier)) {
     // Without .noinc the arrival is added to those the barrier expects, and taken away again.
-    if (form.has(ir::Modifier::noinc))
-      emit_barrier_operation(decoder, &barrier_operation<BarrierAction::copies_arrive>, 0, 0, 0, {});
-    else
-      decoder.emit(&nothing);
-    return;
+    const bool expected = form.has(ir::Modifier::noinc);
+    return emit_barrier_operation(decoder,
+                                  expected ? &barrier_operation<BarrierAction::copies_arrive>
+                                           : &barrier_operation<BarrierAction::copies_join>,
+                                  0, 0, 0, {});
   }
-  for (ir::Modifier word : {ir::Modifier::commit_group, ir::Modifier::wait_group, ir::Modifier::wait_all})
-    if (form.has(word)) {
-      decoder.emit(&nothing);
-      return;
-    }
   decode_copy(decoder);
 }
 

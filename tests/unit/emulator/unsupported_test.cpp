@@ -53,8 +53,8 @@ TEST_CASE("instructions of asynchronous units, clusters and several GPUs") {
       {"sm_90", "multimem.ld_reduce.relaxed.gpu.global.add.u32 %r0, [%d0];",
        "'multimem.ld_reduce.relaxed.gpu.global.add.u32' is not emulated"},
       {"sm_90", "barrier.cluster.arrive;", "barriers of clusters are not emulated"},
-      {"sm_90", "cp.async.bulk.commit_group;", "bulk copies are not emulated"},
-      {"sm_90", "cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r0], 16;", "bulk copies are not emulated"},
+      {"sm_90", "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d0], [%r0], 16;",
+       "bulk reductions are not emulated"},
       {"sm_90", "mapa.u64 %d1, %d0, 0;", "'mapa.u64' is not emulated"},
   };
   for (const Row& row : rows) {

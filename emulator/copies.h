@@ -1,0 +1,60 @@
+// Asynchronous copies of a block that have been issued and not been carried out (PTX ISA 9.7.9.25).
+//
+// A copy may take place at any time from its issue until somebody has waited for it. The emulator has two times: at
+// once, or with LaunchRequest::late_copies as late as it may. A kernel that waits as it must gives the same either way;
+// one that reads too early, or lets memory change under a copy, differs between the two.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::emulator {
+
+// Groups of cp.async and of cp.async.bulk are counted apart.
+enum class CopyKind : uint8_t { plain, bulk };
+
+struct PendingCopy {
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  uint32_t bytes = 0;  // to be written
+  uint32_t wanted = 0; // of them read; the rest are zeros
+};
+void carry_out(const PendingCopy& copy);
+
+class LateCopies {
+public:
+  explicit LateCopies(uint32_t threads) : groups_{std::vector<uint32_t>(threads), std::vector<uint32_t>(threads)} {}
+  void start_block();
+
+  // Into the group of the thread that is open; with a barrier (its place), to be completed there instead.
+  void add(CopyKind kind, uint32_t thread, const PendingCopy& copy, std::byte* barrier = nullptr);
+  void close_group(CopyKind kind, uint32_t thread) { ++groups_[static_cast<unsigned>(kind)][thread]; }
+  // Carries out all closed groups of the thread but the newest `but`.
+  void wait(CopyKind kind, uint32_t thread, uint32_t but);
+  // And the open one.
+  void wait_for_all(CopyKind kind, uint32_t thread);
+  // The thread arrives at the barrier when the plain copies that it has issued are done.
+  void arrive_when_done(uint32_t thread, std::byte* barrier);
+  // Somebody looks whether the barrier's phase is over: all that will complete there does. What goes wrong; else empty.
+  std::string complete(std::byte* barrier);
+  // The block is over.
+  void finish();
+
+private:
+  struct Entry {
+    CopyKind kind = CopyKind::plain;
+    bool arrival = false; // at the barrier, instead of a copy
+    uint32_t thread = 0;
+    uint32_t group = 0;
+    std::byte* barrier = nullptr;
+    PendingCopy copy;
+  };
+  template <class Chosen> void carry_out_if(Chosen&& chosen);
+
+  std::vector<Entry> entries_;      // in the order of their issue
+  std::vector<uint32_t> groups_[2]; // closed ones, by kind and thread
+};
+
+} // namespace ptxrewrite::emulator

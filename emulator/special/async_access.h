@@ -1,0 +1,65 @@
+// What asynchronous copies and mbarriers have in common: addresses of lanes, and their bytes.
+#pragma once
+
+#include "emulator/decode.h"
+#include "emulator/lanes.h"
+#include "emulator/special/address.h"
+
+#include <bit>
+
+namespace ptxrewrite::emulator {
+
+// MicroOp::flags: a Space in the low byte, and
+constexpr uint32_t flag_narrow_first = 1u << 8; // addresses of 32 bits
+constexpr uint32_t flag_narrow_second = 1u << 9;
+constexpr uint32_t flag_narrow_third = 1u << 10;
+
+inline uint64_t lane_address(const Warp& warp, LaneRef base, bool narrow, int64_t offset, unsigned lane) {
+  if (narrow) return static_cast<uint32_t>(warp.lanes<uint32_t>(base)[lane] + static_cast<uint64_t>(offset));
+  return warp.lanes<uint64_t>(base)[lane] + static_cast<uint64_t>(offset);
+}
+
+// Inactive lanes get the address of an active one.
+inline void all_addresses(const Warp& warp, LaneRef base, bool narrow, int64_t offset,
+                          uint64_t (&addresses)[warp_size]) {
+  const auto first = static_cast<unsigned>(std::countr_zero(warp.mask));
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    addresses[lane] = lane_address(warp, base, narrow, offset, (warp.mask >> lane) & 1 ? lane : first);
+}
+
+// The lane's aligned bytes; null after the block has failed.
+inline std::byte* lane_bytes(Warp& warp, const MicroOp& op, unsigned lane, Space space, uint64_t address,
+                             uint64_t bytes, uint64_t alignment, const char* what) {
+  std::byte* host = resolve(*warp.block, warp, lane, space, address, bytes);
+  if (host && address % alignment == 0) return host;
+  bad_access(warp, op, lane, space, address, host ? alignment : bytes, what);
+  return nullptr;
+}
+
+template <class Body> const MicroOp* for_each_lane(Warp& warp, const MicroOp& op, Body&& body) {
+  for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1)
+    if (!body(static_cast<unsigned>(std::countr_zero(lanes)))) return nullptr;
+  return &op + 1;
+}
+
+struct AddressSource {
+  LaneRef base;
+  int64_t offset = 0;
+  bool narrow = false;
+};
+
+inline AddressSource address_source(Decoder& decoder, unsigned top_level_index) {
+  Decoder::Address address = decoder.address(decoder.top_level(top_level_index), true);
+  if (address.constant) return {decoder.constant(0, 64), address.offset, false};
+  return {address.base, address.offset, address.narrow};
+}
+
+// Two offsets in MicroOp::immediate.
+struct CopyOffsets {
+  int32_t to = 0, from = 0;
+};
+
+// cp.async.bulk, without tensors.
+void decode_bulk_copy(Decoder& decoder);
+
+} // namespace ptxrewrite::emulator

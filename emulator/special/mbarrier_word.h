@@ -1,0 +1,45 @@
+// What is in an mbarrier (PTX ISA 9.7.13.15), an 8-byte object in shared memory. The manual leaves open how; here, from
+// the lowest bit on: expected arrivals (20 bits), pending arrivals (20), pending bytes of transactions + 2^20 (21),
+// parity of the phase, and a bit that is set in all barriers. The state that arrive returns is the barrier as it was
+// before.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+namespace ptxrewrite::emulator {
+
+// Of arrivals, and of bytes (facts 10).
+inline constexpr int64_t largest_barrier_count = (1 << 20) - 1;
+
+struct BarrierWord {
+  int64_t expected = 0;
+  int64_t pending = 0;
+  int64_t bytes = 0; // of transactions that are still to come
+  unsigned parity = 0;
+  bool valid = true;
+};
+
+BarrierWord unpack_barrier(uint64_t word);
+uint64_t pack_barrier(const BarrierWord& barrier);
+
+// `count` arrivals or bytes. What is wrong with the barrier afterwards; empty: nothing.
+std::string arrive_at_barrier(BarrierWord& barrier, int64_t count);
+std::string expect_bytes(BarrierWord& barrier, int64_t count);
+std::string complete_bytes(BarrierWord& barrier, int64_t count);
+
+// Changes the barrier at `host` by one of these.
+template <class Change> std::string change_barrier(std::byte* host, Change&& change) {
+  uint64_t word;
+  std::memcpy(&word, host, sizeof word);
+  BarrierWord barrier = unpack_barrier(word);
+  if (!barrier.valid) return "an mbarrier that is not initialised";
+  std::string wrong = change(barrier);
+  word = pack_barrier(barrier);
+  if (wrong.empty()) std::memcpy(host, &word, sizeof word);
+  return wrong;
+}
+
+} // namespace ptxrewrite::emulator
