@@ -1,4 +1,5 @@
 // Obligations as text in the side file's expression language: what the loader evaluates before a launch.
+#include "ir/analysis/form_bounds.h"
 #include "ir/analysis/linear_state.h"
 
 namespace ptxrewrite::ir {
@@ -38,6 +39,20 @@ public:
     return write_one(form, range) ? finished() : std::string();
   }
 
+  std::optional<FormBounds> bounds(const LinearForm& form) {
+    FormBounds all;
+    const unsigned alternatives = form.kind == ValueClass::divergent_linear ? 1u << form.condition_count : 1;
+    for (unsigned i = 0; i < alternatives; ++i) {
+      Corner low, high;
+      const bool one_of_several = form.kind == ValueClass::divergent_linear;
+      if (!extremes(one_of_several ? state_.at(form.alternatives[i]) : form, low, high)) return std::nullopt;
+      all.low = i == 0 ? low.text() : "min(" + all.low + ", " + low.text() + ")";
+      all.high = i == 0 ? high.text() : "max(" + all.high + ", " + high.text() + ")";
+    }
+    all.conditions = conditions_;
+    return all;
+  }
+
   std::string write(ExpressionId expression, const Interval& range) {
     Corner sum;
     const Expression& row = state_.pool[expression];
@@ -72,14 +87,20 @@ private:
     if (!sum.terms.empty() || sum.literal > bound) require(sum.text() + " <= " + to_string(bound));
   }
 
-  bool write_one(const LinearForm& form, const Interval& range) {
-    Corner low, high;
+  // Loop offsets included.
+  bool extremes(const LinearForm& form, Corner& low, Corner& high) {
     if (!corners(form, low, high)) return false;
     for (const LoopOffset& offset : form.loops()) {
       std::string most;
       if (!trips(offset.loop, most)) return false;
       add_product(offset.step, most, low, high);
     }
+    return true;
+  }
+
+  bool write_one(const LinearForm& form, const Interval& range) {
+    Corner low, high;
+    if (!extremes(form, low, high)) return false;
     require_at_least(low, range.low);
     require_at_most(high, range.high);
     return true;
@@ -196,6 +217,10 @@ private:
 };
 
 } // namespace
+
+std::optional<FormBounds> bounds_at_launch(const LinearForms& forms, const LinearForm& form) {
+  return PredicateWriter(forms.state()).bounds(form);
+}
 
 std::string State::predicate(const Obligation& obligation) const {
   if (obligation.kind == Obligation::Kind::form_range)

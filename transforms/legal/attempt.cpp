@@ -7,9 +7,9 @@
 
 namespace ptxrewrite::transforms::legal {
 
-Attempt::Attempt(const ir::Function& original, DischargePolicy policy)
+Attempt::Attempt(const ir::Function& original, DischargePolicy policy, std::string_view pass)
     : function_(original), policy_(policy), guard_(original) {
-  terms_.pass = "r2d2";
+  terms_.pass = pass;
 }
 
 bool Attempt::can_rest_on(const ir::LinearForms& forms, ir::ObligationId id) const {
@@ -64,6 +64,17 @@ void Attempt::rest_on(std::string statement, std::string_view raised_by, const s
   if (!predicate.empty() && std::ranges::find(terms_.requirements, predicate) == terms_.requirements.end())
     terms_.requirements.push_back(predicate);
   ledger_.push_back(std::move(entry));
+}
+
+void Attempt::rest_on_assumption(std::string statement, std::string_view raised_by, std::string_view word,
+                                 SourceRange range) {
+  ledger_.push_back({std::string(function_.module().text(function_.name)),
+                     std::move(statement),
+                     std::string(raised_by),
+                     Discharge::assumed,
+                     std::string(word),
+                     range,
+                     {}});
 }
 
 ir::VariableId Attempt::launch_parameter(ir::ScalarType type, const std::string& value) {

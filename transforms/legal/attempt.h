@@ -28,8 +28,8 @@ struct DischargePolicy {
 
 class Attempt {
 public:
-  // `original` outlives this.
-  Attempt(const ir::Function& original, DischargePolicy policy);
+  // `original` outlives this. `pass` is for what is written into the module.
+  Attempt(const ir::Function& original, DischargePolicy policy, std::string_view pass = "r2d2");
 
   ir::Function& function() { return function_; }
   const DischargePolicy& policy() const { return policy_; }
@@ -44,6 +44,8 @@ public:
   // The same for what no analysis raised. `predicate` is an expression over the launch; empty: `reason` proves it.
   void rest_on(std::string statement, std::string_view raised_by, const std::string& predicate,
                const std::string& reason, SourceRange range);
+  // What the user vouches for with `--assume word`.
+  void rest_on_assumption(std::string statement, std::string_view raised_by, std::string_view word, SourceRange range);
   // The grid becomes one resident wave; only where a launcher chooses.
   void set_persistent() { terms_.persistent = true; }
 
