@@ -137,7 +137,9 @@ statement
       | modifier* ( operand ( COMMA operand )* )? SEMICOLON { actions->end_instruction(last()); } )
     | MNEMONIC { actions->begin_statement(last()); }
       modifier* ( operand ( COMMA operand )* )? SEMICOLON { actions->end_instruction(last()); }
-    | AT { actions->begin_guard(last()); } ( EXCLAMATION { actions->negate_guard(); } )? IDENTIFIER { actions->guard(last()); }
+    | AT { actions->begin_guard(last()); } ( EXCLAMATION { actions->negate_guard(); } )?
+      ( IDENTIFIER { actions->guard(last()); }
+      | MNEMONIC { actions->queue_guard(last()); } LEFT_PAREN INTEGER { actions->queue_number(last()); } RIGHT_PAREN )
       ( IDENTIFIER | MNEMONIC ) { actions->guarded_opcode(last()); }
       modifier* ( operand ( COMMA operand )* )? SEMICOLON { actions->end_instruction(last()); }
     | LOC { actions->begin_location(last()); } INTEGER { actions->location_number(last()); }
@@ -212,8 +214,9 @@ pairSecond
 
 // Inside [ ].
 address
-    : ( ( IDENTIFIER | MNEMONIC ) { actions->name(last()); } ( DOTTED { actions->selector(last()); } )*
-        ( PLUS ( INTEGER { actions->address_offset(last()); } ( { actions->begin_offset_tail(); } constantTail { actions->address_constant(); } )?
+    : ( ( IDENTIFIER | MNEMONIC ) { actions->address_name(last()); } ( DOTTED { actions->selector(last()); } )*
+        ( LEFT_PAREN INTEGER { actions->queue_address(last()); } RIGHT_PAREN // [dac.deq.data(3)]
+        | PLUS ( INTEGER { actions->address_offset(last()); } ( { actions->begin_offset_tail(); } constantTail { actions->address_constant(); } )?
                | ( IDENTIFIER | MNEMONIC ) { actions->second_base(last()); } ( PLUS constant { actions->address_constant(); } )?
                | notInteger { actions->address_constant(); } ) )?
       | constant { actions->immediate_base(); } )

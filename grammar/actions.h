@@ -12,9 +12,11 @@
 #include "ir/module.h"
 #include "ir/operand_summary.h"
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace ptxrewrite::grammar {
@@ -132,6 +134,8 @@ public:
   void begin_guard(const Lexeme& at);
   void negate_guard() { guard_negated_ = true; }
   void guard(const Lexeme& name);
+  void queue_guard(const Lexeme& name);
+  void queue_number(const Lexeme& number);
   void guarded_opcode(const Lexeme& word);
   void modifier(const Lexeme& word);
   void end_instruction(const Lexeme& semicolon);
@@ -155,6 +159,8 @@ public:
   void end_list(const Lexeme& parenthesis);
   void begin_cast(const Lexeme& type);
   void begin_address(const Lexeme& bracket);
+  void address_name(const Lexeme& name);
+  void queue_address(const Lexeme& number);
   void begin_index(const Lexeme& bracket);
   void end_address(const Lexeme& bracket);
   void address_suffix(const Lexeme& word);
@@ -233,9 +239,12 @@ private:
   void check_header_directives();
   void finish_body(const Lexeme& brace);
   void resolve_pending(const Names::Pending& pending, const Binding& binding);
-  void report_unresolved();
+  void report_unresolved(size_t first_pending = 0);
   void connect_blocks();
   void close_function();
+  void begin_affine_stream(SourceRange range);
+  void end_affine_stream();
+  void check_streams(SourceRange end);
   ir::Prototype& signature_being_read();
   ir::BlockId block();
   ir::InstructionId append(ir::Instruction instruction, std::span<const ir::Operand> operands);
@@ -289,6 +298,7 @@ private:
   double decimal_value(const Lexeme& literal);
   IntegerLiteral integer_value(const Lexeme& literal);
   uint32_t callee_index() const;
+  ir::ValueId queue_value(SourceRange range, ir::RegisterClass register_class, const Lexeme& number);
 
   ir::Module& module_;
   Diagnostics& diagnostics_;
@@ -322,6 +332,10 @@ private:
   std::string trailing_; // header directives of a .callprototype
   std::vector<bool> scope_is_section_;
   ir::BlockId block_;
+  ir::Function* body_ = nullptr; // while `function_` is its affine stream
+  ir::BlockId body_block_;       // where its body goes on
+  size_t first_stream_pending_ = 0;
+  std::unordered_map<uint64_t, ir::ValueId> queues_; // by register class and number; of `function_`
   SourceRange label_range_;
   bool label_names_table_ = false;
   uint32_t provenance_ = 0; // of the next real instruction
@@ -348,6 +362,8 @@ private:
   ir::ValueId guard_;
   bool guard_negated_ = false;
   bool guarded_ = false;
+  ir::RegisterClass guard_queue_ = ir::RegisterClass::general;
+  uint32_t queue_begin_ = 0; // of the guard's name
   struct CachedForm {
     uint64_t hash = 0;
     ir::FormId form;
@@ -360,7 +376,8 @@ private:
   std::vector<uint32_t> open_groups_;
   std::vector<LocalPending> pending_;
   ir::OperandSummaries summaries_;
-  uint32_t last_operand_ = 0; // where the latest whole operand begins
+  uint32_t last_operand_ = 0;                      // where the latest whole operand begins
+  std::optional<ir::RegisterClass> address_queue_; // [dac.deq.data, before its number
   Lexeme sign_;
   Lexeme offset_;
   uint32_t pair_ = 0;

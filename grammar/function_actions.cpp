@@ -2,6 +2,8 @@
 // that are not instructions.
 #include "grammar/actions.h"
 
+#include "ir/dac.h"
+
 #include <algorithm>
 
 namespace ptxrewrite::grammar {
@@ -198,6 +200,8 @@ void ReaderActions::close_function() {
   if (function_->name) module_.items.push_back({ItemKind::function, function_id_.index(), {}, function_->range});
   names_.end_function();
   function_ = nullptr;
+  body_ = nullptr;
+  queues_.clear();
   in_body_ = false;
   reading_prototype_ = false;
   parameter_owner_ = Owner::module;
@@ -237,6 +241,7 @@ void ReaderActions::close_scope(const Lexeme& brace) {
   }
   const bool section = scope_is_section_.back();
   scope_is_section_.pop_back();
+  if (section && body_) end_affine_stream();
   append_behind(section ? InstructionKind::section_end : InstructionKind::scope_end, brace.range);
 }
 
@@ -245,6 +250,8 @@ void ReaderActions::finish_body(const Lexeme& brace) {
   report_unresolved();
   connect_blocks();
   function_->source_instruction_count = provenance_;
+  if (function_->affine_stream) function_->affine_stream->source_instruction_count = provenance_;
+  if (module_.hardware_form && !diagnostics_.has_errors()) check_streams(brace.range);
   close_function();
 }
 
@@ -279,8 +286,8 @@ void ReaderActions::resolve_pending(const Names::Pending& pending, const Binding
   if (!fits) error(pending.range, quote(pending.range) + " is not what is wanted here: a label was expected");
 }
 
-void ReaderActions::report_unresolved() {
-  for (const Names::Pending& pending : names_.pending()) {
+void ReaderActions::report_unresolved(size_t first_pending) {
+  for (const Names::Pending& pending : names_.pending().subspan(first_pending)) {
     if (pending.resolved) continue;
     if (const Binding* binding = names_.find_plain(module_.text(pending.name));
         binding && pending.wants == Names::Wants::anything) {
@@ -525,8 +532,41 @@ void ReaderActions::open_hardware_section(const Lexeme& brace) {
                                                  : SectionKind::dac_affine;
   Operand operand = Operand::integer(static_cast<int64_t>(kind));
   append_marker(InstructionKind::section_begin, {statement_.begin, brace.range.end}, {&operand, 1});
-  names_.open_scope();
   scope_is_section_.push_back(true);
+  if (kind == SectionKind::dac_affine)
+    begin_affine_stream(statement_);
+  else
+    names_.open_scope();
+}
+
+// What follows up to the closing brace is read into a function of its own.
+void ReaderActions::begin_affine_stream(SourceRange range) {
+  if (function_->affine_stream) error(range, "the kernel has an affine stream already");
+  function_->affine_stream = OwnedFunction(make_affine_stream(*function_));
+  body_ = function_;
+  body_block_ = block_;
+  first_stream_pending_ = names_.pending().size();
+  function_ = body_->affine_stream.get();
+  function_->range = range;
+  names_.enter_stream(*function_);
+  block_ = function_->entry();
+}
+
+void ReaderActions::end_affine_stream() {
+  report_unresolved(first_stream_pending_);
+  connect_blocks();
+  names_.leave_stream(*body_, first_stream_pending_);
+  queues_.clear();
+  function_ = body_;
+  body_ = nullptr;
+  block_ = body_block_;
+}
+
+void ReaderActions::check_streams(SourceRange end) {
+  for (const StreamFinding& finding : ir::check_streams(*function_)) {
+    const Function& stream = finding.in_affine_stream ? *function_->affine_stream : *function_;
+    error(finding.instruction ? stream.instructions[finding.instruction].range : end, finding.message);
+  }
 }
 
 void ReaderActions::begin_linear_row(const Lexeme& word) {

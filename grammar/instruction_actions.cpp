@@ -1,6 +1,7 @@
 // Instructions: mnemonic, guard, what the ISA table says about the operands, and the row in the function's tables.
 #include "grammar/actions.h"
 
+#include "ir/dac.h"
 #include "ir/operand_summary.h"
 
 #include <cstring>
@@ -21,6 +22,7 @@ void ReaderActions::start_instruction(SourceRange begin, SourceRange mnemonic_ra
   notes_.clear();
   open_groups_.clear();
   pending_.clear();
+  address_queue_.reset();
 }
 
 void ReaderActions::begin_statement(const Lexeme& word) {
@@ -45,6 +47,27 @@ void ReaderActions::guard(const Lexeme& name) {
     fail(name.range,
          "a guard must be a predicate; " + quote(name.range) + " is ." + std::string(spelling(found.binding->type)));
   guard_ = found.value;
+}
+
+// `@dac.deq.pred(3)`: the number follows.
+void ReaderActions::queue_guard(const Lexeme& name) {
+  const std::optional<RegisterClass> queue = parse_queue(text(name));
+  if (!queue || (*queue != RegisterClass::queued_predicate && *queue != RegisterClass::taken_predicate))
+    fail(name.range, quote(name.range) + " is no predicate");
+  guard_queue_ = *queue;
+  queue_begin_ = name.range.begin;
+}
+
+void ReaderActions::queue_number(const Lexeme& number) {
+  guard_ = queue_value({queue_begin_, number.range.end + 1}, guard_queue_, number);
+}
+
+ValueId ReaderActions::queue_value(SourceRange range, RegisterClass register_class, const Lexeme& number) {
+  if (!module_.hardware_form) fail(range, quote(range) + " needs the first line `//@ ptxrewrite hardware 1`");
+  const uint32_t place = number32(number);
+  auto [entry, fresh] = queues_.try_emplace(uint64_t{place} << 8 | static_cast<uint64_t>(register_class), ValueId());
+  if (fresh) entry->second = add_queue_value(*function_, register_class, place);
+  return entry->second;
 }
 
 void ReaderActions::guarded_opcode(const Lexeme& word) {

@@ -50,7 +50,35 @@ void Names::begin_function(ir::Function& function) {
   open_scope();
 }
 
+void Names::enter_stream(ir::Function& stream) {
+  function_ = &stream;
+  open_scope();
+  stream_depth_ = depth();
+}
+
+void Names::leave_stream(ir::Function& body, size_t first_pending) {
+  while (pending_.size() > first_pending) {
+    state(pending_.back().name).pending = pending_.back().previous;
+    pending_.pop_back();
+  }
+  function_ = &body;
+  stream_depth_ = 0;
+}
+
+bool Names::is_hidden(const Binding& binding) const {
+  if (binding.depth >= stream_depth_) return false;
+  switch (binding.kind) {
+  case NameKind::local_variable:
+  case NameKind::module_variable:
+  case NameKind::function:
+    return false;
+  default:
+    return true;
+  }
+}
+
 void Names::end_function() {
+  stream_depth_ = 0;
   for (const Pending& pending : pending_)
     state(pending.name).pending = none;
   while (!scopes_.empty()) {
@@ -161,6 +189,8 @@ Names::Found Names::lookup(std::string_view text) {
   } else if (const SymbolState* whole = peek(find(text))) {
     plain = whole->plain;
   }
+  if (range != none && is_hidden(bindings_[range])) range = none;
+  if (plain != none && is_hidden(bindings_[plain])) plain = none;
   if (range != none && (plain == none || bindings_[range].depth > bindings_[plain].depth)) {
     if (!function_) return {&bindings_[range], {}};
     ir::ValueId value = numbered_value(bindings_[range], *split.number);

@@ -63,6 +63,10 @@ public:
   };
 
   void begin_function(ir::Function& function);
+  // Inside braces: what comes is a function of its own, which sees the variables and functions outside, but neither
+  // registers nor labels. Back again: names that still wait for their meaning are forgotten.
+  void enter_stream(ir::Function& stream);
+  void leave_stream(ir::Function& body, size_t first_pending);
   // Names the function declared are gone; pending() stays until the next function.
   void end_function();
   void open_scope();
@@ -117,12 +121,14 @@ private:
     return symbol && symbol.index() < states_.size() ? &states_[symbol.index()] : nullptr;
   }
   Symbol find(std::string_view text) const;
+  bool is_hidden(const Binding& binding) const;
   void remove_bindings_from(uint32_t first);
   ir::ValueId numbered_value(Binding& binding, uint32_t number);
   ir::ValueId make_value(const Binding& binding, uint32_t number);
 
   ir::Module& module_;
   ir::Function* function_ = nullptr;
+  uint32_t stream_depth_ = 0;       // registers and labels of lower depths are hidden
   std::vector<SymbolState> states_; // by Symbol
   std::vector<Binding> bindings_;   // a stack
   std::vector<Scope> scopes_;

@@ -1,6 +1,8 @@
 // Operands in pre-order, and the constant expressions in them.
 #include "grammar/actions.h"
 
+#include "ir/dac.h"
+
 namespace ptxrewrite::grammar {
 
 using namespace ir;
@@ -310,6 +312,31 @@ void ReaderActions::begin_address(const Lexeme& bracket) {
   open_group(OperandKind::address, bracket.range);
 }
 
+// A register, a symbol, or `dac.deq.data`, whose number follows.
+void ReaderActions::address_name(const Lexeme& name) {
+  before_operand();
+  address_queue_ = text(name).starts_with("dac.") ? parse_queue(text(name)) : std::nullopt;
+  if (!address_queue_) {
+    push_name(name.range, OperandFlag::none, false);
+    return;
+  }
+  Note note;
+  note.range = name.range;
+  note.hardware = true;
+  note.type = ScalarType::b64;
+  push(Operand::integer(0), note); // until the number is read
+}
+
+void ReaderActions::queue_address(const Lexeme& number) {
+  const SourceRange range{notes_.back().range.begin, number.range.end};
+  if (!address_queue_ ||
+      (*address_queue_ != RegisterClass::queued_data && *address_queue_ != RegisterClass::queued_address))
+    fail(notes_.back().range, quote(notes_.back().range) + " cannot be an address with a number");
+  operands_.back() = Operand::value(queue_value(range, *address_queue_, number));
+  notes_.back().range = range;
+  address_queue_.reset();
+}
+
 // The bracket of var[...].
 void ReaderActions::begin_index(const Lexeme& bracket) {
   if (!operands_[last_operand_].is(OperandKind::symbol))
@@ -322,6 +349,10 @@ void ReaderActions::begin_index(const Lexeme& bracket) {
 
 void ReaderActions::end_address(const Lexeme& bracket) {
   const uint32_t head = open_groups_.back();
+  if (address_queue_) {
+    address_queue_.reset();
+    fail(notes_[head + 1].range, quote(notes_[head + 1].range) + " lacks its number in parentheses");
+  }
   close_group(bracket.range);
   const Operand base = operands_[head + 1];
   // `mov.u64 %rd1, table[8]` takes an address; it reads no memory.

@@ -6,9 +6,20 @@
 
 namespace ptxrewrite::ir {
 
+OwnedFunction::OwnedFunction(std::unique_ptr<Function> function) : function_(std::move(function)) {}
+OwnedFunction::OwnedFunction(const OwnedFunction& other)
+    : function_(other.function_ ? std::make_unique<Function>(*other.function_) : nullptr) {}
+OwnedFunction::OwnedFunction(OwnedFunction&& other) noexcept = default;
+OwnedFunction& OwnedFunction::operator=(OwnedFunction other) noexcept {
+  function_ = std::move(other.function_);
+  return *this;
+}
+OwnedFunction::~OwnedFunction() = default;
+
 std::string Function::value_name(ValueId id) const {
   const Value& value = values[id];
   std::string name(module_->text(value.name));
+  if (is_queue(value.register_class)) return name + "(" + std::to_string(value.number) + ")";
   if (value.number != Value::no_number) name += std::to_string(value.number);
   if (name.empty()) name = "%v" + std::to_string(id.index());
   return name;

@@ -15,6 +15,7 @@
 #include "ir/types.h"
 
 #include <array>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,7 +26,21 @@ namespace ptxrewrite::ir {
 class Module;
 
 // Which register file a value lives in; everything but `general` exists only in hardware forms (forms.md).
-enum class RegisterClass : uint8_t { general, coefficient, thread_index, block_index, linear };
+enum class RegisterClass : uint8_t {
+  general,
+  coefficient, // R2D2: %cr %tr %br %lr
+  thread_index,
+  block_index,
+  linear,
+  queued_data,    // DAC's queues (ir/dac.h). Such a value is a place that takes from its queue whenever it is read, and
+  queued_address, // is written nowhere: `[dac.deq.data(3)]`, `[dac.deq.addr(3)]`, `@dac.deq.pred(3)`; the number is
+  queued_predicate, // the value's. In SSA form it is flagged as undefined.
+  taken_predicate,  // `@dac.take.pred(3)` of an affine stream
+};
+// Is reading such a value taking from a queue?
+constexpr bool is_queue(RegisterClass register_class) {
+  return register_class >= RegisterClass::queued_data;
+}
 
 struct Value {
   ScalarType type = ScalarType::none;
@@ -103,6 +118,27 @@ struct FunctionDirective {
   Symbol text;       // .pragma string, or whatever is not numbers
 };
 
+class Function;
+
+// A function that is part of another one and copied with it.
+class OwnedFunction {
+public:
+  OwnedFunction() = default;
+  explicit OwnedFunction(std::unique_ptr<Function> function);
+  OwnedFunction(const OwnedFunction& other);
+  OwnedFunction(OwnedFunction&& other) noexcept;
+  OwnedFunction& operator=(OwnedFunction other) noexcept;
+  ~OwnedFunction();
+
+  explicit operator bool() const { return function_ != nullptr; }
+  Function& operator*() const { return *function_; }
+  Function* operator->() const { return function_.get(); }
+  Function* get() const { return function_.get(); }
+
+private:
+  std::unique_ptr<Function> function_;
+};
+
 class Function {
 public:
   explicit Function(Module& module) : module_(&module) {}
@@ -120,6 +156,9 @@ public:
   std::vector<FunctionDirective> directives;
   SourceRange range; // of the whole item
   SourceRange header_range;
+  // DAC's affine stream, where the kernel has one (ir/dac.h): `.dac.affine { ... }`, whose place in the body is marked
+  // by a section_begin and a section_end without anything between them.
+  OwnedFunction affine_stream;
 
   // --- tables ---
   Table<ValueId, Value> values;

@@ -93,9 +93,13 @@ public:
       return;
     }
     out_ += "{\n";
+    print_blocks();
+    out_ += "}\n";
+  }
+
+  void print_blocks() {
     for (BlockId block : function_.layout)
       print_block(block);
-    out_ += "}\n";
   }
 
   void print_statement(InstructionId id) {
@@ -133,8 +137,7 @@ public:
       print_prototype(id);
       break;
     case InstructionKind::section_begin:
-      out_ += section_word(static_cast<SectionKind>(function_.operands_of(id)[0].immediate));
-      out_ += " {";
+      print_section_begin(id);
       break;
     case InstructionKind::linear_row:
       print_linear_row(id);
@@ -269,6 +272,16 @@ private:
       index = operands_.print(operands, index);
     }
     out_ += ';';
+  }
+
+  void print_section_begin(InstructionId id) {
+    const auto kind = static_cast<SectionKind>(function_.operands_of(id)[0].immediate);
+    out_ += section_word(kind);
+    out_ += " {";
+    if (kind != SectionKind::dac_affine || !function_.affine_stream) return;
+    out_ += '\n';
+    FunctionPrinter(out_, *function_.affine_stream, options_, function_.affine_stream->is_ssa).print_blocks();
+    out_.pop_back(); // the line end is the statement's
   }
 
   void print_location(InstructionId id) {

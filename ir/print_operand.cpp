@@ -28,6 +28,12 @@ void append_signed(std::string& out, int64_t number) {
 
 void append_value(std::string& out, const Function& function, ValueId id, bool numbered) {
   const Value& value = function.values[id];
+  if (is_queue(value.register_class)) {
+    (out += function.module().text(value.name)) += '(';
+    append_number(out, value.number);
+    out += ')';
+    return;
+  }
   if (value.name)
     out += function.module().text(value.name);
   else

@@ -10,7 +10,8 @@ namespace ptxrewrite::ir {
 // guarded definition leaves in lanes where the guard is false becomes an explicit old-value operand (instruction.h).
 // Scopes and register declarations are dropped, local variables and labels get unique names. Unreachable blocks are
 // kept out of the layout. Fails, leaving the function as it was, when the body holds something that has no SSA reading
-// (the message says what and where); such a function passes through every transform untouched.
+// (the message says what and where); such a function passes through every transform untouched. A kernel's affine
+// stream comes along.
 Status construct_ssa(Function& function);
 
 // Back to registers, coalescing so well that construct + destruct changes nothing that ptxas can see: values that came

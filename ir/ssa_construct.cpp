@@ -401,6 +401,8 @@ private:
 Status construct_ssa(Function& function) {
   if (function.is_ssa || !function.has_body || function.layout.empty()) return {};
   if (Status status = check_ssa_readable(function); !status) return status;
+  if (function.affine_stream)
+    if (Status status = construct_ssa(*function.affine_stream); !status) return status;
   drop_unreachable_and_scopes(function);
   scalarise_vector_registers(function);
   make_names_unique(function);

@@ -54,6 +54,7 @@ void connect_label_stubs(Function& function) {
 
 void destruct_ssa(Function& function) {
   if (!function.is_ssa) return;
+  if (function.affine_stream) destruct_ssa(*function.affine_stream);
   std::optional<LiveRanges> ranges;
   ranges.emplace(function);
   if (separate_old_values(function, *ranges)) ranges.emplace(function);

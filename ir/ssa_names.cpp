@@ -45,7 +45,7 @@ std::string_view default_stem(const Value& value) {
     return "%br";
   case RegisterClass::linear:
     return "%lr";
-  case RegisterClass::general:
+  default:
     break;
   }
   if (value.type == ScalarType::pred) return "%p";
@@ -119,7 +119,8 @@ private:
         for_each_definition(function_, id, mention);
       }
     for (ValueId value : function_.values.ids())
-      if (mentioned[value.index()]) registers_.push_back({value, hint(value)});
+      if (mentioned[value.index()] && !is_queue(function_.values[value].register_class))
+        registers_.push_back({value, hint(value)});
   }
 
   Name hint(ValueId value) {

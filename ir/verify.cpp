@@ -14,6 +14,11 @@
 //   names         without scopes, labels, tables, prototypes, variables and registers in use have different names
 //   crf           %crf is read only behind a composite instruction of its block, with no call between them; what it
 //                 computed in 64 bits is read by instructions on 64 bits
+//   dac           the streams of a kernel fit together (ir/dac.h: the affine stream stands once, at the body's head;
+//   each
+//                 number has one sender and one taker, in the streams they belong to, of the same space and type; a
+//                 datum or address is taken as a whole address; the affine stream reads parameters and constants only
+//                 and writes nothing); all other rules hold for the affine stream, too
 //   provenance    provenance numbers are below the number of source instructions
 //   not-ssa       outside SSA form: no block parameters, edge arguments, old values, undefined values
 //   ssa-scopes    SSA form: no scopes, no register declarations, no vector registers
@@ -27,6 +32,7 @@
 
 #include "ir/analysis/dominators.h"
 #include "ir/composite.h"
+#include "ir/dac.h"
 #include "ir/operand_summary.h"
 #include "ir/print.h"
 
@@ -56,6 +62,7 @@ public:
     check_scopes();
     check_declarations();
     if (findings_.empty()) check_names();
+    if (findings_.empty()) check_dac_streams();
     if (!findings_.empty()) return std::move(findings_);
     if (function_.is_ssa)
       check_ssa();
@@ -248,6 +255,23 @@ private:
           report_at("operands", id,
                     destination ? "a destination is not marked as written" : "a source is marked as written");
     }
+  }
+
+  void check_dac_streams() {
+    if (!function_.module().hardware_form && !function_.affine_stream) return;
+    if (is_affine_stream_) return; // its kernel is looked at as a whole
+    if (function_.affine_stream) {
+      Verifier inner(*function_.affine_stream);
+      inner.is_affine_stream_ = true;
+      for (VerifierFinding& finding : inner.run())
+        report(finding.rule, "affine stream: " + finding.message);
+      if (!findings_.empty()) return;
+    }
+    for (StreamFinding& finding : check_streams(function_))
+      if (finding.in_affine_stream || !finding.instruction)
+        report("dac", std::move(finding.message));
+      else
+        report_at("dac", finding.instruction, std::move(finding.message));
   }
 
   void check_slot_read(InstructionId id, unsigned bits) {
@@ -537,6 +561,7 @@ private:
   std::vector<VerifierFinding> findings_;
   bool handles_are_sound_ = false;
   bool has_scopes_ = false;
+  bool is_affine_stream_ = false;
   OperandSummaries summaries_;
   std::vector<Definition> definitions_;
 };

@@ -4,6 +4,7 @@
 // (a counter that only counts itself) die too, because marking is optimistic.
 #include "transforms/dce.h"
 
+#include "ir/dac.h"
 #include "transforms/pass.h"
 
 #include <algorithm>
@@ -39,7 +40,7 @@ bool reads_own_parameter(const ir::Function& function, InstructionId id) {
 bool removable_when_unused(const ir::Function& function, InstructionId id) {
   if (function.instructions[id].kind != InstructionKind::real) return false;
   const ir::Form& form = function.form_of(id);
-  if (form.opaque) return false;
+  if (form.opaque || ir::takes_from_queue(function, id)) return false;
   bool writes = false;
   for (const Operand& operand : function.operands_of(id)) {
     writes |= operand.is_definition();

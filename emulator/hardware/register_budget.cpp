@@ -75,8 +75,7 @@ LinearRegisterUse linear_register_use(const ir::Function& kernel) {
       ++use.coefficients;
       use.coefficient_units += units;
       break;
-    case RegisterClass::general:
-    case RegisterClass::linear:
+    default:
       break;
     }
   }
