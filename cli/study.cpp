@@ -5,6 +5,7 @@
 #include "cli/study_launches.h"
 #include "emulator/hardware/section_counts.h"
 #include "emulator/linearity.h"
+#include "ir/analysis/redundancy.h"
 #include "ir/machine/first_generation.h"
 #include "ir/machine/occupancy.h"
 #include "ir/machine/registers.h"
@@ -29,7 +30,8 @@ constexpr std::array<TechniqueInfo, technique_count> infos = {{
     {"affine", "of block: sources affine in the thread index", "darsie Fig. 2"},
     {"unstructured", "of block: any other sources", "darsie Fig. 2"},
     {"UV", "uniform ones, reused at issue; no memory operations", "darsie 5"},
-    {"DAC-IDEAL", "affine ones, once per batch of resident blocks", "darsie 5"},
+    {"DAC-IDEAL", "base and stride in the warp: once per batch of blocks", "darsie 5"},
+    {"DAC-IDEAL-3D", "affine in x, y, z: once per batch of blocks", "dac 4.4"},
     {"WP", "one thread instruction where a warp's sources agree", "r2d2 2.2"},
     {"TB", "none where an earlier warp of the block has done the same", "r2d2 2.2"},
     {"LN", "parts of linear values only", "r2d2 2.2"},
@@ -72,13 +74,15 @@ private:
 struct ObservedLaunch {
   ObservedLaunch(emulator::ValueStudyOptions options, emulator::DatapathOptions datapath_options,
                  const emulator::LinearAnalysis& forms, const emulator::LaunchRequest& request)
-      : datapath(std::move(datapath_options)), values(with_listener(std::move(options))), linear(forms, request),
-        multi_dimensional(request.block.y > 1 || request.block.z > 1) {}
+      : datapath(std::move(datapath_options)), values(with_listener(std::move(options))),
+        linear(forms, request), block{request.block.x, request.block.y, request.block.z} {}
 
   emulator::DatapathStudy datapath;
   emulator::ValueStudy values;
   emulator::LinearParts linear;
-  bool multi_dimensional = false;
+  std::array<uint32_t, 3> block;
+  bool multi_dimensional() const { return block[1] > 1 || block[2] > 1; }
+  const std::vector<ir::DarsieMark>* marks = nullptr; // of the kernel
 
 private:
   emulator::ValueStudyOptions with_listener(emulator::ValueStudyOptions options) {
@@ -106,7 +110,7 @@ void count_row(const emulator::ValueRow& row, const emulator::InstructionCounter
   const emulator::Scale scale({row.executed.warps + row.guarded_off, row.executed.lanes}, baseline);
   RowSums sums(result, baseline, weight);
   result.baseline += weighed(baseline, weight);
-  if (launch.multi_dimensional) result.multi_dimensional += weighed(baseline, weight);
+  if (launch.multi_dimensional()) result.multi_dimensional += weighed(baseline, weight);
   const WorkCount none;
   // A warp instruction stays one, of a single thread.
   auto one_thread_each = [](const WorkCount& count) { return WorkCount{count.warps, count.warps}; };
@@ -127,8 +131,11 @@ void count_row(const emulator::ValueRow& row, const emulator::InstructionCounter
   const WorkCount in_grid = scale(row.grid.all);
   sums.add(grid, in_grid, in_grid.warps ? row.grid.once : none);
   sums.add(reuse, scale(row.reused), none);
-  const emulator::Redundant on_affine_unit = scale(row.affine);
-  sums.add(dac_ideal, on_affine_unit.all, {on_affine_unit.once.warps, on_affine_unit.once.warps});
+  auto on_affine_unit = [&](Technique technique, const emulator::Redundant& count) {
+    sums.add(technique, count.all, {count.once.warps, count.once.warps});
+  };
+  on_affine_unit(dac_ideal, scale(row.consecutive));
+  on_affine_unit(dac_ideal_3d, scale(row.affine));
 
   emulator::LinearityRow parts;
   parts.executions = counters.executions - counters.guarded_off;
@@ -142,7 +149,22 @@ void count_row(const emulator::ValueRow& row, const emulator::InstructionCounter
   sums.add(scalar, on_scalar, {0, on_scalar.warps});
 }
 
-// Pairs of warp instructions take one turn; threads stay as they are.
+// How much of what the warps of each block compute alike the marks tell.
+void count_marks(const emulator::ValueRow& row, const emulator::InstructionCounters& counters, ir::DarsieMark mark,
+                 uint64_t weight, MarkAgreement& marks) {
+  const emulator::Scale scale({row.executed.warps + row.guarded_off, row.executed.lanes},
+                              {counters.executions, counters.lanes});
+  const auto marked_kind = static_cast<size_t>(mark.kind);
+  if (mark.is_definite()) marks.marked[marked_kind] += counters.executions * weight;
+  for (size_t kind = 0; kind < emulator::redundancy_kinds; ++kind) {
+    const uint64_t measured = scale(row.block[kind].all).warps * weight;
+    marks.measured[kind] += measured;
+    if (!mark.is_definite()) continue;
+    marks.measured_marked[kind] += measured;
+    marks.marked_measured[marked_kind] += measured;
+  }
+}
+
 // DARSIE skips whole warps. What is left with the same scalars in all lanes goes to a scalar pipeline in DARSIE+Scalar
 // (r2d2-isca23 §5); as far as the same executions are skipped and uniform, they are taken to be the same ones.
 void count_skipped(const emulator::ValueRow& row, const emulator::InstructionCounters& counters, uint64_t skipped,
@@ -161,7 +183,7 @@ void count_skipped(const emulator::ValueRow& row, const emulator::InstructionCou
   sums.add(Technique::darsie_scalar, {skipped + scalar, lanes_of(skipped + scalar)}, {0, scalar});
 }
 
-// `factor`: from the blocks that were looked at to all.
+// Pairs of warp instructions take one turn; threads stay as they are. `factor`: from what was looked at to all.
 void count_slices(const emulator::DatapathCounts& counts, double factor, const WorkCount& baseline,
                   StudyResult& result) {
   auto set = [&](Technique technique, uint64_t paired) {
@@ -201,6 +223,7 @@ public:
                                                                           .instruction = instruction,
                                                                           .numbers = &kernel.register_numbers},
                                                 kernel.linear, request);
+    running_->marks = &kernel.marks;
     return &running_->values;
   }
 
@@ -226,6 +249,8 @@ public:
       const uint64_t weight = weights_(*row.function, row.instruction);
       count_row(row, all, *running_, number, weight, result_);
       // The entry's instructions come first.
+      if (number < running_->marks->size())
+        count_marks(row, all, promote((*running_->marks)[number], running_->block), weight, result_.marks);
       const std::vector<uint64_t>& skipped = skips.skipped_by_instruction;
       count_skipped(row, all, number < skipped.size() ? skipped[number] : 0, weight, result_);
     }
@@ -241,13 +266,14 @@ private:
   struct KernelFacts {
     emulator::LinearAnalysis linear;
     emulator::RegisterNumbers register_numbers;
+    std::vector<ir::DarsieMark> marks;
   };
   template <class F> const KernelFacts& facts_of(const ir::Function& kernel, const F& instruction) {
     std::unique_ptr<KernelFacts>& facts = facts_[&kernel];
     if (!facts) {
       auto in_file = [&](ir::InstructionId id) { return instruction(kernel, id).weight > 0; };
-      facts =
-          std::make_unique<KernelFacts>(emulator::LinearAnalysis(kernel), emulator::number_registers(kernel, in_file));
+      facts = std::make_unique<KernelFacts>(emulator::LinearAnalysis(kernel),
+                                            emulator::number_registers(kernel, in_file), ir::marks_of(kernel));
     }
     return *facts;
   }
@@ -330,6 +356,16 @@ StudyRow& StudyRow::operator+=(const StudyRow& other) {
   return *this;
 }
 
+MarkAgreement& MarkAgreement::operator+=(const MarkAgreement& other) {
+  for (size_t kind = 0; kind < measured.size(); ++kind) {
+    measured[kind] += other.measured[kind];
+    measured_marked[kind] += other.measured_marked[kind];
+    marked[kind] += other.marked[kind];
+    marked_measured[kind] += other.marked_measured[kind];
+  }
+  return *this;
+}
+
 StudyResult& StudyResult::operator+=(const StudyResult& other) {
   baseline += other.baseline;
   for (size_t i = 0; i < technique_count; ++i)
@@ -340,6 +376,7 @@ StudyResult& StudyResult::operator+=(const StudyResult& other) {
   blocks_looked_at += other.blocks_looked_at;
   executions += other.executions;
   looked_at += other.looked_at;
+  marks += other.marks;
   darsie += other.darsie;
   composites += other.composites;
   machine_seconds += other.machine_seconds;

@@ -26,6 +26,7 @@ enum class Technique : uint8_t {
   unstructured,
   reuse, // UV
   dac_ideal,
+  dac_ideal_3d,  // with tuples of several dimensions
   within_warps,  // WP: r2d2-isca23 §2.2
   within_blocks, // TB
   linear,        // LN
@@ -57,6 +58,14 @@ struct StudyRow {
   StudyRow& operator+=(const StudyRow& other);
 };
 
+// DARSIE's marks, promoted for the launch, beside the redundancy in the block that values show. By kind: of the sources
+// as measured; as marked. Executions by warps; machine instructions.
+struct MarkAgreement {
+  std::array<uint64_t, emulator::redundancy_kinds> measured{}, measured_marked{};
+  std::array<uint64_t, emulator::redundancy_kinds> marked{}, marked_measured{};
+  MarkAgreement& operator+=(const MarkAgreement& other);
+};
+
 struct StudyResult {
   emulator::WorkCount baseline;
   std::array<StudyRow, technique_count> rows;
@@ -64,6 +73,7 @@ struct StudyResult {
   emulator::DatapathCounts datapath;     // of the blocks that were looked at
   uint64_t blocks = 0, blocks_looked_at = 0;
   uint64_t executions = 0, looked_at = 0; // of PTX instructions by warps: all, and those whose values were looked at
+  MarkAgreement marks;
   emulator::SkipCounters darsie;
   emulator::CompositeCounts composites;
   uint64_t forgotten_instances = 0;

@@ -37,8 +37,9 @@ Average average_of(const std::vector<StudiedFile>& files, Technique technique, s
 struct PaperFigure {
   std::string_view paper; // "darsie"
   std::string_view what;
-  std::string_view reported; // per cent
-  double (*ours)(const std::vector<StudiedFile>& files);
+  std::string_view reported; // per cent, or what the text says of it
+  // Nothing where the row was left out, or no file is of that sort.
+  std::optional<double> (*ours)(const std::vector<StudiedFile>& files);
 };
 std::span<const PaperFigure> paper_figures();
 

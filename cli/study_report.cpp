@@ -1,6 +1,7 @@
 #include "cli/study_report.h"
 
 #include "cli/study_datapath.h"
+#include "cli/study_marks.h"
 #include "cli/table.h"
 
 #include <fmt/format.h>
@@ -15,11 +16,16 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-std::string percent(double share) {
-  return fmt::format("{:.1f}", 100 * share);
+std::string percent(std::optional<double> share) {
+  return share ? fmt::format("{:.1f}", 100 * *share) : "-";
 }
 double rounded(double share) {
   return std::round(share * 1e6) / 1e6;
+}
+
+json ours_of(const PaperFigure& figure, const std::vector<StudiedFile>& files) {
+  const std::optional<double> ours = figure.ours(files);
+  return ours ? json(rounded(*ours)) : json(nullptr);
 }
 
 std::vector<Technique> shown(const StudyReportOptions& options) {
@@ -41,6 +47,13 @@ bool shows_datapath(const StudyReportOptions& options) {
     return technique >= Technique::scalar && technique <= Technique::composite;
   };
   return options.only.empty() || std::ranges::any_of(options.only, is_datapath);
+}
+
+bool shows_marks(const StudyReportOptions& options) {
+  auto is_about_marks = [](Technique technique) {
+    return technique == Technique::block || technique == Technique::darsie;
+  };
+  return options.only.empty() || std::ranges::any_of(options.only, is_about_marks);
 }
 
 std::string cost_text(const StudyResult& result) {
@@ -97,6 +110,7 @@ std::string study_text(const StudiedFile& file, const ir::Machine& machine, cons
                                 file.size.empty() ? "" : " (" + file.size + ")", machine.name);
   out += table.text();
   if (shows_datapath(options)) out += '\n' + datapath_text(file.result.datapath, file.result.composites);
+  if (shows_marks(options)) out += '\n' + marks_text(file.result.marks, file.result.baseline.warps);
   if (file.result.row(Technique::darsie).present) out += '\n' + darsie_text(file.result.darsie);
   if (file.result.looked_at < file.result.executions)
     out += fmt::format(
@@ -136,6 +150,7 @@ json study_json(const StudiedFile& file, const ir::Machine& machine, const Study
       {"looked_at", rounded(ratio(file.result.looked_at, file.result.executions))},
       {"rows", std::move(rows)},
       {"forgotten_instances", file.result.forgotten_instances}};
+  if (shows_marks(options)) document["marks"] = marks_json(file.result.marks, file.result.baseline.warps);
   if (options.cost) document["cost"] = {{"seconds", file.result.seconds}, {"plain_seconds", file.result.plain_seconds}};
   return document;
 }
@@ -158,12 +173,11 @@ std::string averages_text(const std::vector<StudiedFile>& files, const StudyRepo
                        group.multi_dimensional ? fmt::format(" with {} blocks", group.name) : "");
     out += table.text();
   }
-  if (options.cost) {
-    StudyResult sum;
-    for (const StudiedFile& file : files)
-      sum += file.result;
-    out += '\n' + cost_text(sum);
-  }
+  StudyResult sum;
+  for (const StudiedFile& file : files)
+    sum += file.result;
+  if (shows_marks(options)) out += "\nall executions together:\n" + marks_text(sum.marks, sum.baseline.warps);
+  if (options.cost) out += '\n' + cost_text(sum);
   if (options.paper.empty()) return out;
   Table table{{{"reported by " + options.paper, false}, {"paper %", true}, {"ours %", true}}, {}};
   for (const PaperFigure& figure : paper_figures())
@@ -181,19 +195,24 @@ json averages_json(const std::vector<StudiedFile>& files, const StudyReportOptio
       if (!files.front().result.row(technique).present) continue;
       const Average average = average_of(files, technique, group.multi_dimensional);
       count = average.files;
-      rows.push_back({{"technique", info_of(technique).name},
-                      {"redundant", rounded(average.redundant)},
-                      {"fewer_warp_instructions", rounded(average.saved_warps)},
-                      {"fewer_thread_instructions", rounded(average.saved_threads)}});
+      json row = {{"technique", info_of(technique).name}, {"redundant", rounded(average.redundant)}};
+      if (files.front().result.row(technique).counts_warps)
+        row["fewer_warp_instructions"] = rounded(average.saved_warps);
+      row["fewer_thread_instructions"] = rounded(average.saved_threads);
+      rows.push_back(std::move(row));
     }
     if (count) document[std::string(group.name)] = {{"files", count}, {"rows", std::move(rows)}};
   }
+  StudyResult sum;
+  for (const StudiedFile& file : files)
+    sum += file.result;
+  if (shows_marks(options)) document["marks"] = marks_json(sum.marks, sum.baseline.warps);
   if (options.paper.empty()) return document;
   json figures = json::array();
   for (const PaperFigure& figure : paper_figures())
     if (figure.paper == options.paper)
       figures.push_back(
-          {{"figure", figure.what}, {"reported_percent", figure.reported}, {"ours", rounded(figure.ours(files))}});
+          {{"figure", figure.what}, {"reported_percent", figure.reported}, {"ours", ours_of(figure, files)}});
   document["paper"] = {{"name", options.paper}, {"figures", std::move(figures)}};
   return document;
 }

@@ -62,11 +62,12 @@ template <class T> Strides<T> strides_of(const std::byte* lanes, const WarpShape
   const T first = lane_of<T>(lanes, 0);
   if (shape.x_lane < warp_size)
     strides.x = static_cast<T>(lane_of<T>(lanes, shape.x_lane + 1) - lane_of<T>(lanes, shape.x_lane));
+  auto index = [](uint32_t difference) { return static_cast<T>(static_cast<int32_t>(difference)); };
   if (unsigned lane = shape.y_lane; lane < warp_size)
-    strides.y = static_cast<T>(lane_of<T>(lanes, lane) - first - strides.x * static_cast<T>(shape.x[lane]));
+    strides.y = static_cast<T>(lane_of<T>(lanes, lane) - first - strides.x * index(shape.x[lane]));
   if (unsigned lane = shape.z_lane; lane < warp_size)
-    strides.z = static_cast<T>(lane_of<T>(lanes, lane) - first - strides.x * static_cast<T>(shape.x[lane]) -
-                               strides.y * static_cast<T>(static_cast<int32_t>(shape.y[lane])));
+    strides.z = static_cast<T>(lane_of<T>(lanes, lane) - first - strides.x * index(shape.x[lane]) -
+                               strides.y * index(shape.y[lane]));
   return strides;
 }
 
@@ -101,6 +102,19 @@ template <class T> bool is_affine(const std::byte* lanes, const WarpShape& shape
   return difference == 0;
 }
 
+// Of an affine array: is the step from each lane to the next the same, at the ends of rows and planes, too? Lanes that
+// are not in `mask` leave it open.
+template <class T> bool is_consecutive(const std::byte* lanes, const WarpShape& shape, uint32_t mask = full_mask) {
+  if (!shape.has_y || (mask & 3) != 3) return true; // lanes of one row; of a warp that consists of its first lane
+  const T first = lane_of<T>(lanes, 0), step = static_cast<T>(lane_of<T>(lanes, 1) - first);
+  auto goes_on = [&](unsigned lane) {
+    return lane >= warp_size || !(mask >> lane & 1) ||
+           lane_of<T>(lanes, lane) == static_cast<T>(first + step * static_cast<T>(lane));
+  };
+  const unsigned next = shape.x_lane < warp_size ? shape.x_lane + 1 : warp_size;
+  return goes_on(shape.x_lane) && goes_on(next) && goes_on(shape.y_lane) && goes_on(shape.z_lane);
+}
+
 // Arrays that a few numbers describe are hashed by these.
 template <class T> uint64_t hash_of_uniform(T value) {
   return mix_hash(uint64_t(value) + 0x9e3779b97f4a7c15 * sizeof(T));
@@ -130,25 +144,25 @@ template <class T> LaneFacts facts_of(const std::byte* lanes, const WarpShape& s
     negative = is_zero(~all & upper);
     narrow = negative || is_zero(any & upper);
   }
-  if (is_zero(different)) return {hash_of_uniform(first), true, true, narrow, negative};
+  if (is_zero(different)) return {hash_of_uniform(first), {true, true, true, narrow, negative}};
   const Strides<T> strides = strides_of<T>(lanes, shape);
   const bool affine = is_affine<T>(lanes, shape, strides);
-  return {affine && shape.regular ? hash_of_affine(first, strides) : hash_of<bytes>(lanes), false, affine, narrow,
-          negative};
+  const uint64_t hash = affine && shape.regular ? hash_of_affine(first, strides) : hash_of<bytes>(lanes);
+  return {hash, {false, affine, affine && is_consecutive<T>(lanes, shape), narrow, negative}};
 }
 
 LaneFacts facts_of_wide(const std::byte* lanes) {
   bool uniform = true;
   for (unsigned lane = 1; lane < warp_size && uniform; ++lane)
     uniform = std::memcmp(lanes, lanes + lane * 16, 16) == 0;
-  return {hash_of<warp_size * 16>(lanes), uniform, uniform, false, false};
+  return {hash_of<warp_size * 16>(lanes), {uniform, uniform, uniform, false, false}};
 }
 
 LaneFacts facts_of_predicate(const std::byte* lanes, uint32_t mask) {
   const auto bits = lane_of<uint32_t>(lanes, 0) & mask;
   const bool uniform = bits == 0 || bits == mask;
   // Uniform ones hash alike in all masks.
-  return {mix_hash(0x5bd1e995 + (uniform ? (bits ? full_mask : 0) : bits)), uniform, uniform, true, false};
+  return {mix_hash(0x5bd1e995 + (uniform ? (bits ? full_mask : 0) : bits)), {uniform, uniform, uniform, true, false}};
 }
 
 template <class T> bool is_affine_in(const std::byte* lanes, const WarpShape& shape, uint32_t mask) {
@@ -178,7 +192,9 @@ template <class T> LaneFacts facts_in(const std::byte* lanes, const WarpShape& s
   }
   const LaneFacts facts = facts_of<T>(reinterpret_cast<const std::byte*>(values.data()), shape);
   if (facts.uniform()) return facts;
-  return {facts.hash(), false, is_affine_in<T>(lanes, shape, mask), facts.narrow(), facts.negative()};
+  const bool affine = is_affine_in<T>(lanes, shape, mask);
+  return {facts.hash(),
+          {false, affine, affine && is_consecutive<T>(lanes, shape, mask), facts.narrow(), facts.negative()}};
 }
 
 } // namespace

@@ -29,15 +29,22 @@ struct WarpShape {
 class LaneFacts {
 public:
   LaneFacts() = default; // nothing is known
-  LaneFacts(uint64_t hash, bool uniform, bool affine, bool narrow, bool negative)
-      : word_((hash & ~flags) | known_bit | (uniform ? uniform_bit : 0) | (affine ? affine_bit : 0) |
-              (narrow ? narrow_bit : 0) | (negative ? negative_bit : 0)) {}
+  struct Pattern {
+    bool uniform = false, affine = false, consecutive = false;
+    bool narrow = false, negative = false;
+  };
+  LaneFacts(uint64_t hash, const Pattern& is)
+      : word_((hash & ~flags) | known_bit | (is.uniform ? uniform_bit : 0) | (is.affine ? affine_bit : 0) |
+              (is.consecutive ? consecutive_bit : 0) | (is.narrow ? narrow_bit : 0) |
+              (is.negative ? negative_bit : 0)) {}
 
   bool known() const { return word_ != 0; }
   uint64_t hash() const { return word_ & ~flags; }
   bool uniform() const { return word_ & uniform_bit; } // the same in all lanes
   // base + i * x + j * y + k * z for the thread index (x, y, z), modulo 2^bits; all that is uniform, too.
   bool affine() const { return word_ & affine_bit; }
+  // base + i * lane, modulo 2^bits: one base and one stride. All that is uniform, too.
+  bool consecutive() const { return word_ & consecutive_bit; }
   // The upper 16 of 32 bits are the same in all lanes: all 0, or all 1 (composite-hpca13 §5.2: half width, and the sign
   // that extends it). Of 64 bits, the upper 48.
   bool narrow() const { return word_ & narrow_bit; }
@@ -45,7 +52,7 @@ public:
 
 private:
   static constexpr uint64_t uniform_bit = 1, affine_bit = 2, narrow_bit = 4, negative_bit = 8, known_bit = 16,
-                            flags = 31;
+                            consecutive_bit = 32, flags = 63;
   uint64_t word_ = 0;
 };
 

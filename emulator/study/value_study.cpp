@@ -57,12 +57,12 @@ struct ValueStudy::Execution {
   uint32_t mask = 0;
   uint32_t instance = 0; // the trip among those that are looked at
   uint8_t warp = 0;
-  bool sampled = false;                 // not all trips like this one are looked at
-  bool uniform = false, affine = false; // all sources
-  bool convergent = false;              // no lane of the warp is elsewhere
-  bool whole = false;                   // no lane's guard is false
-  bool passed = false;                  // all are
-  bool affine_results = false;
+  bool sampled = false;                                      // not all trips like this one are looked at
+  bool uniform = false, affine = false, consecutive = false; // all sources
+  bool convergent = false;                                   // no lane of the warp is elsewhere
+  bool whole = false;                                        // no lane's guard is false
+  bool passed = false;                                       // all are
+  bool affine_results = false, consecutive_results = false;
 };
 
 // Executions by what they have in common: added up to rows in the end.
@@ -82,7 +82,7 @@ struct ValueStudy::Tally {
 struct ValueStudy::Instance {
   uint64_t hash = 0;
   uint16_t warps = 0;
-  uint16_t affine = 0; // executions of DAC-IDEAL's affine unit
+  uint16_t affine = 0, consecutive = 0; // executions of DAC-IDEAL's affine unit
   RedundancyKind kind{};
   uint8_t lanes = 0;
   bool differs = false;
@@ -90,8 +90,8 @@ struct ValueStudy::Instance {
 
 struct ValueStudy::GridInstance {
   uint64_t hash = 0;
-  uint32_t blocks = 0;   // that came to it
-  uint32_t batch = none; // the last one in which it was affine
+  uint32_t blocks = 0;                                    // that came to it
+  uint32_t affine_batch = none, consecutive_batch = none; // the last ones in which it was that
   uint8_t lanes = 0;
   bool differs = false;
 };
@@ -266,15 +266,17 @@ inline LaneFacts ValueStudy::facts_of(const Source& source, const Warp& warp, ui
 void ValueStudy::look_at_sources(Execution& execution, const Warp& warp) {
   const Site& site = *execution.site;
   uint64_t hash = mix_hash(uint64_t(execution.number) << 32 | execution.mask);
-  bool uniform = true, affine = true;
+  bool uniform = true, affine = true, consecutive = true;
   for (uint32_t i = 0; i < site.source_count; ++i) {
     const LaneFacts facts = facts_of(sources_[site.first_source + i], warp, execution.mask);
     uniform = uniform && facts.uniform();
     affine = affine && facts.affine();
+    consecutive = consecutive && facts.consecutive();
     hash = combine(hash, facts.hash());
   }
   execution.uniform = uniform;
   execution.affine = affine;
+  execution.consecutive = consecutive;
   execution.hash = execution.instance_hash = mix_hash(hash);
   if (execution.whole || site.eligible == none) return;
   // Where the guard leaves lanes out, the result holds what they held.
@@ -387,12 +389,16 @@ void ValueStudy::finish_pending(const Warp& warp, bool finished) {
       execution.instance_hash =
           combine(execution.instance_hash, facts_of(sources_[site.first_written + i], warp, execution.mask).hash());
   } else if (execution.affine && execution.whole) {
-    execution.affine_results = true;
-    for (uint32_t i = 0; i < site.written_count; ++i) {
+    bool affine = true, consecutive = execution.consecutive;
+    for (uint32_t i = 0; i < site.written_count && affine; ++i) {
       const Source& written = sources_[site.first_written + i];
-      execution.affine_results =
-          execution.affine_results && (written.operand.bits == 1 || facts_of(written, warp, execution.mask).affine());
+      if (written.operand.bits == 1) continue;
+      const LaneFacts facts = facts_of(written, warp, execution.mask);
+      affine = facts.affine();
+      consecutive = consecutive && facts.consecutive();
     }
+    execution.affine_results = affine;
+    execution.consecutive_results = affine && consecutive;
   }
 }
 
@@ -474,6 +480,7 @@ void ValueStudy::count_instance(const Execution& execution) {
   Instance& instance = instances[execution.instance];
   ++instance.warps;
   instance.affine = static_cast<uint16_t>(instance.affine + execution.affine_results);
+  instance.consecutive = static_cast<uint16_t>(instance.consecutive + execution.consecutive_results);
   instance.differs = instance.differs || !execution.convergent || instance.hash != execution.instance_hash;
 }
 
@@ -527,12 +534,14 @@ void ValueStudy::merge_instance(uint64_t block, uint32_t number, size_t index, c
   GridInstance& whole = grid[index];
   ++whole.blocks;
   whole.differs = whole.differs || instance.differs || instance.warps != warps_ || whole.hash != instance.hash;
-  if (instance.affine) {
-    add(row.affine.all, instance.affine, instance.lanes);
-    const auto batch = static_cast<uint32_t>(block / batch_);
-    if (whole.batch != batch) add(row.affine.once, 1, 1);
-    whole.batch = batch;
-  }
+  const auto batch = static_cast<uint32_t>(block / batch_);
+  auto on_affine_unit = [&](uint16_t executions, Redundant& sum, uint32_t& last_batch) {
+    if (executions == 0) return;
+    add(sum.all, executions, instance.lanes);
+    if (std::exchange(last_batch, batch) != batch) add(sum.once, 1, 1);
+  };
+  on_affine_unit(instance.affine, row.affine, whole.affine_batch);
+  on_affine_unit(instance.consecutive, row.consecutive, whole.consecutive_batch);
 }
 
 Scale ValueStudy::Stratum::scale() const {
@@ -581,6 +590,7 @@ const std::vector<ValueRow>& ValueStudy::rows() {
       row.block[kind] += scale(sampled.row.block[kind]);
     row.grid += scale(sampled.row.grid);
     row.reused += scale(sampled.row.reused);
+    row.consecutive += scale(sampled.row.consecutive);
     row.affine += scale(sampled.row.affine);
   }
   return rows_;

@@ -16,11 +16,12 @@
 //    out, and the guard as well.
 //  * Kinds of instances (darsie-asplos20 §2): all sources uniform, else all affine, else unstructured.
 //  * UV: uniform sources, no access to memory, and another warp of the block has done the same before (§5 there).
-//  * DAC-IDEAL: sources and results are affine, no access to memory: once per batch of blocks that are on an SM at the
-//    same time (§5 there).
+//  * DAC-IDEAL: sources and results are a base and a stride from lane to lane (§2, §5 there), no access to memory: once
+//    per batch of blocks that are on an SM at the same time. Of several dimensions: affine in the thread index, as DAC
+//    itself has it (dac-isca17 §4.4).
 //  * Where some lanes of a warp have gone another way or have ended, nothing is redundant but by WP and TB. Neither is
 //    what has no results (stores, branches, barriers), atomics, and what is volatile; WP and TB leave it to their user.
-// Hashes of 59 bits stand for vectors.
+// Hashes of 58 bits stand for vectors.
 //
 // Not all values need be looked at. Of a launch with many blocks one block of each group of neighbours will do; of a
 // loop with many trips one trip of each group, for all instructions in it and all warps the same ones. Which ones is
@@ -96,8 +97,8 @@ struct ValueRow {
   WorkCount warp_redundant; // WP, in undiverged warps, of eligible instructions
   std::array<Redundant, redundancy_kinds> block;
   Redundant grid;
-  WorkCount reused; // UV
-  Redundant affine; // DAC-IDEAL; a lane of `once` is one lane of the affine unit
+  WorkCount reused;              // UV
+  Redundant consecutive, affine; // DAC-IDEAL, of several dimensions; a lane of `once` is one of the affine unit
 };
 
 // What a warp has done, for studies that know registers.

@@ -46,6 +46,20 @@ template <class T> void check_widths() {
   };
   CHECK(facts_of<T>(in_cube, cube).affine());
   CHECK(!facts_of<T>(in_cube, tile).affine());
+  // One stride from lane to lane: what goes on at the ends of rows and planes.
+  const WarpShape ragged = WarpShape::of(1, 12, 40), thin = WarpShape::of(0, 1, 64);
+  for (const WarpShape& shape : {row, tile, cube, ragged, thin})
+    CHECK(facts_of<T>([](unsigned lane) { return 9 + 3 * lane; }, shape).consecutive());
+  CHECK(seven.consecutive());
+  CHECK(!facts_of<T>(in_tile, tile).consecutive());
+  CHECK(!facts_of<T>([](unsigned lane) { return lane % 16; }, tile).consecutive());
+  CHECK(!facts_of<T>([](unsigned lane) { return lane / 16; }, tile).consecutive());
+  CHECK(!facts_of<T>(in_cube, cube).consecutive());
+  CHECK(!facts_of<T>([](unsigned lane) { return (32 + lane) % 12; }, ragged).consecutive());
+  CHECK(facts_of<T>([](unsigned lane) { return (32 + lane) % 12; }, ragged).affine());
+  CHECK(!facts_of<T>([](unsigned lane) { return lane * lane; }, row).consecutive());
+  CHECK(facts_of<T>([](unsigned lane) { return lane % 16; }, tile, 0xffff).consecutive());
+  CHECK(!facts_of<T>([](unsigned lane) { return lane % 16; }, tile, 0x1ffff).consecutive());
   // Only the lanes of the mask count.
   CHECK(facts_of<T>([](unsigned lane) { return lane < 8 ? 7 : lane; }, row, 0xff).uniform());
   CHECK(facts_of<T>([](unsigned lane) { return lane < 8 ? 7 : lane; }, row, 0xff).hash() == seven.hash());
@@ -205,12 +219,12 @@ TEST_CASE("redundancy at warp, block and grid level, by kinds, of a kernel witho
                                 {buffer_of<uint32_t>({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3}), 9u}, 2);
   struct Expected {
     const char* text;
-    uint64_t warp, uniform, affine, unstructured, grid, reused, dac, dac_once;
+    uint64_t warp, uniform, affine, unstructured, grid, reused, dac, dac_once, consecutive = 0;
   };
   // All 12 executions, or none; what is reused is all but the first warp's. Batches: blocks 0 and 1, block 2.
   for (const Expected& expected : {
-           Expected{"add.u32 %r5", 12, 12, 0, 0, 12, 9, 12, 2},
-           Expected{"add.u32 %r6", 12, 12, 0, 0, 0, 9, 12, 2},
+           Expected{"add.u32 %r5", 12, 12, 0, 0, 12, 9, 12, 2, 12},
+           Expected{"add.u32 %r6", 12, 12, 0, 0, 0, 9, 12, 2, 12},
            Expected{"mov.u32 %r2", 0, 0, 12, 0, 12, 0, 12, 2},
            Expected{"mul.lo.u32 %r7", 0, 0, 12, 0, 12, 0, 12, 2},
            Expected{"mul.lo.u32 %r8", 0, 0, 0, 0, 0, 0, 12, 2},
@@ -239,6 +253,8 @@ TEST_CASE("redundancy at warp, block and grid level, by kinds, of a kernel witho
     CHECK(row.reused.warps == expected.reused);
     CHECK(row.affine.all.warps == expected.dac);
     CHECK(row.affine.once.warps == expected.dac_once);
+    CHECK(row.consecutive.all.warps == expected.consecutive);
+    CHECK(row.consecutive.once.warps == expected.consecutive / 6);
     const uint64_t lanes = row.executed.lanes / 12;
     CHECK(row.block[unstructured].all.lanes == expected.unstructured * lanes);
     CHECK(row.grid.once.lanes == expected.grid / 12 * lanes);
@@ -424,6 +440,8 @@ void check_same_rows(const std::vector<ValueRow>& whole, const std::vector<Value
     CHECK(one.reused == other.reused);
     CHECK(one.affine.all == other.affine.all);
     CHECK(one.affine.once == other.affine.once);
+    CHECK(one.consecutive.all == other.consecutive.all);
+    CHECK(one.consecutive.once == other.consecutive.once);
   }
 }
 
