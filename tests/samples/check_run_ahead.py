@@ -33,11 +33,16 @@ def retarget(samples, folder, architecture):
     return launch_files
 
 
-def assemble(tool, ptx, options, architecture, folder):
-    out = folder / (ptx.stem + ".dac.ptx")
-    child = run([tool, "opt", ptx, "-p", f"dac({options})", "--verify-each", "-o", out], timeout=100)
+def assemble(tool, ptx, options, architecture, known):
+    """Of what the options leave as it was, or make the same of, only one is assembled."""
+    child = run([tool, "opt", ptx, "-p", f"dac({options})", "--verify-each"], timeout=100)
     if child.returncode != 0:
         return f"{ptx.name}: {child.stderr}"
+    if child.stdout in known:
+        return ""
+    known.add(child.stdout)
+    out = ptx.with_suffix(f".{len(known)}.ptx")
+    out.write_text(child.stdout)
     child = run(["ptxas", f"-arch={architecture}", out, "-o", out.with_suffix(".cubin")], timeout=100)
     return f"{ptx.name}, {options}: {child.stderr}" if child.returncode != 0 else ""
 
@@ -56,12 +61,15 @@ def main():
             if "force" in options and " identical" not in child.stdout:
                 wrong.append(f"dac({options}) rewrote nothing")
         if shutil.which("ptxas"):
-            jobs = [(launch_file.with_suffix(".ptx"), options) for launch_file in launch_files
-                    for options in sys.argv[4:]]
+            def assemble_all(launch_file):
+                known = {run([tool, "opt", launch_file.with_suffix(".ptx"), "--passes", ""]).stdout}
+                found = [assemble(tool, launch_file.with_suffix(".ptx"), options, architecture, known)
+                         for options in sys.argv[4:]]
+                return len(known) - 1, found
             with concurrent.futures.ThreadPoolExecutor(2) as pool:
-                found = list(pool.map(lambda job: assemble(tool, *job, architecture, folder), jobs))
-            wrong += [text for text in found if text]
-            print(f"{len(jobs)} files assembled")
+                results = list(pool.map(assemble_all, launch_files))
+            wrong += [text for _, found in results for text in found if text]
+            print(f"{sum(count for count, _ in results)} files assembled")
         else:
             print("no ptxas: nothing assembled")
     print("\n".join(wrong))

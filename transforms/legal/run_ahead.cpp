@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <optional>
 
 namespace ptxrewrite::transforms::legal {
@@ -190,6 +191,21 @@ void RunAhead::take(Candidate candidate, const ir::LinearForms& forms) {
   taken_.push_back(std::move(candidate));
 }
 
+// "a trip of 64 warps takes 837 clocks; ring 844 (1 ahead), 850 (2 ahead); registers 844 (1 ahead)"
+void say_estimate(std::string& text, const Candidate& candidate) {
+  const RunAheadEstimate& estimate = *candidate.estimate;
+  char number[64];
+  if (text.find("clocks") == std::string::npos) {
+    std::snprintf(number, sizeof number, "a trip of %u warps takes %.0f clocks", estimate.warps_before,
+                  estimate.before);
+    text += (text.empty() ? "" : "; ") + std::string(number);
+  }
+  const std::string form(spelling(candidate.choice.form));
+  text += text.find(form + " ") == std::string::npos ? "; " + form + " " : ", ";
+  std::snprintf(number, sizeof number, "%.0f (%u ahead)", estimate.after, candidate.choice.distance);
+  text += number;
+}
+
 void RunAhead::treat(const RunAheadPlan& plan, const RunAheadPlanner& planner, ir::LinearForms& forms) {
   for (const StayingLoad& load : plan.staying)
     context_.remarks.emplace_back("stays: " + load.reason, function_.instructions[load.instruction].range);
@@ -214,8 +230,7 @@ void RunAhead::treat(const RunAheadPlan& plan, const RunAheadPlanner& planner, i
         best_staying = std::move(staying);
         break;
       }
-      weighed += (weighed.empty() ? "" : "; ") + std::string(spelling(form)) + " " + std::to_string(distance) + ": " +
-                 candidate.estimate->text();
+      say_estimate(weighed, candidate);
       if (!candidate.estimate->wins() || (best && candidate.estimate->after >= best->estimate->after)) continue;
       best = std::move(candidate);
       best_staying = std::move(staying);
@@ -228,7 +243,12 @@ void RunAhead::treat(const RunAheadPlan& plan, const RunAheadPlanner& planner, i
   for (const StayingLoad& load : best ? best_staying : last_staying)
     context_.remarks.emplace_back("stays: " + load.reason, function_.instructions[load.instruction].range);
   if (!best) {
-    if (!only_refused) context_.remarks.emplace_back("stays: nothing wins: " + weighed, where);
+    if (only_refused) return;
+    context_.remarks.emplace_back("stays: nothing wins: " + weighed, where);
+    const std::string line = std::to_string(function_.module().source.locate(where.begin).line);
+    for (const RunAheadLoad& load : std::span(plan.loads).subspan(1))
+      context_.remarks.emplace_back("stays: nothing wins, see the load in line " + line,
+                                    function_.instructions[load.instruction].range);
     return;
   }
   if (!force_) attempt_->remark("weighed: " + weighed, where);
@@ -265,7 +285,8 @@ Change RunAhead::run() {
   attempt_.emplace(function_, policy, "dac");
   ir::LinearForms forms(function_);
   const RunAheadPlanner planner(forms);
-  cost_.emplace(forms, ir::machine_for(capability_), threads_, shared_bytes_);
+  cost_.emplace(forms, ir::machine_for(capability_), threads_, shared_bytes_,
+                static_cast<unsigned>(std::clamp<int64_t>(context_.options.number("warps", 0), 0, 64)));
   for (ir::LoopId loop : forms.loops().loops().ids())
     treat(planner.plan(loop), planner, forms);
   if (taken_.empty()) return Change::unchanged;
@@ -279,6 +300,8 @@ std::vector<PassOptionDescription> run_ahead_options() {
       {"form", "legal form: ring, registers or prefetch only (default: what wins)"},
       {"distance", "legal form: so many trips ahead (default: by latency and trip time)", PassOptionKind::number},
       {"threads", "legal form: rings for so many threads where the kernel does not say (default 256)",
+       PassOptionKind::number},
+      {"warps", "legal form: an SM gets at most so many warps in the launches that count (default: all that fit)",
        PassOptionKind::number},
       {"force", "legal form: loads run ahead wherever they can, whatever it costs", PassOptionKind::flag},
   };

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 
 namespace ptxrewrite::transforms::legal {
@@ -20,8 +19,9 @@ using ir::InstructionKind;
 using ir::ValueId;
 
 constexpr double warp_size = 32;
-constexpr double sector = 32;       // bytes that come from memory at a time
-constexpr double inner_trips = 10;  // of an inner loop, and of the loop itself, where nobody knows
+constexpr double sector = 32;      // bytes that come from memory at a time
+constexpr double inner_trips = 10; // of an inner loop, and of the loop itself, where nobody knows
+constexpr double default_latency = 400;
 constexpr double least_gain = 0.10; // of the clocks: the model is coarse
 
 double known(const ir::Figure& figure, double fallback) {
@@ -34,30 +34,42 @@ bool RunAheadEstimate::wins() const {
   return after <= before * (1 - least_gain);
 }
 
-std::string RunAheadEstimate::text() const {
-  char line[96];
-  std::snprintf(line, sizeof line, "%.0f to %.0f clocks a trip of %u and %u warps", before, after, warps_before, warps);
-  return line;
-}
-
 double trip_clocks(const ir::Machine& machine, const TripWork& work, unsigned warps, double hidden) {
   const double issue_rate = machine.schedulers * known(machine.issue_rate, 1);
   const double issue = warps * work.instructions / issue_rate;
   const double exposed = std::max(work.staying_latency, work.ahead_latency - hidden);
   const double chain = work.instructions / known(machine.issue_rate, 1) + std::max(exposed, 0.0);
-  const ir::Figure& dram = machine.memory.achieved_dram_gb_per_second;
-  const double bytes_per_clock = known(dram, 100) * 1000 / machine.clock_mhz / machine.sms;
-  return std::max({issue, chain, warps * work.bytes / bytes_per_clock});
+  const double dram = known(machine.memory.achieved_dram_gb_per_second, 100) * 1000 / machine.clock_mhz / machine.sms;
+  const double l2 = known(machine.memory.l2_bytes_per_clock, dram);
+  return std::max({issue, chain, warps * work.dram_bytes / dram, warps * work.l2_bytes / l2});
 }
 
 RunAheadCost::RunAheadCost(const ir::LinearForms& forms, const ir::Machine& machine, unsigned threads,
-                           uint64_t shared_bytes)
+                           uint64_t shared_bytes, unsigned most_warps)
     : forms_(forms), function_(forms.function()), machine_(machine), threads_(threads), shared_bytes_(shared_bytes),
-      lowering_(ir::lower(function_, machine.compute_capability)),
-      registers_(ir::register_need(function_, machine.compute_capability).registers) {}
+      most_warps_(most_warps), lowering_(ir::lower(function_, machine.compute_capability)),
+      registers_(ir::register_need(function_, machine.compute_capability).registers) {
+  for (BlockId block : function_.layout)
+    for (InstructionId id : function_.instructions_in(block))
+      for (const ir::Operand& operand : function_.operands_of(id)) {
+        if (!operand.is(ir::OperandKind::special_register)) continue;
+        const auto special = static_cast<ir::SpecialRegister>(operand.id);
+        const unsigned component = operand.selector & 3;
+        if (component == 3) continue;
+        if (special == ir::SpecialRegister::tid) indices_read_[ir::FormIndex::tid_x + component] = true;
+        if (special == ir::SpecialRegister::ctaid) indices_read_[ir::FormIndex::ctaid_x + component] = true;
+      }
+}
+
+bool RunAheadCost::is_shared_with_others(const ir::LinearForm& form) const {
+  if (!form.has_coefficients()) return false;
+  for (unsigned place = 1; place < ir::FormIndex::count; ++place)
+    if (indices_read_[place] && forms_.expressions().is_zero(form.coefficients[place])) return true;
+  return false;
+}
 
 // In how many trips another sector is read, and how much of it by one warp.
-double RunAheadCost::latency_of(const RunAheadLoad& load, double& bytes) const {
+double RunAheadCost::latency_of(const RunAheadLoad& load, TripWork& work) const {
   const ir::ExpressionPool& pool = forms_.expressions();
   const ir::LinearForm& form = forms_.address_form(load.instruction, load.address);
   double fresh = 1, span = warp_size * load.bytes;
@@ -70,12 +82,16 @@ double RunAheadCost::latency_of(const RunAheadLoad& load, double& bytes) const {
   if (form.has_coefficients()) {
     const auto lanes = pool.literal_value(form.coefficients[ir::FormIndex::tid_x]);
     const double stride = lanes ? std::fabs(double(ir::signed_value(*lanes, form.width))) : sector;
-    span = warp_size * std::min(stride, sector);
-    if (stride == 0) span = sector;
+    span = stride == 0 ? sector : warp_size * std::min(stride, sector);
   }
-  bytes = span * fresh;
-  const double hit = known(machine_.latency.l1, known(machine_.latency.dram, 400));
-  return hit + fresh * (known(machine_.latency.dram, 400) - hit);
+  const double hit = known(machine_.latency.l1, known(machine_.latency.dram, default_latency));
+  double miss = known(machine_.latency.dram, default_latency);
+  work.l2_bytes += span * fresh;
+  if (is_shared_with_others(form))
+    miss = known(machine_.latency.l2, miss);
+  else
+    work.dram_bytes += span * fresh;
+  return hit + fresh * (miss - hit);
 }
 
 TripWork RunAheadCost::work_of(const RunAheadPlan& plan) const {
@@ -93,11 +109,8 @@ TripWork RunAheadCost::work_of(const RunAheadPlan& plan) const {
         work.staying_latency = std::max(work.staying_latency, times * known(ir::latency(machine_, form), 0));
     }
   }
-  for (const RunAheadLoad& load : plan.loads) {
-    double bytes = 0;
-    work.ahead_latency = std::max(work.ahead_latency, latency_of(load, bytes));
-    work.bytes += bytes;
-  }
+  for (const RunAheadLoad& load : plan.loads)
+    work.ahead_latency = std::max(work.ahead_latency, latency_of(load, work));
   return work;
 }
 
@@ -111,7 +124,8 @@ double RunAheadCost::slice_instructions(const RunAheadPlan& plan) const {
 }
 
 unsigned RunAheadCost::warps_with(uint32_t registers, uint64_t shared_bytes) const {
-  return ir::occupancy(machine_, {threads_, registers, static_cast<uint32_t>(shared_bytes)}).warps;
+  const uint32_t warps = ir::occupancy(machine_, {threads_, registers, static_cast<uint32_t>(shared_bytes)}).warps;
+  return most_warps_ == 0 ? warps : std::min(warps, most_warps_);
 }
 
 RunAheadEstimate RunAheadCost::estimate(const RunAheadPlan& plan, const RunAheadChoice& choice) const {
@@ -153,10 +167,9 @@ RunAheadEstimate RunAheadCost::estimate(const RunAheadPlan& plan, const RunAhead
     estimate.after = INFINITY;
     return estimate;
   }
-  // As many trips as lie between hide what they take; a trip that is bound by the loads is longer.
-  after.staying_latency = std::max(after.staying_latency, remaining);
-  const double unhindered = trip_clocks(machine_, after, estimate.warps, after.ahead_latency);
+  // The trips between hide what they take, at least what they would take if nothing was waited for.
   after.staying_latency = std::max(before.staying_latency, remaining);
+  const double unhindered = trip_clocks(machine_, after, estimate.warps, after.ahead_latency);
   estimate.after = trip_clocks(machine_, after, estimate.warps, choice.distance * unhindered);
   // Fewer warps take more rounds for the same work.
   estimate.after *= double(std::max(estimate.warps_before, 1u)) / estimate.warps;

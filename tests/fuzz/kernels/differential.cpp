@@ -103,6 +103,7 @@ Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& s
   request.parameters = choice->parameter_block;
   request.host_threads = 1 + static_cast<unsigned>(kernel.seed % 2); // results must not depend on it
   request.check = true;
+  request.late_copies = kernel.seed % 2 == 0; // nor on when asynchronous copies take place
   request.fuel = fuel;
   request.observer = observer;
   request.skipping = skipping;
@@ -149,6 +150,17 @@ std::vector<Chain> composite_chains() {
   return {{"composite(cost=model)", OutputForm::legal, {}},
           {"composite(force)", OutputForm::legal, {}},
           {"composite", OutputForm::hardware, {}}};
+}
+
+std::vector<Chain> run_ahead_chains() {
+  using transforms::OutputForm;
+  std::vector<Chain> chains = {{"dac", OutputForm::legal, {}}};
+  for (const char* options :
+       {"force,form=ring,threads=1024,distance=2", "force,form=ring,distance=3", "force,form=ring,distance=1",
+        "force,form=registers,distance=1", "force,form=registers,distance=3", "force,form=prefetch"})
+    chains.push_back({"dac(" + std::string(options) + ")", OutputForm::legal, {}});
+  chains.push_back({"r2d2(force,candidates=1+2+3+5),dac(force,distance=2)", OutputForm::legal, {}});
+  return chains;
 }
 
 std::vector<Chain> chains_for(uint64_t seed, size_t longer) {

@@ -42,6 +42,8 @@ struct Chain {
 std::vector<Chain> linear_chains(const Kernel& kernel);
 // All forms of composite, each alone.
 std::vector<Chain> composite_chains();
+// Every way in which dac's legal form issues loads ahead.
+std::vector<Chain> run_ahead_chains();
 // Chains for a kernel: the identity, each pass alone in each form, and some longer ones that depend on the seed.
 std::vector<Chain> chains_for(uint64_t seed, size_t longer);
 

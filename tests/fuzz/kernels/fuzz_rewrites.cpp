@@ -2,14 +2,15 @@
 //
 //   fuzz_rewrites [--count N] [--first SEED] [--only SEED [--show]] [--sweeps] [--longer N] [--seconds S]
 //                 [--passes CHAIN [--form legal|annotated|hardware] [--assume WORD]] [--no-rewrites] [--integers]
-//                 [--may-refuse] [--ptxas] [--linear] [--darsie] [--integer-chains] [--jobs N] [--weight NAME=NUMBER]... [--knob
-//                 NAME=NUMBER]...
+//                 [--may-refuse] [--ptxas] [--linear] [--darsie] [--integer-chains] [--run-ahead] [--jobs N]
+//                 [--weight NAME=NUMBER]... [--knob NAME=NUMBER]...
 //                 [--write FOLDER]
 //
 // --linear: kernels about index arithmetic, all forms of r2d2, and a table of what the rewritings rest on.
 // --darsie: no rewritings, but DARSIE's machine in all variants, in several orders of the warps, in check mode and out
 // of it; and what its marks say against the values.
 // --integer-chains: kernels of integer instructions that read each other, and all forms of composite.
+// --run-ahead: kernels with many loops, and all ways in which dac's legal form issues their loads ahead.
 // The kernel of a seed is always the same (with the same weights and knobs). --write keeps what failed: the PTX file, a
 // launch file and its buffers beside it, and the kernel reduced to what still fails. Exit code 1 when something failed,
 // 77 when --ptxas finds no ptxas.
@@ -54,6 +55,7 @@ struct Options {
   bool linear = false;
   bool darsie = false;
   bool integer_chains = false;
+  bool run_ahead = false;
   unsigned jobs = 1;
   bool may_refuse = false; // instructions that are not emulated are no failure
   std::optional<Chain> chain;
@@ -131,6 +133,7 @@ public:
     const std::vector<Chain> chains = options_.chain            ? std::vector<Chain>{*options_.chain}
                                       : options_.linear         ? linear_chains(kernel)
                                       : options_.integer_chains ? composite_chains()
+                                      : options_.run_ahead      ? run_ahead_chains()
                                                                 : chains_for(kernel.seed, options_.longer);
     for (const Chain& chain : chains)
       check_chain(kernel, text, chain, originals);
@@ -460,6 +463,9 @@ bool parse_options(int argc, char** argv, Options& options) {
     } else if (word == "--integer-chains") {
       options.integer_chains = true;
       options.knobs = integer_knobs();
+    } else if (word == "--run-ahead") {
+      options.run_ahead = true;
+      options.knobs = loop_knobs();
     } else if (word == "--ptxas") {
       options.assembles = true;
     } else if (word == "--may-refuse") {

@@ -159,6 +159,18 @@ Knobs redundancy_knobs() {
   return knobs;
 }
 
+Knobs loop_knobs() {
+  Knobs knobs;
+  knobs.statements = 14;
+  knobs.trips = 64;
+  knobs.functions = 0;
+  knobs.approximate = 0;
+  knobs.qualified_memory = 0.1;
+  for (const char* name : {"loop", "index loop"})
+    knobs.weights[name] = 6;
+  return knobs;
+}
+
 Kernel generate_kernel(uint64_t seed, const Knobs& knobs) {
   return Builder(seed, knobs).build();
 }

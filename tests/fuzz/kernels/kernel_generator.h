@@ -43,6 +43,8 @@ Knobs index_knobs();
 Knobs redundancy_knobs();
 // For passes that fuse integer instructions.
 Knobs integer_knobs();
+// For passes that rewrite loops.
+Knobs loop_knobs();
 
 Kernel generate_kernel(uint64_t seed, const Knobs& knobs = {});
 
