@@ -39,6 +39,7 @@ void add_verify_command(CLI::App& application, Session& session);
 void add_bench_command(CLI::App& application, Session& session);
 void add_record_command(CLI::App& application, Session& session);
 void add_study_command(CLI::App& application, Session& session);
+void add_score_command(CLI::App& application, Session& session);
 void add_prove_command(CLI::App& application, Session& session);
 void add_launch_template_command(CLI::App& application, Session& session);
 void add_mark_command(CLI::App& application, Session& session);

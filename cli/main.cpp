@@ -57,6 +57,7 @@ int run(int argument_count, char** arguments) {
   add_bench_command(application, session);
   add_record_command(application, session);
   add_study_command(application, session);
+  add_score_command(application, session);
   add_prove_command(application, session);
   add_mark_command(application, session);
   add_launch_template_command(application, session);

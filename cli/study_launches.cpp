@@ -13,7 +13,8 @@ double processor_seconds() {
 } // namespace
 
 Result<LaunchPass> run_launches(const LaunchInput& input, const ir::Module& module, const EmulatorOptions& options,
-                                ErrorPlace& place, const std::function<void(const SessionRun&)>& finished) {
+                                ErrorPlace& place, const std::function<void(const SessionRun&)>& finished,
+                                const launch::Variants* variants) {
   place = ErrorPlace::launch_file;
   SessionOptions session;
   session.error_place = &place;
@@ -28,7 +29,7 @@ Result<LaunchPass> run_launches(const LaunchInput& input, const ir::Module& modu
   LaunchPass pass;
   for (size_t i = 0; i < input.plan.launches.size() && !pass.failure; ++i) {
     const double start = processor_seconds();
-    Result<SessionRun> run = (*memory)->launch(i, module, nullptr);
+    Result<SessionRun> run = (*memory)->launch(i, module, variants);
     if (!run) return run.error();
     if (!run->failure) finished(*run);
     pass.seconds += processor_seconds() - start;

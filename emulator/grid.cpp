@@ -112,6 +112,8 @@ public:
         block->start(linear);
         Observer* observer = grid_.launch.request->observer;
         block->observer = observer && observer->wants(*block) ? observer : nullptr;
+        block->watch_memory =
+            block->count_memory || block->checker || (block->observer && block->observer->wants_accesses());
       } else if (!spinning.empty()) {
         block = std::move(spinning.front());
         spinning.pop_front();

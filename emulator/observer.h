@@ -9,11 +9,20 @@
 #pragma once
 
 #include "emulator/block.h"
+#include "emulator/special/watch.h"
 
 #include <span>
 #include <vector>
 
 namespace ptxrewrite::emulator {
+
+// Where the lanes of warp.mask access memory. `addresses` has 32 places; `bytes` are accessed from each.
+struct ObservedAccess {
+  Space space = Space::global; // generic: lanes are in several windows
+  const uint64_t* addresses = nullptr;
+  uint64_t bytes = 0;
+  AccessKind kind = AccessKind::load;
+};
 
 // Called from the host thread that runs the block; a launch with an observer uses one host thread, blocks in order (but
 // blocks that spin take turns).
@@ -32,6 +41,13 @@ public:
   // Lanes of warp.active have come to an instruction whose guard is false in all of them, and go on behind it.
   virtual void passed(Block& block, Warp& warp, const MicroOp& op) { (void)block, (void)warp, (void)op; }
   virtual void block_ended(Block& block) { (void)block; }
+  // Does it want to know where memory is accessed? Asked for each block that it wants.
+  virtual bool wants_accesses() const { return false; }
+  // After `before` of the instruction, once for each space that it accesses; several times where a matrix is moved.
+  // Parameters are no accesses.
+  virtual void accessed(Block& block, Warp& warp, const MicroOp& op, const ObservedAccess& access) {
+    (void)block, (void)warp, (void)op, (void)access;
+  }
 };
 
 // What a source or result of an instruction is in the 32 lanes; those that do not execute it hold what they held.

@@ -1,6 +1,7 @@
 #include "emulator/special/watch.h"
 
 #include "emulator/check.h"
+#include "emulator/observer.h"
 
 #include <algorithm>
 #include <array>
@@ -70,6 +71,7 @@ bool watch_access(Warp& warp, const MicroOp& op, Space space, const uint64_t* ad
                   AccessKind kind, std::span<const LaneRef> values) {
   Block& block = *warp.block;
   if (block.count_memory) block.counters->transactions[op.instruction] += transactions(warp, space, addresses, bytes);
+  if (block.observer) block.observer->accessed(block, warp, op, {space, addresses, bytes, kind});
   if (block.checker) block.checker->access(warp, op, space, addresses, bytes, kind, values);
   return true;
 }

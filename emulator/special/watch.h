@@ -1,5 +1,5 @@
-// The slow side of memory accesses: check mode (--check) and the counting of transactions. Memory instructions call it
-// only when one of the two is switched on.
+// The slow side of memory accesses: check mode (--check), the counting of transactions, observers that want to know of
+// accesses. Memory instructions call it only when one of them is switched on.
 #pragma once
 
 #include "emulator/special/address.h"

@@ -28,7 +28,7 @@ ALLOWED = {
     "transforms": ["transforms", "ir", "support"],
     "launch": ["launch", "ir", "support"],
     "emulator": ["emulator", "ir", "support"],
-    "emulator/timing": ["emulator/timing", "emulator/counters.h", "ir", "support"],
+    "emulator/timing": ["emulator/timing", "emulator/counters.h", "emulator/observer.h", "ir", "support"],
     "cli": ["cli", "grammar", "transforms", "emulator", "launch", "ir", "support"],
     "cli/driver": ["cli/driver", "launch", "ir", "support"],
     "examples": ["cli/driver", "grammar", "transforms", "launch", "ir", "support"],

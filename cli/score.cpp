@@ -1,0 +1,181 @@
+#include "cli/score.h"
+
+#include "cli/machine_weights.h"
+#include "cli/rewrite.h"
+#include "cli/study_launches.h"
+#include "emulator/timing/memory_system.h"
+#include "ir/machine/figures.h"
+#include "ir/machine/occupancy.h"
+#include "ir/machine/registers.h"
+#include "launch/signature.h"
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+#include <memory>
+
+namespace ptxrewrite::cli {
+namespace {
+
+double processor_seconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+// Registers of kernels: what ptxas says where it knows the target, else an estimate.
+class RegisterCounts {
+public:
+  RegisterCounts(const ir::Module& module, const ir::Machine& machine) : machine_(machine) {
+    if (machine.compute_capability < oldest_of_ptxas) return;
+    const std::string architecture = "sm_" + std::to_string(machine.compute_capability);
+    if (Result<ir::FiguresByFunction> figures = ir::machine_figures(module.source.text(), architecture))
+      figures_ = std::move(*figures);
+  }
+  struct Count {
+    uint32_t registers = 0;
+    bool by_ptxas = false;
+  };
+  Count of(const ir::Module& module, const ir::Function& kernel) const {
+    if (const auto found = figures_.find(module.text(kernel.name)); found != figures_.end())
+      return {found->second.registers, true};
+    return {ir::register_need(kernel, machine_.compute_capability).registers, false};
+  }
+
+private:
+  static constexpr uint32_t oldest_of_ptxas = 75; // CUDA 13
+  const ir::Machine& machine_;
+  ir::FiguresByFunction figures_;
+};
+
+// Times one version of a module, launch by launch.
+class Scorer {
+public:
+  Scorer(const ir::Module& module, const ir::Machine& machine, const launch::LaunchPlan& plan, ScoredVersion& version)
+      : module_(module), machine_(machine), plan_(plan), weights_(machine), registers_(module, machine),
+        version_(version) {}
+
+  emulator::Observer* next() {
+    recorder_ = std::make_unique<timing::Recorder>(
+        timing::RecorderOptions{.port = timing::port_law(machine_), .sms = machine_.sms});
+    return recorder_.get();
+  }
+
+  void finish(const SessionRun& run) {
+    const double start = processor_seconds();
+    const timing::Recording recording = recorder_->finish();
+    const launch::Launch& planned = plan_.launches[run.launch];
+    const ir::Function* entry = launch::find_kernel(module_, run.entry);
+    const RegisterCounts::Count registers = registers_.of(module_, *entry);
+    const auto shared = static_cast<uint32_t>(recording.shared_bytes);
+    const uint32_t resident = std::max(
+        ir::occupancy(machine_, {static_cast<uint32_t>(planned.block.count()), registers.registers, shared}).blocks,
+        1u);
+    const timing::Traffic traffic =
+        timing::simulate(recording, timing::memory_system(machine_, recording.shared_bytes, resident));
+    const timing::MachineCode code(
+        machine_, recording.sites,
+        [this](const ir::Function& function) -> const ir::Lowering& { return weights_.lowering(function); });
+    timing::KernelTime time = timing::time_of({machine_, run.counters, recording, traffic, code, resident});
+    ScoredKernel& kernel = kernel_of(planned);
+    if (kernel.launches == 0) {
+      kernel.grid = planned.grid;
+      kernel.block = planned.block;
+      kernel.registers = registers.registers;
+      kernel.registers_by_ptxas = registers.by_ptxas;
+      kernel.shared_bytes = shared;
+      kernel.first = time;
+    }
+    add(run, planned, time, kernel);
+    version_.model_seconds += processor_seconds() - start;
+  }
+
+private:
+  ScoredKernel& kernel_of(const launch::Launch& planned) {
+    for (ScoredKernel& known : version_.kernels)
+      if (known.kernel == planned.kernel) return known;
+    version_.kernels.push_back({});
+    version_.kernels.back().kernel = planned.kernel;
+    return version_.kernels.back();
+  }
+
+  static void add(const SessionRun& run, const launch::Launch& planned, const timing::KernelTime& time,
+                  ScoredKernel& kernel) {
+    ++kernel.launches;
+    kernel.rewritten_launches += run.entry != planned.kernel;
+    kernel.clocks += time.clocks;
+    kernel.seconds += time.seconds;
+    kernel.instructions += time.demand.instructions;
+    kernel.dram_bytes += time.demand.dram_bytes();
+    kernel.l2_bytes += time.demand.l2_bytes;
+    for (size_t i = 0; i < timing::cause_count; ++i)
+      kernel.stack[i] += time.stack[i];
+  }
+
+  const ir::Module& module_;
+  const ir::Machine& machine_;
+  const launch::LaunchPlan& plan_;
+  MachineWeights weights_;
+  RegisterCounts registers_;
+  ScoredVersion& version_;
+  std::unique_ptr<timing::Recorder> recorder_;
+};
+
+// Runs and times one version. The failure of a kernel ends it.
+Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input, const ir::Module& module,
+                                                       const launch::Variants* variants, const ScoreSettings& settings,
+                                                       ErrorPlace& place, ScoredVersion& version) {
+  EmulatorOptions options;
+  options.host_threads = 1;
+  options.resident_blocks = 0;
+  options.machine = &settings.machine;
+  if (settings.measure_cost) {
+    Result<LaunchPass> plain = run_launches(
+        input, module, options, place, [](const SessionRun&) {}, variants);
+    if (!plain) return plain.error();
+    version.plain_seconds = plain->seconds;
+  }
+  Scorer scorer(module, settings.machine, input.plan, version);
+  options.observer = [&](const emulator::LaunchRequest&) { return scorer.next(); };
+  Result<LaunchPass> pass = run_launches(
+      input, module, options, place, [&](const SessionRun& run) { scorer.finish(run); }, variants);
+  if (!pass) return pass.error();
+  version.functional_seconds = pass->seconds - version.model_seconds;
+  return std::move(pass->failure);
+}
+
+} // namespace
+
+Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, ErrorPlace& place) {
+  ScoreRun run;
+  run.scored.machine = &settings.machine;
+  ScoredVersion baseline;
+  baseline.name = "baseline";
+  auto failure = score_version(input, *input.module, nullptr, settings, place, baseline);
+  if (!failure) return failure.error();
+  run.failure = std::move(*failure);
+  run.scored.versions.push_back(std::move(baseline));
+  for (const std::string& passes : settings.passes) {
+    if (run.failure) break;
+    ScoredVersion version;
+    version.name =
+        passes +
+        (settings.form == transforms::OutputForm::legal ? "" : std::string(" (") + form_word(settings.form) + ")");
+    place = ErrorPlace::module;
+    Result<Rewritten> rewritten = rewrite(*input.module, passes, settings.form, {});
+    if (!rewritten) return rewritten.error();
+    if (!rewritten->module) {
+      version.kernels = run.scored.versions.front().kernels;
+      version.remark = "the passes change nothing";
+      run.scored.versions.push_back(std::move(version));
+      continue;
+    }
+    Result<launch::Variants> variants = launch::Variants::of(*rewritten->module, nullptr);
+    if (!variants) return variants.error();
+    failure = score_version(input, *rewritten->module, &*variants, settings, place, version);
+    if (!failure) return failure.error();
+    run.failure = std::move(*failure);
+    run.scored.versions.push_back(std::move(version));
+  }
+  return run;
+}
+
+} // namespace ptxrewrite::cli

@@ -1,0 +1,63 @@
+// What the launches of one file take on a machine, by the timing model: `ptxrewrite score`. The original and each
+// rewriting of it run on the emulator; the model sees what the run counted and recorded.
+#pragma once
+
+#include "cli/launch_input.h"
+#include "emulator/timing/model.h"
+#include "ir/machine/machine.h"
+#include "transforms/pass.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::cli {
+
+// All launches of one kernel.
+struct ScoredKernel {
+  std::string kernel;
+  launch::Dim3 grid, block; // of the first launch
+  uint64_t launches = 0;
+  uint64_t rewritten_launches = 0; // of them, by another entry than the original
+  uint32_t registers = 0;          // per thread
+  bool registers_by_ptxas = false; // else estimated
+  uint32_t shared_bytes = 0;       // per block
+  double clocks = 0, seconds = 0;
+  double instructions = 0; // of the machine, by warps
+  double dram_bytes = 0, l2_bytes = 0;
+  timing::CauseClocks stack{};
+  timing::KernelTime first; // of the first launch, with its terms
+};
+
+struct ScoredVersion {
+  std::string name;   // "baseline", or its passes
+  std::string remark; // why it is as the baseline is; "" if it is not
+  std::vector<ScoredKernel> kernels;
+  double functional_seconds = 0; // of the processor: the run, with what the model records
+  double model_seconds = 0;      // and the model
+  double plain_seconds = 0;      // the run without; 0: not measured
+};
+
+struct ScoredFile {
+  std::string file;
+  std::string size;
+  const ir::Machine* machine = nullptr;
+  std::vector<ScoredVersion> versions; // the first is the baseline
+};
+
+struct ScoreSettings {
+  const ir::Machine& machine;
+  std::vector<std::string> passes; // a version each
+  transforms::OutputForm form = transforms::OutputForm::legal;
+  bool measure_cost = false;
+};
+
+struct ScoreRun {
+  ScoredFile scored;
+  std::optional<emulator::Failure> failure; // of a kernel: it is not over
+};
+
+// Errors: as run_plan; passes that fail.
+Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, ErrorPlace& place);
+
+} // namespace ptxrewrite::cli

@@ -1,0 +1,134 @@
+// `ptxrewrite score`: what kernels and their rewritings take on a machine, by the timing model.
+#include "cli/device_options.h"
+#include "cli/json_text.h"
+#include "cli/launch_input.h"
+#include "cli/module_input.h"
+#include "cli/progress.h"
+#include "cli/score_report.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+namespace ptxrewrite::cli {
+namespace {
+
+struct ScoreOptions {
+  std::vector<std::string> files;
+  LaunchInputOptions input;
+  std::vector<std::string> gpus;
+  std::vector<std::string> passes;
+  std::string form = "legal";
+  ScoreReportOptions report;
+  bool json = false;
+};
+
+// What does not fit together; "" if all does.
+std::string contradiction(const ScoreOptions& options) {
+  if (options.files.empty()) return "FILE is missing: a launch file, or PTX with --grid and --block";
+  for (const std::string& path : options.files) {
+    const bool ptx = path == "-" || path.ends_with(".ptx");
+    if (ptx && (options.input.direct.grid.empty() || options.input.direct.block.empty()))
+      return path + " is PTX: say --grid and --block, or name a launch file";
+    if (!ptx && options.input.direct.any())
+      return path + " is a launch file: --grid, --block and --arg are for PTX files";
+  }
+  return {};
+}
+
+// The exit code; what was scored goes to `scored`.
+int score_file(const ScoreOptions& options, const std::string& path, const ir::Machine& machine, const Session& session,
+               std::vector<ScoredFile>& scored) {
+  std::optional<LaunchInput> input = read_launch_input(path, options.input, session);
+  if (!input) return exit_diagnostics;
+  if (Status status = check_memory(input->plan, 1); !status) {
+    show(status.error(), input->plan.source, session);
+    return exit_diagnostics;
+  }
+  ScoreSettings settings{machine, options.passes, transforms::OutputForm::legal, options.report.cost};
+  if (options.form == "hardware") settings.form = transforms::OutputForm::hardware;
+  ErrorPlace place = ErrorPlace::launch_file;
+  Result<ScoreRun> run = score(*input, settings, place);
+  if (!run) {
+    show_session_error(run.error(), place, *input, session);
+    return exit_diagnostics;
+  }
+  if (run->failure) {
+    show(run->failure->to_diagnostic(), input->module->source, session);
+    return exit_fault;
+  }
+  run->scored.file = path;
+  run->scored.size = input->plan.size;
+  scored.push_back(std::move(run->scored));
+  return exit_ok;
+}
+
+int run_score(ScoreOptions& options, const Session& session) {
+  if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("score", wrong);
+  std::vector<const ir::Machine*> machines;
+  for (const std::string& name : options.gpus) {
+    DeviceOptions device;
+    device.gpu = name;
+    Result<const ir::Machine*> machine = machine_of(device);
+    if (!machine) return usage_error("score", machine.error().message);
+    machines.push_back(*machine);
+  }
+  int code = exit_ok;
+  std::vector<ScoredFile> scored;
+  nlohmann::ordered_json files = nlohmann::ordered_json::array();
+  Progress progress(options.files.size() * machines.size());
+  size_t done = 0;
+  for (const std::string& path : options.files)
+    for (const ir::Machine* machine : machines) {
+      progress.show(done++, path);
+      const size_t before = scored.size();
+      code = std::max(code, score_file(options, path, *machine, session, scored));
+      progress.clear();
+      if (scored.size() == before) continue;
+      if (options.json)
+        files.push_back(score_json(scored.back(), options.report));
+      else
+        std::printf("%s%s", before ? "\n" : "", score_text(scored.back(), options.report).c_str());
+      std::fflush(stdout);
+    }
+  if (options.json) std::puts(json_text({{"files", std::move(files)}}).c_str());
+  return code;
+}
+
+} // namespace
+
+void add_score_command(CLI::App& application, Session& session) {
+  auto options = std::make_shared<ScoreOptions>();
+  CLI::App* command =
+      add_command(application, session, "score", "estimate time on a GPU, of kernels and of what passes make of them",
+                  "ptxrewrite score samples/backprop/backprop.toml --gpu titanv\n"
+                  "  ptxrewrite score samples/vecadd/vecadd.toml -p r2d2 --gpu h200,a100 --json\n"
+                  "Kernels run on the emulator; an interval model turns what that counts into clocks. docs/score.md "
+                  "has its terms.");
+  command->add_option("FILE", options->files, "launch files, or PTX with --grid and --block");
+  add_launch_input_options(*command, options->input);
+  command->add_option("-k,--kernel", options->input.kernels, "only launches of such kernels")->type_name("GLOB");
+  options->gpus = {"h200"};
+  command->add_option("--gpu", options->gpus, "the machines: h200 (default), titanv, gtx480, sm_80 ...")
+      ->type_name("GPU,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
+      ->add_option("-p,--passes", options->passes,
+                   "passes whose result is set beside the original; once for each version")
+      ->type_name("PASSES")
+      ->allow_extra_args(false);
+  command->add_option("--form", options->form, "of the rewritings: legal (default) or hardware")
+      ->check(CLI::IsMember({"legal", "hardware"}))
+      ->type_name("FORM");
+  command->add_flag("--terms", options->report.terms, "show every term of the model");
+  command->add_flag("--time", options->report.cost, "run without the model, too, and show what it costs");
+  command->add_flag("--json", options->json, "print JSON");
+  command->callback(
+      [options, &session] { session.action = [options, &session] { return run_score(*options, session); }; });
+}
+
+} // namespace ptxrewrite::cli

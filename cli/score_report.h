@@ -1,0 +1,24 @@
+// Scores as text and as JSON: a table of kernels and versions, a CPI stack for each.
+#pragma once
+
+#include "cli/score.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+
+namespace ptxrewrite::cli {
+
+struct ScoreReportOptions {
+  bool stack = true;
+  bool terms = false;
+  bool cost = false;
+};
+
+std::string score_text(const ScoredFile& file, const ScoreReportOptions& options);
+nlohmann::ordered_json score_json(const ScoredFile& file, const ScoreReportOptions& options);
+
+// The kernel of the baseline that stands for the same launches; nullptr: there is none.
+const ScoredKernel* baseline_of(const ScoredFile& file, const ScoredKernel& kernel);
+
+} // namespace ptxrewrite::cli

@@ -1,0 +1,40 @@
+// A set-associative cache of 128-byte lines whose four 32-byte sectors are filled one by one, least recently used line
+// out first. Which set a line goes to is a hash of its address, as on all machines since Fermi.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace ptxrewrite::timing {
+
+class SectoredCache {
+public:
+  // 0 bytes: a cache that never hits.
+  SectoredCache(uint64_t bytes, unsigned ways);
+
+  // The sectors of `wanted` that are there. The others are filled.
+  uint8_t read(uint64_t line, uint8_t wanted);
+  // A write-back cache: the sectors are there and dirty from now on; nothing is read for it.
+  void write(uint64_t line, uint8_t sectors);
+  // A write-through cache without allocation: a line that is there stays as it is (and holds what is written).
+  uint8_t present(uint64_t line) const;
+
+  // Dirty sectors that made room for others, so far.
+  uint64_t written_back() const { return written_back_; }
+  // Dirty sectors that are there.
+  uint64_t dirty_sectors() const;
+
+private:
+  // tag << 8 | dirty sectors << 4 | valid sectors; 0: nothing. The latest used way of a set comes first.
+  uint64_t* set_of(uint64_t line);
+  const uint64_t* set_of(uint64_t line) const { return const_cast<SectoredCache*>(this)->set_of(line); }
+  // Makes it the first of its set, in the place of the last one if it is not there.
+  uint64_t& use(uint64_t line);
+
+  uint64_t sets_ = 0;
+  unsigned ways_ = 0;
+  std::vector<uint64_t> entries_;
+  uint64_t written_back_ = 0;
+};
+
+} // namespace ptxrewrite::timing

@@ -1,0 +1,50 @@
+// The formulas of interval analysis, one small function each (spec: time by intervals). Nothing here knows of kernels:
+// numbers in, numbers out. Times are SM clocks; issue rates are instructions per scheduler and clock.
+//
+// An interval is what a warp issues without waiting, and the wait behind it: `issued` instructions, `stall` clocks.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace ptxrewrite::timing {
+
+enum class Policy : uint8_t { greedy_then_oldest, round_robin };
+
+inline constexpr double smoothness = 3;      // q: how sharply the largest of several bounds wins
+inline constexpr double bandwidth_power = 3; // p: how sharply bandwidth saturates
+
+// The other warps of a scheduler, as one warp sees them.
+struct Company {
+  double warps = 1;             // of the scheduler, this one included
+  double issue_probability = 1; // of a warp at any clock: sum of issued / (sum of issued + sum of stalls)
+  double mean_issued = 0;       // by interval
+};
+
+double issue_probability(double issued, double stalls);
+
+// What the others issue while this warp waits `stall` clocks, in instructions.
+double hidden_instructions(Policy policy, double stall, const Company& company);
+// What they issue between two of this warp's intervals, whether it waits or not, in clocks.
+double others_issue_clocks(Policy policy, double issued, double rate, const Company& company);
+// What is left of a wait.
+double exposed_stall(double stall, double hidden, double rate);
+
+// (sum of terms^q)^(1/q): the largest of several bounds, and somewhat more where others come near.
+double smooth_sum(std::span<const double> terms, double q = smoothness);
+// The part of a lone warp's time that is latency alone: what has to be combined with its issue time by smooth_sum to
+// give issue + stalls. 0 without stalls, so that a kernel that only issues costs its issue time; a chain of dependent
+// instructions costs its latencies.
+double latency_part(double issue_clocks, double exposed_stalls, double q = smoothness);
+
+// Bytes per clock that so many bytes in flight get out of a memory of `latency` and at most `peak` bytes per clock.
+double smooth_bandwidth(double bytes_in_flight, double latency, double peak, double p = bandwidth_power);
+
+// Misses that all warps make in one interval, when there are registers (MSHRs) for `capacity` at a time: how many
+// latencies pass beyond the first.
+double further_batches(double misses, double capacity);
+
+// Constant start-up and what distributing blocks takes.
+double launch_clocks(double blocks, double per_block, double constant);
+
+} // namespace ptxrewrite::timing

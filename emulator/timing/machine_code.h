@@ -1,0 +1,86 @@
+// The static instructions of a run as the machine issues them: how many, on which unit, how long the results take, and
+// which registers tie them together.
+#pragma once
+
+#include "emulator/timing/recorder.h"
+#include "ir/machine/lowering.h"
+#include "ir/machine/machine.h"
+
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::timing {
+
+// What a clock is spent on: rows of the CPI stack. Units are resources; waits are for the result of an earlier
+// instruction.
+enum class Cause : uint8_t {
+  issue,
+  unit_integer,
+  unit_fp32,
+  unit_fp64,
+  unit_special,
+  unit_matrix,
+  unit_barrier,
+  memory_port,
+  l2_bandwidth,
+  dram_bandwidth,
+  wait_integer,
+  wait_fp32,
+  wait_fp64,
+  wait_special,
+  wait_shared,
+  wait_constant,
+  wait_l1,
+  wait_l2,
+  wait_dram,
+  misses,    // more of them than there are registers for
+  barrier,   // warps of a block wait for one another
+  imbalance, // warps of a block end at different times
+  tail,      // the last blocks do not fill the machine
+  launch,
+  count
+};
+inline constexpr size_t cause_count = static_cast<size_t>(Cause::count);
+std::string_view spelling(Cause cause);
+
+enum class Waits : uint8_t { for_unit, for_global_memory, for_barrier };
+
+struct SiteCode {
+  uint32_t instructions = 0;        // of the machine, on either datapath; 0: a part of others
+  uint32_t weight = 0, uniform = 0; // of them
+  Cause unit = Cause::issue;        // that the weight occupies; issue: none
+  double unit_clocks = 0;           // of the SM's unit, by machine instruction of a warp
+  double latency = 0;               // of the result; of global memory: of a hit in L1
+  double step_latency = 0;          // between the instructions of an expansion, which is a chain
+  Cause wait = Cause::wait_integer; // what readers of the result wait for
+  Waits waits = Waits::for_unit;
+  bool is_memory = false; // occupies the memory port: as many clocks as its accesses take
+  uint32_t first_use = 0, uses = 0;
+  uint32_t first_definition = 0, definitions = 0; // in MachineCode::registers
+};
+
+using LoweringOf = std::function<const ir::Lowering&(const ir::Function&)>;
+
+class MachineCode {
+public:
+  MachineCode(const ir::Machine& machine, std::span<const Site> sites, const LoweringOf& lowering);
+
+  const SiteCode& operator[](uint32_t number) const { return sites_[number]; }
+  size_t size() const { return sites_.size(); }
+  std::span<const uint32_t> uses(const SiteCode& site) const {
+    return std::span(registers_).subspan(site.first_use, site.uses);
+  }
+  std::span<const uint32_t> definitions(const SiteCode& site) const {
+    return std::span(registers_).subspan(site.first_definition, site.definitions);
+  }
+  uint32_t register_count() const { return register_count_; }
+
+private:
+  std::vector<SiteCode> sites_; // by number
+  std::vector<uint32_t> registers_;
+  uint32_t register_count_ = 0;
+};
+
+} // namespace ptxrewrite::timing

@@ -1,0 +1,110 @@
+// The port law of H200 was measured by others on 46 patterns (max(D, T); cycles within 3 %); older machines take one
+// pass per 128-byte line.
+#include "emulator/timing/memory_port.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace ptxrewrite::timing {
+namespace {
+
+constexpr unsigned warp_size = 32;
+constexpr uint64_t word_bytes = 4;
+
+// Sectors of one line that bytes [first, last] of it touch.
+uint8_t sectors_between(uint64_t first, uint64_t last) {
+  const auto low = static_cast<unsigned>(first / sector_bytes), high = static_cast<unsigned>(last / sector_bytes);
+  return static_cast<uint8_t>(((1u << (high + 1)) - 1) & ~((1u << low) - 1));
+}
+
+// Distinct words of lanes [first, past), by bank: the most in one.
+uint32_t degree_of_part(const PortLaw& law, const LaneAddresses& lanes, unsigned first, unsigned past) {
+  std::array<uint64_t, warp_size * 5> words; // 16 bytes, not aligned
+  size_t count = 0;
+  for (unsigned lane = first; lane < past; ++lane) {
+    if (!(lanes.mask >> lane & 1)) continue;
+    const uint64_t begin = lanes.addresses[lane] / word_bytes;
+    const uint64_t last = (lanes.addresses[lane] + std::min<uint64_t>(lanes.bytes, 16) - 1) / word_bytes;
+    for (uint64_t word = begin; word <= last; ++word)
+      if (count == 0 || words[count - 1] != word) words[count++] = word;
+  }
+  std::sort(words.begin(), words.begin() + static_cast<ptrdiff_t>(count));
+  std::array<uint32_t, warp_size> in_bank{};
+  uint32_t most = 0;
+  for (size_t i = 0; i < count; ++i)
+    if (i == 0 || words[i] != words[i - 1]) most = std::max(most, ++in_bank[words[i] % law.banks]);
+  return most;
+}
+
+// All lanes at neighbouring places or all at one: no bank is wanted twice.
+bool is_plain(const LaneAddresses& lanes) {
+  if (lanes.mask != 0xffffffffu || lanes.bytes != word_bytes) return false;
+  uint64_t apart = 0;
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    apart |= lanes.addresses[lane] ^ (lanes.addresses[0] + lane * word_bytes);
+  return apart == 0 && lanes.addresses[0] % word_bytes == 0;
+}
+
+} // namespace
+
+WarpLines::WarpLines(const LaneAddresses& lanes) {
+  for (uint32_t rest = lanes.mask; rest; rest &= rest - 1) {
+    const uint64_t first = lanes.addresses[std::countr_zero(rest)];
+    const uint64_t last = first + std::min<uint64_t>(std::max<uint64_t>(lanes.bytes, 1), line_bytes) - 1;
+    const uint64_t line = first / line_bytes, last_line = last / line_bytes;
+    if (line == last_line) {
+      add(line, sectors_between(first % line_bytes, last % line_bytes));
+    } else {
+      add(line, sectors_between(first % line_bytes, line_bytes - 1));
+      add(last_line, sectors_between(0, last % line_bytes));
+    }
+  }
+}
+
+void WarpLines::add(uint64_t line, uint8_t sectors) {
+  for (size_t i = count_; i-- > 0;)
+    if (lines_[i].line == line) {
+      lines_[i].sectors |= sectors;
+      return;
+    }
+  lines_[count_++] = {line, sectors};
+}
+
+PortLaw port_law(const ir::Machine& machine) {
+  if (machine.compute_capability < 20) return {.banks = 16, .lanes_at_a_time = 16};
+  return {.block_tags = machine.compute_capability >= 90};
+}
+
+uint32_t bank_degree(const PortLaw& law, const LaneAddresses& lanes) {
+  if (law.lanes_at_a_time == warp_size && is_plain(lanes)) return 1;
+  const auto words = static_cast<unsigned>(std::clamp<uint64_t>((lanes.bytes + word_bytes - 1) / word_bytes, 1, 4));
+  const unsigned together = law.lanes_at_a_time / std::bit_ceil(words);
+  uint32_t sum = 0;
+  for (unsigned first = 0; first < warp_size; first += together)
+    sum += degree_of_part(law, lanes, first, first + together);
+  return std::max(sum, 1u);
+}
+
+uint32_t tag_clocks(const PortLaw& law, std::span<const LineRequest> lines) {
+  const auto count = static_cast<uint32_t>(lines.size());
+  if (!law.block_tags) return std::max(count, 1u);
+  std::array<uint64_t, 64> blocks;
+  size_t distinct = 0;
+  for (const LineRequest& line : lines) {
+    const uint64_t block = line.line / 4;
+    const auto end = blocks.begin() + static_cast<ptrdiff_t>(distinct);
+    if (std::find(blocks.begin(), end, block) == end) blocks[distinct++] = block;
+  }
+  return std::max(std::min(static_cast<uint32_t>(distinct), (count + 3) / 4 + 1), 1u);
+}
+
+uint32_t shared_port_clocks(const PortLaw& law, const LaneAddresses& lanes) {
+  return bank_degree(law, lanes);
+}
+
+uint32_t global_port_clocks(const PortLaw& law, const LaneAddresses& lanes, std::span<const LineRequest> lines) {
+  // Before Hopper the lines' passes are all there is.
+  return law.block_tags ? std::max(bank_degree(law, lanes), tag_clocks(law, lines)) : tag_clocks(law, lines);
+}
+
+} // namespace ptxrewrite::timing

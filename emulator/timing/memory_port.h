@@ -1,0 +1,60 @@
+// What one access of a warp asks of the memory system: 32-byte sectors, 128-byte lines, and clocks of the port that L1
+// and shared memory have in common. Pure functions of the lanes' addresses.
+#pragma once
+
+#include "ir/machine/machine.h"
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace ptxrewrite::timing {
+
+inline constexpr uint64_t sector_bytes = 32;
+inline constexpr uint64_t line_bytes = 128;
+
+// A 128-byte line and which of its four sectors are wanted.
+struct LineRequest {
+  uint64_t line = 0; // address / 128
+  uint8_t sectors = 0;
+  bool operator==(const LineRequest&) const = default;
+};
+
+// The lanes of `mask` access `bytes` from their address each.
+struct LaneAddresses {
+  const uint64_t* addresses = nullptr; // 32
+  uint32_t mask = 0;
+  uint64_t bytes = 0;
+};
+
+// The lines that a warp accesses, each once, in the order of the first lane that wants it.
+class WarpLines {
+public:
+  explicit WarpLines(const LaneAddresses& lanes);
+  std::span<const LineRequest> get() const { return {lines_.data(), count_}; }
+
+private:
+  void add(uint64_t line, uint8_t sectors);
+  // At most 32 lanes of 128 bytes, not aligned.
+  std::array<LineRequest, 64> lines_;
+  size_t count_ = 0;
+};
+
+// How ports of a generation work.
+struct PortLaw {
+  unsigned banks = 32;           // of 4 bytes
+  unsigned lanes_at_a_time = 32; // of 4-byte accesses
+  bool block_tags = false;       // Hopper: lines of one 512-byte block share a tag look-up
+};
+PortLaw port_law(const ir::Machine& machine);
+
+// The largest number of different 4-byte words in one bank. 8-byte accesses are made in two halves of the warp, 16-byte
+// ones in four quarters: the parts' numbers are added up. 1 at least.
+uint32_t bank_degree(const PortLaw& law, const LaneAddresses& lanes);
+// Clocks for looking up tags: one per line; on Hopper min(blocks of 512 bytes, ceil(lines / 4) + 1).
+uint32_t tag_clocks(const PortLaw& law, std::span<const LineRequest> lines);
+// Of the port, for an access of shared memory, and of global or local memory.
+uint32_t shared_port_clocks(const PortLaw& law, const LaneAddresses& lanes);
+uint32_t global_port_clocks(const PortLaw& law, const LaneAddresses& lanes, std::span<const LineRequest> lines);
+
+} // namespace ptxrewrite::timing

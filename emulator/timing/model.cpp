@@ -1,0 +1,374 @@
+#include "emulator/timing/model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace ptxrewrite::timing {
+namespace {
+
+constexpr size_t index(Cause cause) {
+  return static_cast<size_t>(cause);
+}
+
+double ratio(double part, double whole) {
+  return whole > 0 ? part / whole : 0;
+}
+
+// Bytes per clock of the whole chip.
+double dram_bytes_per_clock(const ir::Machine& machine) {
+  return machine.memory.achieved_dram_gb_per_second.value * 1000 / machine.clock_mhz;
+}
+
+struct LevelShares {
+  double l1 = 0, l2 = 0, dram = 0; // clocks that each adds to the mean latency
+  double sum() const { return l1 + l2 + dram; }
+};
+
+// Of one load: how often each level is the last one, times its latency. First touches that are not the first of all SMs
+// find their data in L2.
+LevelShares level_shares(const ir::Machine& machine, const LoadLevels& levels, double first_touch_share) {
+  const ir::LatencyFacts& latency = machine.latency;
+  const double l2_latency = latency.l2.known ? latency.l2.value : latency.dram.value;
+  const double l1_latency = latency.l1.known ? latency.l1.value : l2_latency;
+  const double others_brought_it = levels.first_touches * (1 - first_touch_share);
+  const auto loads = static_cast<double>(levels.loads);
+  return {ratio(static_cast<double>(levels.slowest_l1), loads) * l1_latency,
+          ratio(static_cast<double>(levels.slowest_l2) + others_brought_it, loads) * l2_latency,
+          ratio(static_cast<double>(levels.slowest_dram) - others_brought_it, loads) * latency.dram.value};
+}
+
+std::vector<LoadTime> load_times(const ModelInput& input, std::vector<LevelShares>& shares) {
+  const Recording& recording = input.recording;
+  std::vector<LoadTime> times(recording.sites.size());
+  shares.resize(times.size());
+  for (size_t number = 0; number < times.size(); ++number) {
+    const LoadLevels& levels = input.traffic.levels[number];
+    LoadTime& time = times[number];
+    time.latency = input.code[static_cast<uint32_t>(number)].latency;
+    shares[number].l1 = time.latency;
+    if (levels.loads == 0) continue;
+    const AccessCounts& counts = recording.global[number];
+    const auto accesses = static_cast<double>(counts.accesses);
+    shares[number] = level_shares(input.machine, levels, input.traffic.first_touch_share);
+    // The last part of an access leaves the port so much later than the first.
+    time.latency = shares[number].sum() + ratio(static_cast<double>(counts.port_clocks), accesses) - 1;
+    time.miss_lines = ratio(static_cast<double>(levels.miss_lines), static_cast<double>(levels.loads));
+    time.divergent = counts.lines > counts.accesses;
+  }
+  return times;
+}
+
+// What a warp of one cluster takes, by phase between barriers.
+struct ClusterTime {
+  std::vector<double> phases; // clocks of a warp alone but for what others hide
+  double own = 0;             // issue clocks
+  CauseClocks exposed{};
+  double all() const {
+    double sum = own;
+    for (double clocks : exposed)
+      sum += clocks;
+    return sum;
+  }
+};
+
+// What latency costs a wave, and why.
+struct Latency {
+  double own = 0;        // issue clocks of a mean warp
+  CauseClocks exposed{}; // with imbalance and barriers
+  double sum() const {
+    double all = 0;
+    for (double clocks : exposed)
+      all += clocks;
+    return all;
+  }
+};
+
+class Model {
+public:
+  explicit Model(const ModelInput& input)
+      : input_(input), machine_(input.machine), recording_(input.recording), rate_(machine_.issue_rate.value),
+        demand_(demand_of(input)) {
+    const std::vector<LoadTime> loads = load_times(input, shares_);
+    for (const Cluster& cluster : recording_.clusters)
+      walks_.push_back(walk(cluster, input.code, loads, rate_));
+    sum_up();
+  }
+
+  KernelTime run();
+
+private:
+  struct Wave {
+    double clocks = 0;
+    CauseClocks stack{};
+  };
+  void sum_up();
+  double warps() const {
+    return static_cast<double>(recording_.blocks) * std::max<double>(recording_.warps_per_block, 1);
+  }
+  ClusterTime time_of_cluster(const Walk& walk, const Company& company, double resident_warps) const;
+  void expose(const Interval& interval, double stall, double times, CauseClocks& exposed) const;
+  Latency latency(double resident_warps) const;
+  Wave wave(double blocks_of_sm, double blocks) const;
+
+  const ModelInput& input_;
+  const ir::Machine& machine_;
+  const Recording& recording_;
+  double rate_;
+  Demand demand_;
+  std::vector<LevelShares> shares_;
+  std::vector<Walk> walks_;
+  double issued_ = 0, stalls_ = 0, intervals_ = 0; // of a mean warp
+};
+
+// Means over the warps that were looked at.
+void Model::sum_up() {
+  double warps = 0;
+  for (size_t i = 0; i < walks_.size(); ++i) {
+    const auto count = static_cast<double>(recording_.clusters[i].warps);
+    const double times = count * walks_[i].scale;
+    warps += count;
+    issued_ += times * walks_[i].issued;
+    stalls_ += times * walks_[i].stalls;
+    intervals_ += times * static_cast<double>(walks_[i].intervals.size());
+  }
+  issued_ = ratio(issued_, warps), stalls_ = ratio(stalls_, warps), intervals_ = ratio(intervals_, warps);
+}
+
+// A wait for global memory is for the levels that its latency is made of.
+void Model::expose(const Interval& interval, double stall, double times, CauseClocks& exposed) const {
+  const SiteCode& producer = input_.code[interval.producer];
+  const LevelShares& shares = shares_[interval.producer];
+  if (producer.waits != Waits::for_global_memory || shares.sum() <= 0) {
+    exposed[index(producer.wait)] += stall * times;
+    return;
+  }
+  exposed[index(Cause::wait_l1)] += stall * times * shares.l1 / shares.sum();
+  exposed[index(Cause::wait_l2)] += stall * times * shares.l2 / shares.sum();
+  exposed[index(Cause::wait_dram)] += stall * times * shares.dram / shares.sum();
+}
+
+ClusterTime Model::time_of_cluster(const Walk& walk, const Company& company, double resident_warps) const {
+  ClusterTime time;
+  size_t at = 0;
+  for (uint32_t end : walk.phase_ends) {
+    double phase = 0;
+    for (; at < end; ++at) {
+      const Interval& interval = walk.intervals[at];
+      const double hidden = hidden_instructions(input_.policy, interval.stall, company);
+      const double stall = exposed_stall(interval.stall, hidden, rate_);
+      if (stall > 0) expose(interval, stall, walk.scale, time.exposed);
+      double batches = 0;
+      if (interval.miss_lines > 0 && machine_.memory.outstanding_misses.known)
+        batches = further_batches(interval.miss_lines * resident_warps, machine_.memory.outstanding_misses.value);
+      const double further =
+          batches * (machine_.latency.l2.known ? machine_.latency.l2.value : machine_.latency.dram.value);
+      time.exposed[index(Cause::misses)] += further * walk.scale;
+      time.own += interval.issued / rate_ * walk.scale;
+      phase += (interval.issued / rate_ + stall + further) * walk.scale;
+    }
+    time.phases.push_back(phase);
+  }
+  return time;
+}
+
+Latency Model::latency(double resident_warps) const {
+  Company company;
+  company.warps = std::ceil(resident_warps / machine_.schedulers);
+  company.issue_probability = issue_probability(issued_ / rate_, stalls_);
+  company.mean_issued = ratio(issued_, intervals_);
+  std::vector<ClusterTime> times;
+  for (const Walk& walk : walks_)
+    times.push_back(time_of_cluster(walk, company, resident_warps));
+  Latency result;
+  double blocks = 0, mean = 0, last_end = 0, with_barriers = 0;
+  for (const auto& [kind, count] : recording_.block_kinds) {
+    const double weight = static_cast<double>(count);
+    const double share = weight / static_cast<double>(kind.size());
+    double longest = 0;
+    std::vector<double> phases;
+    for (uint16_t cluster : kind) {
+      const ClusterTime& time = times[cluster];
+      result.own += share * time.own;
+      for (size_t i = 0; i < cause_count; ++i)
+        result.exposed[i] += share * time.exposed[i];
+      mean += share * time.all();
+      longest = std::max(longest, time.all());
+      phases.resize(std::max(phases.size(), time.phases.size()));
+      for (size_t i = 0; i < time.phases.size(); ++i)
+        phases[i] = std::max(phases[i], time.phases[i]);
+    }
+    last_end += weight * longest;
+    for (double phase : phases)
+      with_barriers += weight * phase;
+    blocks += weight;
+  }
+  result.own = ratio(result.own, blocks);
+  for (double& clocks : result.exposed)
+    clocks = ratio(clocks, blocks);
+  result.exposed[index(Cause::imbalance)] = ratio(last_end - mean, blocks);
+  result.exposed[index(Cause::barrier)] = std::max(ratio(with_barriers - last_end, blocks), 0.0);
+  return result;
+}
+
+// `blocks_of_sm`: on the SM that has most; `blocks`: on all.
+Model::Wave Model::wave(double blocks_of_sm, double blocks) const {
+  Wave result;
+  const double resident_warps = blocks_of_sm * recording_.warps_per_block;
+  const double of_scheduler = std::ceil(resident_warps / machine_.schedulers);
+  // Schedulers that have a warp less wait for the others.
+  const double uneven = ratio(of_scheduler * machine_.schedulers, resident_warps);
+  const double share = ratio(blocks_of_sm, static_cast<double>(recording_.blocks));
+  std::vector<std::pair<Cause, double>> bounds;
+  bounds.emplace_back(Cause::issue, of_scheduler * ratio(demand_.instructions, warps()) / rate_);
+  for (size_t i = 0; i < cause_count; ++i) {
+    const auto unit = static_cast<Cause>(i);
+    const double clocks = demand_.unit[i] * share * (unit == Cause::memory_port ? 1 : uneven);
+    if (clocks > 0) bounds.emplace_back(unit, clocks);
+  }
+  if (machine_.memory.l2_bytes_per_clock.known)
+    bounds.emplace_back(Cause::l2_bandwidth, demand_.l2_bytes * share / machine_.memory.l2_bytes_per_clock.value);
+  bounds.emplace_back(Cause::dram_bandwidth, demand_.dram_bytes() *
+                                                 ratio(blocks, static_cast<double>(recording_.blocks)) /
+                                                 dram_bytes_per_clock(machine_));
+  bounds.emplace_back(Cause::launch, launch_cost(machine_).per_block.value * blocks);
+  const Latency latencies = latency(resident_warps);
+  std::vector<double> terms;
+  for (const auto& [cause, clocks] : bounds)
+    terms.push_back(clocks);
+  terms.push_back(latency_part(latencies.own, latencies.sum()));
+  result.clocks = smooth_sum(terms);
+  // What each bound has in the sum of powers, it has in the time.
+  auto part = [&](double term) {
+    return result.clocks > 0 ? result.clocks * std::pow(term / result.clocks, smoothness) : 0;
+  };
+  for (const auto& [cause, clocks] : bounds)
+    result.stack[index(cause)] += part(clocks);
+  for (size_t i = 0; i < cause_count; ++i)
+    result.stack[i] += part(terms.back()) * ratio(latencies.exposed[i], latencies.sum());
+  return result;
+}
+
+KernelTime Model::run() {
+  KernelTime time;
+  const auto blocks = static_cast<double>(recording_.blocks);
+  const double sms = machine_.sms, resident = std::max(input_.resident_blocks, 1u);
+  const double full_waves = std::floor(blocks / (resident * sms));
+  const double rest = blocks - full_waves * resident * sms;
+  const LaunchCost launch = launch_cost(machine_);
+  auto add = [&](const CauseClocks& stack, double times) {
+    for (size_t i = 0; i < cause_count; ++i)
+      time.stack[i] += stack[i] * times;
+  };
+  Wave full, last;
+  if (full_waves > 0) {
+    full = wave(resident, resident * sms);
+    add(full.stack, full_waves);
+  }
+  if (rest > 0) {
+    last = wave(std::ceil(rest / sms), rest);
+    const double share = rest / (resident * sms);
+    if (const double tail = last.clocks - full.clocks * share; full_waves > 0 && tail > 0) {
+      add(full.stack, share);
+      time.stack[index(Cause::tail)] += tail;
+    } else {
+      add(last.stack, 1);
+    }
+  }
+  time.stack[index(Cause::launch)] += launch.constant.value;
+  time.clocks = full_waves * full.clocks + last.clocks + launch.constant.value;
+  time.seconds = time.clocks / (machine_.clock_mhz * 1e6);
+  time.demand = demand_;
+  time.waves = blocks / (resident * sms);
+  time.resident_blocks = static_cast<uint32_t>(resident);
+  time.resident_warps = time.resident_blocks * recording_.warps_per_block;
+  time.terms = {
+      {"clocks of a full wave", full.clocks, "clocks"},
+      {"full waves", full_waves, ""},
+      {"clocks of the last wave", last.clocks, "clocks"},
+      {"blocks of the last wave", rest, ""},
+      {"launch, constant", launch.constant.value, "clocks"},
+      {"clusters of warps", static_cast<double>(recording_.clusters.size()), ""},
+      {"instructions of a warp", ratio(demand_.instructions, warps()), ""},
+      {"stalls of a lone warp", stalls_, "clocks"},
+      {"intervals of a warp", intervals_, ""},
+      {"L1 hits", ratio(demand_.l1_hit_sectors, demand_.sectors), "of sectors"},
+      {"bytes between L1 and L2", demand_.l2_bytes, "bytes"},
+      {"bytes read from DRAM", demand_.dram_read_bytes, "bytes"},
+      {"bytes written to DRAM", demand_.dram_write_bytes, "bytes"},
+      {"accesses that no block looked at made", demand_.unseen_accesses, ""},
+      {"blocks looked at", static_cast<double>(recording_.blocks_looked_at), ""},
+      {"L2 simulated", static_cast<double>(input_.traffic.simulated_l2_bytes), "bytes"},
+  };
+  return time;
+}
+
+} // namespace
+
+LaunchCost launch_cost(const ir::Machine& machine) {
+  struct Row {
+    std::string_view name;
+    LaunchCost cost;
+  };
+  constexpr auto guess = [](double value) { return ir::Figure(value, true); };
+  static constexpr Row rows[] = {
+#define MACHINE_LAUNCH(name, constant, per_block) {name, {constant, per_block}},
+#include "emulator/timing/launch.def"
+#undef MACHINE_LAUNCH
+  };
+  for (const Row& row : rows)
+    if (row.name == machine.name) return row.cost;
+  return rows[0].cost;
+}
+
+Demand demand_of(const ModelInput& input) {
+  const Recording& recording = input.recording;
+  std::map<const ir::Function*, const emulator::FunctionCounters*> counted;
+  for (const emulator::FunctionCounters& function : input.counters.functions)
+    counted[function.source] = &function;
+  Demand demand;
+  for (uint32_t number = 0; number < recording.sites.size(); ++number) {
+    const Site& site = recording.sites[number];
+    const auto function = counted.find(site.function);
+    if (!site.function || function == counted.end()) continue;
+    const emulator::InstructionCounters& counts = function->second->instructions[site.instruction.index()];
+    if (counts.executions == 0) continue;
+    const SiteCode& code = input.code[number];
+    const auto executions = static_cast<double>(counts.executions);
+    demand.instructions += executions * code.instructions;
+    demand.uniform += executions * code.uniform;
+    double clocks = executions * code.weight * code.unit_clocks;
+    const AccessCounts &global = recording.global[number], &shared = recording.shared[number];
+    if (code.is_memory || global.accesses + shared.accesses) {
+      // From the blocks that were looked at to all.
+      const double performed = executions - static_cast<double>(counts.guarded_off);
+      const auto seen = static_cast<double>(recording.executions[number]);
+      const double scale = ratio(performed, seen);
+      if (seen == 0) demand.unseen_accesses += performed;
+      clocks = std::max(clocks, scale * static_cast<double>(global.port_clocks + shared.port_clocks));
+      const SectorCounts& sectors = input.traffic.sectors[number];
+      const double to_l2 = static_cast<double>(sectors.reads - sectors.l1_hits + sectors.writes);
+      const double first = static_cast<double>(sectors.first_touches) * input.traffic.first_touch_share;
+      demand.l1_accesses += scale * static_cast<double>(global.accesses);
+      demand.sectors += scale * static_cast<double>(sectors.reads);
+      demand.l1_hit_sectors += scale * static_cast<double>(sectors.l1_hits);
+      demand.l2_bytes += scale * to_l2 * sector_bytes;
+      demand.dram_read_bytes += scale * (static_cast<double>(sectors.dram) + first) * sector_bytes;
+    }
+    if (code.unit != Cause::issue) demand.unit[index(code.unit)] += clocks;
+  }
+  demand.dram_write_bytes =
+      static_cast<double>(input.traffic.dirty_written_back) * sector_bytes *
+      ratio(static_cast<double>(recording.blocks), static_cast<double>(recording.blocks_looked_at));
+  return demand;
+}
+
+double KernelTime::cpi(const ir::Machine& machine) const {
+  return ratio(clocks * machine.sms * machine.schedulers, demand.instructions);
+}
+
+KernelTime time_of(const ModelInput& input) {
+  return Model(input).run();
+}
+
+} // namespace ptxrewrite::timing

@@ -1,0 +1,76 @@
+// Time of a launch by interval analysis: T = launch + sum over waves of (latency^q + sum of (demand /
+// capacity)^q)^(1/q).
+//
+//   MachineCode code(machine, recording.sites, lowering);
+//   Traffic traffic = simulate(recording, memory);
+//   KernelTime time = time_of({machine, counters, recording, traffic, code, resident_blocks});
+//
+// A wave is as many blocks as the machine holds at a time. Resources are issue slots, the units of an SM, its memory
+// port, L2, DRAM, and the distribution of blocks; their demands come from the counters of all blocks and from the
+// caches. Latency is what the walks of the clusters leave exposed behind what other warps issue meanwhile. No term is
+// fitted to a result; every one is in KernelTime::terms.
+#pragma once
+
+#include "emulator/counters.h"
+#include "emulator/timing/interval.h"
+#include "emulator/timing/machine_code.h"
+#include "emulator/timing/traffic.h"
+#include "emulator/timing/walk.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace ptxrewrite::timing {
+
+using CauseClocks = std::array<double, cause_count>;
+
+struct LaunchCost {
+  ir::Figure constant, per_block; // clocks
+};
+LaunchCost launch_cost(const ir::Machine& machine);
+
+struct ModelInput {
+  const ir::Machine& machine;
+  const emulator::Counters& counters;
+  const Recording& recording;
+  const Traffic& traffic;
+  const MachineCode& code;
+  uint32_t resident_blocks = 1; // per SM
+  Policy policy = Policy::greedy_then_oldest;
+};
+
+// All of a launch.
+struct Demand {
+  double instructions = 0; // of the machine, by warps, uniform ones included
+  double uniform = 0;      // of them
+  CauseClocks unit{};      // clocks of one SM's units and memory port
+  double l2_bytes = 0;
+  double dram_read_bytes = 0, dram_write_bytes = 0;
+  double l1_accesses = 0, l1_hit_sectors = 0, sectors = 0;
+  double unseen_accesses = 0; // executions of accesses that no block that was looked at made
+  double dram_bytes() const { return dram_read_bytes + dram_write_bytes; }
+};
+Demand demand_of(const ModelInput& input);
+
+struct Term {
+  std::string name;
+  double value = 0;
+  std::string_view unit;
+};
+
+struct KernelTime {
+  double clocks = 0;
+  double seconds = 0;
+  CauseClocks stack{}; // adds up to clocks
+  Demand demand;
+  double waves = 0; // full ones and the rest as a share
+  uint32_t resident_blocks = 0, resident_warps = 0;
+  std::vector<Term> terms;
+  // Clocks of a scheduler by instruction.
+  double cpi(const ir::Machine& machine) const;
+};
+
+KernelTime time_of(const ModelInput& input);
+
+} // namespace ptxrewrite::timing
