@@ -6,6 +6,7 @@
 #include "ir/ssa.h"
 #include "support/file_io.h"
 #include "support/ptxas.h"
+#include "tests/paper/versions.h"
 #include "tests/unit/grammar/read.h"
 #include "tests/unit/paths.h"
 
@@ -15,7 +16,6 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <regex>
 
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
@@ -82,60 +82,6 @@ std::pair<double, double> compare_with_ptxas(uint32_t capability) {
   return {mean(sizes), mean(registers)};
 }
 
-// Versions of one text with the same meaning.
-struct Rewrite {
-  const char* name;
-  const char* pattern;
-  const char* replacement; // {n} is a number of its own
-};
-
-constexpr Rewrite rewrites[] = {
-    {"shift for a wide multiply", R"(mul\.wide\.s32\s+(%\w+), (%\w+), 4;)",
-     "cvt.s64.s32 %extra_d{n}, $2; shl.b64 $1, %extra_d{n}, 2;"},
-    {"product and sum apart", R"(fma\.rn\.f32\s+(%\w+), (%\w+), (%\w+), (%\w+);)",
-     "mul.rn.f32 %extra_f{n}, $2, $3; add.rn.f32 $1, %extra_f{n}, $4;"},
-    {"multiply-add in two", R"(mad\.lo\.s32\s+(%\w+), (%\w+), (%\w+), (%\w+);)",
-     "mul.lo.s32 %extra_r{n}, $2, $3; add.s32 $1, %extra_r{n}, $4;"},
-    {"compare and select for a minimum", R"((max|min)\.s32\s+(%\w+), (%\w+), (-?%?\w+);)",
-     "setp.lt.s32 %extra_p{n}, $3, $4; selp.b32 $2, $3, $4, %extra_p{n};"},
-    {"exact reciprocal", R"(div\.rn\.f32\s+(%\w+), (%\w+), (%\w+);)",
-     "rcp.rn.f32 %extra_f{n}, $3; mul.f32 $1, %extra_f{n}, $2;"},
-    {"fast division", R"(div\.rn\.f32\s+(%\w+), (%\w+), (%\w+);)", "div.approx.f32 $1, $2, $3;"},
-    {"volatile loads", R"(ld\.shared\.f32)", "ld.volatile.shared.f32"},
-    {"an addition to what is stored", R"(st\.global\.f32\s+\[(%\w+)(\+\d+)?\], (%\w+);)",
-     "add.f32 %extra_f{n}, $3, $3; st.global.f32 [$1$2], %extra_f{n};"},
-    {"conversion of indices", R"(cvt\.s64\.s32\s+(%\w+), (%\w+);)",
-     "shr.s32 %extra_r{n}, $2, 31; mov.b64 $1, {$2, %extra_r{n}};"},
-};
-
-std::string apply(const Rewrite& rewrite, const std::string& text) {
-  std::regex pattern(rewrite.pattern);
-  std::string out;
-  unsigned number = 0;
-  auto begin = std::sregex_iterator(text.begin(), text.end(), pattern);
-  size_t position = 0;
-  for (auto match = begin; match != std::sregex_iterator(); ++match) {
-    out += text.substr(position, static_cast<size_t>(match->position()) - position);
-    std::string replaced = match->format(rewrite.replacement);
-    for (size_t place; (place = replaced.find("{n}")) != std::string::npos;)
-      replaced.replace(place, 3, std::to_string(number));
-    ++number;
-    out += replaced;
-    position = static_cast<size_t>(match->position() + match->length());
-  }
-  if (number == 0) return {};
-  out += text.substr(position);
-  std::string count = "<" + std::to_string(number) + ">; ";
-  std::string declarations = "\n.reg .b64 %extra_d" + count + ".reg .b32 %extra_r" + count + ".reg .f32 %extra_f" +
-                             count + ".reg .pred %extra_p" + count + "\n";
-  // After the brace that opens each entry's body.
-  for (size_t entry = out.find(".entry"); entry != std::string::npos; entry = out.find(".entry", entry + 1)) {
-    size_t brace = out.find("\n{", entry);
-    out.insert(brace + 2, declarations);
-  }
-  return out;
-}
-
 int sign(int64_t value) {
   return value > 0 ? 1 : value < 0 ? -1 : 0;
 }
@@ -164,11 +110,9 @@ TEST_CASE("which of two versions is longer") {
     auto before = estimate(text, 80);
     Result<FiguresByFunction> real_before = machine_figures(text, "sm_80");
     REQUIRE(real_before.ok());
-    for (const Rewrite& rewrite : rewrites) {
-      std::string changed = apply(rewrite, text);
-      if (changed.empty()) continue;
+    for (const auto& [version, changed] : tests::versions_of(text)) {
       Result<FiguresByFunction> real_after = machine_figures(changed, "sm_80");
-      REQUIRE_MESSAGE(real_after.ok(), rewrite.name);
+      REQUIRE_MESSAGE(real_after.ok(), version);
       for (const auto& [name, found] : estimate(changed, 80)) {
         int64_t real = int64_t{real_after->at(name).instructions} - real_before->at(name).instructions;
         int64_t guessed = int64_t{found.instructions} - before.at(name).instructions;
@@ -176,8 +120,8 @@ TEST_CASE("which of two versions is longer") {
         ++compared;
         right += sign(real) == sign(guessed);
         if (sign(real) != sign(guessed))
-          std::printf("%-24s %-32s %+5d by ptxas, %+5d estimated\n", name.c_str(), rewrite.name, static_cast<int>(real),
-                      static_cast<int>(guessed));
+          std::printf("%-24s %-32s %+5d by ptxas, %+5d estimated\n", name.c_str(), version.c_str(),
+                      static_cast<int>(real), static_cast<int>(guessed));
       }
     }
   }

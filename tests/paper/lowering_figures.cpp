@@ -1,0 +1,172 @@
+// How near ir/machine's estimate of the code's size comes to ptxas, over PTX files, for several architectures; and
+// whether it says rightly which of two versions of a kernel is the longer one.
+//
+//   lowering_figures [--architectures sm_75,sm_80,sm_90] [--versions] [--worst 10] FILE.ptx ...
+//
+// A text for a newer target than an architecture is read as one for the architecture; where ptxas refuses that, the
+// file is left out there.
+#include "grammar/reader.h"
+#include "ir/machine/figures.h"
+#include "ir/machine/lowering.h"
+#include "ir/machine/machine.h"
+#include "ir/ssa.h"
+#include "support/file_io.h"
+#include "tests/paper/versions.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <regex>
+
+namespace {
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::ir;
+
+struct Options {
+  std::vector<std::string> files;
+  std::vector<std::string> architectures{"sm_75", "sm_80", "sm_90"};
+  bool versions = false;
+  size_t worst = 10;
+};
+
+struct Row {
+  std::string kernel;
+  uint32_t real = 0, estimated = 0;
+  double error() const { return static_cast<double>(estimated) / real - 1; }
+};
+
+struct Signs {
+  unsigned compared = 0, right = 0, equal = 0; // equal: neither side says that anything changed
+  unsigned unlike = 0;                         // one side says so, and the other does not
+};
+
+std::string for_target(const std::string& text, const std::string& architecture) {
+  static const std::regex target(R"(\.target\s+sm_(\d+)\w*)");
+  std::smatch found;
+  if (!std::regex_search(text, found, target) || std::stoul(found[1]) <= compute_capability_of(architecture))
+    return text;
+  return std::string(found.prefix()) + ".target " + architecture + std::string(found.suffix());
+}
+
+// Nothing where the text cannot be read.
+std::map<std::string, uint32_t> estimate(const std::string& text, uint32_t capability) {
+  Diagnostics diagnostics;
+  std::unique_ptr<Module> module = grammar::read_module(SourceFile("text.ptx", text), diagnostics);
+  std::map<std::string, uint32_t> estimates;
+  if (!module) return estimates;
+  for (const std::unique_ptr<Function>& function : module->functions)
+    if (function->is_entry && function->has_body && construct_ssa(*function).ok())
+      estimates[std::string(module->text(function->name))] = lower(*function, capability).static_instructions();
+  return estimates;
+}
+
+int sign(int64_t value) {
+  return value > 0 ? 1 : value < 0 ? -1 : 0;
+}
+
+class Measurement {
+public:
+  Measurement(std::string architecture, const Options& options)
+      : architecture_(std::move(architecture)), capability_(compute_capability_of(architecture_)), options_(options) {}
+
+  void add(const std::string& path, const std::string& source) {
+    const std::string text = for_target(source, architecture_);
+    Result<FiguresByFunction> real = machine_figures(text, architecture_);
+    const std::map<std::string, uint32_t> estimates = real ? estimate(text, capability_) : decltype(estimates){};
+    if (estimates.empty()) {
+      ++left_out_;
+      return;
+    }
+    for (const auto& [kernel, estimated] : estimates)
+      if (auto found = real->find(kernel); found != real->end())
+        rows_.push_back({path.substr(path.rfind('/') + 1) + ":" + kernel, found->second.instructions, estimated});
+    if (options_.versions) compare_versions(text, *real, estimates);
+  }
+
+  void print() {
+    double sum = 0, absolute = 0;
+    std::vector<double> errors;
+    for (const Row& row : rows_) {
+      sum += row.error();
+      absolute += std::fabs(row.error());
+      errors.push_back(std::fabs(row.error()));
+    }
+    if (rows_.empty()) return;
+    std::ranges::sort(errors);
+    const auto count = static_cast<double>(rows_.size());
+    std::printf("%s: %zu kernels (%u files left out), mean absolute error %.1f %%, mean error %+.1f %%, half below "
+                "%.1f %%, nine in ten below %.1f %%\n",
+                architecture_.c_str(), rows_.size(), left_out_, 100 * absolute / count, 100 * sum / count,
+                100 * errors[errors.size() / 2], 100 * errors[errors.size() * 9 / 10]);
+    std::ranges::sort(rows_, std::greater{}, [](const Row& row) { return std::fabs(row.error()); });
+    for (size_t i = 0; i < std::min(options_.worst, rows_.size()); ++i)
+      std::printf("  %-70.70s %6u by ptxas, %6u estimated (%+.0f %%)\n", rows_[i].kernel.c_str(), rows_[i].real,
+                  rows_[i].estimated, 100 * rows_[i].error());
+    if (!options_.versions) return;
+    Signs all;
+    for (const auto& [name, signs] : signs_) {
+      std::printf("  %-34s sign right in %u of %u, no change for both in %u\n", name.c_str(), signs.right,
+                  signs.compared, signs.equal);
+      all.compared += signs.compared;
+      all.right += signs.right;
+      all.unlike += signs.unlike;
+    }
+    if (all.compared)
+      std::printf("  all: sign right in %u of %u (%.1f %%); of the others, one side saw no change in %u\n", all.right,
+                  all.compared, 100.0 * all.right / all.compared, all.unlike);
+  }
+
+private:
+  void compare_versions(const std::string& text, const FiguresByFunction& real,
+                        const std::map<std::string, uint32_t>& estimates) {
+    for (const auto& [name, changed] : tests::versions_of(text)) {
+      Result<FiguresByFunction> real_after = machine_figures(changed, architecture_);
+      if (!real_after) continue;
+      for (const auto& [kernel, after] : estimate(changed, capability_)) {
+        if (!real.contains(kernel) || !estimates.contains(kernel) || !real_after->contains(kernel)) continue;
+        const int by_ptxas =
+            sign(int64_t{real_after->find(kernel)->second.instructions} - real.find(kernel)->second.instructions);
+        const int guessed = sign(int64_t{after} - estimates.at(kernel));
+        Signs& signs = signs_[name];
+        if (by_ptxas == 0 && guessed == 0) {
+          ++signs.equal;
+          continue;
+        }
+        ++signs.compared;
+        signs.right += by_ptxas == guessed;
+        signs.unlike += by_ptxas != guessed && (by_ptxas == 0 || guessed == 0);
+      }
+    }
+  }
+
+  std::string architecture_;
+  uint32_t capability_;
+  const Options& options_;
+  std::vector<Row> rows_;
+  std::map<std::string, Signs> signs_;
+  unsigned left_out_ = 0;
+};
+
+} // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("estimated sizes of code beside ptxas");
+  app.add_option("files", options.files)->required();
+  app.add_option("--architectures", options.architectures)->delimiter(',');
+  app.add_flag("--versions", options.versions, "compare versions of each text as well");
+  app.add_option("--worst", options.worst, "rows to print for each architecture");
+  CLI11_PARSE(app, argc, argv);
+  for (const std::string& architecture : options.architectures) {
+    Measurement measurement(architecture, options);
+    for (const std::string& path : options.files)
+      if (Result<std::string> text = read_file(path)) measurement.add(path, *text);
+    measurement.print();
+    std::fflush(stdout);
+  }
+  return 0;
+}
