@@ -16,12 +16,15 @@
 #include <algorithm>
 #include <bitset>
 #include <map>
+#include <set>
 
 namespace ptxrewrite::ir {
 
 namespace {
 
 constexpr uint32_t first_uniform_datapath = 75;
+constexpr uint32_t first_combined_atomics = 70;  // lanes of a warp elect one that does the atomic operation for all
+constexpr uint32_t first_warp_reductions = 80;   // redux
 constexpr uint32_t first_loaded_parameters = 90; // operands no longer name constant banks, a load brings them
 
 // May its result be an operand that is not in a register? Instructions that compute have one place for such an operand.
@@ -85,6 +88,8 @@ public:
     if (capability_ < first_loaded_parameters && !is_first_generation())
       for_each_needed([&](InstructionId id) { weigh_wide_literal(id); });
     if (capability_ >= first_uniform_datapath) for_each_needed([&](InstructionId id) { move_to_uniform(id); });
+    for_each_needed([&](InstructionId id) { weigh_named_address(id); });
+    if (capability_ >= first_combined_atomics) for_each_needed([&](InstructionId id) { weigh_combined_atomic(id); });
     weigh_system_values();
     weigh_branches();
     result_.register_units_.assign(function_.values.size(), 0);
@@ -413,6 +418,56 @@ private:
     at = {0, static_cast<uint16_t>(at.weight + (minimum ? 1 : 0)), Pipe::uniform};
   }
 
+  // An access names a global variable itself: its address comes from constant memory, once for each variable.
+  void weigh_named_address(InstructionId id) {
+    const Form& form = *context_.form(id);
+    if (form.opcode == Opcode::mov || form.opcode == Opcode::cvta) return;
+    for (const Operand& operand : function_.operands_of(id)) {
+      if (!operand.is(OperandKind::symbol) || !context_.is_global_variable(operand.as_symbol())) continue;
+      if (!named_variables_.insert(operand.as_symbol().variable()).second) continue;
+      InstructionCost& at = cost(id);
+      if (capability_ >= first_loaded_parameters)
+        at.weight += 1;
+      else if (capability_ >= first_uniform_datapath && capability_ < 80)
+        at.uniform += 1; // addresses may be uniform registers there
+      else
+        at.weight += 2;
+    }
+  }
+
+  // The address of a memory access is the same in all lanes.
+  bool has_uniform_address(InstructionId id) {
+    for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i) {
+      if (!operand->is(OperandKind::address)) continue;
+      for (size_t member = 1; member <= operand->group_size(); ++member)
+        if (operand[member].is(OperandKind::value) && !uniform_.uniform(operand[member].as_value()) &&
+            context_.source_of(operand[member].as_value()) == ValueSource::computed)
+          return false;
+      return true;
+    }
+    return false;
+  }
+
+  // Lanes that do the same atomic operation to one place: they elect one, which adds for all.
+  void weigh_combined_atomic(InstructionId id) {
+    const Form& form = *context_.form(id);
+    if (form.kind != InstructionClass::atomic || is_float(form.type()) || bit_width(form.type()) != 32) return;
+    const bool adds = form.has(Modifier::add), extreme = form.has(Modifier::min) || form.has(Modifier::max);
+    if ((!adds && !extreme) || !has_uniform_address(id)) return;
+    const ValueId old = context_.result(id);
+    const bool used = old && !(values_.readers(old).empty() && !values_.merges(old));
+    const Operand* given = context_.source(id, 1);
+    const bool same = !given->is(OperandKind::value) ||
+                      context_.source_of(given->as_value()) != ValueSource::computed ||
+                      uniform_.uniform(given->as_value());
+    if (used && !(adds && same)) return;
+    if (!same && capability_ < first_warp_reductions) return;
+    // Who is there, the first of them, how many or their sum, am I that one; and for each his place among them.
+    constexpr uint16_t election = 4, place = 5;
+    cost(id).weight = static_cast<uint16_t>(cost(id).weight + election + (used ? place : 0) + (lane_known_ ? 0 : 1));
+    lane_known_ = true;
+  }
+
   // What the machine keeps in constant memory for all kernels: the descriptor of global memory, and from 9.0 on where
   // in its cluster's shared memory the block is.
   void weigh_system_values() {
@@ -536,6 +591,8 @@ private:
   LoweringContext context_;
   std::bitset<static_cast<size_t>(Subroutine::count)> appended_;
   std::map<std::pair<uint32_t, Selector>, InstructionId> special_registers_;
+  std::set<VariableId> named_variables_;                   // global ones whose address an access has brought
+  bool lane_known_ = false;                                // the lane's number has been read for an election
   std::map<int64_t, std::vector<BlockId>> literal_places_; // where a factor has been put into a register
 };
 

@@ -2,6 +2,7 @@
 #include "ir/machine/lowering_rules.h"
 
 #include "ir/machine/first_generation.h"
+#include "ir/module.h"
 
 #include <algorithm>
 #include <utility>
@@ -241,13 +242,13 @@ bool three_input_add(LoweringContext& context, InstructionId id) {
   return true;
 }
 
-// (a op b) op c: LOP3.
+// (a op b) op c: LOP3, twice for 64 bits.
 bool three_input_logic(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
-  if (!is_logic(form) || form.type() != ScalarType::b32 || context.absorbs[id.index()]) return false;
+  if (!is_logic(form) || !(is_int32(form) || is_int64(form)) || context.absorbs[id.index()]) return false;
   InstructionId reader = free_only_reader(context, id);
   const Form* user = reader ? context.form(reader) : nullptr;
-  if (!user || !is_logic(*user) || user->type() != ScalarType::b32) return false;
+  if (!user || !is_logic(*user) || user->type() != form.type()) return false;
   take_over(context, reader);
   return true;
 }
@@ -395,6 +396,11 @@ bool LoweringContext::is_literal(const Operand* operand) const {
          (operand->is(OperandKind::value) && source_of(operand->as_value()) == ValueSource::literal);
 }
 
+bool LoweringContext::is_global_variable(SymbolRef symbol) const {
+  return symbol.kind() == SymbolRef::Kind::module_variable &&
+         function.module().variables[symbol.variable()].space == StateSpace::global;
+}
+
 ValueSource LoweringContext::source_of(ValueId value) const {
   if (function.values[value].register_class != RegisterClass::general) return ValueSource::computed;
   // Copies are followed for a while: chains are short, and in functions as read they could be circles.
@@ -413,6 +419,7 @@ ValueSource LoweringContext::source_of(ValueId value) const {
     bool narrows = known->opcode == Opcode::cvt && !is_float(known->type(0)) && !is_float(known->type(1)) &&
                    bit_width(known->type(0)) <= bit_width(known->type(1)) && bit_width(known->type(0)) >= 32;
     if (known->opcode != Opcode::mov && known->opcode != Opcode::cvta && !narrows) return ValueSource::computed;
+    if (operand->is(OperandKind::symbol) && is_global_variable(operand->as_symbol())) return ValueSource::constant_bank;
     if (operand->is_constant() || operand->is(OperandKind::symbol)) return ValueSource::literal;
     if (operand->is(OperandKind::special_register)) {
       auto special = static_cast<SpecialRegister>(operand->id);

@@ -22,7 +22,7 @@ namespace ptxrewrite::ir {
 enum class ValueSource : uint8_t {
   computed,      // a register
   literal,       // in the instruction word
-  constant_bank, // kernel parameters and the launch's shape
+  constant_bank, // kernel parameters, the launch's shape, and where global variables are
 };
 
 struct LoweringContext {
@@ -50,6 +50,7 @@ struct LoweringContext {
   InstructionId definition(const Operand* operand) const;
   bool is_literal(const Operand* operand) const;
   ValueSource source_of(ValueId value) const;
+  bool is_global_variable(SymbolRef symbol) const;
   // The instruction reads its result nowhere but as (part of) a memory address.
   bool reads_as_address(InstructionId reader, ValueId value) const;
   bool same_block(InstructionId a, InstructionId b) const {

@@ -98,6 +98,7 @@ std::optional<CountedLoop> counted_loop(const LoweringContext& context, BlockId 
 struct Body {
   uint32_t work = 0;       // instructions that every copy repeats
   uint32_t inductions = 0; // counters and pointers, once for all copies
+  uint32_t size = 0;       // of the work, as the assembler measures it: accesses count twice
   uint32_t load = 0;  // in half units of the assembler's estimate: 2 a floating-point one, 4 an access, 20 an atomic
                       // one, 0 a sum of addresses, 5 others
   bool fixed = false; // something that is not copied
@@ -118,6 +119,8 @@ Body measure(const LoweringContext& context, const CountedLoop& loop) {
     ValueId value = context.result(id);
     bool induction = value && stepped_parameter(context, loop.block, value, step, increment).has_value();
     (induction ? body.inductions : body.work) += weight;
+    const bool access = cost.pipe == Pipe::memory && form->space != StateSpace::constant;
+    if (!induction) body.size += access ? 2 * weight : weight;
     bool floating = cost.pipe == Pipe::fp32 || cost.pipe == Pipe::fp64;
     bool address = form->opcode == Opcode::add && bit_width(form->type()) == 64 && !floating;
     bool atomic = form->kind == InstructionClass::atomic;
@@ -140,15 +143,16 @@ Unrolling unrolling_of(const LoweringContext& context, BlockId block) {
     if (body.load > heaviest) return {};
     return {6 * body.work + 2 * (body.inductions + control) + between_copies, 4};
   }
-  // Small enough: no loop is left. Else some copies in a loop.
-  constexpr uint64_t longest_straight = 600, longest_loop = 208, longest_body = 56;
-  uint64_t all = *loop->trips * body.work;
-  if (*loop->trips > 0 && all <= longest_straight) {
-    uint64_t kept = body.work + body.inductions + control;
+  // Small enough: no loop is left. Each trip may be longer by what a trip's counter and branch are held for.
+  constexpr uint64_t longest_straight = 352, control_of_trip = 10;
+  if (*loop->trips > 0 && *loop->trips * body.size <= longest_straight + control_of_trip * *loop->trips) {
+    const uint64_t all = *loop->trips * body.work, kept = body.work + body.inductions + control;
     return {all > kept ? static_cast<uint32_t>(all - kept) : 0, static_cast<uint32_t>(*loop->trips)};
   }
-  if (body.work == 0 || body.work > longest_body) return {};
-  uint32_t copies = static_cast<uint32_t>(longest_loop / body.work);
+  // Else some copies in a loop, four at least.
+  constexpr uint32_t longest_loop = 288, longest_body = 72, fewest_copies = 4;
+  if (body.size == 0 || body.size > longest_body) return {};
+  const uint32_t copies = std::max(longest_loop / body.size, fewest_copies);
   return {(copies - 1) * body.work, copies};
 }
 

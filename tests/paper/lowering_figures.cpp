@@ -1,6 +1,7 @@
 // How near ir/machine's estimate of the code's size comes to ptxas, over PTX files, for several architectures; and
 // whether it says rightly which of two versions of a kernel is the longer one.
 //
+//   lowering_figures --listing KERNEL [--architectures sm_80] FILE.ptx       what each instruction is thought to cost
 //   lowering_figures [--architectures sm_75,sm_80,sm_90] [--versions] [--worst 10] FILE.ptx ...
 //
 // A text for a newer target than an architecture is read as one for the architecture; where ptxas refuses that, the
@@ -30,6 +31,7 @@ struct Options {
   std::vector<std::string> files;
   std::vector<std::string> architectures{"sm_75", "sm_80", "sm_90"};
   bool versions = false;
+  std::string listing; // a kernel
   size_t worst = 10;
 };
 
@@ -62,6 +64,33 @@ std::map<std::string, uint32_t> estimate(const std::string& text, uint32_t capab
     if (function->is_entry && function->has_body && construct_ssa(*function).ok())
       estimates[std::string(module->text(function->name))] = lower(*function, capability).static_instructions();
   return estimates;
+}
+
+void list_costs(const std::string& text, const std::string& kernel, uint32_t capability) {
+  Diagnostics diagnostics;
+  std::unique_ptr<Module> module = grammar::read_module(SourceFile("text.ptx", text), diagnostics);
+  if (!module) return;
+  for (const std::unique_ptr<Function>& function : module->functions) {
+    if (module->text(function->name) != kernel || !construct_ssa(*function).ok()) continue;
+    const Lowering lowering = lower(*function, capability);
+    for (BlockId block : function->layout) {
+      std::printf("block %u, %u copies\n", block.index(), lowering.copies_of(block));
+      for (InstructionId id : function->instructions_in(block)) {
+        const Instruction& instruction = function->instructions[id];
+        if (instruction.kind != InstructionKind::real) continue;
+        const std::string line(text, instruction.range.begin, instruction.range.end - instruction.range.begin);
+        const InstructionCost& cost = lowering.cost(id);
+        std::printf("  %2u + %u uniform%s  %s\n", cost.weight, cost.uniform,
+                    !lowering.needed(id)    ? " dead    "
+                    : lowering.absorbed(id) ? " absorbed"
+                                            : "         ",
+                    line.c_str());
+      }
+    }
+    std::printf("prologue %u + %u, subroutines %u, copies of loops %u; %u in all\n", lowering.prologue(),
+                lowering.prologue_uniform(), lowering.subroutine_instructions(), lowering.unrolled_instructions(),
+                lowering.static_instructions());
+  }
 }
 
 int sign(int64_t value) {
@@ -160,7 +189,15 @@ int main(int argc, char** argv) {
   app.add_option("--architectures", options.architectures)->delimiter(',');
   app.add_flag("--versions", options.versions, "compare versions of each text as well");
   app.add_option("--worst", options.worst, "rows to print for each architecture");
+  app.add_option("--listing", options.listing, "what each instruction of this kernel is thought to cost");
   CLI11_PARSE(app, argc, argv);
+  if (!options.listing.empty()) {
+    const std::string& architecture = options.architectures.front();
+    for (const std::string& path : options.files)
+      if (Result<std::string> text = read_file(path))
+        list_costs(for_target(*text, architecture), options.listing, compute_capability_of(architecture));
+    return 0;
+  }
   for (const std::string& architecture : options.architectures) {
     Measurement measurement(architecture, options);
     for (const std::string& path : options.files)
