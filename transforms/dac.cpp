@@ -1,7 +1,9 @@
 // Pass `dac`: addresses and conditions that are affine in the thread index are computed ahead of everything else.
 //
+// Hardware form (paper 4): two instruction streams, an affine one and the rest, see transforms/dac_hardware.h.
 // Legal form, for today's GPUs: loads in loops are issued a few trips ahead of their use, see
 // transforms/legal/run_ahead.h.
+#include "transforms/dac_hardware.h"
 #include "transforms/legal/run_ahead.h"
 #include "transforms/pass.h"
 
@@ -11,12 +13,20 @@ namespace {
 
 Change run(ir::Function& function, PassContext& context) {
   if (context.form == OutputForm::legal) return legal::run_ahead(function, context);
-  context.remarks.emplace_back("left as it is: only the legal form is there");
+  if (context.form == OutputForm::hardware) return dac::split_streams(function, context);
+  context.remarks.emplace_back("left as it is: DAC has no annotated form");
   return Change::unchanged;
 }
 
+std::vector<PassOptionDescription> options() {
+  std::vector<PassOptionDescription> list = legal::run_ahead_options();
+  for (const PassOptionDescription& option : dac::hardware_options())
+    list.push_back(option);
+  return list;
+}
+
 const RegisterPass registration({"dac", "affine addresses and conditions are computed ahead of the rest (DAC)", run,
-                                 legal::run_ahead_options()});
+                                 options()});
 
 } // namespace
 
