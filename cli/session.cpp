@@ -144,6 +144,7 @@ Result<SessionRun> PlanOnDevice::launch(size_t index, const ir::Module& module, 
     run.reasons = std::move(choice->reasons);
     kernel_launch.kernel = run.entry;
     kernel_launch.parameters = std::move(choice->parameter_block);
+    kernel_launch.block = choice->block;
     run.is_persistent = choice->grid == launch::GridMode::persistent;
     if (choice->is_original)
       if (auto verdict = device_.registers_for(nullptr, *choice->entry, kernel_launch))

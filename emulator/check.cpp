@@ -64,6 +64,7 @@ public:
   void access(Warp& warp, const MicroOp& op, Space space, const uint64_t* addresses, uint64_t bytes, AccessKind kind,
               std::span<const LaneRef> values) override;
   void fence(Warp& warp) override;
+  void release(Warp& warp, uint64_t shared_address) override;
   void barrier_executed(Warp& warp, const MicroOp& op, unsigned number, uint32_t expected_warps, bool aligned) override;
   void lanes_gathered(Warp& warp) override;
   void warp_arrived(Warp& warp, unsigned number) override;
@@ -316,6 +317,11 @@ void BlockChecker::fence(Warp& warp) {
   fenced_[self] = clocks_[self];
   has_fenced_[self] = true;
   ++clocks_[self][self];
+}
+
+void BlockChecker::release(Warp& warp, uint64_t shared_address) {
+  join(given_[shared_window + shared_address], clocks_[warp.index]);
+  ++clocks_[warp.index][warp.index];
 }
 
 void BlockChecker::warp_arrived(Warp& warp, unsigned number) {

@@ -66,6 +66,8 @@ public:
   virtual void access(Warp& warp, const MicroOp& op, Space space, const uint64_t* addresses, uint64_t bytes,
                       AccessKind kind, std::span<const LaneRef> values) = 0;
   virtual void fence(Warp& warp) = 0;
+  // What the warp has done so far is seen by those who find out at this place in shared memory that it is done.
+  virtual void release(Warp& warp, uint64_t shared_address) = 0;
   // The running split executes a barrier instruction.
   virtual void barrier_executed(Warp& warp, const MicroOp& op, unsigned number, uint32_t expected_warps,
                                 bool aligned) = 0;

@@ -44,6 +44,7 @@ private:
     variant.entry = node.find("entry")->text;
     if (const Node* when = node.find("when")) variant.when = read_expression(*when, "when");
     if (const Node* grid = node.find("grid"); grid && grid->text == "persistent") variant.grid = GridMode::persistent;
+    if (const Node* block = node.find("block"); block && block->text == "producer") variant.block = BlockMode::producer;
     if (const Node* list = node.find("params"))
       for (const Node& item : list->items)
         variant.parameters.push_back(
@@ -87,6 +88,7 @@ std::string write_side_file(const SideFile& file) {
       for (const ComputedParameter& parameter : variant.parameters)
         one["params"].push_back({{"type", std::string(spelling(parameter.type))}, {"value", parameter.value.text()}});
       one["grid"] = variant.grid == GridMode::same ? "same" : "persistent";
+      if (variant.block == BlockMode::producer) one["block"] = "producer";
       variants.push_back(std::move(one));
     }
     kernels.push_back({{"name", kernel.name}, {"original", kernel.original}, {"variants", std::move(variants)}});

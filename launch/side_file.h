@@ -19,12 +19,15 @@ struct ComputedParameter {
 };
 
 enum class GridMode : uint8_t { same, persistent };
+// producer: the block in one row, and one warp more.
+enum class BlockMode : uint8_t { same, producer };
 
 struct SideVariant {
   std::string entry;
   std::optional<LaunchExpression> when; // nothing: always
   std::vector<ComputedParameter> parameters;
   GridMode grid = GridMode::same;
+  BlockMode block = BlockMode::same;
 };
 
 struct SideKernel {

@@ -15,6 +15,7 @@ struct Annotations {
   std::vector<std::string> requirements;
   std::vector<std::string> parameters; // "u64 P5+4*P1"
   std::vector<std::string> grids;
+  std::vector<std::string> blocks;
 };
 
 // The rest of `text` behind "@ WORD keyword ", if it looks like that.
@@ -45,6 +46,7 @@ Annotations annotations_of(const ir::Function& function) {
       if (auto predicate = behind(text, "requires")) found.requirements.emplace_back(*predicate);
       if (auto parameter = behind(text, "parameter")) found.parameters.emplace_back(*parameter);
       if (auto grid = behind(text, "grid")) found.grids.emplace_back(*grid);
+      if (auto block_shape = behind(text, "block")) found.blocks.emplace_back(*block_shape);
     }
   return found;
 }
@@ -82,8 +84,16 @@ Variant variant_of(const std::string& entry, const Annotations& annotations) {
     else if (text != "same")
       variant.unreadable.push_back(text);
   }
+  for (const std::string& text : annotations.blocks) {
+    if (text == "producer")
+      variant.block = BlockMode::producer;
+    else if (text != "same")
+      variant.unreadable.push_back(text);
+  }
   return variant;
 }
+
+constexpr uint32_t warp_size = 32;
 
 } // namespace
 
@@ -109,7 +119,7 @@ Status Variants::add_side_file(const SideFile& file) {
     Kernel kernel{described.name, described.original, {}};
     for (const SideVariant& variant : described.variants) {
       if (!find_kernel(*module_, variant.entry)) return missing(variant.entry);
-      Variant one{variant.entry, {}, {}, variant.parameters, variant.grid};
+      Variant one{variant.entry, {}, {}, variant.parameters, variant.grid, variant.block};
       if (variant.when) one.requirements.push_back(*variant.when);
       kernel.variants.push_back(std::move(one));
     }
@@ -150,7 +160,7 @@ SideFile Variants::as_side_file() const {
     SideKernel described{kernel.name, kernel.original, {}};
     for (const Variant& variant : kernel.variants) {
       if (!variant.unreadable.empty()) continue;
-      SideVariant one{variant.entry, {}, variant.parameters, variant.grid};
+      SideVariant one{variant.entry, {}, variant.parameters, variant.grid, variant.block};
       std::string when;
       for (const LaunchExpression& requirement : variant.requirements)
         when += (when.empty() ? "(" : " && (") + requirement.text() + ')';
@@ -213,6 +223,8 @@ bool Variants::try_variant(const Variant& variant, const LaunchFacts& facts, con
   choice.entry = entry;
   choice.parameter_block = std::move(block);
   choice.grid = variant.grid;
+  if (variant.block == BlockMode::producer)
+    choice.block = {static_cast<uint32_t>(facts.block.count()) + warp_size, 1, 1};
   choice.is_original = false;
   return true;
 }
@@ -223,6 +235,7 @@ Result<Choice> Variants::choose(std::string_view kernel, std::span<const std::by
   const ir::Function* original = find_kernel(*module_, known ? known->original : kernel);
   if (!original) return Error{"the module has no kernel '" + std::string(kernel) + "'", {}};
   Choice choice;
+  choice.block = block;
   if (known) {
     const LaunchFacts facts = facts_of(signature_of(*original), parameter_block, grid, block);
     for (const Variant& variant : known->variants)

@@ -5,6 +5,7 @@
 //   //@ r2d2 requires <e>         when all these launch predicates hold
 //   //@ r2d2 parameter u64 <e>    with this further parameter behind the original's; one line for each, in order
 //   //@ r2d2 grid persistent      with as many blocks as the device runs at once
+//   //@ dac block producer        with the block's threads in one row, and one warp more
 // (r2d2 or any other pass's name). The side file comes first; where it describes a kernel, annotations about that
 // kernel are not looked at. A predicate that cannot be read or evaluated is not fulfilled.
 #pragma once
@@ -28,6 +29,7 @@ struct Variant {
   std::vector<std::string> unreadable;        // requirements and parameters that do not parse: the variant never runs
   std::vector<ComputedParameter> parameters;
   GridMode grid = GridMode::same;
+  BlockMode block = BlockMode::same;
 };
 
 // What runs.
@@ -35,6 +37,7 @@ struct Choice {
   const ir::Function* entry = nullptr;
   std::vector<std::byte> parameter_block;
   GridMode grid = GridMode::same;
+  Dim3 block; // to launch with
   bool is_original = true;
   std::vector<std::string> reasons; // why variants before it did not run: "k__r2d2: not fulfilled: ntid.x == 16"
 };

@@ -94,6 +94,7 @@ void make_variant(ir::Function& function, std::unique_ptr<ir::Function> original
   for (const LaunchParameter& parameter : terms.parameters)
     annotate(builder, module, prefix + "parameter " + std::string(spelling(parameter.type)) + ' ' + parameter.value);
   if (terms.persistent) annotate(builder, module, prefix + "grid persistent");
+  if (terms.producer) annotate(builder, module, prefix + "block producer");
   context.additions.push_back(std::move(original));
   std::string conditions = terms.requirements.empty()
                                ? std::string("in any launch")

@@ -4,6 +4,7 @@
 //     //@ PASS requires <e>              one line for each launch predicate; all must hold
 //     //@ PASS parameter u64 <e>         one line for each further parameter, in order, computed at launch
 //     //@ PASS grid persistent           as many blocks as the device runs at once
+//     //@ PASS block producer            the block's threads in one row, and one warp more
 //
 // Who launches `k` evaluates the expressions (launch/predicate.h says what they may be). The side file says the same.
 #pragma once
@@ -29,8 +30,9 @@ struct VariantTerms {
   std::vector<std::string> requirements;
   std::vector<LaunchParameter> parameters; // of those that add_parameter has made, in order
   bool persistent = false;
+  bool producer = false; // a warp more
 
-  bool needs_original() const { return !requirements.empty() || !parameters.empty() || persistent; }
+  bool needs_original() const { return !requirements.empty() || !parameters.empty() || persistent || producer; }
 };
 
 // The kernel that `function` is a variant of; nothing if it is none.

@@ -40,12 +40,12 @@ Result<Launched> Loader::launch_packed(std::string_view kernel, const launch::Di
   Launched launched{std::string(module_->text(choice->entry->name)), grid, choice->is_original,
                     std::move(choice->reasons)};
   if (choice->grid == launch::GridMode::persistent) {
-    Result<uint64_t> resident = gpu_->resident_blocks(*on_gpu_, launched.entry, block, dynamic_shared);
+    Result<uint64_t> resident = gpu_->resident_blocks(*on_gpu_, launched.entry, choice->block, dynamic_shared);
     if (!resident) return resident.error();
     launched.grid = launch::persistent_grid(grid, *resident);
   }
   if (Status status =
-          gpu_->start(*on_gpu_, launched.entry, launched.grid, block, dynamic_shared, choice->parameter_block);
+          gpu_->start(*on_gpu_, launched.entry, launched.grid, choice->block, dynamic_shared, choice->parameter_block);
       !status)
     return status.error();
   return launched;

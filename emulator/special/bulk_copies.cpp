@@ -2,6 +2,7 @@
 // and the bytes are counted at an mbarrier or belong to a group of the thread. A block is a cluster of its own, so that
 // shared::cluster addresses are those of its shared memory. What orders these copies with other accesses (the
 // asynchronous proxy) is not modelled.
+#include "emulator/check.h"
 #include "emulator/copies.h"
 #include "emulator/special/async_access.h"
 #include "emulator/special/mbarrier_word.h"
@@ -66,6 +67,8 @@ const MicroOp* copy_bulk(Warp& warp, const MicroOp& op) {
           lane_address(warp, op.source[3], op.flags & flag_narrow_third, static_cast<int32_t>(op.auxiliary), lane);
       barrier = lane_bytes(warp, op, lane, Space::shared, address, 8, 8, "mbarrier operation");
       if (!barrier) return false;
+      // Whoever finds the barrier's phase over sees the copy: its bytes are counted behind it.
+      if (block.checker) block.checker->release(warp, address);
     }
     if (block.late_copies) {
       block.late_copies->add(CopyKind::bulk, warp.index * warp_size + lane, copy, barrier);

@@ -58,7 +58,7 @@ def main():
             print(f"dac({options}), {architecture}: {child.stdout.strip().splitlines()[-1:]}")
             if child.returncode != 0:
                 wrong.append(child.stdout + child.stderr)
-            if "force" in options and " identical" not in child.stdout:
+            if "force" in options and "producer" not in options and " identical in" not in child.stdout:
                 wrong.append(f"dac({options}) rewrote nothing")
         if shutil.which("ptxas"):
             def assemble_all(launch_file):

@@ -48,6 +48,8 @@ public:
   void rest_on_assumption(std::string statement, std::string_view raised_by, std::string_view word, SourceRange range);
   // The grid becomes one resident wave; only where a launcher chooses.
   void set_persistent() { terms_.persistent = true; }
+  // Blocks are one row and get one warp more; only where a launcher chooses.
+  void set_producer() { terms_.producer = true; }
 
   // May kernel parameters be added? Only where a launcher chooses.
   bool may_add_parameters() const { return policy_.launch; }

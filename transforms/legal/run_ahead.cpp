@@ -13,6 +13,7 @@
 #include "transforms/legal/run_ahead_cost.h"
 #include "transforms/legal/run_ahead_memory.h"
 #include "transforms/legal/run_ahead_plan.h"
+#include "transforms/legal/run_ahead_producer.h"
 #include "transforms/legal/run_ahead_rewrite.h"
 
 #include <algorithm>
@@ -28,11 +29,13 @@ using ir::BlockId;
 using ir::InstructionId;
 using ir::InstructionKind;
 
-constexpr std::array all_forms{RunAheadForm::ring, RunAheadForm::registers, RunAheadForm::prefetch};
+constexpr std::array all_forms{RunAheadForm::ring, RunAheadForm::registers, RunAheadForm::prefetch,
+                               RunAheadForm::producer};
 constexpr unsigned default_threads = 256;
 constexpr unsigned most_trips = 16;
 // What every target grants a block without being asked for more.
 constexpr uint64_t static_shared_limit = 48 * 1024;
+constexpr uint64_t slack = 128; // for alignment
 // So far ahead where nothing says how far (`force` without `distance`).
 constexpr unsigned forced_distance = 3;
 // Said of a form when each load has a reason of its own.
@@ -50,6 +53,12 @@ struct Candidate {
   RunAheadChoice choice;
   std::vector<MemoryClaim> claims;
   std::optional<RunAheadEstimate> estimate;
+  std::optional<ProducerPlan> producer;
+
+  uint64_t shared_bytes() const {
+    if (producer) return producer_bytes(*producer);
+    return choice.form == RunAheadForm::ring ? ring_bytes(plan, choice) : 0;
+  }
 };
 
 class RunAhead {
@@ -65,7 +74,8 @@ private:
   // Why not; empty: it can be used for at least one load.
   std::string make(Candidate& candidate, const RunAheadPlanner& planner, ir::LinearForms& forms,
                    std::vector<StayingLoad>& staying) const;
-  std::string why_no_ring(const RunAheadPlan& plan, const RunAheadChoice& choice) const;
+  std::string why_no_ring(const Candidate& candidate) const;
+  std::string add_producer(Candidate& candidate, const RunAheadPlanner& planner, ir::LinearForms& forms) const;
   std::vector<unsigned> distances(RunAheadForm form) const;
   void take(Candidate candidate, const ir::LinearForms& forms);
   Change commit(ir::LinearForms& forms);
@@ -133,13 +143,13 @@ void RunAhead::look_at_kernel() {
     }
 }
 
-std::string RunAhead::why_no_ring(const RunAheadPlan& plan, const RunAheadChoice& choice) const {
+std::string RunAhead::why_no_ring(const Candidate& candidate) const {
   const ir::Module& module = function_.module();
   if (capability_ < 80 || module.version_major < 7) return "cp.async needs sm_80 and PTX 7.0";
   if (copies_asynchronously_) return "the kernel has asynchronous copies of its own, or calls functions";
   if (dynamic_shared_) return "the kernel has dynamic shared memory, of which nobody knows how much";
   if (!threads_are_stated_ && !attempt_->policy().launch) return "how many threads a block has is not known";
-  if (shared_bytes_ + ring_bytes_taken_ + ring_bytes(plan, choice) + 16 > static_shared_limit)
+  if (shared_bytes_ + ring_bytes_taken_ + candidate.shared_bytes() + slack > static_shared_limit)
     return "the ring takes more shared memory than there is";
   return {};
 }
@@ -147,7 +157,8 @@ std::string RunAhead::why_no_ring(const RunAheadPlan& plan, const RunAheadChoice
 std::string RunAhead::make(Candidate& candidate, const RunAheadPlanner& planner, ir::LinearForms& forms,
                            std::vector<StayingLoad>& staying) const {
   RunAheadPlan& plan = candidate.plan;
-  const MemoryOrder order(forms, *attempt_, context_.assumes(noalias_parameters), plan.loop);
+  const MemoryOrder order(forms, *attempt_, context_.assumes(noalias_parameters), plan.loop,
+                          candidate.choice.form == RunAheadForm::producer);
   std::vector<RunAheadLoad> loads;
   for (const RunAheadLoad& load : plan.loads) {
     std::vector<MemoryClaim> claims;
@@ -166,7 +177,24 @@ std::string RunAhead::make(Candidate& candidate, const RunAheadPlanner& planner,
   if (loads.empty()) return std::string(all_stay);
   plan.slice = planner.slice_of(plan, loads);
   plan.loads = std::move(loads);
-  return candidate.choice.form == RunAheadForm::ring ? why_no_ring(plan, candidate.choice) : std::string();
+  if (candidate.choice.form == RunAheadForm::ring) return why_no_ring(candidate);
+  return candidate.choice.form == RunAheadForm::producer ? add_producer(candidate, planner, forms) : std::string();
+}
+
+// The block gets a warp more: nothing else may have been planned for it.
+std::string RunAhead::add_producer(Candidate& candidate, const RunAheadPlanner& planner, ir::LinearForms& forms) const {
+  if (capability_ < 90 || function_.module().version_major < 8) return "bulk copies need sm_90 and PTX 8.0";
+  if (!attempt_->policy().launch) return "no launcher adds a warp to the block";
+  if (!taken_.empty()) return "another loop's loads run ahead already";
+  constexpr unsigned warp = 32;
+  const unsigned threads = std::min(threads_, most_consumers) / warp * warp;
+  if (threads == 0 || (threads_are_stated_ && threads_ != threads)) return "blocks are no whole warps, or too large";
+  candidate.producer.emplace(ProducerPlan{candidate.plan, {}, {}, candidate.choice.distance, threads, false, {}});
+  if (std::string why = check_producer(forms, planner, *candidate.producer); !why.empty()) return why;
+  for (const MemoryClaim& claim : candidate.producer->claims)
+    if (!attempt_->can_rest_on(forms, claim.obligations)) return "no launch could tell whether the addresses wrap";
+  candidate.claims.insert(candidate.claims.end(), candidate.producer->claims.begin(), candidate.producer->claims.end());
+  return why_no_ring(candidate);
 }
 
 std::vector<unsigned> RunAhead::distances(RunAheadForm form) const {
@@ -184,7 +212,7 @@ void RunAhead::take(Candidate candidate, const ir::LinearForms& forms) {
                        forms.print(forms.address_form(load.instruction, load.address));
     attempt_->remark(std::move(text), function_.instructions[load.instruction].range);
   }
-  if (choice.form == RunAheadForm::ring) ring_bytes_taken_ += (ring_bytes(candidate.plan, choice) + 15) / 16 * 16;
+  ring_bytes_taken_ += (candidate.shared_bytes() + 15) / 16 * 16;
   const std::string name(spelling(choice.form));
   attempt_->statistics["dac.loads-ahead"] += int64_t(candidate.plan.loads.size());
   attempt_->statistics["dac.loops-by-" + name] += 1;
@@ -207,6 +235,7 @@ void say_estimate(std::string& text, const Candidate& candidate) {
 }
 
 void RunAhead::treat(const RunAheadPlan& plan, const RunAheadPlanner& planner, ir::LinearForms& forms) {
+  if (!taken_.empty() && taken_.front().producer) return; // whose block's shape only that loop is prepared for
   for (const StayingLoad& load : plan.staying)
     context_.remarks.emplace_back("stays: " + load.reason, function_.instructions[load.instruction].range);
   if (plan.loads.empty()) return;
@@ -217,14 +246,14 @@ void RunAhead::treat(const RunAheadPlan& plan, const RunAheadPlanner& planner, i
   for (RunAheadForm form : forms_allowed_) {
     std::string refused;
     for (unsigned distance : distances(form)) {
-      Candidate candidate{plan, {form, distance, threads_}, {}, {}};
+      Candidate candidate{plan, {form, distance, threads_}, {}, {}, {}};
       std::vector<StayingLoad> staying;
       refused = make(candidate, planner, forms, staying);
       if (!refused.empty()) {
         last_staying = std::move(staying);
         break;
       }
-      candidate.estimate = cost_->estimate(candidate.plan, candidate.choice);
+      candidate.estimate = cost_->estimate(candidate.plan, candidate.choice, candidate.shared_bytes());
       if (force_) {
         best = std::move(candidate);
         best_staying = std::move(staying);
@@ -266,8 +295,12 @@ Change RunAhead::commit(ir::LinearForms& forms) {
     attempt_->rest_on("a block has at most " + std::to_string(threads_) + " threads", "dac: slots of the ring", bound,
                       "", function_.header_range);
   }
-  for (const Candidate& candidate : taken_)
-    rewrite_run_ahead(attempt_->function(), candidate.plan, candidate.choice);
+  for (const Candidate& candidate : taken_) {
+    if (candidate.producer)
+      rewrite_with_producer(*attempt_, *candidate.producer);
+    else
+      rewrite_run_ahead(attempt_->function(), candidate.plan, candidate.choice);
+  }
   remove_dead_code(attempt_->function());
   std::move(*attempt_).commit(function_, context_);
   return Change::changed;
@@ -275,7 +308,8 @@ Change RunAhead::commit(ir::LinearForms& forms) {
 
 Change RunAhead::run() {
   if (!read_options()) {
-    context_.remarks.emplace_back("left as it is: form= takes ring, registers or prefetch", function_.header_range);
+    context_.remarks.emplace_back("left as it is: form= takes ring, registers, prefetch or producer",
+                                  function_.header_range);
     return Change::unchanged;
   }
   look_at_kernel();
@@ -297,7 +331,7 @@ Change RunAhead::run() {
 
 std::vector<PassOptionDescription> run_ahead_options() {
   return {
-      {"form", "legal form: ring, registers or prefetch only (default: what wins)"},
+      {"form", "legal form: ring, registers, prefetch or producer only (default: what wins)"},
       {"distance", "legal form: so many trips ahead (default: by latency and trip time)", PassOptionKind::number},
       {"threads", "legal form: rings for so many threads where the kernel does not say (default 256)",
        PassOptionKind::number},

@@ -18,7 +18,7 @@ using ir::InstructionId;
 using ir::InstructionKind;
 using ir::ValueId;
 
-constexpr double warp_size = 32;
+constexpr unsigned warp_size = 32;
 constexpr double sector = 32;      // bytes that come from memory at a time
 constexpr double inner_trips = 10; // of an inner loop, and of the loop itself, where nobody knows
 constexpr double default_latency = 400;
@@ -123,29 +123,32 @@ double RunAheadCost::slice_instructions(const RunAheadPlan& plan) const {
   return sum + double(plan.loads.size());
 }
 
-unsigned RunAheadCost::warps_with(uint32_t registers, uint64_t shared_bytes) const {
-  const uint32_t warps = ir::occupancy(machine_, {threads_, registers, static_cast<uint32_t>(shared_bytes)}).warps;
+unsigned RunAheadCost::warps_with(unsigned threads, uint32_t registers, uint64_t shared_bytes) const {
+  const uint32_t warps = ir::occupancy(machine_, {threads, registers, static_cast<uint32_t>(shared_bytes)}).warps;
   return most_warps_ == 0 ? warps : std::min(warps, most_warps_);
 }
 
-RunAheadEstimate RunAheadCost::estimate(const RunAheadPlan& plan, const RunAheadChoice& choice) const {
+RunAheadEstimate RunAheadCost::estimate(const RunAheadPlan& plan, const RunAheadChoice& choice,
+                                        uint64_t more_shared) const {
   RunAheadEstimate estimate;
   const TripWork before = work_of(plan);
-  estimate.warps_before = warps_with(registers_, shared_bytes_);
+  estimate.warps_before = warps_with(threads_, registers_, shared_bytes_);
   estimate.before = trip_clocks(machine_, before, estimate.warps_before, 0);
 
   TripWork after = before;
-  const double slice = slice_instructions(plan);
+  // The producer's slice is another warp's work; it takes a turn of the schedulers too.
+  const bool by_producer = choice.form == RunAheadForm::producer;
+  const double consumers = double(threads_) / warp_size;
+  const double slice = slice_instructions(plan) / (by_producer ? consumers : 1);
   after.instructions += slice;
   uint32_t registers = registers_ + 1;
-  for (uint32_t parameter : plan.slice.parameters)
-    registers += lowering_.register_units(function_.parameters(plan.header)[parameter]);
-  uint64_t shared = shared_bytes_;
+  if (!by_producer)
+    for (uint32_t parameter : plan.slice.parameters)
+      registers += lowering_.register_units(function_.parameters(plan.header)[parameter]);
   double remaining = 0;
   switch (choice.form) {
   case RunAheadForm::ring: {
     constexpr double group = 2, pointers = 3, pointer_registers = 4; // commit and wait; each ring's
-    shared += ring_bytes(plan, choice);
     after.instructions += group + pointers;
     registers += pointer_registers;
     remaining = known(machine_.latency.shared, 30);
@@ -157,12 +160,21 @@ RunAheadEstimate RunAheadCost::estimate(const RunAheadPlan& plan, const RunAhead
     after.instructions += double(choice.distance - 1) * double(plan.loads.size());
     after.instructions -= double(plan.loads.size()); // the loads themselves have moved
     break;
+  case RunAheadForm::producer: {
+    constexpr double wait_and_arrive = 4, stage = 6, stage_registers = 4;
+    after.instructions += wait_and_arrive + stage;
+    registers += stage_registers;
+    remaining = known(machine_.latency.shared, 30);
+    break;
+  }
   case RunAheadForm::prefetch:
     // A prefetch brings data to the second-level cache.
     remaining = known(machine_.latency.l2, before.ahead_latency);
     break;
   }
-  estimate.warps = warps_with(registers, shared);
+  const unsigned producers = by_producer ? warp_size : 0;
+  estimate.warps = warps_with(threads_ + producers, registers, shared_bytes_ + more_shared);
+  if (by_producer) estimate.warps = unsigned(estimate.warps * consumers / (consumers + 1));
   if (estimate.warps == 0) {
     estimate.after = INFINITY;
     return estimate;

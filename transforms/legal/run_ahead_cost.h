@@ -43,14 +43,15 @@ public:
   RunAheadCost(const ir::LinearForms& forms, const ir::Machine& machine, unsigned threads, uint64_t shared_bytes,
                unsigned most_warps);
 
-  RunAheadEstimate estimate(const RunAheadPlan& plan, const RunAheadChoice& choice) const;
+  // `more_shared`: bytes that the form needs for a block.
+  RunAheadEstimate estimate(const RunAheadPlan& plan, const RunAheadChoice& choice, uint64_t more_shared) const;
 
 private:
   TripWork work_of(const RunAheadPlan& plan) const;
   double latency_of(const RunAheadLoad& load, TripWork& work) const;
   bool is_shared_with_others(const ir::LinearForm& form) const;
   double slice_instructions(const RunAheadPlan& plan) const;
-  unsigned warps_with(uint32_t registers, uint64_t shared_bytes) const;
+  unsigned warps_with(unsigned threads, uint32_t registers, uint64_t shared_bytes) const;
 
   const ir::LinearForms& forms_;
   const ir::Function& function_;

@@ -24,7 +24,7 @@ using ir::Operand;
 using ir::OperandKind;
 using ir::StateSpace;
 
-constexpr std::string_view raised_by = "dac: a load runs ahead of a write";
+constexpr std::string_view raised_by = "dac: a load runs ahead";
 
 std::string line_of(const ir::Function& function, InstructionId id) {
   const SourceRange range = function.instructions[id].range;
@@ -43,8 +43,10 @@ bool is_block_barrier(const ir::Form& form) {
 
 } // namespace
 
-MemoryOrder::MemoryOrder(ir::LinearForms& forms, const Attempt& attempt, bool assume_noalias, LoopId loop)
-    : forms_(forms), function_(forms.function()), attempt_(attempt), assume_noalias_(assume_noalias), loop_(loop) {
+MemoryOrder::MemoryOrder(ir::LinearForms& forms, const Attempt& attempt, bool assume_noalias, LoopId loop,
+                         bool by_another_thread)
+    : forms_(forms), function_(forms.function()), attempt_(attempt), assume_noalias_(assume_noalias), loop_(loop),
+      barriers_(by_another_thread) {
   scan();
 }
 

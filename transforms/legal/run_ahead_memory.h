@@ -8,6 +8,7 @@
 //     the original either. Where the addresses of write and load differ by the same amount in all threads, that amount
 //     and the trips between decide; else their ranges over the whole launch do;
 //   * with barriers of the block in the loop, every write of the kernel counts, and only ranges decide.
+//   * where another thread issues the loads (the producer warp), the same as with barriers.
 // What is not proved goes to the launch, or is assumed (`--assume noalias-params`: parameters that are pointers point
 // to different buffers).
 #pragma once
@@ -37,7 +38,8 @@ struct MemoryClaim {
 
 class MemoryOrder {
 public:
-  MemoryOrder(ir::LinearForms& forms, const Attempt& attempt, bool assume_noalias, ir::LoopId loop);
+  MemoryOrder(ir::LinearForms& forms, const Attempt& attempt, bool assume_noalias, ir::LoopId loop,
+              bool by_another_thread = false);
 
   // Why the load cannot be issued `distance` trips early; empty: it can, under the claims that are added.
   std::string check(const RunAheadLoad& load, unsigned distance, std::vector<MemoryClaim>& claims) const;
@@ -68,8 +70,8 @@ private:
   bool assume_noalias_;
   ir::LoopId loop_;
   std::vector<Write> writes_;
-  bool barriers_ = false;
-  std::string refusal_; // for all loads that are not read-only
+  bool barriers_ = false; // or another thread issues the loads
+  std::string refusal_;   // for all loads that are not read-only
 };
 
 // Enters claims into the try's ledger; equal ones once.

@@ -21,16 +21,19 @@ using ir::Operand;
 using ir::OperandKind;
 using ir::ValueId;
 
-// Collects the slice of one loop; keeps the reason when something cannot be computed ahead.
+// Collects the slice of one loop; keeps the reason when something cannot be computed ahead. No loop: of what the kernel
+// does once, outside loops.
 class SliceBuilder {
 public:
   SliceBuilder(const ir::LinearForms& forms, const ir::PostDominatorTree& post_dominators, LoopId loop)
       : forms_(forms), post_dominators_(post_dominators), function_(forms.function()), loop_id_(loop),
-        loop_(forms.loops().loops()[loop]) {}
+        header_(loop.valid() ? forms.loops().loops()[loop].header : function_.entry()) {}
 
   // Each says false when it cannot be known ahead; refusal() says why.
   bool add_control(); // whether there is another trip
   bool add_load(const RunAheadLoad& load);
+  bool add_edge(EdgeId edge);
+  bool add_value(ValueId value);
 
   const std::string& refusal() const { return refusal_; }
   RunAheadSlice finish() const;
@@ -41,8 +44,6 @@ private:
     return false;
   }
   bool add_reach(BlockId block);
-  bool add_edge(EdgeId edge);
-  bool add_value(ValueId value);
   bool add_parameter(const ir::DefinitionSite& site, std::vector<ValueId>& work);
   bool add_instruction(InstructionId id, std::vector<ValueId>& work);
   bool is_here(BlockId block) const { return forms_.loops().innermost(block) == loop_id_; }
@@ -51,7 +52,7 @@ private:
   const ir::PostDominatorTree& post_dominators_;
   const ir::Function& function_;
   LoopId loop_id_;
-  const ir::Loop& loop_;
+  BlockId header_;
   std::set<ValueId> values_;
   std::set<InstructionId> instructions_;
   std::set<uint32_t> parameters_;
@@ -60,7 +61,7 @@ private:
 };
 
 bool SliceBuilder::add_control() {
-  return add_edge(loop_.back_edges.front());
+  return add_edge(forms_.loops().loops()[loop_id_].back_edges.front());
 }
 
 bool SliceBuilder::add_edge(EdgeId edge) {
@@ -70,7 +71,7 @@ bool SliceBuilder::add_edge(EdgeId edge) {
 
 bool SliceBuilder::add_reach(BlockId block) {
   if (reach_.contains(block)) return true;
-  if (block == loop_.header) {
+  if (block == header_) {
     reach_.emplace(block, Reach());
     return true;
   }
@@ -95,9 +96,9 @@ bool SliceBuilder::add_reach(BlockId block) {
 }
 
 bool SliceBuilder::add_parameter(const ir::DefinitionSite& site, std::vector<ValueId>& work) {
-  if (site.block != loop_.header) return refuse("a value differs by the path taken in the trip");
+  if (!loop_id_ || site.block != header_) return refuse("a value differs by the path taken in the trip");
   parameters_.insert(site.parameter);
-  work.push_back(function_.arguments(loop_.back_edges.front())[site.parameter]);
+  work.push_back(function_.arguments(forms_.loops().loops()[loop_id_].back_edges.front())[site.parameter]);
   return true;
 }
 
@@ -120,7 +121,7 @@ bool SliceBuilder::add_value(ValueId value) {
     work.pop_back();
     if (function_.values[next].is_undefined || !values_.insert(next).second) continue;
     const ir::DefinitionSite& site = forms_.def_use().definition(next);
-    if (!forms_.loops().contains(loop_id_, site.block)) continue;
+    if (loop_id_ && !forms_.loops().contains(loop_id_, site.block)) continue;
     if (site.is_parameter() ? !add_parameter(site, work) : !add_instruction(site.instruction, work)) return false;
   }
   return true;
@@ -267,6 +268,32 @@ RunAheadSlice RunAheadPlanner::slice_of(const RunAheadPlan& plan, const std::vec
   for (const RunAheadLoad& load : loads)
     builder.add_load(load);
   return builder.finish();
+}
+
+std::optional<RunAheadSlice> RunAheadPlanner::preamble_of(const RunAheadPlan& plan, EdgeId entry,
+                                                          std::string& refusal) const {
+  SliceBuilder builder(forms_, post_dominators_, LoopId());
+  const auto add_from_outside = [&](ValueId value) {
+    const ir::DefinitionSite& site = forms_.def_use().definition(value);
+    return function_.values[value].is_undefined || forms_.loops().contains(plan.loop, site.block) ||
+           builder.add_value(value);
+  };
+  bool good = builder.add_edge(entry);
+  for (InstructionId id : plan.slice.instructions)
+    ir::for_each_use(function_, id, [&](ValueId value) { good = good && add_from_outside(value); });
+  const auto add_condition = [&](EdgeId edge) {
+    const ValueId predicate = condition_of(function_, edge).predicate;
+    good = good && (!predicate || add_from_outside(predicate));
+  };
+  add_condition(plan.back_edge);
+  for (const auto& [block, reach] : plan.slice.reach)
+    std::ranges::for_each(reach.edges, add_condition);
+  for (uint32_t parameter : plan.slice.parameters) {
+    good = good && builder.add_value(function_.arguments(entry)[parameter]);
+    good = good && add_from_outside(function_.arguments(plan.back_edge)[parameter]);
+  }
+  refusal = builder.refusal();
+  return good ? std::optional(builder.finish()) : std::nullopt;
 }
 
 } // namespace ptxrewrite::transforms::legal

@@ -9,6 +9,7 @@
 #include "ir/function.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,10 @@ public:
   RunAheadPlan plan(ir::LoopId loop) const;
   // The slice for some of a plan's loads.
   RunAheadSlice slice_of(const RunAheadPlan& plan, const std::vector<RunAheadLoad>& loads) const;
+
+  // What stands in front of an outermost loop with one way in, and decides whether and how it is entered: the condition
+  // of `entry`, and all that the plan's slice reads from there. Nothing: `refusal` says why.
+  std::optional<RunAheadSlice> preamble_of(const RunAheadPlan& plan, ir::EdgeId entry, std::string& refusal) const;
 
 private:
   const ir::LinearForms& forms_;

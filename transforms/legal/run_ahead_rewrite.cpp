@@ -545,6 +545,8 @@ std::string_view spelling(RunAheadForm form) {
     return "registers";
   case RunAheadForm::prefetch:
     return "prefetch";
+  case RunAheadForm::producer:
+    return "producer";
   }
   return {};
 }

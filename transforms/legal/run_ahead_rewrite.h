@@ -17,6 +17,7 @@ enum class RunAheadForm : uint8_t {
   ring,      // cp.async into a ring of slots in shared memory, each thread's own; the load reads its slot
   registers, // loaded into registers, which are handed on from trip to trip
   prefetch,  // prefetch.global.L2; the load stays as it is
+  producer,  // a warp of its own has rows copied to shared memory: run_ahead_producer.h
 };
 std::string_view spelling(RunAheadForm form);
 
@@ -26,10 +27,11 @@ struct RunAheadChoice {
   unsigned threads = 0; // ring: slots for so many threads of a block
 };
 
-// Bytes of shared memory that a block needs.
+// Bytes of shared memory that a block's ring needs.
 uint64_t ring_bytes(const RunAheadPlan& plan, const RunAheadChoice& choice);
 
-// All loads of the plan, one choice. The function must be as it was planned but for other loops' rewriting.
+// All loads of the plan, one choice other than `producer`. The function must be as it was planned but for other loops'
+// rewriting.
 void rewrite_run_ahead(ir::Function& function, const RunAheadPlan& plan, const RunAheadChoice& choice);
 
 } // namespace ptxrewrite::transforms::legal

@@ -98,7 +98,7 @@ Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& s
     const launch::Dim3 grid = launch::persistent_grid(dimensions_of(shape.grid), 1 + kernel.seed % 4);
     request.grid = {grid.x, grid.y, grid.z};
   }
-  request.block = {shape.block[0], shape.block[1], shape.block[2]};
+  request.block = {choice->block.x, choice->block.y, choice->block.z};
   request.shared_bytes = kernel.dynamic_shared_size();
   request.parameters = choice->parameter_block;
   request.host_threads = 1 + static_cast<unsigned>(kernel.seed % 2); // results must not depend on it
@@ -157,7 +157,8 @@ std::vector<Chain> run_ahead_chains() {
   std::vector<Chain> chains = {{"dac", OutputForm::legal, {}}};
   for (const char* options :
        {"force,form=ring,threads=1024,distance=2", "force,form=ring,distance=3", "force,form=ring,distance=1",
-        "force,form=registers,distance=1", "force,form=registers,distance=3", "force,form=prefetch"})
+        "force,form=registers,distance=1", "force,form=registers,distance=3", "force,form=prefetch",
+        "force,form=producer,distance=2"})
     chains.push_back({"dac(" + std::string(options) + ")", OutputForm::legal, {}});
   chains.push_back({"r2d2(force,candidates=1+2+3+5),dac(force,distance=2)", OutputForm::legal, {}});
   return chains;

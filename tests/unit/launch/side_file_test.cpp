@@ -258,3 +258,44 @@ ret;
   REQUIRE(again);
   check(*again);
 }
+
+TEST_CASE("a variant with a producer warp gets its block in one row and 32 threads more, through the side file too") {
+  Diagnostics diagnostics;
+  auto annotated = grammar::read_module(SourceFile("k.ptx", R"(
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 P0, .param .u32 P1)
+{
+ret;
+}
+.visible .entry k__dac(.param .u64 P0, .param .u32 P1)
+{
+//@ dac original k
+//@ dac requires ntid.y < 8
+//@ dac block producer
+ret;
+}
+)"),
+                                        diagnostics);
+  REQUIRE(annotated);
+  auto variants = Variants::of(*annotated, nullptr);
+  REQUIRE(variants);
+  auto check = [&](const Variants& tried) {
+    auto choice = tried.choose("k", block_of(0x1000, 200), {5, 1, 1}, {16, 4, 2});
+    REQUIRE(choice);
+    CHECK(!choice->is_original);
+    CHECK(choice->block == Dim3{16 * 4 * 2 + 32, 1, 1});
+    auto other = tried.choose("k", block_of(0x1000, 200), {5, 1, 1}, {16, 8, 2});
+    REQUIRE(other);
+    CHECK(other->is_original);
+    CHECK(other->block == Dim3{16, 8, 2});
+  };
+  check(*variants);
+  std::string errors;
+  auto read_back = read(write_side_file(variants->as_side_file()), errors);
+  REQUIRE_MESSAGE(read_back, errors);
+  auto again = Variants::of(*annotated, &*read_back);
+  REQUIRE(again);
+  check(*again);
+}
