@@ -432,6 +432,7 @@ AffineClass AffineClasses::compute_tuple(InstructionId id, const std::vector<Aff
   case Opcode::sub:
     return sum(sources[0], sources[1]);
   case Opcode::neg:
+  case Opcode::not_: // -1 - x
     return sources[0];
   case Opcode::shl:
     return is_scalar(1) ? join(sources[0], sources[1], id) : bad_factor;

@@ -42,7 +42,7 @@ public:
     do {
       find_predicates();
       close();
-    } while (give_up_what_does_not_pay());
+    } while (give_up_what_is_too_deep() || give_up_what_does_not_pay());
     finish();
     return std::move(plan_);
   }
@@ -287,7 +287,7 @@ private:
       plan_.refusal = "nothing that it computes for addresses and predicates is affine";
       return;
     }
-    if (depth_of_divergence() > stack_limit) {
+    if (!has_room_on_stack()) {
       plan_.refusal = "divergent branches are nested deeper than the affine SIMT stack";
       return;
     }
@@ -319,10 +319,9 @@ private:
     }
   }
 
-  // The most sides of branches of the affine stream that wait for one another, at any place, beside the first entry.
-  unsigned depth_of_divergence() const {
+  // By block: sides of branches of the affine stream that wait for one another there, beside the stack's first entry.
+  std::vector<unsigned> depths_of_divergence() const {
     std::vector<unsigned> depth(function_.blocks.size());
-    unsigned most = 0;
     for (BlockId branch : function_.layout) {
       if (!plan_.relevant_branch[branch.index()] || classes_.branch_is_uniform(branch) ||
           function_.successors(branch).size() < 2)
@@ -342,12 +341,36 @@ private:
         work.pop_back();
         if (block == meeting || seen[block.index()]) continue;
         seen[block.index()] = true;
-        most = std::max(most, depth[block.index()] += sides);
+        depth[block.index()] += sides;
         for (EdgeId edge : function_.successors(block))
           work.push_back(function_.edges[edge].to);
       }
     }
-    return most;
+    return depth;
+  }
+
+  bool has_room_on_stack() const {
+    const std::vector<unsigned> depths = depths_of_divergence();
+    return std::ranges::none_of(function_.layout, [&](BlockId block) {
+      return reached_[block.index()] && depths[block.index()] > stack_limit;
+    });
+  }
+
+  // What lies too deep for the affine SIMT stack stays in the body, and with it the branches around it.
+  bool give_up_what_is_too_deep() {
+    const std::vector<unsigned> depths = depths_of_divergence();
+    bool changed = false;
+    auto leave = [&](const Site& site) {
+      if (depths[function_.instructions[site.instruction].block.index()] <= stack_limit) return false;
+      plan_.staying.push_back({site.instruction, "divergent branches around it are nested too deep"});
+      dropped_.insert(site.instruction);
+      changed = true;
+      return true;
+    };
+    for (const Site& site : plan_.sites)
+      if (site.kind == SiteKind::predicate) leave(site);
+    std::erase_if(accesses_, leave);
+    return changed;
   }
 
   ir::LinearForms& forms_;

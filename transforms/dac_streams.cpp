@@ -202,8 +202,12 @@ private:
     if (AffineClasses::is_mask(function_, id)) { // x & 31 is x mod 32 (4.4)
       operands[2] = Operand::integer(operands[2].immediate + 1);
       emit(id, "rem.u32", operands);
+    } else if (const ir::Form& form = function_.form_of(id);
+               form.opcode == Opcode::not_ && form.type() != ir::ScalarType::pred) { // -1 - x
+      operands.insert(operands.begin() + 1, Operand::integer(-1));
+      emit(id, "sub.s" + std::to_string(ir::bit_width(form.type())), operands);
     } else {
-      emit(id, function_.form_of(id).mnemonic, operands);
+      emit(id, form.mnemonic, operands);
     }
     builder_.unguarded();
   }
