@@ -51,6 +51,10 @@ void list_block(const ir::Function& function, ir::BlockId block, bool& in_sectio
     line.provenance = instruction.provenance;
     if (!instruction.range.empty()) line.source_line = source.locate(instruction.range.begin).line;
     lines.push_back(std::move(line));
+    if (instruction.kind != ir::InstructionKind::section_begin || !function.affine_stream) continue;
+    for (ir::BlockId inner : function.affine_stream->layout)
+      list_block(*function.affine_stream, inner, in_section, lines);
+    run_begin = lines.size();
   }
   if (run_begin < lines.size()) std::sort(lines.begin() + static_cast<ptrdiff_t>(run_begin), lines.end(), by_text);
 }

@@ -137,7 +137,8 @@ public:
       print_prototype(id);
       break;
     case InstructionKind::section_begin:
-      print_section_begin(id);
+      out_ += section_word(static_cast<SectionKind>(function_.operands_of(id)[0].immediate));
+      out_ += " {";
       break;
     case InstructionKind::linear_row:
       print_linear_row(id);
@@ -205,6 +206,7 @@ private:
         append_number(out_, function_.instructions[instruction].provenance.index());
       }
       out_ += '\n';
+      print_affine_stream(instruction);
     }
     if (function_.is_ssa) print_edges(id);
   }
@@ -274,14 +276,12 @@ private:
     out_ += ';';
   }
 
-  void print_section_begin(InstructionId id) {
-    const auto kind = static_cast<SectionKind>(function_.operands_of(id)[0].immediate);
-    out_ += section_word(kind);
-    out_ += " {";
-    if (kind != SectionKind::dac_affine || !function_.affine_stream) return;
-    out_ += '\n';
+  // The affine stream stands between the two marks of its place.
+  void print_affine_stream(InstructionId id) {
+    const Instruction& instruction = function_.instructions[id];
+    if (instruction.kind != InstructionKind::section_begin || !function_.affine_stream) return;
+    if (static_cast<SectionKind>(function_.operands_of(id)[0].immediate) != SectionKind::dac_affine) return;
     FunctionPrinter(out_, *function_.affine_stream, options_, function_.affine_stream->is_ssa).print_blocks();
-    out_.pop_back(); // the line end is the statement's
   }
 
   void print_location(InstructionId id) {
