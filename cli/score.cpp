@@ -49,9 +49,13 @@ private:
 // Times one version of a module, launch by launch.
 class Scorer {
 public:
-  Scorer(const ir::Module& module, const ir::Machine& machine, const launch::LaunchPlan& plan, ScoredVersion& version)
-      : module_(module), machine_(machine), plan_(plan), weights_(machine), registers_(module, machine),
-        version_(version) {}
+  Scorer(const ir::Module& module, const ScoreSettings& settings, const launch::LaunchPlan& plan,
+         ScoredVersion& version)
+      : module_(module), settings_(settings), machine_(settings.machine), plan_(plan), weights_(machine_),
+        registers_(module, machine_), version_(version) {}
+
+  // What each launch of the plan skips on DARSIE's machine.
+  void set_skips(std::vector<emulator::SkipCounters> skips) { skips_ = std::move(skips); }
 
   emulator::Observer* next() {
     recorder_ = std::make_unique<timing::Recorder>(
@@ -69,12 +73,20 @@ public:
     const uint32_t resident = std::max(
         ir::occupancy(machine_, {static_cast<uint32_t>(planned.block.count()), registers.registers, shared}).blocks,
         1u);
-    const timing::Traffic traffic =
-        timing::simulate(recording, timing::memory_system(machine_, recording.shared_bytes, resident));
-    const timing::MachineCode code(
-        machine_, recording.sites,
-        [this](const ir::Function& function) -> const ir::Lowering& { return weights_.lowering(function); });
-    timing::KernelTime time = timing::time_of({machine_, run.counters, recording, traffic, code, resident});
+    const auto lowering = [this](const ir::Function& function) -> const ir::Lowering& {
+      return weights_.lowering(function);
+    };
+    timing::EventCounts events{};
+    auto time_on = [&](const ir::Machine& machine, timing::EventCounts* counts) {
+      const timing::Traffic traffic =
+          timing::simulate(recording, timing::memory_system(machine, recording.shared_bytes, resident));
+      const timing::MachineCode code(machine, recording.sites, lowering);
+      timing::ModelInput input{machine, run.counters, recording, traffic, code, resident};
+      if (run.launch < skips_.size()) add_skips(skips_[run.launch], run.counters, input);
+      if (counts) *counts = timing::events_of(input);
+      return timing::time_of(input);
+    };
+    timing::KernelTime time = time_on(settings_.machine, &events);
     ScoredKernel& kernel = kernel_of(planned);
     if (kernel.launches == 0) {
       kernel.grid = planned.grid;
@@ -85,10 +97,30 @@ public:
       kernel.first = time;
     }
     add(run, planned, time, kernel);
+    for (size_t i = 0; i < timing::energy_event_count; ++i)
+      kernel.events[i] += events[i];
+    kernel.clocks_if.resize(settings_.changes.size());
+    for (size_t i = 0; i < settings_.changes.size(); ++i)
+      kernel.clocks_if[i] += time_on(settings_.changes[i], nullptr).clocks;
     version_.model_seconds += processor_seconds() - start;
   }
 
 private:
+  static void add_skips(const emulator::SkipCounters& skips, const emulator::Counters& counters,
+                        timing::ModelInput& input) {
+    input.skipped.resize(input.recording.sites.size());
+    // The entry's instructions come first.
+    for (const emulator::FunctionCounters& function : counters.functions)
+      for (size_t i = 0; i < input.skipped.size(); ++i) {
+        const timing::Site& site = input.recording.sites[i];
+        if (site.function != function.source || i >= skips.skipped_by_instruction.size()) continue;
+        if (const uint64_t all = function.instructions[site.instruction.index()].executions)
+          input.skipped[i] = static_cast<double>(skips.skipped_by_instruction[i]) / static_cast<double>(all);
+      }
+    input.branch_syncs =
+        static_cast<double>(skips.branch_syncs) / static_cast<double>(std::max<uint64_t>(input.recording.blocks, 1));
+  }
+
   ScoredKernel& kernel_of(const launch::Launch& planned) {
     for (ScoredKernel& known : version_.kernels)
       if (known.kernel == planned.kernel) return known;
@@ -111,18 +143,20 @@ private:
   }
 
   const ir::Module& module_;
+  const ScoreSettings& settings_;
   const ir::Machine& machine_;
   const launch::LaunchPlan& plan_;
   MachineWeights weights_;
   RegisterCounts registers_;
   ScoredVersion& version_;
   std::unique_ptr<timing::Recorder> recorder_;
+  std::vector<emulator::SkipCounters> skips_;
 };
 
 // Runs and times one version. The failure of a kernel ends it.
 Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input, const ir::Module& module,
                                                        const launch::Variants* variants, const ScoreSettings& settings,
-                                                       ErrorPlace& place, ScoredVersion& version) {
+                                                       ErrorPlace& place, bool darsie, ScoredVersion& version) {
   EmulatorOptions options;
   options.host_threads = 1;
   options.resident_blocks = 0;
@@ -133,7 +167,17 @@ Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input,
     if (!plain) return plain.error();
     version.plain_seconds = plain->seconds;
   }
-  Scorer scorer(module, settings.machine, input.plan, version);
+  Scorer scorer(module, settings, input.plan, version);
+  if (darsie) {
+    EmulatorOptions skipping = options;
+    skipping.skipping = emulator::SkipSettings{};
+    std::vector<emulator::SkipCounters> skips;
+    Result<LaunchPass> pass = run_launches(
+        input, module, skipping, place, [&](const SessionRun& run) { skips.push_back(run.skips); }, variants);
+    if (!pass) return pass.error();
+    if (pass->failure) return std::move(pass->failure);
+    scorer.set_skips(std::move(skips));
+  }
   options.observer = [&](const emulator::LaunchRequest&) { return scorer.next(); };
   Result<LaunchPass> pass = run_launches(
       input, module, options, place, [&](const SessionRun& run) { scorer.finish(run); }, variants);
@@ -144,12 +188,20 @@ Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input,
 
 } // namespace
 
+std::vector<ir::Machine> changed_machines(const ir::Machine& machine) {
+  std::vector<ir::Machine> changed;
+  for (const timing::Guess& guess : timing::guesses_of(machine))
+    for (double factor : {1 - guess_margin, 1 + guess_margin})
+      changed.push_back(timing::with_figure(machine, guess, factor));
+  return changed;
+}
+
 Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, ErrorPlace& place) {
   ScoreRun run;
   run.scored.machine = &settings.machine;
   ScoredVersion baseline;
   baseline.name = "baseline";
-  auto failure = score_version(input, *input.module, nullptr, settings, place, baseline);
+  auto failure = score_version(input, *input.module, nullptr, settings, place, false, baseline);
   if (!failure) return failure.error();
   run.failure = std::move(*failure);
   run.scored.versions.push_back(std::move(baseline));
@@ -170,9 +222,19 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
     }
     Result<launch::Variants> variants = launch::Variants::of(*rewritten->module, nullptr);
     if (!variants) return variants.error();
-    failure = score_version(input, *rewritten->module, &*variants, settings, place, version);
+    failure = score_version(input, *rewritten->module, &*variants, settings, place, false, version);
     if (!failure) return failure.error();
     run.failure = std::move(*failure);
+    run.scored.versions.push_back(std::move(version));
+  }
+  if (settings.darsie && !run.failure) {
+    ScoredVersion version;
+    version.name = "DARSIE";
+    failure = score_version(input, *input.module, nullptr, settings, place, true, version);
+    if (!failure) return failure.error();
+    run.failure = std::move(*failure);
+    for (ScoredKernel& kernel : version.kernels)
+      kernel.rewritten_launches = kernel.launches;
     run.scored.versions.push_back(std::move(version));
   }
   return run;

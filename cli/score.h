@@ -3,7 +3,8 @@
 #pragma once
 
 #include "cli/launch_input.h"
-#include "emulator/timing/model.h"
+#include "emulator/timing/energy.h"
+#include "emulator/timing/guesses.h"
 #include "ir/machine/machine.h"
 #include "transforms/pass.h"
 
@@ -26,7 +27,9 @@ struct ScoredKernel {
   double instructions = 0; // of the machine, by warps
   double dram_bytes = 0, l2_bytes = 0;
   timing::CauseClocks stack{};
-  timing::KernelTime first; // of the first launch, with its terms
+  timing::EventCounts events{};
+  std::vector<double> clocks_if; // by changed machine: ScoreSettings::changes
+  timing::KernelTime first;      // of the first launch, with its terms
 };
 
 struct ScoredVersion {
@@ -48,9 +51,15 @@ struct ScoredFile {
 struct ScoreSettings {
   const ir::Machine& machine;
   std::vector<std::string> passes; // a version each
+  bool darsie = false;             // one more: the original on DARSIE's machine
   transforms::OutputForm form = transforms::OutputForm::legal;
   bool measure_cost = false;
+  std::vector<ir::Machine> changes; // times on these are wanted, too: machines that differ in one figure
 };
+
+// A machine's guesses, each less and more by so much: the changed machines in pairs.
+inline constexpr double guess_margin = 0.3;
+std::vector<ir::Machine> changed_machines(const ir::Machine& machine);
 
 struct ScoreRun {
   ScoredFile scored;

@@ -4,7 +4,9 @@
 #include "cli/launch_input.h"
 #include "cli/module_input.h"
 #include "cli/progress.h"
+#include "cli/score_html.h"
 #include "cli/score_report.h"
+#include "support/file_io.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -23,7 +25,9 @@ struct ScoreOptions {
   std::vector<std::string> passes;
   std::string form = "legal";
   ScoreReportOptions report;
+  bool darsie = false;
   bool json = false;
+  std::string html;
 };
 
 // What does not fit together; "" if all does.
@@ -48,7 +52,9 @@ int score_file(const ScoreOptions& options, const std::string& path, const ir::M
     show(status.error(), input->plan.source, session);
     return exit_diagnostics;
   }
-  ScoreSettings settings{machine, options.passes, transforms::OutputForm::legal, options.report.cost};
+  ScoreSettings settings{machine, options.passes, options.darsie, transforms::OutputForm::legal, options.report.cost,
+                         {}};
+  if (options.report.sensitivity) settings.changes = changed_machines(machine);
   if (options.form == "hardware") settings.form = transforms::OutputForm::hardware;
   ErrorPlace place = ErrorPlace::launch_file;
   Result<ScoreRun> run = score(*input, settings, place);
@@ -95,6 +101,11 @@ int run_score(ScoreOptions& options, const Session& session) {
       std::fflush(stdout);
     }
   if (options.json) std::puts(json_text({{"files", std::move(files)}}).c_str());
+  if (!options.html.empty() && !scored.empty())
+    if (Status status = write_file(options.html, score_html(scored)); !status) {
+      show(status.error());
+      return exit_diagnostics;
+    }
   return code;
 }
 
@@ -124,7 +135,11 @@ void add_score_command(CLI::App& application, Session& session) {
   command->add_option("--form", options->form, "of the rewritings: legal (default) or hardware")
       ->check(CLI::IsMember({"legal", "hardware"}))
       ->type_name("FORM");
+  command->add_flag("--darsie", options->darsie, "one more version: the original on DARSIE's machine");
   command->add_flag("--terms", options->report.terms, "show every term of the model");
+  command->add_flag("--sensitivity", options->report.sensitivity,
+                    "show what hangs on each figure of the machine that is a guess");
+  command->add_option("--html", options->html, "write one page with pictures to FILE")->type_name("FILE");
   command->add_flag("--time", options->report.cost, "run without the model, too, and show what it costs");
   command->add_flag("--json", options->json, "print JSON");
   command->callback(

@@ -1,5 +1,6 @@
 #include "cli/score_report.h"
 
+#include "cli/score_energy.h"
 #include "cli/table.h"
 
 #include <fmt/format.h>
@@ -115,9 +116,13 @@ json kernel_json(const ScoredFile& file, const ScoredKernel& kernel, const Score
               {"cpi", cpi_of(kernel, *file.machine)},
               {"dram_bytes", kernel.dram_bytes},
               {"l2_bytes", kernel.l2_bytes},
-              {"stack_clocks", std::move(stack)}};
-  if (const ScoredKernel* baseline = baseline_of(file, kernel); baseline && baseline != &kernel)
+              {"stack_clocks", std::move(stack)},
+              {"energy", energy_json(kernel)}};
+  if (const ScoredKernel* baseline = baseline_of(file, kernel); baseline && baseline != &kernel) {
     one["speedup"] = kernel.clocks > 0 ? baseline->clocks / kernel.clocks : 0;
+    one["energy_sign"] = spelling(energy_sign(*baseline, kernel));
+  }
+  if (options.sensitivity) one["sensitivity"] = sensitivity_json(file, kernel.kernel);
   if (options.terms) {
     json terms = json::object();
     for (const timing::Term& term : kernel.first.terms)
@@ -142,6 +147,12 @@ std::string score_text(const ScoredFile& file, const ScoreReportOptions& options
   if (options.stack)
     for (const ScoredKernel& kernel : file.versions.front().kernels)
       out += '\n' + stack_text(file, kernel);
+  if (options.energy)
+    for (const ScoredKernel& kernel : file.versions.front().kernels)
+      out += '\n' + energy_text(file, kernel.kernel);
+  if (options.sensitivity)
+    for (const ScoredKernel& kernel : file.versions.front().kernels)
+      out += '\n' + sensitivity_text(file, kernel.kernel);
   if (options.terms)
     for (const ScoredVersion& version : file.versions)
       for (const ScoredKernel& kernel : version.kernels)

@@ -13,6 +13,8 @@ struct ScoreReportOptions {
   bool stack = true;
   bool terms = false;
   bool cost = false;
+  bool energy = true;
+  bool sensitivity = false;
 };
 
 std::string score_text(const ScoredFile& file, const ScoreReportOptions& options);

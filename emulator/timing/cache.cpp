@@ -61,12 +61,15 @@ uint8_t SectoredCache::read(uint64_t line, uint8_t wanted) {
   return hits;
 }
 
-void SectoredCache::write(uint64_t line, uint8_t sectors) {
+bool SectoredCache::write(uint64_t line, uint8_t sectors) {
   if (sets_ == 0) {
     written_back_ += static_cast<unsigned>(std::popcount(sectors));
-    return;
+    return false;
   }
-  use(line) |= uint64_t(sectors) << dirty_shift | sectors;
+  uint64_t& entry = use(line);
+  const bool was_there = (entry & valid_bits) != 0;
+  entry |= uint64_t(sectors) << dirty_shift | sectors;
+  return was_there;
 }
 
 uint8_t SectoredCache::present(uint64_t line) const {

@@ -14,8 +14,8 @@ public:
 
   // The sectors of `wanted` that are there. The others are filled.
   uint8_t read(uint64_t line, uint8_t wanted);
-  // A write-back cache: the sectors are there and dirty from now on; nothing is read for it.
-  void write(uint64_t line, uint8_t sectors);
+  // A write-back cache: the sectors are there and dirty from now on; nothing is read for it. Was the line there?
+  bool write(uint64_t line, uint8_t sectors);
   // A write-through cache without allocation: a line that is there stays as it is (and holds what is written).
   uint8_t present(uint64_t line) const;
 

@@ -33,10 +33,9 @@ double smooth_sum(std::span<const double> terms, double q) {
   return largest * std::pow(sum, 1 / q);
 }
 
-double latency_part(double issue_clocks, double exposed_stalls, double q) {
-  if (exposed_stalls <= 0) return 0;
-  const double alone = issue_clocks + exposed_stalls;
-  return alone * std::pow(1 - std::pow(issue_clocks / alone, q), 1 / q);
+double beyond(double whole, double part, double q) {
+  if (whole <= part || whole <= 0) return 0;
+  return whole * std::pow(1 - std::pow(std::max(part, 0.0) / whole, q), 1 / q);
 }
 
 double smooth_bandwidth(double bytes_in_flight, double latency, double peak, double p) {

@@ -32,10 +32,11 @@ double exposed_stall(double stall, double hidden, double rate);
 
 // (sum of terms^q)^(1/q): the largest of several bounds, and somewhat more where others come near.
 double smooth_sum(std::span<const double> terms, double q = smoothness);
-// The part of a lone warp's time that is latency alone: what has to be combined with its issue time by smooth_sum to
-// give issue + stalls. 0 without stalls, so that a kernel that only issues costs its issue time; a chain of dependent
-// instructions costs its latencies.
-double latency_part(double issue_clocks, double exposed_stalls, double q = smoothness);
+// What `whole` has beyond `part`, so that smooth_sum of both is `whole` again; 0 where there is nothing beyond. The
+// latency part of an interval walk is what it has beyond its issue slots and units: a kernel that only issues costs its
+// issue time, a chain of dependent instructions its latencies. A unit counts beyond the issue slots of its
+// instructions.
+double beyond(double whole, double part, double q = smoothness);
 
 // Bytes per clock that so many bytes in flight get out of a memory of `latency` and at most `peak` bytes per clock.
 double smooth_bandwidth(double bytes_in_flight, double latency, double peak, double p = bandwidth_power);

@@ -1,5 +1,6 @@
 #include "emulator/timing/machine_code.h"
 
+#include "ir/composite.h"
 #include "ir/machine/latency.h"
 
 #include <algorithm>
@@ -31,6 +32,7 @@ constexpr std::array<std::string_view, cause_count> names = {
     "wait: L1",
     "wait: L2",
     "wait: DRAM",
+    "linear parts",
     "outstanding misses",
     "barriers",
     "imbalance",
@@ -138,9 +140,41 @@ SiteCode code_of(const ir::Machine& machine, const ir::Form& form, const ir::Ins
     code.waits = Waits::for_barrier;
     code.unit = Cause::unit_barrier;
   }
+  if (ir::is_composite(form)) {
+    // Both halves go through the unit one after the other.
+    code.latency *= 2;
+  }
   if (code.unit != Cause::issue && throughput.known && throughput.value > 0)
-    code.unit_clocks = warp_size / throughput.value;
+    code.unit_clocks = warp_size / throughput.value * (ir::is_composite(form) ? 2 : 1);
   return code;
+}
+
+// Which registers are in the register file: those that some instruction of the machine writes. The others are operands
+// in other places (parameters, what is part of its readers). Predicates have a file of their own.
+std::vector<bool> registers_in_file(const ir::Function& function, const ir::Lowering& lowering) {
+  std::vector<bool> in_file(function.values.size());
+  for (ir::BlockId block : function.layout)
+    for (ir::InstructionId id : function.instructions_in(block)) {
+      if (function.instructions[id].kind != ir::InstructionKind::real || lowering.cost(id).weight == 0) continue;
+      ir::for_each_definition(function, id, [&](ir::ValueId value) {
+        in_file[value.index()] = function.values[value].type != ir::ScalarType::pred;
+      });
+    }
+  return in_file;
+}
+
+// Loads and stores whose address R2D2's machine adds up on the way (r2d2-isca23 §4.3).
+constexpr double linear_address_clocks = 4;
+bool reads_linear_register(const ir::Function& function, ir::InstructionId id) {
+  bool found = false;
+  ir::for_each_use(function, id, [&](ir::ValueId value) {
+    found = found || function.values[value].register_class == ir::RegisterClass::linear;
+  });
+  return found;
+}
+
+uint32_t words_of(const ir::Value& value) {
+  return std::max(ir::bit_width(value.type) / 32, 1u) * value.vector_width;
 }
 
 } // namespace
@@ -150,23 +184,40 @@ std::string_view spelling(Cause cause) {
 }
 
 MachineCode::MachineCode(const ir::Machine& machine, std::span<const Site> sites, const LoweringOf& lowering) {
-  std::map<const ir::Function*, uint32_t> first_register;
+  struct FunctionFacts {
+    uint32_t first_register = 0;
+    std::vector<bool> in_file;
+  };
+  std::map<const ir::Function*, FunctionFacts> facts;
   sites_.resize(sites.size());
   for (size_t number = 0; number < sites.size(); ++number) {
     const ir::Function* function = sites[number].function;
     if (!function) continue;
     const ir::InstructionId id = sites[number].instruction;
-    const auto [place, is_new] = first_register.try_emplace(function, register_count_);
-    if (is_new) register_count_ += static_cast<uint32_t>(function->values.size());
+    const auto [place, is_new] = facts.try_emplace(function);
+    if (is_new) {
+      place->second = {register_count_, registers_in_file(*function, lowering(*function))};
+      register_count_ += static_cast<uint32_t>(function->values.size());
+    }
     if (function->instructions[id].kind != ir::InstructionKind::real) continue;
     SiteCode& code = sites_[number] = code_of(machine, function->form_of(id), lowering(*function).cost(id));
-    const uint32_t base = place->second;
+    const auto& [base, in_file] = place->second;
+    // What an instruction that is part of its readers would read, they read.
+    const bool is_read = code.weight || lowering(*function).absorbed(id);
+    auto words = [&](ir::ValueId value) { return in_file[value.index()] ? words_of(function->values[value]) : 0; };
     code.first_use = static_cast<uint32_t>(registers_.size());
-    ir::for_each_use(*function, id, [&](ir::ValueId value) { registers_.push_back(base + value.index()); });
+    ir::for_each_use(*function, id, [&](ir::ValueId value) {
+      registers_.push_back(base + value.index());
+      if (is_read) code.read_words += words(value);
+    });
     code.uses = static_cast<uint32_t>(registers_.size()) - code.first_use;
     code.first_definition = static_cast<uint32_t>(registers_.size());
-    ir::for_each_definition(*function, id, [&](ir::ValueId value) { registers_.push_back(base + value.index()); });
+    ir::for_each_definition(*function, id, [&](ir::ValueId value) {
+      registers_.push_back(base + value.index());
+      if (code.weight) code.written_words += words(value);
+    });
     code.definitions = static_cast<uint32_t>(registers_.size()) - code.first_definition;
+    if (code.is_memory && reads_linear_register(*function, id)) code.address_clocks = linear_address_clocks;
   }
 }
 

@@ -20,6 +20,11 @@ double dram_bytes_per_clock(const ir::Machine& machine) {
   return machine.memory.achieved_dram_gb_per_second.value * 1000 / machine.clock_mhz;
 }
 
+// Units that every scheduler has its share of.
+bool in_pipeline(Cause unit) {
+  return unit >= Cause::unit_integer && unit <= Cause::unit_matrix;
+}
+
 struct LevelShares {
   double l1 = 0, l2 = 0, dram = 0; // clocks that each adds to the mean latency
   double sum() const { return l1 + l2 + dram; }
@@ -61,11 +66,11 @@ std::vector<LoadTime> load_times(const ModelInput& input, std::vector<LevelShare
 
 // What a warp of one cluster takes, by phase between barriers.
 struct ClusterTime {
-  std::vector<double> phases; // clocks of a warp alone but for what others hide
-  double own = 0;             // issue clocks
+  std::vector<double> phases; // clocks
+  double base = 0;            // of them: what the warp and, between its intervals, others issue
   CauseClocks exposed{};
   double all() const {
-    double sum = own;
+    double sum = base;
     for (double clocks : exposed)
       sum += clocks;
     return sum;
@@ -74,7 +79,7 @@ struct ClusterTime {
 
 // What latency costs a wave, and why.
 struct Latency {
-  double own = 0;        // issue clocks of a mean warp
+  double base = 0;       // of a mean warp: issue clocks, its own and others'
   CauseClocks exposed{}; // with imbalance and barriers
   double sum() const {
     double all = 0;
@@ -91,7 +96,9 @@ public:
         demand_(demand_of(input)) {
     const std::vector<LoadTime> loads = load_times(input, shares_);
     for (const Cluster& cluster : recording_.clusters)
-      walks_.push_back(walk(cluster, input.code, loads, rate_));
+      walks_.push_back(walk(cluster, input.code, loads, rate_, input.skipped));
+    for (size_t i = 0; i < most_sections; ++i)
+      sections_[i] = walk(recording_.sections[i], input.code, loads, rate_);
     sum_up();
   }
 
@@ -109,6 +116,8 @@ private:
   ClusterTime time_of_cluster(const Walk& walk, const Company& company, double resident_warps) const;
   void expose(const Interval& interval, double stall, double times, CauseClocks& exposed) const;
   Latency latency(double resident_warps) const;
+  double section_clocks(ir::SectionKind section, double warps) const;
+  double linear_start() const;
   Wave wave(double blocks_of_sm, double blocks) const;
 
   const ModelInput& input_;
@@ -118,6 +127,7 @@ private:
   Demand demand_;
   std::vector<LevelShares> shares_;
   std::vector<Walk> walks_;
+  std::array<Walk, most_sections> sections_;       // of R2D2's hardware form
   double issued_ = 0, stalls_ = 0, intervals_ = 0; // of a mean warp
 };
 
@@ -164,8 +174,9 @@ ClusterTime Model::time_of_cluster(const Walk& walk, const Company& company, dou
       const double further =
           batches * (machine_.latency.l2.known ? machine_.latency.l2.value : machine_.latency.dram.value);
       time.exposed[index(Cause::misses)] += further * walk.scale;
-      time.own += interval.issued / rate_ * walk.scale;
-      phase += (interval.issued / rate_ + stall + further) * walk.scale;
+      const double base = interval.issued / rate_ + others_issue_clocks(input_.policy, interval.issued, rate_, company);
+      time.base += base * walk.scale;
+      phase += (base + stall + further) * walk.scale;
     }
     time.phases.push_back(phase);
   }
@@ -189,7 +200,7 @@ Latency Model::latency(double resident_warps) const {
     std::vector<double> phases;
     for (uint16_t cluster : kind) {
       const ClusterTime& time = times[cluster];
-      result.own += share * time.own;
+      result.base += share * time.base;
       for (size_t i = 0; i < cause_count; ++i)
         result.exposed[i] += share * time.exposed[i];
       mean += share * time.all();
@@ -203,12 +214,31 @@ Latency Model::latency(double resident_warps) const {
       with_barriers += weight * phase;
     blocks += weight;
   }
-  result.own = ratio(result.own, blocks);
+  result.base = ratio(result.base, blocks);
   for (double& clocks : result.exposed)
     clocks = ratio(clocks, blocks);
-  result.exposed[index(Cause::imbalance)] = ratio(last_end - mean, blocks);
-  result.exposed[index(Cause::barrier)] = std::max(ratio(with_barriers - last_end, blocks), 0.0);
+  // The first warp of a block computes its block parts, the others wait.
+  result.exposed[index(Cause::linear)] = section_clocks(ir::SectionKind::r2d2_block, 1);
+  result.exposed[index(Cause::imbalance)] = std::max(ratio(last_end - mean, blocks), 0.0);
+  // Who meets at a branch leaves when the last of the scheduler's warps of the block has issued it.
+  const double of_block = std::ceil(recording_.warps_per_block / static_cast<double>(machine_.schedulers));
+  result.exposed[index(Cause::barrier)] =
+      std::max(ratio(with_barriers - last_end, blocks), 0.0) +
+      input_.branch_syncs * ((of_block - 1) / rate_ + machine_.latency.integer.value);
   return result;
+}
+
+// A part of R2D2's linear phase: a warp's walk, and what the scheduler's other warps issue of it.
+double Model::section_clocks(ir::SectionKind section, double warps) const {
+  const Walk& walk = sections_[1 + static_cast<size_t>(section)];
+  const double of_scheduler = std::max(std::ceil(warps / machine_.schedulers), 1.0);
+  return walk.stalls + walk.issued / rate_ * of_scheduler;
+}
+
+// Once on every SM before anything else: coefficients by one thread, thread parts by the warps of the first block.
+double Model::linear_start() const {
+  return section_clocks(ir::SectionKind::r2d2_coefficient, 1) +
+         section_clocks(ir::SectionKind::r2d2_thread, recording_.warps_per_block);
 }
 
 // `blocks_of_sm`: on the SM that has most; `blocks`: on all.
@@ -216,15 +246,21 @@ Model::Wave Model::wave(double blocks_of_sm, double blocks) const {
   Wave result;
   const double resident_warps = blocks_of_sm * recording_.warps_per_block;
   const double of_scheduler = std::ceil(resident_warps / machine_.schedulers);
-  // Schedulers that have a warp less wait for the others.
-  const double uneven = ratio(of_scheduler * machine_.schedulers, resident_warps);
   const double share = ratio(blocks_of_sm, static_cast<double>(recording_.blocks));
   std::vector<std::pair<Cause, double>> bounds;
   bounds.emplace_back(Cause::issue, of_scheduler * ratio(demand_.instructions, warps()) / rate_);
+  std::vector<double> of_walk; // what a lone warp takes of the resources that its walk is made of
   for (size_t i = 0; i < cause_count; ++i) {
     const auto unit = static_cast<Cause>(i);
-    const double clocks = demand_.unit[i] * share * (unit == Cause::memory_port ? 1 : uneven);
-    if (clocks > 0) bounds.emplace_back(unit, clocks);
+    if (demand_.unit[i] <= 0) continue;
+    if (!in_pipeline(unit)) {
+      bounds.emplace_back(unit, demand_.unit[i] * share);
+      continue;
+    }
+    const double slots = ratio(demand_.unit_slots[i], warps()) / rate_;
+    const double clocks = ratio(demand_.unit[i], warps()) * machine_.schedulers;
+    bounds.emplace_back(unit, beyond(clocks, slots) * of_scheduler);
+    of_walk.push_back(beyond(clocks, slots));
   }
   if (machine_.memory.l2_bytes_per_clock.known)
     bounds.emplace_back(Cause::l2_bandwidth, demand_.l2_bytes * share / machine_.memory.l2_bytes_per_clock.value);
@@ -236,7 +272,8 @@ Model::Wave Model::wave(double blocks_of_sm, double blocks) const {
   std::vector<double> terms;
   for (const auto& [cause, clocks] : bounds)
     terms.push_back(clocks);
-  terms.push_back(latency_part(latencies.own, latencies.sum()));
+  of_walk.push_back(latencies.base);
+  terms.push_back(beyond(latencies.base + latencies.sum(), smooth_sum(of_walk)));
   result.clocks = smooth_sum(terms);
   // What each bound has in the sum of powers, it has in the time.
   auto part = [&](double term) {
@@ -276,7 +313,8 @@ KernelTime Model::run() {
     }
   }
   time.stack[index(Cause::launch)] += launch.constant.value;
-  time.clocks = full_waves * full.clocks + last.clocks + launch.constant.value;
+  time.stack[index(Cause::linear)] += linear_start();
+  time.clocks = full_waves * full.clocks + last.clocks + launch.constant.value + linear_start();
   time.seconds = time.clocks / (machine_.clock_mhz * 1e6);
   time.demand = demand_;
   time.waves = blocks / (resident * sms);
@@ -288,6 +326,8 @@ KernelTime Model::run() {
       {"clocks of the last wave", last.clocks, "clocks"},
       {"blocks of the last wave", rest, ""},
       {"launch, constant", launch.constant.value, "clocks"},
+      {"linear parts, once on every SM", linear_start(), "clocks"},
+      {"linear parts, by block", section_clocks(ir::SectionKind::r2d2_block, 1), "clocks"},
       {"clusters of warps", static_cast<double>(recording_.clusters.size()), ""},
       {"instructions of a warp", ratio(demand_.instructions, warps()), ""},
       {"stalls of a lone warp", stalls_, "clocks"},
@@ -334,14 +374,15 @@ Demand demand_of(const ModelInput& input) {
     const emulator::InstructionCounters& counts = function->second->instructions[site.instruction.index()];
     if (counts.executions == 0) continue;
     const SiteCode& code = input.code[number];
-    const auto executions = static_cast<double>(counts.executions);
+    const double share = number < input.skipped.size() ? 1 - input.skipped[number] : 1;
+    const double executions = static_cast<double>(counts.executions) * share;
     demand.instructions += executions * code.instructions;
     demand.uniform += executions * code.uniform;
     double clocks = executions * code.weight * code.unit_clocks;
     const AccessCounts &global = recording.global[number], &shared = recording.shared[number];
     if (code.is_memory || global.accesses + shared.accesses) {
       // From the blocks that were looked at to all.
-      const double performed = executions - static_cast<double>(counts.guarded_off);
+      const double performed = executions - static_cast<double>(counts.guarded_off) * share;
       const auto seen = static_cast<double>(recording.executions[number]);
       const double scale = ratio(performed, seen);
       if (seen == 0) demand.unseen_accesses += performed;
@@ -355,7 +396,9 @@ Demand demand_of(const ModelInput& input) {
       demand.l2_bytes += scale * to_l2 * sector_bytes;
       demand.dram_read_bytes += scale * (static_cast<double>(sectors.dram) + first) * sector_bytes;
     }
-    if (code.unit != Cause::issue) demand.unit[index(code.unit)] += clocks;
+    if (code.unit == Cause::issue) continue;
+    demand.unit[index(code.unit)] += clocks;
+    demand.unit_slots[index(code.unit)] += executions * code.weight;
   }
   demand.dram_write_bytes =
       static_cast<double>(input.traffic.dirty_written_back) * sector_bytes *

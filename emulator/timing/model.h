@@ -38,13 +38,18 @@ struct ModelInput {
   const MachineCode& code;
   uint32_t resident_blocks = 1; // per SM
   Policy policy = Policy::greedy_then_oldest;
+  // DARSIE: by number, the share of executions that followers skip; empty: none.
+  std::vector<double> skipped = {};
+  // Of a block; all its warps meet at each.
+  double branch_syncs = 0;
 };
 
 // All of a launch.
 struct Demand {
-  double instructions = 0; // of the machine, by warps, uniform ones included
-  double uniform = 0;      // of them
-  CauseClocks unit{};      // clocks of one SM's units and memory port
+  double instructions = 0;  // of the machine, by warps, uniform ones included
+  double uniform = 0;       // of them
+  CauseClocks unit{};       // clocks of one SM's units and memory port
+  CauseClocks unit_slots{}; // machine instructions of units by warps
   double l2_bytes = 0;
   double dram_read_bytes = 0, dram_write_bytes = 0;
   double l1_accesses = 0, l1_hit_sectors = 0, sectors = 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <set>
 
 namespace ptxrewrite::timing {
 namespace {
@@ -75,7 +74,6 @@ void Recorder::prepare(const emulator::Block& block) {
   recording_.shared_bytes = block.shared_bytes;
   recording_.sms = sampled_sms(recording_.blocks, options_.sms);
   recording_.all_sms = options_.sms;
-  memory_ = block.launch->memory;
   local_stride_ = block.local_stride;
   wanted_.resize(options_.sms);
   for (uint32_t sm : recording_.sms)
@@ -84,7 +82,9 @@ void Recorder::prepare(const emulator::Block& block) {
   for (const auto& function : image.functions)
     for (uint32_t i = 0; i < function->source->instructions.size(); ++i)
       if (function->first_instruction + i < recording_.sites.size())
-        recording_.sites[function->first_instruction + i] = {function->source, ir::InstructionId(i)};
+        recording_.sites[function->first_instruction + i] = {function->source, ir::InstructionId(i),
+                                                             i < function->section_of.size() ? function->section_of[i]
+                                                                                             : uint8_t(0)};
   recording_.executions.resize(image.instruction_count);
   recording_.global.resize(image.instruction_count);
   recording_.shared.resize(image.instruction_count);
@@ -119,6 +119,13 @@ Recorder::BlockState& Recorder::state_of(const emulator::Block& block) {
 
 void Recorder::note(const emulator::Block& block, const emulator::Warp& warp, Step step) {
   WarpState& state = state_of(block).warps[warp.index];
+  if (const uint8_t section = recording_.sites[step.number].section; section && section < most_sections) {
+    if (recording_.blocks_looked_at == 0 && warp.index == 0 && current_block_ == block.linear) {
+      recording_.sections[section].steps.push_back(step);
+      ++recording_.sections[section].length;
+    }
+    return;
+  }
   state.hash = (state.hash ^ (uint64_t(step.number) << 1 | step.guarded_off)) * 0x9e3779b97f4a7c15u;
   state.hash ^= state.hash >> 29;
   if (state.length++ < longest_sequence) state.steps.push_back(step);
@@ -210,6 +217,7 @@ void Recorder::block_ended(emulator::Block& block) {
     warp.words.clear();
     warp.length = warp.hash = 0;
   }
+  count_allocations(block, accesses.words);
   ++recording_.block_kinds[kind];
   ++recording_.blocks_looked_at;
   recording_.accesses.push_back(std::move(accesses));
@@ -220,32 +228,39 @@ void Recorder::block_ended(emulator::Block& block) {
   current_block_ = UINT64_MAX;
 }
 
-// Of what the blocks touch.
-void Recorder::count_allocations() {
-  std::set<uint64_t> known;
-  emulator::MemoryRange range;
-  for (const BlockAccesses& block : recording_.accesses)
-    for (size_t at = 0; at < block.words.size();) {
-      const AccessHead head = decode_head(block.words[at++]);
-      for (uint32_t i = 0; i < head.lines; ++i, ++at) {
-        const uint64_t address = decode_line(block.words[at]).line * line_bytes;
-        if (address + line_bytes > range.begin && address < range.end) continue;
-        if (address >= local_base) {
-          recording_.allocated_lines = UINT64_MAX; // local memory grows with the blocks
-          return;
-        }
-        range = memory_->find(address);
-        if (range.begin == range.end) range = memory_->find(address + line_bytes - 1);
-        if (range.begin != range.end && known.insert(range.begin).second)
-          recording_.allocated_lines += (range.end - 1) / line_bytes - range.begin / line_bytes + 1;
+// Allocations that the block touches, if they are new.
+void Recorder::count_allocations(const emulator::Block& block, const std::vector<uint64_t>& words) {
+  for (size_t at = 0; at < words.size();) {
+    const AccessHead head = decode_head(words[at++]);
+    for (uint32_t i = 0; i < head.lines; ++i, ++at) {
+      const uint64_t address = decode_line(words[at]).line * line_bytes;
+      const uint64_t past = address + line_bytes;
+      if (past > last_range_.begin && address < last_range_.end) continue;
+      const auto known = std::find_if(ranges_.begin(), ranges_.end(), [&](const emulator::MemoryRange& range) {
+        return past > range.begin && address < range.end;
+      });
+      if (known != ranges_.end()) {
+        last_range_ = *known;
+        continue;
       }
+      if (address >= local_base) { // local memory grows with the blocks
+        last_range_ = {local_base, UINT64_MAX, nullptr};
+        recording_.allocated_lines = UINT64_MAX;
+      } else {
+        last_range_ = block.launch->memory->find(address);
+        if (last_range_.begin == last_range_.end) last_range_ = block.launch->memory->find(past - 1);
+        if (last_range_.begin == last_range_.end) continue;
+        if (recording_.allocated_lines != UINT64_MAX)
+          recording_.allocated_lines += (last_range_.end - 1) / line_bytes - last_range_.begin / line_bytes + 1;
+      }
+      ranges_.push_back(last_range_);
     }
+  }
 }
 
 Recording Recorder::finish() {
   std::sort(recording_.accesses.begin(), recording_.accesses.end(),
             [](const BlockAccesses& a, const BlockAccesses& b) { return a.block < b.block; });
-  if (memory_) count_allocations();
   return std::move(recording_);
 }
 

@@ -17,6 +17,7 @@
 #include "emulator/observer.h"
 #include "emulator/timing/memory_port.h"
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -69,7 +70,12 @@ inline LineRequest decode_line(uint64_t word) {
 struct Site {
   const ir::Function* function = nullptr;
   ir::InstructionId instruction;
+  uint8_t section = 0; // 1 + ir::SectionKind inside a section of R2D2's hardware form
 };
+
+// Of R2D2's hardware form: what a warp executes of each section. The machine executes sections less often than every
+// warp does here (Counters have it right), so they are no part of the clusters.
+inline constexpr size_t most_sections = 5; // one more than there are kinds
 
 struct Recording {
   uint64_t blocks = 0;           // of the launch
@@ -82,6 +88,7 @@ struct Recording {
   std::vector<uint64_t> executions;         // by number: by warps with at least one lane whose guard was true
   std::vector<AccessCounts> global, shared; // by number; local memory is with global
   std::vector<Cluster> clusters;
+  std::array<Cluster, most_sections> sections;           // by Site::section
   std::map<std::vector<uint16_t>, uint64_t> block_kinds; // clusters of a block's warps; how many such blocks
   std::vector<BlockAccesses> accesses;                   // in the order of blocks
   uint64_t allocated_lines = 0;                          // of all allocations that they touch: no launch touches more
@@ -126,12 +133,13 @@ private:
   BlockState& state_of(const emulator::Block& block);
   void note(const emulator::Block& block, const emulator::Warp& warp, Step step);
   uint8_t cluster_of(const WarpState& warp);
-  void count_allocations();
+  void count_allocations(const emulator::Block& block, const std::vector<uint64_t>& words);
 
   RecorderOptions options_;
   Recording recording_;
   bool prepared_ = false;
-  const emulator::DeviceMemory* memory_ = nullptr;
+  std::vector<emulator::MemoryRange> ranges_; // allocations that were touched
+  emulator::MemoryRange last_range_;
   std::vector<bool> wanted_; // by SM
   uint64_t words_ = 0;
   uint64_t local_stride_ = 0;

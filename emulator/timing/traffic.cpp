@@ -179,6 +179,14 @@ private:
     return true;
   }
 
+  void write(const Sm& sm, const LineRequest& request, SectorCounts& sectors) {
+    const auto written = static_cast<unsigned>(std::popcount(request.sectors));
+    ++sectors.write_lines;
+    sectors.writes += written;
+    sectors.l1_write_hits += sm.l1->present(request.line) != 0;
+    if (l2_.write(request.line, request.sectors)) sectors.l2_write_hits += written;
+  }
+
   void access(Sm& sm, const AccessHead& head, const uint64_t* words) {
     SectorCounts& sectors = traffic_.sectors[head.number];
     const bool load = head.kind == AccessKind::load;
@@ -187,10 +195,9 @@ private:
     for (uint32_t i = 0; i < head.lines; ++i) {
       const LineRequest request = decode_line(words[i]);
       const auto wanted = static_cast<unsigned>(std::popcount(request.sectors));
-      if (head.kind != AccessKind::load) sectors.writes += wanted;
       if (head.kind == AccessKind::store) {
         lines_[request.line].sectors |= request.sectors;
-        l2_.write(request.line, request.sectors);
+        write(sm, request, sectors);
         continue;
       }
       sectors.reads += wanted;
@@ -213,7 +220,9 @@ private:
           sectors.dram += static_cast<unsigned>(std::popcount(absent)) - static_cast<unsigned>(std::popcount(fresh));
         }
       }
-      if (head.kind == AccessKind::atomic) l2_.write(request.line, request.sectors);
+      ++sectors.read_lines;
+      sectors.l1_hit_lines += missing == 0;
+      if (head.kind == AccessKind::atomic) write(sm, request, sectors);
     }
     if (head.kind == AccessKind::store) return;
     LoadLevels& levels = traffic_.levels[head.number];

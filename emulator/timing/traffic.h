@@ -43,6 +43,10 @@ struct SectorCounts {
   uint64_t l2_hits = 0;
   uint64_t dram = 0;          // of them, capacity and conflict misses
   uint64_t first_touches = 0; // and first accesses among these SMs
+  uint64_t l2_write_hits = 0; // of writes: the line was there
+  // In lines.
+  uint64_t read_lines = 0, l1_hit_lines = 0; // hits: with all that is wanted of them
+  uint64_t write_lines = 0, l1_write_hits = 0;
 };
 
 struct Traffic {

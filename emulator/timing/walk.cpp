@@ -7,8 +7,9 @@ namespace {
 
 class Walker {
 public:
-  Walker(const MachineCode& code, const std::vector<LoadTime>& loads, double rate)
-      : code_(code), loads_(loads), slot_(1 / rate), ready_(code.register_count()), producer_(code.register_count()) {}
+  Walker(const MachineCode& code, const std::vector<LoadTime>& loads, double rate, std::span<const double> skipped)
+      : code_(code), loads_(loads), skipped_(skipped), slot_(1 / rate), ready_(code.register_count()),
+        producer_(code.register_count()) {}
 
   Walk run(const Cluster& cluster) {
     walk_.intervals.reserve(cluster.steps.size() / 4);
@@ -33,6 +34,7 @@ private:
       }
     double result = sources_ready;
     uint32_t maker = producer; // an instruction that is part of its readers hands their wait on
+    executed_ = step.number < skipped_.size() ? 1 - skipped_[step.number] : 1;
     if (site.instructions) {
       if (sources_ready > now_) close(sources_ready - now_, producer);
       for (uint32_t i = 0; i + 1 < site.instructions; ++i) {
@@ -42,7 +44,7 @@ private:
       issue();
       const bool loads = site.waits == Waits::for_global_memory && !step.guarded_off;
       if (loads) count_misses(loads_[step.number]);
-      result = now_ - slot_ + (loads ? loads_[step.number].latency : site.latency);
+      result = now_ - slot_ + (loads ? loads_[step.number].latency : site.latency) + site.address_clocks;
       maker = step.number;
     }
     for (uint32_t definition : code_.definitions(site)) {
@@ -56,14 +58,14 @@ private:
   }
 
   void issue() {
-    now_ += slot_;
-    current_.issued += 1;
-    walk_.issued += 1;
+    now_ += slot_ * executed_;
+    current_.issued += static_cast<float>(executed_);
+    walk_.issued += executed_;
   }
 
   void count_misses(const LoadTime& load) {
     if (!load.divergent) return;
-    current_.miss_lines += static_cast<float>(load.miss_lines);
+    current_.miss_lines += static_cast<float>(load.miss_lines * executed_);
   }
 
   void close(double stall, uint32_t producer) {
@@ -77,8 +79,10 @@ private:
 
   const MachineCode& code_;
   const std::vector<LoadTime>& loads_;
-  const double slot_; // clocks by instruction
-  double now_ = 0;    // when the next instruction may issue
+  const std::span<const double> skipped_;
+  const double slot_;   // clocks by instruction
+  double executed_ = 1; // of the current instruction
+  double now_ = 0;      // when the next instruction may issue
   std::vector<double> ready_;
   std::vector<uint32_t> producer_;
   Interval current_;
@@ -87,8 +91,9 @@ private:
 
 } // namespace
 
-Walk walk(const Cluster& cluster, const MachineCode& code, const std::vector<LoadTime>& loads, double rate) {
-  return Walker(code, loads, rate).run(cluster);
+Walk walk(const Cluster& cluster, const MachineCode& code, const std::vector<LoadTime>& loads, double rate,
+          std::span<const double> skipped) {
+  return Walker(code, loads, rate, skipped).run(cluster);
 }
 
 } // namespace ptxrewrite::timing

@@ -29,7 +29,9 @@ struct LoadTime {
   bool divergent = false; // more than one line by access
 };
 
-// `rate`: instructions per clock of a scheduler.
-Walk walk(const Cluster& cluster, const MachineCode& code, const std::vector<LoadTime>& loads, double rate);
+// `rate`: instructions per clock of a scheduler. `skipped`: by number, the share of executions that warps skip because
+// another one's result is theirs, too: they issue so much less and wait for that result; empty: nothing is skipped.
+Walk walk(const Cluster& cluster, const MachineCode& code, const std::vector<LoadTime>& loads, double rate,
+          std::span<const double> skipped = {});
 
 } // namespace ptxrewrite::timing

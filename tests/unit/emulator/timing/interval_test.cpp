@@ -17,10 +17,14 @@ TEST_CASE("a smooth sum is its largest term alone, and never less") {
   CHECK(smooth_sum(std::array{1e200, 1e200}) == doctest::Approx(1e200 * std::cbrt(2.0)));
 }
 
-TEST_CASE("a lone warp takes its issue slots and its stalls, whichever is more") {
-  for (double issue : {1.0, 10.0, 1000.0})
-    for (double stalls : {0.0, 0.5, 3.0, 5000.0})
-      CHECK(smooth_sum(std::array{issue, latency_part(issue, stalls)}) == doctest::Approx(issue + stalls));
+TEST_CASE("what is beyond a part gives the whole together with it") {
+  for (double part : {0.0, 1.0, 10.0, 1000.0})
+    for (double more : {0.0, 0.5, 3.0, 5000.0})
+      CHECK(smooth_sum(std::array{part, beyond(part + more, part)}) == doctest::Approx(part + more));
+  CHECK(beyond(2, 3) == 0);
+  CHECK(beyond(3, 3) == 0);
+  CHECK(beyond(0, 0) == 0);
+  CHECK(beyond(5, 4, 2) == doctest::Approx(3)); // 9 + 16 = 25
 }
 
 TEST_CASE("other warps hide stalls") {

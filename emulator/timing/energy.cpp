@@ -1,0 +1,181 @@
+#include "emulator/timing/energy.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+namespace ptxrewrite::timing {
+namespace {
+
+constexpr std::array<std::string_view, energy_event_count> names = {
+    "ibuffer",       "sched",        "icache_hit",    "opcoll",   "rf_read",     "rf_write",     "int_alu",
+    "int_mul",       "fp32",         "fp_mul",        "fp64",     "dp_mul",      "sqrt",         "lg2",
+    "sin",           "ex2",          "tensor",        "tex",      "const_hit",   "shared",       "l1_read_hit",
+    "l1_read_miss",  "l1_write_hit", "l1_write_miss", "noc_flit", "l2_read_hit", "l2_read_miss", "l2_write_hit",
+    "l2_write_miss", "dram_read",    "dram_write",
+};
+
+constexpr double pico = 1e-12;
+
+bool multiplies(ir::Opcode opcode) {
+  using enum ir::Opcode;
+  switch (opcode) {
+  case mul:
+  case mad:
+  case madc:
+  case mul24:
+  case mad24:
+  case fma:
+  case div:
+  case dp2a:
+  case dp4a:
+    return true;
+  default:
+    return false;
+  }
+}
+
+// The event of the unit that does the work of one machine instruction; count: none.
+EnergyEvent unit_event(Cause unit, const ir::Form& form) {
+  const bool product = multiplies(form.opcode);
+  switch (unit) {
+  case Cause::unit_integer:
+    return product ? EnergyEvent::int_mul : EnergyEvent::int_alu;
+  case Cause::unit_fp32:
+    return product ? EnergyEvent::fp_mul : EnergyEvent::fp32;
+  case Cause::unit_fp64:
+    return product ? EnergyEvent::dp_mul : EnergyEvent::fp64;
+  case Cause::unit_matrix:
+    return EnergyEvent::tensor;
+  case Cause::unit_special:
+    break;
+  default:
+    return form.kind == ir::InstructionClass::texture ? EnergyEvent::tex : EnergyEvent::count;
+  }
+  switch (form.opcode) {
+  case ir::Opcode::lg2:
+    return EnergyEvent::lg2;
+  case ir::Opcode::sin:
+  case ir::Opcode::cos:
+    return EnergyEvent::sin;
+  case ir::Opcode::ex2:
+  case ir::Opcode::tanh:
+    return EnergyEvent::ex2;
+  case ir::Opcode::sqrt:
+  case ir::Opcode::rsqrt:
+  case ir::Opcode::rcp:
+  case ir::Opcode::div:
+    return EnergyEvent::sqrt;
+  default:
+    return EnergyEvent::int_alu; // conversions, counting of bits
+  }
+}
+
+class Events {
+public:
+  void add(EnergyEvent event, double times) { counts_[static_cast<size_t>(event)] += times; }
+  const EventCounts& get() const { return counts_; }
+
+private:
+  EventCounts counts_{};
+};
+
+// `scale`: from the blocks that were looked at to all.
+void add_memory(const AccessCounts& shared_memory, const SectorCounts& sectors, double first_touch_share, double scale,
+                Events& events) {
+  using enum EnergyEvent;
+  auto add = [&](EnergyEvent event, double times) { events.add(event, scale * times); };
+  const auto read_misses = static_cast<double>(sectors.reads - sectors.l1_hits);
+  const double first = static_cast<double>(sectors.first_touches) * first_touch_share;
+  const double from_dram = static_cast<double>(sectors.dram) + first;
+  const auto writes = static_cast<double>(sectors.writes), write_hits = static_cast<double>(sectors.l2_write_hits);
+  add(EnergyEvent::shared, static_cast<double>(shared_memory.port_clocks));
+  add(l1_read_hit, static_cast<double>(sectors.l1_hit_lines));
+  add(l1_read_miss, static_cast<double>(sectors.read_lines - sectors.l1_hit_lines));
+  add(l1_write_hit, static_cast<double>(sectors.l1_write_hits));
+  add(l1_write_miss, static_cast<double>(sectors.write_lines - sectors.l1_write_hits));
+  // A request and what comes back; a head and what is written.
+  add(noc_flit, static_cast<double>(sectors.read_lines - sectors.l1_hit_lines) + read_misses +
+                    static_cast<double>(sectors.write_lines) + writes);
+  add(l2_read_hit, read_misses - from_dram);
+  add(l2_read_miss, from_dram);
+  add(l2_write_hit, write_hits);
+  add(l2_write_miss, writes - write_hits);
+  add(dram_read, from_dram);
+}
+
+} // namespace
+
+std::string_view spelling(EnergyEvent event) {
+  return names[static_cast<size_t>(event)];
+}
+
+EventCounts events_of(const ModelInput& input) {
+  using enum EnergyEvent;
+  const Recording& recording = input.recording;
+  std::map<const ir::Function*, const emulator::FunctionCounters*> counted;
+  for (const emulator::FunctionCounters& function : input.counters.functions)
+    counted[function.source] = &function;
+  Events events;
+  for (uint32_t number = 0; number < recording.sites.size(); ++number) {
+    const Site& site = recording.sites[number];
+    const auto function = counted.find(site.function);
+    const SiteCode& code = input.code[number];
+    if (!site.function || function == counted.end()) continue;
+    const emulator::InstructionCounters& counts = function->second->instructions[site.instruction.index()];
+    const double share = number < input.skipped.size() ? 1 - input.skipped[number] : 1;
+    const double executions = share * static_cast<double>(counts.executions);
+    const double lanes = share * static_cast<double>(counts.lanes);
+    for (EnergyEvent event : {ibuffer, sched, icache_hit, opcoll})
+      events.add(event, executions * code.instructions);
+    events.add(rf_read, lanes * code.read_words);
+    events.add(rf_write, lanes * code.written_words);
+    if (code.instructions == 0) continue;
+    const ir::Form& form = site.function->form_of(site.instruction);
+    if (const EnergyEvent event = unit_event(code.unit, form); event != EnergyEvent::count)
+      events.add(event, lanes * code.weight);
+    if (code.wait == Cause::wait_constant) events.add(const_hit, executions);
+    if (const auto seen = static_cast<double>(recording.executions[number]); seen > 0)
+      add_memory(recording.shared[number], input.traffic.sectors[number], input.traffic.first_touch_share,
+                 (executions - share * static_cast<double>(counts.guarded_off)) / seen, events);
+  }
+  if (recording.blocks_looked_at)
+    events.add(dram_write, static_cast<double>(input.traffic.dirty_written_back) *
+                               static_cast<double>(recording.blocks) / static_cast<double>(recording.blocks_looked_at));
+  return events.get();
+}
+
+std::span<const EnergySet> energy_sets() {
+  static const std::vector<EnergySet> sets = [] {
+    std::vector<EnergySet> made;
+#define ENERGY_SET(set, name, about) made.push_back({name, about, {}, 0});
+#define ENERGY(set, event, value) made.back().pj[static_cast<size_t>(EnergyEvent::event)] = value;
+#define ENERGY_STATIC(set, watt) made.back().static_watt = watt;
+#include "emulator/timing/energy.def"
+#undef ENERGY_SET
+#undef ENERGY
+#undef ENERGY_STATIC
+    return made;
+  }();
+  return sets;
+}
+
+Energy energy(const EnergySet& set, const EventCounts& events, double seconds) {
+  Energy sum;
+  for (size_t i = 0; i < energy_event_count; ++i) {
+    const double joule = set.pj[i] * events[i] * pico;
+    const auto event = static_cast<EnergyEvent>(i);
+    if (event <= EnergyEvent::opcoll)
+      sum.front_end += joule;
+    else if (event <= EnergyEvent::rf_write)
+      sum.registers += joule;
+    else if (event <= EnergyEvent::tex)
+      sum.units += joule;
+    else
+      sum.memory += joule;
+  }
+  sum.constant = set.static_watt * seconds;
+  return sum;
+}
+
+} // namespace ptxrewrite::timing

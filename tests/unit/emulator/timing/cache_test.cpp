@@ -1,0 +1,144 @@
+// The cache against a plain list of lines in order of use, the footprint against counting all SMs, and traffic worked
+// out by hand.
+#include "emulator/timing/cache.h"
+#include "emulator/timing/memory_port.h"
+#include "emulator/timing/traffic.h"
+
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <list>
+#include <random>
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::timing;
+
+namespace {
+
+// One set of a few ways: a list, the latest used line first.
+struct LeastRecentlyUsed {
+  struct Line {
+    uint64_t line;
+    uint8_t valid, dirty;
+  };
+  size_t ways;
+  std::list<Line> lines = {};
+  uint64_t written_back = 0;
+
+  Line& use(uint64_t line) {
+    auto found = std::find_if(lines.begin(), lines.end(), [&](const Line& one) { return one.line == line; });
+    if (found == lines.end()) {
+      lines.push_front({line, 0, 0});
+      if (lines.size() > ways) {
+        written_back += static_cast<unsigned>(std::popcount(lines.back().dirty));
+        lines.pop_back();
+      }
+    } else {
+      lines.splice(lines.begin(), lines, found);
+    }
+    return lines.front();
+  }
+};
+
+AccessHead head(uint32_t lines, emulator::AccessKind kind) {
+  return {.number = 0, .lines = lines, .kind = kind};
+}
+
+// One block on one SM, one warp, that accesses lines [first, past) one after the other.
+Recording lines_in_turn(uint64_t first, uint64_t past, emulator::AccessKind kind, int times) {
+  Recording recording;
+  recording.blocks = recording.blocks_looked_at = 1;
+  recording.sms = {0};
+  recording.warps_per_block = 1;
+  recording.sites.resize(1);
+  recording.allocated_lines = UINT64_MAX;
+  BlockAccesses block;
+  for (int time = 0; time < times; ++time)
+    for (uint64_t line = first; line < past; ++line) {
+      block.words.push_back(encode(head(1, kind)));
+      block.words.push_back(line << 4 | 0xf);
+    }
+  block.warp_ends.push_back(static_cast<uint32_t>(block.words.size()));
+  recording.accesses.push_back(block);
+  return recording;
+}
+
+} // namespace
+
+TEST_CASE("one set replaces the least recently used line, sector by sector") {
+  std::mt19937 random(2);
+  for (size_t ways : {1u, 2u, 7u, 16u}) {
+    SectoredCache cache(ways * line_bytes, static_cast<unsigned>(ways));
+    LeastRecentlyUsed expected{ways};
+    for (int round = 0; round < 20000; ++round) {
+      const uint64_t line = random() % (ways + 3);
+      const auto sectors = static_cast<uint8_t>(1 + random() % 15);
+      if (random() % 3 == 0) {
+        cache.write(line, sectors);
+        LeastRecentlyUsed::Line& one = expected.use(line);
+        one.valid |= sectors, one.dirty |= sectors;
+      } else {
+        LeastRecentlyUsed::Line& one = expected.use(line);
+        CHECK(cache.read(line, sectors) == (one.valid & sectors));
+        one.valid |= sectors;
+      }
+    }
+    CHECK(cache.written_back() == expected.written_back);
+    uint64_t dirty = 0;
+    for (const auto& line : expected.lines)
+      dirty += static_cast<unsigned>(std::popcount(line.dirty));
+    CHECK(cache.dirty_sectors() == dirty);
+  }
+}
+
+TEST_CASE("no cache, no hit; a cache of many sets holds what fits it") {
+  SectoredCache none(0, 4);
+  CHECK(none.read(1, 0xf) == 0);
+  CHECK(none.read(1, 0xf) == 0);
+  none.write(1, 0x3);
+  CHECK(none.written_back() == 2);
+  SectoredCache cache(1 << 20, 16); // 8192 lines
+  for (int round = 0; round < 2; ++round) {
+    unsigned hits = 0;
+    for (uint64_t line = 0; line < 4096; ++line)
+      hits += cache.read(line, 0xf) == 0xf;
+    // Half of what it holds: hashing fills some sets, but hardly any beyond 16 lines.
+    CHECK(hits >= (round ? 4050u : 0u));
+    CHECK(hits <= (round ? 4096u : 0u));
+  }
+}
+
+TEST_CASE("how many lines all SMs touch, from some") {
+  // All their own: proportional. All the same: no more.
+  CHECK(extrapolate_lines(100, 400, 4, 80) == doctest::Approx(8000));
+  CHECK(extrapolate_lines(100, 100, 4, 80) == doctest::Approx(100));
+  // 60 shared, 40 each.
+  CHECK(extrapolate_lines(100, 60 + 4 * 40, 4, 80) == doctest::Approx(60 + 80 * 40));
+  CHECK(extrapolate_lines(100, 400, 4, 4) == doctest::Approx(400));
+  CHECK(extrapolate_lines(100, 100, 1, 10) == doctest::Approx(1000));
+}
+
+TEST_CASE("loads go to L1, L2 and DRAM as the caches hold them") {
+  using emulator::AccessKind;
+  const MemorySystem memory{.l1_bytes = 64 * 128, .l2_bytes = 4096 * 128, .resident_blocks = 1, .bypasses_l1 = {}};
+  // 32 lines, four times: the first time from DRAM, then from L1.
+  Traffic traffic = simulate(lines_in_turn(0, 32, AccessKind::load, 4), memory);
+  CHECK(traffic.sectors[0].reads == 4 * 32 * 4);
+  CHECK(traffic.sectors[0].first_touches == 32 * 4);
+  CHECK(traffic.sectors[0].dram == 0);
+  CHECK(traffic.levels[0].slowest_dram == 32);
+  CHECK(traffic.levels[0].slowest_l1 >= 80); // sets of four ways, by hash
+  // 512 lines: too many for L1, not for L2.
+  traffic = simulate(lines_in_turn(0, 512, AccessKind::load, 4), memory);
+  CHECK(traffic.levels[0].slowest_dram <= 512 + 60);
+  CHECK(traffic.levels[0].slowest_l2 >= 3 * 512 - 60 - 100);
+  // 16384 lines in turn: too many for both.
+  traffic = simulate(lines_in_turn(0, 16384, AccessKind::load, 2), memory);
+  CHECK(traffic.sectors[0].first_touches == 16384 * 4);
+  CHECK(traffic.sectors[0].dram >= 16384 * 4 * 9 / 10);
+  // Stores fetch nothing; what L2 cannot hold is written back.
+  traffic = simulate(lines_in_turn(0, 16384, AccessKind::store, 1), memory);
+  CHECK(traffic.sectors[0].writes == 16384 * 4);
+  CHECK(traffic.dirty_written_back == (16384 - 4096) * 4);
+  CHECK(traffic.levels[0].loads == 0);
+}
