@@ -188,6 +188,8 @@ std::optional<Output> rewritten_output(const OptOptions& options, const transfor
     if (show_figures) text += result->module->source.name() + ": on " + options.pipeline.gpu + '\n' + figures.text();
     std::fwrite(text.data(), 1, text.size(), stderr);
   }
+  if (!options.pipeline.specialise.empty() && !result->report.statistics.contains("darsie.specialised"))
+    spdlog::warn("{}: no kernel was specialised; --explain says why", result->module->source.name());
   Output output{std::move(result->text), {}};
   if (Result<launch::Variants> variants = launch::Variants::of(*result->module, nullptr))
     if (launch::SideFile side_file = variants->as_side_file(); !side_file.kernels.empty())

@@ -2,6 +2,7 @@
 
 #include "cli/module_input.h"
 #include "cli/passes.h"
+#include "transforms/darsie_specialise.h"
 
 #include <CLI/CLI.hpp>
 
@@ -78,6 +79,14 @@ std::optional<transforms::Pipeline> make_pipeline(const PipelineOptions& options
   if (!options.specialise.empty() && !set_everywhere(*pipeline, "specialise", options.specialise)) {
     show(Error{"--specialise: no pass of the pipeline makes kernels for one launch (darsie does)", {}});
     return std::nullopt;
+  }
+  for (const transforms::PipelineStep& step : pipeline->steps) {
+    const std::string shape(step.options.text("specialise", ""));
+    if (shape.empty()) continue;
+    if (std::string wrong = transforms::what_is_wrong_with_launch(shape); !wrong.empty()) {
+      show(Error{"--specialise: " + wrong, {}});
+      return std::nullopt;
+    }
   }
   if (!options.carrier.empty() && !set_everywhere(*pipeline, "carrier", options.carrier)) {
     show(Error{"--carrier: no pass of the pipeline writes marks (darsie does)", {}});

@@ -8,6 +8,7 @@
 #include "ir/builder.h"
 #include "transforms/darsie_specialise.h"
 #include "transforms/darsie_text.h"
+#include "transforms/legal/choice.h"
 #include "transforms/pass.h"
 
 namespace ptxrewrite::transforms {
@@ -86,7 +87,10 @@ const RegisterPass registration(
      "mark what all warps of a block compute alike; legal form: a kernel for one launch shape",
      run,
      {{"carrier", "annotated form: comment (default) or pragma"},
-      {"specialise", "legal form: \"block=16x16[,grid=64x64][,param.2=1024]\", the launch to make a variant for"}},
+      {"specialise", "legal form: \"block=16x16[,grid=64x64][,param.2=1024]\", the launch to make a variant for"},
+      {"force", "legal form: keep the variant even if its machine code is worse", PassOptionKind::flag},
+      legal::cost_option(),
+      legal::architectures_option()},
      annotate});
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "ir/module.h"
 #include "transforms/fold_launch.h"
+#include "transforms/legal/choice.h"
 #include "transforms/variant.h"
 
 #include <algorithm>
@@ -18,6 +19,18 @@ constexpr std::array<std::string_view, 3> components = {"x", "y", "z"};
 constexpr std::array<uint32_t, 3> most_threads = {1024, 1024, 64};
 constexpr uint32_t most_threads_in_all = 1024;
 constexpr std::array<uint32_t, 3> most_blocks = {2147483647, 65535, 65535};
+
+// A launch as the user writes it, of whatever kernel.
+struct WrittenParameter {
+  uint64_t place = 0;
+  bool negative = false;
+  uint64_t magnitude = 0;
+  std::string_view text;
+};
+struct WrittenLaunch {
+  std::optional<std::array<uint32_t, 3>> block, grid;
+  std::vector<WrittenParameter> parameters;
+};
 
 struct Request {
   KnownLaunch known;
@@ -45,75 +58,80 @@ std::optional<std::array<uint32_t, 3>> extents_in(std::string_view text, const s
   }
 }
 
-class Reader {
-public:
-  Reader(const ir::Function& function, Request& request) : function_(function), request_(request) {}
+std::string read_item(std::string_view name, std::string_view value, WrittenLaunch& launch) {
+  if (name == "block") {
+    launch.block = extents_in(value, most_threads);
+    const bool fits =
+        launch.block && uint64_t((*launch.block)[0]) * (*launch.block)[1] * (*launch.block)[2] <= most_threads_in_all;
+    return fits ? "" : "'" + std::string(value) + "' is no block shape: at most 1024x1024x64, and 1024 threads in all";
+  }
+  if (name == "grid") {
+    launch.grid = extents_in(value, most_blocks);
+    return launch.grid ? "" : "'" + std::string(value) + "' is no grid shape: at most 2147483647x65535x65535";
+  }
+  if (!name.starts_with("param.")) return "'" + std::string(name) + "' is none of block, grid, param.N";
+  const auto place = number_in(name.substr(name.find('.') + 1));
+  if (!place) return "'" + std::string(name) + "' is no parameter: they are param.0, param.1 ...";
+  const bool negative = value.starts_with('-');
+  const auto magnitude = number_in(negative ? value.substr(1) : value);
+  if (!magnitude) return "'" + std::string(value) + "' is no integer";
+  launch.parameters.push_back({*place, negative, *magnitude, value});
+  return "";
+}
 
-  // Nothing, or what is wrong.
-  std::string read(std::string_view text) {
+// Nothing, or what is wrong.
+std::string read_launch(std::string_view text, WrittenLaunch& launch) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(','), text.size());
+    const std::string_view item = text.substr(0, end);
+    const size_t equals = item.find('=');
+    if (equals == item.npos) return "'" + std::string(item) + "' is not NAME=VALUE";
+    if (std::string wrong = read_item(item.substr(0, equals), item.substr(equals + 1), launch); !wrong.empty())
+      return wrong;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return launch.block ? "" : "block=.. is missing";
+}
+
+// Puts the launch into the terms of one kernel.
+class Fitter {
+public:
+  Fitter(const ir::Function& function, Request& request) : function_(function), request_(request) {}
+
+  // Nothing, or what does not fit.
+  std::string fit(const WrittenLaunch& written) {
     const size_t parameters = function_.variable_lists.view(function_.signature.parameters).size();
     request_.known.launch.parameters.resize(parameters);
-    request_.known.launch.grid = most_blocks;
-    while (!text.empty()) {
-      const size_t end = std::min(text.find(','), text.size());
-      const std::string_view item = text.substr(0, end);
-      const size_t equals = item.find('=');
-      if (equals == item.npos) return "'" + std::string(item) + "' is not NAME=VALUE";
-      if (std::string wrong = read_item(item.substr(0, equals), item.substr(equals + 1)); !wrong.empty()) return wrong;
-      text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    return block_seen_ ? "" : "block=.. is missing";
+    request_.known.launch.block = *written.block;
+    request_.known.launch.grid = written.grid.value_or(most_blocks);
+    request_.known.grid_known = written.grid.has_value();
+    demand_extents("ntid.", *written.block);
+    if (written.grid) demand_extents("nctaid.", *written.grid);
+    for (const WrittenParameter& parameter : written.parameters)
+      if (std::string wrong = fit_parameter(parameter); !wrong.empty()) return wrong;
+    return "";
   }
 
 private:
-  std::string read_item(std::string_view name, std::string_view value) {
-    if (name == "block") return read_block(value);
-    if (name == "grid") return read_grid(value);
-    if (name.starts_with("param.")) return read_parameter(name, value);
-    return "'" + std::string(name) + "' is none of block, grid, param.N";
-  }
-
-  std::string read_block(std::string_view value) {
-    const auto block = extents_in(value, most_threads);
-    if (!block || uint64_t((*block)[0]) * (*block)[1] * (*block)[2] > most_threads_in_all)
-      return "'" + std::string(value) + "' is no block shape";
-    request_.known.launch.block = *block;
-    block_seen_ = true;
-    demand_extents("ntid.", *block);
-    return "";
-  }
-
-  std::string read_grid(std::string_view value) {
-    const auto grid = extents_in(value, most_blocks);
-    if (!grid) return "'" + std::string(value) + "' is no grid shape";
-    request_.known.launch.grid = *grid;
-    request_.known.grid_known = true;
-    demand_extents("nctaid.", *grid);
-    return "";
-  }
-
-  std::string read_parameter(std::string_view name, std::string_view value) {
-    const auto place = number_in(name.substr(name.find('.') + 1));
+  std::string fit_parameter(const WrittenParameter& parameter) {
     const auto list = function_.variable_lists.view(function_.signature.parameters);
-    if (!place || *place >= list.size()) return "the kernel has no parameter '" + std::string(name) + "'";
-    const ir::Variable& variable = function_.variables[list[*place]];
+    const std::string name = std::to_string(parameter.place);
+    if (parameter.place >= list.size()) return "the kernel has no parameter 'param." + name + "'";
+    const ir::Variable& variable = function_.variables[list[parameter.place]];
     const unsigned bits = ir::bit_width(variable.type);
     const bool integer = ir::is_integer(variable.type) || ir::is_bit_type(variable.type);
     if (!integer || variable.is_array || variable.vector_width != 1 || bits > 64)
-      return "parameter " + std::to_string(*place) + " is no integer";
-    const bool negative = value.starts_with('-');
-    auto number = number_in(negative ? value.substr(1) : value);
-    if (number && negative) number = 0 - *number;
-    const uint64_t kept = number ? *number << (64 - bits) >> (64 - bits) : 0;
-    const bool fits = number && (kept == *number || (negative && (kept >> (bits - 1) & 1) &&
-                                                     static_cast<int64_t>(kept << (64 - bits)) >> (64 - bits) ==
-                                                         static_cast<int64_t>(*number)));
-    if (!fits) return "'" + std::string(value) + "' does not fit parameter " + std::to_string(*place);
-    std::vector<uint8_t>& bytes = request_.known.launch.parameters[*place];
+      return "parameter " + name + " is no integer";
+    const uint64_t number = parameter.negative ? 0 - parameter.magnitude : parameter.magnitude;
+    const uint64_t kept = number << (64 - bits) >> (64 - bits);
+    const bool is_extension = static_cast<int64_t>(kept << (64 - bits)) >> (64 - bits) == static_cast<int64_t>(number);
+    if (kept != number && !(parameter.negative && is_extension))
+      return "'" + std::string(parameter.text) + "' does not fit parameter " + name;
+    std::vector<uint8_t>& bytes = request_.known.launch.parameters[parameter.place];
     bytes.clear();
     for (unsigned i = 0; i < bits; i += 8)
       bytes.push_back(static_cast<uint8_t>(kept >> i));
-    request_.requirements.push_back("P" + std::to_string(*place) + " == " + std::to_string(kept));
+    request_.requirements.push_back("P" + name + " == " + std::to_string(kept));
     return "";
   }
 
@@ -124,7 +142,6 @@ private:
 
   const ir::Function& function_;
   Request& request_;
-  bool block_seen_ = false;
 };
 
 // A kernel that says itself which blocks it takes.
@@ -171,7 +188,28 @@ void fix_single_indices(ir::Function& function, const KnownLaunch& known) {
       }
 }
 
+// Nothing: it is not worse, or kept all the same.
+std::string why_it_loses(const ir::Function& rewritten, const ir::Function& original, PassContext& context) {
+  if (context.options.flag("force")) return "";
+  std::vector<std::string> machines = legal::architectures_to_ask(original.module(), context);
+  std::optional<legal::KernelCost> before = legal::cost_of(original, machines);
+  std::optional<legal::KernelCost> after = legal::cost_of(rewritten, machines);
+  if (!before || !after) { // ptxas does not assemble this kernel alone
+    before = legal::cost_of(original, {});
+    after = legal::cost_of(rewritten, {});
+  }
+  const std::string figures = legal::comparison(*after, *before);
+  if (legal::loses(*after, *before)) return "the kernel for this launch is worse (force keeps it): " + figures;
+  context.remarks.emplace_back("a kernel for this launch; " + figures, original.header_range);
+  return "";
+}
+
 } // namespace
+
+std::string what_is_wrong_with_launch(std::string_view shape) {
+  WrittenLaunch written;
+  return read_launch(shape, written);
+}
 
 Change specialise(ir::Function& function, std::string_view shape, PassContext& context) {
   auto refuse = [&](const std::string& why) {
@@ -180,13 +218,19 @@ Change specialise(ir::Function& function, std::string_view shape, PassContext& c
   };
   if (shape.empty()) return refuse("today's GPUs skip nothing; --specialise makes a kernel for one launch");
   if (std::string why = why_no_variant(function, "darsie", context); !why.empty()) return refuse(why);
+  WrittenLaunch written;
+  if (std::string wrong = read_launch(shape, written); !wrong.empty()) return refuse(wrong);
   Request request;
-  if (std::string wrong = Reader(function, request).read(shape); !wrong.empty()) return refuse(wrong);
+  if (std::string wrong = Fitter(function, request).fit(written); !wrong.empty()) return refuse(wrong);
   if (contradicts(function, request.known.launch.block)) return refuse("its own directives exclude this block shape");
-  auto original = std::make_unique<ir::Function>(function);
-  require_block(function, request.known.launch.block);
-  fix_single_indices(function, request.known);
-  const FoldCounts counts = fold_for_launch(function, request.known);
+  ir::Function rewritten(function);
+  require_block(rewritten, request.known.launch.block);
+  fix_single_indices(rewritten, request.known);
+  const FoldCounts counts = fold_for_launch(rewritten, request.known);
+  if (std::string why = why_it_loses(rewritten, function, context); !why.empty()) return refuse(why);
+  auto original = std::make_unique<ir::Function>(std::move(function));
+  function = std::move(rewritten);
+  ++context.statistics["darsie.specialised"];
   context.statistics["darsie.literals"] += static_cast<int64_t>(counts.literals);
   context.statistics["darsie.conditions"] += static_cast<int64_t>(counts.conditions);
   context.statistics["darsie.blocks-removed"] += static_cast<int64_t>(counts.blocks);

@@ -85,19 +85,26 @@ std::optional<KernelCost> cost_of(const ir::Function& function, const std::vecto
   return cost;
 }
 
+bool loses(const KernelCost& after, const KernelCost& before) {
+  if (after.figures.empty()) return after.weighted > before.weighted;
+  for (size_t i = 0; i < after.figures.size(); ++i) {
+    const ir::MachineFigures &now = after.figures[i].second, &then = before.figures[i].second;
+    if (now.spilled_bytes > then.spilled_bytes || now.instructions > then.instructions ||
+        warps_by_registers(now.registers) < warps_by_registers(then.registers))
+      return true;
+  }
+  return false;
+}
+
 bool wins(const KernelCost& after, const KernelCost& before, bool is_variant) {
   if (after.figures.empty()) {
     double saved = before.weighted - after.weighted;
     return is_variant ? saved >= std::max(4.0, before.weighted / 20) : saved > 0;
   }
+  if (loses(after, before)) return false;
   bool fewer = false;
-  for (size_t i = 0; i < after.figures.size(); ++i) {
-    const ir::MachineFigures &now = after.figures[i].second, &then = before.figures[i].second;
-    if (now.spilled_bytes > then.spilled_bytes || now.instructions > then.instructions ||
-        warps_by_registers(now.registers) < warps_by_registers(then.registers))
-      return false;
-    fewer |= now.instructions < then.instructions;
-  }
+  for (size_t i = 0; i < after.figures.size(); ++i)
+    fewer |= after.figures[i].second.instructions < before.figures[i].second.instructions;
   return fewer;
 }
 

@@ -28,6 +28,9 @@ std::optional<KernelCost> cost_of(const ir::Function& function, const std::vecto
 // somewhere it must take fewer. By the model alone, a kernel that takes the original's place must save something, one
 // that stands beside it four instructions and a twentieth.
 bool wins(const KernelCost& after, const KernelCost& before, bool is_variant);
+// Is the rewritten kernel worse at any architecture: more instructions, more spills, fewer warps on an SM? By the model
+// alone: more instructions.
+bool loses(const KernelCost& after, const KernelCost& before);
 // Which of two winners is better: the smaller sum of relative instruction counts, then of registers.
 bool is_better(const KernelCost& a, const KernelCost& b, const KernelCost& before);
 

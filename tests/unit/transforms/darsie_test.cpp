@@ -269,12 +269,17 @@ TEST_CASE("what cannot be specialised stays as it is, and says why") {
     return result.report.remarks.empty() ? std::string() : result.report.remarks[0].text;
   };
   CHECK(why(bounds_checked, "").find("--specialise") != std::string::npos);
-  CHECK(why(bounds_checked, "block=0") == "left as it is: '0' is no block shape");
-  CHECK(why(bounds_checked, "block=1024x2") == "left as it is: '1024x2' is no block shape");
-  CHECK(why(bounds_checked, "block=8x8x8x8") == "left as it is: '8x8x8x8' is no block shape");
-  CHECK(why(bounds_checked, "block=1x1x65") == "left as it is: '1x1x65' is no block shape");
+  for (const char* shape : {"0", "1024x2", "8x8x8x8", "1x1x65", "99999", "16x", "x16", "-1", "16y16", ""})
+    CHECK(why(bounds_checked, "block=" + std::string(shape)) ==
+          "left as it is: '" + std::string(shape) +
+              "' is no block shape: at most 1024x1024x64, and 1024 threads in all");
   CHECK(why(bounds_checked, "grid=4") == "left as it is: block=.. is missing");
-  CHECK(why(bounds_checked, "block=32,grid=1x70000") == "left as it is: '1x70000' is no grid shape");
+  for (const char* shape : {"1x70000", "0", "2147483648", "1x1x65536"})
+    CHECK(why(bounds_checked, "block=32,grid=" + std::string(shape)) ==
+          "left as it is: '" + std::string(shape) + "' is no grid shape: at most 2147483647x65535x65535");
+  CHECK(why(bounds_checked, "block=32,param.x=1") ==
+        "left as it is: 'param.x' is no parameter: they are param.0, param.1 ...");
+  CHECK(why(bounds_checked, "block=32,param.1=many") == "left as it is: 'many' is no integer");
   CHECK(why(bounds_checked, "block=32,param.2=1") == "left as it is: the kernel has no parameter 'param.2'");
   CHECK(why(bounds_checked, "block=32,param.1=4294967296") == "left as it is: '4294967296' does not fit parameter 1");
   CHECK(why(bounds_checked, "block=32,size=1") == "left as it is: 'size' is none of block, grid, param.N");
@@ -282,4 +287,36 @@ TEST_CASE("what cannot be specialised stays as it is, and says why") {
             "block=32") == "left as it is: its own directives exclude this block shape");
   CHECK(why(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n.maxntid 16, 16\n{\nret;\n}\n",
             "block=512") == "left as it is: its own directives exclude this block shape");
+}
+
+TEST_CASE("a kernel for one launch that is worse is not kept, unless by force") {
+  // By the model: fewer instructions.
+  CHECK(specialised(bounds_checked, "block=32x4").report.statistics.at("darsie.specialised") == 1);
+  if (!find_ptxas()) {
+    MESSAGE("left out: there is no ptxas");
+    return;
+  }
+  // ptxas unrolls a loop of a few trips when it knows how many there are.
+  const std::string loop = body("ld.param.u64 %rd1, [p];\nld.param.u32 %r1, [n];\nmov.u32 %r2, 0;\nmov.u32 %r3, 1;\n"
+                                "LOOP:\nmul.wide.u32 %rd2, %r2, 4;\nadd.s64 %rd3, %rd1, %rd2;\n"
+                                "ld.global.u32 %r4, [%rd3];\nmad.lo.u32 %r3, %r3, %r4, %r2;\nst.global.u32 [%rd3], %r3;\n"
+                                "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, %r1;\n@%p1 bra LOOP;\nret;\n");
+  auto weighed = [&](const std::string& options) {
+    Specialised result;
+    result.module = read(loop);
+    auto pipeline = parse_pipeline("darsie(specialise=\"block=32,param.1=30\"" + options + ")");
+    REQUIRE(pipeline);
+    auto report = run_pipeline(*result.module, *pipeline, {.run_ptxas = true, .verify_each = true});
+    REQUIRE(report);
+    result.report = *std::move(report);
+    result.text = print(*result.module);
+    return result;
+  };
+  const Specialised refused = weighed("");
+  CHECK(refused.text.find("__darsie") == std::string::npos);
+  REQUIRE(!refused.report.remarks.empty());
+  CHECK(refused.report.remarks[0].text.starts_with(
+      "left as it is: the kernel for this launch is worse (force keeps it): sm_80: "));
+  CHECK(weighed(",force").text.find("k__darsie") != std::string::npos);
+  CHECK(weighed(",cost=model").text.find("k__darsie") != std::string::npos);
 }
