@@ -130,7 +130,7 @@ const MicroOp* SkipMachine::begin_redundant(Warp& warp, const MicroOp& first, co
 // table is computed always, because memory may have changed since.
 const MicroOp* SkipMachine::follow(Warp& warp, const MicroOp& first, const SkipPlace& place, SkipEntry& entry) {
   const RedundantInstruction& what = plan_->redundant(place.number);
-  if (settings_.check || !settings_.share || entry.is_stale) {
+  if (settings_.check || !settings_.share || entry.is_stale || what.results.empty()) {
     execute_instruction(warp, first, place);
     if (block_->failure) return nullptr;
     unsigned lane = 0;

@@ -21,6 +21,29 @@ bool is_load_of_memory(const ir::Form& form) {
   return form.effects.reads_memory && form.space != ir::StateSpace::constant && !ir::is_param(form.space);
 }
 
+// Machine code takes literals, parameters and constants as operands, and has no register for them: what only names such
+// a value, in a register that says nothing else.
+bool is_operand_of_others(const ir::Function& function, ir::InstructionId id,
+                          const std::vector<uint32_t>& definitions) {
+  const ir::Form& form = function.form_of(id);
+  const bool loads = form.opcode == ir::Opcode::ld && !is_load_of_memory(form) && form.effects.reads_memory;
+  if ((form.opcode != ir::Opcode::mov && !loads) || function.instructions[id].guard) return false;
+  bool reads = false, once = true;
+  ir::for_each_use(function, id, [&](ir::ValueId) { reads = true; });
+  ir::for_each_definition(function, id, [&](ir::ValueId value) { once = once && definitions[value.index()] == 1; });
+  for (const ir::Operand& operand : function.operands_of(id))
+    reads = reads || operand.is(ir::OperandKind::special_register);
+  return once && !reads;
+}
+
+std::vector<uint32_t> count_definitions(const ir::Function& function) {
+  std::vector<uint32_t> definitions(function.values.size());
+  for (ir::BlockId block : function.layout)
+    for (ir::InstructionId id : function.instructions_in(block))
+      ir::for_each_definition(function, id, [&](ir::ValueId value) { ++definitions[value.index()]; });
+  return definitions;
+}
+
 bool is_conditional(const ir::Function& function, ir::InstructionId id) {
   return function.instructions[id].guard.valid() || function.form_of(id).opcode == ir::Opcode::brx;
 }
@@ -61,6 +84,7 @@ SkipPlan::SkipPlan(const KernelImage& image, std::span<const ir::DarsieMark> mar
 
 void SkipPlan::find_redundant(std::span<const ir::DarsieMark> marks, const std::array<uint32_t, 3>& block) {
   const ir::Function& function = *entry_->source;
+  const std::vector<uint32_t> definitions = count_definitions(function);
   for (ir::BlockId id_of_block : function.layout)
     for (ir::InstructionId id : function.instructions_in(id_of_block)) {
       const uint32_t index = id.index();
@@ -74,6 +98,7 @@ void SkipPlan::find_redundant(std::span<const ir::DarsieMark> marks, const std::
       redundant.may_be_global = redundant.is_load && !ir::is_shared(form.space);
       redundant.results = results_of(*entry_, id);
       if (redundant.results.empty()) continue;
+      if (is_operand_of_others(function, id, definitions)) redundant.results.clear();
       for (const SharedResult& result : redundant.results) {
         shared_values_[result.value] = true;
         redundant.registers += result.registers;

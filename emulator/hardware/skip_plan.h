@@ -39,6 +39,7 @@ struct SkipPlace {
   uint32_t past = 0; // and behind them
 };
 
+// Without results: an operand of other instructions in machine code, for which there is no register to rename.
 struct RedundantInstruction {
   ir::MarkKind kind = ir::MarkKind::unstructured;
   bool is_load = false; // of memory that a kernel can write

@@ -2,6 +2,8 @@
 // worked out by hand, too. A mark that is wrong on purpose shows what a follower really takes.
 #include "tests/unit/emulator/run_ptx.h"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <numeric>
 
@@ -301,6 +303,22 @@ TEST_CASE("skipping: 32 registers; who finds none waits for the stragglers, or e
   CHECK(living.skips().most_registers == 32);
   CHECK(living.skips().register_syncs == 0); // it would free none
   check_all_orders(text, {32, 8}, 6);
+  // Forty literals that live at the same time: machine code has no registers for them, nor for parameters.
+  for (const char* row : {"mov.u32 %r{}, {};", "ld.param.u32 %r{}, [out];"}) {
+    body = "mov.u32 %r9, 0;\n";
+    for (int i = 0; i < 40; ++i)
+      body += fmt::format(fmt::runtime(row), i < 20 ? i + 30 : i + 50, i) + " //@ darsie DR uniform\n";
+    body += "add.u32 %r99, %r22, 1; //@ darsie DR uniform\n";
+    for (int i = 0; i < 40; ++i)
+      body += fmt::format("mad.lo.u32 %r9, %r9, 3, %r{};\n", i < 20 ? i + 30 : i + 50);
+    text = storing_kernel(body + "add.u32 %r9, %r9, %r99;\n");
+    text.replace(text.find("%r<64>"), 6, "%r<110>");
+    const SkipRun operands = run_on_machine(text, {32, 8}, SkipSettings{});
+    CHECK(operands.skips().all_skipped() == 41 * 7);
+    CHECK(operands.skips().no_register == 0);
+    CHECK(operands.skips().most_registers == 1);
+    check_all_orders(text, {32, 8}, 3);
+  }
   // One register that is written again and again: versions wait for the slowest warp.
   body = "mov.u64 %rd1, 1; //@ darsie DR uniform\n";
   for (int i = 0; i < 24; ++i)
