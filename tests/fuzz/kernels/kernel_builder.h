@@ -199,6 +199,7 @@ private:
   void random_barrier_reduction();
   void random_exchange();
   void random_shared_atomic();
+  void random_race();
   void random_warp_function();
   uint32_t neighbour();
 

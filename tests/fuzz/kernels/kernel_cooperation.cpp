@@ -131,6 +131,30 @@ void Builder::random_shared_atomic() {
   in_exchange_ = false;
 }
 
+// All threads read a cell and write it, in any order: a warp that comes later reads something else. Nothing is made of
+// what they read. Without races no kernel tells whether a load's result outlives a store.
+void Builder::random_race() {
+  if (context_ != Level::block || function_ != 0 || in_exchange_ || shared_object_ < 0) return;
+  MemoryAccess cell;
+  cell.element_bits = 32;
+  cell.object = shared_object_;
+  cell.offset = static_cast<int64_t>(largest_block_ * shared_slot + 32);
+  Statement load;
+  load.kind = StatementKind::load_or_store;
+  load.memory = cell;
+  load.text = "ld.shared.u32";
+  load.results = {hidden_variable(Kind::b32, Level::thread)};
+  emit(std::move(load));
+  if (random_.one_in(2)) random_operation();
+  Statement store;
+  store.kind = StatementKind::load_or_store;
+  store.memory = cell;
+  store.memory.is_store = true;
+  store.text = "st.shared.u32";
+  store.sources = {reg(thread_in_block_)};
+  emit(std::move(store));
+}
+
 namespace {
 
 struct WarpRow {

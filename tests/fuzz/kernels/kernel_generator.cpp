@@ -152,6 +152,7 @@ Knobs redundancy_knobs() {
   knobs.many_warps = true;
   knobs.uniform = 0.6;
   knobs.approximate = 0;
+  knobs.races = 0.3;
   for (const char* name : {"special register", "table load", "parameter load", "masked load"})
     knobs.weights[name] = 4;
   for (const char* name : {"index data", "index loop", "index choice", "own shared", "loop"})
@@ -192,6 +193,7 @@ Kernel generate_sweep(uint64_t seed, uint32_t part) {
 Builder::Builder(uint64_t seed, const Knobs& knobs) : random_(seed * 0x2545f4914f6cdd1dull + 77), knobs_(knobs) {
   kernel_.seed = seed;
   kernel_.name = "fuzz_" + std::to_string(seed);
+  kernel_.races = knobs.races > 0 && random_.chance(knobs.races);
   kernel_.may_wrap = !knobs.indices || random_.chance(knobs.wrap);
   if (kernel_.may_wrap) return;
   knobs_.perturb = 0;
@@ -247,8 +249,9 @@ void Builder::declare_objects() {
   if (!random_.one_in(4)) {
     const bool dynamic = random_.one_in(3);
     count(dynamic ? "dynamic shared memory" : "static shared memory");
-    shared_object_ = static_cast<int>(
-        add_object("exchange", dynamic ? Space::dynamic_shared : Space::shared, largest_block_ * shared_slot + 32, 16));
+    const uint32_t cells = kernel_.races ? 48 : 32; // behind the threads' slots
+    shared_object_ = static_cast<int>(add_object("exchange", dynamic ? Space::dynamic_shared : Space::shared,
+                                                 largest_block_ * shared_slot + cells, 16));
   }
   if (random_.one_in(knobs_.indices ? 2 : 4)) {
     own_shared_object_ = static_cast<int>(add_object("own", Space::shared, largest_block_ * shared_slot, 16));

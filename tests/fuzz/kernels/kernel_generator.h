@@ -31,6 +31,7 @@ struct Knobs {
   bool many_warps = false;               // blocks of up to 8, mostly in rows of a part of a warp
   bool indices = false;                  // no arithmetic but that of indices, unless they may wrap
   double wrap = 0.34;                    // per kernel, with `indices`: they may
+  double races = 0;                      // per kernel: what warps read depends on their order, the results do not
   bool integer_chains = false;           // long ones, of instructions that read each other
   std::map<std::string, double> weights; // of statements and groups of operations; 1 where nothing is said
 };

@@ -226,6 +226,7 @@ struct Kernel {
   std::vector<Shape> shapes;
   bool may_wrap = true;                     // false: no sum or product of indices leaves its width in any launch
   bool exact = true;                        // no approximate instruction: the oracle can tell every bit
+  bool races = false;                       // warps read what others write meanwhile, and make nothing of it
   std::map<std::string, uint64_t> features; // how often each was generated
 
   uint64_t buffer_size(size_t buffer, const Shape& shape) const {

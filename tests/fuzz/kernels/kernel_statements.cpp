@@ -102,6 +102,7 @@ void Builder::random_statement() {
                                        {"barrier reduction", 2, &Builder::random_barrier_reduction, false, true},
                                        {"exchange", 4, &Builder::random_exchange, false, true},
                                        {"shared atomic", 2, &Builder::random_shared_atomic, false, true},
+                                       {"race", 6, &Builder::random_race, false, true},
                                        {"warp function", 10, &Builder::random_warp_function, false, true},
                                        {"call", 4, &Builder::random_call, false, false},
                                        {"branch", 7, &Builder::random_branch, true, false},
@@ -115,6 +116,7 @@ void Builder::random_statement() {
     if (candidate.nests && depth_ >= knobs_.depth) return 0.0;
     if (candidate.in_kernel && function_ != 0) return 0.0;
     if (candidate.generate == &Builder::random_integer_chain && !knobs_.integer_chains) return 0.0;
+    if (candidate.generate == &Builder::random_race && !kernel_.races) return 0.0;
     if (candidate.generate == &Builder::random_break && loops_.empty()) return 0.0;
     if (candidate.generate == &Builder::random_leave && function_ == 0 && sync_allowed_) return 0.0;
     return candidate.weight * weight(candidate.name);
