@@ -15,6 +15,7 @@
 #include "transforms/legal/run_ahead_plan.h"
 #include "transforms/legal/run_ahead_producer.h"
 #include "transforms/legal/run_ahead_rewrite.h"
+#include "transforms/legal/uniform_branches.h"
 
 #include <algorithm>
 #include <array>
@@ -78,6 +79,7 @@ private:
   std::string add_producer(Candidate& candidate, const RunAheadPlanner& planner, ir::LinearForms& forms) const;
   std::vector<unsigned> distances(RunAheadForm form) const;
   void take(Candidate candidate, const ir::LinearForms& forms);
+  void choose_uniform_branches(const ir::LinearForms& forms);
   Change commit(ir::LinearForms& forms);
 
   ir::Function& function_;
@@ -94,6 +96,7 @@ private:
   std::optional<Attempt> attempt_;
   std::optional<RunAheadCost> cost_;
   std::vector<Candidate> taken_;
+  std::vector<InstructionId> uniform_; // branches
 };
 
 bool RunAhead::read_options() {
@@ -284,6 +287,25 @@ void RunAhead::treat(const RunAheadPlan& plan, const RunAheadPlanner& planner, i
   take(*std::move(best), forms);
 }
 
+// Only ptxas can say what they are worth.
+void RunAhead::choose_uniform_branches(const ir::LinearForms& forms) {
+  const WarpsInRows rows = warps_in_rows(function_);
+  const bool asks_launch = rows == WarpsInRows::by_launch;
+  if (rows == WarpsInRows::never || (asks_launch && !attempt_->policy().launch)) return;
+  std::vector<InstructionId> branches = warp_uniform_branches(forms);
+  if (branches.empty()) return;
+  if (!force_) {
+    const std::vector<std::string> machines = architectures_to_ask(function_.module(), context_);
+    if (machines.empty()) return;
+    ir::Function changed = function_;
+    make_uniform(changed, branches);
+    const std::optional<KernelCost> before = cost_of(function_, machines), after = cost_of(changed, machines);
+    if (!before || !after || !wins(*after, *before, asks_launch)) return;
+    attempt_->remark("branches by whole warps: " + comparison(*after, *before), function_.header_range);
+  }
+  uniform_ = std::move(branches);
+}
+
 Change RunAhead::commit(ir::LinearForms& forms) {
   bool rings = false;
   for (const Candidate& candidate : taken_) {
@@ -301,6 +323,13 @@ Change RunAhead::commit(ir::LinearForms& forms) {
     else
       rewrite_run_ahead(attempt_->function(), candidate.plan, candidate.choice);
   }
+  make_uniform(attempt_->function(), uniform_);
+  for (InstructionId branch : uniform_)
+    attempt_->remark("whole warps take the branch alike", function_.instructions[branch].range);
+  attempt_->statistics["dac.uniform-branches"] += int64_t(uniform_.size());
+  if (!uniform_.empty() && warps_in_rows(function_) == WarpsInRows::by_launch)
+    attempt_->rest_on("all threads of a warp have one tid.x / 32", "dac: uniform branches",
+                      "ntid.x % 32 == 0 || ntid.y * ntid.z == 1", "", function_.header_range);
   remove_dead_code(attempt_->function());
   std::move(*attempt_).commit(function_, context_);
   return Change::changed;
@@ -323,7 +352,8 @@ Change RunAhead::run() {
                 static_cast<unsigned>(std::clamp<int64_t>(context_.options.number("warps", 0), 0, 64)));
   for (ir::LoopId loop : forms.loops().loops().ids())
     treat(planner.plan(loop), planner, forms);
-  if (taken_.empty()) return Change::unchanged;
+  choose_uniform_branches(forms);
+  if (taken_.empty() && uniform_.empty()) return Change::unchanged;
   return commit(forms);
 }
 
@@ -337,6 +367,8 @@ std::vector<PassOptionDescription> run_ahead_options() {
        PassOptionKind::number},
       {"warps", "legal form: an SM gets at most so many warps in the launches that count (default: all that fit)",
        PassOptionKind::number},
+      cost_option(),
+      architectures_option(),
       {"force", "legal form: loads run ahead wherever they can, whatever it costs", PassOptionKind::flag},
   };
 }

@@ -55,6 +55,7 @@ void MemoryOrder::scan() {
     for (InstructionId id : function_.instructions_in(block))
       if (function_.instructions[id].kind == InstructionKind::real) scan_instruction(id, true);
   if (!barriers_) return;
+  if (!function_.is_entry && refusal_.empty()) refusal_ = "callers may write between barriers";
   for (BlockId block : function_.layout)
     if (!forms_.loops().contains(loop_, block))
       for (InstructionId id : function_.instructions_in(block))

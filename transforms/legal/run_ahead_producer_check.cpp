@@ -4,7 +4,9 @@
 //   all
 //     threads of the block, and known without looking at loaded data; every trip makes every load;
 //   * a trip's load reads one contiguous row: threads side by side, in the order of their numbers, 16-byte aligned;
-//   * nobody in the kernel writes what is loaded (run_ahead_memory.h);
+//   * nobody in the kernel writes what is loaded (run_ahead_memory.h), or waits for others in another way than by
+//   barriers
+//     of the block: the producer does not come by there;
 //   * barriers are plain ones of the whole block, nothing asks how many warps there are, no clusters, no calls.
 #include "ir/module.h"
 #include "transforms/legal/run_ahead_producer.h"
@@ -50,6 +52,12 @@ std::string instruction_refusal(const ir::Function& function, InstructionId id) 
         !(form.mnemonic == "bar.sync" || form.mnemonic == "barrier.sync" || form.mnemonic == "barrier.sync.aligned"))
       return what + " is no plain barrier of the block";
   }
+  // The producer does not pass by what the others wait for.
+  const bool is_block_barrier = form.opcode == Opcode::bar || form.opcode == Opcode::barrier;
+  const bool is_ordered_load =
+      form.effects.reads_memory && !form.effects.writes_memory && (form.effects.atomic || form.effects.volatile_result);
+  if ((form.effects.barrier && !is_block_barrier) || is_ordered_load || form.opcode == Opcode::griddepcontrol)
+    return what + " orders memory";
   for (const Operand& operand : function.operands_of(id)) {
     if (!operand.is(OperandKind::special_register)) continue;
     const std::string_view name = info(static_cast<SpecialRegister>(operand.id)).name;

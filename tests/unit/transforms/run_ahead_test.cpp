@@ -4,6 +4,7 @@
 #include "ir/ssa.h"
 #include "ir/verify.h"
 #include "transforms/legal/run_ahead_cost.h"
+#include "transforms/legal/uniform_branches.h"
 #include "transforms/pass.h"
 
 #include <doctest/doctest.h>
@@ -181,4 +182,41 @@ TEST_CASE("Few warps win, full machines stay as they are") {
   const Outcome full = rewrite(loop(sum, "setp.lt.u32 %p2, %r4, %r1;", "sm_80", ".reqntid 256\n"), "");
   CHECK(full.change == Change::unchanged);
   CHECK(contains(full.text, "a trip of 64 warps takes"));
+}
+
+TEST_CASE("Comparisons that are the same in whole warps, against each warp's threads") {
+  unsigned found = 0;
+  for (int64_t offset : {-32, -1, 0, 1, 31, 32, 40})
+    for (int64_t bound = -1; bound < 140; ++bound)
+      for (bool or_equal : {false, true}) {
+        bool same = true;
+        for (int64_t warp = 0; warp < 1024; warp += 32)
+          for (int64_t thread = warp; thread < warp + 32; ++thread) {
+            const auto holds = [&](int64_t x) { return or_equal ? x + offset <= bound : x + offset < bound; };
+            same = same && holds(thread) == holds(warp);
+          }
+        const bool said = transforms::legal::parts_between_warps(offset, bound, or_equal);
+        CHECK((!said || same));
+        found += said;
+        // Nothing near the ends of the numbers is claimed, all else is.
+        if (offset >= 0 && bound >= 0) CHECK(said == same);
+      }
+  CHECK(found > 0);
+}
+
+TEST_CASE("Branches by whole warps are marked where warps lie in rows") {
+  const auto text = [](const std::string& directive, const std::string& test) {
+    return ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n" + directive +
+           "{\n.reg .pred %p<3>;\n.reg .b32 %r<5>;\n.reg .b64 %rd<5>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, "
+           "%tid.x;\n" +
+           test + "\n@%p1 bra $L;\nst.global.u32 [%rd1], %r1;\n$L:\nret;\n}\n";
+  };
+  CHECK(contains(rewrite(text(".reqntid 256\n", "setp.ge.u32 %p1, %r1, 64;"), "force").printed, "bra.uni"));
+  CHECK(contains(rewrite(text(".reqntid 64, 4\n", "setp.gt.s32 %p1, %r1, 31;"), "force").printed, "bra.uni"));
+  CHECK_FALSE(contains(rewrite(text(".reqntid 256\n", "setp.ge.u32 %p1, %r1, 63;"), "force").printed, "bra.uni"));
+  const Outcome asked = rewrite(text("", "setp.lt.s32 %p1, %r1, 96;"), "force");
+  REQUIRE(asked.ledger.size() == 1);
+  CHECK(asked.ledger[0].reason == "ntid.x % 32 == 0 || ntid.y * ntid.z == 1");
+  // Two rows of 16 threads make a warp.
+  CHECK(rewrite(text(".reqntid 16, 16\n", "setp.lt.s32 %p1, %r1, 32;"), "force").change == Change::unchanged);
 }
