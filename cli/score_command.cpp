@@ -5,6 +5,7 @@
 #include "cli/module_input.h"
 #include "cli/progress.h"
 #include "cli/score_html.h"
+#include "cli/score_paper.h"
 #include "cli/score_report.h"
 #include "support/file_io.h"
 
@@ -28,6 +29,7 @@ struct ScoreOptions {
   bool darsie = false;
   bool json = false;
   std::string html;
+  std::string paper; // "": none
 };
 
 // What does not fit together; "" if all does.
@@ -72,8 +74,19 @@ int score_file(const ScoreOptions& options, const std::string& path, const ir::M
   return exit_ok;
 }
 
+// A paper brings its machine and its technique; what the user names beside is scored, too.
+void take_from_paper(const Paper& paper, ScoreOptions& options) {
+  options.gpus = {std::string(paper.machine)};
+  options.darsie = options.darsie || paper.darsie;
+  if (paper.passes.empty()) return;
+  options.form = "hardware";
+  options.passes.insert(options.passes.begin(), std::string(paper.passes));
+}
+
 int run_score(ScoreOptions& options, const Session& session) {
   if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("score", wrong);
+  const Paper* paper = find_paper(options.paper);
+  if (paper) take_from_paper(*paper, options);
   std::vector<const ir::Machine*> machines;
   for (const std::string& name : options.gpus) {
     DeviceOptions device;
@@ -96,11 +109,17 @@ int run_score(ScoreOptions& options, const Session& session) {
       if (scored.size() == before) continue;
       if (options.json)
         files.push_back(score_json(scored.back(), options.report));
-      else
+      else if (!paper)
         std::printf("%s%s", before ? "\n" : "", score_text(scored.back(), options.report).c_str());
       std::fflush(stdout);
     }
-  if (options.json) std::puts(json_text({{"files", std::move(files)}}).c_str());
+  if (options.json) {
+    nlohmann::ordered_json document = {{"files", std::move(files)}};
+    if (paper) document["paper"] = paper_json(*paper, scored);
+    std::puts(json_text(document).c_str());
+  } else if (paper && !scored.empty()) {
+    std::printf("%s", paper_text(*paper, scored).c_str());
+  }
   if (!options.html.empty() && !scored.empty())
     if (Status status = write_file(options.html, score_html(scored)); !status) {
       show(status.error());
@@ -139,6 +158,14 @@ void add_score_command(CLI::App& application, Session& session) {
   command->add_flag("--terms", options->report.terms, "show every term of the model");
   command->add_flag("--sensitivity", options->report.sensitivity,
                     "show what hangs on each figure of the machine that is a guess");
+  std::vector<std::string> papers;
+  for (const Paper& paper : papers_of_score())
+    papers.emplace_back(paper.name);
+  command
+      ->add_option("--paper", options->paper,
+                   "set a paper's figures beside ours, on its machine: r2d2, dac, darsie, regless or composite")
+      ->check(CLI::IsMember(papers))
+      ->type_name("NAME");
   command->add_option("--html", options->html, "write one page with pictures to FILE")->type_name("FILE");
   command->add_flag("--time", options->report.cost, "run without the model, too, and show what it costs");
   command->add_flag("--json", options->json, "print JSON");

@@ -36,13 +36,16 @@ uint32_t degree_of_part(const PortLaw& law, const LaneAddresses& lanes, unsigned
   return most;
 }
 
-// All lanes at neighbouring places or all at one: no bank is wanted twice.
+// Full warps at neighbouring places, or all at one: no bank is wanted twice by one part.
 bool is_plain(const LaneAddresses& lanes) {
-  if (lanes.mask != 0xffffffffu || lanes.bytes != word_bytes) return false;
-  uint64_t apart = 0;
-  for (unsigned lane = 0; lane < warp_size; ++lane)
-    apart |= lanes.addresses[lane] ^ (lanes.addresses[0] + lane * word_bytes);
-  return apart == 0 && lanes.addresses[0] % word_bytes == 0;
+  const uint64_t bytes = lanes.bytes;
+  if (lanes.mask != 0xffffffffu || (bytes != 4 && bytes != 8 && bytes != 16)) return false;
+  uint64_t apart = 0, different = 0;
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    apart |= lanes.addresses[lane] ^ (lanes.addresses[0] + lane * bytes);
+    different |= lanes.addresses[lane] ^ lanes.addresses[0];
+  }
+  return (apart == 0 || different == 0) && lanes.addresses[0] % bytes == 0;
 }
 
 } // namespace
@@ -76,9 +79,9 @@ PortLaw port_law(const ir::Machine& machine) {
 }
 
 uint32_t bank_degree(const PortLaw& law, const LaneAddresses& lanes) {
-  if (law.lanes_at_a_time == warp_size && is_plain(lanes)) return 1;
   const auto words = static_cast<unsigned>(std::clamp<uint64_t>((lanes.bytes + word_bytes - 1) / word_bytes, 1, 4));
   const unsigned together = law.lanes_at_a_time / std::bit_ceil(words);
+  if (is_plain(lanes)) return warp_size / together;
   uint32_t sum = 0;
   for (unsigned first = 0; first < warp_size; first += together)
     sum += degree_of_part(law, lanes, first, first + together);

@@ -1,0 +1,210 @@
+#include "cli/score_paper.h"
+
+#include "cli/table.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ptxrewrite::cli {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr Paper papers[] = {
+#define PAPER(name, machine, passes, darsie) {name, machine, passes, darsie},
+#define PAPER_FIGURE(paper, version, measure, files, reported, what)
+#include "cli/score_paper.def"
+#undef PAPER
+#undef PAPER_FIGURE
+};
+
+constexpr PaperTimeFigure figures[] = {
+#define PAPER(name, machine, passes, darsie)
+#define PAPER_FIGURE(paper, version, measure, files, reported, what)                                                   \
+  {paper, version, PaperMeasure::measure, PaperFiles::files, reported, what},
+#include "cli/score_paper.def"
+#undef PAPER
+#undef PAPER_FIGURE
+};
+
+const ScoredVersion* version_of(const ScoredFile& file, std::string_view name) {
+  const auto found = std::ranges::find(file.versions, name, &ScoredVersion::name);
+  return found == file.versions.end() ? nullptr : &*found;
+}
+
+// All kernels of a version together.
+struct VersionSum {
+  double clocks = 0, seconds = 0, instructions = 0, multi_dimensional_clocks = 0;
+  timing::EventCounts events{};
+};
+VersionSum sum_of(const ScoredVersion& version, const ir::Machine& machine) {
+  VersionSum sum;
+  const double constant = timing::launch_cost(machine).constant.value;
+  for (const ScoredKernel& kernel : version.kernels) {
+    const double clocks = kernel.clocks - constant * static_cast<double>(kernel.launches);
+    sum.clocks += clocks;
+    if (kernel.block.y > 1 || kernel.block.z > 1) sum.multi_dimensional_clocks += clocks;
+    sum.instructions += kernel.instructions;
+    for (size_t i = 0; i < timing::energy_event_count; ++i)
+      sum.events[i] += kernel.events[i];
+  }
+  sum.seconds = sum.clocks / (machine.clock_mhz * 1e6);
+  return sum;
+}
+
+double energy_part(PaperMeasure measure, const timing::Energy& energy) {
+  switch (measure) {
+  case PaperMeasure::less_front_end:
+    return energy.front_end;
+  case PaperMeasure::less_register_energy:
+    return energy.registers;
+  default:
+    return energy.all();
+  }
+}
+
+// Mean share of energy that is saved under one set; sets that have none of it do not count.
+bool mean_energy_saved(const PaperTimeFigure& figure, std::span<const ScoredFile* const> files,
+                       const timing::EnergySet& set, double& mean) {
+  double sum = 0;
+  for (const ScoredFile* file : files) {
+    const VersionSum before = sum_of(file->versions.front(), *file->machine);
+    const VersionSum now = sum_of(*version_of(*file, figure.version), *file->machine);
+    const double base = energy_part(figure.measure, timing::energy(set, before.events, before.seconds));
+    if (base <= 0) return false;
+    sum += 1 - energy_part(figure.measure, timing::energy(set, now.events, now.seconds)) / base;
+  }
+  mean = sum / static_cast<double>(files.size());
+  return true;
+}
+
+std::string figure_text(double value, PaperMeasure measure) {
+  return measure == PaperMeasure::speedup ? fmt::format("{:.3f}", value) : fmt::format("{:.1f}", value);
+}
+
+std::string ours_text(const OurFigure& ours, PaperMeasure measure) {
+  if (ours.files == 0) return "not timed";
+  if (ours.least == ours.most) return figure_text(ours.least, measure);
+  return figure_text(ours.least, measure) + " .. " + figure_text(ours.most, measure);
+}
+
+std::string difference_text(const PaperTimeFigure& figure, const OurFigure& ours) {
+  if (ours.files == 0) return "";
+  const double low = ours.least - figure.reported, high = ours.most - figure.reported;
+  if (figure.measure == PaperMeasure::speedup) return fmt::format("{:+.3f}", low);
+  return low == high ? fmt::format("{:+.1f}", low) : fmt::format("{:+.1f} .. {:+.1f}", low, high);
+}
+
+} // namespace
+
+std::span<const Paper> papers_of_score() {
+  return papers;
+}
+
+const Paper* find_paper(std::string_view name) {
+  const auto found = std::ranges::find(papers, name, &Paper::name);
+  return found == std::end(papers) ? nullptr : &*found;
+}
+
+std::span<const PaperTimeFigure> paper_time_figures() {
+  return figures;
+}
+
+bool gain_of(const ScoredFile& file, std::string_view version, FileGain& gain) {
+  const ScoredVersion* found = version_of(file, version);
+  if (!found) return false;
+  const VersionSum before = sum_of(file.versions.front(), *file.machine), now = sum_of(*found, *file.machine);
+  if (before.clocks <= 0 || now.clocks <= 0 || before.instructions <= 0) return false;
+  gain = {before.clocks / now.clocks, 1 - now.instructions / before.instructions,
+          before.multi_dimensional_clocks * 2 > before.clocks};
+  return true;
+}
+
+OurFigure our_figure(const PaperTimeFigure& figure, std::span<const ScoredFile> files) {
+  OurFigure ours;
+  std::vector<const ScoredFile*> counted;
+  double log_speedups = 0, fewer = 0;
+  for (const ScoredFile& file : files) {
+    FileGain gain;
+    if (!gain_of(file, figure.version, gain)) continue;
+    if (figure.files == PaperFiles::multi_dimensional && !gain.multi_dimensional) continue;
+    counted.push_back(&file);
+    log_speedups += std::log(gain.speedup);
+    fewer += gain.fewer_instructions;
+  }
+  ours.files = counted.size();
+  if (counted.empty()) return ours;
+  const auto count = static_cast<double>(counted.size());
+  if (figure.measure == PaperMeasure::speedup) {
+    ours.least = ours.most = std::exp(log_speedups / count);
+  } else if (figure.measure == PaperMeasure::fewer_instructions) {
+    ours.least = ours.most = 100 * fewer / count;
+  } else {
+    ours.least = HUGE_VAL, ours.most = -HUGE_VAL;
+    for (const timing::EnergySet& set : timing::energy_sets()) {
+      double mean = 0;
+      if (!mean_energy_saved(figure, counted, set, mean)) continue;
+      ours.least = std::min(ours.least, 100 * mean);
+      ours.most = std::max(ours.most, 100 * mean);
+    }
+  }
+  return ours;
+}
+
+std::string paper_text(const Paper& paper, std::span<const ScoredFile> files) {
+  Table by_file{{{"file", false}}, {}};
+  std::vector<std::string_view> versions;
+  for (const PaperTimeFigure& figure : figures)
+    if (figure.paper == paper.name && std::ranges::find(versions, figure.version) == versions.end())
+      versions.push_back(figure.version);
+  for (std::string_view version : versions) {
+    by_file.columns.push_back({std::string(version) + ": speed-up", true});
+    by_file.columns.push_back({"fewer instructions %", true});
+  }
+  for (const ScoredFile& file : files) {
+    std::vector<std::string> row{file.file};
+    for (std::string_view version : versions) {
+      FileGain gain;
+      const bool known = gain_of(file, version, gain);
+      row.push_back(known ? fmt::format("{:.3f}", gain.speedup) : "-");
+      row.push_back(known ? fmt::format("{:.1f}", 100 * gain.fewer_instructions) : "-");
+    }
+    by_file.rows.push_back(std::move(row));
+  }
+  Table reported{{{"reported by " + std::string(paper.name) + ", on " + std::string(paper.machine), false},
+                  {"paper", true},
+                  {"ours", true},
+                  {"difference", true},
+                  {"files", true}},
+                 {}};
+  for (const PaperTimeFigure& figure : figures) {
+    if (figure.paper != paper.name) continue;
+    const OurFigure ours = our_figure(figure, files);
+    reported.rows.push_back({std::string(figure.what), figure_text(figure.reported, figure.measure),
+                             ours_text(ours, figure.measure), difference_text(figure, ours),
+                             fmt::format("{}", ours.files)});
+  }
+  return by_file.text() + '\n' + reported.text() +
+         "Energy: from the least to the most of all sets. Clocks without the launches' constant cost.\n";
+}
+
+json paper_json(const Paper& paper, std::span<const ScoredFile> files) {
+  json rows = json::array();
+  for (const PaperTimeFigure& figure : figures) {
+    if (figure.paper != paper.name) continue;
+    const OurFigure ours = our_figure(figure, files);
+    json row = {
+        {"figure", figure.what}, {"version", figure.version}, {"reported", figure.reported}, {"files", ours.files}};
+    if (ours.files) {
+      row["ours_least"] = ours.least;
+      row["ours_most"] = ours.most;
+    }
+    rows.push_back(std::move(row));
+  }
+  return {{"name", paper.name}, {"gpu", paper.machine}, {"figures", std::move(rows)}};
+}
+
+} // namespace ptxrewrite::cli

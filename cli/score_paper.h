@@ -1,0 +1,56 @@
+// What papers report of time and energy beside what the model says of our samples: `score --paper`.
+#pragma once
+
+#include "cli/score.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::cli {
+
+struct Paper {
+  std::string_view name;    // "r2d2"
+  std::string_view machine; // that it was simulated on
+  std::string_view passes;  // whose hardware form is its technique; "": none
+  bool darsie = false;      // DARSIE's machine is wanted
+};
+std::span<const Paper> papers_of_score();
+const Paper* find_paper(std::string_view name);
+
+// Per cent, but for speed-ups.
+enum class PaperMeasure : uint8_t { speedup, fewer_instructions, less_energy, less_front_end, less_register_energy };
+enum class PaperFiles : uint8_t { all, multi_dimensional };
+
+struct PaperTimeFigure {
+  std::string_view paper, version;
+  PaperMeasure measure = PaperMeasure::speedup;
+  PaperFiles files = PaperFiles::all;
+  double reported = 0;
+  std::string_view what;
+};
+std::span<const PaperTimeFigure> paper_time_figures();
+
+// One version of a file against its baseline; launches' constant cost is left out, as the papers' simulators do.
+struct FileGain {
+  double speedup = 1;
+  double fewer_instructions = 0; // share
+  bool multi_dimensional = false;
+};
+// False: the file was not scored with such a version.
+bool gain_of(const ScoredFile& file, std::string_view version, FileGain& gain);
+
+// The mean over files, geometric for speed-ups; energy under every set of coefficients, from the least to the most.
+struct OurFigure {
+  size_t files = 0;
+  double least = 0, most = 0;
+};
+OurFigure our_figure(const PaperTimeFigure& figure, std::span<const ScoredFile> files);
+
+std::string paper_text(const Paper& paper, std::span<const ScoredFile> files);
+nlohmann::ordered_json paper_json(const Paper& paper, std::span<const ScoredFile> files);
+
+} // namespace ptxrewrite::cli
