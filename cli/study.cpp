@@ -2,6 +2,7 @@
 
 #include "cli/machine_weights.h"
 #include "cli/rewrite.h"
+#include "cli/study_averages.h"
 #include "cli/study_launches.h"
 #include "emulator/hardware/section_counts.h"
 #include "emulator/linearity.h"
@@ -236,6 +237,7 @@ public:
       counted[function.source] = &function;
     const WorkCount before = result_.baseline;
     const uint64_t executions_before = result_.executions;
+    uint64_t kernel_instructions = 0; // machine instructions of the kernel itself in the blocks that were looked at
     result_.blocks += counters.blocks;
     result_.blocks_looked_at += running_->values.blocks_looked_at();
     result_.looked_at += running_->values.executions_looked_at();
@@ -249,14 +251,18 @@ public:
       const uint64_t weight = weights_(*row.function, row.instruction);
       count_row(row, all, *running_, number, weight, result_);
       // The entry's instructions come first.
-      if (number < running_->marks->size())
+      if (number < running_->marks->size()) {
+        kernel_instructions += row.executed.warps * weight;
         count_marks(row, all, promote((*running_->marks)[number], running_->block), weight, result_.marks);
+      }
       const std::vector<uint64_t>& skipped = skips.skipped_by_instruction;
       count_skipped(row, all, number < skipped.size() ? skipped[number] : 0, weight, result_);
     }
-    const double executions_per_sample = static_cast<double>(result_.executions - executions_before) /
-                                         static_cast<double>(std::max<uint64_t>(running_->values.executions(), 1));
-    count_slices(running_->datapath.counts(), executions_per_sample, less(result_.baseline, before), result_);
+    // The datapath's trips stand for as many as a group has, which is too many where a loop ends within one.
+    const emulator::DatapathCounts datapath = running_->datapath.counts();
+    const double to_all_blocks = ratio(result_.executions - executions_before, running_->values.executions());
+    const double to_all_trips = ratio(kernel_instructions, datapath.instructions);
+    count_slices(datapath, to_all_blocks * to_all_trips, less(result_.baseline, before), result_);
     result_.forgotten_instances += running_->values.forgotten_instances();
     running_.reset();
   }
