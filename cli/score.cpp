@@ -65,7 +65,7 @@ public:
 
   void finish(const SessionRun& run) {
     const double start = processor_seconds();
-    const timing::Recording recording = recorder_->finish();
+    timing::Recording recording = recorder_->finish();
     const launch::Launch& planned = plan_.launches[run.launch];
     const ir::Function* entry = launch::find_kernel(module_, run.entry);
     const RegisterCounts::Count registers = registers_.of(module_, *entry);
@@ -79,7 +79,8 @@ public:
     timing::EventCounts events{};
     auto time_on = [&](const ir::Machine& machine, timing::EventCounts* counts) {
       const timing::Traffic traffic =
-          timing::simulate(recording, timing::memory_system(machine, recording.shared_bytes, resident));
+          timing::simulate(recording, timing::memory_system(machine, recording.shared_bytes, resident),
+                           before_.sites.empty() ? nullptr : &before_);
       const timing::MachineCode code(machine, recording.sites, lowering);
       timing::ModelInput input{machine, run.counters, recording, traffic, code, resident};
       if (run.launch < skips_.size()) add_skips(skips_[run.launch], run.counters, input);
@@ -102,6 +103,7 @@ public:
     kernel.clocks_if.resize(settings_.changes.size());
     for (size_t i = 0; i < settings_.changes.size(); ++i)
       kernel.clocks_if[i] += time_on(settings_.changes[i], nullptr).clocks;
+    before_ = std::move(recording);
     version_.model_seconds += processor_seconds() - start;
   }
 
@@ -150,6 +152,7 @@ private:
   RegisterCounts registers_;
   ScoredVersion& version_;
   std::unique_ptr<timing::Recorder> recorder_;
+  timing::Recording before_; // of the launch before
   std::vector<emulator::SkipCounters> skips_;
 };
 

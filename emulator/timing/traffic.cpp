@@ -71,38 +71,74 @@ struct Sm {
   std::optional<SectoredCache> l1;
 };
 
+uint64_t words_of(const Recording& recording) {
+  uint64_t words = 0;
+  for (const BlockAccesses& block : recording.accesses)
+    words += block.words.size();
+  return words;
+}
+
 class Simulation {
 public:
   Simulation(const Recording& recording, const MemorySystem& memory)
-      : recording_(recording), memory_(memory), lines_(1024), l2_(0, 1) {
-    traffic_.levels.resize(recording.sites.size());
-    traffic_.sectors.resize(recording.sites.size());
-    for (const Site& site : recording.sites)
-      bypass_.push_back(memory.bypasses_l1 && site.function && memory.bypasses_l1(site));
-  }
+      : recording_(&recording), memory_(memory), lines_(1024), l2_(0, 1) {}
 
-  Traffic run(uint32_t all_sms) {
-    distribute(all_sms);
+  Traffic run(const Recording* before) {
+    prepare();
+    distribute();
     count_lines();
-    l2_ = SectoredCache(traffic_.simulated_l2_bytes, l2_ways);
-    bool any = true;
-    while (any) {
-      any = false;
-      for (Sm& sm : sms_)
-        any = step(sm) || any;
+    const Recording& recording = *recording_;
+    const Traffic counted = traffic_;
+    // A cache eight times as large as all that is accessed holds it all; making a larger one takes longer than its use.
+    const uint64_t accessed = words_of(recording) + (before ? words_of(*before) : 0);
+    l2_ = SectoredCache(std::min(counted.simulated_l2_bytes, 8 * std::max<uint64_t>(accessed, 1024) * line_bytes),
+                        l2_ways);
+    if (before) {
+      recording_ = before;
+      prepare();
+      distribute();
+      access_all();
+      recording_ = &recording;
+      prepare();
+      distribute();
     }
-    traffic_.dirty_written_back = l2_.written_back();
+    traffic_.lines_seen = counted.lines_seen;
+    traffic_.lines_all = counted.lines_all;
+    traffic_.first_touch_share = counted.first_touch_share;
+    traffic_.simulated_l2_bytes = counted.simulated_l2_bytes;
+    const uint64_t written_back = l2_.written_back();
+    access_all();
+    traffic_.dirty_written_back = l2_.written_back() - written_back;
     return std::move(traffic_);
   }
 
 private:
-  void distribute(uint32_t all_sms) {
-    std::vector<size_t> index(all_sms);
-    for (size_t i = 0; i < recording_.sms.size(); ++i)
-      index[recording_.sms[i]] = i;
-    sms_.resize(std::max<size_t>(recording_.sms.size(), 1));
-    for (size_t i = recording_.accesses.size(); i-- > 0;)
-      sms_[index[recording_.accesses[i].block % all_sms]].waiting.push_back(i);
+  // For counting the accesses of recording_.
+  void prepare() {
+    traffic_ = {};
+    traffic_.levels.resize(recording_->sites.size());
+    traffic_.sectors.resize(recording_->sites.size());
+    bypass_.clear();
+    for (const Site& site : recording_->sites)
+      bypass_.push_back(memory_.bypasses_l1 && site.function && memory_.bypasses_l1(site));
+  }
+
+  void access_all() {
+    for (bool any = true; any;) {
+      any = false;
+      for (Sm& sm : sms_)
+        any = step(sm) || any;
+    }
+  }
+
+  void distribute() {
+    std::vector<size_t> index(recording_->all_sms);
+    for (size_t i = 0; i < recording_->sms.size(); ++i)
+      index[recording_->sms[i]] = i;
+    sms_.clear();
+    sms_.resize(std::max<size_t>(recording_->sms.size(), 1));
+    for (size_t i = recording_->accesses.size(); i-- > 0;)
+      sms_[index[recording_->accesses[i].block % recording_->all_sms]].waiting.push_back(i);
     for (Sm& sm : sms_) {
       sm.l1.emplace(memory_.l1_bytes, l1_ways);
       for (uint32_t i = 0; i < memory_.resident_blocks; ++i)
@@ -114,7 +150,7 @@ private:
     while (!sm.waiting.empty()) {
       const size_t block = sm.waiting.back();
       sm.waiting.pop_back();
-      const BlockAccesses& accesses = recording_.accesses[block];
+      const BlockAccesses& accesses = recording_->accesses[block];
       uint32_t begin = 0, streams = 0;
       for (uint32_t end : accesses.warp_ends) {
         if (end > begin) {
@@ -140,18 +176,18 @@ private:
         }
       };
       for (size_t block : sms_[number].waiting)
-        visit(recording_.accesses[block]);
+        visit(recording_->accesses[block]);
       for (const auto& [block, streams] : sms_[number].live)
-        visit(recording_.accesses[block]);
+        visit(recording_->accesses[block]);
     }
     const auto some = static_cast<double>(sms_.size());
-    const double looked_at = static_cast<double>(std::max<uint64_t>(recording_.blocks_looked_at, 1));
-    const double all = some * static_cast<double>(recording_.blocks) / looked_at;
+    const double looked_at = static_cast<double>(std::max<uint64_t>(recording_->blocks_looked_at, 1));
+    const double all = some * static_cast<double>(recording_->blocks) / looked_at;
     const double one = static_cast<double>(lines_.touches()) / std::min(some, 64.0);
     traffic_.lines_seen = static_cast<double>(lines_.size());
     traffic_.lines_all = extrapolate_lines(one, traffic_.lines_seen, some, all);
     traffic_.lines_all =
-        std::max(std::min(traffic_.lines_all, static_cast<double>(recording_.allocated_lines)), traffic_.lines_seen);
+        std::max(std::min(traffic_.lines_all, static_cast<double>(recording_->allocated_lines)), traffic_.lines_seen);
     const double growth = traffic_.lines_seen > 0 ? traffic_.lines_all / traffic_.lines_seen : 1;
     traffic_.first_touch_share = growth * some / std::max(all, some);
     traffic_.simulated_l2_bytes = static_cast<uint64_t>(static_cast<double>(memory_.l2_bytes) / growth);
@@ -232,7 +268,7 @@ private:
     levels.first_touches += first_touch;
   }
 
-  const Recording& recording_;
+  const Recording* recording_; // whose accesses are made
   const MemorySystem& memory_;
   LineTable lines_;
   SectoredCache l2_;
@@ -249,8 +285,8 @@ double extrapolate_lines(double one, double some_lines, double some, double all)
   return some_lines + each_more * (all - some);
 }
 
-Traffic simulate(const Recording& recording, const MemorySystem& memory) {
-  return Simulation(recording, memory).run(recording.all_sms);
+Traffic simulate(const Recording& recording, const MemorySystem& memory, const Recording* before) {
+  return Simulation(recording, memory).run(before);
 }
 
 } // namespace ptxrewrite::timing

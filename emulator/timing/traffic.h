@@ -6,7 +6,7 @@
 //    SM's next one.
 //  * L1 is sectored, write-through and allocates for loads alone; L2 is sectored, write-back, and fetches nothing for
 //    stores. Atomics are done in L2.
-//  * L2 starts empty.
+//  * L1 starts empty. L2 starts with what the launch before left in it, or empty.
 //
 // Where only some SMs were looked at, they share L2 with SMs that are not simulated. The number of different lines U is
 // counted for one SM (on average) and for all n that were looked at; what grows with n is private, the rest shared, so
@@ -59,7 +59,8 @@ struct Traffic {
   uint64_t simulated_l2_bytes = 0;
 };
 
-Traffic simulate(const Recording& recording, const MemorySystem& memory);
+// `before`: the launch before this one on the same machine; nullptr: there is none.
+Traffic simulate(const Recording& recording, const MemorySystem& memory, const Recording* before = nullptr);
 
 // U of `all` SMs from its mean over single ones and its value for `some` of them.
 double extrapolate_lines(double one, double some_lines, double some, double all);

@@ -142,3 +142,20 @@ TEST_CASE("loads go to L1, L2 and DRAM as the caches hold them") {
   CHECK(traffic.dirty_written_back == (16384 - 4096) * 4);
   CHECK(traffic.levels[0].loads == 0);
 }
+
+TEST_CASE("a launch finds in L2 what the one before left there, and nothing in L1") {
+  using emulator::AccessKind;
+  const MemorySystem memory{.l1_bytes = 64 * 128, .l2_bytes = 4096 * 128, .resident_blocks = 1, .bypasses_l1 = {}};
+  const Recording load = lines_in_turn(0, 32, AccessKind::load, 1), store = lines_in_turn(0, 32, AccessKind::store, 1);
+  const Recording others = lines_in_turn(100000, 116384, AccessKind::load, 1);
+  CHECK(simulate(load, memory).levels[0].slowest_dram == 32);
+  for (const Recording& before : {load, store}) {
+    const Traffic traffic = simulate(load, memory, &before);
+    CHECK(traffic.levels[0].slowest_l2 == 32);
+    CHECK(traffic.sectors[0].first_touches == 0);
+    CHECK(traffic.sectors[0].reads == 32 * 4);
+  }
+  CHECK(simulate(load, memory, &others).levels[0].slowest_dram == 32);
+  // What the launch before has written goes to DRAM when this one needs the room.
+  CHECK(simulate(others, memory, &store).dirty_written_back == 32 * 4);
+}
