@@ -2,8 +2,7 @@
 #include "transforms/dac_plan.h"
 
 #include "ir/dac.h"
-#include "transforms/dac_control.h"
-#include "transforms/dce.h"
+#include "transforms/dac_body.h"
 #include "transforms/r2d2_plan.h"
 
 #include <algorithm>
@@ -42,7 +41,7 @@ public:
     do {
       find_predicates();
       close();
-    } while (give_up_what_is_too_deep() || give_up_what_does_not_pay());
+    } while (gives_more() || give_up_what_is_too_deep() || give_up_what_does_not_pay());
     finish();
     return std::move(plan_);
   }
@@ -129,12 +128,14 @@ private:
           crosses[id.index()] = true;
           eligible.push_back(id);
         }
-    Liveliness liveliness(function_, forms_.control_flow(), forms_.def_use());
-    Liveliness::Result live = liveliness.compute(
-        [&](InstructionId id, size_t operand) { return crosses[id.index()] || address_of[id.index()] == operand; });
+    const BodyNeeds needs = body_needs(
+        function_, forms_.control_flow(), forms_.def_use(), dependence_,
+        [&](InstructionId id, size_t operand) { return crosses[id.index()] || address_of[id.index()] == operand; },
+        given_);
+    plan_.needed_in_body = needs.branches;
     plan_.sites = accesses_;
     for (InstructionId id : eligible) {
-      if (!live.needed(id)) continue;
+      if (!needs.instructions[id.index()]) continue;
       Site site;
       site.kind = SiteKind::predicate;
       site.instruction = id;
@@ -242,6 +243,14 @@ private:
     plan_.in_affine[site.instruction.index()] = true;
     need_block(site.block);
     ir::for_each_use(function_, site.instruction, [&](ValueId used) { need(used); });
+  }
+
+  // What the body gives it has to compute, where it computes it.
+  bool gives_more() {
+    const size_t before = given_.size();
+    for (const Given& given : plan_.given)
+      if (std::ranges::find(given_, given.instruction) == given_.end()) given_.push_back(given.instruction);
+    return given_.size() != before;
   }
 
   // ---------------------------------------------------------------- what pays
@@ -382,7 +391,8 @@ private:
   Plan plan_;
   std::vector<Site> accesses_; // sites that are addresses
   std::set<InstructionId> dropped_;
-  std::vector<bool> reached_; // by BlockId
+  std::vector<InstructionId> given_; // branches whose predicates the body has given in some round
+  std::vector<bool> reached_;        // by BlockId
   std::vector<ValueId> values_;
   std::vector<BlockId> blocks_;
 };

@@ -40,6 +40,7 @@ struct Plan {
   std::vector<bool> in_affine;              // by InstructionId: computed in the affine stream
   std::vector<bool> needed;                 // by ValueId: known there
   std::vector<bool> relevant_branch;        // by BlockId: its branch, or guarded exit, is in the affine stream
+  std::vector<bool> needed_in_body;         // by BlockId: its branch decides about something that the body still does
   std::vector<ir::BlockId> divergent_joins; // where a divergent condition of a needed value arises
   std::set<ir::ObligationId> obligations;
   struct Staying {

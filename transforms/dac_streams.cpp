@@ -3,6 +3,7 @@
 
 #include "ir/builder.h"
 #include "ir/dac.h"
+#include "transforms/dac_body.h"
 #include "transforms/dac_control.h"
 #include "transforms/dce.h"
 
@@ -305,6 +306,8 @@ void make_body(ir::Function& function, const Plan& plan) {
       take_predicate(function, site);
     else
       take_address(function, site);
+  const ir::ControlFlow flow(function);
+  drop_branches(function, ControlDependence(function, flow), plan.needed_in_body);
   remove_dead_code(function);
 }
 
