@@ -3,6 +3,7 @@
 #include "transforms/dac_classes.h"
 
 #include "ir/dac.h"
+#include "transforms/dce.h"
 
 #include <algorithm>
 
@@ -322,10 +323,10 @@ AffineClass AffineClasses::computed(InstructionId id) const {
   const BlockId block = function_.instructions[id].block;
   std::span<const Operand> operands = function_.operands_of(id);
   if (form.opaque || form.extension) return none(data_reason, id);
-  // Parameters, and constants at an address that is the same for all.
+  // The kernel's own parameters (what a call returns is none), and constants at an address that is the same for all.
   if (form.opcode == Opcode::ld && (ir::is_param(form.space) || form.space == ir::StateSpace::constant)) {
     if (operands.size() < 3 || !operands[0].is(OperandKind::value) || !operands[1].is(OperandKind::address) ||
-        operands[1].group_size() != 1 || (ir::is_param(form.space) && !operands[2].is(OperandKind::symbol)))
+        operands[1].group_size() != 1 || (ir::is_param(form.space) && !removable_when_unused(function_, id)))
       return none(data_reason, id);
     AffineClass address = of_operand(operands[2], block);
     if (address.kind == TupleClass::unknown || address.is_uniform()) return address;
