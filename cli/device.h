@@ -36,8 +36,9 @@ struct KernelRun {
   std::optional<emulator::Failure> failure;
   std::vector<emulator::Finding> findings; // of check mode
   std::string printed;
-  emulator::Counters counters;  // emulator only
-  emulator::SkipCounters skips; // with EmulatorOptions::skipping
+  emulator::Counters counters;       // emulator only
+  emulator::SkipCounters skips;      // with EmulatorOptions::skipping
+  emulator::StagingCounters staging; // with EmulatorOptions::staging
   double seconds = 0;
 };
 
@@ -113,6 +114,7 @@ struct EmulatorOptions {
   std::function<emulator::Observer*(const emulator::LaunchRequest&)> observer;
   // Kernels run on DARSIE's machine.
   std::optional<emulator::SkipSettings> skipping;
+  std::optional<emulator::StagingSettings> staging = {};
 };
 std::unique_ptr<Device> make_emulator_device(const EmulatorOptions& options = {});
 

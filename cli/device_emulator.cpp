@@ -138,6 +138,7 @@ public:
     if (options_.observer) request.observer = options_.observer(request);
     request.late_copies = options_.late_copies;
     request.skipping = options_.skipping;
+    request.staging = options_.staging;
     const auto start = std::chrono::steady_clock::now();
     auto result = program_->launch(request);
     if (!result) return result.error();
@@ -148,6 +149,7 @@ public:
     run.printed = std::move(result->printed);
     run.counters = std::move(result->counters);
     run.skips = std::move(result->skips);
+    run.staging = std::move(result->staging);
     return run;
   }
 

@@ -2,6 +2,7 @@
 
 #include "grammar/reader.h"
 #include "ir/print.h"
+#include "transforms/text_insertion.h"
 
 #include <algorithm>
 
@@ -30,6 +31,20 @@ bool changed(const transforms::PipelineReport& report, const transforms::Pipelin
 
 } // namespace
 
+namespace {
+
+Result<Rewritten> read_back(const ir::Module& original, const std::string& after, Rewritten result) {
+  Diagnostics diagnostics;
+  result.module =
+      grammar::read_module(SourceFile(original.source.name() + " after " + after, result.text), diagnostics);
+  if (result.module) return result;
+  return Error{"the result cannot be read: " +
+                   (diagnostics.list().empty() ? std::string("no reason known") : diagnostics.list()[0].message),
+               {}};
+}
+
+} // namespace
+
 Result<Rewritten> rewrite(const ir::Module& original, const std::string& passes, transforms::OutputForm form,
                           transforms::RunOptions options) {
   Result<transforms::Pipeline> pipeline = transforms::parse_pipeline(passes);
@@ -38,19 +53,18 @@ Result<Rewritten> rewrite(const ir::Module& original, const std::string& passes,
   std::unique_ptr<ir::Module> module = grammar::read_module(original.source, diagnostics);
   if (!module) return Error{"the original cannot be read again", {}};
   options.form = form;
+  const std::string name = (passes.empty() ? "no pass" : passes) + " (" + form_word(form) + ")";
+  Rewritten result;
+  if (only_annotates(*pipeline, form)) { // as opt does it
+    result.text = annotated_text(*module, *pipeline, options).text;
+    if (result.text == original.source.text()) return result;
+    return read_back(original, name, std::move(result));
+  }
   Result<transforms::PipelineReport> report = transforms::run_pipeline(*module, *pipeline, options);
   if (!report) return Error{"the passes failed: " + report.error().message, {}};
-  Rewritten result;
   if (!pipeline->steps.empty() && !changed(*report, *pipeline)) return result;
   ir::print(*module, result.text);
-  const std::string name =
-      original.source.name() + " after " + (passes.empty() ? "no pass" : passes) + " (" + form_word(form) + ")";
-  diagnostics = {};
-  result.module = grammar::read_module(SourceFile(name, result.text), diagnostics);
-  if (result.module) return result;
-  return Error{"the result cannot be read: " +
-                   (diagnostics.list().empty() ? std::string("no reason known") : diagnostics.list()[0].message),
-               {}};
+  return read_back(original, name, std::move(result));
 }
 
 } // namespace ptxrewrite::cli

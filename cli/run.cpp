@@ -3,12 +3,16 @@
 #include "cli/json_text.h"
 #include "cli/launch_input.h"
 #include "cli/module_input.h"
+#include "cli/rewrite.h"
 #include "cli/run_report.h"
+#include "ir/analysis/regless_mark.h"
 #include "support/file_io.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -27,7 +31,9 @@ struct RunOptions {
   bool late_copies = false;
   bool json = false;
   uint64_t fuel = UINT64_MAX;
-  std::string darsie; // a variant of the machine; "": runs without it
+  std::string darsie;   // a variant of the machine; "": runs without it
+  uint32_t regless = 0; // entries of an SM; 0: runs without it
+  uint32_t compressor_lines = emulator::StagingSettings().compressor_lines;
 };
 
 // Buffers as raw bytes, DIR/NAME.bin.
@@ -75,11 +81,35 @@ std::optional<emulator::SkipSettings> skip_settings(const RunOptions& options) {
   return std::nullopt;
 }
 
+std::optional<emulator::StagingSettings> staging_settings(const RunOptions& options) {
+  if (options.regless == 0) return std::nullopt;
+  return emulator::StagingSettings{.entries = options.regless, .compressor_lines = options.compressor_lines};
+}
+
+// RegLess's machine needs annotations: a module that has none gets them, for a unit of that size.
+Status annotate(LaunchInput& input, const RunOptions& options) {
+  if (options.regless == 0 || std::ranges::any_of(input.module->functions, [](const auto& function) {
+        return ir::has_regless_marks(*function);
+      }))
+    return {};
+  // A region may take a quarter of a shard, and any bank of it as a whole.
+  const std::string passes =
+      fmt::format("regless(live={},bank={})", std::max(1u, options.regless / 16), std::max(1u, options.regless / 32));
+  Result<Rewritten> rewritten = rewrite(*input.module, passes, transforms::OutputForm::annotated, {});
+  if (!rewritten) return rewritten.error();
+  if (rewritten->module) input.module = std::move(rewritten->module);
+  return {};
+}
+
 // `gpu`: nullptr for the emulator.
 int run_file(const RunOptions& options, const std::string& path, const Session& session, Device* gpu,
              nlohmann::ordered_json& document) {
   std::optional<LaunchInput> input = read_launch_input(path, options.input, session);
   if (!input) return exit_diagnostics;
+  if (Status status = annotate(*input, options); !status) {
+    show(status.error());
+    return exit_diagnostics;
+  }
   Result<launch::Variants> variants =
       launch::Variants::of(*input->module, input->side_file ? &*input->side_file : nullptr);
   if (!variants) {
@@ -98,7 +128,8 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
                                      .host_threads = options.device.host_threads,
                                      .fuel = options.fuel,
                                      .machine = options.machine,
-                                     .skipping = skip_settings(options)});
+                                     .skipping = skip_settings(options),
+                                     .staging = staging_settings(options)});
   ErrorPlace place = ErrorPlace::launch_file;
   SessionOptions session_options;
   session_options.variants = &*variants;
@@ -202,6 +233,16 @@ void add_run_command(CLI::App& application, Session& session) {
                  "on DARSIE's machine: instructions that are the same in all warps of a block are executed once; "
                  "--darsie=ignore-store, =no-cf-sync: its variants; with --check what is skipped is executed, too")
       ->check(CLI::IsMember({"standard", "ignore-store", "no-cf-sync"}));
+  command
+      ->add_flag("--regless{512}", options->regless,
+                 "on RegLess's machine, whose registers live in a staging unit of so many entries per SM: by the "
+                 "annotations in the text, or else by those that pass regless makes")
+      ->check(CLI::Range(32, 8192));
+  command
+      ->add_option("--compressor", options->compressor_lines,
+                   "lines of its compressor in each shard (default 12); 0: none")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1024));
   command->add_option("--fuel", options->fuel, "stop a block after so many warp instructions")->type_name("N");
   command->add_flag("--counters", options->report.counters, "show what each instruction did");
   command->add_flag("--all", options->report.all_buffers, "show and dump all buffers, not only outputs");

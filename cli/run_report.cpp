@@ -103,6 +103,31 @@ std::string skips_text(const SessionResult& result) {
   return out;
 }
 
+// What RegLess's machine did, all launches of an entry together.
+std::map<std::string, emulator::StagingCounters> stagings_of(const SessionResult& result) {
+  std::map<std::string, emulator::StagingCounters> sums;
+  for (const SessionRun& run : result.runs)
+    if (run.staging.regions > 0) sums[run.entry] += run.staging;
+  return sums;
+}
+
+std::string stagings_text(const SessionResult& result) {
+  std::string out;
+  for (const auto& [entry, counts] : stagings_of(result)) {
+    const auto per = [](uint64_t sum, uint64_t count) { return count ? double(sum) / double(count) : 0.0; };
+    out += fmt::format(
+        "\n{} on RegLess's machine: {:.1f} instructions and {:.0f} cycles per region, {:.1f} inputs, {:.1f} "
+        "live; {:.3f} L1 requests per cycle\n",
+        entry, per(counts.region_instructions, counts.regions), per(counts.whole_cycles, counts.regions),
+        per(counts.inputs, counts.regions), per(counts.live, counts.regions), per(counts.l1_requests(), counts.cycles));
+    Table table{{{"count", true}, {"of"}}, {}};
+    for (const emulator::StagingCount& row : emulator::named_counts(counts))
+      if (row.count > 0) table.rows.push_back({std::to_string(row.count), std::string(row.name)});
+    out += table.text();
+  }
+  return out;
+}
+
 // Why originals ran, and what hardware forms take of the register file: a line each.
 std::string notes_text(const SessionResult& result) {
   std::vector<std::string> notes;
@@ -208,7 +233,7 @@ std::string run_text(const std::string& title, const LaunchInput& input, const S
       row.push_back(
           fmt::format("{:.0f}", group.seconds > 0 ? double(group.thread_instructions) * 1e-6 / group.seconds : 0.0));
   }
-  out += table.text() + notes_text(result) + skips_text(result);
+  out += table.text() + notes_text(result) + skips_text(result) + stagings_text(result);
   if (options.counters) out += counters_text(result);
   const std::vector<Shown> shown = shown_buffers(input, result, options.all_buffers);
   return out +
@@ -243,6 +268,11 @@ nlohmann::ordered_json run_json(const std::string& title, const LaunchInput& inp
     if (run.skips.executed > 0)
       for (const emulator::NamedCount& row : emulator::named_counts(run.skips))
         one["darsie"][row.name] = row.count;
+    if (run.staging.regions > 0)
+      for (const emulator::StagingCount& row : emulator::named_counts(run.staging))
+        one["regless"][row.name] = row.count;
+    for (const emulator::RegionRuns& region : run.staging.by_region)
+      one["regless_regions"].push_back(region.runs);
     if (run.failure) one["failure"] = run.failure->message;
     launches.push_back(std::move(one));
   }

@@ -1,6 +1,8 @@
 #include "cli/verify.h"
 
 #include "cli/rewrite.h"
+#include "emulator/hardware/staging_plan.h"
+#include "ir/analysis/regless_mark.h"
 #include "ir/darsie_mark.h"
 #include "launch/variants.h"
 
@@ -54,6 +56,10 @@ bool copies_asynchronously(const ir::Module& module) {
   return std::ranges::any_of(module.functions, [](const auto& function) { return copies_asynchronously(*function); });
 }
 
+bool is_annotated(const ir::Module& module) {
+  return std::ranges::any_of(module.functions, [](const auto& function) { return ir::has_regless_marks(*function); });
+}
+
 bool have_same_outputs(const launch::LaunchPlan& plan, const SessionResult& one, const SessionResult& other) {
   for (size_t i = 0; i < plan.buffers.size(); ++i)
     if (plan.buffers[i].output && one.buffers[i] != other.buffers[i]) return false;
@@ -99,7 +105,8 @@ Result<SessionResult> Verifier::run(const launch::LaunchPlan& plan, const ir::Mo
                                      .fuel = mode.fuel,
                                      .resident_blocks = mode.resident_blocks,
                                      .machine = settings_.machine,
-                                     .skipping = mode.skipping});
+                                     .skipping = mode.skipping,
+                                     .staging = mode.staging});
   SessionOptions options;
   options.variants = &variants;
   options.contents = &contents_;
@@ -261,6 +268,7 @@ bool Verifier::compare_shape(Truth& truth, const ir::Module& module, const launc
   }
   if (!settings_.gpu && copies_asynchronously(module)) compare_late_copies(truth, module, variants, result);
   if (!settings_.gpu && is_marked(module)) compare_skipping(truth, module, variants, result);
+  if (!settings_.gpu && is_annotated(module)) compare_staging(truth, module, variants, result);
   return true;
 }
 
@@ -303,6 +311,41 @@ void Verifier::compare_skipping(const Truth& truth, const ir::Module& module, co
       mode.skipping->check = mode.skipping->share = false; // the machine's order of warps, and nothing skipped
       Result<SessionResult> in_order = run(truth.plan, module, variants, mode, place);
       if (in_order && !in_order->failed_launch && have_same_outputs(truth.plan, *in_order, *skipping)) {
+        is_ordered = true;
+        continue;
+      }
+    }
+    result.differences.push_back(std::move(difference));
+  }
+  result.ordered_shapes += is_ordered;
+}
+
+// All values in staged entries, with as many of them as the paper has, and with as few as can be.
+void Verifier::compare_staging(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
+                               CaseResult& result) {
+  const emulator::StagingSettings usual;
+  bool is_ordered = false;
+  const uint32_t least = emulator::least_staging_entries(module);
+  for (const uint32_t entries : {std::max(usual.entries, least), least}) {
+    ErrorPlace place = ErrorPlace::launch_file;
+    RunMode mode{.fuel = truth.fuel, .resident_blocks = resident_blocks[0], .staging = usual};
+    mode.staging->entries = entries;
+    Result<SessionResult> staged = run(truth.plan, module, variants, mode, place);
+    if (!staged) {
+      result.verdict = Verdict::differs;
+      result.reason = staged.error().message;
+      return;
+    }
+    result.least_entries = least;
+    for (const SessionRun& one : staged->runs)
+      result.regions += one.staging.regions;
+    ShapeDifference difference = difference_of(truth, *staged, resident_blocks[0]);
+    difference.shape += ", " + std::to_string(entries) + " staged entries";
+    if (!difference.failure && difference.findings.empty()) {
+      if (difference.buffers.empty()) continue;
+      mode.staging->stage = false; // the machine's order of warps, and registers as ever
+      Result<SessionResult> in_order = run(truth.plan, module, variants, mode, place);
+      if (in_order && !in_order->failed_launch && have_same_outputs(truth.plan, *in_order, *staged)) {
         is_ordered = true;
         continue;
       }

@@ -47,6 +47,9 @@ struct CaseResult {
   // whose result depends on the order of warps, which is another one there.
   uint64_t executed = 0, skipped = 0;
   size_t ordered_shapes = 0;
+  // A module with RegLess's annotations runs on its machine, too: entries of the smallest unit that it ran on.
+  uint32_t least_entries = 0;
+  uint64_t regions = 0; // that ran there
   std::vector<ShapeDifference> differences;
   std::shared_ptr<ir::Module> module; // what failures point into; nullptr where nothing ran
 };
@@ -102,6 +105,7 @@ private:
     bool reversed = false;
     std::optional<emulator::SkipSettings> skipping = {};
     bool late_copies = false; // LaunchRequest::late_copies
+    std::optional<emulator::StagingSettings> staging = {};
   };
 
   Status make_contents();
@@ -116,6 +120,8 @@ private:
                            CaseResult& result);
   void compare_skipping(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
                         CaseResult& result);
+  void compare_staging(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
+                       CaseResult& result);
 
   const LaunchInput& input_;
   VerifySettings settings_;

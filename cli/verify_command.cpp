@@ -68,8 +68,6 @@ std::string skipping_text(const CaseResult& result) {
   if (all == 0) return "";
   const uint64_t permille = (1000 * result.skipped + all / 2) / all;
   std::string text = "; skipping " + std::to_string(permille / 10) + "." + std::to_string(permille % 10) + " %";
-  if (result.ordered_shapes > 0)
-    text += ", where the order of warps matters in " + count_text(result.ordered_shapes, "shape");
   return text;
 }
 
@@ -80,7 +78,13 @@ std::string verdict_text(const CaseResult& result) {
     if (result.fallbacks > 0)
       text += "; the original ran in " + std::to_string(result.fallbacks) + " of " + std::to_string(result.launches) +
               (result.launches == 1 ? " launch" : " launches");
-    return text + skipping_text(result);
+    if (result.regions > 0)
+      text += "; staged in " + std::to_string(result.least_entries) + " entries too, " +
+              count_text(result.regions, "region");
+    text += skipping_text(result);
+    if (result.ordered_shapes > 0)
+      text += ", where the order of warps matters in " + count_text(result.ordered_shapes, "shape");
+    return text;
   }
   case Verdict::unchanged:
     return "unchanged";
@@ -199,6 +203,7 @@ json cases_json(const std::vector<CaseResult>& cases) {
       one["darsie"] = {{"executed", result.executed},
                        {"skipped", result.skipped},
                        {"shapes_ordered_by_warps", result.ordered_shapes}};
+    if (result.regions > 0) one["regless"] = {{"least_entries", result.least_entries}, {"regions", result.regions}};
     if (!result.reason.empty()) one["reason"] = result.reason;
     if (!result.reasons.empty()) one["original_ran"] = result.reasons;
     for (const ShapeDifference& difference : result.differences)

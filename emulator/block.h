@@ -29,6 +29,7 @@ struct WorkerCounters {
   uint64_t blocks = 0;
   uint64_t warps = 0;
   SkipCounters skips;
+  StagingCounters staging;
 };
 
 inline constexpr uint32_t maximum_call_depth = 4096; // activations of one warp at a time
@@ -55,6 +56,7 @@ class Observer;
 class LateCopies;  // emulator/copies.h
 class SkipMachine; // emulator/hardware/skip_machine.h
 class SkipPlan;
+class StagingMachine; // emulator/hardware/staging_machine.h
 
 // What all blocks of a launch have in common.
 struct LaunchState {
@@ -137,6 +139,7 @@ struct Block {
   bool watch_memory = false;   // checker or count_memory: memory operations take the slow side road
 
 private:
+  friend class StagingMachine; // takes the place of run()
   void run_warp(Warp& warp);
   void run_warp_observed(Warp& warp, const MicroOp* op);
   BlockState run_in_steps(); // emulator/hardware/skip_machine.cpp

@@ -14,6 +14,7 @@
 
 #include "emulator/counters.h"
 #include "emulator/hardware/skip_counters.h"
+#include "emulator/hardware/staging_counters.h"
 #include "emulator/memory.h"
 #include "emulator/texture.h"
 #include "ir/module.h"
@@ -86,12 +87,15 @@ struct LaunchRequest {
   // Runs on DARSIE's machine, on one host thread, by the marks in the text or else by those of the analysis. Not with
   // an observer.
   std::optional<SkipSettings> skipping{};
+  // Runs on RegLess's machine, on one host thread, by the annotations in the text. Not with an observer.
+  std::optional<StagingSettings> staging{};
 };
 
 struct LaunchResult {
-  Counters counters;   // of the program: instructions that were skipped are counted
-  SkipCounters skips;  // with LaunchRequest::skipping
-  std::string printed; // by the kernel's printf, in block order
+  Counters counters;       // of the program: instructions that were skipped are counted
+  SkipCounters skips;      // with LaunchRequest::skipping
+  StagingCounters staging; // with LaunchRequest::staging
+  std::string printed;     // by the kernel's printf, in block order
   std::vector<Finding> findings;
   std::optional<Failure> failure;
 };

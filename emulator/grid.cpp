@@ -4,6 +4,7 @@
 #include "emulator/check.h"
 #include "emulator/hardware/linear_registers.h"
 #include "emulator/hardware/skip_plan.h"
+#include "emulator/hardware/staging_machine.h"
 #include "emulator/observer.h"
 
 #include <algorithm>
@@ -97,6 +98,38 @@ public:
     counters_.regions.resize(image.region_count);
     counters_.guards.resize(image.instruction_count);
     if (grid.launch.request->count_memory) counters_.transactions.resize(image.instruction_count);
+  }
+
+  // Blocks that share one SM on RegLess's machine.
+  void run_staged(const StagingPlan& plan) {
+    const LaunchRequest& request = *grid_.launch.request;
+    StagingMachine machine(plan, *request.staging, counters_.staging);
+    const uint64_t share = (grid_.blocks + request.staging->multiprocessors - 1) / request.staging->multiprocessors;
+    const uint64_t most = std::min<uint64_t>(
+        machine.resident_blocks(plan, grid_.launch.warps, grid_.launch.shared_bytes), std::max<uint64_t>(share, 1));
+    std::vector<std::unique_ptr<Block>> resident, spare;
+    for (;;) {
+      while (resident.size() < most && !grid_.failure) {
+        const uint64_t number = take_block();
+        if (number >= grid_.blocks) break;
+        if (spare.empty()) spare.push_back(new_block());
+        resident.push_back(std::move(spare.back()));
+        spare.pop_back();
+        resident.back()->start(request.reversed ? grid_.blocks - 1 - number : number);
+        machine.add(*resident.back());
+      }
+      Block* over = resident.empty() ? nullptr : machine.run();
+      if (!over) break;
+      if (over->failure) {
+        report(*over);
+        break;
+      }
+      finish(*over);
+      auto place = std::ranges::find(resident, over, &std::unique_ptr<Block>::get);
+      spare.push_back(std::move(*place));
+      resident.erase(place);
+    }
+    add_counters();
   }
 
   // Blocks that spin go to the back of the line, and new ones are started: one of those may be what they wait for.
@@ -228,6 +261,7 @@ private:
     total.blocks += counters_.blocks;
     total.warps += counters_.warps;
     total.skips += counters_.skips;
+    total.staging += counters_.staging;
   }
 
   Grid& grid_;
@@ -278,9 +312,27 @@ Counters make_counters(const KernelImage& image, const WorkerCounters& total, co
 }
 
 unsigned host_threads(const KernelImage& image, const LaunchRequest& request, uint64_t blocks) {
-  if (request.observer || request.skipping || (image.order_sensitive && !request.unordered)) return 1;
+  if (request.observer || request.skipping || request.staging || (image.order_sensitive && !request.unordered))
+    return 1;
   const unsigned wanted = request.host_threads ? request.host_threads : std::thread::hardware_concurrency();
   return static_cast<unsigned>(std::clamp<uint64_t>(wanted, 1, std::max<uint64_t>(blocks, 1)));
+}
+
+// What the launch asks for has to be possible.
+Status make_staging_plan(KernelImage& image, const LaunchRequest& request) {
+  if (request.observer || request.skipping) return Error{"RegLess's machine runs alone and without observers", {}};
+  if (!image.staging_plan) {
+    Result<std::unique_ptr<StagingPlan>> plan = StagingPlan::make(image);
+    if (!plan) return plan.error();
+    image.staging_plan = std::move(*plan);
+  }
+  constexpr uint32_t granularity = staging_shards * banks_of_staging;
+  const uint32_t lines = request.staging->entries / granularity, needed = image.staging_plan->largest_bank();
+  if (lines < std::max(1u, needed))
+    return Error{"a region needs " + std::to_string(needed) + " entries of a bank: RegLess's unit has to have " +
+                     std::to_string(needed * granularity) + " entries at least",
+                 image.functions.front()->source->header_range};
+  return {};
 }
 
 } // namespace
@@ -306,6 +358,9 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
         &skip_plan.emplace(image, image.darsie_marks, std::array{request.block.x, request.block.y, request.block.z});
     launch.fences = &fences;
   }
+  if (request.staging) {
+    if (Status status = make_staging_plan(image, request); !status.ok()) return status.error();
+  }
   grid.blocks = request.grid.count();
   grid.total.regions.resize(image.region_count);
   grid.total.guards.resize(image.instruction_count);
@@ -318,7 +373,10 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
   std::vector<std::thread> others;
   for (unsigned i = 1; i < threads; ++i)
     others.emplace_back([&grid] { Worker(grid).run(); });
-  Worker(grid).run();
+  if (request.staging)
+    Worker(grid).run_staged(*image.staging_plan);
+  else
+    Worker(grid).run();
   for (std::thread& other : others)
     other.join();
 
@@ -327,6 +385,7 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
                                   {grid.blocks, launch.warps, launch.threads,
                                    request.multiprocessors ? request.multiprocessors : emulated_sm_count});
   result.skips = std::move(grid.total.skips);
+  result.staging = std::move(grid.total.staging);
   if (request.skipping) result.skips.executed = result.counters.warp_instructions - result.skips.all_skipped();
   for (const auto& [block, text] : grid.printed)
     if (block <= grid.failed_block) result.printed += text;

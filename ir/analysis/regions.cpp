@@ -183,8 +183,9 @@ void annotate(Region& region, const RegisterProgram& program, const WarpLiveness
     region.evicted[i - region.begin] = accessed & needed & ~accessed_later;
     accessed_later |= accessed;
   }
-  RegisterSet held = region.inputs;
+  RegisterSet held = region.inputs, late; // what loads write comes behind the region's end, and has its entry till then
   for (uint32_t i = region.begin; i < region.end; ++i) {
+    if (instructions[i].long_latency) late |= instructions[i].writes;
     held |= instructions[i].writes | instructions[i].temporaries;
     region.live = std::max(region.live, static_cast<uint32_t>(held.count()));
     std::array<uint8_t, staging_banks> banks{};
@@ -192,7 +193,7 @@ void annotate(Region& region, const RegisterProgram& program, const WarpLiveness
       if (held.test(r)) ++banks[r % staging_banks];
     for (size_t bank = 0; bank < staging_banks; ++bank)
       region.banks[bank] = std::max(region.banks[bank], banks[bank]);
-    held &= ~(region.erased[i - region.begin] | region.evicted[i - region.begin]);
+    held &= ~(region.erased[i - region.begin] | region.evicted[i - region.begin]) | late;
     held &= liveness.live_behind(region.block, i) | ~instructions[i].temporaries;
   }
 }

@@ -1,5 +1,6 @@
 #include "tests/fuzz/kernels/differential.h"
 
+#include "emulator/hardware/staging_plan.h"
 #include "grammar/reader.h"
 #include "ir/print.h"
 #include "ir/verify.h"
@@ -7,8 +8,10 @@
 #include "launch/variants.h"
 #include "tests/fuzz/random.h"
 #include "transforms/pipeline.h"
+#include "transforms/text_insertion.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 
@@ -62,7 +65,8 @@ launch::Dim3 dimensions_of(const std::array<uint32_t, 3>& size) {
 } // namespace
 
 Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& shape, emulator::Observer* observer,
-                  const std::optional<emulator::SkipSettings>& skipping) {
+                  const std::optional<emulator::SkipSettings>& skipping,
+                  const std::optional<emulator::StagingSettings>& staging) {
   Emulation emulation;
   emulator::DeviceMemory memory(uint64_t(1) << 30);
   const auto refuse = [&](const Error& error) {
@@ -107,6 +111,7 @@ Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& s
   request.fuel = fuel;
   request.observer = observer;
   request.skipping = skipping;
+  request.staging = staging;
   Result<emulator::LaunchResult> result = (*program)->launch(request);
   if (!result) return refuse(result.error());
   if (result->failure)
@@ -114,6 +119,7 @@ Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& s
   else if (!result->findings.empty())
     emulation.failed = "check mode: " + describe(result->findings.front().where);
   emulation.skips = std::move(result->skips);
+  emulation.staging = std::move(result->staging);
   emulation.guard = guard_of(module, kernel.name, result->counters);
   for (size_t i = 0; i < addresses.size(); ++i) {
     emulation.buffers.emplace_back(kernel.buffer_size(i, shape));
@@ -237,6 +243,30 @@ std::string disagreement_when_skipping(const std::string& text, const Kernel& ke
   if (!expected.refused.empty() || !expected.failed.empty()) return "";
   const Emulation skipping = emulate(*module, kernel, shape, nullptr, settings);
   return skipping.failed.empty() ? difference(kernel, shape, expected.buffers, skipping.buffers) : skipping.failed;
+}
+
+std::string annotated_for_staging(const ir::Module& module, const Kernel& kernel) {
+  constexpr std::array<std::string_view, 3> limits = {"", "(live=12,bank=4)", "(live=6,bank=2)"};
+  const auto pipeline = transforms::parse_pipeline("regless" + std::string(limits[kernel.seed % limits.size()]));
+  transforms::RunOptions options;
+  options.form = transforms::OutputForm::annotated;
+  return transforms::annotated_text(module, *pipeline, options).text;
+}
+
+std::string disagreement_when_staged(const std::string& text, const Kernel& kernel, const Shape& shape,
+                                     uint32_t entries) {
+  std::string failed;
+  const std::unique_ptr<ir::Module> original = read_text(text, failed);
+  if (!original) return "";
+  const Emulation expected = emulate(*original, kernel, shape);
+  if (!expected.refused.empty() || !expected.failed.empty()) return "";
+  const std::unique_ptr<ir::Module> annotated = read_text(annotated_for_staging(*original, kernel), failed);
+  if (!annotated) return failed;
+  emulator::StagingSettings settings;
+  settings.entries = entries ? entries : emulator::least_staging_entries(*annotated);
+  const Emulation staged = emulate(*annotated, kernel, shape, nullptr, std::nullopt, settings);
+  if (!staged.refused.empty() || !staged.failed.empty()) return staged.refused + staged.failed;
+  return difference(kernel, shape, expected.buffers, staged.buffers);
 }
 
 std::string difference(const Kernel& kernel, const Shape& shape, const std::vector<std::vector<uint8_t>>& expected,

@@ -25,10 +25,12 @@ struct Emulation {
   launch::LaunchFacts facts;                                               // of the launch as the original sees it
   std::vector<std::vector<uint8_t>> buffers;
   emulator::SkipCounters skips;
+  emulator::StagingCounters staging;
 };
 Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& shape,
                   emulator::Observer* observer = nullptr,
-                  const std::optional<emulator::SkipSettings>& skipping = std::nullopt);
+                  const std::optional<emulator::SkipSettings>& skipping = std::nullopt,
+                  const std::optional<emulator::StagingSettings>& staging = std::nullopt);
 
 // Which passes run over the kernel, in which form; no passes: into SSA form and out of it.
 struct Chain {
@@ -58,6 +60,12 @@ Rewriting rewrite(const std::string& text, const Chain& chain);
 // What is wrong with the rewriting of this text, launched as `kernel` is; "" if nothing is, or if the original itself
 // does not run.
 std::string disagreement(const std::string& text, const Kernel& kernel, const Shape& shape, const Chain& chain);
+
+// The text with RegLess's annotations, regions of limits that the kernel's seed chooses.
+std::string annotated_for_staging(const ir::Module& module, const Kernel& kernel);
+// The same for RegLess's machine in the place of a rewriting; `entries` of 0: as few as hold the largest region.
+std::string disagreement_when_staged(const std::string& text, const Kernel& kernel, const Shape& shape,
+                                     uint32_t entries);
 
 // The same for DARSIE's machine in the place of a rewriting.
 std::string disagreement_when_skipping(const std::string& text, const Kernel& kernel, const Shape& shape,

@@ -2,11 +2,12 @@
 //
 //   fuzz_rewrites [--count N] [--first SEED] [--only SEED [--show]] [--sweeps] [--longer N] [--seconds S]
 //                 [--passes CHAIN [--form legal|annotated|hardware] [--assume WORD]] [--no-rewrites] [--integers]
-//                 [--may-refuse] [--ptxas] [--linear] [--darsie] [--integer-chains] [--run-ahead] [--jobs N]
+//                 [--may-refuse] [--ptxas] [--linear] [--darsie] [--regless] [--integer-chains] [--run-ahead] [--jobs N]
 //                 [--weight NAME=NUMBER]... [--knob NAME=NUMBER]...
 //                 [--write FOLDER]
 //
 // --linear: kernels about index arithmetic, all forms of r2d2, and a table of what the rewritings rest on.
+// --regless: no rewritings, but RegLess's machine, which keeps all registers in staged entries.
 // --darsie: no rewritings, but DARSIE's machine in all variants, in several orders of the warps, in check mode and out
 // of it; and what its marks say against the values.
 // --integer-chains: kernels of integer instructions that read each other, and all forms of composite.
@@ -54,6 +55,7 @@ struct Options {
   bool assembles = false; // what comes out of the passes is given to ptxas
   bool linear = false;
   bool darsie = false;
+  bool regless = false;
   bool integer_chains = false;
   bool run_ahead = false;
   unsigned jobs = 1;
@@ -128,6 +130,7 @@ public:
       check_marks(kernel, *module);
       check_skipping(kernel, text, *module, originals);
     }
+    if (options_.regless) check_staging(kernel, text);
     if (!options_.rewrites) return;
     identity_text_ = rewrite(text, {}).text;
     const std::vector<Chain> chains = options_.chain            ? std::vector<Chain>{*options_.chain}
@@ -271,6 +274,26 @@ private:
       }
       if (check.contradictions() != 0) return report(kernel, shape, "marks", check.messages().front());
     }
+  }
+
+  // All registers in staged entries: as many as the paper has, and as few as hold the largest region.
+  void check_staging(const Kernel& kernel, const std::string& text) {
+    for (const Shape& shape : kernel.shapes)
+      for (const uint32_t entries : {512u, 0u}) {
+        ++tally_.launches;
+        const std::string what = disagreement_when_staged(text, kernel, shape, entries);
+        if (what.empty()) continue;
+        report(kernel, shape, entries ? "staged" : "staged in few entries", what);
+        if (options_.folder.empty()) return;
+        cli::ReducerOptions options;
+        options.test_limit = reduction_limit;
+        options.is_interesting = [&](const std::string& candidate) {
+          return !disagreement_when_staged(candidate, kernel, shape, entries).empty();
+        };
+        const Result<cli::Reduction> reduction = cli::reduce(text, kernel.name + ".ptx", options);
+        if (reduction) write_reduced(kernel, reduction->text);
+        return;
+      }
   }
 
   void check_skipping(const Kernel& kernel, const std::string& text, const ir::Module& module,
@@ -460,6 +483,9 @@ bool parse_options(int argc, char** argv, Options& options) {
       options.darsie = true;
       options.rewrites = false;
       options.knobs = redundancy_knobs();
+    } else if (word == "--regless") {
+      options.regless = true;
+      options.rewrites = false;
     } else if (word == "--integer-chains") {
       options.integer_chains = true;
       options.knobs = integer_knobs();
