@@ -77,17 +77,19 @@ public:
       return weights_.lowering(function);
     };
     timing::EventCounts events{};
-    auto time_on = [&](const ir::Machine& machine, timing::EventCounts* counts) {
+    auto time_on = [&](const timing::TimedMachine& on, timing::EventCounts* counts) {
+      const ir::Machine& machine = on.machine;
       const timing::Traffic traffic =
           timing::simulate(recording, timing::memory_system(machine, recording.shared_bytes, resident),
                            before_.sites.empty() ? nullptr : &before_);
       const timing::MachineCode code(machine, recording.sites, lowering);
       timing::ModelInput input{machine, run.counters, recording, traffic, code, resident};
+      input.launch = on.launch;
       if (run.launch < skips_.size()) add_skips(skips_[run.launch], run.counters, input);
       if (counts) *counts = timing::events_of(input);
       return timing::time_of(input);
     };
-    timing::KernelTime time = time_on(settings_.machine, &events);
+    timing::KernelTime time = time_on({machine_, timing::launch_cost(machine_)}, &events);
     ScoredKernel& kernel = kernel_of(planned);
     if (kernel.launches == 0) {
       kernel.grid = planned.grid;
@@ -191,8 +193,8 @@ Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input,
 
 } // namespace
 
-std::vector<ir::Machine> changed_machines(const ir::Machine& machine) {
-  std::vector<ir::Machine> changed;
+std::vector<timing::TimedMachine> changed_machines(const ir::Machine& machine) {
+  std::vector<timing::TimedMachine> changed;
   for (const timing::Guess& guess : timing::guesses_of(machine))
     for (double factor : {1 - guess_margin, 1 + guess_margin})
       changed.push_back(timing::with_figure(machine, guess, factor));

@@ -54,12 +54,12 @@ struct ScoreSettings {
   bool darsie = false;             // one more: the original on DARSIE's machine
   transforms::OutputForm form = transforms::OutputForm::legal;
   bool measure_cost = false;
-  std::vector<ir::Machine> changes; // times on these are wanted, too: machines that differ in one figure
+  std::vector<timing::TimedMachine> changes; // times on these are wanted, too: machines that differ in one figure
 };
 
 // A machine's guesses, each less and more by so much: the changed machines in pairs.
 inline constexpr double guess_margin = 0.3;
-std::vector<ir::Machine> changed_machines(const ir::Machine& machine);
+std::vector<timing::TimedMachine> changed_machines(const ir::Machine& machine);
 
 struct ScoreRun {
   ScoredFile scored;

@@ -51,7 +51,7 @@ std::vector<GuessEffect> effects(const ScoredFile& file, const std::string& kern
   if (versions.empty() || !versions[0] || versions[0]->clocks_if.size() != 2 * guesses.size()) return found;
   for (size_t i = 0; i < guesses.size(); ++i) {
     const ScoredKernel& baseline = *versions[0];
-    found.push_back({guesses[i].name, guesses[i].read(*file.machine).value,
+    found.push_back({guesses[i].name, timing::value_of(guesses[i], *file.machine),
                      more(baseline.clocks_if[2 * i], baseline.clocks),
                      more(baseline.clocks_if[2 * i + 1], baseline.clocks), true});
     for (size_t change : {2 * i, 2 * i + 1})

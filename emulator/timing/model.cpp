@@ -267,7 +267,7 @@ Model::Wave Model::wave(double blocks_of_sm, double blocks) const {
   bounds.emplace_back(Cause::dram_bandwidth, demand_.dram_bytes() *
                                                  ratio(blocks, static_cast<double>(recording_.blocks)) /
                                                  dram_bytes_per_clock(machine_));
-  bounds.emplace_back(Cause::launch, launch_cost(machine_).per_block.value * blocks);
+  bounds.emplace_back(Cause::launch, input_.launch.per_block.value * blocks);
   const Latency latencies = latency(resident_warps);
   std::vector<double> terms;
   for (const auto& [cause, clocks] : bounds)
@@ -292,7 +292,7 @@ KernelTime Model::run() {
   const double sms = machine_.sms, resident = std::max(input_.resident_blocks, 1u);
   const double full_waves = std::floor(blocks / (resident * sms));
   const double rest = blocks - full_waves * resident * sms;
-  const LaunchCost launch = launch_cost(machine_);
+  const LaunchCost& launch = input_.launch;
   auto add = [&](const CauseClocks& stack, double times) {
     for (size_t i = 0; i < cause_count; ++i)
       time.stack[i] += stack[i] * times;

@@ -38,6 +38,7 @@ struct ModelInput {
   const MachineCode& code;
   uint32_t resident_blocks = 1; // per SM
   Policy policy = Policy::greedy_then_oldest;
+  LaunchCost launch = launch_cost(machine);
   // DARSIE: by number, the share of executions that followers skip; empty: none.
   std::vector<double> skipped = {};
   // Of a block; all its warps meet at each.
