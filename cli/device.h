@@ -36,9 +36,10 @@ struct KernelRun {
   std::optional<emulator::Failure> failure;
   std::vector<emulator::Finding> findings; // of check mode
   std::string printed;
-  emulator::Counters counters;       // emulator only
-  emulator::SkipCounters skips;      // with EmulatorOptions::skipping
-  emulator::StagingCounters staging; // with EmulatorOptions::staging
+  emulator::Counters counters;                    // emulator only
+  emulator::SkipCounters skips;                   // with EmulatorOptions::skipping
+  emulator::StagingCounters staging;              // with EmulatorOptions::staging
+  std::optional<emulator::AffineCounters> affine; // of a kernel in DAC's hardware form
   double seconds = 0;
 };
 
@@ -115,6 +116,9 @@ struct EmulatorOptions {
   // Kernels run on DARSIE's machine.
   std::optional<emulator::SkipSettings> skipping;
   std::optional<emulator::StagingSettings> staging = {};
+  // Of DAC's machine, on which kernels in its hardware form run. Where no number of resident blocks is said, it is that
+  // of `machine`.
+  emulator::AffineSettings affine;
 };
 std::unique_ptr<Device> make_emulator_device(const EmulatorOptions& options = {});
 

@@ -139,6 +139,7 @@ public:
     request.late_copies = options_.late_copies;
     request.skipping = options_.skipping;
     request.staging = options_.staging;
+    request.affine = affine_settings(launch);
     const auto start = std::chrono::steady_clock::now();
     auto result = program_->launch(request);
     if (!result) return result.error();
@@ -150,6 +151,7 @@ public:
     run.counters = std::move(result->counters);
     run.skips = std::move(result->skips);
     run.staging = std::move(result->staging);
+    run.affine = std::move(result->affine);
     return run;
   }
 
@@ -183,6 +185,16 @@ private:
   uint32_t shared_of(const KernelLaunch& launch) {
     Result<uint64_t> bytes = program_ ? program_->static_shared(launch.kernel) : uint64_t{0};
     return launch.dynamic_shared + (bytes ? static_cast<uint32_t>(*bytes) : 0);
+  }
+
+  emulator::AffineSettings affine_settings(const KernelLaunch& launch) {
+    emulator::AffineSettings settings = options_.affine;
+    const ir::Function* kernel = module_ ? launch::find_kernel(*module_, launch.kernel) : nullptr;
+    if (!kernel || !kernel->affine_stream || settings.resident_blocks || !options_.machine) return settings;
+    const ir::Occupancy held = ir::occupancy(*options_.machine, {static_cast<uint32_t>(launch.block.count()),
+                                                                 needs_of(*kernel).registers, shared_of(launch)});
+    settings.resident_blocks = std::max(held.blocks, 1u);
+    return settings;
   }
 
   // What a kernel needs of the register file, found out once.

@@ -34,6 +34,7 @@ struct RunOptions {
   std::string darsie;   // a variant of the machine; "": runs without it
   uint32_t regless = 0; // entries of an SM; 0: runs without it
   uint32_t compressor_lines = emulator::StagingSettings().compressor_lines;
+  uint32_t dac_entries = 0;
 };
 
 // Buffers as raw bytes, DIR/NAME.bin.
@@ -129,7 +130,8 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
                                      .fuel = options.fuel,
                                      .machine = options.machine,
                                      .skipping = skip_settings(options),
-                                     .staging = staging_settings(options)});
+                                     .staging = staging_settings(options),
+                                     .affine = {.entries_per_warp = options.dac_entries, .check = options.check}});
   ErrorPlace place = ErrorPlace::launch_file;
   SessionOptions session_options;
   session_options.variants = &*variants;
@@ -171,9 +173,9 @@ std::string contradiction(const RunOptions& options) {
       return path + " is PTX: --size and --ptx are for launch files";
   }
   const bool wants_emulator = options.check || options.late_copies || options.report.counters ||
-                              options.fuel != UINT64_MAX || !options.darsie.empty();
+                              options.fuel != UINT64_MAX || !options.darsie.empty() || options.dac_entries > 0;
   if (options.device.device == "cuda" && wants_emulator)
-    return "--check, --late-copies, --counters, --fuel and --darsie are for the emulator";
+    return "--check, --late-copies, --counters, --fuel, --darsie and --dac-entries are for the emulator";
   return {};
 }
 
@@ -243,6 +245,13 @@ void add_run_command(CLI::App& application, Session& session) {
                    "lines of its compressor in each shard (default 12); 0: none")
       ->type_name("N")
       ->check(CLI::Range(0, 1024));
+  command
+      ->add_option(
+          "--dac-entries", options->dac_entries,
+          "entries of each warp's queues on DAC's machine, on which kernels in its hardware form run (default: "
+          "192 of each kind for the warps of an SM); with --check what leaves them is compared with the original")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 192u));
   command->add_option("--fuel", options->fuel, "stop a block after so many warp instructions")->type_name("N");
   command->add_flag("--counters", options->report.counters, "show what each instruction did");
   command->add_flag("--all", options->report.all_buffers, "show and dump all buffers, not only outputs");

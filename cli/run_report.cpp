@@ -128,6 +128,29 @@ std::string stagings_text(const SessionResult& result) {
   return out;
 }
 
+// What DAC's machine did, all launches of an entry together.
+std::map<std::string, emulator::AffineCounters> affine_counts_of(const SessionResult& result) {
+  std::map<std::string, emulator::AffineCounters> sums;
+  for (const SessionRun& run : result.runs)
+    if (run.affine) sums[run.entry] += *run.affine;
+  return sums;
+}
+
+std::string affine_text(const SessionResult& result) {
+  std::string out;
+  for (const auto& [entry, counts] : affine_counts_of(result)) {
+    out += fmt::format("\n{} on DAC's machine: {} of {} warp instructions on the affine warp, {} of {} loads by it\n",
+                       entry, counts.affine, counts.affine + counts.body, counts.early_loads, counts.loads);
+    if (!counts.fallback_reason.empty())
+      out += fmt::format("the original ran in {} of its launches: {}\n", counts.fallbacks, counts.fallback_reason);
+    Table table{{{"count", true}, {"of"}}, {}};
+    for (const emulator::NamedAffineCount& row : emulator::named_counts(counts))
+      if (row.count > 0) table.rows.push_back({std::to_string(row.count), std::string(row.name)});
+    out += table.text();
+  }
+  return out;
+}
+
 // Why originals ran, and what hardware forms take of the register file: a line each.
 std::string notes_text(const SessionResult& result) {
   std::vector<std::string> notes;
@@ -233,7 +256,7 @@ std::string run_text(const std::string& title, const LaunchInput& input, const S
       row.push_back(
           fmt::format("{:.0f}", group.seconds > 0 ? double(group.thread_instructions) * 1e-6 / group.seconds : 0.0));
   }
-  out += table.text() + notes_text(result) + skips_text(result) + stagings_text(result);
+  out += table.text() + notes_text(result) + skips_text(result) + stagings_text(result) + affine_text(result);
   if (options.counters) out += counters_text(result);
   const std::vector<Shown> shown = shown_buffers(input, result, options.all_buffers);
   return out +
@@ -273,6 +296,11 @@ nlohmann::ordered_json run_json(const std::string& title, const LaunchInput& inp
         one["regless"][row.name] = row.count;
     for (const emulator::RegionRuns& region : run.staging.by_region)
       one["regless_regions"].push_back(region.runs);
+    if (run.affine) {
+      for (const emulator::NamedAffineCount& row : emulator::named_counts(*run.affine))
+        one["dac"][row.name] = row.count;
+      if (!run.affine->fallback_reason.empty()) one["dac"]["fallback_reason"] = run.affine->fallback_reason;
+    }
     if (run.failure) one["failure"] = run.failure->message;
     launches.push_back(std::move(one));
   }

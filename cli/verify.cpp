@@ -20,6 +20,12 @@ constexpr uint64_t spare_fuel = 10'000'000;
 // all. Everything else runs once.
 constexpr std::array<uint64_t, 3> resident_blocks = {8, 3, 1};
 
+// In which warps take turns, to find out whether results depend on it.
+constexpr uint64_t random_orders = 4;
+
+// Of DAC's machine, so that batches have more than one block.
+constexpr uint32_t few_multiprocessors = 2;
+
 uint64_t instructions_of(const SessionResult& result) {
   uint64_t sum = 0;
   for (const SessionRun& run : result.runs)
@@ -60,6 +66,10 @@ bool is_annotated(const ir::Module& module) {
   return std::ranges::any_of(module.functions, [](const auto& function) { return ir::has_regless_marks(*function); });
 }
 
+bool has_affine_streams(const ir::Module& module) {
+  return std::ranges::any_of(module.functions, [](const auto& function) { return bool(function->affine_stream); });
+}
+
 bool have_same_outputs(const launch::LaunchPlan& plan, const SessionResult& one, const SessionResult& other) {
   for (size_t i = 0; i < plan.buffers.size(); ++i)
     if (plan.buffers[i].output && one.buffers[i] != other.buffers[i]) return false;
@@ -75,7 +85,13 @@ void count_launches(const launch::LaunchPlan& plan, const SessionResult& rewritt
     ++result.launches;
     const std::string& kernel = plan.launches[run.launch].kernel;
     result.fallbacks += run.entry == kernel && !variants.of_kernel(kernel).empty();
-    for (const std::string& reason : run.reasons)
+    std::vector<std::string> reasons = run.reasons;
+    if (run.affine) {
+      result.affine += *run.affine;
+      result.fallbacks += run.affine->fallbacks;
+      if (!run.affine->fallback_reason.empty()) reasons.push_back(run.affine->fallback_reason);
+    }
+    for (const std::string& reason : reasons)
       if (std::ranges::find(result.reasons, reason) == result.reasons.end()) result.reasons.push_back(reason);
   }
 }
@@ -106,7 +122,11 @@ Result<SessionResult> Verifier::run(const launch::LaunchPlan& plan, const ir::Mo
                                      .resident_blocks = mode.resident_blocks,
                                      .machine = settings_.machine,
                                      .skipping = mode.skipping,
-                                     .staging = mode.staging});
+                                     .staging = mode.staging,
+                                     .affine = {.entries_per_warp = mode.affine_entries,
+                                                .multiprocessors = settings_.machine ? 0 : few_multiprocessors,
+                                                .check = !mode.ignores_queues,
+                                                .check_data = !mode.ignores_data}});
   SessionOptions options;
   options.variants = &variants;
   options.contents = &contents_;
@@ -244,9 +264,26 @@ bool Verifier::order_matters(Truth& truth) {
   return *truth.order_matters;
 }
 
+// Warps of a block take turns in some random orders, blocks come one after the other.
+bool Verifier::warp_order_matters(Truth& truth) {
+  if (truth.warp_order_matters) return *truth.warp_order_matters;
+  ErrorPlace place = ErrorPlace::launch_file;
+  Result<launch::Variants> variants =
+      launch::Variants::of(*input_.module, input_.side_file ? &*input_.side_file : nullptr);
+  truth.warp_order_matters = false;
+  for (uint64_t seed = 1; seed <= random_orders && !*truth.warp_order_matters; ++seed) {
+    const RunMode mode{truth.fuel, resident_blocks[0], false,
+                       emulator::SkipSettings{.share = false, .order_seed = seed}};
+    Result<SessionResult> other = run(truth.plan, *input_.module, *variants, mode, place);
+    truth.warp_order_matters = !other || failure_of(*other) || !compare_buffers(truth, *other).empty();
+  }
+  return *truth.warp_order_matters;
+}
+
 // False: the module does not run on the device; there is no use in trying other shapes.
 bool Verifier::compare_shape(Truth& truth, const ir::Module& module, const launch::Variants& variants,
                              CaseResult& result) {
+  const bool is_affine = !settings_.gpu && has_affine_streams(module);
   for (const uint64_t resident : resident_blocks) {
     ErrorPlace place = ErrorPlace::launch_file;
     Result<SessionResult> rewritten = run(truth.plan, module, variants, {truth.fuel, resident}, place);
@@ -262,14 +299,70 @@ bool Verifier::compare_shape(Truth& truth, const ir::Module& module, const launc
     ShapeDifference difference = difference_of(truth, *rewritten, resident);
     const bool differs = difference.failure || !difference.findings.empty() || !difference.buffers.empty();
     if (differs && is_persistent && truth.shape.derived && !settings_.gpu && order_matters(truth)) return true;
+    if (differs && is_affine && truth.shape.derived) {
+      count_launches(truth.plan, *rewritten, variants, result);
+      compare_queues(truth, module, variants, result);
+      return true;
+    }
     if (resident == resident_blocks[0]) count_launches(truth.plan, *rewritten, variants, result);
     if (differs) result.differences.push_back(std::move(difference));
     if (!is_persistent || differs || settings_.gpu) break;
   }
+  if (is_affine) compare_short_queues(truth, module, variants, result);
   if (!settings_.gpu && copies_asynchronously(module)) compare_late_copies(truth, module, variants, result);
   if (!settings_.gpu && is_marked(module)) compare_skipping(truth, module, variants, result);
   if (!settings_.gpu && is_annotated(module)) compare_staging(truth, module, variants, result);
   return true;
+}
+
+// In a derived shape threads may write what others read. What they find then depends on the order of blocks and warps,
+// which is another one on DAC's machine, and so may what the shape leaves. The addresses and predicates that leave the
+// queues do not, as long as what was found does not decide where threads go.
+void Verifier::compare_queues(Truth& truth, const ir::Module& module, const launch::Variants& variants,
+                              CaseResult& result) {
+  for (const uint32_t entries : {0u, 1u}) {
+    ErrorPlace place = ErrorPlace::launch_file;
+    RunMode mode{truth.fuel, resident_blocks[0]};
+    mode.affine_entries = entries;
+    mode.ignores_data = true;
+    Result<SessionResult> queues = run(truth.plan, module, variants, mode, place);
+    if (!queues) {
+      result.verdict = Verdict::differs;
+      result.reason = queues.error().message;
+      return;
+    }
+    ShapeDifference difference = difference_of(truth, *queues, resident_blocks[0]);
+    difference.shape += ", queues";
+    const bool may_differ = !difference.failure && (warp_order_matters(truth) || order_matters(truth));
+    if (may_differ || (!difference.failure && difference.buffers.empty())) continue;
+    // What is found may even decide who stores: then what the shape leaves has to be as it was.
+    mode.ignores_queues = true;
+    Result<SessionResult> unchecked = run(truth.plan, module, variants, mode, place);
+    if (unchecked && !failure_of(*unchecked) && compare_buffers(truth, *unchecked).empty()) continue;
+    result.differences.push_back(std::move(difference));
+  }
+  ++result.ordered_shapes;
+}
+
+// DAC's streams with one entry in each queue, where everybody waits for everybody as often as possible.
+void Verifier::compare_short_queues(Truth& truth, const ir::Module& module, const launch::Variants& variants,
+                                    CaseResult& result) {
+  ErrorPlace place = ErrorPlace::launch_file;
+  RunMode mode{truth.fuel, resident_blocks[0]};
+  mode.affine_entries = 1;
+  Result<SessionResult> run_short = run(truth.plan, module, variants, mode, place);
+  if (!run_short) {
+    result.verdict = Verdict::differs;
+    result.reason = run_short.error().message;
+    return;
+  }
+  ShapeDifference difference = difference_of(truth, *run_short, resident_blocks[0]);
+  difference.shape += ", queues of one entry";
+  if (!difference.failure && difference.findings.empty() && difference.buffers.empty()) return;
+  if (truth.shape.derived)
+    compare_queues(truth, module, variants, result);
+  else
+    result.differences.push_back(std::move(difference));
 }
 
 // Asynchronous copies may take place at any time until they are waited for: after the run with all of them at once, one

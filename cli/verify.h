@@ -49,7 +49,8 @@ struct CaseResult {
   size_t ordered_shapes = 0;
   // A module with RegLess's annotations runs on its machine, too: entries of the smallest unit that it ran on.
   uint32_t least_entries = 0;
-  uint64_t regions = 0; // that ran there
+  uint64_t regions = 0;            // that ran there
+  emulator::AffineCounters affine; // of DAC's machine, in all shapes
   std::vector<ShapeDifference> differences;
   std::shared_ptr<ir::Module> module; // what failures point into; nullptr where nothing ran
 };
@@ -95,8 +96,9 @@ private:
     launch::LaunchPlan plan;
     SessionResult result;
     bool clean = true;
-    uint64_t fuel = 0;                 // for the rewritten kernels
-    std::optional<bool> order_matters; // once it is known
+    uint64_t fuel = 0;                      // for the rewritten kernels
+    std::optional<bool> order_matters;      // of blocks; once it is known
+    std::optional<bool> warp_order_matters; // likewise
   };
   // How the emulator runs; a GPU does as it does.
   struct RunMode {
@@ -106,6 +108,9 @@ private:
     std::optional<emulator::SkipSettings> skipping = {};
     bool late_copies = false; // LaunchRequest::late_copies
     std::optional<emulator::StagingSettings> staging = {};
+    uint32_t affine_entries = 0; // AffineSettings::entries_per_warp
+    bool ignores_data = false;   // AffineSettings::check_data
+    bool ignores_queues = false; // AffineSettings::check
   };
 
   Status make_contents();
@@ -116,6 +121,10 @@ private:
   bool compare_shape(Truth& truth, const ir::Module& module, const launch::Variants& variants, CaseResult& result);
   ShapeDifference difference_of(const Truth& truth, const SessionResult& rewritten, uint64_t resident_blocks) const;
   bool order_matters(Truth& truth);
+  bool warp_order_matters(Truth& truth);
+  void compare_queues(Truth& truth, const ir::Module& module, const launch::Variants& variants, CaseResult& result);
+  void compare_short_queues(Truth& truth, const ir::Module& module, const launch::Variants& variants,
+                            CaseResult& result);
   void compare_late_copies(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
                            CaseResult& result);
   void compare_skipping(const Truth& truth, const ir::Module& module, const launch::Variants& variants,

@@ -9,6 +9,7 @@
 #include "cli/verify.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -71,6 +72,16 @@ std::string skipping_text(const CaseResult& result) {
   return text;
 }
 
+// What DAC's machine executed, in per cent of the original; "" where it did not run.
+std::string affine_text(const CaseResult& result) {
+  const emulator::AffineCounters& counts = result.affine;
+  if (counts.baseline == 0) return "";
+  const double baseline = static_cast<double>(counts.baseline);
+  return fmt::format("; {:.1f} % of the warp instructions, {:.1f} of them on the affine warp",
+                     100 * static_cast<double>(counts.affine + counts.body) / baseline,
+                     100 * static_cast<double>(counts.affine) / baseline);
+}
+
 std::string verdict_text(const CaseResult& result) {
   switch (result.verdict) {
   case Verdict::identical: {
@@ -81,7 +92,7 @@ std::string verdict_text(const CaseResult& result) {
     if (result.regions > 0)
       text += "; staged in " + std::to_string(result.least_entries) + " entries too, " +
               count_text(result.regions, "region");
-    text += skipping_text(result);
+    text += skipping_text(result) + affine_text(result);
     if (result.ordered_shapes > 0)
       text += ", where the order of warps matters in " + count_text(result.ordered_shapes, "shape");
     return text;
@@ -204,6 +215,9 @@ json cases_json(const std::vector<CaseResult>& cases) {
                        {"skipped", result.skipped},
                        {"shapes_ordered_by_warps", result.ordered_shapes}};
     if (result.regions > 0) one["regless"] = {{"least_entries", result.least_entries}, {"regions", result.regions}};
+    if (result.affine.baseline > 0)
+      for (const emulator::NamedAffineCount& row : emulator::named_counts(result.affine))
+        one["dac"][row.name] = row.count;
     if (!result.reason.empty()) one["reason"] = result.reason;
     if (!result.reasons.empty()) one["original_ran"] = result.reasons;
     for (const ShapeDifference& difference : result.differences)

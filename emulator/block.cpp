@@ -3,6 +3,7 @@
 
 #include "emulator/check.h"
 #include "emulator/copies.h"
+#include "emulator/hardware/affine_machine.h"
 #include "emulator/hardware/skip_machine.h"
 #include "emulator/observer.h"
 
@@ -219,6 +220,7 @@ void Block::complete_barrier_if_full(unsigned number) {
   }
   if (checker) checker->barrier_completed(*this, number, waiting, of_all);
   if (skipper) skipper->barrier_completed(waiting);
+  if (affine) affine->barrier_passed(*this, waiting);
 }
 
 // A warp that only waits comes back to the states that it was in, one for each of its splits. Registers are what
@@ -287,6 +289,16 @@ BlockState Block::run() {
       return BlockState::failed;
     }
   }
+}
+
+void Block::start_all_warps() {
+  for (; next_to_start_ < warps.size(); ++next_to_start_)
+    start_warp(warps[next_to_start_]);
+}
+
+void Block::settle(Warp& warp) {
+  if (warp.state == WarpState::waiting) note_arrival(warp);
+  if (warp.state == WarpState::finished) warp_finished(warp);
 }
 
 Activation* Block::new_activation(Warp& warp, const DecodedFunction& callee) {

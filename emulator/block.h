@@ -51,6 +51,7 @@ inline constexpr uint32_t barrier_aligned = 1;
 // The CUDA line of an instruction, from the `.loc` before it, into `failure`.
 void find_source_line(const ir::Function& function, ir::InstructionId instruction, Failure& failure);
 
+class AffineMachine; // emulator/hardware/affine_machine.h
 class MemoryChecker; // emulator/check.h
 class Observer;
 class LateCopies;  // emulator/copies.h
@@ -96,6 +97,10 @@ struct Block {
   void start(uint64_t linear_index);
   // Until it is finished or failed, or all its warps spin.
   BlockState run();
+  // For machines that let warps take turns in their own way: all warps at their first instruction; and what comes of a
+  // warp's turn, at a barrier or at its end.
+  void start_all_warps();
+  void settle(Warp& warp);
 
   // --- called by handlers ---
   const MicroOp* fail(Warp& warp, const MicroOp& op, unsigned lane, std::string message,
@@ -131,6 +136,8 @@ struct Block {
   Observer* observer = nullptr;
   std::unique_ptr<SkipMachine> skipper;    // null: not asked for
   std::unique_ptr<LateCopies> late_copies; // null: asynchronous copies are carried out at once
+  AffineMachine* affine = nullptr;         // null: no kernel of DAC's; else:
+  uint32_t affine_slot = 0;                // its place among the blocks of a batch
   MemoryRange last_global;                 // where the last global access of a single lane went: most go there again
   std::vector<MemoryRange> ranges;         // the same for each memory operation of the image
   bool count_memory = false;

@@ -2,6 +2,7 @@
 #include "emulator/decode.h"
 
 #include "emulator/block.h"
+#include "emulator/hardware/affine_decode.h"
 #include "emulator/hardware/linear_registers.h"
 #include "emulator/resize.h"
 #include "ir/analysis/cfg.h"
@@ -287,7 +288,6 @@ void Decoder::decode_block(ir::BlockId block) {
 
 void Decoder::begin_section(ir::InstructionId id) {
   const auto kind = static_cast<ir::SectionKind>(function_.operands_of(id)[0].immediate);
-  if (kind == ir::SectionKind::dac_affine) unsupported("DAC's affine stream is not emulated");
   section_ = static_cast<uint8_t>(1 + static_cast<unsigned>(kind));
 }
 
@@ -302,6 +302,7 @@ void Decoder::decode_instruction(ir::InstructionId id) {
                               : fmt::format("'{}' is not emulated", form_->mnemonic));
     return;
   }
+  decode_dequeues(*this);
   if (operation->special)
     operation->special(*this, id);
   else

@@ -1,5 +1,6 @@
 // An entry and everything it can call, as one image.
 #include "emulator/decode.h"
+#include "emulator/hardware/affine_program.h"
 #include "emulator/program.h"
 
 #include <algorithm>
@@ -22,12 +23,17 @@ void place_parameters(const ir::Function& entry, KernelImage& image) {
 // Shared variables of the module that a function of the image names.
 void place_module_shared(const ir::Module& module, const std::vector<ir::FunctionId>& functions, KernelImage& image) {
   std::vector<bool> named(module.variables.size(), false);
-  for (ir::FunctionId function : functions)
-    for (ir::BlockId block : module.function(function).layout)
-      for (ir::InstructionId id : module.function(function).instructions_in(block))
-        for (const ir::Operand& operand : module.function(function).operands_of(id))
+  auto note_names = [&](const ir::Function& function) {
+    for (ir::BlockId block : function.layout)
+      for (ir::InstructionId id : function.instructions_in(block))
+        for (const ir::Operand& operand : function.operands_of(id))
           if (operand.is(ir::OperandKind::symbol) && operand.as_symbol().kind() == ir::SymbolRef::Kind::module_variable)
             named[operand.as_symbol().variable().index()] = true;
+  };
+  for (ir::FunctionId function : functions) {
+    note_names(module.function(function));
+    if (module.function(function).affine_stream) note_names(*module.function(function).affine_stream);
+  }
   for (ir::VariableId id : module.variables.ids()) {
     const ir::Variable& variable = module.variables[id];
     if (!named[id.index()] || !ir::is_shared(variable.space) || variable.linkage == ir::Linkage::external ||
@@ -94,6 +100,18 @@ void place_dynamic_shared(const ir::Module& module, const std::vector<ir::Functi
         image.shared_offsets[{&module.function(function), id.index()}] = start;
 }
 
+// DAC's affine stream is a function behind all others; it names the kernel's variables by the kernel's handles.
+void add_affine_stream(const ir::Function& kernel, KernelImage& image) {
+  const ir::Function* stream = kernel.affine_stream.get();
+  for (ir::VariableId id : kernel.variables.ids())
+    if (auto place = image.shared_offsets.find({&kernel, id.index()}); place != image.shared_offsets.end())
+      image.shared_offsets[{stream, id.index()}] = place->second;
+  auto decoded = std::make_unique<DecodedFunction>();
+  decoded->id = image.functions.front()->id;
+  decoded->source = stream;
+  image.functions.push_back(std::move(decoded));
+}
+
 } // namespace
 
 ir::FunctionId definition_of(const ir::Module& module, ir::FunctionId function) {
@@ -124,11 +142,18 @@ Result<std::unique_ptr<KernelImage>> decode_kernel(const ir::Module& module, ir:
     image->by_id[id.index()] = decoded.get();
     image->functions.push_back(std::move(decoded));
   }
+  const ir::Function& kernel = module.function(entry);
+  if (kernel.affine_stream) add_affine_stream(kernel, *image);
   for (auto& function : image->functions)
     if (Status status = Decoder(*image, *function, places).run(); !status) return status.error();
   for (auto& function : image->functions)
     for (CallSite& site : function->calls)
       if (site.callee_id) site.callee = image->by_id.at(site.callee_id.index());
+  if (kernel.affine_stream) {
+    auto program = AffineProgram::make(kernel, *image->functions.back());
+    if (!program) return program.error();
+    image->affine_program = *std::move(program);
+  }
   return image;
 }
 

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "emulator/counters.h"
+#include "emulator/hardware/affine_counters.h"
 #include "emulator/hardware/skip_counters.h"
 #include "emulator/hardware/staging_counters.h"
 #include "emulator/memory.h"
@@ -89,13 +90,16 @@ struct LaunchRequest {
   std::optional<SkipSettings> skipping{};
   // Runs on RegLess's machine, on one host thread, by the annotations in the text. Not with an observer.
   std::optional<StagingSettings> staging{};
+  // For kernels in DAC's hardware form, which run on its machine, on one host thread. Not with an observer.
+  AffineSettings affine{};
 };
 
 struct LaunchResult {
-  Counters counters;       // of the program: instructions that were skipped are counted
-  SkipCounters skips;      // with LaunchRequest::skipping
-  StagingCounters staging; // with LaunchRequest::staging
-  std::string printed;     // by the kernel's printf, in block order
+  Counters counters;                    // of the program: instructions that were skipped are counted
+  SkipCounters skips;                   // with LaunchRequest::skipping
+  StagingCounters staging;              // with LaunchRequest::staging
+  std::optional<AffineCounters> affine; // of a kernel in DAC's hardware form
+  std::string printed;                  // by the kernel's printf, in block order
   std::vector<Finding> findings;
   std::optional<Failure> failure;
 };

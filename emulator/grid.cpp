@@ -2,6 +2,7 @@
 
 #include "emulator/block.h"
 #include "emulator/check.h"
+#include "emulator/hardware/affine_machine.h"
 #include "emulator/hardware/linear_registers.h"
 #include "emulator/hardware/skip_plan.h"
 #include "emulator/hardware/staging_machine.h"
@@ -275,7 +276,64 @@ private:
   bool idle_ = false;
 };
 
-Counters make_counters(const KernelImage& image, const WorkerCounters& total, const LaunchFacts& facts) {
+// Batch after batch of resident blocks: SM number s of n has the blocks s, s + n, s + 2 n ...
+void run_on_affine_machine(Grid& grid, AffineCheck* check, LaunchResult& result) {
+  const LaunchState& launch = grid.launch;
+  const LaunchRequest& request = *launch.request;
+  std::vector<std::byte> thread_specials = make_thread_specials(request, launch.warps);
+  FramePool frames;
+  AffineMachine machine(grid.launch, *launch.image->affine_program, grid.total, frames, thread_specials, check);
+  const uint64_t counted_for = request.multiprocessors ? request.multiprocessors : emulated_sm_count;
+  const uint64_t multiprocessors = request.affine.multiprocessors ? request.affine.multiprocessors : counted_for;
+  const uint64_t resident = request.affine.resident_blocks
+                                ? request.affine.resident_blocks
+                                : default_resident_blocks(launch.threads, launch.shared_bytes);
+  bool goes_on = true;
+  for (uint64_t first = 0; first < grid.blocks && goes_on; first += multiprocessors * resident)
+    for (uint64_t sm = 0; sm < multiprocessors && first + sm < grid.blocks && goes_on; ++sm) {
+      std::vector<uint64_t> batch;
+      for (uint64_t block = first + sm; block < grid.blocks && batch.size() < resident; block += multiprocessors)
+        batch.push_back(request.reversed ? grid.blocks - 1 - block : block);
+      goes_on = machine.run_batch(batch);
+      for (auto& block : machine.blocks()) {
+        if (!block->printed.empty()) grid.printed[block->linear] = std::move(block->printed);
+        if (block->checker) block->checker->take_findings(grid.findings);
+      }
+    }
+  grid.failure = machine.failure();
+  result.affine = std::move(machine.counters());
+  if (machine.gave_up().empty()) return;
+  result.affine->fallbacks = 1;
+  result.affine->fallback_reason = machine.gave_up();
+}
+
+// What DAC's machine alone does not know: the other stream, and its loads.
+void complete_affine_counters(const LaunchResult& result, AffineCounters& affine) {
+  affine.body = result.counters.warp_instructions - affine.affine;
+  const FunctionCounters& rows = result.counters.functions.front();
+  for (ir::BlockId block : rows.source->layout)
+    for (ir::InstructionId id : rows.source->instructions_in(block)) {
+      if (!rows.source->is_opcode(id, ir::Opcode::ld)) continue;
+      const ir::StateSpace space = rows.source->form_of(id).space;
+      const InstructionCounters& row = rows.instructions[id.index()];
+      if (space == ir::StateSpace::global || space == ir::StateSpace::local || space == ir::StateSpace::none ||
+          space == ir::StateSpace::generic)
+        affine.loads += row.executions - row.guarded_off;
+    }
+}
+
+void set_affine_rows(const AffineCounters& affine, FunctionCounters& rows, Counters& counters) {
+  for (size_t i = 0; i < std::min(rows.instructions.size(), affine.executions.size()); ++i) {
+    rows.instructions[i].executions = affine.executions[i];
+    rows.instructions[i].lanes = affine.lanes[i];
+    counters.warp_instructions += affine.executions[i];
+    counters.thread_instructions += affine.lanes[i];
+  }
+}
+
+// `affine`: of the last function, where DAC's machine ran; or null.
+Counters make_counters(const KernelImage& image, const WorkerCounters& total, const LaunchFacts& facts,
+                       const AffineCounters* affine) {
   Counters counters;
   counters.blocks = total.blocks;
   counters.warps = total.warps;
@@ -284,6 +342,11 @@ Counters make_counters(const KernelImage& image, const WorkerCounters& total, co
     rows.source = function->source;
     rows.function = image.module->text(function->source->name);
     rows.instructions.resize(function->source->instructions.size());
+    if (affine && function == image.functions.back()) {
+      set_affine_rows(*affine, rows, counters);
+      counters.functions.push_back(std::move(rows));
+      continue;
+    }
     for (ir::BlockId block : function->source->layout)
       for (ir::InstructionId id : function->source->instructions_in(block)) {
         if (uint8_t section = function->section_of[id.index()]) {
@@ -337,7 +400,8 @@ Status make_staging_plan(KernelImage& image, const LaunchRequest& request) {
 
 } // namespace
 
-Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, DeviceMemory& memory) {
+Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, DeviceMemory& memory,
+                              AffineCheck* check) {
   Grid grid;
   LaunchState& launch = grid.launch;
   launch.image = &image;
@@ -361,29 +425,36 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
   if (request.staging) {
     if (Status status = make_staging_plan(image, request); !status.ok()) return status.error();
   }
+  const bool is_affine = image.affine_program != nullptr;
+  if (is_affine && (request.observer || request.skipping || request.staging))
+    return Error{"DAC's machine runs without observers and without other machines", {}};
   grid.blocks = request.grid.count();
   grid.total.regions.resize(image.region_count);
   grid.total.guards.resize(image.instruction_count);
   if (request.count_memory) grid.total.transactions.resize(image.instruction_count);
 
-  const unsigned threads = host_threads(image, request, grid.blocks);
+  LaunchResult result;
+  const unsigned threads = is_affine ? 1 : host_threads(image, request, grid.blocks);
   launch.concurrent = threads > 1;
   grid.workers = threads;
   grid.share = threads == 1 ? 1 : std::clamp<uint64_t>(grid.blocks / (threads * 64), 1, 16);
   std::vector<std::thread> others;
   for (unsigned i = 1; i < threads; ++i)
     others.emplace_back([&grid] { Worker(grid).run(); });
-  if (request.staging)
+  if (is_affine)
+    run_on_affine_machine(grid, check, result);
+  else if (request.staging)
     Worker(grid).run_staged(*image.staging_plan);
   else
     Worker(grid).run();
   for (std::thread& other : others)
     other.join();
 
-  LaunchResult result;
   result.counters = make_counters(image, grid.total,
                                   {grid.blocks, launch.warps, launch.threads,
-                                   request.multiprocessors ? request.multiprocessors : emulated_sm_count});
+                                   request.multiprocessors ? request.multiprocessors : emulated_sm_count},
+                                  result.affine ? &*result.affine : nullptr);
+  if (result.affine) complete_affine_counters(result, *result.affine);
   result.skips = std::move(grid.total.skips);
   result.staging = std::move(grid.total.staging);
   if (request.skipping) result.skips.executed = result.counters.warp_instructions - result.skips.all_skipped();

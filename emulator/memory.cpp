@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <sys/mman.h>
+#include <vector>
 
 namespace ptxrewrite::emulator {
 namespace {
@@ -78,6 +79,43 @@ bool DeviceMemory::release_on_device(uint64_t address) {
     if (found == allocations_.end() || !found->second.from_device) return false;
   }
   return release(address).ok();
+}
+
+struct DeviceMemory::Snapshot {
+  std::map<uint64_t, Allocation> allocations;
+  std::multimap<uint64_t, uint64_t> free;
+  uint64_t allocated = 0;
+  uint64_t next = 0;
+  std::vector<std::byte> bytes; // of all allocations, one behind the other
+};
+
+std::shared_ptr<const DeviceMemory::Snapshot> DeviceMemory::snapshot() const {
+  std::lock_guard lock(mutex_);
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->allocations = allocations_;
+  snapshot->free = free_;
+  snapshot->allocated = allocated_;
+  snapshot->next = next_;
+  for (const auto& [address, allocation] : allocations_) {
+    const std::byte* host = host_ + (address - global_base);
+    snapshot->bytes.insert(snapshot->bytes.end(), host, host + allocation.size);
+  }
+  return snapshot;
+}
+
+void DeviceMemory::restore(const Snapshot& snapshot) {
+  std::lock_guard lock(mutex_);
+  // What was allocated since is zero again for whoever gets it next.
+  if (next_ > snapshot.next) std::memset(host_ + (snapshot.next - global_base), 0, next_ - snapshot.next);
+  allocations_ = snapshot.allocations;
+  free_ = snapshot.free;
+  allocated_ = snapshot.allocated;
+  next_ = snapshot.next;
+  const std::byte* bytes = snapshot.bytes.data();
+  for (const auto& [address, allocation] : allocations_) {
+    std::memcpy(host_ + (address - global_base), bytes, allocation.size);
+    bytes += allocation.size;
+  }
 }
 
 MemoryRange DeviceMemory::find(uint64_t address) const {

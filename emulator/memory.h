@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -52,6 +53,11 @@ public:
 
   Status write(uint64_t address, std::span<const std::byte> bytes);
   Status read(uint64_t address, std::span<std::byte> bytes) const;
+
+  // All that is allocated and what is in it; and back to it.
+  struct Snapshot;
+  std::shared_ptr<const Snapshot> snapshot() const;
+  void restore(const Snapshot& snapshot);
 
   // The allocation that holds `address`; an empty range when there is none.
   MemoryRange find(uint64_t address) const;

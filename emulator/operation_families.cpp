@@ -1,4 +1,5 @@
 // All families of operations, in the order in which their rows are searched.
+#include "emulator/hardware/affine_decode.h"
 #include "emulator/operation.h"
 
 namespace ptxrewrite::emulator {
@@ -6,6 +7,7 @@ namespace ptxrewrite::emulator {
 const OperationTable& OperationTable::get() {
   static const OperationTable table = [] {
     OperationTable made;
+    add_affine_operations(made);
     add_linear_register_operations(made);
     add_composite_operations(made);
     add_move_operations(made);

@@ -2,6 +2,7 @@
 #include "emulator/program.h"
 
 #include "emulator/grid.h"
+#include "emulator/hardware/affine_check.h"
 
 #include <fmt/format.h>
 
@@ -34,6 +35,7 @@ private:
     Error error; // when there is no image
   };
   Result<KernelImage*> image_of(std::string_view kernel);
+  Result<LaunchResult> launch_affine(KernelImage& image, const LaunchRequest& request);
   void initialise(const ir::Variable& variable, std::span<std::byte> bytes);
   void initialise_elements(std::span<const ir::Operand> operands, std::span<const uint64_t> strides,
                            unsigned element_bytes, std::span<std::byte> bytes);
@@ -239,7 +241,61 @@ Result<LaunchResult> LoadedProgram::launch(const LaunchRequest& request) {
     return Error{fmt::format("kernel '{}' has {} bytes of parameters, not {}", request.kernel,
                              (*image)->parameter_bytes, request.parameters.size()),
                  {}};
+  if ((*image)->affine_program) return launch_affine(**image, request);
   return run_grid(**image, request, memory_);
+}
+
+// In check mode the kernel that it was made of runs first; and in the end, when the machine is too small for it.
+Result<LaunchResult> LoadedProgram::launch_affine(KernelImage& image, const LaunchRequest& request) {
+  const std::string& name = image.affine_program->original();
+  KernelImage* original = nullptr;
+  LaunchRequest plain = request;
+  plain.kernel = name;
+  if (!name.empty()) {
+    Result<KernelImage*> found = image_of(name);
+    if (!found) return found.error();
+    original = *found;
+  }
+  if (request.affine.check && !original)
+    return Error{fmt::format("'{}' cannot be checked: it does not say which kernel it was made of", request.kernel),
+                 {}};
+  const auto before = memory_.snapshot();
+  std::unique_ptr<AffineCheck> check;
+  uint64_t baseline = 0;
+  if (request.affine.check) {
+    auto made = AffineCheck::make(*original, image, *image.affine_program, request.block, request.affine.check_data);
+    if (!made) return made.error();
+    check = *std::move(made);
+    plain.observer = check.get();
+    plain.check = false;
+    Result<LaunchResult> truth = run_grid(*original, plain, memory_);
+    if (!truth || truth->failure) return truth;
+    baseline = truth->counters.warp_instructions;
+    memory_.restore(*before);
+  }
+  Result<LaunchResult> result = run_grid(image, request, memory_, check.get());
+  if (!result) return result;
+  result->affine->baseline = baseline;
+  if (check) result->affine->checked = check->checked();
+  if (result->failure && check && check->differs()) {
+    memory_.restore(*before);
+    check->look_again();
+    if (Result<LaunchResult> again = run_grid(*original, plain, memory_); again) check->explain(*result->failure);
+  }
+  if (result->affine->fallbacks == 0) return result;
+  if (!original)
+    return Error{fmt::format("'{}' is too much for DAC's machine: {}", request.kernel, result->affine->fallback_reason),
+                 {}};
+  memory_.restore(*before);
+  plain.observer = request.observer;
+  plain.check = request.check;
+  Result<LaunchResult> instead = run_grid(*original, plain, memory_);
+  if (instead) {
+    instead->affine.emplace();
+    instead->affine->fallbacks = 1;
+    instead->affine->fallback_reason = result->affine->fallback_reason;
+  }
+  return instead;
 }
 
 } // namespace

@@ -137,7 +137,8 @@ private:
   std::map<std::tuple<unsigned, uint64_t, uint64_t>, LaneRef> known_;
 };
 
-class StagingPlan; // emulator/hardware/staging_plan.h
+class AffineProgram; // emulator/hardware/affine_program.h
+class StagingPlan;   // emulator/hardware/staging_plan.h
 
 struct KernelImage {
   const ir::Module* module = nullptr;
@@ -158,9 +159,10 @@ struct KernelImage {
   bool uses_local = false;
   bool uses_stack = false; // alloca
   std::span<std::byte> constant_bank;
-  const TextureTable* textures = nullptr;          // of the program
-  std::vector<ir::DarsieMark> darsie_marks;        // of the entry, once a launch has asked for them
-  std::shared_ptr<const StagingPlan> staging_plan; // the same
+  const TextureTable* textures = nullptr;              // of the program
+  std::vector<ir::DarsieMark> darsie_marks;            // of the entry, once a launch has asked for them
+  std::shared_ptr<const StagingPlan> staging_plan;     // the same
+  std::shared_ptr<const AffineProgram> affine_program; // of an entry in DAC's form, else null
 
   const DecodedFunction& function_of(uint32_t instruction) const;
   // Where a shared variable of the module or of `function` lies; nothing if it is no shared variable.

@@ -2,6 +2,7 @@
 #include "emulator/block.h"
 #include "emulator/check.h"
 #include "emulator/decode.h"
+#include "emulator/hardware/affine_machine.h"
 #include "emulator/lanes.h"
 
 #include <fmt/format.h>
@@ -60,6 +61,7 @@ const MicroOp* barrier_arrive(Warp& warp, const MicroOp& op) {
   if (!read_operands(warp, op, arrival)) return nullptr;
   note_execution(warp, op, arrival);
   warp.block->warp_arrives(warp, arrival.number, arrival.expected_warps);
+  if (warp.block->affine) warp.block->affine->barrier_passed(*warp.block, 1u << warp.index);
   return &op + 1;
 }
 

@@ -3,6 +3,7 @@
 #include "emulator/hardware/affine_expansion.h"
 #include "emulator/hardware/affine_queues.h"
 #include "emulator/hardware/affine_stack.h"
+#include "emulator/hardware/line_locks.h"
 
 #include <doctest/doctest.h>
 
@@ -295,6 +296,36 @@ TEST_CASE("affine queues: each warp finds its tuples in order, whatever the othe
   CHECK(queue.empty());
   CHECK(site == 500);
   CHECK(seen == expected);
+}
+
+TEST_CASE("line locks: all ways of a set but one, all lines of a request or none, until the last who wants them") {
+  LineLocks locks(2, 4); // lines with an even number in one set, with an odd one in the other
+  unsigned fresh = 0;
+  auto lock = [&](std::vector<uint64_t> numbers) {
+    for (uint64_t& number : numbers)
+      number *= line_bytes;
+    const LineLocks::Outcome outcome = locks.lock(numbers, fresh);
+    return std::pair(outcome, numbers.size());
+  };
+  using enum LineLocks::Outcome;
+  CHECK(lock({0, 2, 1}) == std::pair(locked, size_t(3)));
+  CHECK(fresh == 3);
+  CHECK(lock({2, 4}) == std::pair(locked, size_t(2)));
+  CHECK(fresh == 1);
+  CHECK(lock({3, 6}).first == full); // a fourth line in the even set; 3 is not locked either
+  CHECK_FALSE(locks.is_locked(3 * line_bytes));
+  const std::vector<uint64_t> two = {2 * line_bytes}, zero = {0};
+  locks.unlock(two);
+  CHECK(locks.is_locked(2 * line_bytes)); // once more
+  locks.unlock(zero);
+  CHECK(lock({3, 6}) == std::pair(locked, size_t(2)));
+  CHECK(locks.locked_lines() == 5);
+  LineLocks alone(2, 4);
+  std::vector<uint64_t> many;
+  for (uint64_t number = 0; number < 20; number += 2)
+    many.push_back(number * line_bytes);
+  CHECK(alone.lock(many, fresh) == locked); // of more lines than a set can lock, the others are not
+  CHECK(many.size() == 3);
 }
 
 namespace {
