@@ -28,7 +28,8 @@ uint32_t degree_of_part(const PortLaw& law, const LaneAddresses& lanes, unsigned
     for (uint64_t word = begin; word <= last; ++word)
       if (count == 0 || words[count - 1] != word) words[count++] = word;
   }
-  std::sort(words.begin(), words.begin() + static_cast<ptrdiff_t>(count));
+  const auto end = words.begin() + static_cast<ptrdiff_t>(count);
+  if (!std::is_sorted(words.begin(), end)) std::sort(words.begin(), end); // lanes' addresses mostly ascend
   std::array<uint32_t, warp_size> in_bank{};
   uint32_t most = 0;
   for (size_t i = 0; i < count; ++i)
@@ -65,6 +66,12 @@ WarpLines::WarpLines(const LaneAddresses& lanes) {
 }
 
 void WarpLines::add(uint64_t line, uint8_t sectors) {
+  // Addresses mostly ascend: what is beyond all lines so far is new.
+  if (count_ == 0 || line > highest_) {
+    highest_ = line;
+    lines_[count_++] = {line, sectors};
+    return;
+  }
   for (size_t i = count_; i-- > 0;)
     if (lines_[i].line == line) {
       lines_[i].sectors |= sectors;
@@ -95,6 +102,7 @@ uint32_t tag_clocks(const PortLaw& law, std::span<const LineRequest> lines) {
   size_t distinct = 0;
   for (const LineRequest& line : lines) {
     const uint64_t block = line.line / 4;
+    if (distinct && blocks[distinct - 1] == block) continue;
     const auto end = blocks.begin() + static_cast<ptrdiff_t>(distinct);
     if (std::find(blocks.begin(), end, block) == end) blocks[distinct++] = block;
   }

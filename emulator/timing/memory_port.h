@@ -38,6 +38,7 @@ private:
   // At most 32 lanes of 128 bytes, not aligned.
   std::array<LineRequest, 64> lines_;
   size_t count_ = 0;
+  uint64_t highest_ = 0; // of the lines
 };
 
 // How ports of a generation work.
