@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 #include <functional>
+#include <utility>
 
 namespace ptxrewrite::emulator {
 namespace {
@@ -54,7 +55,16 @@ bool StagingMachine::fail(Context& context, const std::string& message, unsigned
   return false;
 }
 
-const MicroOp* StagingMachine::step(Warp& warp, const MicroOp& op) {
+const MicroOp* StagingMachine::step(Context& context, const MicroOp& op) {
+  Warp& warp = *context.warp;
+  // Lanes that have left a loop wait where they meet the others again: annotations rest on it. So a loop that may wait
+  // for somebody (Warp::yield) lets other warps go first, and other lanes only when nothing else has helped.
+  constexpr uint32_t patience = 15, most_turns = 4096;
+  if (warp.patience >= patience && context.turns < most_turns) {
+    warp.patience = 0;
+    ++context.turns;
+    context.spins = true;
+  }
   const uint32_t mask = warp.active & warp.guard_mask(op);
   if (op.counts_guard) {
     GuardCounter& counter = warp.block->counters->guards[op.instruction];
@@ -89,7 +99,7 @@ bool StagingMachine::execute(uint32_t slot) {
     const std::less<const MicroOp*> before;
     next = first;
     while (next && !before(next, first) && before(next, past))
-      next = step(warp, *next);
+      next = step(context, *next);
     if (warp.state == WarpState::failed) {
       over_.push_back({context.block, true});
       return false;
@@ -99,18 +109,49 @@ bool StagingMachine::execute(uint32_t slot) {
         return fail(context, "lanes that part meet inside of a region, which is not emulated");
     if (warp.activation && warp.activation != &warp.root && next) { // a call: results come with its return
       while (next && warp.activation != &warp.root)
-        next = step(warp, *next);
+        next = step(context, *next);
     }
-    for (uint32_t value : row.writes)
-      if (!write_value(context, slot, plan_->value(value), mask)) return false;
+    const auto is_inside = [&](const Split& split) { return before(first, split.next) && before(split.next, past); };
+    if (!next && std::ranges::any_of(warp.splits, is_inside)) return wait_inside(slot, row, mask);
+    context.mask = mask;
   }
+  return complete(slot, next);
+}
+
+// A barrier that gives a result: until it comes, the warp holds the entries for it and no others.
+bool StagingMachine::wait_inside(uint32_t slot, const StagedInstruction& row, uint32_t mask) {
+  Context& context = contexts_[slot];
+  context.unfinished = true;
+  context.mask = mask;
+  context.op = nullptr;
+  if (!release(context, slot, row.erase & ~row.written, row.evict & ~row.written)) return false;
+  unit_.give_back(slot, context.promised);
+  context.promised = {};
+  for (uint16_t number = 0; number < row.written.size(); ++number)
+    context.promised[number % banks_of_staging] += row.written.test(number);
+  for (uint16_t number : context.leaving)
+    ++context.promised[number % banks_of_staging];
+  unit_.reserve(slot, context.promised);
+  go_on(slot);
+  return over_.empty();
+}
+
+// The instruction is done, `next` is what follows.
+bool StagingMachine::complete(uint32_t slot, const MicroOp* next) {
+  Context& context = contexts_[slot];
+  const StagedInstruction& row = plan_->instruction(context.instruction);
+  const bool was_released = std::exchange(context.unfinished, false);
+  if (row.is_executed || !stage_)
+    for (uint32_t value : row.writes)
+      if (!write_value(context, slot, plan_->value(value), context.mask)) return false;
   const uint64_t there = now_ + std::max<uint64_t>(1, row.weight) + cycles_of(row.latency);
   for (uint32_t value : row.writes) {
     context.value_ready[value] = there;
     for (uint16_t number : plan_->value(value).registers)
       context.register_ready[number] = there;
   }
-  if (!release(context, slot, row)) return false;
+  const ir::RegisterSet left = was_released ? row.written : ~ir::RegisterSet();
+  if (!release(context, slot, row.erase & left, row.evict & left)) return false;
   context.op = next;
   context.expected = row.place + 1;
   if (row.place + 1 < plan_->region(row.region).instructions) {
@@ -256,11 +297,12 @@ bool StagingMachine::write_value(Context& context, uint32_t slot, const StagedVa
   return true;
 }
 
-bool StagingMachine::release(Context& context, uint32_t slot, const StagedInstruction& row) {
-  if ((row.erase | row.evict).none()) return true;
-  for (uint16_t number = 0; number < row.erase.size(); ++number) {
-    const bool erased = row.erase.test(number);
-    if (!erased && !row.evict.test(number)) continue;
+bool StagingMachine::release(Context& context, uint32_t slot, const ir::RegisterSet& erase,
+                             const ir::RegisterSet& evict) {
+  if ((erase | evict).none()) return true;
+  for (uint16_t number = 0; number < erase.size(); ++number) {
+    const bool erased = erase.test(number);
+    if (!erased && !evict.test(number)) continue;
     if (!unit_.staged(slot).test(number))
       return fail(context, fmt::format("region {} {} {}, which is not staged", context.region,
                                        erased ? "erases" : "evicts", name_of(number)));

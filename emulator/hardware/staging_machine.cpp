@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace ptxrewrite::emulator {
 namespace {
@@ -236,7 +237,6 @@ void StagingMachine::go_on(uint32_t slot) {
   Warp& warp = *context.warp;
   const MicroOp* op = context.op;
   context.op = nullptr;
-  context.spins = false;
   for (;;) {
     if (!op) {
       if (warp.state == WarpState::failed) {
@@ -255,18 +255,27 @@ void StagingMachine::go_on(uint32_t slot) {
       op = warp.next_split();
       continue;
     }
+    if (context.unfinished) {
+      const StagedInstruction& row = plan_->instruction(context.instruction);
+      if (op->instruction != plan_->entry().first_instruction + row.id.index()) {
+        complete(slot, op);
+        return;
+      }
+      op = step(context, *op);
+      continue;
+    }
     if (warp.activation != &warp.root) { // device functions are executed as they are
-      op = step(warp, *op);
+      op = step(context, *op);
       continue;
     }
     const StagedPlace& place = plan_->place(code_index(*op));
     if (place.instruction == StagedPlace::none) {
-      op = step(warp, *op);
+      op = step(context, *op);
       continue;
     }
     const StagedInstruction& row = plan_->instruction(place.instruction);
     if (!row.is_issued) {
-      op = stage_ ? plan_->entry().code.data() + place.past : step(warp, *op);
+      op = stage_ ? plan_->entry().code.data() + place.past : step(context, *op);
       continue;
     }
     context.op = op;
@@ -345,7 +354,7 @@ void StagingMachine::enter(uint32_t slot) {
   }
   context.state = State::inactive;
   std::deque<uint32_t>& stack = stacks_[slot % staging_shards];
-  if (context.spins)
+  if (std::exchange(context.spins, false))
     stack.push_front(slot); // others first
   else
     stack.push_back(slot);
@@ -363,13 +372,15 @@ void StagingMachine::block_changed(Block& block) {
 void StagingMachine::warp_ended(uint32_t slot) {
   Context& context = contexts_[slot];
   Block& block = *context.block;
-  if (const ir::RegisterSet left = unit_.stored(slot) | unit_.staged(slot); left.any()) {
+  const ir::RegisterSet copies = unit_.stored(slot) & ~plan_->instruction(context.instruction).needed_elsewhere;
+  if (const ir::RegisterSet left = copies | unit_.staged(slot); left.any()) {
     uint16_t number = 0;
     while (!left.test(number))
       ++number;
     fail(context, fmt::format("a warp ends and leaves a copy of {}", name_of(number)));
     return;
   }
+  unit_.forget(slot);
   context.state = State::absent;
   context.block = nullptr;
   block.warp_finished(*context.warp);

@@ -55,6 +55,9 @@ private:
     uint64_t started = 0;
     uint64_t age = 0;
     bool spins = false;
+    uint32_t turns = 0;                // of loops that may wait for somebody
+    bool unfinished = false;           // waits inside of `instruction`, whose results come when the wait is over
+    uint32_t mask = 0;                 // of its lanes
     size_t stood_back = 0;             // times in a row, for other lanes of the warp
     std::vector<uint64_t> value_ready; // by index of the plan's values
     std::vector<std::byte> home;
@@ -67,6 +70,8 @@ private:
   bool activate(uint32_t slot);
   bool issue(uint32_t shard);
   bool execute(uint32_t slot);
+  bool wait_inside(uint32_t slot, const StagedInstruction& row, uint32_t mask);
+  bool complete(uint32_t slot, const MicroOp* next);
   void finish_region(uint32_t slot);
   bool leave_region(uint32_t slot);
   void go_on(uint32_t slot);
@@ -82,9 +87,9 @@ private:
   bool fetch(Context& context, uint32_t slot, const StagedValue& value);
   bool check_reads(Context& context, uint32_t slot, const StagedInstruction& row, uint32_t mask);
   bool write_value(Context& context, uint32_t slot, const StagedValue& value, uint32_t mask);
-  bool release(Context& context, uint32_t slot, const StagedInstruction& row);
+  bool release(Context& context, uint32_t slot, const ir::RegisterSet& erase, const ir::RegisterSet& evict);
   void touch(uint32_t slot, const ir::RegisterSet& registers);
-  const MicroOp* step(Warp& warp, const MicroOp& op);
+  const MicroOp* step(Context& context, const MicroOp& op);
   bool fail(Context& context, const std::string& message, unsigned lane = 0);
   std::string name_of(uint16_t number) const;
   uint32_t code_index(const MicroOp& op) const { return static_cast<uint32_t>(&op - plan_->entry().code.data()); }

@@ -2,6 +2,7 @@
 #include "emulator/hardware/staging_plan.h"
 
 #include "emulator/decode.h"
+#include "ir/analysis/warp_liveness.h"
 #include "ir/module.h"
 #include "ir/ssa.h"
 
@@ -109,6 +110,7 @@ public:
     if (Status status = place_values(); !status.ok()) return status;
     find_code();
     if (Status status = list_instructions(); !status.ok()) return status;
+    find_needs_at_ends();
     return check_regions();
   }
 
@@ -484,6 +486,23 @@ private:
     else
       std::memcpy(&narrow, lanes, sizeof narrow);
     return wide + narrow;
+  }
+
+  // Where lanes end, what others still need is known to be kept for nobody only if there are none.
+  void find_needs_at_ends() {
+    ir::Allocation allocation;
+    allocation.registers = plan_.registers_;
+    for (ValueId value : copy_.values.ids())
+      if (in_unit(value)) allocation.place(value, text_.registers.at(text_value(value)).front());
+    const ir::RegisterProgram program = ir::register_program(copy_, *machine_, allocation);
+    const ir::WarpLiveness liveness(program);
+    std::map<InstructionId, ir::RegisterSet> needed;
+    for (uint32_t block = 0; block < program.blocks.size(); ++block)
+      for (uint32_t i = 0; i < program.blocks[block].instructions.size(); ++i)
+        if (const InstructionId id = program.blocks[block].instructions[i].id; copy_.form_of(id).effects.terminates)
+          needed[id] = liveness.live_behind(block, i);
+    for (StagedInstruction& row : plan_.instructions_)
+      if (auto found = needed.find(row.id); found != needed.end()) row.needed_elsewhere = found->second;
   }
 
   Status check_regions() {

@@ -55,6 +55,7 @@ struct StagedInstruction {
   uint32_t region = UINT32_MAX;
   uint32_t place = 0; // among the region's instructions
   ir::RegisterSet erase, evict;
+  ir::RegisterSet needed_elsewhere; // where lanes end: by lanes that may have gone another way
 };
 
 struct StagedRegion {

@@ -151,6 +151,15 @@ void StagingUnit::finish(uint32_t warp, uint32_t number) {
   (line.is_dirty ? bank.dirty : bank.clean).push_back(index);
 }
 
+void StagingUnit::forget(uint32_t warp) {
+  WarpRegisters& state = warps_[warp];
+  for (uint32_t number = 0; number < state.stored.size(); ++number) {
+    if (!state.stored.test(number)) continue;
+    invalidate(warp, number);
+    --counters_->invalidations; // no annotation asked for it
+  }
+}
+
 void StagingUnit::invalidate(uint32_t warp, uint32_t number) {
   WarpRegisters& state = warps_[warp];
   ++counters_->invalidations;

@@ -47,6 +47,8 @@ public:
   const ir::RegisterSet& staged(uint32_t warp) const { return warps_[warp].staged; }
   const ir::RegisterSet& stored(uint32_t warp) const { return warps_[warp].stored; }
   const ir::RegisterSet& ever_written(uint32_t warp) const { return warps_[warp].ever_written; }
+  // The warp is over: what it has stored goes.
+  void forget(uint32_t warp);
   // A new warp.
   void start(uint32_t warp);
 
