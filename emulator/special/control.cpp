@@ -29,7 +29,8 @@ const MicroOp* branch(Warp& warp, const MicroOp& op) {
 
 const MicroOp* branch_back_spinning(Warp& warp, const MicroOp& op) {
   const MicroOp* next = branch(warp, op);
-  if (++warp.patience < spin_patience) return next;
+  // On DAC's machine nobody waits for others in a loop, and a warp's lanes must stay in the order of the affine stream.
+  if (warp.block->affine || ++warp.patience < spin_patience) return next;
   return warp.yield(next);
 }
 

@@ -66,7 +66,7 @@ launch::Dim3 dimensions_of(const std::array<uint32_t, 3>& size) {
 
 Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& shape, emulator::Observer* observer,
                   const std::optional<emulator::SkipSettings>& skipping,
-                  const std::optional<emulator::StagingSettings>& staging) {
+                  const std::optional<emulator::StagingSettings>& staging, const emulator::AffineSettings& affine) {
   Emulation emulation;
   emulator::DeviceMemory memory(uint64_t(1) << 30);
   const auto refuse = [&](const Error& error) {
@@ -112,6 +112,7 @@ Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& s
   request.observer = observer;
   request.skipping = skipping;
   request.staging = staging;
+  request.affine = affine;
   Result<emulator::LaunchResult> result = (*program)->launch(request);
   if (!result) return refuse(result.error());
   if (result->failure)
@@ -120,6 +121,7 @@ Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& s
     emulation.failed = "check mode: " + describe(result->findings.front().where);
   emulation.skips = std::move(result->skips);
   emulation.staging = std::move(result->staging);
+  emulation.affine = std::move(result->affine);
   emulation.guard = guard_of(module, kernel.name, result->counters);
   for (size_t i = 0; i < addresses.size(); ++i) {
     emulation.buffers.emplace_back(kernel.buffer_size(i, shape));
@@ -219,7 +221,8 @@ Rewriting rewrite(const std::string& text, const Chain& chain) {
   return result;
 }
 
-std::string disagreement(const std::string& text, const Kernel& kernel, const Shape& shape, const Chain& chain) {
+std::string disagreement(const std::string& text, const Kernel& kernel, const Shape& shape, const Chain& chain,
+                         const emulator::AffineSettings& affine) {
   std::string failed;
   const std::unique_ptr<ir::Module> original = read_text(text, failed);
   if (!original) return "";
@@ -229,7 +232,7 @@ std::string disagreement(const std::string& text, const Kernel& kernel, const Sh
   if (!rewriting.failed.empty()) return rewriting.failed;
   const std::unique_ptr<ir::Module> rewritten = read_text(rewriting.text, failed);
   if (!rewritten) return "printed text: " + failed;
-  const Emulation actual = emulate(*rewritten, kernel, shape);
+  const Emulation actual = emulate(*rewritten, kernel, shape, nullptr, std::nullopt, std::nullopt, affine);
   if (!actual.refused.empty()) return "";
   return actual.failed.empty() ? difference(kernel, shape, expected.buffers, actual.buffers) : actual.failed;
 }

@@ -26,11 +26,13 @@ struct Emulation {
   std::vector<std::vector<uint8_t>> buffers;
   emulator::SkipCounters skips;
   emulator::StagingCounters staging;
+  std::optional<emulator::AffineCounters> affine; // of a kernel in DAC's hardware form
 };
 Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& shape,
                   emulator::Observer* observer = nullptr,
                   const std::optional<emulator::SkipSettings>& skipping = std::nullopt,
-                  const std::optional<emulator::StagingSettings>& staging = std::nullopt);
+                  const std::optional<emulator::StagingSettings>& staging = std::nullopt,
+                  const emulator::AffineSettings& affine = {});
 
 // Which passes run over the kernel, in which form; no passes: into SSA form and out of it.
 struct Chain {
@@ -59,7 +61,8 @@ Rewriting rewrite(const std::string& text, const Chain& chain);
 
 // What is wrong with the rewriting of this text, launched as `kernel` is; "" if nothing is, or if the original itself
 // does not run.
-std::string disagreement(const std::string& text, const Kernel& kernel, const Shape& shape, const Chain& chain);
+std::string disagreement(const std::string& text, const Kernel& kernel, const Shape& shape, const Chain& chain,
+                         const emulator::AffineSettings& affine = {});
 
 // The text with RegLess's annotations, regions of limits that the kernel's seed chooses.
 std::string annotated_for_staging(const ir::Module& module, const Kernel& kernel);

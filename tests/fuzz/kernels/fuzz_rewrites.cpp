@@ -2,7 +2,8 @@
 //
 //   fuzz_rewrites [--count N] [--first SEED] [--only SEED [--show]] [--sweeps] [--longer N] [--seconds S]
 //                 [--passes CHAIN [--form legal|annotated|hardware] [--assume WORD]] [--no-rewrites] [--integers]
-//                 [--may-refuse] [--ptxas] [--linear] [--darsie] [--regless] [--integer-chains] [--run-ahead] [--jobs N]
+//                 [--may-refuse] [--ptxas] [--linear] [--darsie] [--regless] [--dac] [--integer-chains] [--run-ahead]
+//                 [--jobs N]
 //                 [--weight NAME=NUMBER]... [--knob NAME=NUMBER]...
 //                 [--write FOLDER]
 //
@@ -10,6 +11,8 @@
 // --regless: no rewritings, but RegLess's machine, which keeps all registers in staged entries.
 // --darsie: no rewritings, but DARSIE's machine in all variants, in several orders of the warps, in check mode and out
 // of it; and what its marks say against the values.
+// --dac: kernels with loops, divergence and barriers as two streams on DAC's machine: with the paper's queues, with one
+// entry a warp, with two blocks at a time; what leaves the queues is compared with the original.
 // --integer-chains: kernels of integer instructions that read each other, and all forms of composite.
 // --run-ahead: kernels with many loops, and all ways in which dac's legal form issues their loads ahead.
 // The kernel of a seed is always the same (with the same weights and knobs). --write keeps what failed: the PTX file, a
@@ -27,6 +30,7 @@
 #include "tests/fuzz/kernels/kernel_shrink.h"
 #include "tests/fuzz/kernels/ledger_counts.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -56,6 +60,7 @@ struct Options {
   bool linear = false;
   bool darsie = false;
   bool regless = false;
+  bool dac = false;
   bool integer_chains = false;
   bool run_ahead = false;
   unsigned jobs = 1;
@@ -75,6 +80,7 @@ struct Tally {
   LedgerCounts ledger;
   emulator::SkipCounters skips; // of the standard machine with the warps in step
   emulator::SkipCounters all_skips;
+  emulator::AffineCounters affine;
   uint64_t repeated = 0, repeated_marked = 0; // results of whole warps that another one had, too; and were marked
 
   void add(const Tally& other);
@@ -96,6 +102,7 @@ void Tally::add(const Tally& other) {
   ledger.add(other.ledger);
   skips += other.skips;
   all_skips += other.all_skips;
+  affine += other.affine;
 }
 
 class Driver {
@@ -137,6 +144,7 @@ public:
                                       : options_.linear         ? linear_chains(kernel)
                                       : options_.integer_chains ? composite_chains()
                                       : options_.run_ahead      ? run_ahead_chains()
+                                      : options_.dac            ? two_streams()
                                                                 : chains_for(kernel.seed, options_.longer);
     for (const Chain& chain : chains)
       check_chain(kernel, text, chain, originals);
@@ -168,9 +176,11 @@ public:
                   static_cast<unsigned long long>(tally_.may_wrap), static_cast<unsigned long long>(tally_.wrapped),
                   static_cast<unsigned long long>(tally_.wrapped_launches), tally_.ledger.table().c_str());
     if (options_.darsie) print_skips();
+    if (options_.dac) print_affine();
     // Kernels that were never run would be no test.
     const bool all_ran = tally_.refused.empty() || options_.may_refuse;
-    const bool was_a_test = (!options_.linear || is_varied()) && (!options_.darsie || all_was_skipped());
+    const bool was_a_test =
+        (!options_.linear || is_varied()) && (!options_.darsie || all_was_skipped()) && (!options_.dac || was_split());
     return tally_.failures == 0 && all_ran && tally_.launches != 0 && was_a_test ? 0 : 1;
   }
 
@@ -213,6 +223,37 @@ private:
       all = false;
     }
     return all;
+  }
+
+  static std::vector<Chain> two_streams() { return {{"dac", transforms::OutputForm::hardware, {}}}; }
+
+  // The machines on which a rewriting runs.
+  std::vector<emulator::AffineSettings> machines() const {
+    if (!options_.dac) return {{}};
+    return {{.multiprocessors = 2, .check = true},
+            {.entries_per_warp = 1, .multiprocessors = 1, .check = true},
+            {.entries_per_warp = 2, .resident_blocks = 2, .multiprocessors = 1}};
+  }
+
+  void print_affine() const {
+    for (const emulator::NamedAffineCount& row : emulator::named_counts(tally_.affine))
+      std::printf("  %-48.*s %14llu\n", static_cast<int>(row.name.size()), row.name.data(),
+                  static_cast<unsigned long long>(row.count));
+    if (!tally_.affine.fallback_reason.empty())
+      std::printf("first launch for which the machine is too small: %s\n", tally_.affine.fallback_reason.c_str());
+  }
+
+  // Of many kernels, what the machine is for has happened, and few were too large for it.
+  bool was_split() const {
+    if (tally_.kernels < 100) return true;
+    const emulator::AffineCounters& sum = tally_.affine;
+    const bool all = sum.checked != 0 && sum.early_loads != 0 && sum.addresses != 0 && sum.barrier_holds != 0 &&
+                     sum.waits_for_given != 0 && sum.conditions != 0 && sum.most_tuples > 1 &&
+                     std::ranges::none_of(sum.predicate_cases, [](uint64_t times) { return times == 0; });
+    const bool few_fallbacks = sum.fallbacks * 10 < tally_.variants;
+    if (!all) std::puts("some of what DAC's machine does has never happened");
+    if (!few_fallbacks) std::puts("the machine is too small for too many launches");
+    return all && few_fallbacks;
   }
 
   // Without numbers, so that alike reasons are counted together.
@@ -352,24 +393,33 @@ private:
     }
     std::vector<Emulation>& emulations = emulated_[rewriting.text];
     if (options_.assembles && chain.form != transforms::OutputForm::hardware) check_assembles(kernel, chain, rewriting);
+    for (const emulator::AffineSettings& machine : machines())
+      if (!check_launches(kernel, text, chain, *module, originals, machine, emulations)) return;
+    if (options_.linear && is_changed) count_launches(chain, emulations);
+  }
+
+  bool check_launches(const Kernel& kernel, const std::string& text, const Chain& chain, const ir::Module& module,
+                      const std::vector<Emulation>& originals, const emulator::AffineSettings& machine,
+                      std::vector<Emulation>& emulations) {
     for (size_t i = 0; i < kernel.shapes.size(); ++i) {
-      const Emulation rewritten = emulate(*module, kernel, kernel.shapes[i]);
+      const Emulation rewritten = emulate(module, kernel, kernel.shapes[i], nullptr, std::nullopt, std::nullopt, machine);
       if (!rewritten.refused.empty()) {
         ++tally_.refused[shortened(rewritten.refused)];
-        return;
+        return false;
       }
       ++tally_.launches;
       if (rewritten.entry != kernel.name) ++tally_.variants;
+      if (rewritten.affine) tally_.affine += *rewritten.affine;
       emulations.push_back(
           {.entry = rewritten.entry, .has_variants = rewritten.has_variants, .guard = rewritten.guard});
       std::string what = rewritten.failed;
       if (what.empty()) what = difference(kernel, kernel.shapes[i], originals[i].buffers, rewritten.buffers);
       if (what.empty()) continue;
       report(kernel, kernel.shapes[i], chain.name(), what);
-      if (!options_.folder.empty()) reduce_rewriting(kernel, kernel.shapes[i], text, chain);
-      return;
+      if (!options_.folder.empty()) reduce_rewriting(kernel, kernel.shapes[i], text, chain, machine);
+      return false;
     }
-    if (options_.linear && is_changed) count_launches(chain, emulations);
+    return true;
   }
 
   void count_obligations(const Chain& chain, const std::string& text, const Rewriting& rewriting, bool is_changed,
@@ -403,11 +453,12 @@ private:
   }
 
   // Text for which original and rewritten still differ, or the rewritten one fails where the original does not.
-  void reduce_rewriting(const Kernel& kernel, const Shape& shape, const std::string& text, const Chain& chain) {
+  void reduce_rewriting(const Kernel& kernel, const Shape& shape, const std::string& text, const Chain& chain,
+                        const emulator::AffineSettings& machine) {
     cli::ReducerOptions options;
     options.test_limit = reduction_limit;
     options.is_interesting = [&](const std::string& candidate) {
-      return !disagreement(candidate, kernel, shape, chain).empty();
+      return !disagreement(candidate, kernel, shape, chain, machine).empty();
     };
     const Result<cli::Reduction> reduction = cli::reduce(text, kernel.name + ".ptx", options);
     if (reduction) write_reduced(kernel, reduction->text);
@@ -486,6 +537,9 @@ bool parse_options(int argc, char** argv, Options& options) {
     } else if (word == "--regless") {
       options.regless = true;
       options.rewrites = false;
+    } else if (word == "--dac") {
+      options.dac = true;
+      options.knobs = stream_knobs();
     } else if (word == "--integer-chains") {
       options.integer_chains = true;
       options.knobs = integer_knobs();
@@ -578,6 +632,7 @@ int main(int argc, char** argv) {
   for (size_t i = 1; i < drivers.size(); ++i)
     drivers[0].add(drivers[i]);
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
-  if (options.linear || options.darsie) std::printf("%.0f s, %u at a time\n", passed.count(), options.jobs);
+  if (options.linear || options.darsie || options.dac)
+    std::printf("%.0f s, %u at a time\n", passed.count(), options.jobs);
   return drivers[0].finish();
 }

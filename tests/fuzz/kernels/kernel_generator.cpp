@@ -172,6 +172,24 @@ Knobs loop_knobs() {
   return knobs;
 }
 
+Knobs stream_knobs() {
+  Knobs knobs;
+  knobs.statements = 16;
+  knobs.nested_statements = 4;
+  knobs.trips = 24;
+  knobs.functions = 0.1;
+  knobs.approximate = 0;
+  knobs.early_exit = 0.3;
+  knobs.qualified_memory = 0.1;
+  for (const char* name : {"index access", "index data", "index loop", "index choice", "index store", "own shared"})
+    knobs.weights[name] = 4;
+  for (const char* name : {"loop", "branch", "break", "exchange", "barrier reduction", "linear load", "linear store"})
+    knobs.weights[name] = 2;
+  for (const char* name : {"operation", "switch", "call", "no effect"}) // fences order loads, switches are not split
+    knobs.weights[name] = 0.15;
+  return knobs;
+}
+
 Kernel generate_kernel(uint64_t seed, const Knobs& knobs) {
   return Builder(seed, knobs).build();
 }

@@ -46,6 +46,8 @@ Knobs redundancy_knobs();
 Knobs integer_knobs();
 // For passes that rewrite loops.
 Knobs loop_knobs();
+// For DAC: index arithmetic, accesses by it, loops, divergence, barriers.
+Knobs stream_knobs();
 
 Kernel generate_kernel(uint64_t seed, const Knobs& knobs = {});
 
