@@ -31,6 +31,9 @@ public:
   virtual ~Observer() = default;
   // Of a block that is about to run: is it worth a look? The others run as without an observer.
   virtual bool wants(const Block& block) { return (void)block, true; }
+  // Shall lanes part and meet as branches say even in loops that look as if they waited for others? Those never let
+  // others go first then.
+  virtual bool keeps_order() const { return false; }
   // Lanes of warp.mask are about to execute the instruction `op.instruction` (image-wide; KernelImage::function_of).
   // `.sync` instructions whose lanes come one after the other: once for each time some of them come.
   virtual void before(Block& block, Warp& warp, const MicroOp& op) { (void)block, (void)warp, (void)op; }

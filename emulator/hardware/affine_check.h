@@ -23,7 +23,8 @@ public:
   static Result<std::unique_ptr<AffineCheck>> make(const KernelImage& original, const KernelImage& body,
                                                    const AffineProgram& program, const Dimensions& block, bool data);
 
-  // --- the original runs ---
+  // --- the original runs, its lanes in the order in which the machine has them ---
+  bool keeps_order() const override { return true; }
   void before(Block& block, Warp& warp, const MicroOp& op) override;
   void after(Block& block, Warp& warp, const MicroOp& op, uint32_t mask) override;
 

@@ -3,6 +3,7 @@
 #include "emulator/check.h"
 #include "emulator/decode.h"
 #include "emulator/lanes.h"
+#include "emulator/observer.h"
 #include "emulator/special/system_calls.h"
 
 #include <fmt/format.h>
@@ -29,8 +30,10 @@ const MicroOp* branch(Warp& warp, const MicroOp& op) {
 
 const MicroOp* branch_back_spinning(Warp& warp, const MicroOp& op) {
   const MicroOp* next = branch(warp, op);
+  if (++warp.patience < spin_patience) return next;
   // On DAC's machine nobody waits for others in a loop, and a warp's lanes must stay in the order of the affine stream.
-  if (warp.block->affine || ++warp.patience < spin_patience) return next;
+  const Observer* observer = warp.block->launch->request->observer;
+  if (warp.block->affine || (observer && observer->keeps_order())) return next;
   return warp.yield(next);
 }
 
