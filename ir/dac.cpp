@@ -3,6 +3,7 @@
 
 #include "ir/module.h"
 
+#include <algorithm>
 #include <map>
 
 namespace ptxrewrite::ir {
@@ -180,7 +181,16 @@ private:
     const bool reads_constants =
         form.opcode == Opcode::ld && (is_param(form.space) || form.space == StateSpace::constant);
     if (effects.writes_memory || effects.atomic || effects.call || (effects.reads_memory && !reads_constants))
-      report(true, id, "the affine stream reads parameters and constants, and no other memory");
+      return report(true, id, "the affine stream reads parameters and constants, and no other memory");
+    for (const Operand& operand : affine_->operands_of(id))
+      if (is_param(form.space) && operand.is(OperandKind::symbol) && !is_own_parameter(operand.as_symbol()))
+        report(true, id, "the affine stream reads the kernel's parameters, and no others");
+  }
+
+  bool is_own_parameter(SymbolRef symbol) const {
+    const auto parameters = affine_->variable_lists.view(affine_->signature.parameters);
+    return symbol.kind() == SymbolRef::Kind::local_variable &&
+           std::find(parameters.begin(), parameters.end(), symbol.variable()) != parameters.end();
   }
 
   struct Partners {
