@@ -485,9 +485,24 @@ bool AffineClasses::dischargeable(ir::ObligationId id) const {
   return options_.launch_checks && !forms_.launch_predicate(id).empty();
 }
 
+// Does the form say what the value is in each thread? Of values that are the same for a block it may only say that.
+bool AffineClasses::is_described(const ir::LinearForm& form) const {
+  switch (form.kind) {
+  case ir::ValueClass::any:
+    return false;
+  case ir::ValueClass::divergent_linear:
+    return std::all_of(form.alternatives.begin(), form.alternatives.begin() + (1 << form.condition_count),
+                       [&](ir::LinearFormId id) { return is_described(forms_.form(id)); });
+  case ir::ValueClass::mod_linear:
+    return is_described(forms_.form(form.dividend));
+  default:
+    return form.has_coefficients();
+  }
+}
+
 std::string_view AffineClasses::why_not_widened(InstructionId id) const {
   const ValueId value = function_.operands_of(id)[0].as_value();
-  if (forms_.form(value).kind == ir::ValueClass::any) return "an index of which nothing shows that it does not wrap";
+  if (!is_described(forms_.form(value))) return "an index of which nothing shows that it does not wrap";
   std::set<ir::ObligationId>& rests_on = obligations_[id.index()];
   for (ir::ObligationId obligation : forms_.obligations(value)) {
     if (!dischargeable(obligation)) return "an index that may wrap, which no test at the launch can exclude";

@@ -98,6 +98,7 @@ private:
   AffineClass widened(ir::InstructionId id, AffineClass result, const AffineClass& narrow) const;
   std::string_view why_not_widened(ir::InstructionId id) const;
   bool dischargeable(ir::ObligationId id) const;
+  bool is_described(const ir::LinearForm& form) const;
   AffineClass none(std::string_view reason, ir::InstructionId culprit) const;
   // The more general of both, their conditions together.
   AffineClass join(const AffineClass& a, const AffineClass& b, ir::InstructionId where) const;
