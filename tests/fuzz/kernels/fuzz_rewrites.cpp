@@ -228,10 +228,11 @@ private:
   static std::vector<Chain> two_streams() { return {{"dac", transforms::OutputForm::hardware, {}}}; }
 
   // The machines on which a rewriting runs.
-  std::vector<emulator::AffineSettings> machines() const {
+  std::vector<emulator::AffineSettings> machines(const Kernel& kernel) const {
     if (!options_.dac) return {{}};
-    return {{.multiprocessors = 2, .check = true},
-            {.entries_per_warp = 1, .multiprocessors = 1, .check = true},
+    const bool data = !kernel.races;
+    return {{.multiprocessors = 2, .check = true, .check_data = data},
+            {.entries_per_warp = 1, .multiprocessors = 1, .check = true, .check_data = data},
             {.entries_per_warp = 2, .resident_blocks = 2, .multiprocessors = 1}};
   }
 
@@ -393,7 +394,7 @@ private:
     }
     std::vector<Emulation>& emulations = emulated_[rewriting.text];
     if (options_.assembles && chain.form != transforms::OutputForm::hardware) check_assembles(kernel, chain, rewriting);
-    for (const emulator::AffineSettings& machine : machines())
+    for (const emulator::AffineSettings& machine : machines(kernel))
       if (!check_launches(kernel, text, chain, *module, originals, machine, emulations)) return;
     if (options_.linear && is_changed) count_launches(chain, emulations);
   }
@@ -402,7 +403,8 @@ private:
                       const std::vector<Emulation>& originals, const emulator::AffineSettings& machine,
                       std::vector<Emulation>& emulations) {
     for (size_t i = 0; i < kernel.shapes.size(); ++i) {
-      const Emulation rewritten = emulate(module, kernel, kernel.shapes[i], nullptr, std::nullopt, std::nullopt, machine);
+      const Emulation rewritten =
+          emulate(module, kernel, kernel.shapes[i], nullptr, std::nullopt, std::nullopt, machine);
       if (!rewritten.refused.empty()) {
         ++tally_.refused[shortened(rewritten.refused)];
         return false;
