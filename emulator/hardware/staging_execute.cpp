@@ -45,12 +45,14 @@ std::string StagingMachine::name_of(uint16_t number) const {
   return "R" + std::to_string(number);
 }
 
-bool StagingMachine::fail(Context& context, const std::string& message, unsigned lane) {
+bool StagingMachine::fail(Context& context, std::string_view message, unsigned lane) {
   Warp& warp = *context.warp;
   const MicroOp* op = context.op ? context.op : &plan_->entry().code.front();
   for (const Split& split : warp.splits)
     if (!context.op) op = split.next;
-  context.block->fail(warp, *op, lane, "RegLess: " + message);
+  constexpr std::string_view machine = "RegLess: ";
+  const bool named = message.starts_with(machine);
+  context.block->fail(warp, *op, lane, std::string(named ? "" : machine).append(message));
   over_.push_back({context.block, true});
   return false;
 }
@@ -106,7 +108,7 @@ bool StagingMachine::execute(uint32_t slot) {
     }
     for (const Split& split : warp.splits)
       if (split.state == SplitState::at_warp_sync && split.next >= first && split.next < past && split.mask == active)
-        return fail(context, "lanes that part meet inside of a region, which is not emulated");
+        return fail(context, staging_limit);
     if (warp.activation && warp.activation != &warp.root && next) { // a call: results come with its return
       while (next && warp.activation != &warp.root)
         next = step(context, *next);

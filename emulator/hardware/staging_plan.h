@@ -107,4 +107,8 @@ private:
 // Entries of an SM's units that hold the largest region of the module's annotations.
 uint32_t least_staging_entries(const ir::Module& module);
 
+// A failure's message: the kernel is right, and the machine does not run it.
+inline constexpr std::string_view staging_limit =
+    "RegLess: lanes that part meet inside of a region, which is not emulated";
+
 } // namespace ptxrewrite::emulator
