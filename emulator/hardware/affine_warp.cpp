@@ -125,7 +125,11 @@ AffineWarp::Turn AffineWarp::execute(const AffineInstruction& instruction, const
 }
 
 AffineWarp::Turn AffineWarp::branch(const AffineInstruction& instruction, const ThreadSet& taken) {
-  if (!stack_.branch(taken, instruction.target, stack_.next() + 1, instruction.meet))
+  const uint64_t warps = stack_.warp_updates(), lanes = stack_.lane_updates();
+  const bool fits = stack_.branch(taken, instruction.target, stack_.next() + 1, instruction.meet);
+  counters_->stack_warp_updates += stack_.warp_updates() - warps;
+  counters_->stack_lane_updates += stack_.lane_updates() - lanes;
+  if (!fits)
     return give_up(
         fmt::format("branches part threads deeper than the affine SIMT stack's {} entries", affine_stack_depth));
   return Turn::worked;

@@ -250,6 +250,7 @@ private:
     const emulator::AffineCounters& sum = tally_.affine;
     const bool all = sum.checked != 0 && sum.early_loads != 0 && sum.addresses != 0 && sum.barrier_holds != 0 &&
                      sum.waits_for_given != 0 && sum.conditions != 0 && sum.most_tuples > 1 &&
+                     sum.stack_lane_updates != 0 &&
                      std::ranges::none_of(sum.predicate_cases, [](uint64_t times) { return times == 0; });
     const bool few_fallbacks = sum.fallbacks * 10 < tally_.variants;
     if (!all) std::puts("some of what DAC's machine does has never happened");

@@ -421,6 +421,9 @@ TEST_CASE("affine machine: divergent tuples, Fig. 14: one that is masked off, an
     CHECK(counters.most_tuples == (n > 0 && n < 64 ? 2 : 1));
     CHECK(counters.conditions > 0);
     CHECK(counters.deepest_stack == (n > 0 && n < 64 ? 3 : 1));
+    // Of two warps one parts, so that both sides need its lanes' masks; the other is all on one side.
+    CHECK(counters.stack_warp_updates == (n > 0 && n < 64 ? 3 : 0));
+    CHECK(counters.stack_lane_updates == (n > 0 && n < 64 ? 2 : 0));
   }
 }
 
