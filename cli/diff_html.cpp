@@ -1,6 +1,7 @@
 // A difference as one self-contained page: two panes that scroll together, a table of counts on top, a source line
 // and provenance in each line's tooltip.
 #include "cli/diff_render.h"
+#include "cli/html_text.h"
 
 namespace ptxrewrite::cli {
 
@@ -36,27 +37,6 @@ p.addEventListener('mouseover',e=>mark(e,true));p.addEventListener('mouseout',e=
 document.querySelector('#short').addEventListener('change',e=>document.body.classList.toggle('short',e.target.checked));
 </script></body></html>
 )";
-
-void append_escaped(std::string& out, std::string_view text) {
-  for (char c : text) {
-    switch (c) {
-    case '&':
-      out += "&amp;";
-      break;
-    case '<':
-      out += "&lt;";
-      break;
-    case '>':
-      out += "&gt;";
-      break;
-    case '"':
-      out += "&quot;";
-      break;
-    default:
-      out += c;
-    }
-  }
-}
 
 const char* row_class(const AlignedLine& row) {
   if (row.moved) return "moved";

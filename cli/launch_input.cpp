@@ -160,6 +160,19 @@ std::optional<LaunchInput> read_from_file(const std::string& path, const LaunchI
 
 } // namespace
 
+std::string contradiction_of_files(const std::vector<std::string>& files, const LaunchInputOptions& options) {
+  if (files.empty()) return "FILE is missing: a launch file, or PTX with --grid and --block";
+  for (const std::string& path : files) {
+    const bool ptx = path == "-" || path.ends_with(".ptx");
+    if (ptx && (options.direct.grid.empty() || options.direct.block.empty()))
+      return path + " is PTX: say --grid and --block, or name a launch file";
+    if (!ptx && options.direct.any()) return path + " is a launch file: --grid, --block and --arg are for PTX files";
+    if (ptx && (!options.size.empty() || !options.ptx.empty()))
+      return path + " is PTX: --size and --ptx are for launch files";
+  }
+  return {};
+}
+
 void add_launch_input_options(CLI::App& command, LaunchInputOptions& options) {
   command.add_option("-s,--size", options.size, "a size of the launch file ([size.NAME])")->type_name("NAME");
   command.add_option("--target", options.target, "which of the launch file's PTX files")->type_name("sm_NN");

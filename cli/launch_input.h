@@ -37,6 +37,8 @@ struct LaunchInputOptions {
 };
 
 void add_launch_input_options(CLI::App& command, LaunchInputOptions& options);
+// What does not fit together in the files and these options; "" if all does.
+std::string contradiction_of_files(const std::vector<std::string>& files, const LaunchInputOptions& options);
 
 struct LaunchInput {
   launch::LaunchPlan plan;

@@ -162,16 +162,7 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
 
 // What does not fit together; "" if all does.
 std::string contradiction(const RunOptions& options) {
-  if (options.files.empty()) return "FILE is missing: a launch file, or PTX with --grid and --block";
-  for (const std::string& path : options.files) {
-    const bool ptx = path == "-" || path.ends_with(".ptx");
-    if (ptx && (options.input.direct.grid.empty() || options.input.direct.block.empty()))
-      return path + " is PTX: say --grid and --block, or name a launch file";
-    if (!ptx && options.input.direct.any())
-      return path + " is a launch file: --grid, --block and --arg are for PTX files";
-    if (ptx && (!options.input.size.empty() || !options.input.ptx.empty()))
-      return path + " is PTX: --size and --ptx are for launch files";
-  }
+  if (std::string wrong = contradiction_of_files(options.files, options.input); !wrong.empty()) return wrong;
   const bool wants_emulator = options.check || options.late_copies || options.report.counters ||
                               options.fuel != UINT64_MAX || !options.darsie.empty() || options.dac_entries > 0;
   if (options.device.device == "cuda" && wants_emulator)

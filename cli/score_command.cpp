@@ -32,19 +32,6 @@ struct ScoreOptions {
   std::string paper; // "": none
 };
 
-// What does not fit together; "" if all does.
-std::string contradiction(const ScoreOptions& options) {
-  if (options.files.empty()) return "FILE is missing: a launch file, or PTX with --grid and --block";
-  for (const std::string& path : options.files) {
-    const bool ptx = path == "-" || path.ends_with(".ptx");
-    if (ptx && (options.input.direct.grid.empty() || options.input.direct.block.empty()))
-      return path + " is PTX: say --grid and --block, or name a launch file";
-    if (!ptx && options.input.direct.any())
-      return path + " is a launch file: --grid, --block and --arg are for PTX files";
-  }
-  return {};
-}
-
 // The exit code; what was scored goes to `scored`.
 int score_file(const ScoreOptions& options, const std::string& path, const ir::Machine& machine, const Session& session,
                std::vector<ScoredFile>& scored) {
@@ -84,7 +71,8 @@ void take_from_paper(const Paper& paper, ScoreOptions& options) {
 }
 
 int run_score(ScoreOptions& options, const Session& session) {
-  if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("score", wrong);
+  if (std::string wrong = contradiction_of_files(options.files, options.input); !wrong.empty())
+    return usage_error("score", wrong);
   const Paper* paper = find_paper(options.paper);
   if (paper) take_from_paper(*paper, options);
   std::vector<const ir::Machine*> machines;

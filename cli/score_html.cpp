@@ -1,4 +1,5 @@
 #include "cli/score_html.h"
+#include "cli/html_text.h"
 
 #include "cli/score_energy.h"
 
@@ -16,28 +17,6 @@ using timing::Cause;
 using timing::cause_count;
 
 constexpr double bar_height = 18, bar_gap = 6, label_width = 190, bar_width = 520, picture_width = 860;
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (char c : text)
-    switch (c) {
-    case '&':
-      out += "&amp;";
-      break;
-    case '<':
-      out += "&lt;";
-      break;
-    case '>':
-      out += "&gt;";
-      break;
-    case '"':
-      out += "&quot;";
-      break;
-    default:
-      out += c;
-    }
-  return out;
-}
 
 // Resources in blues and greens, waits in warm colours, the rest in greys.
 std::string colour_of(Cause cause) {
