@@ -158,7 +158,9 @@ private:
     if (machine_->in_register(value)) return false;
     const InstructionId id = definition_[value.index()];
     if (!id || copy_.instructions[id].kind != ir::InstructionKind::real || copy_.instructions[id].guard) return false;
-    return machine_->lowering().absorbed(id) || (is_pure(id) && is_renaming(id)) || is_constant(value);
+    if (machine_->lowering().absorbed(id)) return true;
+    if (is_predicate(value)) return false; // a copy has a place in the file that merges may read it from
+    return (is_pure(id) && is_renaming(id)) || is_constant(value);
   }
 
   // Nothing but parameters, literals and the like goes into it.

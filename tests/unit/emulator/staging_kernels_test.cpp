@@ -1,0 +1,85 @@
+// Kernels that are hard for RegLess's machine, annotated by the compiler's part (transforms/regless.cpp) with regions
+// of several sizes: run strictly, with 512 entries and with as few as hold the largest region, each leaves the memory
+// that the emulator leaves without the machine. Some were found by fuzz_rewrites --regless and reduced, which is said
+// there.
+#include "emulator/hardware/staging_plan.h"
+#include "tests/unit/emulator/run_ptx.h"
+#include "transforms/text_insertion.h"
+
+#include <doctest/doctest.h>
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::emulator;
+
+namespace {
+
+std::string annotated(const std::string& text, const std::string& limits) {
+  Diagnostics diagnostics;
+  const auto module = grammar::read_module(SourceFile("test.ptx", text), diagnostics);
+  REQUIRE(module);
+  const auto pipeline = transforms::parse_pipeline("regless" + limits);
+  REQUIRE(pipeline);
+  transforms::RunOptions options;
+  options.form = transforms::OutputForm::annotated;
+  return transforms::annotated_text(*module, *pipeline, options).text;
+}
+
+uint32_t least_entries(const std::string& text) {
+  Diagnostics diagnostics;
+  return least_staging_entries(*grammar::read_module(SourceFile("test.ptx", text), diagnostics));
+}
+
+// The kernel `k` of the text gets one buffer of a word per thread, in which each thread finds 3 * its number + 1.
+void check_staged(const std::string& text, uint32_t threads, uint32_t blocks = 1) {
+  std::vector<uint32_t> data(size_t(threads) * blocks);
+  for (uint32_t i = 0; i < data.size(); ++i)
+    data[i] = 3 * i + 1;
+  LaunchRequest request{.kernel = "k", .grid = {blocks}, .block = {threads}, .fuel = 1'000'000};
+  const PtxRun usual = run_ptx(text, request, {buffer_of(data)});
+  INFO(usual.error, usual.failure());
+  REQUIRE(usual.ok());
+  for (const char* limits : {"", "(live=12,bank=4)", "(live=6,bank=2)"}) {
+    const std::string marked = annotated(text, limits);
+    for (const uint32_t entries : {512u, least_entries(marked)}) {
+      request.staging = StagingSettings{.entries = entries};
+      const PtxRun staged = run_ptx(marked, request, {buffer_of(data)});
+      INFO(limits, " ", entries, " entries: ", staged.error, staged.failure(), "\n", marked);
+      CHECK(staged.ok());
+      CHECK(staged.buffers == usual.buffers);
+      CHECK(staged.result.staging.regions > 0);
+    }
+  }
+}
+
+// `body` finds its thread's number in %tid and the address of its word in %at.
+std::string kernel_of(const std::string& body, const std::string& more = {}) {
+  return kernel("k", ".param .u64 data",
+                R"(.reg .pred %p<10>; .reg .b32 %r<40>; .reg .b32 %t; .reg .b64 %d<20>; .reg .b64 %at;
+  ld.param.u64 %d0, [data];
+  mov.u32 %t, %tid.x;
+  mad.wide.u32 %at, %t, 4, %d0;
+)" + body,
+                more);
+}
+
+} // namespace
+
+// fuzz_rewrites --regless, seed 1041: the copy was made again in front of its readers, and nobody read it but the
+// merge.
+TEST_CASE("a predicate that is copied on one way to where ways meet") {
+  check_staged(kernel_of(R"(
+  and.b32 %r1, %t, 4;
+  setp.ne.u32 %p1, %r1, 0;
+  and.b32 %r2, %t, 1;
+  setp.ne.u32 %p2, %r2, 0;
+  and.b32 %r3, %t, 8;
+  setp.ne.u32 %p3, %r3, 0;
+  @%p3 bra JOIN;
+  mov.pred %p1, %p2;
+JOIN:
+  selp.b32 %r4, 1, 0, %p1;
+  st.global.u32 [%at], %r4;
+  ret;
+)"),
+               64);
+}
