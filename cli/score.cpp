@@ -77,6 +77,8 @@ public:
       return weights_.lowering(function);
     };
     timing::EventCounts events{};
+    timing::Technique technique;
+    if (run.launch < skips_.size()) add_skips(skips_[run.launch], run.counters, recording, technique);
     auto time_on = [&](const timing::TimedMachine& on, timing::EventCounts* counts) {
       const ir::Machine& machine = on.machine;
       const timing::Traffic traffic =
@@ -85,7 +87,7 @@ public:
       const timing::MachineCode code(machine, recording.sites, lowering);
       timing::ModelInput input{machine, run.counters, recording, traffic, code, resident};
       input.launch = on.launch;
-      if (run.launch < skips_.size()) add_skips(skips_[run.launch], run.counters, input);
+      input.technique = &technique;
       if (counts) *counts = timing::events_of(input);
       return timing::time_of(input);
     };
@@ -111,18 +113,18 @@ public:
 
 private:
   static void add_skips(const emulator::SkipCounters& skips, const emulator::Counters& counters,
-                        timing::ModelInput& input) {
-    input.skipped.resize(input.recording.sites.size());
+                        const timing::Recording& recording, timing::Technique& technique) {
+    technique.sites.resize(recording.sites.size());
     // The entry's instructions come first.
     for (const emulator::FunctionCounters& function : counters.functions)
-      for (size_t i = 0; i < input.skipped.size(); ++i) {
-        const timing::Site& site = input.recording.sites[i];
+      for (size_t i = 0; i < technique.sites.size(); ++i) {
+        const timing::Site& site = recording.sites[i];
         if (site.function != function.source || i >= skips.skipped_by_instruction.size()) continue;
         if (const uint64_t all = function.instructions[site.instruction.index()].executions)
-          input.skipped[i] = static_cast<double>(skips.skipped_by_instruction[i]) / static_cast<double>(all);
+          technique.sites[i].skipped = static_cast<double>(skips.skipped_by_instruction[i]) / static_cast<double>(all);
       }
-    input.branch_syncs =
-        static_cast<double>(skips.branch_syncs) / static_cast<double>(std::max<uint64_t>(input.recording.blocks, 1));
+    technique.branch_syncs =
+        static_cast<double>(skips.branch_syncs) / static_cast<double>(std::max<uint64_t>(recording.blocks, 1));
   }
 
   ScoredKernel& kernel_of(const launch::Launch& planned) {

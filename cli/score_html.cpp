@@ -22,8 +22,9 @@ constexpr double bar_height = 18, bar_gap = 6, label_width = 190, bar_width = 52
 std::string colour_of(Cause cause) {
   const auto number = static_cast<double>(cause);
   if (cause <= Cause::dram_bandwidth) return fmt::format("hsl({:.0f},55%,{:.0f}%)", 150 + number * 10, 40 + number * 3);
-  if (cause <= Cause::wait_dram) return fmt::format("hsl({:.0f},75%,60%)", (number - 10) * 7);
-  return fmt::format("hsl(0,0%,{:.0f}%)", 35 + (number - static_cast<double>(Cause::linear)) * 8);
+  if (cause <= Cause::wait_staged)
+    return fmt::format("hsl({:.0f},75%,60%)", (number - static_cast<double>(Cause::wait_integer)) * 7);
+  return fmt::format("hsl(0,0%,{:.0f}%)", 35 + (number - static_cast<double>(Cause::linear)) * 6);
 }
 
 struct Bar {

@@ -123,7 +123,7 @@ EventCounts events_of(const ModelInput& input) {
     const SiteCode& code = input.code[number];
     if (!site.function || function == counted.end()) continue;
     const emulator::InstructionCounters& counts = function->second->instructions[site.instruction.index()];
-    const double share = number < input.skipped.size() ? 1 - input.skipped[number] : 1;
+    const double share = input.technique ? 1 - input.technique->at(number).skipped : 1;
     const double executions = share * static_cast<double>(counts.executions);
     const double lanes = share * static_cast<double>(counts.lanes);
     for (EnergyEvent event : {ibuffer, sched, icache_hit, opcoll})
@@ -142,7 +142,11 @@ EventCounts events_of(const ModelInput& input) {
   if (recording.blocks_looked_at)
     events.add(dram_write, static_cast<double>(input.traffic.dirty_written_back) *
                                static_cast<double>(recording.blocks) / static_cast<double>(recording.blocks_looked_at));
-  return events.get();
+  EventCounts all = events.get();
+  if (input.technique)
+    for (size_t i = 0; i < energy_event_count; ++i)
+      all[i] += input.technique->events[i];
+  return all;
 }
 
 std::span<const EnergySet> energy_sets() {

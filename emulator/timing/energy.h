@@ -4,6 +4,7 @@
 //   for (const EnergySet& set : energy_sets()) energy(set, events, seconds)
 #pragma once
 
+#include "emulator/timing/energy_events.h"
 #include "emulator/timing/model.h"
 
 #include <array>
@@ -11,52 +12,6 @@
 #include <string_view>
 
 namespace ptxrewrite::timing {
-
-enum class EnergyEvent : uint8_t {
-  // By machine instruction of a warp.
-  ibuffer,
-  sched,
-  icache_hit,
-  opcoll,
-  // By active lane and 32-bit register.
-  rf_read,
-  rf_write,
-  // By active lane and machine instruction of the unit.
-  int_alu,
-  int_mul,
-  fp32,
-  fp_mul,
-  fp64,
-  dp_mul,
-  sqrt,
-  lg2,
-  sin,
-  ex2,
-  tensor,
-  tex,
-  // By access of a warp; of shared memory, by pass over the banks.
-  const_hit,
-  shared,
-  // By line that an access asks for.
-  l1_read_hit,
-  l1_read_miss,
-  l1_write_hit,
-  l1_write_miss,
-  // By 32 bytes between L1 and L2, and by request.
-  noc_flit,
-  // By sector of 32 bytes.
-  l2_read_hit,
-  l2_read_miss,
-  l2_write_hit,
-  l2_write_miss,
-  dram_read,
-  dram_write,
-  count
-};
-inline constexpr size_t energy_event_count = static_cast<size_t>(EnergyEvent::count);
-std::string_view spelling(EnergyEvent event);
-
-using EventCounts = std::array<double, energy_event_count>;
 
 // Of a launch.
 EventCounts events_of(const ModelInput& input);

@@ -22,8 +22,11 @@ enum class Cause : uint8_t {
   unit_fp64,
   unit_special,
   unit_matrix,
+  unit_affine, // CAE's
+  unit_scalar, // composite-hpca13's
   unit_barrier,
   memory_port,
+  staging, // entries of RegLess' staging units
   l2_bandwidth,
   dram_bandwidth,
   wait_integer,
@@ -35,11 +38,14 @@ enum class Cause : uint8_t {
   wait_l1,
   wait_l2,
   wait_dram,
-  linear,    // R2D2's linear parts, before what reads them
-  misses,    // more of them than there are registers for
-  barrier,   // warps of a block wait for one another
-  imbalance, // warps of a block end at different times
-  tail,      // the last blocks do not fill the machine
+  wait_queue,  // DAC: for what the affine warp has not brought yet
+  wait_staged, // RegLess: until the registers of a region are there
+  linear,      // R2D2's linear parts, before what reads them
+  misses,      // more of them than there are registers for
+  affine,      // DAC's affine warp, where the others wait for its end
+  barrier,     // warps of a block wait for one another
+  imbalance,   // warps of a block end at different times
+  tail,        // the last blocks do not fill the machine
   launch,
   count
 };

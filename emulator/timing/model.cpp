@@ -7,10 +7,6 @@
 namespace ptxrewrite::timing {
 namespace {
 
-constexpr size_t index(Cause cause) {
-  return static_cast<size_t>(cause);
-}
-
 double ratio(double part, double whole) {
   return whole > 0 ? part / whole : 0;
 }
@@ -20,9 +16,24 @@ double dram_bytes_per_clock(const ir::Machine& machine) {
   return machine.memory.achieved_dram_gb_per_second.value * 1000 / machine.clock_mhz;
 }
 
+const Technique& technique_of(const ModelInput& input) {
+  static const Technique none;
+  return input.technique ? *input.technique : none;
+}
+
+void add_demands(const Technique& technique, Demand& demand) {
+  demand.instructions += technique.instructions;
+  demand.issue_slots += technique.instructions;
+  for (size_t i = 0; i < cause_count; ++i)
+    demand.unit[i] += technique.demands[i];
+  demand.l2_bytes += technique.l2_bytes;
+  demand.dram_read_bytes += technique.dram_read_bytes;
+  demand.dram_write_bytes += technique.dram_write_bytes;
+}
+
 // Units that every scheduler has its share of.
 bool in_pipeline(Cause unit) {
-  return unit >= Cause::unit_integer && unit <= Cause::unit_matrix;
+  return unit >= Cause::unit_integer && unit <= Cause::unit_scalar;
 }
 
 struct LevelShares {
@@ -43,7 +54,7 @@ LevelShares level_shares(const ir::Machine& machine, const LoadLevels& levels, d
           ratio(static_cast<double>(levels.slowest_dram) - others_brought_it, loads) * latency.dram.value};
 }
 
-std::vector<LoadTime> load_times(const ModelInput& input, std::vector<LevelShares>& shares) {
+std::vector<LoadTime> load_times_by_level(const ModelInput& input, std::vector<LevelShares>& shares) {
   const Recording& recording = input.recording;
   std::vector<LoadTime> times(recording.sites.size());
   shares.resize(times.size());
@@ -94,9 +105,11 @@ public:
   explicit Model(const ModelInput& input)
       : input_(input), machine_(input.machine), recording_(input.recording), rate_(machine_.issue_rate.value),
         demand_(demand_of(input)) {
-    const std::vector<LoadTime> loads = load_times(input, shares_);
+    const std::vector<LoadTime> loads = load_times_by_level(input, shares_);
     for (const Cluster& cluster : recording_.clusters)
-      walks_.push_back(walk(cluster, input.code, loads, rate_, input.skipped));
+      walks_.push_back(walk(cluster, input.code, loads, rate_, technique()));
+    for (const AddedWarp& added : technique().added_warps)
+      added_.push_back(walk(*added.profile, input.code, loads, rate_, technique()));
     for (size_t i = 0; i < most_sections; ++i)
       sections_[i] = walk(recording_.sections[i], input.code, loads, rate_);
     sum_up();
@@ -110,10 +123,12 @@ private:
     CauseClocks stack{};
   };
   void sum_up();
+  const Technique& technique() const { return technique_of(input_); }
   double warps() const {
     return static_cast<double>(recording_.blocks) * std::max<double>(recording_.warps_per_block, 1);
   }
   ClusterTime time_of_cluster(const Walk& walk, const Company& company, double resident_warps) const;
+  double exposed(const Interval& interval, const Company& company) const;
   void expose(const Interval& interval, double stall, double times, CauseClocks& exposed) const;
   Latency latency(double resident_warps) const;
   double section_clocks(ir::SectionKind section, double warps) const;
@@ -127,6 +142,7 @@ private:
   Demand demand_;
   std::vector<LevelShares> shares_;
   std::vector<Walk> walks_;
+  std::vector<Walk> added_;                        // of Technique::added_warps
   std::array<Walk, most_sections> sections_;       // of R2D2's hardware form
   double issued_ = 0, stalls_ = 0, intervals_ = 0; // of a mean warp
 };
@@ -147,6 +163,10 @@ void Model::sum_up() {
 
 // A wait for global memory is for the levels that its latency is made of.
 void Model::expose(const Interval& interval, double stall, double times, CauseClocks& exposed) const {
+  if (interval.early != Cause::count) {
+    exposed[index(interval.early)] += stall * times;
+    return;
+  }
   const SiteCode& producer = input_.code[interval.producer];
   const LevelShares& shares = shares_[interval.producer];
   if (producer.waits != Waits::for_global_memory || shares.sum() <= 0) {
@@ -158,6 +178,18 @@ void Model::expose(const Interval& interval, double stall, double times, CauseCl
   exposed[index(Cause::wait_dram)] += stall * times * shares.dram / shares.sum();
 }
 
+// What other warps do not hide of a wait. Where a technique lets only some of the resident warps be active, these alone
+// hide it, and it comes in every turn; warps that wait for global memory leave their place to others.
+double Model::exposed(const Interval& interval, const Company& company) const {
+  const bool leaves =
+      interval.early == Cause::count && input_.code[interval.producer].waits == Waits::for_global_memory;
+  Company active = company;
+  if (!leaves) active.warps = std::min(company.warps, std::max(technique().active_warps, 1.0));
+  const double turns = active.warps > 0 ? company.warps / active.warps : 1;
+  const double hidden = hidden_instructions(input_.policy, interval.stall, active);
+  return turns * exposed_stall(interval.stall, hidden, rate_);
+}
+
 ClusterTime Model::time_of_cluster(const Walk& walk, const Company& company, double resident_warps) const {
   ClusterTime time;
   size_t at = 0;
@@ -165,8 +197,7 @@ ClusterTime Model::time_of_cluster(const Walk& walk, const Company& company, dou
     double phase = 0;
     for (; at < end; ++at) {
       const Interval& interval = walk.intervals[at];
-      const double hidden = hidden_instructions(input_.policy, interval.stall, company);
-      const double stall = exposed_stall(interval.stall, hidden, rate_);
+      const double stall = exposed(interval, company);
       if (stall > 0) expose(interval, stall, walk.scale, time.exposed);
       double batches = 0;
       if (interval.miss_lines > 0 && machine_.memory.outstanding_misses.known)
@@ -224,7 +255,9 @@ Latency Model::latency(double resident_warps) const {
   const double of_block = std::ceil(recording_.warps_per_block / static_cast<double>(machine_.schedulers));
   result.exposed[index(Cause::barrier)] =
       std::max(ratio(with_barriers - last_end, blocks), 0.0) +
-      input_.branch_syncs * ((of_block - 1) / rate_ + machine_.latency.integer.value);
+      technique().branch_syncs * ((of_block - 1) / rate_ + machine_.latency.integer.value);
+  for (size_t i = 0; i < cause_count; ++i)
+    result.exposed[i] += technique().stalls[i];
   return result;
 }
 
@@ -248,7 +281,7 @@ Model::Wave Model::wave(double blocks_of_sm, double blocks) const {
   const double of_scheduler = std::ceil(resident_warps / machine_.schedulers);
   const double share = ratio(blocks_of_sm, static_cast<double>(recording_.blocks));
   std::vector<std::pair<Cause, double>> bounds;
-  bounds.emplace_back(Cause::issue, of_scheduler * ratio(demand_.instructions, warps()) / rate_);
+  bounds.emplace_back(Cause::issue, of_scheduler * ratio(demand_.issue_slots, warps()) / rate_);
   std::vector<double> of_walk; // what a lone warp takes of the resources that its walk is made of
   for (size_t i = 0; i < cause_count; ++i) {
     const auto unit = static_cast<Cause>(i);
@@ -268,6 +301,9 @@ Model::Wave Model::wave(double blocks_of_sm, double blocks) const {
                                                  ratio(blocks, static_cast<double>(recording_.blocks)) /
                                                  dram_bytes_per_clock(machine_));
   bounds.emplace_back(Cause::launch, input_.launch.per_block.value * blocks);
+  for (size_t i = 0; i < added_.size(); ++i)
+    bounds.emplace_back(technique().added_warps[i].cause,
+                        added_[i].scale * (added_[i].stalls + added_[i].issued / rate_));
   const Latency latencies = latency(resident_warps);
   std::vector<double> terms;
   for (const auto& [cause, clocks] : bounds)
@@ -361,11 +397,17 @@ LaunchCost launch_cost(const ir::Machine& machine) {
   return rows[0].cost;
 }
 
+std::vector<LoadTime> load_times(const ModelInput& input) {
+  std::vector<LevelShares> shares;
+  return load_times_by_level(input, shares);
+}
+
 Demand demand_of(const ModelInput& input) {
   const Recording& recording = input.recording;
   std::map<const ir::Function*, const emulator::FunctionCounters*> counted;
   for (const emulator::FunctionCounters& function : input.counters.functions)
     counted[function.source] = &function;
+  const Technique& technique = technique_of(input);
   Demand demand;
   for (uint32_t number = 0; number < recording.sites.size(); ++number) {
     const Site& site = recording.sites[number];
@@ -374,9 +416,11 @@ Demand demand_of(const ModelInput& input) {
     const emulator::InstructionCounters& counts = function->second->instructions[site.instruction.index()];
     if (counts.executions == 0) continue;
     const SiteCode& code = input.code[number];
-    const double share = number < input.skipped.size() ? 1 - input.skipped[number] : 1;
+    const SiteChange& change = technique.at(number);
+    const double share = 1 - change.skipped;
     const double executions = static_cast<double>(counts.executions) * share;
     demand.instructions += executions * code.instructions;
+    demand.issue_slots += executions * code.instructions * change.slots;
     demand.uniform += executions * code.uniform;
     double clocks = executions * code.weight * code.unit_clocks;
     const AccessCounts &global = recording.global[number], &shared = recording.shared[number];
@@ -397,12 +441,13 @@ Demand demand_of(const ModelInput& input) {
       demand.dram_read_bytes += scale * (static_cast<double>(sectors.dram) + first) * sector_bytes;
     }
     if (code.unit == Cause::issue) continue;
-    demand.unit[index(code.unit)] += clocks;
-    demand.unit_slots[index(code.unit)] += executions * code.weight;
+    demand.unit[index(code.unit)] += clocks * change.unit;
+    demand.unit_slots[index(code.unit)] += executions * code.weight * std::min(change.slots, change.unit);
   }
   demand.dram_write_bytes =
       static_cast<double>(input.traffic.dirty_written_back) * sector_bytes *
       ratio(static_cast<double>(recording.blocks), static_cast<double>(recording.blocks_looked_at));
+  add_demands(technique, demand);
   return demand;
 }
 

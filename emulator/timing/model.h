@@ -14,6 +14,7 @@
 #include "emulator/counters.h"
 #include "emulator/timing/interval.h"
 #include "emulator/timing/machine_code.h"
+#include "emulator/timing/technique.h"
 #include "emulator/timing/traffic.h"
 #include "emulator/timing/walk.h"
 
@@ -22,8 +23,6 @@
 #include <string_view>
 
 namespace ptxrewrite::timing {
-
-using CauseClocks = std::array<double, cause_count>;
 
 struct LaunchCost {
   ir::Figure constant, per_block; // clocks
@@ -39,15 +38,16 @@ struct ModelInput {
   uint32_t resident_blocks = 1; // per SM
   Policy policy = Policy::greedy_then_oldest;
   LaunchCost launch = launch_cost(machine);
-  // DARSIE: by number, the share of executions that followers skip; empty: none.
-  std::vector<double> skipped = {};
-  // Of a block; all its warps meet at each.
-  double branch_syncs = 0;
+  const Technique* technique = nullptr; // null: none
 };
+
+// By number: of loads of global memory with what the caches say, of others as MachineCode.
+std::vector<LoadTime> load_times(const ModelInput& input);
 
 // All of a launch.
 struct Demand {
   double instructions = 0;  // of the machine, by warps, uniform ones included
+  double issue_slots = 0;   // that they take
   double uniform = 0;       // of them
   CauseClocks unit{};       // clocks of one SM's units and memory port
   CauseClocks unit_slots{}; // machine instructions of units by warps

@@ -7,8 +7,8 @@ namespace {
 
 class Walker {
 public:
-  Walker(const MachineCode& code, const std::vector<LoadTime>& loads, double rate, std::span<const double> skipped)
-      : code_(code), loads_(loads), skipped_(skipped), slot_(1 / rate), ready_(code.register_count()),
+  Walker(const MachineCode& code, const std::vector<LoadTime>& loads, double rate, const Technique& technique)
+      : code_(code), loads_(loads), technique_(technique), slot_(1 / rate), ready_(code.register_count()),
         producer_(code.register_count()) {}
 
   Walk run(const Cluster& cluster) {
@@ -25,6 +25,7 @@ public:
 private:
   void take(const Step& step) {
     const SiteCode& site = code_[step.number];
+    const SiteChange& change = technique_.at(step.number);
     double sources_ready = 0;
     uint32_t producer = step.number;
     for (uint32_t use : code_.uses(site))
@@ -32,10 +33,16 @@ private:
         sources_ready = ready_[use];
         producer = producer_[use];
       }
+    if (change.joins && last_result_ > sources_ready) {
+      sources_ready = last_result_;
+      producer = last_maker_;
+    }
     double result = sources_ready;
     uint32_t maker = producer; // an instruction that is part of its readers hands their wait on
-    executed_ = step.number < skipped_.size() ? 1 - skipped_[step.number] : 1;
+    executed_ = 1 - change.skipped;
+    slots_ = executed_ * change.slots;
     if (site.instructions) {
+      if (change.early_stall > 0) wait_early(change);
       if (sources_ready > now_) close(sources_ready - now_, producer);
       for (uint32_t i = 0; i + 1 < site.instructions; ++i) {
         issue();
@@ -45,7 +52,12 @@ private:
       const bool loads = site.waits == Waits::for_global_memory && !step.guarded_off;
       if (loads) count_misses(loads_[step.number]);
       result = now_ - slot_ + (loads ? loads_[step.number].latency : site.latency) + site.address_clocks;
+      result += change.more_latency;
       maker = step.number;
+    }
+    if (result > last_result_) {
+      last_result_ = result;
+      last_maker_ = maker;
     }
     for (uint32_t definition : code_.definitions(site)) {
       ready_[definition] = result;
@@ -58,9 +70,14 @@ private:
   }
 
   void issue() {
-    now_ += slot_ * executed_;
-    current_.issued += static_cast<float>(executed_);
-    walk_.issued += executed_;
+    now_ += slot_ * slots_;
+    current_.issued += static_cast<float>(slots_);
+    walk_.issued += slots_;
+  }
+
+  void wait_early(const SiteChange& change) {
+    current_.early = change.early_cause;
+    close(change.early_stall * executed_, 0);
   }
 
   void count_misses(const LoadTime& load) {
@@ -79,10 +96,13 @@ private:
 
   const MachineCode& code_;
   const std::vector<LoadTime>& loads_;
-  const std::span<const double> skipped_;
-  const double slot_;   // clocks by instruction
-  double executed_ = 1; // of the current instruction
-  double now_ = 0;      // when the next instruction may issue
+  const Technique& technique_;
+  const double slot_;      // clocks by instruction
+  double executed_ = 1;    // of the current instruction
+  double slots_ = 1;       // likewise
+  double now_ = 0;         // when the next instruction may issue
+  double last_result_ = 0; // of all so far: when it is there
+  uint32_t last_maker_ = 0;
   std::vector<double> ready_;
   std::vector<uint32_t> producer_;
   Interval current_;
@@ -92,8 +112,8 @@ private:
 } // namespace
 
 Walk walk(const Cluster& cluster, const MachineCode& code, const std::vector<LoadTime>& loads, double rate,
-          std::span<const double> skipped) {
-  return Walker(code, loads, rate, skipped).run(cluster);
+          const Technique& technique) {
+  return Walker(code, loads, rate, technique).run(cluster);
 }
 
 } // namespace ptxrewrite::timing

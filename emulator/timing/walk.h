@@ -1,7 +1,7 @@
 // A lone warp on an in-order pipeline with a scoreboard: what a cluster's sequence issues, and where it waits for what.
 #pragma once
 
-#include "emulator/timing/machine_code.h"
+#include "emulator/timing/technique.h"
 
 #include <vector>
 
@@ -9,10 +9,11 @@ namespace ptxrewrite::timing {
 
 // What is issued without waiting, and the wait behind it.
 struct Interval {
-  float issued = 0;      // machine instructions
-  float stall = 0;       // clocks
-  float miss_lines = 0;  // lines that its divergent loads ask L2 for
-  uint32_t producer = 0; // the instruction that is waited for, by its number
+  float issued = 0;           // machine instructions
+  float stall = 0;            // clocks
+  float miss_lines = 0;       // lines that its divergent loads ask L2 for
+  uint32_t producer = 0;      // the instruction that is waited for, by its number
+  Cause early = Cause::count; // the wait is a technique's, for this (SiteChange::early_cause)
 };
 
 struct Walk {
@@ -29,9 +30,8 @@ struct LoadTime {
   bool divergent = false; // more than one line by access
 };
 
-// `rate`: instructions per clock of a scheduler. `skipped`: by number, the share of executions that warps skip because
-// another one's result is theirs, too: they issue so much less and wait for that result; empty: nothing is skipped.
+// `rate`: instructions per clock of a scheduler.
 Walk walk(const Cluster& cluster, const MachineCode& code, const std::vector<LoadTime>& loads, double rate,
-          std::span<const double> skipped = {});
+          const Technique& technique = {});
 
 } // namespace ptxrewrite::timing

@@ -17,7 +17,7 @@ struct TimedKernel {
   Recording recording;
   uint32_t threads_per_block = 0;
 
-  KernelTime on(const ir::Machine& machine, uint32_t registers = 32) const {
+  KernelTime on(const ir::Machine& machine, uint32_t registers = 32, const Technique* technique = nullptr) const {
     const uint32_t resident =
         ir::occupancy(machine, {threads_per_block, registers, static_cast<uint32_t>(recording.shared_bytes)}).blocks;
     REQUIRE(resident > 0);
@@ -30,7 +30,9 @@ struct TimedKernel {
     };
     const MachineCode code(machine, recording.sites, lowering);
     const Traffic traffic = simulate(recording, memory_system(machine, recording.shared_bytes, resident));
-    return time_of({machine, run.result.counters, recording, traffic, code, resident});
+    ModelInput input{machine, run.result.counters, recording, traffic, code, resident};
+    input.technique = technique;
+    return time_of(input);
   }
 };
 

@@ -1,0 +1,57 @@
+// What energy is spent on: the events that a launch is counted by (energy.h weighs them).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ptxrewrite::timing {
+
+enum class EnergyEvent : uint8_t {
+  // By machine instruction of a warp.
+  ibuffer,
+  sched,
+  icache_hit,
+  opcoll,
+  // By active lane and 32-bit register.
+  rf_read,
+  rf_write,
+  // By active lane and machine instruction of the unit.
+  int_alu,
+  int_mul,
+  fp32,
+  fp_mul,
+  fp64,
+  dp_mul,
+  sqrt,
+  lg2,
+  sin,
+  ex2,
+  tensor,
+  tex,
+  // By access of a warp; of shared memory, by pass over the banks.
+  const_hit,
+  shared,
+  // By line that an access asks for.
+  l1_read_hit,
+  l1_read_miss,
+  l1_write_hit,
+  l1_write_miss,
+  // By 32 bytes between L1 and L2, and by request.
+  noc_flit,
+  // By sector of 32 bytes.
+  l2_read_hit,
+  l2_read_miss,
+  l2_write_hit,
+  l2_write_miss,
+  dram_read,
+  dram_write,
+  count
+};
+inline constexpr size_t energy_event_count = static_cast<size_t>(EnergyEvent::count);
+std::string_view spelling(EnergyEvent event);
+
+using EventCounts = std::array<double, energy_event_count>;
+
+} // namespace ptxrewrite::timing
