@@ -132,6 +132,7 @@ private:
     for (ValueId value : copy_.values.ids())
       if (text_.registers.contains(text_value(value))) apart.insert(value);
     flow_.emplace(copy_);
+    apart = ir::apart_by_names(copy_, *flow_, text_.compute_capability, std::move(apart));
     machine_.emplace(copy_, *flow_, text_.compute_capability, apart);
     definition_.resize(copy_.values.size());
     remade_.assign(copy_.values.size(), unknown);
@@ -158,9 +159,7 @@ private:
     if (machine_->in_register(value)) return false;
     const InstructionId id = definition_[value.index()];
     if (!id || copy_.instructions[id].kind != ir::InstructionKind::real || copy_.instructions[id].guard) return false;
-    if (machine_->lowering().absorbed(id)) return true;
-    if (is_predicate(value)) return false; // a copy has a place in the file that merges may read it from
-    return (is_pure(id) && is_renaming(id)) || is_constant(value);
+    return machine_->lowering().absorbed(id) || (is_pure(id) && is_renaming(id)) || is_constant(value);
   }
 
   // Nothing but parameters, literals and the like goes into it.

@@ -303,17 +303,45 @@ void keep_apart(const Function& function, const MachineValues& values, std::pair
   }
 }
 
+void keep_apart(const Function& function, const MachineValues& values, const Bundles& bundles,
+                std::set<ValueId>& apart) {
+  for (std::pair<ValueId, ValueId> clash : bundles.clashes())
+    keep_apart(function, values, clash, apart);
+}
+
+// Those that name what they copy would be read by its name, which may stand for something else by then.
+void keep_copies_of_predicates(const Function& function, std::set<ValueId>& apart) {
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block))
+      if (function.is_opcode(id, Opcode::mov))
+        for_each_definition(function, id, [&](ValueId copy) {
+          if (function.values[copy].type == ScalarType::pred) apart.insert(copy);
+        });
+}
+
 } // namespace
+
+std::set<ValueId> apart_by_names(const Function& function, const ControlFlow& flow, uint32_t compute_capability,
+                                 std::set<ValueId> apart) {
+  keep_copies_of_predicates(function, apart);
+  const AllocationOptions options{.compute_capability = compute_capability, .keep_names = true};
+  for (size_t before = SIZE_MAX; apart.size() != before;) {
+    before = apart.size();
+    const MachineValues values(function, flow, compute_capability, apart);
+    keep_apart(function, values, Bundles(function, values, options), apart);
+  }
+  return apart;
+}
 
 Result<Allocation> allocate_registers(const Function& function, const AllocationOptions& options) {
   ControlFlow flow(function);
   std::set<ValueId> apart = options.apart;
+  if (options.keep_names) keep_copies_of_predicates(function, apart);
   while (true) {
     MachineValues values(function, flow, options.compute_capability, apart);
     Bundles bundles(function, values, options);
-    size_t before = apart.size();
-    for (std::pair<ValueId, ValueId> clash : bundles.clashes())
-      keep_apart(function, values, clash, apart);
+    const size_t before = apart.size();
+    keep_apart(function, values, bundles, apart);
     if (apart.size() > before) continue;
     if (!bundles.clashes().empty())
       return Error{"values of " + function.value_name(bundles.clashes().front().first) +

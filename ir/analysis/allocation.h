@@ -101,6 +101,11 @@ struct VectorOperand {
 };
 std::vector<VectorOperand> vector_operands(const Function& function, const MachineValues& values, InstructionId id);
 
+// What has a register of its own where names are kept: `apart`; copies of predicates; and values whose readers would
+// read what another value of the same name has replaced by then.
+std::set<ValueId> apart_by_names(const Function& function, const ControlFlow& flow, uint32_t compute_capability,
+                                 std::set<ValueId> apart);
+
 // .maxnreg of the function, and an upper bound from elsewhere (0: none).
 uint32_t register_limit_of(const Function& function, uint32_t maximum);
 

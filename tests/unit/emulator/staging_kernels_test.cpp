@@ -83,3 +83,42 @@ JOIN:
 )"),
                64);
 }
+
+// Seed 368: the selection does the work of the conjunction, and reads it where %p2 stands for something else.
+TEST_CASE("a predicate that is needed behind the place where its name is used again") {
+  check_staged(kernel_of(R"(
+  and.b32 %r1, %t, 4;
+  setp.ne.u32 %p1, %r1, 0;
+  and.b32 %r2, %t, 1;
+  setp.ne.u32 %p2, %r2, 0;
+  and.pred %p1, %p2, !%p1;
+  setp.ne.u32 %p2, 0, 0;
+  selp.b32 %r3, 1, 0, %p2;
+  selp.b32 %r4, 2, 0, %p1;
+  add.u32 %r4, %r4, %r3;
+  st.global.u32 [%at], %r4;
+  ret;
+)"),
+               64);
+}
+
+TEST_CASE("a copy of a predicate that is needed behind the place where its name is used again") {
+  check_staged(kernel_of(R"(
+  and.b32 %r1, %t, 4;
+  setp.ne.u32 %p1, %r1, 0;
+  and.b32 %r2, %t, 1;
+  setp.ne.u32 %p2, %r2, 0;
+  mov.pred %p3, %p1;
+  and.pred %p4, %p3, %p2;
+  mov.pred %p3, %p2;
+  setp.ne.u32 %p1, 0, 0;
+  selp.b32 %r3, 1, 0, %p3;
+  selp.b32 %r4, 2, 0, %p4;
+  selp.b32 %r5, 4, 0, %p1;
+  add.u32 %r4, %r4, %r3;
+  add.u32 %r4, %r4, %r5;
+  st.global.u32 [%at], %r4;
+  ret;
+)"),
+               64);
+}
