@@ -1,6 +1,7 @@
 // From an allocation to registers, see register_program.h.
 #include "ir/analysis/register_program.h"
 
+#include "ir/analysis/dependences.h"
 #include "ir/analysis/dominators.h"
 #include "ir/machine/uniform.h"
 
@@ -40,14 +41,6 @@ RegisterProgram register_blocks(const Function& function) {
 }
 
 namespace {
-
-// Does the result come from far away?
-bool is_long_latency(const Form& form) {
-  if (form.kind == InstructionClass::texture || form.kind == InstructionClass::surface) return true;
-  bool memory = form.kind == InstructionClass::load || form.kind == InstructionClass::atomic;
-  return memory && (form.space == StateSpace::global || form.space == StateSpace::none ||
-                    form.space == StateSpace::generic || form.space == StateSpace::local);
-}
 
 void add(RegisterSet& set, const MachineValues& values, const Allocation& allocation, ValueId value) {
   uint16_t first = allocation.first_register(value);

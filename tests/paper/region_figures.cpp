@@ -1,9 +1,10 @@
 // RegLess regions of PTX files, verified: sizes, inputs and live registers per region (RegLess Table 2, Fig. 19), and
 // where the paper's Algorithm 2 for soft definitions differs from ours.
 //
-//   region_figures [--live 32] [--kernels] FILE.ptx ...      exit code 1 if regions break a rule
+//   region_figures [--live 32] [--schedule] [--kernels] FILE.ptx ...      exit code 1 if regions break a rule
 #include "grammar/reader.h"
 #include "ir/analysis/regions.h"
+#include "ir/analysis/schedule.h"
 #include "ir/machine/machine.h"
 #include "ir/ssa.h"
 
@@ -23,7 +24,8 @@ using namespace ptxrewrite::ir;
 struct Options {
   std::vector<std::string> files;
   RegionLimits limits;
-  bool kernels = false;
+  bool kernels = false, schedule = false;
+  uint32_t machine = 0;
 };
 
 struct Distribution {
@@ -85,6 +87,9 @@ bool measure(Function& function, uint32_t capability, const Options& options, Fi
   AllocationOptions wanted{.compute_capability = capability, .predicate_limit = 64, .keep_names = true};
   Status status = construct_ssa(function);
   if (!status.ok()) return true;
+  if (options.schedule)
+    schedule(function,
+             {.goal = ScheduleGoal::early_loads, .compute_capability = capability, .live_limit = options.limits.live});
   Result<Allocation> allocation = allocate_registers(function, wanted);
   if (!allocation) {
     std::printf("%s: %s\n", name.c_str(), allocation.error().message.c_str());
@@ -117,6 +122,8 @@ int main(int argc, char** argv) {
   CLI::App app("RegLess regions");
   app.add_option("files", options.files, "PTX files")->required()->check(CLI::ExistingFile);
   app.add_option("--live", options.limits.live, "registers that a region may hold at one time");
+  app.add_flag("--schedule", options.schedule, "loads first, as far as registers allow, before regions are formed");
+  app.add_option("--machine", options.machine, "compute capability; the file's own if not given");
   app.add_flag("--kernels", options.kernels, "print every kernel, not every file");
   CLI11_PARSE(app, argc, argv);
   std::puts(
@@ -131,7 +138,7 @@ int main(int argc, char** argv) {
     Diagnostics diagnostics;
     std::unique_ptr<Module> module = grammar::read_module(SourceFile(path, std::move(text)), diagnostics);
     if (!module || module->targets.empty()) continue;
-    uint32_t capability = compute_capability_of(module->text(module->targets[0]));
+    uint32_t capability = options.machine ? options.machine : compute_capability_of(module->text(module->targets[0]));
     Figures file;
     for (const auto& function : module->functions) {
       if (!function->is_entry || !function->has_body) continue;
