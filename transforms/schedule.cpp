@@ -66,11 +66,12 @@ public:
   }
 
   Change run() {
-    make_candidates();
-    if (context_.options.flag("force")) return candidates_.empty() ? Change::unchanged : take(candidates_.back());
-    if (candidates_.empty()) return Change::unchanged;
     architectures_ = legal::architectures_to_ask(function_.module(), context_);
     if (!function_.is_entry) architectures_.clear();
+    const bool force = context_.options.flag("force");
+    make_candidates(force);
+    if (candidates_.empty()) return Change::unchanged;
+    if (force) return take(candidates_.back());
     Candidate before = weigh(function_);
     if (!before.model || !before.assembled) return Change::unchanged;
     const Candidate* best = nullptr;
@@ -85,18 +86,22 @@ public:
   }
 
 private:
-  // The ones that differ from the function. The last one serves both goals if both are wanted.
-  void make_candidates() {
-    ScheduleOptions options{.compute_capability = capability_};
-    Function few = function_;
-    const bool moved = ir::schedule(few, options);
-    const bool early = goal_ == "both" || goal_ == "loads";
-    options.goal = ScheduleGoal::early_loads;
-    options.live_limit = early ? limit_for_loads(few) : 0;
-    if (moved && goal_ != "loads") candidates_.push_back({std::move(few), {}, {}});
-    if (!early) return;
-    Function loads = function_;
-    if (ir::schedule(loads, options)) candidates_.push_back({std::move(loads), {}, {}});
+  // Those that differ from the function. If one is to stay whatever it costs, the last one serves both goals.
+  void make_candidates(bool force) {
+    std::optional<Function> few = add_candidate({.compute_capability = capability_}, goal_ != "loads");
+    if (goal_ != "both" && goal_ != "loads") return;
+    ScheduleOptions options{.goal = ScheduleGoal::early_loads, .compute_capability = capability_};
+    options.live_limit = limit_for_loads(few ? *few : function_);
+    add_candidate(options, true);
+    options.live_limit = 255; // ptxas finds its own measure at times
+    if (!force && !architectures_.empty()) add_candidate(options, true);
+  }
+  // What has moved; nothing if nothing has.
+  std::optional<Function> add_candidate(const ScheduleOptions& options, bool wanted) {
+    Function candidate = function_;
+    if (!ir::schedule(candidate, options)) return std::nullopt;
+    if (wanted) candidates_.push_back({candidate, {}, {}});
+    return candidate;
   }
   // As many registers as are live anyway, unless the option says so many.
   uint32_t limit_for_loads(const Function& few) const {
@@ -126,9 +131,12 @@ private:
   }
   bool wins(const Candidate& after, const Candidate& before) const {
     if (!after.model || !after.assembled) return false;
-    if (after.model->instructions > before.model->instructions) return false;
-    if (warps_by_model(after) < warps_by_model(before)) return false;
-    if (!architectures_.empty() && legal::loses(*after.assembled, *before.assembled)) return false;
+    if (architectures_.empty()) {
+      if (after.model->instructions > before.model->instructions) return false;
+      if (warps_by_model(after) < warps_by_model(before)) return false;
+    } else if (legal::loses(*after.assembled, *before.assembled)) {
+      return false;
+    }
     return registers_of(after) < registers_of(before);
   }
   std::string comparison(const Candidate& after, const Candidate& before) const {
