@@ -4,6 +4,8 @@
 #include "ir/analysis/cfg.h"
 #include "ir/analysis/dominators.h"
 #include "ir/composite.h"
+#include "ir/machine/convergence.h"
+#include "ir/machine/divisions.h"
 #include "ir/machine/first_generation.h"
 #include "ir/machine/linear_operands.h"
 #include "ir/machine/lowering_rules.h"
@@ -23,6 +25,7 @@ namespace ptxrewrite::ir {
 namespace {
 
 constexpr uint32_t first_uniform_datapath = 75;
+constexpr uint32_t first_separate_lanes = 70;    // each lane has a program counter of its own
 constexpr uint32_t first_combined_atomics = 70;  // lanes of a warp elect one that does the atomic operation for all
 constexpr uint32_t first_warp_reductions = 80;   // redux
 constexpr uint32_t first_loaded_parameters = 90; // operands no longer name constant banks, a load brings them
@@ -59,6 +62,7 @@ public:
       : function_(function), capability_(compute_capability), result_(result),
         in_section_(function.instructions.size()), flow_(function), dominators_(function, flow_),
         post_dominators_(function, flow_), uniform_(function, flow_, post_dominators_),
+        together_(function, flow_, post_dominators_, UniformSources::read),
         values_(function), context_{function,
                                     values_,
                                     compute_capability,
@@ -84,7 +88,8 @@ public:
     for_each_needed([&](InstructionId id) { apply_rules(id); });
     for_each_needed([&](InstructionId id) { weigh_constant(id); });
     for_each_needed([&](InstructionId id) { weigh_linear_operand(id); });
-    join_shared_loads(context_);
+    join_shared_accesses(context_);
+    if (!is_first_generation()) share_reciprocals(context_);
     if (capability_ < first_loaded_parameters && !is_first_generation())
       for_each_needed([&](InstructionId id) { weigh_wide_literal(id); });
     if (capability_ >= first_uniform_datapath) for_each_needed([&](InstructionId id) { move_to_uniform(id); });
@@ -92,6 +97,8 @@ public:
     if (capability_ >= first_combined_atomics) for_each_needed([&](InstructionId id) { weigh_combined_atomic(id); });
     weigh_system_values();
     weigh_branches();
+    if (capability_ >= first_separate_lanes)
+      result_.subroutines_ += slow_paths_of_exchanges(context_, flow_, post_dominators_, together_);
     result_.register_units_.assign(function_.values.size(), 0);
     for (ValueId value : function_.values.ids())
       result_.register_units_[value.index()] = units_of(value);
@@ -566,7 +573,7 @@ private:
       }
       // Lanes that part are brought together again.
       BlockId join = post_dominators_.immediate_post_dominator(block);
-      if (capability_ < 70 || !join || uniform_.branch_is_uniform(block) || joined[join.index()] || only_exits(join))
+      if (capability_ < 70 || !join || together_.branch_is_uniform(block) || joined[join.index()] || only_exits(join))
         continue;
       joined[join.index()] = true;
       cost(id).weight = static_cast<uint16_t>(cost(id).weight + 2);
@@ -586,7 +593,8 @@ private:
   ControlFlow flow_;
   DominatorTree dominators_;
   PostDominatorTree post_dominators_;
-  UniformValues uniform_;
+  UniformValues uniform_;  // what the uniform datapath may compute
+  UniformValues together_; // which branches keep lanes together
   ValueFlow values_;
   LoweringContext context_;
   std::bitset<static_cast<size_t>(Subroutine::count)> appended_;

@@ -1,9 +1,12 @@
-// Groups the loads between two instructions that may write shared memory by base register, see shared_vectors.h.
+// Groups the accesses between two instructions that may touch the same shared memory by base register: see
+// shared_vectors.h.
 #include "ir/machine/shared_vectors.h"
 
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -11,8 +14,14 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// An address without its literal: a register, or a linear register and what is added to it.
-using Base = std::pair<ValueId, ValueId>;
+// An address without its literal: a register, a linear register and what is added to it, or a variable.
+struct Base {
+  ValueId first, second;
+  uint32_t variable = 0; // where there is no register
+  auto operator<=>(const Base&) const = default;
+};
+
+constexpr unsigned variable_alignment = 4; // the assembler places variables so that it can join what is in them
 
 // How many low bits of a value are surely zero.
 class Alignment {
@@ -51,7 +60,7 @@ private:
     if (!operand) return 0;
     if (operand->is(OperandKind::integer))
       return static_cast<unsigned>(std::countr_zero(static_cast<uint64_t>(operand->immediate)));
-    if (operand->is(OperandKind::symbol)) return 4; // the assembler places variables so that it can
+    if (operand->is(OperandKind::symbol)) return variable_alignment;
     return operand->is(OperandKind::value) ? of(operand->as_value(), depth + 1) : 0;
   }
 
@@ -104,73 +113,137 @@ private:
   unsigned budget_ = 0;                               // values still to be looked at
 };
 
-struct Load {
+struct Access {
   int64_t offset;
   InstructionId id;
 };
 
-// Of the loads from one base, joins `count` neighbours where the first one is aligned for it.
-void join(LoweringContext& context, std::vector<Load>& loads, unsigned count, unsigned alignment) {
-  int64_t bytes = 4 * count;
+// Accesses of one kind that may be joined: the same base, width and direction.
+struct Kind {
+  Base base;
+  unsigned bytes = 0;
+  bool stores = false;
+  auto operator<=>(const Kind&) const = default;
+};
+using Accesses = std::map<Kind, std::vector<Access>>;
+
+const Operand* stored_value(const LoweringContext& context, const Access& access) {
+  return context.source(access.id, 1);
+}
+
+// Stores of one register several times would need copies of it; zero is at hand as often as is needed.
+bool values_fit(const LoweringContext& context, std::span<const Access> group) {
+  std::vector<ValueId> seen;
+  for (const Access& access : group) {
+    const Operand* value = stored_value(context, access);
+    if (!value) return false;
+    if (context.is_literal(value)) continue;
+    if (!value->is(OperandKind::value) || std::ranges::find(seen, value->as_value()) != seen.end()) return false;
+    seen.push_back(value->as_value());
+  }
+  return true;
+}
+
+// 16-bit values come in halves of registers: only instructions on halves read them there.
+bool read_as_halves(const LoweringContext& context, const Access& access) {
+  ValueId value = context.result(access.id);
+  if (!value) return false;
+  return std::ranges::all_of(context.values.readers(value), [&](InstructionId reader) {
+    const Form* form = context.form(reader);
+    return form && (form->kind == InstructionClass::half_precision || form->kind == InstructionClass::half_comparison);
+  });
+}
+
+// How many of a joined group weigh nothing: taking halves apart, or putting them together, costs one for two.
+size_t spared(const LoweringContext& context, const Kind& kind, std::span<const Access> group) {
+  const size_t others = group.size() - 1;
+  if (kind.bytes > 2 || (!kind.stores && read_as_halves(context, group[0]))) return others;
+  if (kind.stores && context.is_literal(stored_value(context, group[0]))) return others;
+  return others - group.size() / 2;
+}
+
+// Joins `count` neighbours where the first one is aligned for it.
+void join(LoweringContext& context, const Kind& kind, std::vector<Access>& accesses, unsigned count,
+          unsigned alignment) {
+  const int64_t bytes = kind.bytes * count;
   if (alignment < static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(bytes)))) return;
-  for (size_t i = 0; i + count <= loads.size();) {
-    bool neighbours = loads[i].offset % bytes == 0;
+  for (size_t i = 0; i + count <= accesses.size();) {
+    bool neighbours = accesses[i].offset % bytes == 0;
     for (size_t k = 1; k < count; ++k)
-      neighbours = neighbours && loads[i + k].offset == loads[i].offset + static_cast<int64_t>(4 * k);
-    if (!neighbours) {
+      neighbours = neighbours && accesses[i + k].offset == accesses[i].offset + static_cast<int64_t>(kind.bytes * k);
+    std::span<const Access> group = std::span(accesses).subspan(i, count);
+    if (!neighbours || (kind.stores && !values_fit(context, group))) {
       ++i;
       continue;
     }
-    for (size_t k = 1; k < count; ++k)
-      context.costs[loads[i + k].id.index()].weight = 0;
-    loads.erase(loads.begin() + static_cast<std::ptrdiff_t>(i), loads.begin() + static_cast<std::ptrdiff_t>(i + count));
+    const size_t free = spared(context, kind, group);
+    for (size_t k = 1; k <= free; ++k)
+      context.costs[group[k].id.index()].weight = 0;
+    accesses.erase(accesses.begin() + static_cast<std::ptrdiff_t>(i),
+                   accesses.begin() + static_cast<std::ptrdiff_t>(i + count));
   }
 }
 
-// The base of a plain 32-bit load from shared memory; invalid for anything else.
-Base shared_base(const LoweringContext& context, InstructionId id, int64_t& offset) {
+void join_all(LoweringContext& context, const Kind& kind, std::vector<Access>& accesses, Alignment& alignment) {
+  if (accesses.size() < 2) return;
+  std::ranges::sort(accesses, {}, &Access::offset);
+  const unsigned bits = kind.base.first ? alignment.of_base(kind.base) : variable_alignment;
+  constexpr unsigned most_bytes = 16;
+  for (unsigned count : {4u, 2u})
+    if (count * kind.bytes <= most_bytes) join(context, kind, accesses, count, bits);
+}
+
+// A plain access to shared memory of 16 bits or more.
+std::optional<Kind> shared_access(const LoweringContext& context, InstructionId id, int64_t& offset) {
   const Form* form = context.form(id);
-  if (!form || form->opcode != Opcode::ld || !is_shared(form->space) || form->vector_width != 1 ||
-      byte_width(form->type()) != 4 || form->effects.volatile_result || form->effects.atomic ||
-      context.function.instructions[id].guard)
-    return {};
+  if (!form || (form->opcode != Opcode::ld && form->opcode != Opcode::st) || !is_shared(form->space) ||
+      form->vector_width != 1 || form->effects.volatile_result || form->effects.atomic ||
+      form->has(Modifier::volatile_) || context.function.instructions[id].guard)
+    return std::nullopt;
+  const unsigned bytes = byte_width(form->type());
+  if (bytes < 2 || bytes > 8) return std::nullopt;
   const Operand* address = context.source(id, 0);
-  if (!address || !address->is(OperandKind::address) || !address[1].is(OperandKind::value)) return {};
-  const bool two = address->group_size() == 2 && address[2].is(OperandKind::value);
-  if (address->group_size() != 1 && !two) return {};
+  if (!address || !address->is(OperandKind::address)) return std::nullopt;
   offset = address->immediate;
-  return {address[1].as_value(), two ? address[2].as_value() : ValueId()};
+  const bool stores = form->opcode == Opcode::st;
+  if (address->group_size() == 1 && address[1].is(OperandKind::symbol))
+    return Kind{{ValueId(), ValueId(), address[1].id}, bytes, stores};
+  if (!address[1].is(OperandKind::value)) return std::nullopt;
+  const bool two = address->group_size() == 2 && address[2].is(OperandKind::value);
+  if (address->group_size() != 1 && !two) return std::nullopt;
+  return Kind{{address[1].as_value(), two ? address[2].as_value() : ValueId()}, bytes, stores};
 }
 
 void join_in_block(LoweringContext& context, BlockId block, Alignment& alignment) {
-  std::map<Base, std::vector<Load>> open;
-  auto close = [&] {
-    for (auto& [base, loads] : open) {
-      if (loads.size() < 2) continue;
-      std::ranges::sort(loads, {}, &Load::offset);
-      unsigned bits = alignment.of_base(base);
-      join(context, loads, 4, bits);
-      join(context, loads, 2, bits);
-    }
-    open.clear();
+  Accesses open;
+  auto close = [&](auto&& which) {
+    for (auto& [kind, accesses] : open)
+      if (which(kind)) join_all(context, kind, accesses, alignment);
+    std::erase_if(open, [&](const auto& entry) { return which(entry.first); });
   };
   for (InstructionId id : context.function.instructions_in(block)) {
     const Form* form = context.form(id);
     if (!form || !context.needed[id.index()]) continue;
     int64_t offset = 0;
-    if (Base base = shared_base(context, id, offset); base.first) {
-      open[base].push_back({offset, id});
+    if (std::optional<Kind> kind = shared_access(context, id, offset)) {
+      // What is written may be what another base names.
+      if (kind->stores) close([&](const Kind& other) { return !other.stores || other.base != kind->base; });
+      if (!kind->stores) close([&](const Kind& other) { return other.stores; });
+      open[*kind].push_back({offset, id});
       continue;
     }
-    bool writes = (form->effects.writes_memory || form->effects.atomic) && form->space != StateSpace::global;
-    if (writes || form->effects.barrier || form->effects.call || form->opaque) close();
+    const bool elsewhere = form->space == StateSpace::global || is_param(form->space) ||
+                           form->space == StateSpace::constant || form->space == StateSpace::local;
+    const bool accesses = form->kind == InstructionClass::load || form->effects.writes_memory || form->effects.atomic;
+    if (form->effects.barrier || form->effects.call || form->opaque || (accesses && !elsewhere))
+      close([&](const Kind& other) { return other.stores || form->kind != InstructionClass::load; });
   }
-  close();
+  close([](const Kind&) { return true; });
 }
 
 } // namespace
 
-void join_shared_loads(LoweringContext& context) {
+void join_shared_accesses(LoweringContext& context) {
   Alignment alignment(context);
   for (BlockId block : context.function.layout)
     join_in_block(context, block, alignment);

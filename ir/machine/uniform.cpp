@@ -4,9 +4,9 @@
 namespace ptxrewrite::ir {
 
 UniformValues::UniformValues(const Function& function, const ControlFlow& flow,
-                             const PostDominatorTree& post_dominators)
-    : function_(function), flow_(flow), post_dominators_(post_dominators), varying_(function.values.size()),
-      in_divergence_(function.blocks.size()), spread_(function.blocks.size()) {
+                             const PostDominatorTree& post_dominators, UniformSources sources)
+    : function_(function), flow_(flow), post_dominators_(post_dominators), sources_(sources),
+      varying_(function.values.size()), in_divergence_(function.blocks.size()), spread_(function.blocks.size()) {
   while (step()) {
   }
 }
@@ -30,13 +30,22 @@ bool UniformValues::branch_is_uniform(BlockId block) const {
   return true;
 }
 
+// Given uniform operands; a vote needs none.
+bool UniformValues::reads_one_value(const Form& form) const {
+  if (sources_ == UniformSources::computed) return false;
+  if (form.kind == InstructionClass::warp_vote) return form.opcode == Opcode::vote;
+  return form.opcode == Opcode::ld && form.space != StateSpace::local && !form.effects.volatile_result &&
+         !form.effects.atomic;
+}
+
 bool UniformValues::visit(InstructionId id) {
   bool varies = false;
   for_each_use(function_, id, [&](ValueId value) { varies |= varying_[value.index()]; });
   if (function_.instructions[id].kind == InstructionKind::real) {
     const Form& form = function_.form_of(id);
     bool parameter = form.opcode == Opcode::ld && is_param(form.space) && function_.is_entry;
-    varies |= !form.effects.pure() && !parameter;
+    varies |= !form.effects.pure() && !parameter && !reads_one_value(form);
+    if (form.kind == InstructionClass::warp_vote && reads_one_value(form)) varies = false;
   }
   for (const Operand& operand : function_.operands_of(id))
     if (operand.is(OperandKind::special_register)) {

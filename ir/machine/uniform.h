@@ -1,6 +1,7 @@
 // Which registers hold one value for all lanes of a warp, as an assembler sees it: computed from kernel parameters, the
-// launch's shape and the block's index alone. Loaded values never count. Either state of a function; as read, a
-// register is uniform only if all that is written to it is.
+// launch's shape and the block's index alone. Whether a branch keeps lanes together it judges more freely: what is
+// loaded from one address is one value, and so is what a vote says. Either state of a function; as read, a register is
+// uniform only if all that is written to it is.
 #pragma once
 
 #include "ir/analysis/cfg.h"
@@ -11,9 +12,13 @@
 
 namespace ptxrewrite::ir {
 
+// What may be the same in all lanes: only what is computed for the whole block, or what is read as well.
+enum class UniformSources : uint8_t { computed, read };
+
 class UniformValues {
 public:
-  UniformValues(const Function& function, const ControlFlow& flow, const PostDominatorTree& post_dominators);
+  UniformValues(const Function& function, const ControlFlow& flow, const PostDominatorTree& post_dominators,
+                UniformSources sources = UniformSources::computed);
 
   bool uniform(ValueId value) const { return !varying_[value.index()]; }
   // Do all lanes that reach the end of the block leave it the same way?
@@ -22,12 +27,14 @@ public:
 private:
   bool step();
   bool visit(InstructionId id);
+  bool reads_one_value(const Form& form) const;
   bool mark(ValueId value);
   bool spread_divergence(BlockId block);
 
   const Function& function_;
   const ControlFlow& flow_;
   const PostDominatorTree& post_dominators_;
+  UniformSources sources_;
   std::vector<bool> varying_;
   std::vector<bool> in_divergence_; // blocks that lanes of a warp may enter at different times
   std::vector<bool> spread_;        // blocks whose divergent branch has been followed

@@ -1,0 +1,14 @@
+// Where an assembler cannot tell that all lanes of a warp are together. Exchanges between lanes get a slow path there,
+// which gathers the lanes that they name. Private to ir/machine.
+#pragma once
+
+#include "ir/machine/lowering_rules.h"
+#include "ir/machine/uniform.h"
+
+namespace ptxrewrite::ir {
+
+// Machine instructions of the slow paths: those that only lanes that are apart run.
+uint32_t slow_paths_of_exchanges(const LoweringContext& context, const ControlFlow& flow,
+                                 const PostDominatorTree& post_dominators, const UniformValues& uniform);
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,120 @@
+// What instructions cost by what stands around them, against ptxas: divisions by one number, exchanges between lanes in
+// and behind branches and loops, neighbours in shared memory. Long: the list of kernels is data.
+#include "ir/machine/figures.h"
+#include "ir/machine/lowering.h"
+#include "ir/ssa.h"
+#include "support/ptxas.h"
+#include "tests/unit/grammar/read.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::ir;
+
+namespace {
+
+constexpr const char* prologue = R"(.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u32 n)
+{
+.reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<60>; .reg .b64 %rd<20>; .reg .f32 %f<20>; .reg .f64 %d<9>;
+.shared .align 16 .b8 tile[8192];
+ld.param.u64 %rd1, [p]; ld.param.u32 %r50, [n]; cvta.to.global.u64 %rd1, %rd1;
+mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2;
+mov.u32 %r2, tile; shl.b32 %r3, %r1, 6; add.s32 %r3, %r2, %r3;
+ld.global.u32 %r10, [%rd1]; ld.global.u32 %r11, [%rd1+4]; ld.global.u32 %r12, [%rd1+8]; ld.global.u32 %r13, [%rd1+12];
+ld.global.f64 %d1, [%rd1+16]; ld.global.f32 %f1, [%rd1+24]; ld.global.u64 %rd10, [%rd1+32]; ld.global.u64 %rd11, [%rd1+40];
+)";
+constexpr const char* epilogue = R"(
+st.global.u32 [%rd1+100], %r10; st.global.u32 [%rd1+104], %r11; st.global.u32 [%rd1+108], %r12;
+st.global.u32 [%rd1+112], %r13; st.global.f64 [%rd1+120], %d1; st.global.f32 [%rd1+128], %f1;
+st.global.u64 [%rd1+136], %rd10; st.global.u64 [%rd1+144], %rd11;
+ret;
+}
+)";
+
+std::string shuffles(unsigned count) {
+  std::string text;
+  for (unsigned i = 0; i < count; ++i)
+    text += "shfl.sync.down.b32 %r40, %r10, " + std::to_string(1 << i) + ", 31, -1; add.s32 %r10, %r10, %r40;\n";
+  return text;
+}
+
+std::string stores() {
+  std::string text;
+  for (int i = 0; i < 12; ++i)
+    text += "st.volatile.global.u32 [%rd1+" + std::to_string(200 + 4 * i) + "], %r11;\n";
+  return text;
+}
+
+struct Case {
+  const char* name;
+  std::string body;
+};
+
+std::vector<Case> cases() {
+  const std::string inside = "setp.gt.u32 %p1, %r1, 31; @%p1 bra end;\n", end = "end:\n";
+  const std::string loop = "mov.u64 %rd5, %rd1;\nagain: .pragma \"nounroll\";\n"
+                           "add.s32 %r1, %r1, 1; add.s64 %rd5, %rd5, 4096; st.volatile.global.u32 [%rd5], %r1;\n"
+                           "setp.lt.s32 %p1, %r1, %r11; @%p1 bra again;\n";
+  return {
+      {"one division", "div.u32 %r10, %r10, %r11;"},
+      {"two divisions by one number", "div.u32 %r10, %r10, %r13; div.u32 %r11, %r11, %r13;"},
+      {"three divisions by one number",
+       "div.s32 %r10, %r10, %r13; div.s32 %r11, %r11, %r13; div.s32 %r12, %r12, %r13;"},
+      {"two divisions by two numbers", "div.u32 %r10, %r10, %r12; div.u32 %r11, %r11, %r13;"},
+      {"quotient and remainder", "div.u32 %r12, %r10, %r11; rem.u32 %r13, %r10, %r11;"},
+      {"signed quotient and remainder", "div.s32 %r12, %r10, %r11; rem.s32 %r13, %r10, %r11;"},
+      {"long quotient and remainder", "div.u64 %rd10, %rd10, %rd11; rem.u64 %rd11, %rd10, %rd11;"},
+      {"remainders by a literal", "rem.u32 %r12, %r10, 7; rem.u32 %r13, %r11, 7;"},
+      {"shuffles with all lanes together", shuffles(5)},
+      {"a shuffle in a branch", inside + shuffles(1) + end},
+      {"shuffles in a branch", inside + shuffles(5) + end},
+      {"shuffles in a branch that all lanes of the block take",
+       "setp.gt.u32 %p1, %r50, 31; @%p1 bra end;\n" + shuffles(5) + end},
+      {"shuffles where lanes have left",
+       "setp.gt.u32 %p1, %r1, 31; @%p1 bra leave;\n" + shuffles(5) + "st.global.u32 [%rd1+300], %r10;\nleave:\n"},
+      {"shuffles behind a branch", "setp.gt.u32 %p1, %r10, 3; @%p1 bra end;\n" + stores() + end + shuffles(5)},
+      {"shuffles behind a loop", loop + shuffles(5)},
+      {"shuffles by what a vote says",
+       "setp.gt.s32 %p2, %r10, 3; vote.sync.any.pred %p1, %p2, -1; @%p1 bra end;\n" + shuffles(5) + end},
+      {"shuffles by a number that all lanes load",
+       "ld.shared.u32 %r41, [tile]; setp.eq.s32 %p1, %r41, 0; @%p1 bra end;\n" + shuffles(5) + end},
+      {"neighbours in shared memory", "ld.shared.u32 %r10, [%r3]; ld.shared.u32 %r11, [%r3+4]; ld.shared.u32 %r12, "
+                                      "[%r3+8]; ld.shared.u32 %r13, [%r3+12];"},
+      {"long neighbours in shared memory", "ld.shared.u64 %rd10, [%r3]; ld.shared.u64 %rd11, [%r3+8];"},
+      {"neighbours are stored", "st.shared.u32 [%r3], %r10; st.shared.u32 [%r3+4], %r11; st.shared.u32 [%r3+8], %r12; "
+                                "st.shared.u32 [%r3+12], %r13; bar.sync 0; ld.shared.u32 %r10, [tile+64];"},
+      {"zeros are stored", "st.shared.u32 [%r3], 0; st.shared.u32 [%r3+4], 0; st.shared.u32 [%r3+8], 0; "
+                           "st.shared.u32 [%r3+12], 0; bar.sync 0; ld.shared.u32 %r10, [tile+64];"},
+      {"sums in shared memory", "atom.shared.add.f32 %f1, [%r3], %f1; atom.shared.add.f64 %d1, [%r3+8], %d1;"},
+      {"long sums in shared memory",
+       "atom.shared.add.u64 %rd10, [%r3], %rd10; atom.shared.max.s64 %rd11, [%r3+8], %rd11;"},
+  };
+}
+
+} // namespace
+
+TEST_CASE("costs by what stands around") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (uint32_t capability : {75u, 80u, 90u})
+    for (const Case& one : cases()) {
+      const std::string text = prologue + one.body + epilogue;
+      Result<FiguresByFunction> real = machine_figures(text, "sm_" + std::to_string(capability));
+      REQUIRE_MESSAGE(real.ok(), one.name);
+      ReadText read(text);
+      REQUIRE_MESSAGE(read.ok(), read.messages());
+      REQUIRE(construct_ssa(read.function()).ok());
+      const int expected = static_cast<int>(real->at("k").instructions);
+      const int estimated = static_cast<int>(lower(read.function(), capability).static_instructions());
+      INFO("sm_" << capability << ", " << std::string(one.name) << ": " << expected << " by ptxas, " << estimated
+                 << " estimated");
+      CHECK(std::abs(estimated - expected) <= 4 + expected / 25);
+    }
+}
