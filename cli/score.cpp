@@ -2,6 +2,7 @@
 
 #include "cli/machine_weights.h"
 #include "cli/rewrite.h"
+#include "cli/score_regless.h"
 #include "cli/study_launches.h"
 #include "emulator/timing/memory_system.h"
 #include "ir/machine/figures.h"
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -54,6 +56,14 @@ public:
       : module_(module), settings_(settings), machine_(settings.machine), plan_(plan), weights_(machine_),
         registers_(module, machine_), version_(version) {}
 
+  // Versions that the same recording gives, each by a technique of the model; in the order of `versions`.
+  using Derive = std::function<std::vector<timing::Technique>(const SessionRun&, const ir::Function& kernel,
+                                                              const timing::ModelInput&)>;
+  void derive(Derive techniques, std::vector<ScoredVersion>& versions) {
+    derive_ = std::move(techniques);
+    derived_ = &versions;
+  }
+
   // What each launch of the plan skips on DARSIE's machine.
   void set_skips(std::vector<emulator::SkipCounters> skips) { skips_ = std::move(skips); }
 
@@ -73,40 +83,30 @@ public:
     const uint32_t resident = std::max(
         ir::occupancy(machine_, {static_cast<uint32_t>(planned.block.count()), registers.registers, shared}).blocks,
         1u);
-    const auto lowering = [this](const ir::Function& function) -> const ir::Lowering& {
-      return weights_.lowering(function);
-    };
-    timing::EventCounts events{};
     timing::Technique technique;
     if (run.launch < skips_.size()) add_skips(skips_[run.launch], run.counters, recording, technique);
-    auto time_on = [&](const timing::TimedMachine& on, timing::EventCounts* counts) {
-      const ir::Machine& machine = on.machine;
-      const timing::Traffic traffic =
-          timing::simulate(recording, timing::memory_system(machine, recording.shared_bytes, resident),
-                           before_.sites.empty() ? nullptr : &before_);
-      const timing::MachineCode code(machine, recording.sites, lowering);
-      timing::ModelInput input{machine, run.counters, recording, traffic, code, resident};
-      input.launch = on.launch;
-      input.technique = &technique;
-      if (counts) *counts = timing::events_of(input);
-      return timing::time_of(input);
+    const auto times = [&](const timing::TimedMachine& on) {
+      return times_on(on, {run, *entry, recording, resident, technique});
     };
-    timing::KernelTime time = time_on({machine_, timing::launch_cost(machine_)}, &events);
-    ScoredKernel& kernel = kernel_of(planned);
-    if (kernel.launches == 0) {
-      kernel.grid = planned.grid;
-      kernel.block = planned.block;
-      kernel.registers = registers.registers;
-      kernel.registers_by_ptxas = registers.by_ptxas;
-      kernel.shared_bytes = shared;
-      kernel.first = time;
+    const std::vector<Times> all = times({machine_, timing::launch_cost(machine_)});
+    for (size_t i = 0; i < all.size(); ++i) {
+      ScoredKernel& kernel = kernel_of(version_at(i), planned);
+      if (kernel.launches == 0) {
+        kernel.grid = planned.grid;
+        kernel.block = planned.block;
+        kernel.registers = registers.registers;
+        kernel.registers_by_ptxas = registers.by_ptxas;
+        kernel.shared_bytes = shared;
+        kernel.first = all[i].time;
+        kernel.clocks_if.resize(settings_.changes.size());
+      }
+      add(run, planned, all[i], kernel);
     }
-    add(run, planned, time, kernel);
-    for (size_t i = 0; i < timing::energy_event_count; ++i)
-      kernel.events[i] += events[i];
-    kernel.clocks_if.resize(settings_.changes.size());
-    for (size_t i = 0; i < settings_.changes.size(); ++i)
-      kernel.clocks_if[i] += time_on(settings_.changes[i], nullptr).clocks;
+    for (size_t change = 0; change < settings_.changes.size(); ++change) {
+      const std::vector<Times> changed = times(settings_.changes[change]);
+      for (size_t i = 0; i < changed.size(); ++i)
+        kernel_of(version_at(i), planned).clocks_if[change] += changed[i].time.clocks;
+    }
     before_ = std::move(recording);
     version_.model_seconds += processor_seconds() - start;
   }
@@ -127,17 +127,52 @@ private:
         static_cast<double>(skips.branch_syncs) / static_cast<double>(std::max<uint64_t>(recording.blocks, 1));
   }
 
-  ScoredKernel& kernel_of(const launch::Launch& planned) {
-    for (ScoredKernel& known : version_.kernels)
-      if (known.kernel == planned.kernel) return known;
-    version_.kernels.push_back({});
-    version_.kernels.back().kernel = planned.kernel;
-    return version_.kernels.back();
+  struct Times {
+    timing::KernelTime time;
+    timing::EventCounts events;
+  };
+  struct OneLaunch {
+    const SessionRun& run;
+    const ir::Function& entry;
+    const timing::Recording& recording;
+    uint32_t resident;
+    const timing::Technique& technique; // of the version itself
+  };
+  // Of the version, then of those that are derived from it.
+  std::vector<Times> times_on(const timing::TimedMachine& on, const OneLaunch& one) {
+    const timing::Traffic traffic =
+        timing::simulate(one.recording, timing::memory_system(on.machine, one.recording.shared_bytes, one.resident),
+                         before_.sites.empty() ? nullptr : &before_);
+    const timing::MachineCode code(
+        on.machine, one.recording.sites,
+        [this](const ir::Function& function) -> const ir::Lowering& { return weights_.lowering(function); });
+    timing::ModelInput input{on.machine, one.run.counters, one.recording, traffic, code, one.resident};
+    input.launch = on.launch;
+    std::vector<timing::Technique> techniques;
+    if (derive_) techniques = derive_(one.run, one.entry, input);
+    techniques.insert(techniques.begin(), one.technique);
+    std::vector<Times> times;
+    for (const timing::Technique& technique : techniques) {
+      input.technique = &technique;
+      times.push_back({timing::time_of(input), timing::events_of(input)});
+    }
+    return times;
   }
 
-  static void add(const SessionRun& run, const launch::Launch& planned, const timing::KernelTime& time,
-                  ScoredKernel& kernel) {
+  ScoredVersion& version_at(size_t i) { return i == 0 ? version_ : (*derived_)[i - 1]; }
+  static ScoredKernel& kernel_of(ScoredVersion& version, const launch::Launch& planned) {
+    for (ScoredKernel& known : version.kernels)
+      if (known.kernel == planned.kernel) return known;
+    version.kernels.push_back({});
+    version.kernels.back().kernel = planned.kernel;
+    return version.kernels.back();
+  }
+
+  static void add(const SessionRun& run, const launch::Launch& planned, const Times& times, ScoredKernel& kernel) {
+    const timing::KernelTime& time = times.time;
     ++kernel.launches;
+    for (size_t i = 0; i < timing::energy_event_count; ++i)
+      kernel.events[i] += times.events[i];
     kernel.rewritten_launches += run.entry != planned.kernel;
     kernel.clocks += time.clocks;
     kernel.seconds += time.seconds;
@@ -158,12 +193,19 @@ private:
   std::unique_ptr<timing::Recorder> recorder_;
   timing::Recording before_; // of the launch before
   std::vector<emulator::SkipCounters> skips_;
+  Derive derive_;
+  std::vector<ScoredVersion>* derived_ = nullptr;
 };
 
-// Runs and times one version. The failure of a kernel ends it.
+// Runs and times one version, and what is derived from it. The failure of a kernel ends it.
+struct Derived {
+  RegLessScorer* regless = nullptr;
+  std::vector<ScoredVersion> versions;
+};
 Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input, const ir::Module& module,
                                                        const launch::Variants* variants, const ScoreSettings& settings,
-                                                       ErrorPlace& place, bool darsie, ScoredVersion& version) {
+                                                       ErrorPlace& place, bool darsie, ScoredVersion& version,
+                                                       Derived* derived = nullptr) {
   EmulatorOptions options;
   options.host_threads = 1;
   options.resident_blocks = 0;
@@ -185,6 +227,12 @@ Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input,
     if (pass->failure) return std::move(pass->failure);
     scorer.set_skips(std::move(skips));
   }
+  if (derived && derived->regless)
+    scorer.derive(
+        [&](const SessionRun& run, const ir::Function& kernel, const timing::ModelInput& of_launch) {
+          return derived->regless->techniques(run.launch, kernel, of_launch);
+        },
+        derived->versions);
   options.observer = [&](const emulator::LaunchRequest&) { return scorer.next(); };
   Result<LaunchPass> pass = run_launches(
       input, module, options, place, [&](const SessionRun& run) { scorer.finish(run); }, variants);
@@ -208,9 +256,22 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
   run.scored.machine = &settings.machine;
   ScoredVersion baseline;
   baseline.name = "baseline";
-  auto failure = score_version(input, *input.module, nullptr, settings, place, false, baseline);
+  Derived derived;
+  std::unique_ptr<RegLessScorer> regless;
+  if (!settings.regless.empty()) {
+    Result<std::unique_ptr<RegLessScorer>> made = RegLessScorer::make(input, settings.machine, settings.regless, place);
+    if (!made) return made.error();
+    regless = std::move(*made);
+    run.failure = regless->failure();
+    derived.regless = regless.get();
+    for (size_t i = 0; i < settings.regless.size(); ++i)
+      run.staging.push_back(regless->total(i));
+    for (const std::string& name : regless->names())
+      derived.versions.emplace_back().name = name;
+  }
+  auto failure = score_version(input, *input.module, nullptr, settings, place, false, baseline, &derived);
   if (!failure) return failure.error();
-  run.failure = std::move(*failure);
+  if (!run.failure) run.failure = std::move(*failure);
   run.scored.versions.push_back(std::move(baseline));
   for (const std::string& passes : settings.passes) {
     if (run.failure) break;
@@ -240,6 +301,11 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
     failure = score_version(input, *input.module, nullptr, settings, place, true, version);
     if (!failure) return failure.error();
     run.failure = std::move(*failure);
+    for (ScoredKernel& kernel : version.kernels)
+      kernel.rewritten_launches = kernel.launches;
+    run.scored.versions.push_back(std::move(version));
+  }
+  for (ScoredVersion& version : derived.versions) {
     for (ScoredKernel& kernel : version.kernels)
       kernel.rewritten_launches = kernel.launches;
     run.scored.versions.push_back(std::move(version));

@@ -48,10 +48,20 @@ struct ScoredFile {
   std::vector<ScoredVersion> versions; // the first is the baseline
 };
 
+// RegLess's machine as one more version (score_regless.h).
+struct StagingConfiguration {
+  std::string name;
+  uint32_t entries = 512;         // of an SM
+  uint32_t compressor_lines = 12; // of a scheduler
+};
+// As the paper compares them (§6): 512 entries, with and without compressor.
+std::vector<StagingConfiguration> paper_configurations();
+
 struct ScoreSettings {
   const ir::Machine& machine;
-  std::vector<std::string> passes; // a version each
-  bool darsie = false;             // one more: the original on DARSIE's machine
+  std::vector<std::string> passes;                // a version each
+  bool darsie = false;                            // one more: the original on DARSIE's machine
+  std::vector<StagingConfiguration> regless = {}; // RegLess so, and RFV and RFH; none: not wanted
   transforms::OutputForm form = transforms::OutputForm::legal;
   bool measure_cost = false;
   std::vector<timing::TimedMachine> changes; // times on these are wanted, too: machines that differ in one figure
@@ -63,7 +73,8 @@ std::vector<timing::TimedMachine> changed_machines(const ir::Machine& machine);
 
 struct ScoreRun {
   ScoredFile scored;
-  std::optional<emulator::Failure> failure; // of a kernel: it is not over
+  std::vector<emulator::StagingCounters> staging; // by ScoreSettings::regless: all launches
+  std::optional<emulator::Failure> failure;       // of a kernel: it is not over
 };
 
 // Errors: as run_plan; passes that fail.

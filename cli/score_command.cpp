@@ -27,6 +27,7 @@ struct ScoreOptions {
   std::string form = "legal";
   ScoreReportOptions report;
   bool darsie = false;
+  bool regless = false;
   bool json = false;
   std::string html;
   std::string paper; // "": none
@@ -41,8 +42,12 @@ int score_file(const ScoreOptions& options, const std::string& path, const ir::M
     show(status.error(), input->plan.source, session);
     return exit_diagnostics;
   }
-  ScoreSettings settings{machine, options.passes, options.darsie, transforms::OutputForm::legal, options.report.cost,
-                         {}};
+  ScoreSettings settings{.machine = machine,
+                         .passes = options.passes,
+                         .darsie = options.darsie,
+                         .regless = options.regless ? paper_configurations() : std::vector<StagingConfiguration>(),
+                         .measure_cost = options.report.cost,
+                         .changes = {}};
   if (options.report.sensitivity) settings.changes = changed_machines(machine);
   if (options.form == "hardware") settings.form = transforms::OutputForm::hardware;
   ErrorPlace place = ErrorPlace::launch_file;
@@ -65,6 +70,7 @@ int score_file(const ScoreOptions& options, const std::string& path, const ir::M
 void take_from_paper(const Paper& paper, ScoreOptions& options) {
   options.gpus = {std::string(paper.machine)};
   options.darsie = options.darsie || paper.darsie;
+  options.regless = options.regless || paper.regless;
   if (paper.passes.empty()) return;
   options.form = "hardware";
   options.passes.insert(options.passes.begin(), std::string(paper.passes));
@@ -143,6 +149,8 @@ void add_score_command(CLI::App& application, Session& session) {
       ->check(CLI::IsMember({"legal", "hardware"}))
       ->type_name("FORM");
   command->add_flag("--darsie", options->darsie, "one more version: the original on DARSIE's machine");
+  command->add_flag("--regless", options->regless,
+                    "more versions: the original on RegLess's machine, with a register file by RFV and by RFH");
   command->add_flag("--terms", options->report.terms, "show every term of the model");
   command->add_flag("--sensitivity", options->report.sensitivity,
                     "show what hangs on each figure of the machine that is a guess");

@@ -14,7 +14,7 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr Paper papers[] = {
-#define PAPER(name, machine, passes, darsie) {name, machine, passes, darsie},
+#define PAPER(name, machine, passes, darsie, regless) {name, machine, passes, darsie, regless},
 #define PAPER_FIGURE(paper, version, measure, files, reported, what)
 #include "cli/score_paper.def"
 #undef PAPER
@@ -22,7 +22,7 @@ constexpr Paper papers[] = {
 };
 
 constexpr PaperTimeFigure figures[] = {
-#define PAPER(name, machine, passes, darsie)
+#define PAPER(name, machine, passes, darsie, regless)
 #define PAPER_FIGURE(paper, version, measure, files, reported, what)                                                   \
   {paper, version, PaperMeasure::measure, PaperFiles::files, reported, what},
 #include "cli/score_paper.def"

@@ -17,6 +17,7 @@ struct Paper {
   std::string_view machine; // that it was simulated on
   std::string_view passes;  // whose hardware form is its technique; "": none
   bool darsie = false;      // DARSIE's machine is wanted
+  bool regless = false;     // RegLess's machine is, and what it is compared with
 };
 std::span<const Paper> papers_of_score();
 const Paper* find_paper(std::string_view name);

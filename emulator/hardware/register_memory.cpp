@@ -88,6 +88,7 @@ bool RegisterMemory::request(uint64_t line, bool writes) {
   const RegisterL1::Result result = l1_.access(line, writes);
   const bool fetched_below = !result.hit && !writes;
   counters_->below_l1 += fetched_below + result.gave_up_dirty;
+  counters_->read_below_l1 += fetched_below;
   return fetched_below;
 }
 

@@ -26,6 +26,7 @@ constexpr NamedMember members[] = {
     {"L1 loads", &StagingCounters::l1_loads},
     {"L1 stores", &StagingCounters::l1_stores},
     {"requests below L1", &StagingCounters::below_l1},
+    {"of them lines read", &StagingCounters::read_below_l1},
     {"operand reads", &StagingCounters::reads},
     {"operand writes", &StagingCounters::writes},
     {"entries read for write-back", &StagingCounters::entry_reads},
@@ -51,6 +52,9 @@ StagingCounters& StagingCounters::operator+=(const StagingCounters& other) {
     by_region[i].runs += other.by_region[i].runs;
     by_region[i].active_cycles += other.by_region[i].active_cycles;
     by_region[i].whole_cycles += other.by_region[i].whole_cycles;
+    by_region[i].lookups += other.by_region[i].lookups;
+    for (size_t source = 0; source < preload_sources; ++source)
+      by_region[i].slowest[source] += other.by_region[i].slowest[source];
   }
   return *this;
 }

@@ -29,6 +29,9 @@ struct RegionRuns {
   uint64_t runs = 0;
   uint64_t active_cycles = 0; // until the last instruction issued
   uint64_t whole_cycles = 0;  // until the last register was written
+  // Runs, by where the input came from that took longest; without inputs: staged.
+  std::array<uint64_t, preload_sources> slowest = {};
+  uint64_t lookups = 0; // of inputs, in the bank that had most of them
 };
 
 struct StagingCounters {
@@ -47,6 +50,7 @@ struct StagingCounters {
   uint64_t l1_loads = 0;             // requests for registers
   uint64_t l1_stores = 0;            //
   uint64_t below_l1 = 0;             // of the requests, and of what L1 gave up: those that went on to L2
+  uint64_t read_below_l1 = 0;        // of these: lines that came from there
   uint64_t reads = 0, writes = 0;    // of entries, by instructions: what a register file would have been asked for
   uint64_t entry_reads = 0;          // of entries, by write-back
   uint64_t entry_writes = 0;         // of entries, by preloads that missed

@@ -143,11 +143,13 @@ bool StagingMachine::activate(uint32_t slot) {
     if (region.mark.invalidate.test(r)) unit_.invalidate(slot, r);
   std::array<uint64_t, banks_of_staging> lookups{};
   uint64_t done = now_ + 1;
+  PreloadSource slowest = PreloadSource::staged;
   for (uint16_t r = 0; r < 256; ++r) {
     if (!region.mark.preload.test(r)) continue;
     if (++context.held[r % banks_of_staging] > context.promised[r % banks_of_staging])
       return fail(context, fmt::format("region {} preloads more registers than it has entries for", number));
     const PreloadSource source = unit_.preload(slot, r, region.mark.last_reads.test(r));
+    if (source != PreloadSource::undefined) slowest = std::max(slowest, source);
     uint64_t there = now_ + ++lookups[r % banks_of_staging];
     if (source == PreloadSource::compressor) there += compressor_cycles;
     if (source == PreloadSource::l1 || source == PreloadSource::memory) {
@@ -162,7 +164,10 @@ bool StagingMachine::activate(uint32_t slot) {
   issue_free_[shard] = std::max(issue_free_[shard], now_) + region.metadata;
   counters_->metadata += region.metadata;
   ++counters_->regions;
-  ++counters_->by_region[number].runs;
+  RegionRuns& runs = counters_->by_region[number];
+  ++runs.runs;
+  ++runs.slowest[static_cast<size_t>(slowest)];
+  runs.lookups += std::ranges::max(lookups);
   counters_->region_instructions += region.weight;
   counters_->inputs += region.mark.preload.count();
   counters_->live += region.mark.live;

@@ -32,7 +32,7 @@ struct SiteChange {
   double more_latency = 0;          // clocks until the result is there, more than without; negative: fewer
   double early_stall = 0;           // clocks that its issue waits for something that only the technique has
   Cause early_cause = Cause::issue; // what for: the row of the CPI stack
-  bool joins = false;               // its issue waits for all results of the warp so far
+  bool joins = false;               // before that, it waits for all registers that the warp has still to write
 };
 
 // A warp of each SM beside those of the launch. What it executes is in the counters, with everything else that

@@ -33,15 +33,12 @@ private:
         sources_ready = ready_[use];
         producer = producer_[use];
       }
-    if (change.joins && last_result_ > sources_ready) {
-      sources_ready = last_result_;
-      producer = last_maker_;
-    }
     double result = sources_ready;
     uint32_t maker = producer; // an instruction that is part of its readers hands their wait on
     executed_ = 1 - change.skipped;
     slots_ = executed_ * change.slots;
     if (site.instructions) {
+      if (change.joins && last_result_ > now_) close(last_result_ - now_, last_maker_);
       if (change.early_stall > 0) wait_early(change);
       if (sources_ready > now_) close(sources_ready - now_, producer);
       for (uint32_t i = 0; i + 1 < site.instructions; ++i) {
@@ -55,7 +52,7 @@ private:
       result += change.more_latency;
       maker = step.number;
     }
-    if (result > last_result_) {
+    if (site.written_words && result > last_result_) {
       last_result_ = result;
       last_maker_ = maker;
     }
@@ -101,7 +98,7 @@ private:
   double executed_ = 1;    // of the current instruction
   double slots_ = 1;       // likewise
   double now_ = 0;         // when the next instruction may issue
-  double last_result_ = 0; // of all so far: when it is there
+  double last_result_ = 0; // in registers, of all so far: when it is there
   uint32_t last_maker_ = 0;
   std::vector<double> ready_;
   std::vector<uint32_t> producer_;

@@ -75,6 +75,9 @@ TEST_CASE("values get through staged entries") {
       const StagingCounters& counts = run.result.staging;
       CHECK(counts.regions == 8); // two in each of four warps
       CHECK(counts.by_region.at(0).runs == 4);
+      CHECK(counts.by_region.at(0).slowest[0] == 4);
+      CHECK(counts.by_region.at(1).slowest[0] == 4); // all that it reads is still staged
+      CHECK(counts.by_region.at(1).lookups == 4);    // registers R0 to R3 lie in four banks
       CHECK(counts.inputs == 16);
       CHECK(counts.invalidations == 0);
       CHECK(counts.preloads[0] == 16); // each warp is alone in its shard: nobody takes its entries

@@ -1,0 +1,22 @@
+// RFV: a register file in which a register of a warp takes room only from its first write to its last read (Jeon et
+// al., MICRO 2015), so that a file of half the size may do (RegLess §6.1). What follows from the text alone: together
+// with how often each instruction ran, it gives the counts of a run.
+#pragma once
+
+#include "ir/analysis/warp_liveness.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace ptxrewrite::emulator {
+
+struct RenamedRow {
+  uint16_t mapped = 0;      // registers of the warp that have room while the instruction executes
+  uint16_t allocations = 0; // of them, those that get it here
+  uint16_t reads = 0, writes = 0;
+};
+
+// By InstructionId of the program.
+std::vector<RenamedRow> renamed_registers(const ir::RegisterProgram& program, const ir::WarpLiveness& liveness);
+
+} // namespace ptxrewrite::emulator

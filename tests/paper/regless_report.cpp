@@ -1,0 +1,382 @@
+// The tables of regless_tables, the paper's figures beside ours.
+#include "cli/score_regless.h"
+#include "cli/table.h"
+#include "tests/paper/regless_rows.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace ptxrewrite::tests {
+namespace {
+
+using json = nlohmann::ordered_json;
+using emulator::PreloadSource;
+
+// Static instructions per region and cycles that each was active (Table 2), by our samples' names.
+struct Table2 {
+  std::string_view sample;
+  double instructions, cycles;
+};
+constexpr std::array table_2 = {
+    Table2{"bplus_tree", 3.7, 150},   Table2{"backprop", 6.7, 323},
+    Table2{"bfs", 3.3, 60},           Table2{"dwt2d", 9.5, 457},
+    Table2{"gaussian", 8.1, 1207},    Table2{"heartwall", 4.6, 32},
+    Table2{"hotspot", 6.4, 75},       Table2{"kmeans", 3.9, 993},
+    Table2{"lavamd", 7.5, 1601},      Table2{"lud", 16.0, 816},
+    Table2{"nn", 6.3, 940},           Table2{"nw", 10.8, 78},
+    Table2{"pathfinder", 4.9, 72},    Table2{"particlefilter", 10.0, 20},
+    Table2{"srad_v1", 9.1, 350},      Table2{"srad_v2", 6.9, 323},
+    Table2{"streamcluster", 4.3, 16},
+};
+const Table2* in_table_2(const std::string& sample) {
+  const auto found = std::ranges::find(table_2, sample, &Table2::sample);
+  return found == table_2.end() ? nullptr : &*found;
+}
+
+double ratio(double part, double whole) {
+  return whole > 0 ? part / whole : 0;
+}
+double ratio(uint64_t part, uint64_t whole) {
+  return ratio(static_cast<double>(part), static_cast<double>(whole));
+}
+
+// What the machine counts of a sample in one configuration.
+struct MachineFigures {
+  double instructions = 0, cycles = 0; // per region: static; until all was written
+  double inputs = 0, live = 0, deviation = 0;
+  std::array<double, 4> from{};  // share of preloads: staged, compressor, L1, below
+  double requests_per_cycle = 0; // of L1
+  double window_kb = 0;          // accessed in 100 cycles
+  double accesses_per_cycle = 0; // that a register file would have
+  double metadata = 0;           // over instructions
+  double active_regions = 0;     // of an SM
+};
+MachineFigures figures_of(const RegLessRow& row, size_t configuration) {
+  const emulator::StagingCounters& counts = row.counters[configuration];
+  MachineFigures figures;
+  figures.instructions = ratio(row.text[configuration].instructions, row.text[configuration].regions);
+  figures.cycles = ratio(counts.whole_cycles, counts.regions);
+  figures.inputs = ratio(counts.inputs, counts.regions);
+  figures.live = ratio(counts.live, counts.regions);
+  figures.deviation =
+      std::sqrt(std::max(0.0, ratio(counts.live_squared, counts.regions) - figures.live * figures.live));
+  uint64_t preloads = 0;
+  for (size_t source = 0; source < figures.from.size(); ++source)
+    preloads += counts.preloads[source];
+  for (size_t source = 0; source < figures.from.size(); ++source)
+    figures.from[source] = ratio(counts.preloads[source], preloads);
+  figures.requests_per_cycle = ratio(counts.l1_requests(), counts.cycles);
+  figures.window_kb = ratio(counts.window_registers, counts.windows) * 128 / 1024;
+  figures.accesses_per_cycle = ratio(counts.reads + counts.writes, counts.cycles);
+  figures.metadata = ratio(counts.metadata, counts.instructions);
+  figures.active_regions = ratio(counts.active_cycles, counts.cycles);
+  return figures;
+}
+
+// All kernels of a version, launches' constant cost left out as in the paper's simulator.
+struct VersionSum {
+  double clocks = 0, seconds = 0;
+  timing::EventCounts events{};
+  double registers(double read_pj, double write_pj) const {
+    return events[static_cast<size_t>(timing::EnergyEvent::rf_read)] * read_pj +
+           events[static_cast<size_t>(timing::EnergyEvent::rf_write)] * write_pj;
+  }
+};
+VersionSum sum_of(const RegLessRow& row, std::string_view name) {
+  const ir::Machine& machine = *row.scored.machine;
+  VersionSum sum;
+  const auto version = std::ranges::find(row.scored.versions, name, &cli::ScoredVersion::name);
+  if (version == row.scored.versions.end()) return sum;
+  for (const cli::ScoredKernel& kernel : version->kernels) {
+    sum.clocks += kernel.clocks - timing::launch_cost(machine).constant.value * static_cast<double>(kernel.launches);
+    for (size_t i = 0; i < timing::energy_event_count; ++i)
+      sum.events[i] += kernel.events[i];
+  }
+  sum.seconds = sum.clocks / (machine.clock_mhz * 1e6);
+  return sum;
+}
+
+// Against the baseline.
+double run_time(const RegLessRow& row, std::string_view version) {
+  return ratio(sum_of(row, version).clocks, sum_of(row, "baseline").clocks);
+}
+double register_energy(const RegLessRow& row, std::string_view version, double write_pj) {
+  return ratio(sum_of(row, version).registers(timing::register_read_pj, write_pj),
+               sum_of(row, "baseline").registers(timing::register_read_pj, write_pj));
+}
+double gpu_energy(const RegLessRow& row, std::string_view version, const timing::EnergySet& set) {
+  const VersionSum now = sum_of(row, version), before = sum_of(row, "baseline");
+  return ratio(timing::energy(set, now.events, now.seconds).all(),
+               timing::energy(set, before.events, before.seconds).all());
+}
+
+// Over samples: all, or those that the paper has.
+template <class Of> double mean(std::span<const RegLessRow> rows, const Of& of, bool papers) {
+  double sum = 0, count = 0;
+  for (const RegLessRow& row : rows)
+    if (!papers || in_table_2(row.sample)) sum += of(row), ++count;
+  return ratio(sum, count);
+}
+template <class Of> double geometric_mean(std::span<const RegLessRow> rows, const Of& of, bool papers) {
+  return std::exp(mean(
+      rows, [&](const RegLessRow& row) { return std::log(of(row)); }, papers));
+}
+
+size_t paper_configuration(const RegLessRow& row) {
+  for (size_t i = 0; i < row.configurations.size(); ++i)
+    if (row.configurations[i].entries == paper_entries && row.configurations[i].compressor_lines) return i;
+  return 0;
+}
+
+std::string per_cent(double share, int digits = 1) {
+  return fmt::format("{:.{}f}", 100 * share, digits);
+}
+std::string change(double now_over_before) {
+  return fmt::format("{:+.1f}", 100 * (now_over_before - 1));
+}
+
+std::string machine_table(std::span<const RegLessRow> rows) {
+  cli::Table table{{{"sample"},
+                    {"insns", true},
+                    {"paper", true},
+                    {"cycles", true},
+                    {"paper", true},
+                    {"inputs", true},
+                    {"live", true},
+                    {"+-", true},
+                    {"active", true},
+                    {"notes %", true},
+                    {"staged %", true},
+                    {"compr. %", true},
+                    {"L1 %", true},
+                    {"below %", true},
+                    {"L1/cycle", true},
+                    {"KB", true},
+                    {"RF", true},
+                    {"L1", true}},
+                   {}};
+  for (const RegLessRow& row : rows) {
+    const MachineFigures figures = figures_of(row, paper_configuration(row));
+    const Table2* paper = in_table_2(row.sample);
+    table.rows.push_back({row.sample, fmt::format("{:.1f}", figures.instructions),
+                          paper ? fmt::format("{:.1f}", paper->instructions) : "",
+                          fmt::format("{:.0f}", figures.cycles), paper ? fmt::format("{:.0f}", paper->cycles) : "",
+                          fmt::format("{:.1f}", figures.inputs), fmt::format("{:.1f}", figures.live),
+                          fmt::format("{:.1f}", figures.deviation), fmt::format("{:.1f}", figures.active_regions),
+                          per_cent(figures.metadata, 0), per_cent(figures.from[0]), per_cent(figures.from[1]),
+                          per_cent(figures.from[2], 2), per_cent(figures.from[3], 3),
+                          fmt::format("{:.4f}", figures.requests_per_cycle), fmt::format("{:.1f}", figures.window_kb),
+                          fmt::format("{:.0f}", 100 * figures.accesses_per_cycle),
+                          fmt::format("{:.2f}", 100 * figures.requests_per_cycle)});
+  }
+  return fmt::format(
+             "RegLess's machine, {} entries of an SM: machine instructions per region in the text and cycles that "
+             "it holds registers\n(Table 2), inputs and live registers per region that runs (Fig. 19), regions "
+             "active on an SM, annotations per instruction,\nwhere preloads hit (Fig. 17), requests to L1 (Fig. "
+             "18), KB of registers accessed in 100 cycles (Fig. 2), accesses in 100\ncycles of a register file "
+             "and of L1 (Fig. 3)\n",
+             rows[0].configurations[paper_configuration(rows[0])].entries) +
+         table.text();
+}
+
+std::string time_table(std::span<const RegLessRow> rows) {
+  const std::string& regless = rows[0].configurations[paper_configuration(rows[0])].name;
+  const std::array<std::string_view, 3> versions = {regless, cli::rfv_name, cli::rfh_name};
+  cli::Table table{{{"sample"},
+                    {"run time: RegLess", true},
+                    {"RFV", true},
+                    {"RFH", true},
+                    {"register energy %: RegLess", true},
+                    {"RFV", true},
+                    {"RFH", true}},
+                   {}};
+  for (const RegLessRow& row : rows) {
+    table.rows.push_back({row.sample});
+    for (std::string_view version : versions)
+      table.rows.back().push_back(fmt::format("{:.3f}", run_time(row, version)));
+    for (std::string_view version : versions)
+      table.rows.back().push_back(change(register_energy(row, version, timing::register_write_pj)));
+  }
+  return fmt::format("Against the register file, by the timing model of {} (Figs. 14 and 16)\n",
+                     rows[0].scored.machine->name) +
+         table.text();
+}
+
+std::string sweep_table(std::span<const RegLessRow> rows) {
+  cli::Table table{{{"entries"},
+                    {"compressor lines", true},
+                    {"run time", true},
+                    {"worst", true},
+                    {"on"},
+                    {"compr. %", true},
+                    {"L1 %", true},
+                    {"below %", true},
+                    {"L1/cycle", true},
+                    {"registers %", true}},
+                   {}};
+  for (const timing::EnergySet& set : timing::energy_sets())
+    table.columns.push_back({fmt::format("{} %", set.name), true});
+  const std::vector<cli::StagingConfiguration>& configurations = rows[0].configurations;
+  for (size_t i = 0; i < configurations.size(); ++i) {
+    const std::string& name = configurations[i].name;
+    const auto time = [&](const RegLessRow& row) { return run_time(row, name); };
+    const auto worst = std::ranges::max_element(rows, {}, time);
+    const auto from = [&](size_t source) {
+      return mean(
+          rows, [&](const RegLessRow& row) { return figures_of(row, i).from[source]; }, false);
+    };
+    table.rows.push_back(
+        {fmt::format("{}", configurations[i].entries), fmt::format("{}", configurations[i].compressor_lines),
+         fmt::format("{:.3f}", geometric_mean(rows, time, false)), fmt::format("{:.3f}", time(*worst)), worst->sample,
+         per_cent(from(1)), per_cent(from(2), 2), per_cent(from(3), 3),
+         fmt::format("{:.4f}",
+                     mean(
+                         rows, [&](const RegLessRow& row) { return figures_of(row, i).requests_per_cycle; }, false)),
+         change(mean(
+             rows, [&](const RegLessRow& row) { return register_energy(row, name, timing::register_write_pj); },
+             false))});
+    for (const timing::EnergySet& set : timing::energy_sets())
+      table.rows.back().push_back(change(mean(
+          rows, [&](const RegLessRow& row) { return gpu_energy(row, name, set); }, false)));
+  }
+  return "Capacity (Figs. 13 to 16): run time against the register file, geometric mean and the worst sample; preloads "
+         "and "
+         "requests, means;\nenergy of registers, and of the GPU by set of coefficients\n" +
+         table.text();
+}
+
+class Summary {
+public:
+  explicit Summary(std::span<const RegLessRow> rows) : rows_(rows) {}
+
+  template <class Of> void add(std::string figure, std::string paper, const Of& text) {
+    const bool has_papers =
+        std::ranges::any_of(rows_, [](const RegLessRow& row) { return in_table_2(row.sample) != nullptr; });
+    table_.rows.push_back({std::move(figure), std::move(paper), has_papers ? text(true) : "", text(false)});
+  }
+  template <class Of> void add_mean(std::string figure, std::string paper, const char* format, const Of& of) {
+    add(std::move(figure), std::move(paper),
+        [&](bool papers) { return fmt::format(fmt::runtime(format), mean(rows_, of, papers)); });
+  }
+  std::string text() const { return table_.text(); }
+
+private:
+  std::span<const RegLessRow> rows_;
+  cli::Table table_{{{"figure"}, {"paper", true}, {"its benchmarks here", true}, {"all samples", true}}, {}};
+};
+
+std::string summary(std::span<const RegLessRow> rows) {
+  const size_t at = paper_configuration(rows[0]);
+  const cli::StagingConfiguration& settings = rows[0].configurations[at];
+  const std::string regless = settings.name, bare = staging_name(settings.entries, 0);
+  Summary table(rows);
+  const auto over_paper = [&](double MachineFigures::*ours, double Table2::*papers) {
+    return [=](bool papers_samples) {
+      const auto over = [=](const RegLessRow& row) {
+        const Table2* paper = in_table_2(row.sample);
+        return paper ? figures_of(row, at).*ours / (paper->*papers) : 1;
+      };
+      return papers_samples ? fmt::format("{:.2f}", geometric_mean(rows, over, true)) : std::string();
+    };
+  };
+  table.add("instructions per region, over the paper's (Table 2)", "1",
+            over_paper(&MachineFigures::instructions, &Table2::instructions));
+  table.add("cycles per region, over the paper's (Table 2)", "1", over_paper(&MachineFigures::cycles, &Table2::cycles));
+  const auto machine = [&](auto member) { return [=](const RegLessRow& row) { return member(figures_of(row, at)); }; };
+  table.add_mean("preloads from L1, % (Fig. 17)", "0.9", "{:.2f}",
+                 machine([](const MachineFigures& figures) { return 100 * figures.from[2]; }));
+  table.add_mean("preloads from L2 or DRAM, % (Fig. 17)", "0.013", "{:.3f}",
+                 machine([](const MachineFigures& figures) { return 100 * figures.from[3]; }));
+  table.add_mean("L1 requests per cycle for registers (Fig. 18)", "< 0.02", "{:.4f}",
+                 machine([](const MachineFigures& figures) { return figures.requests_per_cycle; }));
+  table.add_mean("of 256 KB of registers, accessed in 100 cycles, % (Fig. 2)", "10 or less", "{:.1f}",
+                 machine([](const MachineFigures& figures) { return 100 * figures.window_kb / 256; }));
+  for (const auto& [version, paper] : {std::pair<std::string, const char*>{regless, "1.00"},
+                                       {bare, "1.102"},
+                                       {std::string(cli::rfv_name), "> RegLess"},
+                                       {std::string(cli::rfh_name), "> RegLess"}})
+    table.add(fmt::format("run time, {} (Fig. 16)", version), paper, [&](bool papers) {
+      return fmt::format("{:.3f}", geometric_mean(
+                                       rows, [&](const RegLessRow& row) { return run_time(row, version); }, papers));
+    });
+  struct EnergyRow {
+    std::string version;
+    const char *registers, *gpu;
+  };
+  const std::array energies = {EnergyRow{regless, "-75.3", "-11"},
+                               EnergyRow{std::string(cli::rfv_name), "-45.2", "-3.7"},
+                               EnergyRow{std::string(cli::rfh_name), "-62.0", "-2.9"},
+                               EnergyRow{std::string(cli::no_file_name), "-100", "-16.7"}};
+  for (const EnergyRow& row : energies)
+    for (double write : {timing::register_write_pj, timing::register_write_pj_of_darsie})
+      table.add(fmt::format("register energy, %, {}; {} pJ by read, {} by write (Fig. 14)", row.version,
+                            timing::register_read_pj, write),
+                row.registers, [&](bool papers) {
+                  return change(mean(
+                      rows, [&](const RegLessRow& one) { return register_energy(one, row.version, write); }, papers));
+                });
+  for (const EnergyRow& row : energies)
+    for (const timing::EnergySet& set : timing::energy_sets())
+      table.add(fmt::format("GPU energy, %, {}; {} (Fig. 15)", row.version, set.name), row.gpu, [&](bool papers) {
+        return change(mean(
+            rows, [&](const RegLessRow& one) { return gpu_energy(one, row.version, set); }, papers));
+      });
+  return table.text();
+}
+
+std::string outliers(std::span<const RegLessRow> rows) {
+  std::string far;
+  for (const RegLessRow& row : rows)
+    if (const Table2* paper = in_table_2(row.sample)) {
+      const double over = figures_of(row, paper_configuration(row)).instructions / paper->instructions;
+      if (over < 1 / 1.5 || over > 1.5) far += fmt::format("{}{} {:.2f}", far.empty() ? "" : ", ", row.sample, over);
+    }
+  return fmt::format("instructions per region outside of a factor of 1.5 of Table 2: {}\n", far.empty() ? "none" : far);
+}
+
+constexpr std::string_view rules =
+    "Energy of entries, tags, compressors and smaller files: by their bits over those of the register file (RegLess "
+    "6.2 "
+    "finds that\nit grows with capacity); 16 bits a tag, 3 bits a register of the compressor's state. Guesses: 8 "
+    "active "
+    "warps of a scheduler\n(RFV, RFH), 8 entries of an active warp (RFH); the GTX 980's figures that `score "
+    "--sensitivity` shows.\n";
+
+} // namespace
+
+std::string regless_text(std::span<const RegLessRow> rows) {
+  return machine_table(rows) + '\n' + time_table(rows) + '\n' + sweep_table(rows) + '\n' + summary(rows) +
+         outliers(rows) + std::string(rules);
+}
+
+json regless_json(std::span<const RegLessRow> rows) {
+  json list = json::array();
+  for (const RegLessRow& row : rows) {
+    json one = {{"sample", row.sample}};
+    for (size_t i = 0; i < row.configurations.size(); ++i) {
+      json machine = {{"entries", row.configurations[i].entries},
+                      {"compressor_lines", row.configurations[i].compressor_lines},
+                      {"static_regions", row.text[i].regions},
+                      {"static_instructions", row.text[i].instructions}};
+      for (const emulator::StagingCount& count : emulator::named_counts(row.counters[i]))
+        machine["counts"][count.name] = count.count;
+      one["configurations"].push_back(std::move(machine));
+    }
+    for (const cli::ScoredVersion& version : row.scored.versions) {
+      json figures = {{"clocks", sum_of(row, version.name).clocks},
+                      {"run_time", run_time(row, version.name)},
+                      {"register_energy", register_energy(row, version.name, timing::register_write_pj)}};
+      for (const timing::EnergySet& set : timing::energy_sets())
+        figures["gpu_energy"][std::string(set.name)] = gpu_energy(row, version.name, set);
+      one["versions"][version.name] = std::move(figures);
+    }
+    list.push_back(std::move(one));
+  }
+  return {{"machine", rows.empty() ? "" : rows[0].scored.machine->name}, {"rows", std::move(list)}};
+}
+
+} // namespace ptxrewrite::tests

@@ -1,0 +1,114 @@
+// One sample, and the rules that hold for it; its tables are in regless_report.cpp.
+#include "tests/paper/regless_rows.h"
+
+#include "cli/score_regless.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ptxrewrite::tests {
+namespace {
+
+StaticRegions regions_of(const ir::Module& module, const ir::Machine& machine, uint32_t entries) {
+  StaticRegions sum;
+  for (const auto& function : module.functions) {
+    if (!function->is_entry || !function->has_body) continue;
+    const auto plan = transforms::plan_regless(*function, cli::regless_options(machine, entries));
+    if (!plan) continue;
+    sum.regions += plan->regions.size();
+    for (const ir::Region& region : plan->regions)
+      sum.instructions += region.weight;
+  }
+  return sum;
+}
+
+const cli::ScoredVersion* version_of(const RegLessRow& row, std::string_view name) {
+  const auto found = std::ranges::find(row.scored.versions, name, &cli::ScoredVersion::name);
+  return found == row.scored.versions.end() ? nullptr : &*found;
+}
+
+// Requests that leave the unit, and what becomes of them.
+void check_counts(const RegLessRow& row, size_t configuration, std::vector<std::string>& broken) {
+  const emulator::StagingCounters& counts = row.counters[configuration];
+  const std::string& name = row.configurations[configuration].name;
+  auto rule = [&](bool holds, std::string_view what) {
+    if (!holds) broken.push_back(fmt::format("{}: {}", name, what));
+  };
+  uint64_t preloads = 0;
+  for (uint64_t count : counts.preloads)
+    preloads += count;
+  rule(preloads == counts.inputs, "preloads by where they hit are not the inputs of regions");
+  rule(counts.region_instructions >= counts.instructions, "more instructions issue than regions have");
+  rule(counts.compressed <= counts.written_back, "more registers are compressed than leave the unit");
+  rule(counts.entry_writes <= counts.inputs, "more entries are filled than preloads ask for");
+  rule(counts.read_below_l1 <= counts.below_l1, "more lines come from below L1 than are asked for there");
+  rule(counts.tag_lookups == counts.reads + counts.writes + counts.inputs, "tags are not looked up once by access");
+  rule(row.configurations[configuration].compressor_lines > 0 || counts.compressed == 0,
+       "registers are compressed without compressor");
+}
+
+void check_events(const RegLessRow& row, std::vector<std::string>& broken) {
+  for (const cli::ScoredVersion& version : row.scored.versions)
+    for (const cli::ScoredKernel& kernel : version.kernels) {
+      double largest = 0;
+      for (double count : kernel.events)
+        largest = std::max(largest, std::abs(count));
+      for (double count : kernel.events)
+        if (count < -1e-9 * largest)
+          broken.push_back(fmt::format("{}, {}: events that are less than none", version.name, kernel.kernel));
+      double parts = 0;
+      for (double clocks : kernel.stack)
+        parts += clocks;
+      if (std::abs(parts - kernel.clocks) > 1e-6 * kernel.clocks)
+        broken.push_back(fmt::format("{}, {}: the CPI stack is not the time", version.name, kernel.kernel));
+    }
+}
+
+} // namespace
+
+std::string staging_name(uint32_t entries, uint32_t compressor_lines) {
+  return compressor_lines ? fmt::format("{} entries, {} lines", entries, compressor_lines)
+                          : fmt::format("{} entries, no compressor", entries);
+}
+
+Result<RegLessRow> measure_regless(const cli::LaunchInput& input, const std::string& sample, const ir::Machine& machine,
+                                   const std::vector<cli::StagingConfiguration>& configurations) {
+  RegLessRow row;
+  row.sample = sample;
+  row.configurations = configurations;
+  for (const cli::StagingConfiguration& configuration : configurations)
+    row.text.push_back(regions_of(*input.module, machine, configuration.entries));
+  cli::ScoreSettings settings{.machine = machine, .passes = {}, .regless = configurations, .changes = {}};
+  cli::ErrorPlace place = cli::ErrorPlace::launch_file;
+  Result<cli::ScoreRun> run = cli::score(input, settings, place);
+  if (!run) return run.error();
+  if (run->failure) return Error{run->failure->to_diagnostic().message, {}};
+  row.counters = std::move(run->staging);
+  row.scored = std::move(run->scored);
+  return row;
+}
+
+std::vector<std::string> broken_rules(const RegLessRow& row) {
+  std::vector<std::string> broken;
+  for (size_t i = 0; i < row.configurations.size(); ++i)
+    check_counts(row, i, broken);
+  check_events(row, broken);
+  const cli::ScoredVersion& baseline = row.scored.versions.front();
+  for (const cli::ScoredVersion& version : row.scored.versions)
+    for (const cli::ScoredKernel& kernel : version.kernels) {
+      const auto before = std::ranges::find(baseline.kernels, kernel.kernel, &cli::ScoredKernel::kernel);
+      if (kernel.clocks < before->clocks * (1 - 1e-9))
+        broken.push_back(
+            fmt::format("{}, {}: faster than a register file that holds everything", version.name, kernel.kernel));
+    }
+  const cli::ScoredVersion* without = version_of(row, cli::no_file_name);
+  for (const cli::ScoredKernel& kernel : without->kernels)
+    for (timing::EnergyEvent event : {timing::EnergyEvent::rf_read, timing::EnergyEvent::rf_write})
+      if (std::abs(kernel.events[static_cast<size_t>(event)]) > 1e-6)
+        broken.push_back("accesses of a register file that is not there");
+  return broken;
+}
+
+} // namespace ptxrewrite::tests

@@ -1,0 +1,41 @@
+// What regless_tables measures of a sample, the rules that hold for it, and its tables.
+#pragma once
+
+#include "cli/score.h"
+#include "tests/paper/measure.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::tests {
+
+inline constexpr uint32_t paper_entries = 512;
+
+// Regions of all kernels of a text.
+struct StaticRegions {
+  uint64_t regions = 0, instructions = 0; // of the machine
+};
+
+struct RegLessRow {
+  std::string sample;
+  std::vector<cli::StagingConfiguration> configurations;
+  std::vector<StaticRegions> text;                 // by configuration
+  std::vector<emulator::StagingCounters> counters; // by configuration, all launches
+  cli::ScoredFile scored;                          // baseline, configurations, RFV, RFH, no register file
+};
+
+std::string staging_name(uint32_t entries, uint32_t compressor_lines);
+
+Result<RegLessRow> measure_regless(const cli::LaunchInput& input, const std::string& sample, const ir::Machine& machine,
+                                   const std::vector<cli::StagingConfiguration>& configurations);
+
+// One sentence each.
+std::vector<std::string> broken_rules(const RegLessRow& row);
+
+std::string regless_text(std::span<const RegLessRow> rows);
+nlohmann::ordered_json regless_json(std::span<const RegLessRow> rows);
+
+} // namespace ptxrewrite::tests
