@@ -1,6 +1,7 @@
 // What belongs to what in DAC's two streams, and the rules of their text.
 #include "ir/dac.h"
 
+#include "ir/kernel_parameters.h"
 #include "ir/module.h"
 
 #include <algorithm>
@@ -138,7 +139,8 @@ private:
     }
     for (BlockId block : kernel_.layout)
       for (InstructionId id : kernel_.instructions_in(block))
-        if (kernel_.is_opcode(id, Opcode::dac_condition)) report(false, id, "dac.condition belongs into the affine stream");
+        if (kernel_.is_opcode(id, Opcode::dac_condition))
+          report(false, id, "dac.condition belongs into the affine stream");
   }
 
   // Where an address or datum is dequeued, nothing is added to it, and a datum goes to a load.
@@ -183,14 +185,8 @@ private:
     if (effects.writes_memory || effects.atomic || effects.call || (effects.reads_memory && !reads_constants))
       return report(true, id, "the affine stream reads parameters and constants, and no other memory");
     for (const Operand& operand : affine_->operands_of(id))
-      if (is_param(form.space) && operand.is(OperandKind::symbol) && !is_own_parameter(operand.as_symbol()))
+      if (is_param(form.space) && operand.is(OperandKind::symbol) && !is_own_parameter(*affine_, operand.as_symbol()))
         report(true, id, "the affine stream reads the kernel's parameters, and no others");
-  }
-
-  bool is_own_parameter(SymbolRef symbol) const {
-    const auto parameters = affine_->variable_lists.view(affine_->signature.parameters);
-    return symbol.kind() == SymbolRef::Kind::local_variable &&
-           std::find(parameters.begin(), parameters.end(), symbol.variable()) != parameters.end();
   }
 
   struct Partners {

@@ -5,6 +5,7 @@
 #include "transforms/dce.h"
 
 #include "ir/dac.h"
+#include "ir/kernel_parameters.h"
 #include "transforms/pass.h"
 
 #include <algorithm>
@@ -21,20 +22,6 @@ using ir::Operand;
 using ir::OperandKind;
 using ir::ValueId;
 
-bool reads_own_parameter(const ir::Function& function, InstructionId id) {
-  const ir::Form& form = function.form_of(id);
-  if (!function.is_entry || form.opcode != ir::Opcode::ld || !ir::is_param(form.space) || form.effects.atomic ||
-      form.effects.volatile_result)
-    return false;
-  std::span<const Operand> operands = function.operands_of(id);
-  size_t address = ir::next_sibling(operands, 0);
-  if (address + 1 >= operands.size() || !operands[address].is(OperandKind::address)) return false;
-  const Operand& base = operands[address + 1];
-  if (!base.is(OperandKind::symbol) || base.as_symbol().kind() != ir::SymbolRef::Kind::local_variable) return false;
-  std::span<const ir::VariableId> own = function.variable_lists.view(function.signature.parameters);
-  return std::find(own.begin(), own.end(), base.as_symbol().variable()) != own.end();
-}
-
 } // namespace
 
 bool removable_when_unused(const ir::Function& function, InstructionId id) {
@@ -47,7 +34,7 @@ bool removable_when_unused(const ir::Function& function, InstructionId id) {
     if (operand.is(OperandKind::special_register) && ir::info(static_cast<ir::SpecialRegister>(operand.id)).is_volatile)
       return false;
   }
-  return writes && (form.effects.pure() || reads_own_parameter(function, id));
+  return writes && (form.effects.pure() || ir::loads_kernel_parameter(function, id));
 }
 
 Liveliness::Liveliness(const ir::Function& function, const ir::ControlFlow& flow, const ir::DefUse& def_use)

@@ -275,6 +275,9 @@ bool StagingMachine::write_value(Context& context, uint32_t slot, const StagedVa
     if (unit_.stored(slot).test(number))
       return fail(context,
                   fmt::format("region {} writes {}, of which an old copy is kept", context.region, name_of(number)));
+    if (unit_.active(slot, number) && !plan_->instruction(context.instruction).updated.test(number))
+      return fail(context,
+                  fmt::format("region {} writes {} over what it did not release", context.region, name_of(number)));
     if (!unit_.active(slot, number)) {
       const bool waited_for = std::ranges::find(context.leaving, number) != context.leaving.end();
       if (waited_for) std::erase(context.leaving, number);

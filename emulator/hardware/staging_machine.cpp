@@ -16,6 +16,13 @@ constexpr uint64_t window_cycles = 100;
 // What is on an SM besides registers' home: Table 1, GTX 980.
 constexpr uint32_t most_blocks = 32, register_file = 2048, shared_memory = 96 << 10;
 
+uint16_t first_of(const ir::RegisterSet& set) {
+  uint16_t number = 0;
+  while (!set.test(number))
+    ++number;
+  return number;
+}
+
 BankCounts banks_of(const ir::RegLessMark& mark) {
   BankCounts counts;
   std::ranges::copy(mark.banks, counts.begin());
@@ -141,6 +148,9 @@ bool StagingMachine::activate(uint32_t slot) {
   unit_.reserve(slot, context.promised);
   for (uint16_t r = 0; r < 256; ++r)
     if (region.mark.invalidate.test(r)) unit_.invalidate(slot, r);
+  if (const ir::RegisterSet left = unit_.stored(slot) & ~region.needed; left.any())
+    return fail(context, fmt::format("region {} starts while a copy of {} is kept, which no lane needs any more",
+                                     number, name_of(first_of(left))));
   std::array<uint64_t, banks_of_staging> lookups{};
   uint64_t done = now_ + 1;
   PreloadSource slowest = PreloadSource::staged;
@@ -379,10 +389,7 @@ void StagingMachine::warp_ended(uint32_t slot) {
   Block& block = *context.block;
   const ir::RegisterSet copies = unit_.stored(slot) & ~plan_->instruction(context.instruction).needed_elsewhere;
   if (const ir::RegisterSet left = copies | unit_.staged(slot); left.any()) {
-    uint16_t number = 0;
-    while (!left.test(number))
-      ++number;
-    fail(context, fmt::format("a warp ends and leaves a copy of {}", name_of(number)));
+    fail(context, fmt::format("a warp ends and leaves a copy of {}", name_of(first_of(left))));
     return;
   }
   unit_.forget(slot);

@@ -3,6 +3,7 @@
 
 #include "emulator/decode.h"
 #include "ir/analysis/warp_liveness.h"
+#include "ir/kernel_parameters.h"
 #include "ir/module.h"
 #include "ir/ssa.h"
 
@@ -110,7 +111,7 @@ public:
     if (Status status = place_values(); !status.ok()) return status;
     find_code();
     if (Status status = list_instructions(); !status.ok()) return status;
-    find_needs_at_ends();
+    find_needs();
     return check_regions();
   }
 
@@ -181,7 +182,7 @@ private:
   bool is_pure(InstructionId id) const {
     const ir::Form& form = copy_.form_of(id);
     const ir::Effects& effects = form.effects;
-    const bool reads_constants = form.space == ir::StateSpace::param || form.space == ir::StateSpace::constant;
+    const bool reads_constants = form.space == ir::StateSpace::constant || ir::loads_kernel_parameter(copy_, id);
     return !(effects.writes_memory || effects.volatile_result || effects.convergent || effects.side_effect ||
              effects.reads_carry || effects.writes_carry || effects.transfers_control() || effects.atomic ||
              (effects.reads_memory && !reads_constants));
@@ -489,21 +490,28 @@ private:
     return wide + narrow;
   }
 
-  // Where lanes end, what others still need is known to be kept for nobody only if there are none.
-  void find_needs_at_ends() {
+  // What lanes need when: the strictness of the machine rests on it where a copy or an entry is of no use any more.
+  void find_needs() {
     ir::Allocation allocation;
     allocation.registers = plan_.registers_;
     for (ValueId value : copy_.values.ids())
       if (in_unit(value)) allocation.place(value, text_.registers.at(text_value(value)).front());
     const ir::RegisterProgram program = ir::register_program(copy_, *machine_, allocation);
     const ir::WarpLiveness liveness(program);
-    std::map<InstructionId, ir::RegisterSet> needed;
-    for (uint32_t block = 0; block < program.blocks.size(); ++block)
-      for (uint32_t i = 0; i < program.blocks[block].instructions.size(); ++i)
-        if (const InstructionId id = program.blocks[block].instructions[i].id; copy_.form_of(id).effects.terminates)
-          needed[id] = liveness.live_behind(block, i);
+    std::map<InstructionId, StagedInstruction*> rows;
     for (StagedInstruction& row : plan_.instructions_)
-      if (auto found = needed.find(row.id); found != needed.end()) row.needed_elsewhere = found->second;
+      rows[row.id] = &row;
+    for (uint32_t block = 0; block < program.blocks.size(); ++block) {
+      ir::RegisterSet needed = liveness.live_in(block);
+      for (uint32_t i = 0; i < program.blocks[block].instructions.size(); ++i) {
+        const ir::RegisterInstruction& instruction = program.blocks[block].instructions[i];
+        StagedInstruction& row = *rows.at(instruction.id);
+        if (row.is_issued && row.place == 0) plan_.regions_[row.region].needed = needed;
+        row.updated = liveness.soft(block, i) | instruction.reads;
+        needed = liveness.live_behind(block, i);
+        if (copy_.form_of(instruction.id).effects.terminates) row.needed_elsewhere = needed;
+      }
+    }
   }
 
   Status check_regions() {

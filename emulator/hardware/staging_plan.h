@@ -52,6 +52,7 @@ struct StagedInstruction {
   std::vector<StagedStep> steps;
   std::vector<uint32_t> writes;  // values
   ir::RegisterSet read, written; // machine registers
+  ir::RegisterSet updated;       // of those written: lanes that do not take part may need what they hold
   uint32_t region = UINT32_MAX;
   uint32_t place = 0; // among the region's instructions
   ir::RegisterSet erase, evict;
@@ -63,6 +64,7 @@ struct StagedRegion {
   uint32_t weight = 0;
   uint32_t instructions = 0;  // that stand in it
   uint32_t metadata = 0;      // instructions that carry its annotations (§5.4)
+  ir::RegisterSet needed;     // when it starts, by any lane
   bool gathers_lanes = false; // has instructions that lanes execute together, wherever they come from
 };
 

@@ -1,6 +1,7 @@
 // The fusion rules, see lowering_rules.h.
 #include "ir/machine/lowering_rules.h"
 
+#include "ir/kernel_parameters.h"
 #include "ir/machine/first_generation.h"
 #include "ir/module.h"
 
@@ -411,7 +412,7 @@ ValueSource LoweringContext::source_of(ValueId value) const {
     if (!known) return ValueSource::computed;
     const Operand* operand = source(id, 0);
     if (!operand) return ValueSource::computed;
-    if (known->opcode == Opcode::ld && is_param(known->space) && function.is_entry) {
+    if (loads_kernel_parameter(function, id)) {
       bool constant_address = operand->is(OperandKind::address) && operand->group_size() == 1 &&
                               !operand[1].is(OperandKind::value) && known->vector_width == 1;
       return constant_address ? ValueSource::constant_bank : ValueSource::computed;

@@ -1,6 +1,8 @@
 // A greatest fixed point: everything is uniform until something it depends on is not.
 #include "ir/machine/uniform.h"
 
+#include "ir/kernel_parameters.h"
+
 namespace ptxrewrite::ir {
 
 UniformValues::UniformValues(const Function& function, const ControlFlow& flow,
@@ -43,8 +45,7 @@ bool UniformValues::visit(InstructionId id) {
   for_each_use(function_, id, [&](ValueId value) { varies |= varying_[value.index()]; });
   if (function_.instructions[id].kind == InstructionKind::real) {
     const Form& form = function_.form_of(id);
-    bool parameter = form.opcode == Opcode::ld && is_param(form.space) && function_.is_entry;
-    varies |= !form.effects.pure() && !parameter && !reads_one_value(form);
+    varies |= !form.effects.pure() && !loads_kernel_parameter(function_, id) && !reads_one_value(form);
     if (form.kind == InstructionClass::warp_vote && reads_one_value(form)) varies = false;
   }
   for (const Operand& operand : function_.operands_of(id))

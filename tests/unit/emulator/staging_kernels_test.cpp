@@ -122,3 +122,62 @@ TEST_CASE("a copy of a predicate that is needed behind the place where its name 
 )"),
                64);
 }
+
+// Seed 1711: what a call returns differs from lane to lane, although it is read like a parameter of the kernel.
+TEST_CASE("lanes part by what a device function has returned") {
+  check_staged(kernel_of(R"(
+  mul.lo.u32 %r9, %t, 5;
+  {
+  .param .b32 given;
+  .param .b32 outcome;
+  ld.global.u32 %r1, [%at];
+  st.param.b32 [given], %r1;
+  call (outcome), half, (given);
+  ld.param.b32 %r2, [outcome];
+  }
+  and.b32 %r3, %r2, 2;
+  setp.eq.u32 %p1, %r3, 0;
+  @%p1 bra OTHER;
+  st.global.u32 [%at], 77;
+  bra JOIN;
+OTHER:
+  st.global.u32 [%at], %r9;
+JOIN:
+  ret;
+)",
+                         R"(.func (.param .b32 result) half(.param .b32 value)
+{
+  .reg .b32 %r<3>;
+  ld.param.b32 %r1, [value];
+  shr.u32 %r2, %r1, 1;
+  st.param.b32 [result], %r2;
+  ret;
+}
+)"),
+               96);
+}
+
+// Each round has one number for all lanes; behind the loop each lane has that of its last one.
+TEST_CASE("lanes that leave a loop one after the other part by its counter") {
+  check_staged(kernel_of(R"(
+  mul.lo.u32 %r9, %t, 5;
+  and.b32 %r1, %t, 7;
+  mov.u32 %r2, 0;
+LOOP:
+  add.u32 %r2, %r2, 1;
+  setp.gt.u32 %p1, %r2, %r1;
+  @%p1 bra OUT;
+  bra LOOP;
+OUT:
+  and.b32 %r3, %r2, 1;
+  setp.eq.u32 %p2, %r3, 0;
+  @%p2 bra OTHER;
+  st.global.u32 [%at], %r2;
+  bra JOIN;
+OTHER:
+  st.global.u32 [%at], %r9;
+JOIN:
+  ret;
+)"),
+               96);
+}
