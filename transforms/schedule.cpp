@@ -70,8 +70,14 @@ public:
     if (!function_.is_entry) architectures_.clear();
     const bool force = context_.options.flag("force");
     make_candidates(force);
-    if (candidates_.empty()) return Change::unchanged;
+    if (force && candidates_.empty()) return Change::unchanged;
     if (force) return take(candidates_.back());
+    // Our allocation needs no fewer registers where no fewer are live; that is quickly seen.
+    if (architectures_.empty())
+      std::erase_if(candidates_, [&, live = live_in(function_)](const Candidate& candidate) {
+        return live_in(candidate.function) >= live;
+      });
+    if (candidates_.empty()) return Change::unchanged;
     Candidate before = weigh(function_);
     if (!before.model || !before.assembled) return Change::unchanged;
     const Candidate* best = nullptr;
@@ -88,10 +94,11 @@ public:
 private:
   // Those that differ from the function. If one is to stay whatever it costs, the last one serves both goals.
   void make_candidates(bool force) {
+    const uint32_t live = live_in(function_);
     std::optional<Function> few = add_candidate({.compute_capability = capability_}, goal_ != "loads");
     if (goal_ != "both" && goal_ != "loads") return;
     ScheduleOptions options{.goal = ScheduleGoal::early_loads, .compute_capability = capability_};
-    options.live_limit = limit_for_loads(few ? *few : function_);
+    options.live_limit = limit_for_loads(few ? std::min(live, live_in(*few)) : live);
     add_candidate(options, true);
     options.live_limit = 255; // ptxas finds its own measure at times
     if (!force && !architectures_.empty()) add_candidate(options, true);
@@ -103,13 +110,13 @@ private:
     if (wanted) candidates_.push_back({candidate, {}, {}});
     return candidate;
   }
+  uint32_t live_in(const Function& function) const {
+    return Scheduler(function, {.compute_capability = capability_}).most_live();
+  }
   // As many registers as are live anyway, unless the option says so many.
-  uint32_t limit_for_loads(const Function& few) const {
-    if (int64_t given = context_.options.number("live", 0); given > 0)
-      return static_cast<uint32_t>(std::min<int64_t>(given, 255));
-    Result<Allocation> allocation =
-        allocate_registers(few, {.compute_capability = capability_, .predicate_limit = 255});
-    return allocation ? allocation->live_registers : 32;
+  uint32_t limit_for_loads(uint32_t live) const {
+    const int64_t given = context_.options.number("live", 0);
+    return given > 0 ? static_cast<uint32_t>(std::min<int64_t>(given, 255)) : live;
   }
 
   Candidate weigh(Function function) const {

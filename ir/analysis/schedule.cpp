@@ -276,8 +276,10 @@ Scheduler::Scheduler(const Function& function, const ScheduleOptions& options)
   int now = 0;
   uint32_t point = 0;
   for (BlockId block : function.layout) {
-    for (; point <= 2 * values_.end_of(block); ++point)
+    for (; point <= 2 * values_.end_of(block); ++point) {
       now += change[point];
+      most_live_ = std::max(most_live_, static_cast<uint32_t>(now));
+    }
     live_out_[block.index()] = static_cast<uint32_t>(now);
   }
 }

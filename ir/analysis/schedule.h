@@ -37,6 +37,8 @@ public:
   std::vector<InstructionId> order_of(BlockId block) const;
   // Most registers that are live at one place of the block in that order; predicates beyond six count as registers.
   uint32_t most_live(BlockId block, const std::vector<InstructionId>& order) const;
+  // At one place of the function as it stands; predicates do not count.
+  uint32_t most_live() const { return most_live_; }
 
 private:
   const Function& function_;
@@ -45,6 +47,7 @@ private:
   MachineValues values_;
   Dependences dependences_;
   std::vector<uint32_t> live_out_; // by BlockId: registers, at the end of the block
+  uint32_t most_live_ = 0;
 };
 
 // False if the block has that order already.

@@ -27,6 +27,13 @@ std::string step(const transforms::PassDescription& pass) {
   return std::string(pass.name) + (has_cost ? "(cost=model)" : "");
 }
 
+// With options by which it changes small kernels, whatever that brings.
+std::string forced_step(const transforms::PassDescription& pass) {
+  if (pass.name == "spill") return "spill(limit=14,predicates=4)";
+  if (pass.name == "schedule") return "schedule(force)";
+  return step(pass);
+}
+
 constexpr uint64_t fuel = 2'000'000; // warp instructions per block: kernels need thousands
 
 std::string describe(const emulator::Failure& failure) {
@@ -185,7 +192,7 @@ std::vector<Chain> chains_for(uint64_t seed, size_t longer) {
     if (random.one_in(3)) chain.form = OutputForm::hardware;
     for (size_t at = 0, steps = 2 + random.below(3); at < steps; ++at) {
       chain.passes += at == 0 ? "" : ",";
-      chain.passes += step(random.pick(passes));
+      chain.passes += forced_step(random.pick(passes));
     }
     chains.push_back(std::move(chain));
   }

@@ -1,5 +1,5 @@
 // Spilling: what remains fits, by the verifier's word, and its memory accesses are those of slots. That the results
-// stay the same is shown by running all samples (ctest spill/samples).
+// stay the same is shown by running all samples (ctest spill/samples_*).
 #include "transforms/spill.h"
 
 #include "ir/ssa.h"
