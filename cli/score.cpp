@@ -305,6 +305,7 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
       kernel.rewritten_launches = kernel.launches;
     run.scored.versions.push_back(std::move(version));
   }
+  if (regless) run.comparators = regless->comparators();
   for (ScoredVersion& version : derived.versions) {
     for (ScoredKernel& kernel : version.kernels)
       kernel.rewritten_launches = kernel.launches;

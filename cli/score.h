@@ -3,6 +3,8 @@
 #pragma once
 
 #include "cli/launch_input.h"
+#include "emulator/hardware/register_hierarchy.h"
+#include "emulator/hardware/renamed_registers.h"
 #include "emulator/timing/energy.h"
 #include "emulator/timing/guesses.h"
 #include "ir/machine/machine.h"
@@ -57,6 +59,12 @@ struct StagingConfiguration {
 // As the paper compares them (§6): 512 entries, with and without compressor.
 std::vector<StagingConfiguration> paper_configurations();
 
+// Accesses of the register files that it is compared with: RFV's, and by levels RFH's.
+struct ComparatorCounts {
+  emulator::RenamingCounts renaming;
+  emulator::HierarchyCounts hierarchy;
+};
+
 struct ScoreSettings {
   const ir::Machine& machine;
   std::vector<std::string> passes;                // a version each
@@ -74,6 +82,7 @@ std::vector<timing::TimedMachine> changed_machines(const ir::Machine& machine);
 struct ScoreRun {
   ScoredFile scored;
   std::vector<emulator::StagingCounters> staging; // by ScoreSettings::regless: all launches
+  ComparatorCounts comparators;                   // likewise
   std::optional<emulator::Failure> failure;       // of a kernel: it is not over
 };
 

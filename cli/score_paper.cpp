@@ -87,15 +87,16 @@ std::string figure_text(double value, PaperMeasure measure) {
 
 std::string ours_text(const OurFigure& ours, PaperMeasure measure) {
   if (ours.files == 0) return "not timed";
-  if (ours.least == ours.most) return figure_text(ours.least, measure);
-  return figure_text(ours.least, measure) + " .. " + figure_text(ours.most, measure);
+  const std::string least = figure_text(ours.least, measure), most = figure_text(ours.most, measure);
+  return least == most ? least : least + " .. " + most;
 }
 
 std::string difference_text(const PaperTimeFigure& figure, const OurFigure& ours) {
   if (ours.files == 0) return "";
   const double low = ours.least - figure.reported, high = ours.most - figure.reported;
   if (figure.measure == PaperMeasure::speedup) return fmt::format("{:+.3f}", low);
-  return low == high ? fmt::format("{:+.1f}", low) : fmt::format("{:+.1f} .. {:+.1f}", low, high);
+  const std::string least = fmt::format("{:+.1f}", low), most = fmt::format("{:+.1f}", high);
+  return least == most ? least : least + " .. " + most;
 }
 
 } // namespace
@@ -154,26 +155,47 @@ OurFigure our_figure(const PaperTimeFigure& figure, std::span<const ScoredFile> 
   return ours;
 }
 
-std::string paper_text(const Paper& paper, std::span<const ScoredFile> files) {
-  Table by_file{{{"file", false}}, {}};
+namespace {
+
+// Speed-ups by file; what else its figures are about, where a version has any of it.
+Table table_by_file(const Paper& paper, std::span<const ScoredFile> files) {
+  Table table{{{"file", false}}, {}};
+  for (const ScoredFile& file : files)
+    table.rows.push_back({file.file});
   std::vector<std::string_view> versions;
   for (const PaperTimeFigure& figure : figures)
     if (figure.paper == paper.name && std::ranges::find(versions, figure.version) == versions.end())
       versions.push_back(figure.version);
+  const auto add = [&](std::string title, const auto& text) {
+    table.columns.push_back({std::move(title), true});
+    for (size_t i = 0; i < files.size(); ++i)
+      table.rows[i].push_back(text(files[i]));
+  };
   for (std::string_view version : versions) {
-    by_file.columns.push_back({std::string(version) + ": speed-up", true});
-    by_file.columns.push_back({"fewer instructions %", true});
+    FileGain gain;
+    add(fmt::format("{}: speed-up", version), [&](const ScoredFile& file) {
+      return gain_of(file, version, gain) ? fmt::format("{:.3f}", gain.speedup) : "-";
+    });
+    const auto executes_fewer = [&](const ScoredFile& file) {
+      return !gain_of(file, version, gain) || gain.fewer_instructions != 0;
+    };
+    if (std::ranges::any_of(files, executes_fewer))
+      add("fewer instructions %", [&](const ScoredFile& file) {
+        return gain_of(file, version, gain) ? fmt::format("{:.1f}", 100 * gain.fewer_instructions) : "-";
+      });
+    for (const PaperTimeFigure& figure : figures)
+      if (figure.paper == paper.name && figure.version == version &&
+          figure.measure == PaperMeasure::less_register_energy)
+        add("less register energy %", [&](const ScoredFile& file) {
+          return ours_text(our_figure(figure, {&file, 1}), figure.measure);
+        });
   }
-  for (const ScoredFile& file : files) {
-    std::vector<std::string> row{file.file};
-    for (std::string_view version : versions) {
-      FileGain gain;
-      const bool known = gain_of(file, version, gain);
-      row.push_back(known ? fmt::format("{:.3f}", gain.speedup) : "-");
-      row.push_back(known ? fmt::format("{:.1f}", 100 * gain.fewer_instructions) : "-");
-    }
-    by_file.rows.push_back(std::move(row));
-  }
+  return table;
+}
+
+} // namespace
+
+std::string paper_text(const Paper& paper, std::span<const ScoredFile> files) {
   Table reported{{{"reported by " + std::string(paper.name) + ", on " + std::string(paper.machine), false},
                   {"paper", true},
                   {"ours", true},
@@ -187,7 +209,7 @@ std::string paper_text(const Paper& paper, std::span<const ScoredFile> files) {
                              ours_text(ours, figure.measure), difference_text(figure, ours),
                              fmt::format("{}", ours.files)});
   }
-  return by_file.text() + '\n' + reported.text() +
+  return table_by_file(paper, files).text() + '\n' + reported.text() +
          "Energy: from the least to the most of all sets. Clocks without the launches' constant cost.\n";
 }
 

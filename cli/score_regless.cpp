@@ -2,8 +2,6 @@
 
 #include "cli/rewrite.h"
 #include "cli/study_launches.h"
-#include "emulator/hardware/register_hierarchy.h"
-#include "emulator/hardware/renamed_registers.h"
 
 #include <fmt/format.h>
 
@@ -24,6 +22,12 @@ std::vector<uint32_t> numbers_of(const ir::Function& kernel, const timing::Recor
   for (uint32_t number = 0; number < recording.sites.size(); ++number)
     if (recording.sites[number].function == &kernel) numbers[recording.sites[number].instruction.index()] = number;
   return numbers;
+}
+
+const emulator::FunctionCounters* counters_of(const ir::Function& kernel, const timing::ModelInput& input) {
+  const auto& functions = input.counters.functions;
+  const auto found = std::ranges::find(functions, &kernel, &emulator::FunctionCounters::source);
+  return found == functions.end() ? nullptr : &*found;
 }
 
 double share(uint64_t part, uint64_t whole) {
@@ -166,7 +170,9 @@ timing::StagingRun RegLessScorer::staging_run(size_t configuration, size_t launc
   return run;
 }
 
-timing::RenamedFile RegLessScorer::renamed_file(const ir::Function& kernel, const timing::Recording& recording) {
+timing::RenamedFile RegLessScorer::renamed_file(const ir::Function& kernel, const timing::ModelInput& input,
+                                                bool is_new) {
+  const timing::Recording& recording = input.recording;
   timing::RenamedFile file;
   file.registers = machine_.occupancy.registers / 32 / 2;
   file.mapped.resize(recording.sites.size());
@@ -175,6 +181,8 @@ timing::RenamedFile RegLessScorer::renamed_file(const ir::Function& kernel, cons
   const std::vector<uint32_t> numbers = numbers_of(kernel, recording);
   const std::vector<emulator::RenamedRow> rows =
       emulator::renamed_registers(plan->program, ir::WarpLiveness(plan->program));
+  if (const emulator::FunctionCounters* counters = counters_of(kernel, input); counters && is_new)
+    comparators_.renaming += emulator::count_renaming(rows, *counters);
   uint16_t mapped = 0; // of instructions that the machine has no registers for
   for (size_t i = 0; i < std::min(rows.size(), numbers.size()); ++i) {
     if (rows[i].mapped) mapped = rows[i].mapped;
@@ -183,8 +191,9 @@ timing::RenamedFile RegLessScorer::renamed_file(const ir::Function& kernel, cons
   return file;
 }
 
-timing::HierarchicalFile RegLessScorer::hierarchical_file(const ir::Function& kernel,
-                                                          const timing::Recording& recording) {
+timing::HierarchicalFile RegLessScorer::hierarchical_file(const ir::Function& kernel, const timing::ModelInput& input,
+                                                          bool is_new) {
+  const timing::Recording& recording = input.recording;
   timing::HierarchicalFile file;
   file.sites.resize(recording.sites.size());
   const transforms::RegLessPlan* plan = plan_of(kernel, emulator::StagingSettings().entries);
@@ -203,6 +212,8 @@ timing::HierarchicalFile RegLessScorer::hierarchical_file(const ir::Function& ke
   };
   const std::vector<emulator::HierarchyRow> rows =
       emulator::place_in_hierarchy(plan->program, ir::WarpLiveness(plan->program), settings, is_private);
+  if (const emulator::FunctionCounters* counters = counters_of(kernel, input); counters && is_new)
+    comparators_.hierarchy += emulator::count_hierarchy(rows, *counters);
   const std::vector<uint32_t> numbers = numbers_of(kernel, recording);
   for (size_t i = 0; i < std::min(rows.size(), numbers.size()); ++i)
     if (numbers[i] != UINT32_MAX)
@@ -214,10 +225,11 @@ timing::HierarchicalFile RegLessScorer::hierarchical_file(const ir::Function& ke
 std::vector<timing::Technique> RegLessScorer::techniques(size_t launch, const ir::Function& kernel,
                                                          const timing::ModelInput& input) {
   std::vector<timing::Technique> techniques;
+  const bool is_new = counted_.insert(launch).second; // on another machine it is the same run
   for (size_t i = 0; i < configurations_.size(); ++i)
     techniques.push_back(timing::regless_technique(input, staging_run(i, launch, kernel, input.recording)));
-  techniques.push_back(timing::renamed_technique(input, renamed_file(kernel, input.recording)));
-  techniques.push_back(timing::hierarchical_technique(input, hierarchical_file(kernel, input.recording)));
+  techniques.push_back(timing::renamed_technique(input, renamed_file(kernel, input, is_new)));
+  techniques.push_back(timing::hierarchical_technique(input, hierarchical_file(kernel, input, is_new)));
   techniques.push_back(timing::without_register_energy(input));
   return techniques;
 }

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,20 +42,25 @@ public:
   // For timing, of one launch.
   timing::StagingRun staging_run(size_t configuration, size_t launch, const ir::Function& kernel,
                                  const timing::Recording& recording);
-  timing::RenamedFile renamed_file(const ir::Function& kernel, const timing::Recording& recording);
-  timing::HierarchicalFile hierarchical_file(const ir::Function& kernel, const timing::Recording& recording);
+  // Accesses of the comparators' files, in the launches that techniques() was asked for.
+  const ComparatorCounts& comparators() const { return comparators_; }
 
 private:
   RegLessScorer(const ir::Machine& machine, std::vector<StagingConfiguration> configurations)
       : machine_(machine), configurations_(std::move(configurations)), weights_(machine) {}
   Status run(const LaunchInput& input, ErrorPlace& place);
   const transforms::RegLessPlan* plan_of(const ir::Function& kernel, uint32_t entries);
+  // `is_new`: the launch's accesses are to be counted.
+  timing::RenamedFile renamed_file(const ir::Function& kernel, const timing::ModelInput& input, bool is_new);
+  timing::HierarchicalFile hierarchical_file(const ir::Function& kernel, const timing::ModelInput& input, bool is_new);
 
   const ir::Machine& machine_;
   std::vector<StagingConfiguration> configurations_;
   MachineWeights weights_;
   std::vector<std::vector<emulator::StagingCounters>> runs_; // by configuration and launch
   std::optional<emulator::Failure> failure_;
+  ComparatorCounts comparators_;
+  std::set<size_t> counted_; // launches
   std::map<std::pair<const ir::Function*, uint32_t>, std::optional<transforms::RegLessPlan>> plans_;
 };
 

@@ -193,4 +193,30 @@ std::vector<HierarchyRow> place_in_hierarchy(const ir::RegisterProgram& program,
   return rows;
 }
 
+HierarchyCounts& HierarchyCounts::operator+=(const HierarchyCounts& other) {
+  for (size_t level = 0; level < file_levels; ++level) {
+    reads[level] += other.reads[level];
+    writes[level] += other.writes[level];
+  }
+  fills += other.fills;
+  registers_read += other.registers_read;
+  registers_written += other.registers_written;
+  return *this;
+}
+
+HierarchyCounts count_hierarchy(const std::vector<HierarchyRow>& rows, const FunctionCounters& counters) {
+  HierarchyCounts counts;
+  for (size_t i = 0; i < std::min(rows.size(), counters.instructions.size()); ++i) {
+    const uint64_t executions = counters.instructions[i].executions;
+    for (size_t level = 0; level < file_levels; ++level) {
+      counts.reads[level] += executions * rows[i].reads[level];
+      counts.writes[level] += executions * rows[i].writes[level];
+    }
+    counts.fills += executions * rows[i].fills;
+    counts.registers_read += executions * rows[i].registers_read;
+    counts.registers_written += executions * rows[i].registers_written;
+  }
+  return counts;
+}
+
 } // namespace ptxrewrite::emulator

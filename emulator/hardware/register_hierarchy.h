@@ -10,6 +10,7 @@
 // one that does not fit for all of its reads may be there for the first of them.
 #pragma once
 
+#include "emulator/counters.h"
 #include "ir/analysis/warp_liveness.h"
 
 #include <array>
@@ -37,5 +38,14 @@ struct HierarchySettings {
 std::vector<HierarchyRow> place_in_hierarchy(const ir::RegisterProgram& program, const ir::WarpLiveness& liveness,
                                              const HierarchySettings& settings,
                                              const std::function<bool(ir::InstructionId)>& is_private);
+
+// Of a run: accesses of each level by warps.
+struct HierarchyCounts {
+  std::array<uint64_t, file_levels> reads{}, writes{};
+  uint64_t fills = 0;
+  uint64_t registers_read = 0, registers_written = 0;
+  HierarchyCounts& operator+=(const HierarchyCounts& other);
+};
+HierarchyCounts count_hierarchy(const std::vector<HierarchyRow>& rows, const FunctionCounters& counters);
 
 } // namespace ptxrewrite::emulator

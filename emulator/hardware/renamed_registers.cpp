@@ -25,4 +25,29 @@ std::vector<RenamedRow> renamed_registers(const ir::RegisterProgram& program, co
   return rows;
 }
 
+RenamingCounts& RenamingCounts::operator+=(const RenamingCounts& other) {
+  reads += other.reads;
+  writes += other.writes;
+  allocations += other.allocations;
+  instructions += other.instructions;
+  mapped += other.mapped;
+  most_mapped = std::max(most_mapped, other.most_mapped);
+  return *this;
+}
+
+RenamingCounts count_renaming(const std::vector<RenamedRow>& rows, const FunctionCounters& counters) {
+  RenamingCounts counts;
+  for (size_t i = 0; i < std::min(rows.size(), counters.instructions.size()); ++i) {
+    const uint64_t executions = counters.instructions[i].executions;
+    if (executions == 0 || rows[i].mapped == 0) continue;
+    counts.reads += executions * rows[i].reads;
+    counts.writes += executions * rows[i].writes;
+    counts.allocations += executions * rows[i].allocations;
+    counts.instructions += executions;
+    counts.mapped += executions * rows[i].mapped;
+    counts.most_mapped = std::max<uint64_t>(counts.most_mapped, rows[i].mapped);
+  }
+  return counts;
+}
+
 } // namespace ptxrewrite::emulator

@@ -3,6 +3,7 @@
 // with how often each instruction ran, it gives the counts of a run.
 #pragma once
 
+#include "emulator/counters.h"
 #include "ir/analysis/warp_liveness.h"
 
 #include <cstdint>
@@ -18,5 +19,15 @@ struct RenamedRow {
 
 // By InstructionId of the program.
 std::vector<RenamedRow> renamed_registers(const ir::RegisterProgram& program, const ir::WarpLiveness& liveness);
+
+// Of a run: accesses of the file, and what is mapped, by instruction of a warp.
+struct RenamingCounts {
+  uint64_t reads = 0, writes = 0;
+  uint64_t allocations = 0;
+  uint64_t instructions = 0, mapped = 0; // mapped registers summed over them
+  uint64_t most_mapped = 0;              // of a warp
+  RenamingCounts& operator+=(const RenamingCounts& other);
+};
+RenamingCounts count_renaming(const std::vector<RenamedRow>& rows, const FunctionCounters& counters);
 
 } // namespace ptxrewrite::emulator

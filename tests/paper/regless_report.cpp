@@ -206,6 +206,41 @@ std::string time_table(std::span<const RegLessRow> rows) {
          table.text();
 }
 
+std::string comparator_table(std::span<const RegLessRow> rows) {
+  cli::Table table{{{"sample"},
+                    {"RFV: mapped", true},
+                    {"most", true},
+                    {"writes that get room %", true},
+                    {"of 1024 %", true},
+                    {"RFH reads %: last result", true},
+                    {"operand", true},
+                    {"main", true},
+                    {"RFH writes %: last result", true},
+                    {"operand", true},
+                    {"main", true}},
+                   {}};
+  for (const RegLessRow& row : rows) {
+    const auto& [renaming, hierarchy] = row.comparators;
+    double resident = 0; // warps of an SM, where there are most
+    for (const cli::ScoredKernel& kernel : row.scored.versions.front().kernels)
+      resident = std::max<double>(resident, kernel.first.resident_warps);
+    const double mapped = ratio(renaming.mapped, renaming.instructions);
+    table.rows.push_back({row.sample, fmt::format("{:.1f}", mapped), fmt::format("{}", renaming.most_mapped),
+                          per_cent(ratio(renaming.allocations, renaming.writes), 0),
+                          per_cent(mapped * resident / (row.scored.machine->occupancy.registers / 64.0), 0)});
+    for (uint64_t reads : hierarchy.reads)
+      table.rows.back().push_back(per_cent(ratio(reads, hierarchy.registers_read)));
+    for (size_t level = 0; level < hierarchy.writes.size(); ++level)
+      table.rows.back().push_back(
+          per_cent(ratio(hierarchy.writes[level] + (level == 1 ? hierarchy.fills : 0), hierarchy.registers_written)));
+  }
+  return "RFV: registers of a warp that have room, mean by instruction and most; what as many warps as are resident "
+         "have of its file.\nRFH: accesses by level, over those of a register file; reads of the main file that fill "
+         "the "
+         "operand file are writes there\n" +
+         table.text();
+}
+
 std::string sweep_table(std::span<const RegLessRow> rows) {
   cli::Table table{{{"entries"},
                     {"compressor lines", true},
@@ -349,8 +384,8 @@ constexpr std::string_view rules =
 } // namespace
 
 std::string regless_text(std::span<const RegLessRow> rows) {
-  return machine_table(rows) + '\n' + time_table(rows) + '\n' + sweep_table(rows) + '\n' + summary(rows) +
-         outliers(rows) + std::string(rules);
+  return machine_table(rows) + '\n' + time_table(rows) + '\n' + comparator_table(rows) + '\n' + sweep_table(rows) +
+         '\n' + summary(rows) + outliers(rows) + std::string(rules);
 }
 
 json regless_json(std::span<const RegLessRow> rows) {

@@ -49,6 +49,18 @@ void check_counts(const RegLessRow& row, size_t configuration, std::vector<std::
        "registers are compressed without compressor");
 }
 
+void check_comparators(const RegLessRow& row, std::vector<std::string>& broken) {
+  const auto& [renaming, hierarchy] = row.comparators;
+  const auto sum = [](const auto& levels) { return levels[0] + levels[1] + levels[2]; };
+  if (sum(hierarchy.reads) != hierarchy.registers_read) broken.push_back("RFH: not every read is of one file");
+  if (sum(hierarchy.writes) < hierarchy.registers_written) broken.push_back("RFH: results that are written nowhere");
+  if (hierarchy.writes[2] > hierarchy.registers_written) broken.push_back("RFH: more is written to the main file");
+  if (renaming.reads != hierarchy.registers_read || renaming.writes != hierarchy.registers_written)
+    broken.push_back("RFV and RFH access different registers");
+  if (renaming.mapped < std::max(renaming.reads, renaming.writes))
+    broken.push_back("RFV: registers are accessed that have no room");
+}
+
 void check_events(const RegLessRow& row, std::vector<std::string>& broken) {
   for (const cli::ScoredVersion& version : row.scored.versions)
     for (const cli::ScoredKernel& kernel : version.kernels) {
@@ -86,6 +98,7 @@ Result<RegLessRow> measure_regless(const cli::LaunchInput& input, const std::str
   if (!run) return run.error();
   if (run->failure) return Error{run->failure->to_diagnostic().message, {}};
   row.counters = std::move(run->staging);
+  row.comparators = run->comparators;
   row.scored = std::move(run->scored);
   return row;
 }
@@ -94,6 +107,7 @@ std::vector<std::string> broken_rules(const RegLessRow& row) {
   std::vector<std::string> broken;
   for (size_t i = 0; i < row.configurations.size(); ++i)
     check_counts(row, i, broken);
+  check_comparators(row, broken);
   check_events(row, broken);
   const cli::ScoredVersion& baseline = row.scored.versions.front();
   for (const cli::ScoredVersion& version : row.scored.versions)

@@ -24,7 +24,8 @@ struct RegLessRow {
   std::vector<cli::StagingConfiguration> configurations;
   std::vector<StaticRegions> text;                 // by configuration
   std::vector<emulator::StagingCounters> counters; // by configuration, all launches
-  cli::ScoredFile scored;                          // baseline, configurations, RFV, RFH, no register file
+  cli::ComparatorCounts comparators;
+  cli::ScoredFile scored; // baseline, configurations, RFV, RFH, no register file
 };
 
 std::string staging_name(uint32_t entries, uint32_t compressor_lines);
