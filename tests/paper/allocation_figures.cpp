@@ -4,11 +4,12 @@
 //   allocation_figures --check [--limit N] FILE.ptx ...          no ptxas; exit code 1 if an allocation is wrong
 //
 // Columns: registers and predicates used, most that are live at one place, moves and vector temporaries left over,
-// ptxas's registers, their ratio.
+// ptxas's registers, their ratio; what is estimated without ptxas (ir/machine/registers.h), and its ratio.
 #include "grammar/reader.h"
 #include "ir/analysis/allocation.h"
 #include "ir/machine/figures.h"
 #include "ir/machine/machine.h"
+#include "ir/machine/registers.h"
 #include "ir/ssa.h"
 
 #include <CLI/CLI.hpp>
@@ -35,7 +36,9 @@ struct Row {
   std::string kernel;
   Allocation allocation;
   uint32_t ptxas = 0;
+  uint32_t estimate = 0;
   double ratio() const { return static_cast<double>(ours()) / ptxas; }
+  double estimate_ratio() const { return static_cast<double>(estimate) / ptxas; }
   // ptxas keeps the stack pointer in a register of its own, whatever the kernel does.
   uint32_t ours() const { return allocation.registers + 1; }
 };
@@ -68,7 +71,8 @@ void measure_function(Function& function, uint32_t capability, const Options& op
   constexpr uint32_t machine_predicates = 7;
   totals.many_predicates += allocation.predicates > machine_predicates ? 1 : 0;
   auto found = figures.find(name);
-  totals.rows.push_back({name, std::move(allocation), found == figures.end() ? 0 : found->second.registers});
+  totals.rows.push_back({name, std::move(allocation), found == figures.end() ? 0 : found->second.registers,
+                         register_need(function, capability).registers});
 }
 
 void measure_file(const std::string& path, const Options& options, Totals& totals) {
@@ -101,9 +105,9 @@ void print_row(const Row& row) {
   const Allocation& a = row.allocation;
   size_t edges = static_cast<size_t>(
       std::count_if(a.moves.begin(), a.moves.end(), [](const RegisterMove& move) { return bool(move.edge); }));
-  std::printf("%-44.44s %4u %4u %5u %4u %5zu %5zu %5zu %5u %6.2f\n", row.kernel.c_str(), a.registers, a.live_registers,
-              a.predicates, a.live_predicates, edges, a.moves.size() - edges, a.temporaries.size(), row.ptxas,
-              row.ptxas ? row.ratio() : 0.0);
+  std::printf("%-44.44s %4u %4u %5u %4u %5zu %5zu %5zu %5u %6.2f %5u %6.2f\n", row.kernel.c_str(), a.registers,
+              a.live_registers, a.predicates, a.live_predicates, edges, a.moves.size() - edges, a.temporaries.size(),
+              row.ptxas, row.ptxas ? row.ratio() : 0.0, row.estimate, row.ptxas ? row.estimate_ratio() : 0.0);
 }
 
 // ptxas takes registers freely for overlapping loads as long as an SM stays full; where it cannot, it must save.
@@ -120,8 +124,22 @@ void print_large(const Totals& totals) {
     std::printf("of those with more than %u by ptxas: %u kernels, mean %.3f\n", free_registers, count, sum / count);
 }
 
+void print_mean(const char* what, const Totals& totals, double (Row::*of)() const) {
+  double sum = 0, logarithms = 0, distance = 0;
+  for (const Row& row : totals.rows) {
+    const double ratio = (row.*of)();
+    sum += ratio;
+    logarithms += std::log(ratio);
+    distance += std::abs(ratio - 1);
+  }
+  const double count = static_cast<double>(totals.rows.size());
+  std::printf("%s / ptxas: mean %.3f, geometric mean %.3f, mean distance %.1f %%\n", what, sum / count,
+              std::exp(logarithms / count), 100 * distance / count);
+}
+
 void print(Totals& totals, const Options& options) {
-  const char* head = "kernel                                       regs live preds live edges moves temps ptxas  ratio";
+  const char* head =
+      "kernel                                       regs live preds live edges moves temps ptxas  ratio  est.  ratio";
   if (options.rows) {
     std::puts(head);
     for (const Row& row : totals.rows)
@@ -132,15 +150,8 @@ void print(Totals& totals, const Options& options) {
               "machine has, %u not read\n",
               totals.rows.size(), totals.wrong, totals.unplaced, totals.many_predicates, totals.unread);
   if (totals.rows.empty()) return;
-  double sum = 0, logarithms = 0, error = 0;
-  for (const Row& row : totals.rows) {
-    sum += row.ratio();
-    logarithms += std::log(row.ratio());
-    error += std::abs(row.ratio() - 1);
-  }
-  double count = static_cast<double>(totals.rows.size());
-  std::printf("registers / ptxas: mean %.3f, geometric mean %.3f, mean distance %.1f %%\n", sum / count,
-              std::exp(logarithms / count), 100 * error / count);
+  print_mean("registers", totals, &Row::ratio);
+  print_mean("estimate", totals, &Row::estimate_ratio);
   print_large(totals);
   auto distance = [](const Row& row) { return std::abs(std::log(row.ratio())); };
   std::sort(totals.rows.begin(), totals.rows.end(),

@@ -265,6 +265,103 @@ TEST_CASE("what dies on an edge is invalidated where all lanes are done with it"
   CHECK(regions[3].invalidated.test(0)); // all may have gone by block 2
 }
 
+namespace {
+
+// Blocks by their successors; instructions are added as "writes < reads".
+struct Shape {
+  Module module;
+  Function function{module};
+  RegisterProgram program;
+  std::vector<Region> regions;
+
+  explicit Shape(const std::vector<std::vector<unsigned>>& successors) {
+    function.has_body = true;
+    for (size_t i = 0; i < successors.size(); ++i)
+      function.place_block(function.add_block());
+    for (uint32_t i = 0; i < successors.size(); ++i) {
+      std::vector<EdgeId> edges;
+      for (unsigned to : successors[i])
+        edges.push_back(function.add_edge(BlockId(i), BlockId(to)));
+      function.set_successors(BlockId(i), edges, false);
+    }
+    program = register_blocks(function);
+    program.registers = 4;
+  }
+  Shape& add(uint32_t block, std::vector<unsigned> writes, std::vector<unsigned> reads, bool loads = false) {
+    RegisterInstruction& instruction = program.blocks[block].instructions.emplace_back();
+    for (unsigned r : writes)
+      instruction.writes.set(r);
+    for (unsigned r : reads)
+      instruction.reads.set(r);
+    instruction.long_latency = loads;
+    return *this;
+  }
+  // The rules hold, and a warp's lanes find what they need on all ways.
+  void form() {
+    WarpLiveness liveness(program);
+    regions = create_regions(program, liveness, {});
+    for (const std::string& error : verify_regions(program, liveness, regions, {}))
+      FAIL_CHECK(error);
+    Random random(1);
+    CHECK(first_error(program, regions, random, 500) == "");
+  }
+  const Region& region(uint32_t block, uint32_t number = 0) const {
+    for (const Region& one : regions)
+      if (one.block == block && number-- == 0) return one;
+    throw std::logic_error("no such region");
+  }
+  size_t count(uint32_t block) const { return static_cast<size_t>(std::ranges::count(regions, block, &Region::block)); }
+};
+
+} // namespace
+
+TEST_CASE("a loop: what every trip reads is evicted, not erased, and invalidated behind it") {
+  Shape loop({{1}, {1, 2}, {}});
+  loop.add(0, {0}, {}).add(1, {1}, {0}).add(1, {}, {1}).add(2, {}, {}).form();
+  CHECK(loop.region(0).outputs.test(0));
+  CHECK(loop.region(1).inputs == RegisterSet(1));
+  CHECK(loop.region(1).last_reads.none()); // the next trip reads it again
+  CHECK(loop.region(1).evicted[0].test(0));
+  CHECK(loop.region(1).interior == RegisterSet(2));
+  CHECK(loop.region(1).erased[1].test(1));
+  CHECK(loop.region(2).invalidated == RegisterSet(1));
+}
+
+TEST_CASE("a loop: a load at its end that the next trip uses needs no further region") {
+  Shape loop({{1}, {1, 2}, {}});
+  loop.add(0, {0}, {}, true).add(1, {1}, {0}).add(1, {0}, {1}, true).add(2, {}, {0}).form();
+  CHECK(loop.count(1) == 1);
+  CHECK(loop.region(1).inputs.test(0));
+  CHECK(loop.region(1).outputs.test(0));
+  Shape used({{1}, {1, 2}, {}});
+  used.add(0, {0}, {}).add(1, {1}, {0}, true).add(1, {0}, {1}).add(2, {}, {0}).form();
+  CHECK(used.count(1) == 2); // parted from its first use
+}
+
+TEST_CASE("a loop with a break: lanes that left keep their values until all have") {
+  Shape shape({{1}, {2, 4}, {3, 4}, {1}, {}});
+  shape.add(0, {0}, {}).add(0, {2}, {}).add(1, {}, {2}).add(2, {0}, {0}).add(3, {1}, {0}).add(3, {}, {1});
+  shape.add(4, {}, {0}).form();
+  CHECK(shape.region(2).inputs.test(0));      // a soft definition
+  CHECK(shape.region(2).outputs.test(0));     //
+  CHECK(shape.region(3).last_reads.none());   // lanes wait behind the loop with R0, and the next trip reads it
+  CHECK(shape.region(3).interior.test(1));    //
+  CHECK(shape.region(1).last_reads.none());   // R2 is read in every trip
+  CHECK(shape.region(4).last_reads.test(0));  //
+  CHECK(shape.region(4).invalidated.test(2)); // and done with here only
+}
+
+TEST_CASE("nested divergence: a value of the inner branch is invalidated where the outer ways meet") {
+  // 0 -> {1, 6}, 1 -> {2, 3}, both -> 4 -> 5, 6 -> 5. R0 is read in 2 and in 6.
+  Shape shape({{1, 6}, {2, 3}, {4}, {4}, {5}, {}, {5}});
+  shape.add(0, {0}, {}).add(1, {}, {}).add(2, {}, {0}).add(3, {}, {}).add(4, {}, {}).add(5, {}, {}).add(6, {}, {0});
+  shape.form();
+  CHECK(shape.region(2).last_reads.none()); // the lanes of 6 may come later
+  CHECK(shape.region(3).invalidated.none());
+  CHECK(shape.region(4).invalidated.none());
+  CHECK(shape.region(5).invalidated.test(0));
+}
+
 TEST_CASE("random graphs: no lane loses anything, and nothing is left behind") {
   for (unsigned seed = 0; seed < 1000; ++seed) {
     CAPTURE(seed);
