@@ -108,7 +108,7 @@ bool StagingMachine::execute(uint32_t slot) {
     }
     for (const Split& split : warp.splits)
       if (split.state == SplitState::at_warp_sync && split.next >= first && split.next < past && split.mask == active)
-        return fail(context, staging_limit);
+        return fail(context, "lanes that part meet inside of a region, which is not emulated");
     if (warp.activation && warp.activation != &warp.root && next) { // a call: results come with its return
       while (next && warp.activation != &warp.root)
         next = step(context, *next);

@@ -1,6 +1,8 @@
 // Warps and regions, see staging_machine.h; what an instruction does with registers is in staging_execute.cpp.
 #include "emulator/hardware/staging_machine.h"
 
+#include "emulator/decode.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -335,10 +337,35 @@ void StagingMachine::collect(uint32_t slot) {
   });
 }
 
+// Lanes that only wait for others to end together with them end at once, as on machines whose branches to an end are
+// ends themselves.
+void StagingMachine::end_waiting(Warp& warp) {
+  for (const Meeting& place : warp.meetings) {
+    if (!place.in_use || place.arrived == 0 || place.callee || place.activation != &warp.root) continue;
+    const MicroOp* op = place.at;
+    while (is_region_entry(*op))
+      ++op;
+    const uint32_t number = plan_->place(code_index(*op)).instruction;
+    if (number == StagedPlace::none || !plan_->instruction(number).ends) continue;
+    const uint32_t lanes = place.arrived;
+    warp.live &= ~lanes;
+    warp.remove_from_meetings(lanes);
+  }
+}
+
 // Lanes that are to meet others in the region let those go first that are somewhere else: they may come there, or end.
+// Those of one branch that stand in front of it go on together.
 bool StagingMachine::stand_back(Context& context, const StagedRegion& region) {
   Warp& warp = *context.warp;
-  if (!region.gathers_lanes || (warp.live & ~warp.active) == 0 || context.stood_back > warp.splits.size()) return false;
+  if (!region.gathers_lanes || (warp.live & ~warp.active) == 0) return false;
+  end_waiting(warp);
+  std::erase_if(warp.splits, [&](const Split& split) {
+    const bool joins = split.state == SplitState::runnable && split.next == context.op &&
+                       split.activation == warp.activation && split.meeting == warp.meeting;
+    if (joins) warp.active |= split.mask;
+    return joins;
+  });
+  if ((warp.live & ~warp.active) == 0 || context.stood_back > warp.splits.size()) return false;
   ++context.stood_back;
   warp.splits.insert(warp.splits.begin(),
                      {context.op, warp.activation, warp.active, warp.meeting, SplitState::runnable, 0});

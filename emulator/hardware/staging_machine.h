@@ -76,6 +76,7 @@ private:
   bool leave_region(uint32_t slot);
   void go_on(uint32_t slot);
   void enter(uint32_t slot);
+  void end_waiting(Warp& warp);
   bool stand_back(Context& context, const StagedRegion& region);
   uint64_t entries_free(uint32_t slot, const StagedInstruction& row);
   void collect(uint32_t slot);

@@ -160,7 +160,7 @@ private:
     if (machine_->in_register(value)) return false;
     const InstructionId id = definition_[value.index()];
     if (!id || copy_.instructions[id].kind != ir::InstructionKind::real || copy_.instructions[id].guard) return false;
-    return machine_->lowering().absorbed(id) || (is_pure(id) && is_renaming(id)) || is_constant(value);
+    return machine_->lowering().absorbed(id) || (is_pure(id) && is_renaming(value)) || is_constant(value);
   }
 
   // Nothing but parameters, literals and the like goes into it.
@@ -188,11 +188,9 @@ private:
              (effects.reads_memory && !reads_constants));
   }
 
-  // In no register, and its operands stand for it.
-  bool is_renaming(InstructionId id) const {
-    bool stands = false;
-    ir::for_each_definition(copy_, id, [&](ValueId value) { stands |= !machine_->stands_for(value).empty(); });
-    return stands;
+  // In no register, and operands of its instruction stand for it.
+  bool is_renaming(ValueId value) const {
+    return !machine_->in_register(value) && !machine_->stands_for(value).empty();
   }
 
   // Which registers of the text the machine keeps, and where.
@@ -270,6 +268,8 @@ private:
     row.id = id;
     row.is_issued = machine_->is_issued(id) || !machine_->writes(id).empty();
     row.weight = row.is_issued ? machine_->lowering().cost(id).weight : 0;
+    row.ends = !source_.instructions[id].guard &&
+               (source_.is_opcode(id, ir::Opcode::ret) || source_.is_opcode(id, ir::Opcode::exit));
     row.latency = latency_of(source_.form_of(id));
     row.region = region;
     auto release = text_.releases.find(id);

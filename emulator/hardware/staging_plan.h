@@ -46,6 +46,7 @@ enum class StagedLatency : uint8_t { arithmetic, special, shared, memory };
 struct StagedInstruction {
   ir::InstructionId id;
   bool is_issued = false;   // else nothing is done where it stands
+  bool ends = false;        // all lanes that execute it
   bool is_executed = false; // by the emulator; an issued constant need not be
   uint32_t weight = 0;      // machine instructions
   StagedLatency latency = StagedLatency::arithmetic;
@@ -108,9 +109,5 @@ private:
 
 // Entries of an SM's units that hold the largest region of the module's annotations.
 uint32_t least_staging_entries(const ir::Module& module);
-
-// A failure's message: the kernel is right, and the machine does not run it.
-inline constexpr std::string_view staging_limit =
-    "RegLess: lanes that part meet inside of a region, which is not emulated";
 
 } // namespace ptxrewrite::emulator

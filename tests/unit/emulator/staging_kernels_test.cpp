@@ -181,3 +181,81 @@ JOIN:
 )"),
                96);
 }
+
+// A warp-wide instruction names lanes that wait at the kernel's end: they have ended, whatever the others still do.
+TEST_CASE("lanes that have nothing to do any more hold up no exchange") {
+  check_staged(kernel_of(R"(
+  setp.ge.u32 %p1, %t, 40;
+  @%p1 bra END;
+  ld.global.u32 %r1, [%at];
+  and.b32 %r2, %t, 1;
+  setp.eq.u32 %p2, %r2, 0;
+  @%p2 add.u32 %r1, %r1, 100;
+  shfl.sync.bfly.b32 %r3, %r1, 1, 31, 0xffffffff;
+  add.u32 %r3, %r3, %r1;
+  st.global.u32 [%at], %r3;
+END:
+  ret;
+)"),
+               96);
+}
+
+// Lanes come to X on two ways that meet nowhere else before: those that came first wait for the others.
+TEST_CASE("an exchange where ways meet before the end of their branch") {
+  check_staged(kernel_of(R"(
+  ld.global.u32 %r1, [%at];
+  and.b32 %r2, %t, 3;
+  setp.eq.u32 %p1, %r2, 0;
+  setp.eq.u32 %p2, %r2, 1;
+  or.pred %p3, %p1, %p2;
+  vote.sync.ballot.b32 %r5, !%p2, 0xffffffff;
+  mul.lo.u32 %r6, %t, 7;
+  @%p1 bra X;
+  add.u32 %r1, %r1, 1000;
+  @%p2 bra Y;
+X:
+  shfl.sync.idx.b32 %r3, %r1, 0, 31, %r5;
+  add.u32 %r1, %r1, %r3;
+Y:
+  add.u32 %r1, %r1, %r6;
+  st.global.u32 [%at], %r1;
+  ret;
+)"),
+               64);
+}
+
+// Seed 2417: one half of a literal is kept for a load that may not write it, the other half is a literal.
+TEST_CASE("halves of a literal, one of them in a register") {
+  check_staged(kernel_of(R"(
+  .reg .b16 %e<5>;
+  mov.u32 %r1, 196613;
+  mov.b32 {%e2, %e3}, %r1;
+  and.b32 %r2, %t, 1;
+  setp.eq.u32 %p1, %r2, 0;
+  @%p1 ld.global.v2.b16 {%e2, %e1}, [%at];
+  cvt.u32.u16 %r3, %e3;
+  st.global.u32 [%at], %r3;
+  cvt.u32.u16 %r4, %e2;
+  red.global.add.u32 [%at], %r4;
+  red.global.add.u32 [%at], %r1;
+  ret;
+)"),
+               64);
+}
+
+// Seed 2650: the same for a parameter.
+TEST_CASE("parts of a parameter, one of them written again") {
+  check_staged(kernel_of(R"(
+  .reg .b16 %h<6>;
+  mov.b64 {%h2, %h3, %h4, %h5}, %d0;
+  sub.u64 %d1, %at, %d0;
+  slct.u16.s32 %h4, %h4, %h3, 0;
+  cvt.u32.u64 %r1, %d1;
+  cvt.u32.u16 %r2, %h4;
+  sub.u32 %r2, %r2, %r2;
+  add.u32 %r2, %r2, %r1;
+  st.global.u32 [%at], %r2;
+  ret;
+)"),
+               64);
+}
