@@ -43,6 +43,7 @@ void add_score_command(CLI::App& application, Session& session);
 void add_prove_command(CLI::App& application, Session& session);
 void add_launch_template_command(CLI::App& application, Session& session);
 void add_mark_command(CLI::App& application, Session& session);
+void add_machines_command(CLI::App& application, Session& session);
 void add_isa_command(CLI::App& application, Session& session);
 
 // A command with --color and --log-level; `example` is shown below the options.

@@ -1,6 +1,12 @@
 #include "cli/device_options.h"
 
+#include "cli/machine_file.h"
+#include "cli/module_input.h"
+#include "support/file_io.h"
+
 #include <CLI/CLI.hpp>
+
+#include <map>
 
 namespace ptxrewrite::cli {
 
@@ -17,16 +23,35 @@ void add_machine_option(CLI::App& command, DeviceOptions& options, const std::st
   command
       .add_option("--gpu", options.gpu,
                   "the GPU that hardware forms are counted for, and that has registers for them or runs the "
-                  "original: titanv, a100, sm_80 ... (default " +
+                  "original: titanv, a100, sm_80, FILE.toml ... (default " +
                       default_text + ")")
       ->type_name("GPU");
 }
 
-Result<const ir::Machine*> machine_of(const DeviceOptions& options) {
-  if (options.gpu.empty()) return nullptr;
-  if (const uint32_t capability = ir::compute_capability_of(options.gpu)) return &ir::machine_for(capability);
-  if (const ir::Machine* machine = ir::find_machine(options.gpu)) return machine;
-  return Error{ir::unknown_machine(options.gpu), {}};
+MachineChoice find_machine(const std::string& command, const std::string& name, const Session& session) {
+  static std::map<std::string, std::unique_ptr<MachineFile>> of_files;
+  if (name.empty()) return {};
+  if (const uint32_t capability = ir::compute_capability_of(name); capability && !is_machine_path(name))
+    return {&ir::machine_for(capability), exit_ok};
+  if (const ir::Machine* machine = ir::find_machine(name)) return {machine, exit_ok};
+  if (!is_machine_path(name)) return {nullptr, usage_error(command, ir::unknown_machine(name))};
+  if (const auto known = of_files.find(name); known != of_files.end()) return {&known->second->machine, exit_ok};
+  Result<std::string> text = read_file(name);
+  if (!text) {
+    show(text.error());
+    return {nullptr, exit_diagnostics};
+  }
+  const SourceFile source(name, *std::move(text));
+  Diagnostics diagnostics;
+  std::unique_ptr<MachineFile> file = read_machine_file(source, diagnostics);
+  for (const Diagnostic& diagnostic : diagnostics.list())
+    show(diagnostic, source, session);
+  if (!file) return {nullptr, exit_diagnostics};
+  return {&of_files.emplace(name, std::move(file)).first->second->machine, exit_ok};
+}
+
+MachineChoice machine_of(const DeviceOptions& options, const std::string& command, const Session& session) {
+  return find_machine(command, options.gpu, session);
 }
 
 Result<std::unique_ptr<Device>> open_gpu(const DeviceOptions& options) {

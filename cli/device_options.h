@@ -20,8 +20,16 @@ void add_device_options(CLI::App& command, DeviceOptions& options);
 // --gpu, for what runs hardware forms. `default_text`: what is true without it.
 void add_machine_option(CLI::App& command, DeviceOptions& options, const std::string& default_text);
 
-// The machine that the emulator stands for; nullptr: none is named. Error: there is no such machine.
-Result<const ir::Machine*> machine_of(const DeviceOptions& options);
+// What a name of a machine stands for.
+struct MachineChoice {
+  const ir::Machine* machine = nullptr; // nullptr: none is named
+  int code = exit_ok;                   // what the command returns where something was wrong: it was shown
+};
+// A machine by its name, a target ("sm_80"), or the path of a file with one (machine_file.h), which then lives as long
+// as the program.
+MachineChoice find_machine(const std::string& command, const std::string& name, const Session& session);
+// The machine that the emulator stands for.
+MachineChoice machine_of(const DeviceOptions& options, const std::string& command, const Session& session);
 
 // Opens the GPU if it is wanted; nullptr where the emulator is. Error: there is none here (exit_no_gpu).
 Result<std::unique_ptr<Device>> open_gpu(const DeviceOptions& options);

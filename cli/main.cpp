@@ -63,6 +63,7 @@ int run(int argument_count, char** arguments) {
   add_launch_template_command(application, session);
   add_reduce_command(application, session);
   add_passes_command(application, session);
+  add_machines_command(application, session);
   add_isa_command(application, session);
 
   if (argument_count > 1 && arguments[1][0] != '-' && !has_command(application, arguments[1]))

@@ -1,4 +1,5 @@
 // `ptxrewrite opt`: runs passes over PTX and writes PTX.
+#include "cli/device_options.h"
 #include "cli/json_text.h"
 #include "cli/machine_figures.h"
 #include "cli/module_input.h"
@@ -231,12 +232,18 @@ int rewrite(const OptOptions& options, const transforms::Pipeline& pipeline, con
   return exit_ok;
 }
 
-int run_opt(const OptOptions& options, const Session& session) {
+int run_opt(OptOptions& options, const Session& session) {
   if (options.list_passes) {
     if (!load_pass_libraries(options.pipeline.libraries)) return exit_diagnostics;
     return list_passes(options.json);
   }
   if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("opt", wrong);
+  // ptxas knows targets: a machine stands for its own.
+  if (std::string& gpu = options.pipeline.gpu; !gpu.empty() && ir::compute_capability_of(gpu) == 0) {
+    const MachineChoice choice = find_machine("opt", gpu, session);
+    if (choice.code != exit_ok) return choice.code;
+    gpu = "sm_" + std::to_string(choice.machine->compute_capability);
+  }
   std::optional<transforms::Pipeline> pipeline = make_pipeline(options.pipeline, session);
   if (!pipeline) return exit_usage;
   int code = exit_ok;
@@ -270,8 +277,9 @@ void add_opt_command(CLI::App& application, Session& session) {
   command->add_flag("-i,--in-place", options->in_place, "write each result over its input");
   command
       ->add_option("--gpu", options->pipeline.gpu,
-                   "the GPU that -O chooses for; with --stats, show what ptxas makes of each function for it")
-      ->type_name("sm_NN");
+                   "the GPU that -O chooses for: sm_90, h200, FILE.toml ...; with --stats, show what ptxas makes of "
+                   "each function for it")
+      ->type_name("GPU");
   command->add_flag("--no-ssa", options->no_ssa, "parse and print only");
   command->add_flag("--explain", options->report.explain,
                     "say what was done, refused and assumed, with source lines (standard error)");

@@ -177,9 +177,9 @@ int run_run(RunOptions& options, const Session& session) {
     show(gpu.error());
     return exit_no_gpu;
   }
-  Result<const ir::Machine*> machine = machine_of(options.device);
-  if (!machine) return usage_error("run", machine.error().message);
-  options.machine = *machine;
+  const MachineChoice choice = machine_of(options.device, "run", session);
+  if (choice.code != exit_ok) return choice.code;
+  options.machine = choice.machine;
   options.report.has_counts = !*gpu;
   int code = exit_ok;
   nlohmann::ordered_json document = nlohmann::ordered_json::array();

@@ -130,6 +130,7 @@ private:
   struct Times {
     timing::KernelTime time;
     timing::EventCounts events;
+    timing::Estimates estimates;
   };
   struct OneLaunch {
     const SessionRun& run;
@@ -154,7 +155,9 @@ private:
     std::vector<Times> times;
     for (const timing::Technique& technique : techniques) {
       input.technique = &technique;
-      times.push_back({timing::time_of(input), timing::events_of(input)});
+      timing::KernelTime time = timing::time_of(input);
+      const timing::Estimates estimates = timing::estimates_of(input, time.demand);
+      times.push_back({std::move(time), timing::events_of(input), estimates});
     }
     return times;
   }
@@ -173,6 +176,7 @@ private:
     ++kernel.launches;
     for (size_t i = 0; i < timing::energy_event_count; ++i)
       kernel.events[i] += times.events[i];
+    kernel.estimates.add(times.estimates);
     kernel.rewritten_launches += run.entry != planned.kernel;
     kernel.clocks += time.clocks;
     kernel.seconds += time.seconds;

@@ -6,6 +6,7 @@
 #include "emulator/hardware/register_hierarchy.h"
 #include "emulator/hardware/renamed_registers.h"
 #include "emulator/timing/energy.h"
+#include "emulator/timing/estimators.h"
 #include "emulator/timing/guesses.h"
 #include "ir/machine/machine.h"
 #include "transforms/pass.h"
@@ -30,6 +31,7 @@ struct ScoredKernel {
   double dram_bytes = 0, l2_bytes = 0;
   timing::CauseClocks stack{};
   timing::EventCounts events{};
+  timing::Estimates estimates;   // by simpler ways
   std::vector<double> clocks_if; // by changed machine: ScoreSettings::changes
   timing::KernelTime first;      // of the first launch, with its terms
 };

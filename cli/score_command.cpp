@@ -83,11 +83,9 @@ int run_score(ScoreOptions& options, const Session& session) {
   if (paper) take_from_paper(*paper, options);
   std::vector<const ir::Machine*> machines;
   for (const std::string& name : options.gpus) {
-    DeviceOptions device;
-    device.gpu = name;
-    Result<const ir::Machine*> machine = machine_of(device);
-    if (!machine) return usage_error("score", machine.error().message);
-    machines.push_back(*machine);
+    const MachineChoice choice = find_machine("score", name, session);
+    if (choice.code != exit_ok) return choice.code;
+    machines.push_back(choice.machine);
   }
   int code = exit_ok;
   std::vector<ScoredFile> scored;
@@ -136,7 +134,7 @@ void add_score_command(CLI::App& application, Session& session) {
   add_launch_input_options(*command, options->input);
   command->add_option("-k,--kernel", options->input.kernels, "only launches of such kernels")->type_name("GLOB");
   options->gpus = {"h200"};
-  command->add_option("--gpu", options->gpus, "the machines: h200 (default), titanv, gtx480, sm_80 ...")
+  command->add_option("--gpu", options->gpus, "the machines: h200 (default), titanv, gtx480, sm_80, FILE.toml ...")
       ->type_name("GPU,...")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -154,6 +152,8 @@ void add_score_command(CLI::App& application, Session& session) {
   command->add_flag("--terms", options->report.terms, "show every term of the model");
   command->add_flag("--sensitivity", options->report.sensitivity,
                     "show what hangs on each figure of the machine that is a guess");
+  command->add_flag("--estimators", options->report.estimators,
+                    "show what counting instructions, roofline and MWP-CWP say");
   std::vector<std::string> papers;
   for (const Paper& paper : papers_of_score())
     papers.emplace_back(paper.name);

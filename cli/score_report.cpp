@@ -1,6 +1,7 @@
 #include "cli/score_report.h"
 
 #include "cli/score_energy.h"
+#include "cli/score_estimators.h"
 #include "cli/table.h"
 
 #include <fmt/format.h>
@@ -123,6 +124,7 @@ json kernel_json(const ScoredFile& file, const ScoredKernel& kernel, const Score
     one["energy_sign"] = spelling(energy_sign(*baseline, kernel));
   }
   if (options.sensitivity) one["sensitivity"] = sensitivity_json(file, kernel.kernel);
+  if (options.estimators) one["estimators"] = estimators_json(kernel);
   if (options.terms) {
     json terms = json::object();
     for (const timing::Term& term : kernel.first.terms)
@@ -153,6 +155,9 @@ std::string score_text(const ScoredFile& file, const ScoreReportOptions& options
   if (options.sensitivity)
     for (const ScoredKernel& kernel : file.versions.front().kernels)
       out += '\n' + sensitivity_text(file, kernel.kernel);
+  if (options.estimators)
+    for (const ScoredKernel& kernel : file.versions.front().kernels)
+      out += '\n' + estimators_text(file, kernel.kernel);
   if (options.terms)
     for (const ScoredVersion& version : file.versions)
       for (const ScoredKernel& kernel : version.kernels)

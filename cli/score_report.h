@@ -15,6 +15,7 @@ struct ScoreReportOptions {
   bool cost = false;
   bool energy = true;
   bool sensitivity = false;
+  bool estimators = false;
 };
 
 std::string score_text(const ScoredFile& file, const ScoreReportOptions& options);

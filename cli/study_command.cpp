@@ -77,8 +77,8 @@ int study_file(const StudyOptions& options, const std::string& path, const ir::M
 
 int run_study(StudyOptions& options, const Session& session) {
   if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("study", wrong);
-  Result<const ir::Machine*> machine = machine_of(options.device);
-  if (!machine) return usage_error("study", machine.error().message);
+  const MachineChoice choice = machine_of(options.device, "study", session);
+  if (choice.code != exit_ok) return choice.code;
   Result<std::vector<Technique>> only = techniques_of(options.only);
   if (!only) return usage_error("study", only.error().message);
   options.report.only = std::move(*only);
@@ -89,14 +89,14 @@ int run_study(StudyOptions& options, const Session& session) {
   for (size_t i = 0; i < options.files.size(); ++i) {
     progress.show(i, options.files[i]);
     const size_t before = studied.size();
-    const int file_code = study_file(options, options.files[i], **machine, session, studied);
+    const int file_code = study_file(options, options.files[i], *choice.machine, session, studied);
     code = std::max(code, file_code);
     progress.clear();
     if (studied.size() == before) continue;
     if (options.json)
-      files.push_back(study_json(studied.back(), **machine, options.report));
+      files.push_back(study_json(studied.back(), *choice.machine, options.report));
     else
-      std::printf("%s%s", before ? "\n" : "", study_text(studied.back(), **machine, options.report).c_str());
+      std::printf("%s%s", before ? "\n" : "", study_text(studied.back(), *choice.machine, options.report).c_str());
     std::fflush(stdout);
   }
   const bool averages = studied.size() > 1 || (!options.report.paper.empty() && !studied.empty());
@@ -127,7 +127,7 @@ void add_study_command(CLI::App& application, Session& session) {
   command
       ->add_option("--gpu", options->device.gpu,
                    "the GPU whose machine instructions are counted, and whose SMs hold blocks: titanv (default), "
-                   "gtx1080ti, fx5800, sm_80 ...")
+                   "gtx1080ti, fx5800, sm_80, FILE.toml ...")
       ->type_name("GPU");
   command->add_option("--only", options->only, "only these rows: block,WP,DAC-IDEAL ...")
       ->type_name("ROW,...")

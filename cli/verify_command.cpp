@@ -329,9 +329,9 @@ int run_verify(VerifyOptions& options, const Session& session) {
     show(gpu.error());
     return exit_no_gpu;
   }
-  Result<const ir::Machine*> machine = machine_of(options.device);
-  if (!machine) return usage_error("verify", machine.error().message);
-  options.machine = *machine;
+  const MachineChoice choice = machine_of(options.device, "verify", session);
+  if (choice.code != exit_ok) return choice.code;
+  options.machine = choice.machine;
   if (options.all_passes()) {
     if (!load_pass_libraries(options.pipeline.libraries)) return exit_diagnostics;
   } else {

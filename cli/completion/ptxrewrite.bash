@@ -32,6 +32,10 @@ _ptxrewrite() {
       mapfile -t COMPREPLY < <(compgen -P "$before" -W "$("$program" passes 2>/dev/null | sed -n 's/^\([a-z][a-z0-9-]*\).*/\1/p')" -- "${current##*,}")
       return
       ;;
+    --gpu)
+      mapfile -t COMPREPLY < <(compgen -W "$("$program" machines 2>/dev/null | sed -n '2,$s/ .*//p' | tr '[:upper:]' '[:lower:]')" -- "${current##*,}"; compgen -f -X '!*.toml' -- "$current")
+      return
+      ;;
     --form)
       mapfile -t COMPREPLY < <(compgen -W 'legal annotated hardware' -- "$current")
       return

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/timing/model.h"
+#include "ir/machine/machine_fields.h"
 
 #include <string_view>
 #include <vector>
@@ -16,8 +17,7 @@ struct TimedMachine {
 
 struct Guess {
   std::string_view name; // "latency.l2"
-  const ir::Figure& (*read)(const TimedMachine&) = nullptr;
-  ir::Figure& (*write)(TimedMachine&) = nullptr;
+  const ir::MachineField* field = nullptr;
 };
 
 // Those that the machine has and that are guesses.

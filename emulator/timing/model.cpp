@@ -381,22 +381,6 @@ KernelTime Model::run() {
 
 } // namespace
 
-LaunchCost launch_cost(const ir::Machine& machine) {
-  struct Row {
-    std::string_view name;
-    LaunchCost cost;
-  };
-  constexpr auto guess = [](double value) { return ir::Figure(value, true); };
-  static constexpr Row rows[] = {
-#define MACHINE_LAUNCH(name, constant, per_block) {name, {constant, per_block}},
-#include "emulator/timing/launch.def"
-#undef MACHINE_LAUNCH
-  };
-  for (const Row& row : rows)
-    if (row.name == machine.name) return row.cost;
-  return rows[0].cost;
-}
-
 std::vector<LoadTime> load_times(const ModelInput& input) {
   std::vector<LevelShares> shares;
   return load_times_by_level(input, shares);

@@ -24,10 +24,10 @@
 
 namespace ptxrewrite::timing {
 
-struct LaunchCost {
-  ir::Figure constant, per_block; // clocks
-};
-LaunchCost launch_cost(const ir::Machine& machine);
+using LaunchCost = ir::LaunchFacts;
+inline LaunchCost launch_cost(const ir::Machine& machine) {
+  return machine.launch;
+}
 
 struct ModelInput {
   const ir::Machine& machine;

@@ -39,6 +39,10 @@ struct LatencyRow {
   std::string_view name;
   LatencyFacts facts;
 };
+struct LaunchRow {
+  std::string_view name;
+  LaunchFacts facts;
+};
 
 #define MACHINE_CHIP(name, chip, capability, sms, mhz, schedulers, rate, uniform)                                      \
   ChipRow{name, chip, capability, sms, mhz, schedulers, rate, uniform != 0},
@@ -46,6 +50,7 @@ struct LatencyRow {
 #define MACHINE_MEMORY(name, ...)
 #define MACHINE_THROUGHPUT(name, ...)
 #define MACHINE_LATENCY(name, ...)
+#define MACHINE_LAUNCH(name, ...)
 constexpr std::array chips{
 #include "ir/machine/machines.def"
 };
@@ -82,6 +87,15 @@ constexpr std::array latencies{
 #include "ir/machine/machines.def"
 };
 #undef MACHINE_LATENCY
+#define MACHINE_LATENCY(name, ...)
+
+#undef MACHINE_LAUNCH
+#define MACHINE_LAUNCH(name, ...) LaunchRow{name, {__VA_ARGS__}},
+constexpr std::array launches{
+#include "ir/machine/machines.def"
+};
+#undef MACHINE_LAUNCH
+#undef MACHINE_LATENCY
 #undef MACHINE_CHIP
 #undef MACHINE_OCCUPANCY
 #undef MACHINE_MEMORY
@@ -94,7 +108,7 @@ consteval bool same_machines(const auto& rows) {
   return true;
 }
 static_assert(same_machines(occupancies) && same_machines(memories) && same_machines(throughputs) &&
-              same_machines(latencies));
+              same_machines(latencies) && same_machines(launches));
 
 constexpr std::array machines = [] {
   std::array<Machine, chips.size()> all{};
@@ -111,7 +125,8 @@ constexpr std::array machines = [] {
               occupancies[i].facts,
               memories[i].facts,
               throughputs[i].facts,
-              latencies[i].facts};
+              latencies[i].facts,
+              launches[i].facts};
   }
   return all;
 }();

@@ -58,7 +58,13 @@ struct LatencyFacts {
   Figure shared, l1, l2, dram, constant;
 };
 
+// What a launch takes beside its instructions.
+struct LaunchFacts {
+  Figure constant, per_block; // clocks
+};
+
 struct Machine {
+  // Not owned. Those of users' machines live as long as the program.
   std::string_view name;           // "TITANV"
   std::string_view chip;           // "GV100"
   uint32_t compute_capability = 0; // 70 for 7.0
@@ -71,6 +77,7 @@ struct Machine {
   MemoryFacts memory;
   ThroughputFacts throughput;
   LatencyFacts latency;
+  LaunchFacts launch;
 };
 
 // From the oldest to the newest.

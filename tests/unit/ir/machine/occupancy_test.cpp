@@ -1,5 +1,5 @@
 // Blocks per SM against a search that hands out registers and shared memory block by block, and against the calculator
-// that comes with CUDA.
+// that comes with CUDA: systematically where steps are, and on a million random configurations each.
 #include "ir/machine/occupancy.h"
 
 #include <doctest/doctest.h>
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <random>
 #include <vector>
 
 #ifdef PTXREWRITE_HAVE_CUDA_OCCUPANCY
@@ -68,7 +69,70 @@ template <class Visit> void for_each_configuration(Visit visit) {
         visit(KernelResources{threads, registers, shared});
 }
 
+// So many of any size, with half of the shared sizes near what blocks usually take.
+template <class Visit> void for_random_configurations(const Machine& machine, size_t count, Visit visit) {
+  std::mt19937 random(machine.sms * 1000 + machine.compute_capability);
+  auto below = [&](uint32_t limit) { return static_cast<uint32_t>(random() % limit); };
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t shared = below(2) ? below(machine.occupancy.shared_bytes + 1000) : below(20000);
+    visit(KernelResources{1 + below(1060), below(258), shared});
+  }
+}
+constexpr size_t random_configurations = 1'000'000;
+
+// The partitions of an SM are filled in turns by an allocator that is not the one above: how many whole warps each
+// holds is counted, and blocks are dealt out warp by warp, from one partition to the next.
+uint32_t blocks_by_dealing(const Machine& machine, const KernelResources& kernel) {
+  const OccupancyFacts& facts = machine.occupancy;
+  const uint32_t warps = (kernel.threads_per_block + 31) / 32;
+  const uint32_t per_warp = up(32 * kernel.registers, facts.register_granularity);
+  uint32_t blocks = 0;
+  for (uint32_t next = 1; next <= facts.max_blocks; ++next) {
+    if (next * warps > facts.max_warps) break;
+    if (next * up(kernel.shared_bytes + facts.shared_reserved, facts.shared_granularity) > facts.shared_bytes) break;
+    if (facts.register_unit == RegisterUnit::block) {
+      if (next * up(up(warps, facts.warp_granularity) * 32 * kernel.registers, facts.register_granularity) >
+          facts.registers)
+        break;
+    } else if (per_warp) {
+      // The fullest partition has a share of all warps, rounded up.
+      const uint32_t of_fullest = up(next * warps, facts.warp_granularity) / facts.warp_granularity;
+      if (of_fullest * per_warp > facts.registers / facts.warp_granularity) break;
+    }
+    blocks = next;
+  }
+  return blocks;
+}
+
+bool can_be_launched(const Machine& machine, const KernelResources& kernel) {
+  const OccupancyFacts& facts = machine.occupancy;
+  return kernel.threads_per_block <= facts.max_threads_per_block &&
+         kernel.registers <= facts.max_registers_per_thread && kernel.shared_bytes <= facts.max_shared_bytes_per_block;
+}
+
 } // namespace
+
+TEST_CASE("blocks per SM are those of a search upward, on a million random configurations") {
+  const size_t each = random_configurations / all_machines().size() + 1;
+  size_t tried = 0, placed = 0;
+  for (const Machine& machine : all_machines())
+    for_random_configurations(machine, each, [&](const KernelResources& kernel) {
+      ++tried;
+      const uint32_t found = occupancy(machine, kernel).blocks;
+      const uint32_t by_filling = blocks_by_filling(machine, kernel);
+      const uint32_t by_dealing = can_be_launched(machine, kernel) ? blocks_by_dealing(machine, kernel) : 0;
+      placed += found != 0;
+      if (found == by_filling && found == by_dealing) return;
+      CAPTURE(machine.name);
+      CAPTURE(kernel.threads_per_block);
+      CAPTURE(kernel.registers);
+      CAPTURE(kernel.shared_bytes);
+      REQUIRE(found == by_filling);
+      REQUIRE(found == by_dealing);
+    });
+  CHECK(tried >= random_configurations);
+  CHECK(placed > tried / 3);
+}
 
 TEST_CASE("blocks per SM are as many as can be placed one after the other") {
   size_t placed = 0;
@@ -122,7 +186,7 @@ TEST_CASE("blocks per SM are what the calculator of CUDA says") {
     chip.numSms = static_cast<int>(machine.sms);
     cudaOccDeviceState state;
     state.carveoutConfig = SHAREDMEM_CARVEOUT_MAX_SHARED;
-    for_each_configuration([&](const KernelResources& kernel) {
+    auto compare = [&](const KernelResources& kernel) {
       if (kernel.registers > facts.max_registers_per_thread)
         return; // the calculator takes 256, which no kernel can have
       cudaOccFuncAttributes attributes;
@@ -144,9 +208,11 @@ TEST_CASE("blocks per SM are what the calculator of CUDA says") {
       CAPTURE(kernel.registers);
       CAPTURE(kernel.shared_bytes);
       REQUIRE(found == expected);
-    });
+    };
+    for_each_configuration(compare);
+    for_random_configurations(machine, random_configurations / 4, compare);
   }
-  CHECK(compared > 300000);
+  CHECK(compared > random_configurations);
 #else
   MESSAGE("skipped: no cuda_occupancy.h when this was built");
 #endif
