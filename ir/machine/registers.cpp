@@ -2,7 +2,9 @@
 #include "ir/machine/registers.h"
 
 #include "ir/analysis/liveness.h"
+#include "ir/analysis/schedule.h"
 #include "ir/machine/lowering.h"
+#include "ir/ssa.h"
 
 #include <algorithm>
 
@@ -111,6 +113,17 @@ RegisterNeed need_of(const Function& function, const Lowering& lowering, const s
   return pressure.worst;
 }
 
+// The most that are live once all loads of a block that can be are under way together; 0 if that is not known.
+uint32_t live_with_early_loads(const Function& function, uint32_t compute_capability) {
+  const bool of_hardware_form = std::ranges::any_of(
+      function.values, [](const Value& value) { return value.register_class != RegisterClass::general; });
+  if (of_hardware_form) return 0;
+  Function copy = function;
+  if (!copy.is_ssa && !construct_ssa(copy).ok()) return 0;
+  schedule(copy, {.goal = ScheduleGoal::early_loads, .compute_capability = compute_capability, .live_limit = 255});
+  return Scheduler(copy, {.compute_capability = compute_capability}).most_live();
+}
+
 } // namespace
 
 RegisterNeed register_need(const Function& function, uint32_t compute_capability) {
@@ -137,6 +150,8 @@ RegisterNeed register_need(const Function& function, uint32_t compute_capability
     worst.registers = std::max(worst.registers, needed);
     worst.predicates = std::max(worst.predicates, least.predicates);
   }
+  const uint32_t early = live_with_early_loads(function, compute_capability);
+  worst.registers = std::max(worst.registers, std::min(early + fixed, free_registers));
   return worst;
 }
 
