@@ -376,6 +376,8 @@ KernelTime Model::run() {
       {"blocks looked at", static_cast<double>(recording_.blocks_looked_at), ""},
       {"L2 simulated", static_cast<double>(input_.traffic.simulated_l2_bytes), "bytes"},
   };
+  const std::vector<Term>& of_technique = technique().terms;
+  time.terms.insert(time.terms.end(), of_technique.begin(), of_technique.end());
   return time;
 }
 

@@ -19,8 +19,6 @@
 #include "emulator/timing/walk.h"
 
 #include <array>
-#include <string>
-#include <string_view>
 
 namespace ptxrewrite::timing {
 
@@ -58,12 +56,6 @@ struct Demand {
   double dram_bytes() const { return dram_read_bytes + dram_write_bytes; }
 };
 Demand demand_of(const ModelInput& input);
-
-struct Term {
-  std::string name;
-  double value = 0;
-  std::string_view unit;
-};
 
 struct KernelTime {
   double clocks = 0;

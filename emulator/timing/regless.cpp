@@ -171,6 +171,11 @@ private:
   double held_ = 0;
 };
 
+// How many of such warps find room side by side, over time.
+double fitting(const Holding& holding) {
+  return holding.held > 0 ? holding.clocks / holding.held : 0;
+}
+
 // Blocks of the SM that has most, when the machine is as full as the launch fills it.
 double blocks_side_by_side(const ModelInput& input) {
   const double by_sm = std::ceil(static_cast<double>(input.recording.blocks) / input.machine.sms);
@@ -259,12 +264,20 @@ Technique regless_technique(const ModelInput& input, const StagingRun& run) {
   }
   const double resident_warps = blocks_side_by_side(input) * input.recording.warps_per_block;
   const double of_scheduler = std::ceil(resident_warps / machine.schedulers);
-  const double wait = staging_holding(input, run).wait(of_scheduler);
-  technique.demands[index(Cause::staging)] = demand_of_wait(input, wait);
+  const Holding holding = staging_holding(input, run);
+  technique.demands[index(Cause::staging)] = demand_of_wait(input, holding.wait(of_scheduler));
   technique.demands[index(Cause::memory_port)] = run.l1_loads + run.l1_stores;
   technique.l2_bytes = (run.read_below_l1 + run.written_below_l1) * line_bytes;
   const double instructions = machine_instructions(input);
   technique.instructions = std::max((run.metadata + instructions) / words_decoded - instructions, 0.0);
+  technique.terms = {
+      {"clocks of a lone warp, with its regions", holding.clocks, "clocks"},
+      {"warps of a scheduler whose regions fit, mean", fitting(holding), ""},
+      {"instructions that carry annotations", run.metadata, ""},
+      {"lines of registers, from and to L1", run.l1_loads + run.l1_stores, ""},
+      {"lines of registers, from and to L2", run.read_below_l1 + run.written_below_l1, ""},
+      {"energy of an entry, over a register", energy_of_registers(machine, run.entries), ""},
+  };
   add_staging_events(input, run, technique);
   return technique;
 }
@@ -273,9 +286,14 @@ Technique renamed_technique(const ModelInput& input, const RenamedFile& file) {
   Technique technique;
   technique.active_warps = file.active_warps;
   const double resident_warps = blocks_side_by_side(input) * input.recording.warps_per_block;
-  const double wait = renamed_holding(input, file).wait(resident_warps);
-  technique.demands[index(Cause::staging)] = demand_of_wait(input, wait);
+  const Holding holding = renamed_holding(input, file);
+  technique.demands[index(Cause::staging)] = demand_of_wait(input, holding.wait(resident_warps));
   const double share = energy_of_registers(input.machine, file.registers);
+  technique.terms = {
+      {"warps of an SM whose registers fit, mean", fitting(holding), ""},
+      {"active warps of a scheduler (guess)", file.active_warps, ""},
+      {"energy of a register, over the large file", share, ""},
+  };
   const auto same = [&](uint32_t) { return share; };
   weigh_registers(input, same, same, technique);
   return technique;
@@ -291,6 +309,11 @@ Technique hierarchical_technique(const ModelInput& input, const HierarchicalFile
   Technique technique;
   technique.active_warps = file.active_warps;
   const std::array<double, register_levels> shares = energy_of_levels(machine, file);
+  technique.terms = {
+      {"active warps of a scheduler (guess)", file.active_warps, ""},
+      {"energy of the last result file, over the main one", shares[0], ""},
+      {"energy of the operand file, over the main one", shares[1], ""},
+  };
   // Over the accesses of a file without levels; what the analysis does not know stays in the main file.
   const auto share_of = [&](const std::array<uint16_t, register_levels>& accesses, uint16_t registers) {
     double sum = 0;

@@ -14,6 +14,8 @@
 #include "emulator/timing/machine_code.h"
 
 #include <cmath>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace ptxrewrite::timing {
@@ -22,6 +24,13 @@ using CauseClocks = std::array<double, cause_count>;
 constexpr size_t index(Cause cause) {
   return static_cast<size_t>(cause);
 }
+
+// A figure that went into a time, to be shown.
+struct Term {
+  std::string name;
+  double value = 0;
+  std::string_view unit;
+};
 
 // Of one static instruction, for each time a warp executes it.
 struct SiteChange {
@@ -59,6 +68,8 @@ struct Technique {
   double l2_bytes = 0, dram_read_bytes = 0, dram_write_bytes = 0;
   // Of the whole launch, beside those of the instructions; negative: fewer.
   EventCounts events{};
+  // What all that was made from; the model only hands it on.
+  std::vector<Term> terms;
 
   const SiteChange& at(uint32_t number) const {
     static constexpr SiteChange none;

@@ -139,6 +139,13 @@ std::string change(double now_over_before) {
   return fmt::format("{:+.1f}", 100 * (now_over_before - 1));
 }
 
+// Accesses of RFH's main file over all of a register file.
+double main_file_share(const RegLessRow& row) {
+  const emulator::HierarchyCounts& counts = row.comparators.hierarchy;
+  const auto main = static_cast<size_t>(emulator::FileLevel::main);
+  return ratio(counts.reads[main] + counts.writes[main], counts.registers_read + counts.registers_written);
+}
+
 std::string machine_table(std::span<const RegLessRow> rows) {
   cli::Table table{{{"sample"},
                     {"insns", true},
@@ -157,6 +164,7 @@ std::string machine_table(std::span<const RegLessRow> rows) {
                     {"L1/cycle", true},
                     {"KB", true},
                     {"RF", true},
+                    {"RFH", true},
                     {"L1", true}},
                    {}};
   for (const RegLessRow& row : rows) {
@@ -171,14 +179,15 @@ std::string machine_table(std::span<const RegLessRow> rows) {
                           per_cent(figures.from[2], 2), per_cent(figures.from[3], 3),
                           fmt::format("{:.4f}", figures.requests_per_cycle), fmt::format("{:.1f}", figures.window_kb),
                           fmt::format("{:.0f}", 100 * figures.accesses_per_cycle),
+                          fmt::format("{:.0f}", 100 * figures.accesses_per_cycle * main_file_share(row)),
                           fmt::format("{:.2f}", 100 * figures.requests_per_cycle)});
   }
   return fmt::format(
              "RegLess's machine, {} entries of an SM: machine instructions per region in the text and cycles that "
              "it holds registers\n(Table 2), inputs and live registers per region that runs (Fig. 19), regions "
              "active on an SM, annotations per instruction,\nwhere preloads hit (Fig. 17), requests to L1 (Fig. "
-             "18), KB of registers accessed in 100 cycles (Fig. 2), accesses in 100\ncycles of a register file "
-             "and of L1 (Fig. 3)\n",
+             "18), KB of registers accessed in 100 cycles (Fig. 2), accesses in 100\ncycles of a register file, "
+             "of RFH's main file and of L1 (Fig. 3)\n",
              rows[0].configurations[paper_configuration(rows[0])].entries) +
          table.text();
 }
@@ -373,6 +382,24 @@ std::string outliers(std::span<const RegLessRow> rows) {
   return fmt::format("instructions per region outside of a factor of 1.5 of Table 2: {}\n", far.empty() ? "none" : far);
 }
 
+// In how many samples all sets of coefficients say that a version takes less, or more, of the GPU's energy.
+std::string signs(std::span<const RegLessRow> rows, const std::string& version) {
+  size_t less = 0, more = 0;
+  for (const RegLessRow& row : rows) {
+    bool all_less = true, all_more = true;
+    for (const timing::EnergySet& set : timing::energy_sets()) {
+      const double energy = gpu_energy(row, version, set);
+      constexpr double same = 1e-9; // sets that have none for registers
+      all_less = all_less && energy <= 1 + same;
+      all_more = all_more && energy >= 1 - same;
+    }
+    less += all_less && !all_more;
+    more += all_more && !all_less;
+  }
+  return fmt::format("GPU energy of {}: less in all sets in {} samples, more in {}, sets disagree in {}\n", version,
+                     less, more, rows.size() - less - more);
+}
+
 constexpr std::string_view rules =
     "Energy of entries, tags, compressors and smaller files: by their bits over those of the register file (RegLess "
     "6.2 "
@@ -384,8 +411,13 @@ constexpr std::string_view rules =
 } // namespace
 
 std::string regless_text(std::span<const RegLessRow> rows) {
-  return machine_table(rows) + '\n' + time_table(rows) + '\n' + comparator_table(rows) + '\n' + sweep_table(rows) +
-         '\n' + summary(rows) + outliers(rows) + std::string(rules);
+  std::string text;
+  for (const auto& part : {machine_table, time_table, comparator_table, sweep_table, summary})
+    text += part(rows) + '\n';
+  for (const std::string& version : {rows[0].configurations[paper_configuration(rows[0])].name,
+                                     std::string(cli::rfv_name), std::string(cli::rfh_name)})
+    text += signs(rows, version);
+  return text + outliers(rows) + std::string(rules);
 }
 
 json regless_json(std::span<const RegLessRow> rows) {
