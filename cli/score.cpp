@@ -67,9 +67,12 @@ public:
   // What each launch of the plan skips on DARSIE's machine.
   void set_skips(std::vector<emulator::SkipCounters> skips) { skips_ = std::move(skips); }
 
-  emulator::Observer* next() {
-    recorder_ = std::make_unique<timing::Recorder>(
-        timing::RecorderOptions{.port = timing::port_law(machine_), .sms = machine_.sms});
+  // For the next launch. Where a kernel is launched again and again, fewer blocks of each launch do.
+  emulator::Observer* next(const std::string& kernel) {
+    timing::SampleRules rules;
+    if (++launches_[kernel] > few_launches) rules.few_blocks = few_blocks_of_many_launches;
+    recorder_ = std::make_unique<timing::Recorder>(timing::RecorderOptions{
+        .port = timing::port_law(machine_), .sms = machine_.sms, .everything = settings_.exact, .rules = rules});
     return recorder_.get();
   }
 
@@ -85,10 +88,11 @@ public:
         1u);
     timing::Technique technique;
     if (run.launch < skips_.size()) add_skips(skips_[run.launch], run.counters, recording, technique);
-    const auto times = [&](const timing::TimedMachine& on) {
-      return times_on(on, {run, *entry, recording, resident, technique});
+    caches_.resize(1 + settings_.changes.size());
+    const auto times = [&](const timing::TimedMachine& on, timing::CacheState& caches) {
+      return times_on(on, caches, {run, *entry, recording, resident, technique});
     };
-    const std::vector<Times> all = times({machine_, timing::launch_cost(machine_)});
+    const std::vector<Times> all = times({machine_, timing::launch_cost(machine_)}, caches_[0]);
     for (size_t i = 0; i < all.size(); ++i) {
       ScoredKernel& kernel = kernel_of(version_at(i), planned);
       if (kernel.launches == 0) {
@@ -103,11 +107,10 @@ public:
       add(run, planned, all[i], kernel);
     }
     for (size_t change = 0; change < settings_.changes.size(); ++change) {
-      const std::vector<Times> changed = times(settings_.changes[change]);
+      const std::vector<Times> changed = times(settings_.changes[change], caches_[1 + change]);
       for (size_t i = 0; i < changed.size(); ++i)
         kernel_of(version_at(i), planned).clocks_if[change] += changed[i].time.clocks;
     }
-    before_ = std::move(recording);
     version_.model_seconds += processor_seconds() - start;
   }
 
@@ -140,10 +143,9 @@ private:
     const timing::Technique& technique; // of the version itself
   };
   // Of the version, then of those that are derived from it.
-  std::vector<Times> times_on(const timing::TimedMachine& on, const OneLaunch& one) {
-    const timing::Traffic traffic =
-        timing::simulate(one.recording, timing::memory_system(on.machine, one.recording.shared_bytes, one.resident),
-                         before_.sites.empty() ? nullptr : &before_);
+  std::vector<Times> times_on(const timing::TimedMachine& on, timing::CacheState& caches, const OneLaunch& one) {
+    const timing::Traffic traffic = timing::simulate(
+        one.recording, timing::memory_system(on.machine, one.recording.shared_bytes, one.resident), &caches);
     const timing::MachineCode code(
         on.machine, one.recording.sites,
         [this](const ir::Function& function) -> const ir::Lowering& { return weights_.lowering(function); });
@@ -187,6 +189,7 @@ private:
       kernel.stack[i] += time.stack[i];
   }
 
+  static constexpr uint64_t few_launches = 4, few_blocks_of_many_launches = 4;
   const ir::Module& module_;
   const ScoreSettings& settings_;
   const ir::Machine& machine_;
@@ -195,7 +198,8 @@ private:
   RegisterCounts registers_;
   ScoredVersion& version_;
   std::unique_ptr<timing::Recorder> recorder_;
-  timing::Recording before_; // of the launch before
+  std::map<std::string, uint64_t> launches_; // so far, by kernel
+  std::vector<timing::CacheState> caches_;   // as launches left them, by machine: the first is no changed one
   std::vector<emulator::SkipCounters> skips_;
   Derive derive_;
   std::vector<ScoredVersion>* derived_ = nullptr;
@@ -237,7 +241,7 @@ Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input,
           return derived->regless->techniques(run.launch, kernel, of_launch);
         },
         derived->versions);
-  options.observer = [&](const emulator::LaunchRequest&) { return scorer.next(); };
+  options.observer = [&](const emulator::LaunchRequest& request) { return scorer.next(request.kernel); };
   Result<LaunchPass> pass = run_launches(
       input, module, options, place, [&](const SessionRun& run) { scorer.finish(run); }, variants);
   if (!pass) return pass.error();

@@ -74,6 +74,7 @@ struct ScoreSettings {
   std::vector<StagingConfiguration> regless = {}; // RegLess so, and RFV and RFH; none: not wanted
   transforms::OutputForm form = transforms::OutputForm::legal;
   bool measure_cost = false;
+  bool exact = false;                        // all blocks and instructions are looked at, however long it takes
   std::vector<timing::TimedMachine> changes; // times on these are wanted, too: machines that differ in one figure
 };
 

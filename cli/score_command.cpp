@@ -28,6 +28,7 @@ struct ScoreOptions {
   ScoreReportOptions report;
   bool darsie = false;
   bool regless = false;
+  bool exact = false;
   bool json = false;
   std::string html;
   std::string paper; // "": none
@@ -47,6 +48,7 @@ int score_file(const ScoreOptions& options, const std::string& path, const ir::M
                          .darsie = options.darsie,
                          .regless = options.regless ? paper_configurations() : std::vector<StagingConfiguration>(),
                          .measure_cost = options.report.cost,
+                         .exact = options.exact,
                          .changes = {}};
   if (options.report.sensitivity) settings.changes = changed_machines(machine);
   if (options.form == "hardware") settings.form = transforms::OutputForm::hardware;
@@ -164,6 +166,7 @@ void add_score_command(CLI::App& application, Session& session) {
       ->type_name("NAME");
   command->add_option("--html", options->html, "write one page with pictures to FILE")->type_name("FILE");
   command->add_flag("--time", options->report.cost, "run without the model, too, and show what it costs");
+  command->add_flag("--exact", options->exact, "look at all blocks and instructions, not at some");
   command->add_flag("--json", options->json, "print JSON");
   command->callback(
       [options, &session] { session.action = [options, &session] { return run_score(*options, session); }; });

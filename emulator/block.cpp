@@ -144,15 +144,28 @@ void Block::run_warp(Warp& warp) {
   }
 }
 
+namespace {
+// Lanes that execute `op`; guards are counted.
+inline uint32_t counted_mask(const Warp& warp, const MicroOp& op, WorkerCounters& counters) {
+  const uint32_t mask = warp.active & warp.guard_mask(op);
+  if (op.counts_guard) {
+    GuardCounter& counter = counters.guards[op.instruction];
+    counter.lanes += static_cast<unsigned>(std::popcount(mask));
+    counter.off += mask == 0;
+  }
+  return mask;
+}
+} // namespace
+
 // The same, telling the observer of every instruction before and after.
 void Block::run_warp_observed(Warp& warp, const MicroOp* op) {
+  observer->take_left_out();
   while (op) {
-    const uint32_t mask = warp.active & warp.guard_mask(*op);
-    if (op->counts_guard) {
-      GuardCounter& counter = counters->guards[op->instruction];
-      counter.lanes += static_cast<unsigned>(std::popcount(mask));
-      counter.off += mask == 0;
+    if (observer->leaves_out()) [[unlikely]] {
+      op = run_warp_unseen(warp, op);
+      continue;
     }
+    const uint32_t mask = counted_mask(warp, *op, *counters);
     if (mask == 0) {
       if (op->is_instruction) observer->passed(*this, warp, *op);
       ++op;
@@ -170,6 +183,22 @@ void Block::run_warp_observed(Warp& warp, const MicroOp* op) {
     }
     observer->after(*this, warp, *current, mask);
   }
+}
+
+// As many instructions as the observer leaves out, as if there were none.
+const MicroOp* Block::run_warp_unseen(Warp& warp, const MicroOp* op) {
+  const uint64_t most = observer->take_left_out();
+  uint64_t left = most;
+  const bool watched = watch_memory;
+  watch_memory = count_memory || checker;
+  while (op && (left || !op->is_instruction)) {
+    left -= op->is_instruction;
+    warp.mask = counted_mask(warp, *op, *counters);
+    op = warp.mask ? op->handler(warp, *op) : op + 1;
+  }
+  watch_memory = watched;
+  observer->left_out(*this, warp, most - left);
+  return op;
 }
 
 void Block::warp_finished(Warp& warp) {

@@ -149,6 +149,7 @@ private:
   friend class StagingMachine; // takes the place of run()
   void run_warp(Warp& warp);
   void run_warp_observed(Warp& warp, const MicroOp* op);
+  const MicroOp* run_warp_unseen(Warp& warp, const MicroOp* op);
   BlockState run_in_steps(); // emulator/hardware/skip_machine.cpp
   void note_arrival(Warp& warp);
   void start_warp(Warp& warp);

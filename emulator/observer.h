@@ -12,6 +12,7 @@
 #include "emulator/special/watch.h"
 
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace ptxrewrite::emulator {
@@ -51,6 +52,21 @@ public:
   virtual void accessed(Block& block, Warp& warp, const MicroOp& op, const ObservedAccess& access) {
     (void)block, (void)warp, (void)op, (void)access;
   }
+  // So many instructions of the warp ran unseen because leave_out() asked for it; those that another turn of the warp
+  // would run are to be asked for again.
+  virtual void left_out(Block& block, Warp& warp, uint64_t instructions) {
+    (void)block, (void)warp, (void)instructions;
+  }
+  uint64_t take_left_out() { return std::exchange(leave_out_, 0); }
+  bool leaves_out() const { return leave_out_ != 0; }
+
+protected:
+  // For observers that sample, in before() or passed(): behind this instruction the warp goes on for so many others as
+  // without an observer, or until its turn ends.
+  void leave_out(uint64_t instructions) { leave_out_ = instructions; }
+
+private:
+  uint64_t leave_out_ = 0;
 };
 
 // What a source or result of an instruction is in the 32 lanes; those that do not execute it hold what they held.

@@ -25,14 +25,14 @@ SectoredCache::SectoredCache(uint64_t bytes, unsigned ways) : ways_(ways) {
   if (lines == 0) return;
   ways_ = static_cast<unsigned>(std::min<uint64_t>(ways, lines));
   sets_ = lines / ways_;
-  entries_.resize(sets_ * ways_);
+  entries_.reset(static_cast<uint64_t*>(std::calloc(sets_ * ways_, sizeof(uint64_t))));
 }
 
 uint64_t* SectoredCache::set_of(uint64_t line) {
   uint64_t hash = line * 0x9e3779b97f4a7c15u;
   hash ^= hash >> 32;
   hash *= 0xd6e8feb86659fd93u;
-  return entries_.data() + static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * sets_) >> 64) * ways_;
+  return entries_.get() + static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * sets_) >> 64) * ways_;
 }
 
 uint64_t& SectoredCache::use(uint64_t line) {
@@ -82,8 +82,8 @@ uint8_t SectoredCache::present(uint64_t line) const {
 
 uint64_t SectoredCache::dirty_sectors() const {
   uint64_t sum = 0;
-  for (uint64_t entry : entries_)
-    sum += static_cast<unsigned>(std::popcount(entry >> dirty_shift & valid_bits));
+  for (uint64_t i = 0; i < lines(); ++i)
+    sum += static_cast<unsigned>(std::popcount(entries_[i] >> dirty_shift & valid_bits));
   return sum;
 }
 

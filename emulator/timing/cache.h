@@ -3,7 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <cstdlib>
+#include <memory>
 
 namespace ptxrewrite::timing {
 
@@ -21,6 +22,7 @@ public:
 
   // Dirty sectors that made room for others, so far.
   uint64_t written_back() const { return written_back_; }
+  uint64_t lines() const { return sets_ * ways_; }
   // Dirty sectors that are there.
   uint64_t dirty_sectors() const;
 
@@ -33,7 +35,11 @@ private:
 
   uint64_t sets_ = 0;
   unsigned ways_ = 0;
-  std::vector<uint64_t> entries_;
+  struct Free {
+    void operator()(uint64_t* entries) const { std::free(entries); }
+  };
+  // From calloc: most of a large cache is never touched.
+  std::unique_ptr<uint64_t[], Free> entries_;
   uint64_t written_back_ = 0;
 };
 

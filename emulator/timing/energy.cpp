@@ -81,13 +81,11 @@ private:
 };
 
 // `scale`: from the blocks that were looked at to all.
-void add_memory(const AccessCounts& shared_memory, const SectorCounts& sectors, double first_touch_share, double scale,
-                Events& events) {
+void add_memory(const AccessCounts& shared_memory, const SectorCounts& sectors, double scale, Events& events) {
   using enum EnergyEvent;
   auto add = [&](EnergyEvent event, double times) { events.add(event, scale * times); };
   const auto read_misses = static_cast<double>(sectors.reads - sectors.l1_hits);
-  const double first = static_cast<double>(sectors.first_touches) * first_touch_share;
-  const double from_dram = static_cast<double>(sectors.dram) + first;
+  const double from_dram = static_cast<double>(sectors.dram) + sectors.cold;
   const auto writes = static_cast<double>(sectors.writes), write_hits = static_cast<double>(sectors.l2_write_hits);
   add(EnergyEvent::shared, static_cast<double>(shared_memory.port_clocks));
   add(l1_read_hit, static_cast<double>(sectors.l1_hit_lines));
@@ -136,12 +134,11 @@ EventCounts events_of(const ModelInput& input) {
       events.add(event, lanes * code.weight);
     if (code.wait == Cause::wait_constant) events.add(const_hit, executions);
     if (const auto seen = static_cast<double>(recording.executions[number]); seen > 0)
-      add_memory(recording.shared[number], input.traffic.sectors[number], input.traffic.first_touch_share,
+      add_memory(recording.shared[number], input.traffic.sectors[number],
                  (executions - share * static_cast<double>(counts.guarded_off)) / seen, events);
   }
-  if (recording.blocks_looked_at)
-    events.add(dram_write, static_cast<double>(input.traffic.dirty_written_back) *
-                               static_cast<double>(recording.blocks) / static_cast<double>(recording.blocks_looked_at));
+  const double of_technique = input.technique ? input.technique->dram_write_bytes : 0;
+  events.add(dram_write, (demand_of(input).dram_write_bytes - of_technique) / sector_bytes);
   EventCounts all = events.get();
   if (input.technique)
     for (size_t i = 0; i < energy_event_count; ++i)

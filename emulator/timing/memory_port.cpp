@@ -19,21 +19,21 @@ uint8_t sectors_between(uint64_t first, uint64_t last) {
 
 // Distinct words of lanes [first, past), by bank: the most in one.
 uint32_t degree_of_part(const PortLaw& law, const LaneAddresses& lanes, unsigned first, unsigned past) {
-  std::array<uint64_t, warp_size * 5> words; // 16 bytes, not aligned
-  size_t count = 0;
+  std::array<std::array<uint64_t, 2 * warp_size>, warp_size> words; // by bank; only the first in_bank of each
+  std::array<uint8_t, warp_size> in_bank{};
+  uint32_t most = 0;
   for (unsigned lane = first; lane < past; ++lane) {
     if (!(lanes.mask >> lane & 1)) continue;
     const uint64_t begin = lanes.addresses[lane] / word_bytes;
     const uint64_t last = (lanes.addresses[lane] + std::min<uint64_t>(lanes.bytes, 16) - 1) / word_bytes;
-    for (uint64_t word = begin; word <= last; ++word)
-      if (count == 0 || words[count - 1] != word) words[count++] = word;
+    for (uint64_t word = begin; word <= last; ++word) {
+      const uint64_t bank = word % law.banks;
+      uint64_t* const known = words[bank].data();
+      if (std::find(known, known + in_bank[bank], word) != known + in_bank[bank]) continue;
+      known[in_bank[bank]++] = word;
+      most = std::max<uint32_t>(most, in_bank[bank]);
+    }
   }
-  const auto end = words.begin() + static_cast<ptrdiff_t>(count);
-  if (!std::is_sorted(words.begin(), end)) std::sort(words.begin(), end); // lanes' addresses mostly ascend
-  std::array<uint32_t, warp_size> in_bank{};
-  uint32_t most = 0;
-  for (size_t i = 0; i < count; ++i)
-    if (i == 0 || words[i] != words[i - 1]) most = std::max(most, ++in_bank[words[i] % law.banks]);
   return most;
 }
 

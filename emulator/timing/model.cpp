@@ -41,13 +41,13 @@ struct LevelShares {
   double sum() const { return l1 + l2 + dram; }
 };
 
-// Of one load: how often each level is the last one, times its latency. First touches that are not the first of all SMs
-// find their data in L2.
-LevelShares level_shares(const ir::Machine& machine, const LoadLevels& levels, double first_touch_share) {
+// Of one load: how often each level is the last one, times its latency. First touches that are not the first of all
+// SMs, or of what a launch before left in L2, find their data there.
+LevelShares level_shares(const ir::Machine& machine, const LoadLevels& levels) {
   const ir::LatencyFacts& latency = machine.latency;
   const double l2_latency = latency.l2.known ? latency.l2.value : latency.dram.value;
   const double l1_latency = latency.l1.known ? latency.l1.value : l2_latency;
-  const double others_brought_it = levels.first_touches * (1 - first_touch_share);
+  const double others_brought_it = std::max(static_cast<double>(levels.first_touches) - levels.cold, 0.0);
   const auto loads = static_cast<double>(levels.loads);
   return {ratio(static_cast<double>(levels.slowest_l1), loads) * l1_latency,
           ratio(static_cast<double>(levels.slowest_l2) + others_brought_it, loads) * l2_latency,
@@ -66,7 +66,7 @@ std::vector<LoadTime> load_times_by_level(const ModelInput& input, std::vector<L
     if (levels.loads == 0) continue;
     const AccessCounts& counts = recording.global[number];
     const auto accesses = static_cast<double>(counts.accesses);
-    shares[number] = level_shares(input.machine, levels, input.traffic.first_touch_share);
+    shares[number] = level_shares(input.machine, levels);
     // The last part of an access leaves the port so much later than the first.
     time.latency = shares[number].sum() + ratio(static_cast<double>(counts.port_clocks), accesses) - 1;
     time.miss_lines = ratio(static_cast<double>(levels.miss_lines), static_cast<double>(levels.loads));
@@ -108,6 +108,14 @@ public:
     const std::vector<LoadTime> loads = load_times_by_level(input, shares_);
     for (const Cluster& cluster : recording_.clusters)
       walks_.push_back(walk(cluster, input.code, loads, rate_, technique()));
+    // Those that were looked at, each as long as the first of its cluster, may be longer or shorter than all warps are.
+    double steps = 0, looked_at = 0;
+    for (const Cluster& cluster : recording_.clusters) {
+      steps += static_cast<double>(cluster.length * cluster.warps);
+      looked_at += static_cast<double>(cluster.warps);
+    }
+    for (Walk& walk : walks_)
+      walk.scale *= ratio(demand_.steps * looked_at, warps() * steps);
     for (const AddedWarp& added : technique().added_warps)
       added_.push_back(walk(*added.profile, input.code, loads, rate_, technique()));
     for (size_t i = 0; i < most_sections; ++i)
@@ -395,6 +403,7 @@ Demand demand_of(const ModelInput& input) {
     counted[function.source] = &function;
   const Technique& technique = technique_of(input);
   Demand demand;
+  double writes_seen = 0, writes = 0; // sectors
   for (uint32_t number = 0; number < recording.sites.size(); ++number) {
     const Site& site = recording.sites[number];
     const auto function = counted.find(site.function);
@@ -403,6 +412,7 @@ Demand demand_of(const ModelInput& input) {
     if (counts.executions == 0) continue;
     const SiteCode& code = input.code[number];
     const SiteChange& change = technique.at(number);
+    if (!site.section) demand.steps += static_cast<double>(counts.executions);
     const double share = 1 - change.skipped;
     const double executions = static_cast<double>(counts.executions) * share;
     demand.instructions += executions * code.instructions;
@@ -419,20 +429,21 @@ Demand demand_of(const ModelInput& input) {
       clocks = std::max(clocks, scale * static_cast<double>(global.port_clocks + shared.port_clocks));
       const SectorCounts& sectors = input.traffic.sectors[number];
       const double to_l2 = static_cast<double>(sectors.reads - sectors.l1_hits + sectors.writes);
-      const double first = static_cast<double>(sectors.first_touches) * input.traffic.first_touch_share;
+      writes_seen += static_cast<double>(sectors.writes);
+      writes += scale * static_cast<double>(sectors.writes);
       demand.l1_accesses += scale * static_cast<double>(global.accesses);
       demand.sectors += scale * static_cast<double>(sectors.reads);
       demand.l1_hit_sectors += scale * static_cast<double>(sectors.l1_hits);
       demand.l2_bytes += scale * to_l2 * sector_bytes;
-      demand.dram_read_bytes += scale * (static_cast<double>(sectors.dram) + first) * sector_bytes;
+      demand.dram_read_bytes += scale * (static_cast<double>(sectors.dram) + sectors.cold) * sector_bytes;
     }
     if (code.unit == Cause::issue) continue;
     demand.unit[index(code.unit)] += clocks * change.unit;
     demand.unit_slots[index(code.unit)] += executions * code.weight * std::min(change.slots, change.unit);
   }
+  // As much of all writes as of those that were seen.
   demand.dram_write_bytes =
-      static_cast<double>(input.traffic.dirty_written_back) * sector_bytes *
-      ratio(static_cast<double>(recording.blocks), static_cast<double>(recording.blocks_looked_at));
+      static_cast<double>(input.traffic.dirty_written_back) * sector_bytes * ratio(writes, writes_seen);
   add_demands(technique, demand);
   return demand;
 }

@@ -10,19 +10,32 @@ using emulator::AccessKind;
 using emulator::Space;
 using emulator::warp_size;
 
-constexpr uint64_t few_blocks = 16;
-constexpr uint64_t one_block_in = 16;
-constexpr double same_profile = 0.05; // of the instructions
+constexpr uint32_t lines_like_a_step = 4; // in what looking at them takes
+constexpr double same_profile = 0.05;     // of the instructions
 
 // The local memory of lanes lies word by word: the first word of all lanes of the warp, then the second one (CUDA
 // programming guide, Local Memory). Somewhere no allocation is.
 constexpr uint64_t local_base = uint64_t(1) << 56;
 
-std::vector<uint32_t> profile_of(const std::vector<Step>& steps, size_t sites) {
+// Executions by number, as if all `length` steps were as those that are known.
+std::vector<uint32_t> profile_of(const std::vector<Step>& steps, uint64_t length, size_t sites) {
   std::vector<uint32_t> counts(sites);
   for (const Step& step : steps)
     ++counts[step.number];
+  if (length > steps.size())
+    for (uint32_t& count : counts)
+      count = static_cast<uint32_t>(std::min<uint64_t>(uint64_t(count) * length / steps.size(), UINT32_MAX));
   return counts;
+}
+
+bool is_barrier(const Site& site) {
+  return site.function && site.function->instructions[site.instruction].kind == ir::InstructionKind::real &&
+         site.function->form_of(site.instruction).kind == ir::InstructionClass::barrier;
+}
+
+// In windows.
+uint64_t gap_behind(uint64_t window, uint64_t longest) {
+  return std::min(uint64_t(1) << std::min<uint64_t>(window, 32), longest);
 }
 
 // Executions that one of the two has and the other has not, as a share of the longer one.
@@ -40,17 +53,12 @@ double distance(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) 
 } // namespace
 
 uint64_t encode(const AccessHead& head) {
-  return uint64_t(head.number) | uint64_t(head.lines) << 32 | static_cast<uint64_t>(head.kind) << 40;
+  return uint64_t(head.number) | uint64_t(head.lines) << 32 | static_cast<uint64_t>(head.kind) << 40 |
+         uint64_t(head.odd_window) << 44;
 }
 
-AccessHead decode_head(uint64_t word) {
-  return {static_cast<uint32_t>(word), static_cast<uint32_t>(word >> 32 & 0xff),
-          static_cast<AccessKind>(word >> 40 & 0xf)};
-}
-
-std::vector<uint32_t> sampled_sms(uint64_t blocks, uint32_t sms) {
+std::vector<uint32_t> sampled_sms(uint64_t blocks, uint32_t sms, uint64_t target) {
   const uint64_t used = std::min<uint64_t>(blocks, sms);
-  const uint64_t target = std::max(few_blocks, blocks / one_block_in);
   const uint64_t blocks_per_sm = std::max<uint64_t>((blocks + sms - 1) / sms, 1);
   uint64_t count = std::max<uint64_t>((target + blocks_per_sm - 1) / blocks_per_sm, 2);
   std::vector<uint32_t> chosen;
@@ -66,18 +74,36 @@ std::vector<uint32_t> sampled_sms(uint64_t blocks, uint32_t sms) {
   return chosen;
 }
 
+void Recorder::choose_sms(uint64_t few_blocks) {
+  const uint64_t target =
+      options_.everything ? recording_.blocks : std::max(few_blocks, recording_.blocks / options_.rules.one_block_in);
+  recording_.sms = sampled_sms(recording_.blocks, options_.sms, target);
+  wanted_.assign(options_.sms, false);
+  for (uint32_t sm : recording_.sms)
+    wanted_[sm] = true;
+}
+
+// Once the first block is over and no other one has begun: as few as its length asks for.
+void Recorder::choose_again(const emulator::Block& first) {
+  const SampleRules& rules = options_.rules;
+  const uint64_t affordable = rules.steps_of_few / std::max<uint64_t>(recording_.steps_seen, 1);
+  if (options_.everything || running_.size() > 1 || affordable >= rules.few_blocks) return;
+  choose_sms(affordable);
+  if (!wanted_[first.linear % options_.sms]) choose_sms(rules.few_blocks);
+}
+
 void Recorder::prepare(const emulator::Block& block) {
   prepared_ = true;
   const emulator::KernelImage& image = *block.image;
   recording_.blocks = block.launch->request->grid.count();
   recording_.warps_per_block = block.launch->warps;
   recording_.shared_bytes = block.shared_bytes;
-  recording_.sms = sampled_sms(recording_.blocks, options_.sms);
+  choose_sms(options_.rules.few_blocks);
+  const SampleRules& rules = options_.rules;
+  window_ = std::clamp(rules.window_of_block / std::max(recording_.warps_per_block, 1u), rules.shortest_window,
+                       rules.longest_window);
   recording_.all_sms = options_.sms;
   local_stride_ = block.local_stride;
-  wanted_.resize(options_.sms);
-  for (uint32_t sm : recording_.sms)
-    wanted_[sm] = true;
   recording_.sites.resize(image.instruction_count);
   for (const auto& function : image.functions)
     for (uint32_t i = 0; i < function->source->instructions.size(); ++i)
@@ -85,6 +111,9 @@ void Recorder::prepare(const emulator::Block& block) {
         recording_.sites[function->first_instruction + i] = {function->source, ir::InstructionId(i),
                                                              i < function->section_of.size() ? function->section_of[i]
                                                                                              : uint8_t(0)};
+  for (const Site& site : recording_.sites)
+    is_barrier_.push_back(is_barrier(site));
+  has_barriers_ = std::ranges::find(is_barrier_, true) != is_barrier_.end();
   recording_.executions.resize(image.instruction_count);
   recording_.global.resize(image.instruction_count);
   recording_.shared.resize(image.instruction_count);
@@ -93,7 +122,7 @@ void Recorder::prepare(const emulator::Block& block) {
 bool Recorder::wants(const emulator::Block& block) {
   if (!prepared_) prepare(block);
   if (!wanted_[block.linear % options_.sms]) return false;
-  if (words_ > options_.most_words) {
+  if (words_ > options_.most_words && !options_.everything) {
     recording_.is_cut = true;
     return false;
   }
@@ -110,30 +139,97 @@ Recorder::BlockState& Recorder::state_of(const emulator::Block& block) {
       place = std::move(spare_.back());
       spare_.pop_back();
     }
-    place->warps.resize(recording_.warps_per_block);
+    begin(*place);
   }
   current_ = place.get();
   current_block_ = block.linear;
   return *current_;
 }
 
-void Recorder::note(const emulator::Block& block, const emulator::Warp& warp, Step step) {
+void Recorder::begin(BlockState& block) const {
+  block.phases.clear();
+  block.windows = block.since = 0;
+  block.warps.resize(recording_.warps_per_block);
+  for (WarpState& warp : block.warps) {
+    warp.steps.clear();
+    warp.words.clear();
+    warp.length = warp.seen = warp.hash = warp.window = warp.gap_left = warp.phase = 0;
+    warp.window_left = static_cast<int64_t>(window_);
+    warp.phase_begins = true;
+  }
+}
+
+bool Recorder::BlockState::is_seen(uint64_t phase, const WarpState& warp, uint64_t window, uint64_t longest_gap) {
+  while (phases.size() <= phase) {
+    const bool before = phases.empty() || phases.back();
+    const uint64_t until = before ? window : window * gap_behind(windows - 1, longest_gap);
+    const bool changes = !phases.empty() && warp.length - since >= until;
+    if (changes) since = warp.length;
+    if (changes && before) ++windows;
+    phases.push_back(changes ? !before : before);
+  }
+  return phases[phase];
+}
+
+// Of the next instruction. Where a window ends, what follows is left out.
+bool Recorder::is_seen(BlockState& block, WarpState& warp) {
+  const uint64_t longest_gap = options_.rules.one_window_in - 1;
+  if (warp.phase_begins) {
+    warp.phase_begins = false;
+    warp.window = 0;
+    warp.window_left = static_cast<int64_t>(window_);
+    warp.gap_left = options_.everything || block.is_seen(warp.phase, warp, window_, longest_gap) ? 0 : UINT64_MAX;
+  }
+  ++warp.length;
+  if (warp.gap_left) { // a new turn of the warp
+    if (--warp.gap_left) leave_out(warp.gap_left);
+    return false;
+  }
+  if (--warp.window_left > 0) return true;
+  warp.window_left = static_cast<int64_t>(window_);
+  if (options_.everything) return true;
+  warp.gap_left = window_ * gap_behind(warp.window++, longest_gap);
+  leave_out(warp.gap_left);
+  return true;
+}
+
+// Turns end at barriers (and, without harm, where a warp spins).
+void Recorder::left_out(emulator::Block& block, emulator::Warp& warp, uint64_t instructions) {
   WarpState& state = state_of(block).warps[warp.index];
+  state.length += instructions;
+  state.gap_left -= instructions;
+  if (state.gap_left == 0 || !has_barriers_) return;
+  ++state.phase;
+  state.phase_begins = true;
+}
+
+// Is it looked at?
+bool Recorder::note(const emulator::Block& block, const emulator::Warp& warp, Step step) {
+  BlockState& its_block = state_of(block);
+  WarpState& state = its_block.warps[warp.index];
   if (const uint8_t section = recording_.sites[step.number].section; section && section < most_sections) {
     if (recording_.blocks_looked_at == 0 && warp.index == 0 && current_block_ == block.linear) {
       recording_.sections[section].steps.push_back(step);
       ++recording_.sections[section].length;
     }
-    return;
+    return seen_ = true;
   }
+  seen_ = is_seen(its_block, state);
+  if (is_barrier_[step.number] && !step.guarded_off) {
+    ++state.phase;
+    state.phase_begins = true;
+  }
+  if (!seen_) return false;
+  ++state.seen;
   state.hash = (state.hash ^ (uint64_t(step.number) << 1 | step.guarded_off)) * 0x9e3779b97f4a7c15u;
   state.hash ^= state.hash >> 29;
-  if (state.length++ < longest_sequence) state.steps.push_back(step);
+  if (state.steps.size() < longest_sequence) state.steps.push_back(step);
+  return true;
 }
 
 void Recorder::before(emulator::Block& block, emulator::Warp& warp, const emulator::MicroOp& op) {
-  ++recording_.executions[op.instruction];
-  note(block, warp, {.number = op.instruction & 0x7fffffff, .guarded_off = 0});
+  if (note(block, warp, {.number = op.instruction & 0x7fffffff, .guarded_off = 0}))
+    ++recording_.executions[op.instruction];
 }
 
 void Recorder::passed(emulator::Block& block, emulator::Warp& warp, const emulator::MicroOp& op) {
@@ -142,21 +238,21 @@ void Recorder::passed(emulator::Block& block, emulator::Warp& warp, const emulat
 
 void Recorder::accessed(emulator::Block& block, emulator::Warp& warp, const emulator::MicroOp& op,
                         const emulator::ObservedAccess& access) {
+  if (!seen_) return;
   LaneAddresses lanes{access.addresses, warp.mask, access.bytes};
   uint64_t moved[warp_size];
   switch (access.space) {
   case Space::shared: {
     AccessCounts& counts = recording_.shared[op.instruction];
     ++counts.accesses;
-    counts.port_clocks += shared_port_clocks(options_.port, lanes);
+    counts.port_clocks += memo_.cost(lanes, true).port_clocks;
     return;
   }
   case Space::global:
     break;
   case Space::local:
     for (unsigned lane = 0; lane < warp_size; ++lane)
-      moved[lane] = local_base +
-                    (block.linear * recording_.warps_per_block + warp.index) * warp_size * (local_stride_ + 4) +
+      moved[lane] = local_base + local_bytes(block.linear * recording_.warps_per_block + warp.index) +
                     access.addresses[lane] / 4 * 4 * warp_size + lane * 4 + access.addresses[lane] % 4;
     lanes.addresses = moved;
     break;
@@ -169,24 +265,27 @@ void Recorder::accessed(emulator::Block& block, emulator::Warp& warp, const emul
   default: // constant memory has a cache of its own, and parameters are in it
     return;
   }
-  const WarpLines lines(lanes);
+  const AccessCost& cost = memo_.cost(lanes, false);
   AccessCounts& counts = recording_.global[op.instruction];
   ++counts.accesses;
-  counts.port_clocks += global_port_clocks(options_.port, lanes, lines.get());
-  std::vector<uint64_t>& words = state_of(block).warps[warp.index].words;
-  words.push_back(encode({op.instruction, static_cast<uint32_t>(lines.get().size()), access.kind}));
-  for (const LineRequest& line : lines.get()) {
-    ++counts.lines;
-    counts.sectors += static_cast<unsigned>(std::popcount(line.sectors));
-    words.push_back(line.line << 4 | line.sectors);
-  }
-  words_ += 1 + lines.get().size();
+  counts.port_clocks += cost.port_clocks;
+  counts.lines += cost.lines.size();
+  counts.sectors += cost.sectors;
+  WarpState& state = state_of(block).warps[warp.index];
+  std::vector<uint64_t>& words = state.words;
+  const auto lines = static_cast<uint32_t>(cost.lines.size());
+  words.push_back(encode({op.instruction, lines, access.kind, ((state_of(block).windows + state.window) & 1) != 0}));
+  const uint64_t first = AccessMemo::first_line(lanes);
+  for (const LineRequest& line : cost.lines)
+    words.push_back((first + line.line) << 4 | line.sectors);
+  words_ += 1 + lines;
+  state.window_left -= lines / lines_like_a_step;
 }
 
 uint8_t Recorder::cluster_of(const WarpState& warp) {
-  const auto [known, is_new] = cluster_of_hash_.try_emplace(warp.hash, uint8_t(0));
+  const auto [known, is_new] = cluster_of_hash_.try_emplace(warp.hash ^ warp.length, uint8_t(0));
   if (!is_new) return known->second;
-  std::vector<uint32_t> profile = profile_of(warp.steps, recording_.sites.size());
+  std::vector<uint32_t> profile = profile_of(warp.steps, warp.length, recording_.sites.size());
   size_t nearest = 0;
   double least = 2;
   for (size_t i = 0; i < profiles_.size(); ++i)
@@ -213,13 +312,12 @@ void Recorder::block_ended(emulator::Block& block) {
     kind.push_back(cluster);
     accesses.words.insert(accesses.words.end(), warp.words.begin(), warp.words.end());
     accesses.warp_ends.push_back(static_cast<uint32_t>(accesses.words.size()));
-    warp.steps.clear();
-    warp.words.clear();
-    warp.length = warp.hash = 0;
+    recording_.steps_seen += warp.seen;
+    recording_.steps_all += warp.length;
   }
   count_allocations(block, accesses.words);
   ++recording_.block_kinds[kind];
-  ++recording_.blocks_looked_at;
+  if (++recording_.blocks_looked_at == 1) choose_again(block);
   recording_.accesses.push_back(std::move(accesses));
   const auto place = running_.find(block.linear);
   spare_.push_back(std::move(place->second));
@@ -243,15 +341,12 @@ void Recorder::count_allocations(const emulator::Block& block, const std::vector
         last_range_ = *known;
         continue;
       }
-      if (address >= local_base) { // local memory grows with the blocks
-        last_range_ = {local_base, UINT64_MAX, nullptr};
-        recording_.allocated_lines = UINT64_MAX;
+      if (address >= local_base) {
+        last_range_ = {local_base, local_base + local_bytes(recording_.blocks * recording_.warps_per_block), nullptr};
       } else {
         last_range_ = block.launch->memory->find(address);
         if (last_range_.begin == last_range_.end) last_range_ = block.launch->memory->find(past - 1);
         if (last_range_.begin == last_range_.end) continue;
-        if (recording_.allocated_lines != UINT64_MAX)
-          recording_.allocated_lines += (last_range_.end - 1) / line_bytes - last_range_.begin / line_bytes + 1;
       }
       ranges_.push_back(last_range_);
     }
@@ -261,6 +356,10 @@ void Recorder::count_allocations(const emulator::Block& block, const std::vector
 Recording Recorder::finish() {
   std::sort(recording_.accesses.begin(), recording_.accesses.end(),
             [](const BlockAccesses& a, const BlockAccesses& b) { return a.block < b.block; });
+  for (const emulator::MemoryRange& range : ranges_)
+    recording_.allocations.push_back({range.begin / line_bytes, (range.end - 1) / line_bytes + 1});
+  std::sort(recording_.allocations.begin(), recording_.allocations.end(),
+            [](const LineRange& a, const LineRange& b) { return a.first < b.first; });
   return std::move(recording_);
 }
 

@@ -7,15 +7,18 @@
 //   recorder.finish(): clusters of warps, accesses by block, statistics by instruction
 //
 // Blocks go to SMs in turns (block b to SM b mod SMs, the next ones behind them). All blocks are looked at where there
-// are few; otherwise those of some SMs in pairs of neighbours, about one block in sixteen: the choice depends on the
-// launch's shape alone. All others run as without an observer.
+// are few short ones; otherwise those of some SMs in pairs of neighbours: about one block in sixteen, sixteen at least,
+// or as few as two where the first one is long. Of a long warp windows are looked at, the gaps between them 1, 2, 4, 8
+// and then always 15 windows long, at the same places in all warps, so that what they share stays shared: between
+// barriers by counting, and where there are many barriers all that is between two of them or nothing. All that is not
+// looked at runs as without an observer. The choice depends on the launch alone.
 //
 // Warps that execute the same instructions as often, but for 5 %, are a cluster (interval models that take one warp for
 // all err where warps differ); there are at most eight, and each keeps the sequence of its first warp.
 #pragma once
 
 #include "emulator/observer.h"
-#include "emulator/timing/memory_port.h"
+#include "emulator/timing/access_memo.h"
 
 #include <array>
 #include <functional>
@@ -36,7 +39,7 @@ struct Step {
 };
 
 struct Cluster {
-  std::vector<Step> steps; // of its first warp, at most longest_sequence
+  std::vector<Step> steps; // of its first warp: in its windows, at most longest_sequence
   uint64_t length = 0;     // of that warp, all steps
   uint64_t warps = 0;      // that were looked at
 };
@@ -49,7 +52,7 @@ struct AccessCounts {
 };
 
 // Accesses of global and local memory of one block, warp after warp, as words: a head (instruction's number, how many
-// lines, kind), then line << 4 | sectors for each.
+// lines, kind, is the warp's window an odd one), then line << 4 | sectors for each.
 struct BlockAccesses {
   uint64_t block = 0;
   std::vector<uint32_t> warp_ends; // in words
@@ -59,12 +62,22 @@ struct AccessHead {
   uint32_t number = 0;
   uint32_t lines = 0;
   emulator::AccessKind kind = emulator::AccessKind::load;
+  bool odd_window = false;
 };
 uint64_t encode(const AccessHead& head);
-AccessHead decode_head(uint64_t word);
+inline AccessHead decode_head(uint64_t word) {
+  return {static_cast<uint32_t>(word), static_cast<uint32_t>(word >> 32 & 0xff),
+          static_cast<emulator::AccessKind>(word >> 40 & 0xf), (word >> 44 & 1) != 0};
+}
 inline LineRequest decode_line(uint64_t word) {
   return {word >> 4, static_cast<uint8_t>(word & 0xf)};
 }
+
+// Lines [first, past).
+struct LineRange {
+  uint64_t first = 0, past = 0;
+  uint64_t size() const { return past - first; }
+};
 
 // A static instruction by its number.
 struct Site {
@@ -91,22 +104,39 @@ struct Recording {
   std::array<Cluster, most_sections> sections;           // by Site::section
   std::map<std::vector<uint16_t>, uint64_t> block_kinds; // clusters of a block's warps; how many such blocks
   std::vector<BlockAccesses> accesses;                   // in the order of blocks
-  uint64_t allocated_lines = 0;                          // of all allocations that they touch: no launch touches more
+  std::vector<LineRange> allocations;                    // that they touch, in their order
+  uint64_t steps_seen = 0, steps_all = 0;                // of the warps that were looked at: in windows, and all
+  // Of what the warps that were looked at executed, what is in windows.
+  double share_seen() const { return steps_all ? static_cast<double>(steps_seen) / static_cast<double>(steps_all) : 1; }
+  // Was all of the launch looked at?
+  bool is_complete() const { return blocks_looked_at == blocks && steps_seen == steps_all && !is_cut; }
   bool is_cut = false; // there was too much to remember: later blocks were not looked at
+};
+
+// How much is looked at.
+struct SampleRules {
+  uint64_t one_block_in = 16, few_blocks = 16;  // as many blocks or, if that is more, one in so many
+  uint64_t steps_of_few = uint64_t(1) << 16;    // but of the few as many as have so many steps together, or two
+  uint64_t window_of_block = uint64_t(1) << 14; // steps of a block's warps together
+  uint64_t shortest_window = 512, longest_window = uint64_t(1) << 13; // of a warp
+  uint64_t one_window_in = 16;
 };
 
 struct RecorderOptions {
   PortLaw port;
   uint32_t sms = 1;
+  bool everything = false; // all blocks, all instructions: to compare with
+  SampleRules rules = {};
   uint64_t most_words = uint64_t(1) << 23; // of accesses that are kept
 };
 
-// SMs whose blocks are looked at, in a launch of `blocks` on a machine of `sms`.
-std::vector<uint32_t> sampled_sms(uint64_t blocks, uint32_t sms);
+// SMs whose blocks are looked at, in a launch of `blocks` on a machine of `sms`: so many that they have `target`
+// blocks.
+std::vector<uint32_t> sampled_sms(uint64_t blocks, uint32_t sms, uint64_t target);
 
 class Recorder final : public emulator::Observer {
 public:
-  explicit Recorder(RecorderOptions options) : options_(options) {}
+  explicit Recorder(RecorderOptions options) : options_(options), memo_(options.port) {}
 
   bool wants(const emulator::Block& block) override;
   bool wants_accesses() const override { return true; }
@@ -115,6 +145,7 @@ public:
   void accessed(emulator::Block& block, emulator::Warp& warp, const emulator::MicroOp& op,
                 const emulator::ObservedAccess& access) override;
   void block_ended(emulator::Block& block) override;
+  void left_out(emulator::Block& block, emulator::Warp& warp, uint64_t instructions) override;
 
   // When the launch is over. What is recorded goes to the caller.
   Recording finish();
@@ -122,30 +153,52 @@ public:
 private:
   struct WarpState {
     std::vector<Step> steps;
-    uint64_t length = 0;
+    uint64_t length = 0, seen = 0;
     uint64_t hash = 0;
+    uint64_t window = 0;     // its number
+    int64_t window_left = 0; // steps; accesses of many lines count as several
+    uint64_t gap_left = 0;   // instructions that are not looked at now
+    uint64_t phase = 0;      // barriers so far
+    bool phase_begins = true;
     std::vector<uint64_t> words;
   };
+  // What is between barriers is looked at or not in all warps alike, as the first one that comes there decides by how
+  // long it was.
   struct BlockState {
     std::vector<WarpState> warps;
+    std::vector<bool> phases;
+    uint64_t windows = 0;
+    uint64_t since = 0; // length of the warp when its window or gap began
+    bool is_seen(uint64_t phase, const WarpState& warp, uint64_t window, uint64_t longest_gap);
   };
   void prepare(const emulator::Block& block);
+  void choose_sms(uint64_t few_blocks);
+  void choose_again(const emulator::Block& first);
   BlockState& state_of(const emulator::Block& block);
-  void note(const emulator::Block& block, const emulator::Warp& warp, Step step);
+  // Of so many warps.
+  uint64_t local_bytes(uint64_t warps) const { return warps * emulator::warp_size * (local_stride_ + 4); }
+  void begin(BlockState& block) const;
+  bool is_seen(BlockState& block, WarpState& warp);
+  bool note(const emulator::Block& block, const emulator::Warp& warp, Step step);
   uint8_t cluster_of(const WarpState& warp);
   void count_allocations(const emulator::Block& block, const std::vector<uint64_t>& words);
 
   RecorderOptions options_;
+  AccessMemo memo_;
   Recording recording_;
   bool prepared_ = false;
   std::vector<emulator::MemoryRange> ranges_; // allocations that were touched
   emulator::MemoryRange last_range_;
   std::vector<bool> wanted_; // by SM
   uint64_t words_ = 0;
+  uint64_t window_ = 0;          // steps of a warp
+  std::vector<bool> is_barrier_; // by number
+  bool has_barriers_ = false;
   uint64_t local_stride_ = 0;
   std::unordered_map<uint64_t, std::unique_ptr<BlockState>> running_;
   std::vector<std::unique_ptr<BlockState>> spare_;
   BlockState* current_ = nullptr;
+  bool seen_ = true; // the current instruction
   uint64_t current_block_ = UINT64_MAX;
   std::unordered_map<uint64_t, uint8_t> cluster_of_hash_;
   std::vector<std::vector<uint32_t>> profiles_; // of clusters: executions by number

@@ -6,17 +6,21 @@
 //    SM's next one.
 //  * L1 is sectored, write-through and allocates for loads alone; L2 is sectored, write-back, and fetches nothing for
 //    stores. Atomics are done in L2.
-//  * L1 starts empty. L2 starts with what the launch before left in it, or empty.
+//  * L1 starts empty. L2 starts with what the launches before left in it. As long as all of those were looked at, it is
+//    known line by line; else allocations are covered to so much, and a line of one is there so often.
 //
 // Where only some SMs were looked at, they share L2 with SMs that are not simulated. The number of different lines U is
 // counted for one SM (on average) and for all n that were looked at; what grows with n is private, the rest shared, so
-// that U of all SMs follows, but never more than the allocations have. The simulated L2 is as much smaller as the lines
-// are fewer, and a first touch counts as a miss as often as it would be the first of all SMs.
+// that U of all SMs follows, but of no allocation more than it has. The simulated L2 is as much smaller as the lines
+// are fewer, and a first touch counts as a miss as often as it would be the first of all SMs. Where only windows of the
+// warps were looked at, U grows with time in the same way, from its mean over odd and even windows to all of them.
 #pragma once
 
+#include "emulator/timing/cache.h"
 #include "emulator/timing/recorder.h"
 
 #include <functional>
+#include <optional>
 
 namespace ptxrewrite::timing {
 
@@ -32,8 +36,9 @@ struct MemorySystem {
 struct LoadLevels {
   uint64_t loads = 0;                                        // by warps
   uint64_t slowest_l1 = 0, slowest_l2 = 0, slowest_dram = 0; // which level the last of a load's sectors came from
-  double first_touches = 0; // of slowest_dram: the first access to a sector among the SMs that were looked at
-  uint64_t miss_lines = 0;  // lines that L1 asked L2 for
+  uint64_t first_touches = 0; // of slowest_dram: the first access to a sector among the SMs that were looked at
+  double cold = 0;            // of them, those that are the first of all SMs and launches: expected
+  uint64_t miss_lines = 0;    // lines that L1 asked L2 for
 };
 
 // In sectors of 32 bytes. Of one static instruction, in the blocks that were looked at.
@@ -43,6 +48,7 @@ struct SectorCounts {
   uint64_t l2_hits = 0;
   uint64_t dram = 0;          // of them, capacity and conflict misses
   uint64_t first_touches = 0; // and first accesses among these SMs
+  double cold = 0;            // of them, the first of all SMs and launches: expected
   uint64_t l2_write_hits = 0; // of writes: the line was there
   // In lines.
   uint64_t read_lines = 0, l1_hit_lines = 0; // hits: with all that is wanted of them
@@ -55,12 +61,22 @@ struct Traffic {
   uint64_t dirty_written_back = 0;   // sectors, in the blocks that were looked at
   double lines_seen = 0;             // U of the SMs that were looked at
   double lines_all = 0;              // U of all
-  double first_touch_share = 1;      // of first touches in the recording: those that are the first of all SMs
   uint64_t simulated_l2_bytes = 0;
 };
 
-// `before`: the launch before this one on the same machine; nullptr: there is none.
-Traffic simulate(const Recording& recording, const MemorySystem& memory, const Recording* before = nullptr);
+// What launches left in L2.
+struct CacheState {
+  struct Cover {
+    LineRange lines;
+    double share = 0; // that is there
+  };
+  std::optional<SectoredCache> l2; // after a launch that was looked at as a whole
+  bool is_exact = true;            // l2 has all that there is; nothing: the cache is empty
+  std::vector<Cover> covers;
+};
+
+// `state`: as the launches before on the same machine left it; and as this one does. nullptr: it is the only launch.
+Traffic simulate(const Recording& recording, const MemorySystem& memory, CacheState* state = nullptr);
 
 // U of `all` SMs from its mean over single ones and its value for `some` of them.
 double extrapolate_lines(double one, double some_lines, double some, double all);

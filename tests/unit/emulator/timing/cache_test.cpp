@@ -51,7 +51,6 @@ Recording lines_in_turn(uint64_t first, uint64_t past, emulator::AccessKind kind
   recording.sms = {0};
   recording.warps_per_block = 1;
   recording.sites.resize(1);
-  recording.allocated_lines = UINT64_MAX;
   BlockAccesses block;
   for (int time = 0; time < times; ++time)
     for (uint64_t line = first; line < past; ++line) {
@@ -150,12 +149,18 @@ TEST_CASE("a launch finds in L2 what the one before left there, and nothing in L
   const Recording others = lines_in_turn(100000, 116384, AccessKind::load, 1);
   CHECK(simulate(load, memory).levels[0].slowest_dram == 32);
   for (const Recording& before : {load, store}) {
-    const Traffic traffic = simulate(load, memory, &before);
+    CacheState state;
+    simulate(before, memory, &state);
+    const Traffic traffic = simulate(load, memory, &state);
     CHECK(traffic.levels[0].slowest_l2 == 32);
     CHECK(traffic.sectors[0].first_touches == 0);
     CHECK(traffic.sectors[0].reads == 32 * 4);
   }
-  CHECK(simulate(load, memory, &others).levels[0].slowest_dram == 32);
+  CacheState state;
+  simulate(others, memory, &state);
+  CHECK(simulate(load, memory, &state).levels[0].slowest_dram == 32);
   // What the launch before has written goes to DRAM when this one needs the room.
-  CHECK(simulate(others, memory, &store).dirty_written_back == 32 * 4);
+  state = {};
+  simulate(store, memory, &state);
+  CHECK(simulate(others, memory, &state).dirty_written_back == 32 * 4);
 }

@@ -1,0 +1,66 @@
+#include "emulator/timing/access_memo.h"
+
+#include <bit>
+
+namespace ptxrewrite::timing {
+namespace {
+
+// Tags are looked up by blocks of 512 bytes; banks repeat more often.
+constexpr uint64_t phase_bytes = 512;
+
+uint64_t first_address(const LaneAddresses& lanes) {
+  return lanes.addresses[std::countr_zero(lanes.mask)];
+}
+
+} // namespace
+
+uint64_t AccessMemo::first_line(const LaneAddresses& lanes) {
+  return first_address(lanes) / line_bytes;
+}
+
+bool AccessMemo::Pattern::is(const LaneAddresses& lanes, uint64_t first, uint64_t its_phase, bool is_shared) const {
+  if (mask != lanes.mask || phase != its_phase || bytes != lanes.bytes || shared != is_shared) return false;
+  uint64_t apart = 0;
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    apart |= ((lanes.addresses[lane] - first) & in_mask[lane]) ^ offsets[lane];
+  return apart == 0;
+}
+
+void AccessMemo::learn(const LaneAddresses& lanes, uint64_t first, Pattern& pattern) const {
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    pattern.in_mask[lane] = lanes.mask >> lane & 1 ? ~uint64_t(0) : 0;
+    pattern.offsets[lane] = (lanes.addresses[lane] - first) & pattern.in_mask[lane];
+  }
+  AccessCost& cost = pattern.cost;
+  cost.lines.clear();
+  cost.sectors = 0;
+  if (pattern.shared) {
+    cost.port_clocks = shared_port_clocks(law_, lanes);
+    return;
+  }
+  const WarpLines lines(lanes);
+  cost.port_clocks = global_port_clocks(law_, lanes, lines.get());
+  for (const LineRequest& line : lines.get()) {
+    cost.lines.push_back({line.line - first / line_bytes, line.sectors});
+    cost.sectors += static_cast<unsigned>(std::popcount(line.sectors));
+  }
+}
+
+const AccessCost& AccessMemo::cost(const LaneAddresses& lanes, bool shared) {
+  const uint64_t first = first_address(lanes), phase = first % phase_bytes;
+  const auto last = static_cast<unsigned>(31 - std::countl_zero(lanes.mask));
+  uint64_t hash = (lanes.addresses[last] - first) * 0x9e3779b97f4a7c15u ^ phase ^ lanes.bytes << 10;
+  hash = (hash ^ lanes.mask ^ uint64_t(shared) << 40) * 0xd6e8feb86659fd93u;
+  std::unique_ptr<Pattern>& place = patterns_[hash >> 32 & (slots - 1)];
+  if (!place) place = std::make_unique<Pattern>();
+  if (!place->is(lanes, first, phase, shared)) {
+    place->mask = lanes.mask;
+    place->shared = shared;
+    place->bytes = lanes.bytes;
+    place->phase = phase;
+    learn(lanes, first, *place);
+  }
+  return place->cost;
+}
+
+} // namespace ptxrewrite::timing

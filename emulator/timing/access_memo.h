@@ -1,0 +1,46 @@
+// Warps access memory in few patterns, again and again: what a pattern costs is found out once. A pattern is where the
+// lanes' addresses lie beside the first lane's, and how that one lies in its 512-byte block; lines, sectors and port
+// clocks are functions of it. Nothing depends on what is remembered but time.
+#pragma once
+
+#include "emulator/timing/memory_port.h"
+
+#include <array>
+#include <memory>
+#include <vector>
+
+namespace ptxrewrite::timing {
+
+struct AccessCost {
+  uint32_t port_clocks = 0;
+  uint32_t sectors = 0;           // of global memory
+  std::vector<LineRequest> lines; // of global memory; `line` counts from the first lane's line, and may wrap
+};
+
+class AccessMemo {
+public:
+  explicit AccessMemo(const PortLaw& law) : law_(law) {}
+
+  // Of an access by at least one lane, of shared or else of global memory. Valid until the next call.
+  const AccessCost& cost(const LaneAddresses& lanes, bool shared);
+  static uint64_t first_line(const LaneAddresses& lanes);
+
+private:
+  static constexpr unsigned warp_size = 32;
+  static constexpr size_t slots = 1024; // a power of two
+  struct Pattern {
+    uint32_t mask = 0; // 0: none
+    bool shared = false;
+    uint64_t bytes = 0, phase = 0;
+    std::array<uint64_t, warp_size> offsets; // 0 where `in_mask` is
+    std::array<uint64_t, warp_size> in_mask; // all ones or none
+    AccessCost cost;
+    bool is(const LaneAddresses& lanes, uint64_t first, uint64_t phase, bool shared) const;
+  };
+  void learn(const LaneAddresses& lanes, uint64_t first, Pattern& pattern) const;
+
+  PortLaw law_;
+  std::array<std::unique_ptr<Pattern>, slots> patterns_;
+};
+
+} // namespace ptxrewrite::timing

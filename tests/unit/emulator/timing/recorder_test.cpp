@@ -1,0 +1,157 @@
+// What the recorder leaves out: the launch runs as without it, what is seen is spread over warps and blocks, and what
+// the model makes of it is near to what it makes of everything.
+#include "emulator/timing/access_memo.h"
+#include "tests/unit/emulator/timing/timed_kernel.h"
+
+#include <random>
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::emulator;
+using namespace ptxrewrite::timing;
+
+namespace {
+
+const ir::Machine& h200() {
+  const ir::Machine* found = ir::find_machine("h200");
+  REQUIRE(found);
+  return *found;
+}
+
+// Every thread sums up `trips` elements of a row of its own, then reads shared memory with barriers between, `trips`
+// times, too; then it stores.
+std::string sums(bool with_barriers) {
+  std::string body = R"(
+  .shared .align 4 .b8 tile[1024];
+  .reg .b64 %rd<9>; .reg .b32 %r<12>; .reg .f32 %f<9>; .reg .pred %p<3>;
+  ld.param.u64 %rd1, [from]; ld.param.u64 %rd2, [to]; ld.param.u32 %r9, [trips];
+  mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
+  mad.lo.u32 %r4, %r1, %r2, %r3; mul.lo.u32 %r5, %r4, %r9; mul.wide.u32 %rd3, %r5, 4; add.s64 %rd4, %rd1, %rd3;
+  mov.f32 %f1, 0f00000000; mov.u32 %r6, 0; shl.b32 %r7, %r3, 2; mov.u32 %r8, tile; add.u32 %r7, %r8, %r7;
+rows:
+  ld.global.f32 %f2, [%rd4]; add.f32 %f1, %f1, %f2; add.s64 %rd4, %rd4, 4;
+  add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, %r9; @%p1 bra rows;
+  st.shared.f32 [%r7], %f1; mov.u32 %r6, 0;
+)";
+  if (with_barriers)
+    body += R"(
+tiles:
+  bar.sync 0; ld.shared.f32 %f2, [tile]; add.f32 %f1, %f1, %f2;
+  add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, %r9; @%p1 bra tiles;
+)";
+  body += "  mul.wide.u32 %rd5, %r4, 4; add.s64 %rd6, %rd2, %rd5; st.global.f32 [%rd6], %f1; ret;\n";
+  return kernel("k", ".param .u64 from, .param .u64 to, .param .u32 trips", body);
+}
+
+struct Recorded {
+  PtxRun run;
+  Recording recording;
+};
+Recorded record(bool with_barriers, uint32_t blocks, uint32_t trips, bool everything) {
+  Recorder recorder({.port = port_law(h200()), .sms = h200().sms, .everything = everything});
+  LaunchRequest request{.kernel = "k", .grid = {blocks}, .block = {256}};
+  request.observer = &recorder;
+  std::vector<float> from(uint64_t(blocks) * 256 * trips, 1);
+  Recorded recorded{
+      run_ptx(sums(with_barriers), request, {buffer_of(from), zeros<float>(uint64_t(blocks) * 256), trips}), {}};
+  REQUIRE_MESSAGE(recorded.run.ok(), recorded.run.error, recorded.run.failure());
+  recorded.recording = recorder.finish();
+  return recorded;
+}
+
+double clocks_of(Recorded recorded) {
+  TimedKernel timed{std::move(recorded.run), std::move(recorded.recording), 256};
+  return timed.on(h200()).clocks;
+}
+
+} // namespace
+
+TEST_CASE("instructions that are left out run as all others") {
+  for (bool with_barriers : {false, true}) {
+    const Recorded some = record(with_barriers, 3, 4000, false);
+    LaunchRequest request{.kernel = "k", .grid = {3}, .block = {256}};
+    const PtxRun plain = run_ptx(sums(with_barriers), request,
+                                 {buffer_of(std::vector<float>(3 * 256 * 4000, 1)), zeros<float>(3 * 256), 4000u});
+    REQUIRE(plain.ok());
+    CHECK(some.run.buffers == plain.buffers);
+    CHECK(some.run.result.counters.warp_instructions == plain.result.counters.warp_instructions);
+    CHECK(some.run.result.counters.thread_instructions == plain.result.counters.thread_instructions);
+    // 6 instructions a trip, twice with barriers, by the warps of as many blocks as were looked at.
+    CHECK(some.recording.share_seen() < 0.35);
+    CHECK(some.recording.steps_all * 3 == plain.result.counters.warp_instructions * some.recording.blocks_looked_at);
+    // Nothing that is executed is never seen.
+    for (const FunctionCounters& function : plain.result.counters.functions)
+      for (size_t i = 0; i < function.instructions.size(); ++i)
+        if (function.instructions[i].executions > 3 * 8 * 100) CHECK(some.recording.executions.at(i) > 0);
+  }
+}
+
+TEST_CASE("what is looked at of few and short blocks is all") {
+  const Recorded all = record(true, 12, 20, false);
+  CHECK(all.recording.is_complete());
+  CHECK(all.recording.blocks_looked_at == 12);
+  // Long ones: two at least, and no more than have to be.
+  CHECK(record(true, 12, 4000, false).recording.blocks_looked_at == 2);
+  // Many: about one in sixteen.
+  const Recorded many = record(false, 1024, 4, false);
+  CHECK(many.recording.blocks_looked_at >= 60);
+  CHECK(many.recording.blocks_looked_at <= 80);
+}
+
+TEST_CASE("times of samples are near to those of all") {
+  for (bool with_barriers : {false, true})
+    for (uint32_t blocks : {3u, 8u, 40u}) {
+      CAPTURE(with_barriers);
+      CAPTURE(blocks);
+      CHECK(clocks_of(record(with_barriers, blocks, 1500, false)) ==
+            doctest::Approx(clocks_of(record(with_barriers, blocks, 1500, true))).epsilon(0.06));
+    }
+}
+
+TEST_CASE("an allocation that a launch has only been seen to touch in part is in L2 for the next one") {
+  const MemorySystem memory{.l1_bytes = 0, .l2_bytes = uint64_t(64) << 20, .resident_blocks = 1, .bypasses_l1 = {}};
+  // 3 MB, by 8 blocks, of which 2 are looked at; all is touched.
+  const Recorded some = record(false, 8, 400, false);
+  REQUIRE(!some.recording.is_complete());
+  CacheState state;
+  const Traffic first = simulate(some.recording, memory, &state), second = simulate(some.recording, memory, &state);
+  double cold_first = 0, cold_second = 0;
+  for (size_t i = 0; i < first.sectors.size(); ++i) {
+    cold_first += first.sectors[i].cold;
+    cold_second += second.sectors[i].cold;
+  }
+  CHECK(cold_first > 0);
+  CHECK(cold_second < 0.1 * cold_first);
+  // In a cache that is too small for it, it is not.
+  const MemorySystem small{.l1_bytes = 0, .l2_bytes = uint64_t(1) << 18, .resident_blocks = 1, .bypasses_l1 = {}};
+  state = {};
+  simulate(some.recording, small, &state);
+  double cold_small = 0;
+  for (const SectorCounts& sectors : simulate(some.recording, small, &state).sectors)
+    cold_small += sectors.cold;
+  CHECK(cold_small > 0.8 * cold_first);
+}
+
+TEST_CASE("what is remembered of an access is what the laws say of it") {
+  std::mt19937 random(5);
+  for (const PortLaw& law : {PortLaw{}, PortLaw{.block_tags = true}, PortLaw{.banks = 16, .lanes_at_a_time = 16}}) {
+    AccessMemo memo(law);
+    for (int round = 0; round < 4000; ++round) {
+      // Few patterns, so that many come again, at other places.
+      std::array<uint64_t, 32> addresses;
+      const uint64_t stride = 4 * (random() % 5), start = (random() % 64) * 4 + (uint64_t(random() % 3) << 20);
+      for (unsigned lane = 0; lane < 32; ++lane)
+        addresses[lane] = start + lane % 16 * stride + (lane / 16) * (random() % 50 ? 256 : 260);
+      const LaneAddresses lanes{addresses.data(), random() % 3 ? 0xffffffffu : 0x00ff0ff0u,
+                                uint64_t(4) << random() % 3};
+      CHECK(memo.cost(lanes, true).port_clocks == shared_port_clocks(law, lanes));
+      const AccessCost& cost = memo.cost(lanes, false);
+      const WarpLines lines(lanes);
+      CHECK(cost.port_clocks == global_port_clocks(law, lanes, lines.get()));
+      REQUIRE(cost.lines.size() == lines.get().size());
+      for (size_t i = 0; i < cost.lines.size(); ++i) {
+        CHECK(AccessMemo::first_line(lanes) + cost.lines[i].line == lines.get()[i].line);
+        CHECK(cost.lines[i].sectors == lines.get()[i].sectors);
+      }
+    }
+  }
+}
