@@ -218,7 +218,7 @@ json averages_json(const std::vector<StudiedFile>& files, const StudyReportOptio
 }
 
 std::string study_notes() {
-  return "Left out, because they need the timing model: CAE, MTA (dac), RFV, RFH (regless).\n";
+  return "Left out, because they need the timing model (score): CAE, MTA (dac), RFV, RFH (regless).\n";
 }
 
 const std::vector<std::string>& papers_of_study() {
