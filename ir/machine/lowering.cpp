@@ -114,7 +114,8 @@ private:
       if (!flow_.reachable(block)) continue;
       Unrolling unrolling = unrolling_of(context_, block);
       result_.unrolled_ += unrolling.instructions;
-      if (unrolling.copies > 1) result_.copies_[block] = unrolling.copies;
+      for (BlockId copied : unrolling.blocks)
+        if (unrolling.copies > 1) result_.copies_[copied] = unrolling.copies;
     }
   }
 
@@ -535,9 +536,22 @@ private:
     return sum;
   }
 
+  // How much may be issued under a predicate: found by assembling longer and longer code behind a branch.
+  uint32_t longest_predicated(BlockId block, BlockId skipped) const {
+    constexpr uint32_t with_stores = 8, with_stores_for_all_lanes = 6, with_loads = 20, else_longest = 12;
+    bool loads = false;
+    for (InstructionId id : function_.instructions_in(skipped)) {
+      const Form* form = context_.form(id);
+      if (!form) continue;
+      if (form->effects.writes_memory || form->effects.atomic)
+        return together_.branch_is_uniform(block) ? with_stores_for_all_lanes : with_stores;
+      loads |= form->kind == InstructionClass::load && !is_param(form->space);
+    }
+    return loads ? with_loads : else_longest;
+  }
+
   // Short code that a branch skips is issued under a predicate instead.
   bool is_predicated(BlockId block, BlockId skipped, BlockId target) const {
-    constexpr uint32_t longest = 7;
     if (flow_.predecessors(skipped).size() != 1 || function_.successors(skipped).size() != 1) return false;
     if (function_.edges[function_.successors(skipped)[0]].to != target || skipped == block) return false;
     for (InstructionId id : function_.instructions_in(skipped)) {
@@ -547,7 +561,7 @@ private:
       if (weight_of(*form, capability_, last_is_literal(id)).subroutine != Subroutine::none) return false;
       if (function_.instructions[id].guard) return false;
     }
-    return body_weight(skipped) <= longest;
+    return body_weight(skipped) <= longest_predicated(block, skipped);
   }
 
   void weigh_branches() {
@@ -555,6 +569,7 @@ private:
     for (uint32_t i = 0; i < function_.layout.size(); ++i)
       position[function_.layout[i].index()] = i;
     std::vector<bool> joined(function_.blocks.size());
+    context_.predicated.assign(function_.blocks.size(), false);
     for (BlockId block : function_.layout) {
       InstructionId id = last_real(block);
       if (!flow_.reachable(block) || !id || !function_.is_opcode(id, Opcode::bra)) continue;
@@ -568,6 +583,7 @@ private:
       if (edges.size() != 2) continue;
       BlockId next = function_.edges[edges[1]].to;
       if (is_predicated(block, next, target)) {
+        context_.predicated[next.index()] = true;
         cost(id).weight = 0;
         continue;
       }

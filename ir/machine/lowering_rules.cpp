@@ -437,9 +437,13 @@ bool LoweringContext::reads_as_address(InstructionId reader, ValueId value) cons
   const Form* known = form(reader);
   if (!known || !is_memory(*known)) return false;
   std::span<const Operand> operands = function.operands_of(reader);
-  for (size_t i = 0; i < operands.size(); i = next_sibling(operands, i))
-    if (operands[i].is(OperandKind::value) && !operands[i].is_definition() && operands[i].as_value() == value)
-      return false; // stored
+  for (size_t i = 0; i < operands.size(); i = next_sibling(operands, i)) {
+    if (operands[i].is(OperandKind::address)) continue;
+    for (size_t part = i; part < next_sibling(operands, i); ++part)
+      if (operands[part].is(OperandKind::value) && !operands[part].is_definition() &&
+          operands[part].as_value() == value)
+        return false; // stored
+  }
   return function.instructions[reader].guard != value;
 }
 

@@ -38,7 +38,8 @@ struct LoweringContext {
   std::vector<ValueId> without_constant;
   std::map<std::pair<ValueId, ValueId>, ValueId> sums; // of two values, the first one computed
   std::vector<bool> reads_sum;                         // by InstructionId: an operand is a sum of linear registers
-  std::vector<bool> low_halves; // by ValueId, on machines of the first generation: see first_generation.h
+  std::vector<bool> low_halves;      // by ValueId, on machines of the first generation: see first_generation.h
+  std::vector<bool> predicated = {}; // by BlockId: short, and skipped by a predicate instead of a branch
 
   // nullptr if the instruction is no real one.
   const Form* form(InstructionId id) const;

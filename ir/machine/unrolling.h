@@ -7,10 +7,12 @@
 namespace ptxrewrite::ir {
 
 struct Unrolling {
-  uint32_t instructions = 0; // of the machine, that copies add
-  uint32_t copies = 1;       // that stand one after the other
+  uint32_t instructions = 0;   // of the machine, that copies add
+  uint32_t copies = 1;         // that stand one after the other
+  std::vector<BlockId> blocks; // of one copy
 };
-// Nothing is added if the block is no loop by itself, is kept rolled by a pragma, or is not counted.
-Unrolling unrolling_of(const LoweringContext& context, BlockId block);
+// Nothing is added if no loop begins with the block, if its branches are more than instructions under a predicate, if
+// it is kept rolled by a pragma, or if it is not counted.
+Unrolling unrolling_of(const LoweringContext& context, BlockId header);
 
 } // namespace ptxrewrite::ir

@@ -31,6 +31,7 @@ struct Options {
   std::vector<std::string> files;
   std::vector<std::string> architectures{"sm_75", "sm_80", "sm_90"};
   bool versions = false;
+  bool rows = false;
   std::string listing; // a kernel
   size_t worst = 10;
 };
@@ -125,6 +126,9 @@ public:
       errors.push_back(std::fabs(row.error()));
     }
     if (rows_.empty()) return;
+    if (options_.rows)
+      for (const Row& row : rows_)
+        std::printf("row\t%s\t%s\t%u\t%u\n", architecture_.c_str(), row.kernel.c_str(), row.real, row.estimated);
     std::ranges::sort(errors);
     const auto count = static_cast<double>(rows_.size());
     std::printf("%s: %zu kernels (%u files left out), mean absolute error %.1f %%, mean error %+.1f %%, half below "
@@ -189,6 +193,7 @@ int main(int argc, char** argv) {
   app.add_option("--architectures", options.architectures)->delimiter(',');
   app.add_flag("--versions", options.versions, "compare versions of each text as well");
   app.add_option("--worst", options.worst, "rows to print for each architecture");
+  app.add_flag("--rows", options.rows, "every kernel in a line of its own, for scripts");
   app.add_option("--listing", options.listing, "what each instruction of this kernel is thought to cost");
   CLI11_PARSE(app, argc, argv);
   if (!options.listing.empty()) {
