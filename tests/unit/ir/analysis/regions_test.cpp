@@ -2,8 +2,13 @@
 // it finds what a lane has lost, what nobody frees, and every mark that is left out.
 #include "ir/analysis/regions.h"
 
+#include "ir/analysis/machine_blocks.h"
 #include "ir/module.h"
+#include "ir/ssa.h"
+#include "support/file_io.h"
+#include "tests/unit/grammar/read.h"
 #include "tests/unit/ir/analysis/warp_simulator.h"
+#include "tests/unit/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -360,6 +365,80 @@ TEST_CASE("nested divergence: a value of the inner branch is invalidated where t
   CHECK(shape.region(3).invalidated.none());
   CHECK(shape.region(4).invalidated.none());
   CHECK(shape.region(5).invalidated.test(0));
+}
+
+namespace {
+
+// By definition: `upper` dominates `lower` if no way leads there without it.
+bool reaches_without(const RegisterProgram& program, uint32_t from, uint32_t to, uint32_t without) {
+  if (from == without) return false;
+  std::vector<bool> seen(program.blocks.size());
+  std::vector<uint32_t> work{from};
+  seen[from] = true;
+  while (!work.empty()) {
+    const uint32_t here = work.back();
+    work.pop_back();
+    const std::vector<uint32_t>& next = program.blocks[here].successors;
+    if (here == to || (to == RegisterBlock::none && next.empty())) return true;
+    for (uint32_t one : next)
+      if (one != without && !seen[one]) {
+        seen[one] = true;
+        work.push_back(one);
+      }
+  }
+  return false;
+}
+
+std::vector<unsigned> writes_in_order(const RegisterProgram& program) {
+  std::vector<unsigned> ids;
+  for (const RegisterBlock& block : program.blocks)
+    for (const RegisterInstruction& instruction : block.instructions)
+      if (instruction.writes.any()) ids.push_back(instruction.id.index());
+  std::ranges::sort(ids);
+  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  return ids;
+}
+
+} // namespace
+
+TEST_CASE("blocks of the machine: dominators are right, nothing is lost, and lanes find what they need") {
+  unsigned fewer = 0, parted = 0;
+  for (const char* sample : {"backprop", "bplus_tree", "particlefilter", "srad_v2", "lud", "nw", "hotspot"}) {
+    CAPTURE(sample);
+    ReadText text(read_file(source_path(std::string("samples/") + sample + "/" + sample + ".ptx")).value());
+    REQUIRE(text.ok());
+    for (const auto& kernel : text.module->functions) {
+      if (!kernel->is_entry || !construct_ssa(*kernel).ok()) continue;
+      const AllocationOptions wanted{.predicate_limit = 255, .keep_names = true};
+      Result<Allocation> allocation = allocate_registers(*kernel, wanted);
+      REQUIRE(allocation.ok());
+      ControlFlow flow(*kernel);
+      MachineValues values(*kernel, flow, 80, allocation->apart);
+      const RegisterProgram before = register_program(*kernel, values, *allocation);
+      const RegisterProgram program = machine_blocks(*kernel, before, 80);
+      fewer += program.blocks.size() < before.blocks.size() ? 1 : 0;
+      parted += program.blocks.size() > before.blocks.size() ? 1 : 0;
+      CHECK(writes_in_order(program) == writes_in_order(before));
+      const auto blocks = static_cast<uint32_t>(program.blocks.size());
+      for (uint32_t b = 1; b < blocks; ++b) {
+        CHECK(!reaches_without(program, 0, b, program.blocks[b].dominator));
+        for (uint32_t other = 0; other < blocks; ++other) // the immediate one is dominated by all others
+          if (other != b && !reaches_without(program, 0, b, other))
+            CHECK((other == program.blocks[b].dominator || program.dominates(other, program.blocks[b].dominator)));
+      }
+      for (uint32_t b = 0; b < blocks; ++b)
+        if (const uint32_t post = program.blocks[b].post_dominator; post != RegisterBlock::none)
+          CHECK(!reaches_without(program, b, RegisterBlock::none, post));
+      const WarpLiveness liveness(program);
+      const std::vector<Region> regions = create_regions(program, liveness, {});
+      for (const std::string& error : verify_regions(program, liveness, regions, {}))
+        FAIL_CHECK(error);
+      Random random(1);
+      CHECK(first_error(program, regions, random, 20) == "");
+    }
+  }
+  CHECK(fewer > 3);
+  CHECK(parted > 0);
 }
 
 TEST_CASE("random graphs: no lane loses anything, and nothing is left behind") {
