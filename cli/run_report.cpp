@@ -294,8 +294,13 @@ nlohmann::ordered_json run_json(const std::string& title, const LaunchInput& inp
     if (run.staging.regions > 0)
       for (const emulator::StagingCount& row : emulator::named_counts(run.staging))
         one["regless"][row.name] = row.count;
-    for (const emulator::RegionRuns& region : run.staging.by_region)
+    for (const emulator::RegionRuns& region : run.staging.by_region) {
+      nlohmann::ordered_json dropped = nlohmann::ordered_json::array();
+      for (size_t number = 0; number < region.dropped.size(); ++number)
+        if (region.dropped.test(number)) dropped.push_back(number);
       one["regless_regions"].push_back(region.runs);
+      one["regless_dropped"].push_back(dropped);
+    }
     if (run.affine) {
       for (const emulator::NamedAffineCount& row : emulator::named_counts(*run.affine))
         one["dac"][row.name] = row.count;

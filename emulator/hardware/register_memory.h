@@ -64,6 +64,9 @@ public:
     RegisterContent content;
   };
   bool holds(uint32_t warp, uint32_t number) const { return cell(warp, number).present; }
+  bool is_compressed(uint32_t warp, uint32_t number) const {
+    return holds(warp, number) && cell(warp, number).compressed.form != CompressedForm::none;
+  }
   Fetched fetch(uint32_t warp, uint32_t number);
   void store(uint32_t warp, uint32_t number, const RegisterContent& content);
   void drop(uint32_t warp, uint32_t number);

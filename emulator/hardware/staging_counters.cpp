@@ -52,6 +52,7 @@ StagingCounters& StagingCounters::operator+=(const StagingCounters& other) {
     by_region[i].runs += other.by_region[i].runs;
     by_region[i].active_cycles += other.by_region[i].active_cycles;
     by_region[i].whole_cycles += other.by_region[i].whole_cycles;
+    by_region[i].dropped |= other.by_region[i].dropped;
     by_region[i].lookups += other.by_region[i].lookups;
     for (size_t source = 0; source < preload_sources; ++source)
       by_region[i].slowest[source] += other.by_region[i].slowest[source];

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -29,6 +30,7 @@ struct RegionRuns {
   uint64_t runs = 0;
   uint64_t active_cycles = 0; // until the last instruction issued
   uint64_t whole_cycles = 0;  // until the last register was written
+  std::bitset<256> dropped;   // registers of which its invalidations met a copy
   // Runs, by where the input came from that took longest; without inputs: staged.
   std::array<uint64_t, preload_sources> slowest = {};
   uint64_t lookups = 0; // of inputs, in the bank that had most of them

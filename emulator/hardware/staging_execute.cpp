@@ -120,6 +120,22 @@ bool StagingMachine::execute(uint32_t slot) {
   return complete(slot, next);
 }
 
+// No machine instruction: from what is kept apart to what is kept apart.
+const MicroOp* StagingMachine::execute_free(Context& context, uint32_t slot, const StagedInstruction& row,
+                                            const MicroOp* op) {
+  if (!prepare(context, slot, row)) return nullptr;
+  const MicroOp* past = plan_->entry().code.data() + plan_->place(code_index(*op)).past;
+  const MicroOp* own = op;
+  while (!own->is_instruction)
+    ++own;
+  const uint32_t mask = context.warp->active & context.warp->guard_mask(*own);
+  while (op != past)
+    op = step(context, *op);
+  for (uint32_t value : row.writes)
+    if (!write_value(context, slot, plan_->value(value), mask)) return nullptr;
+  return past;
+}
+
 // A barrier that gives a result: until it comes, the warp holds the entries for it and no others.
 bool StagingMachine::wait_inside(uint32_t slot, const StagedInstruction& row, uint32_t mask) {
   Context& context = contexts_[slot];
@@ -284,7 +300,9 @@ bool StagingMachine::write_value(Context& context, uint32_t slot, const StagedVa
       if (!waited_for && ++context.held[bank] > context.promised[bank])
         return fail(context, fmt::format("region {} has no entry for {}", context.region, name_of(number)));
     }
+    const Traffic before = traffic();
     RegisterContent& content = unit_.written(slot, number);
+    pass(slot, before);
     content.lanes |= mask;
     switch (value.bits) {
     case 8:

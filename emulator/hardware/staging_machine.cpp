@@ -12,8 +12,9 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-// Cycles of preloads (RegLess §5.3): the tags of a bank look up one a cycle; the compressor adds its own.
-constexpr uint64_t compressor_cycles = 2, l1_cycles = 28, memory_cycles = 200;
+// Cycles of preloads: the tags of a bank look up one a cycle (RegLess §5.2); the compressor's bit vector takes one, its
+// tags and its expansion two more for what is compressed (§5.3).
+constexpr uint64_t bit_vector_cycles = 1, expansion_cycles = 2, l1_cycles = 28, memory_cycles = 200;
 constexpr uint64_t window_cycles = 100;
 // What is on an SM besides registers' home: Table 1, GTX 980.
 constexpr uint32_t most_blocks = 32, register_file = 2048, shared_memory = 96 << 10;
@@ -35,7 +36,8 @@ BankCounts banks_of(const ir::RegLessMark& mark) {
 
 StagingMachine::StagingMachine(const StagingPlan& plan, const StagingSettings& settings, StagingCounters& counters)
     : plan_(&plan), stage_(settings.stage), counters_(&counters), unit_(plan.registers(), settings, counters),
-      contexts_(staging_warps), slots_(plan.slots()), window_of_(size_t(staging_warps) * 256) {
+      has_compressor_(settings.compressor_lines > 0), contexts_(staging_warps), slots_(plan.slots()),
+      window_of_(size_t(staging_warps) * 256) {
   counters.by_region.resize(plan.region_count());
   for (std::vector<std::byte>& slot : slots_)
     slot.resize(lane_array_bytes * 4);
@@ -137,6 +139,17 @@ bool StagingMachine::start_regions(uint32_t shard) {
   return activate(slot);
 }
 
+StagingMachine::Traffic StagingMachine::traffic() const {
+  return {counters_->l1_requests(), counters_->compressed};
+}
+
+// What was asked of the L1 cache and of the shard's compressor since then takes a cycle each (Table 1).
+void StagingMachine::pass(uint32_t slot, const Traffic& before) {
+  uint64_t& compressor_free = compressor_free_[slot % staging_shards];
+  l1_free_ = std::max(l1_free_, now_) + (counters_->l1_requests() - before.l1);
+  compressor_free = std::max(compressor_free, now_) + (counters_->compressed - before.compressed);
+}
+
 bool StagingMachine::activate(uint32_t slot) {
   Context& context = contexts_[slot];
   const uint32_t number = plan_->instruction(context.instruction).region;
@@ -148,6 +161,7 @@ bool StagingMachine::activate(uint32_t slot) {
   context.promised = banks_of(region.mark);
   context.held = {};
   unit_.reserve(slot, context.promised);
+  counters_->by_region[number].dropped |= region.mark.invalidate & unit_.stored(slot);
   for (uint16_t r = 0; r < 256; ++r)
     if (region.mark.invalidate.test(r)) unit_.invalidate(slot, r);
   if (const ir::RegisterSet left = unit_.stored(slot) & ~region.needed; left.any())
@@ -160,13 +174,19 @@ bool StagingMachine::activate(uint32_t slot) {
     if (!region.mark.preload.test(r)) continue;
     if (++context.held[r % banks_of_staging] > context.promised[r % banks_of_staging])
       return fail(context, fmt::format("region {} preloads more registers than it has entries for", number));
+    const bool is_compressed = unit_.is_compressed(slot, r);
+    const Traffic before = traffic();
     const PreloadSource source = unit_.preload(slot, r, region.mark.last_reads.test(r));
+    pass(slot, before);
     if (source != PreloadSource::undefined) slowest = std::max(slowest, source);
     uint64_t there = now_ + ++lookups[r % banks_of_staging];
-    if (source == PreloadSource::compressor) there += compressor_cycles;
-    if (source == PreloadSource::l1 || source == PreloadSource::memory) {
-      l1_free_ = std::max(l1_free_, now_) + 1; // one request a cycle
-      there = l1_free_ + compressor_cycles + (source == PreloadSource::l1 ? l1_cycles : memory_cycles);
+    if (source == PreloadSource::l1 || source == PreloadSource::memory)
+      there = std::max(there, l1_free_) + (source == PreloadSource::l1 ? l1_cycles : memory_cycles);
+    if (source != PreloadSource::staged && has_compressor_) there += bit_vector_cycles;
+    if (is_compressed && source != PreloadSource::staged) {
+      uint64_t& free = compressor_free_[slot % staging_shards];
+      free = std::max(free, now_) + 1; // one access a cycle
+      there = std::max(there, free) + expansion_cycles;
     }
     done = std::max(done, there);
   }
@@ -291,6 +311,11 @@ void StagingMachine::go_on(uint32_t slot) {
       continue;
     }
     const StagedInstruction& row = plan_->instruction(place.instruction);
+    if (stage_ && row.is_free) {
+      op = execute_free(context, slot, row, op);
+      if (!over_.empty()) return;
+      continue;
+    }
     if (!row.is_issued) {
       op = stage_ ? plan_->entry().code.data() + place.past : step(context, *op);
       continue;

@@ -66,10 +66,18 @@ private:
     BankCounts held{}, promised{};
   };
 
+  // Requests so far.
+  struct Traffic {
+    uint64_t l1 = 0, compressed = 0;
+  };
+  Traffic traffic() const;
+  void pass(uint32_t slot, const Traffic& before);
+
   bool start_regions(uint32_t shard);
   bool activate(uint32_t slot);
   bool issue(uint32_t shard);
   bool execute(uint32_t slot);
+  const MicroOp* execute_free(Context& context, uint32_t slot, const StagedInstruction& row, const MicroOp* op);
   bool wait_inside(uint32_t slot, const StagedInstruction& row, uint32_t mask);
   bool complete(uint32_t slot, const MicroOp* next);
   void finish_region(uint32_t slot);
@@ -99,10 +107,12 @@ private:
   bool stage_;
   StagingCounters* counters_;
   StagingUnit unit_;
+  bool has_compressor_;
   std::vector<Context> contexts_;                           // by the SM's warps
   std::array<std::deque<uint32_t>, staging_shards> stacks_; // the last one goes first
   std::array<uint32_t, staging_shards> last_issued_{};      // goes on as long as it can
   std::array<uint64_t, staging_shards> issue_free_{};       // cycle
+  std::array<uint64_t, staging_shards> compressor_free_{};  //
   std::vector<std::pair<Block*, bool>> over_;               // blocks, and whether they failed
   std::vector<std::vector<std::byte>> slots_;               // of StagedStep::save
   std::vector<uint64_t> window_of_;                         // by warp and register

@@ -293,6 +293,7 @@ private:
       if (row.is_executed)
         if (Status status = list_operands(id, row); !status.ok()) return status;
     }
+    if (!row.is_issued && is_pure(id) && source_.instructions[id].guard) list_free(id, row);
     const auto [first, past] = code_of_[id.index()];
     if (past > first)
       plan_.places_[first] = {static_cast<uint32_t>(plan_.instructions_.size()), past};
@@ -300,6 +301,13 @@ private:
       return refuse("an instruction without micro-operations", id);
     plan_.instructions_.push_back(std::move(row));
     return {};
+  }
+
+  // What an assembler knows, although it is computed under a guard: nobody can make it again, the old value being gone.
+  void list_free(InstructionId id, StagedInstruction& row) {
+    StagedInstruction free = row;
+    free.is_free = list_operands(id, free).ok() && free.read.none() && free.written.none() && !free.writes.empty();
+    if (free.is_free) row = std::move(free);
   }
 
   Status list_operands(InstructionId id, StagedInstruction& row) {

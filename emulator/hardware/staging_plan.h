@@ -45,7 +45,8 @@ enum class StagedLatency : uint8_t { arithmetic, special, shared, memory };
 
 struct StagedInstruction {
   ir::InstructionId id;
-  bool is_issued = false;   // else nothing is done where it stands
+  bool is_issued = false;   // else nothing is done where it stands,
+  bool is_free = false;     // but for this one: no machine instruction, and what it gives is kept apart
   bool ends = false;        // all lanes that execute it
   bool is_executed = false; // by the emulator; an issued constant need not be
   uint32_t weight = 0;      // machine instructions

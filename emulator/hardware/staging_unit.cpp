@@ -102,6 +102,8 @@ PreloadSource StagingUnit::preload(uint32_t warp, uint32_t number, bool drops) {
     memory_.drop(warp, number);
     lines_[static_cast<size_t>(state.line[number])].is_dirty = true;
     state.stored.reset(number);
+  } else {
+    state.stored.set(number); // what was fetched has a line in L1, if nobody ever wrote it
   }
   ++counters_->preloads[static_cast<size_t>(source)];
   return source;

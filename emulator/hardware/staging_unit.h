@@ -32,6 +32,8 @@ public:
   // --- registers of a region ---
   // The register becomes active. `drops`: what is stored of it goes.
   PreloadSource preload(uint32_t warp, uint32_t number, bool drops);
+  // Its copy outside, if there is one.
+  bool is_compressed(uint32_t warp, uint32_t number) const { return memory_.is_compressed(warp, number); }
   // nullptr: it is not staged.
   const RegisterContent* active(uint32_t warp, uint32_t number) const;
   // For writing; a line is taken for it if it is not staged.

@@ -259,3 +259,252 @@ TEST_CASE("parts of a parameter, one of them written again") {
 )"),
                64);
 }
+
+// Seed 2935: a predicate that an assembler knows, although its definition has a guard.
+TEST_CASE("a known predicate under a guard") {
+  check_staged(kernel_of(R"(
+  setp.ne.s32 %p1, 0, 0;
+  setp.ne.s32 %p2, 0, 0;
+  setp.eq.b64 %p3|%p4, 0, 1;
+  @!%p1 and.pred %p4, %p2, 0;
+  mov.u32 %r1, 11;
+  @%p4 mov.u32 %r1, 22;
+  st.global.u32 [%at], %r1;
+  @!%p4 ret;
+  st.global.u32 [%at], %t;
+  ret;
+)"),
+               64);
+}
+
+// Strictness at its edges: each of these leaves lanes, words or registers behind in its own way.
+TEST_CASE("a loop of one block that lanes leave one by one, and a register that only some rounds write") {
+  check_staged(kernel_of(R"(
+  and.b32 %r1, %t, 5;
+  mov.u32 %r2, 0;
+  mov.u32 %r3, 900;
+LOOP:
+  add.u32 %r2, %r2, 1;
+  and.b32 %r4, %r2, 1;
+  setp.eq.u32 %p1, %r4, 0;
+  @%p1 add.u32 %r3, %r3, %r2;
+  mul.lo.u32 %r5, %r2, 3;
+  setp.le.u32 %p2, %r2, %r1;
+  @%p2 bra LOOP;
+  add.u32 %r3, %r3, %r5;
+  st.global.u32 [%at], %r3;
+  ret;
+)"),
+               40);
+}
+
+TEST_CASE("loops in loops that lanes leave from the inner one, and end there") {
+  check_staged(kernel_of(R"(
+  ld.global.u32 %r1, [%at];
+  mov.u32 %r2, 0;
+  mov.u32 %r6, 1;
+OUTER:
+  mov.u32 %r3, 0;
+INNER:
+  add.u32 %r3, %r3, 1;
+  mad.lo.u32 %r6, %r6, 5, %r3;
+  and.b32 %r4, %r6, 63;
+  setp.eq.u32 %p1, %r4, %t;
+  @%p1 bra GONE;
+  setp.lt.u32 %p2, %r3, 4;
+  @%p2 bra INNER;
+  add.u32 %r2, %r2, 1;
+  add.u32 %r5, %r1, %r2;
+  and.b32 %r5, %r5, 7;
+  setp.lt.u32 %p3, %r2, %r5;
+  @%p3 bra OUTER;
+  add.u32 %r6, %r6, %r5;
+  st.global.u32 [%at], %r6;
+  ret;
+GONE:
+  add.u32 %r7, %r6, %r1;
+  add.u32 %r7, %r7, 100000;
+  st.global.u32 [%at], %r7;
+  exit;
+)"),
+               96);
+}
+
+TEST_CASE("pairs and vectors of which a guard keeps some words") {
+  check_staged(kernel_of(R"(
+  .reg .b64 %q<8>;
+  and.b32 %r1, %t, 3;
+  setp.eq.u32 %p1, %r1, 0;
+  setp.lt.u32 %p2, %r1, 2;
+  ld.global.u32 %r9, [%at];
+  mov.b64 %q1, {%r9, %t};
+  @%p1 add.u64 %q1, %q1, 4294967299;
+  mov.b64 {%r2, %r3}, %q1;
+  and.b64 %q3, %at, -16;
+  mov.u32 %r4, 1;
+  mov.u32 %r5, 2;
+  mov.u32 %r6, 3;
+  mov.u32 %r7, 4;
+  @%p2 ld.global.v4.u32 {%r4, %r5, %r6, %r7}, [%q3];
+  bar.sync 0;
+  @!%p1 mov.b64 {%r2, %r6}, %q1;
+  xor.b32 %r8, %r4, %r5;
+  xor.b32 %r8, %r8, %r6;
+  mad.lo.u32 %r8, %r7, 17, %r8;
+  add.u32 %r8, %r8, %r2;
+  mad.lo.u32 %r8, %r3, 3, %r8;
+  st.global.u32 [%at], %r8;
+  ret;
+)"),
+               64);
+}
+
+TEST_CASE("an exchange that reads lanes whose registers a guard or a way has left alone") {
+  check_staged(kernel_of(R"(
+  ld.global.u32 %r1, [%at];
+  and.b32 %r2, %t, 1;
+  setp.eq.u32 %p1, %r2, 0;
+  mov.u32 %r3, 5;
+  @%p1 mul.lo.u32 %r3, %r1, 3;
+  shfl.sync.bfly.b32 %r4, %r3, 1, 31, -1;
+  @%p1 bra EVEN;
+  mul.lo.u32 %r5, %r4, 9;
+  vote.sync.ballot.b32 %r6, %p1, 0xaaaaaaaa;
+  shfl.sync.down.b32 %r7, %r5, 2, 31, 0xaaaaaaaa;
+  add.u32 %r5, %r5, %r6;
+  bra JOIN;
+EVEN:
+  add.u32 %r5, %r4, 1;
+  shfl.sync.up.b32 %r7, %r5, 4, 0, 0x55555555;
+JOIN:
+  add.u32 %r5, %r5, %r7;
+  shfl.sync.idx.b32 %r8, %r5, 3, 31, -1;
+  match.any.sync.b32 %r9, %r2, -1;
+  add.u32 %r8, %r8, %r9;
+  add.u32 %r8, %r8, %r5;
+  st.global.u32 [%at], %r8;
+  ret;
+)"),
+               64);
+}
+
+TEST_CASE("atomics that give something back, and barriers that do") {
+  check_staged(kernel_of(R"(
+  .shared .align 4 .b8 sum[16];
+  mov.u32 %r1, sum;
+  setp.eq.u32 %p1, %t, 0;
+  @%p1 st.shared.v4.u32 [%r1], {1, 1, 1, 1};
+  bar.sync 0;
+  and.b32 %r2, %t, 1;
+  setp.eq.u32 %p2, %r2, 0;
+  mov.u32 %r3, 7;
+  @%p2 atom.shared.add.u32 %r4, [%r1], 2;
+  @%p2 red.shared.max.u32 [%r1+4], %t;
+  bar.red.popc.u32 %r5, 0, %p2;
+  barrier.sync 1;
+  ld.shared.u32 %r6, [%r1];
+  ld.shared.u32 %r7, [%r1+4];
+  atom.shared.or.b32 %r8, [%r1+8], 0;
+  add.u32 %r6, %r6, %r7;
+  add.u32 %r6, %r6, %r8;
+  mad.lo.u32 %r6, %r5, 1000, %r6;
+  st.global.u32 [%at], %r6;
+  ret;
+)"),
+               96);
+}
+
+TEST_CASE("a branch of many ways, of which some end") {
+  check_staged(kernel_of(R"(
+  ld.global.u32 %r1, [%at];
+  mul.lo.u32 %r2, %t, 3;
+  mul.lo.u32 %r3, %t, 5;
+  and.b32 %r4, %t, 3;
+  add.u32 %r9, %t, 1;
+WAYS: .branchtargets A, B, C, D;
+  brx.idx %r4, WAYS;
+A:
+  add.u32 %r5, %r1, %r2;
+  bra JOIN;
+B:
+  st.global.u32 [%at], %r3;
+  ret;
+C:
+  mov.u32 %r5, 4;
+  mul.lo.u32 %r2, %r9, 7;
+D:
+  add.u32 %r5, %r2, %r3;
+JOIN:
+  add.u32 %r5, %r5, %r9;
+  st.global.u32 [%at], %r5;
+  ret;
+)"),
+               64);
+}
+
+TEST_CASE("calls in ways that lanes take apart, of a function that calls itself") {
+  check_staged(kernel_of(R"(
+  ld.global.u32 %r1, [%at];
+  and.b32 %r2, %t, 7;
+  mul.lo.u32 %r9, %t, 13;
+  setp.lt.u32 %p1, %r2, 3;
+  @%p1 bra NONE;
+  {
+  .param .b32 given;
+  .param .b32 outcome;
+  st.param.b32 [given], %r2;
+  call (outcome), steps, (given);
+  ld.param.b32 %r3, [outcome];
+  }
+  add.u32 %r1, %r1, %r3;
+NONE:
+  add.u32 %r1, %r1, %r9;
+  st.global.u32 [%at], %r1;
+  ret;
+)",
+                         R"(.func (.param .b32 result) steps(.param .b32 value)
+{
+  .reg .b32 %r<6>; .reg .pred %p;
+  ld.param.b32 %r1, [value];
+  mov.u32 %r3, 1;
+  setp.eq.u32 %p, %r1, 0;
+  @%p bra LAST;
+  sub.u32 %r2, %r1, 1;
+  {
+  .param .b32 given;
+  .param .b32 outcome;
+  st.param.b32 [given], %r2;
+  call (outcome), steps, (given);
+  ld.param.b32 %r3, [outcome];
+  }
+  mad.lo.u32 %r3, %r3, 2, %r1;
+LAST:
+  st.param.b32 [result], %r3;
+  ret;
+}
+)"),
+               64);
+}
+
+TEST_CASE("more warps than entries for all of them, and blocks one after the other") {
+  check_staged(kernel_of(R"(
+  mov.u32 %r20, %ctaid.x;
+  mov.u32 %r21, %ntid.x;
+  mul.lo.u32 %r22, %r20, %r21;
+  mad.wide.u32 %at, %r22, 4, %at;
+  ld.global.u32 %r1, [%at];
+  mul.lo.u32 %r2, %r1, 3;
+  mul.lo.u32 %r3, %r1, 5;
+  mul.lo.u32 %r4, %r1, 7;
+  mul.lo.u32 %r5, %r1, 11;
+  xor.b32 %r6, %r2, %t;
+  bar.sync 0;
+  ld.global.u32 %r7, [%at];
+  mad.lo.u32 %r7, %r7, %r2, %r3;
+  mad.lo.u32 %r7, %r7, %r4, %r5;
+  mad.lo.u32 %r7, %r7, %r6, %r1;
+  st.global.u32 [%at], %r7;
+  ret;
+)"),
+               512, 20);
+}
