@@ -1,6 +1,7 @@
 // `ptxrewrite bench`: how long original and rewritten kernels take on a GPU.
 #include "cli/autotune.h"
 #include "cli/bench.h"
+#include "cli/calibrate_command.h"
 #include "cli/device_options.h"
 #include "cli/json_text.h"
 #include "cli/module_input.h"
@@ -30,6 +31,7 @@ struct BenchOptions {
   std::vector<std::string> files;
   LaunchInputOptions input;
   PipelineOptions pipeline;
+  CalibrateOptions calibrate;
   unsigned rounds = 30;
   unsigned warm_up = 3;
   bool autotune = false;
@@ -343,7 +345,10 @@ int finish(const BenchOptions& options, const DeviceInfo& device, const Gathered
 
 // What does not fit together; "" if all does.
 std::string contradiction(const BenchOptions& options) {
-  if (options.files.empty()) return "FILE is missing: launch files";
+  if (options.files.empty() && options.calibrate.output.empty()) return "FILE is missing: launch files";
+  if (std::string wrong = contradiction(options.calibrate); !wrong.empty()) return wrong;
+  if (!options.calibrate.output.empty() && (options.autotune || options.pipeline.passes_given))
+    return "--calibrate is about the GPU, not about passes";
   for (const std::string& path : options.files)
     if (path == "-" || path.ends_with(".ptx")) return path + " is PTX: bench wants a launch file";
   if (!options.tuned.empty() && !options.autotune) return "--tuned goes with --autotune";
@@ -353,6 +358,8 @@ std::string contradiction(const BenchOptions& options) {
 
 int run_bench(BenchOptions& options, const Session& session) {
   if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("bench", wrong);
+  if (!options.calibrate.output.empty())
+    return run_calibration(options.calibrate, options.files, options.input, options.rounds, options.json, session);
   if (options.pipeline.passes == "all" || (options.autotune && !options.pipeline.passes_given)) {
     if (!load_pass_libraries(options.pipeline.libraries)) return exit_diagnostics;
   } else {
@@ -407,6 +414,7 @@ void add_bench_command(CLI::App& application, Session& session) {
                    "with --autotune: write DIR/FILE.ptx and its side file, by which the chosen kernels run in the "
                    "shapes that were measured, and originals in all others")
       ->type_name("DIR");
+  add_calibrate_options(*command, options->calibrate);
   command->add_flag("--explain", options->explain, "say why originals ran, and what --autotune's choices go back to");
   command->add_flag("--json", options->json, "print JSON, with the times of all rounds");
   command->callback(

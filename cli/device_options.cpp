@@ -47,6 +47,7 @@ MachineChoice find_machine(const std::string& command, const std::string& name, 
   for (const Diagnostic& diagnostic : diagnostics.list())
     show(diagnostic, source, session);
   if (!file) return {nullptr, exit_diagnostics};
+  if (file->energy) timing::add_energy_set(*file->energy);
   return {&of_files.emplace(name, std::move(file)).first->second->machine, exit_ok};
 }
 

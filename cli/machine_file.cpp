@@ -24,6 +24,7 @@ using launch::Node;
 using launch::NodeKind;
 
 constexpr std::string_view no_unit = "none";
+constexpr std::string_view energy_section = "energy", static_power = "static_watt";
 
 std::optional<double> number_in(std::string_view text) {
   double value = 0;
@@ -122,7 +123,9 @@ private:
     for (const Member& member : table.members) {
       if (section.empty() && (member.key == "base" || take_text(member))) continue;
       const MachineField* field = ir::find_machine_field(section, member.key);
-      if (field)
+      if (section.empty() && member.key == energy_section)
+        take_energy(member.value);
+      else if (field)
         take_figure(*field, member);
       else if (section.empty() && is_section(member.key))
         take_section(member);
@@ -148,6 +151,34 @@ private:
     else
       diagnostics_.error(member.value.range, fmt::format("{}: expected a table, found {}", member.key,
                                                          launch::describe(member.value.kind)));
+  }
+
+  void take_energy(const Node& table) {
+    if (!table.is(NodeKind::table)) {
+      diagnostics_.error(table.range,
+                         fmt::format("{}: expected a table, found {}", energy_section, launch::describe(table.kind)));
+      return;
+    }
+    timing::EnergySet& set = file_.energy.emplace();
+    for (const Member& member : table.members) {
+      double* to = member.key == static_power ? &set.static_watt : nullptr;
+      std::vector<std::string> known = {std::string(static_power)};
+      for (size_t i = 0; i < timing::energy_event_count; ++i) {
+        known.emplace_back(timing::spelling(static_cast<timing::EnergyEvent>(i)));
+        if (known.back() == member.key) to = &set.pj[i];
+      }
+      const Node& node = member.value;
+      const double value = node.is(NodeKind::integer) ? static_cast<double>(node.integer) : node.decimal;
+      const bool fits = (node.is(NodeKind::integer) || node.is(NodeKind::decimal)) && value >= 0 && value <= 1e12;
+      if (!to)
+        diagnostics_.error(member.key_range, fmt::format("{}: '{}' is no event{}", energy_section, member.key,
+                                                         launch::near_names(member.key, known)));
+      else if (!fits)
+        diagnostics_.error(node.range, fmt::format("{}.{}: expected a number from 0 to 1e12 ({})", energy_section,
+                                                   member.key, to == &set.static_watt ? "W" : "pJ"));
+      else
+        *to = value;
+    }
   }
 
   void take_figure(const MachineField& field, const Member& member) {
@@ -181,7 +212,7 @@ private:
     for (const MachineField& field : ir::machine_fields())
       if (field.section != section && field.key == member.key) elsewhere = field.name;
     if (section.empty()) {
-      known.insert(known.end(), {"name", "chip", "base"});
+      known.insert(known.end(), {"name", "chip", "base", std::string(energy_section)});
       for (const MachineField& field : ir::machine_fields())
         if (!field.section.empty() && std::ranges::find(known, field.section) == known.end())
           known.emplace_back(field.section);
@@ -257,10 +288,11 @@ std::unique_ptr<MachineFile> read_machine_file(const SourceFile& source, Diagnos
   if (file->chip.empty()) file->chip = file->name;
   file->machine.name = file->name;
   file->machine.chip = file->chip;
+  if (file->energy) file->energy->name = file->name, file->energy->about = "of the machine's file";
   return file;
 }
 
-std::string machine_toml(const ir::Machine& machine, bool remarks) {
+std::string machine_toml(const ir::Machine& machine, const timing::EnergySet* energy, bool remarks) {
   std::string out = fmt::format("name = {}\nchip = {}\n", quoted(machine.name), quoted(machine.chip));
   std::string_view section;
   for (const MachineField& field : ir::machine_fields()) {
@@ -272,6 +304,13 @@ std::string machine_toml(const ir::Machine& machine, bool remarks) {
     if (remarks && !remark.empty()) line = fmt::format("{:<36} # {}", line, remark);
     out += line + '\n';
   }
+  if (!energy) return out;
+  out += fmt::format("\n[{}]{}\n{} = {}\n", energy_section, remarks ? " # pJ by event" : "", static_power,
+                     ir::number_text(energy->static_watt));
+  for (size_t i = 0; i < timing::energy_event_count; ++i)
+    if (energy->pj[i] > 0)
+      out += fmt::format("{} = {}\n", timing::spelling(static_cast<timing::EnergyEvent>(i)),
+                         ir::number_text(energy->pj[i]));
   return out;
 }
 

@@ -4,12 +4,16 @@
 //   base = "h200"            # figures that are not here are this machine's; without it all have to be here
 //   [latency]
 //   dram = "562?"            # "?": a guess; "none": the chip has no such unit
+//   [energy]                 # optional: a set of coefficients of its own, in pJ by event (emulator/timing/energy.h)
+//   static_watt = 70
 #pragma once
 
+#include "emulator/timing/energy.h"
 #include "ir/machine/machine.h"
 #include "support/diagnostic.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,6 +28,7 @@ struct MachineFile {
   std::string name, chip;
   ir::Machine machine;
   size_t said = 0; // figures that the file says itself
+  std::optional<timing::EnergySet> energy;
 };
 
 // Is this the path of such a file, rather than the name of a machine?
@@ -32,7 +37,8 @@ bool is_machine_path(std::string_view name);
 // nullptr where something is wrong: the diagnostics have it. Without a name of its own the machine has the file's.
 std::unique_ptr<MachineFile> read_machine_file(const SourceFile& source, Diagnostics& diagnostics);
 
-// The text of a file that reads back as this machine. `remarks`: units and meanings as comments.
-std::string machine_toml(const ir::Machine& machine, bool remarks = true);
+// The text of a file that reads back as this machine. `remarks`: units and meanings as comments. `energy`: nullptr:
+// none.
+std::string machine_toml(const ir::Machine& machine, const timing::EnergySet* energy = nullptr, bool remarks = true);
 
 } // namespace ptxrewrite::cli

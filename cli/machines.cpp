@@ -137,7 +137,10 @@ int run_machines(const MachinesOptions& options, const Session& session) {
   }
   if (options.toml) {
     if (machines.size() != 1) return usage_error("machines", "--toml writes one machine: name it");
-    std::printf("%s", machine_toml(*machines.front()).c_str());
+    // The set of a file has the machine's name.
+    const auto set = std::ranges::find(timing::energy_sets(), machines.front()->name, &timing::EnergySet::name);
+    const bool has_set = set != timing::energy_sets().end();
+    std::printf("%s", machine_toml(*machines.front(), has_set ? &*set : nullptr).c_str());
     return exit_ok;
   }
   if (machines.empty() && !options.json) {

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace ptxrewrite::cli {
 namespace {
@@ -20,16 +19,14 @@ timing::Energy energy_of(const timing::EnergySet& set, const ScoredKernel& kerne
   return timing::energy(set, kernel.events, kernel.seconds);
 }
 
-// Versions from the fastest to the slowest; those with equal times in their order.
-std::vector<size_t> order_of(const std::vector<const ScoredKernel*>& versions, size_t change) {
-  std::vector<size_t> order(versions.size());
-  std::iota(order.begin(), order.end(), size_t(0));
-  auto clocks = [&](size_t i) {
-    if (!versions[i]) return HUGE_VAL;
-    return change < versions[i]->clocks_if.size() ? versions[i]->clocks_if[change] : versions[i]->clocks;
-  };
-  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return clocks(a) < clocks(b); });
-  return order;
+constexpr double same_time = 1e-6; // of the other's
+
+// 1: a is slower than b; -1: faster; 0: they take as long. `change`: on which of the changed machines; SIZE_MAX: on
+// none.
+int order_of(const ScoredKernel& a, const ScoredKernel& b, size_t change) {
+  auto clocks = [&](const ScoredKernel& of) { return change < of.clocks_if.size() ? of.clocks_if[change] : of.clocks; };
+  const double difference = clocks(a) - clocks(b);
+  return std::abs(difference) <= same_time * clocks(b) ? 0 : difference > 0 ? 1 : -1;
 }
 
 // Per cent that `now` is more than `before`.
@@ -37,12 +34,37 @@ double more(double now, double before) {
   return before > 0 ? 100 * (now / before - 1) : 0;
 }
 
+// Two versions that change places when a guess does: `now_faster` was the slower one.
+struct Turn {
+  double margin = 0; // of the guess: -0.3
+  size_t now_faster = 0, now_slower = 0;
+};
+
 struct GuessEffect {
   std::string_view figure;
   double value = 0;
-  double less = 0, more = 0; // per cent of the baseline's time, or of the first version's speed-up
-  bool order_stays = true;
+  double less = 0, more = 0; // per cent of the baseline's time
+  std::vector<Turn> turns;
 };
+
+void find_turns(const std::vector<const ScoredKernel*>& versions, size_t change, double margin,
+                std::vector<Turn>& turns) {
+  for (size_t a = 0; a < versions.size(); ++a)
+    for (size_t b = 0; b < a; ++b) {
+      if (!versions[a] || !versions[b]) continue;
+      const int before = order_of(*versions[a], *versions[b], SIZE_MAX);
+      const int now = order_of(*versions[a], *versions[b], change);
+      if (before * now < 0) turns.push_back(now < 0 ? Turn{margin, a, b} : Turn{margin, b, a});
+    }
+}
+
+std::string turns_text(const ScoredFile& file, const std::vector<Turn>& turns) {
+  std::string text;
+  for (const Turn& turn : turns)
+    text += fmt::format("{}at {:+.0f} %: {} before {}", text.empty() ? "" : "; ", 100 * turn.margin,
+                        file.versions[turn.now_faster].name, file.versions[turn.now_slower].name);
+  return text.empty() ? "stays" : text;
+}
 
 std::vector<GuessEffect> effects(const ScoredFile& file, const std::string& kernel) {
   const std::vector<const ScoredKernel*> versions = in_versions(file, kernel);
@@ -51,11 +73,13 @@ std::vector<GuessEffect> effects(const ScoredFile& file, const std::string& kern
   if (versions.empty() || !versions[0] || versions[0]->clocks_if.size() != 2 * guesses.size()) return found;
   for (size_t i = 0; i < guesses.size(); ++i) {
     const ScoredKernel& baseline = *versions[0];
-    found.push_back({guesses[i].name, timing::value_of(guesses[i], *file.machine),
+    found.push_back({guesses[i].name,
+                     timing::value_of(guesses[i], *file.machine),
                      more(baseline.clocks_if[2 * i], baseline.clocks),
-                     more(baseline.clocks_if[2 * i + 1], baseline.clocks), true});
-    for (size_t change : {2 * i, 2 * i + 1})
-      found.back().order_stays = found.back().order_stays && order_of(versions, change) == order_of(versions, SIZE_MAX);
+                     more(baseline.clocks_if[2 * i + 1], baseline.clocks),
+                     {}});
+    find_turns(versions, 2 * i, -guess_margin, found.back().turns);
+    find_turns(versions, 2 * i + 1, guess_margin, found.back().turns);
   }
   return found;
 }
@@ -152,21 +176,26 @@ std::string sensitivity_text(const ScoredFile& file, const std::string& kernel) 
   for (const GuessEffect& effect : effects(file, kernel))
     table.rows.push_back({std::string(effect.figure), fmt::format("{:g}", effect.value),
                           fmt::format("{:+.1f} %", effect.less), fmt::format("{:+.1f} %", effect.more),
-                          file.versions.size() < 2 ? "-"
-                          : effect.order_stays     ? "stays"
-                                                   : "changes"});
+                          file.versions.size() < 2 ? "-" : turns_text(file, effect.turns)});
   return table.rows.empty() ? kernel + ": no figure of " + std::string(file.machine->name) + " is a guess\n"
                             : table.text();
 }
 
 json sensitivity_json(const ScoredFile& file, const std::string& kernel) {
   json rows = json::array();
-  for (const GuessEffect& effect : effects(file, kernel))
+  for (const GuessEffect& effect : effects(file, kernel)) {
+    json turns = json::array();
+    for (const Turn& turn : effect.turns)
+      turns.push_back({{"at", turn.margin},
+                       {"faster", file.versions[turn.now_faster].name},
+                       {"slower", file.versions[turn.now_slower].name}});
     rows.push_back({{"figure", effect.figure},
                     {"value", effect.value},
                     {"clocks_percent_at_less", effect.less},
                     {"clocks_percent_at_more", effect.more},
-                    {"order_stays", effect.order_stays}});
+                    {"order_stays", effect.turns.empty()},
+                    {"turns", std::move(turns)}});
+  }
   return rows;
 }
 

@@ -146,8 +146,10 @@ EventCounts events_of(const ModelInput& input) {
   return all;
 }
 
-std::span<const EnergySet> energy_sets() {
-  static const std::vector<EnergySet> sets = [] {
+namespace {
+
+std::vector<EnergySet>& all_sets() {
+  static std::vector<EnergySet> sets = [] {
     std::vector<EnergySet> made;
 #define ENERGY_SET(set, name, about) made.push_back({name, about, {}, 0});
 #define ENERGY(set, event, value) made.back().pj[static_cast<size_t>(EnergyEvent::event)] = value;
@@ -159,6 +161,16 @@ std::span<const EnergySet> energy_sets() {
     return made;
   }();
   return sets;
+}
+
+} // namespace
+
+std::span<const EnergySet> energy_sets() {
+  return all_sets();
+}
+
+void add_energy_set(const EnergySet& set) {
+  all_sets().push_back(set);
 }
 
 Energy energy(const EnergySet& set, const EventCounts& events, double seconds) {

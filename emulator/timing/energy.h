@@ -22,6 +22,8 @@ struct EnergySet {
   double static_watt = 0; // 0: the set does not say
 };
 std::span<const EnergySet> energy_sets();
+// One more, for the rest of the program: of a user's machine. What its texts point to has to stay.
+void add_energy_set(const EnergySet& set);
 
 // In joule.
 struct Energy {

@@ -96,7 +96,7 @@ TEST_CASE("what is written reads back as the same machine") {
   for (const ir::Machine& machine : ir::all_machines())
     for (bool remarks : {true, false}) {
       CAPTURE(machine.name);
-      const Reading reading(machine_toml(machine, remarks));
+      const Reading reading(machine_toml(machine, nullptr, remarks));
       REQUIRE_MESSAGE(reading.file, reading.messages);
       CHECK(reading.file->said == ir::machine_fields().size());
       check_same(reading.file->machine, machine);
@@ -113,6 +113,20 @@ TEST_CASE("numbers and names that are hard to write survive") {
   const Reading reading(machine_toml(machine));
   REQUIRE_MESSAGE(reading.file, reading.messages);
   check_same(reading.file->machine, machine);
+}
+
+TEST_CASE("a set of energies comes along") {
+  timing::EnergySet set;
+  set.pj[static_cast<size_t>(timing::EnergyEvent::fp32)] = 1.25;
+  set.pj[static_cast<size_t>(timing::EnergyEvent::dram_read)] = 2000;
+  set.static_watt = 70.5;
+  const Reading reading(machine_toml(*ir::find_machine("a100"), &set));
+  REQUIRE_MESSAGE(reading.file, reading.messages);
+  REQUIRE(reading.file->energy);
+  CHECK(reading.file->energy->pj == set.pj);
+  CHECK(reading.file->energy->static_watt == 70.5);
+  CHECK(reading.file->energy->name == "A100");
+  CHECK_FALSE(Reading(machine_toml(*ir::find_machine("a100"))).file->energy);
 }
 
 TEST_CASE("a base stands for what is not said") {
@@ -158,6 +172,9 @@ TEST_CASE("what is wrong is told with its place") {
       {"sms = 4\n[launch]\nconstant = 5\n", "mine.toml:2:1", "[launch]: missing: per_block; say it or a base"},
       {"base = \"h200\"\n[memory]\ndram_gb_per_second = 100\n", "mine.toml",
        "achieved_dram_gb_per_second is more than"},
+      {"base = \"h200\"\n[energy]\nfp23 = 1\n", "mine.toml:3:1", "'fp23' is no event; did you mean 'fp32'"},
+      {"base = \"h200\"\n[energy]\nfp32 = -1\n", "mine.toml:3:8", "energy.fp32: expected a number from 0 to 1e12 (pJ)"},
+      {"base = \"h200\"\nenergy = 1\n", "mine.toml:2:10", "energy: expected a table, found an integer"},
       {"base = \"h200\"\n[latency]\nl2 = 20\n", "mine.toml", "do not grow"},
       {"base = \"h200\"\n[occupancy]\nshared_bytes = 20\n", "mine.toml", "max_shared_bytes_per_block is more than"},
   };

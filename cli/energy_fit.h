@@ -1,0 +1,28 @@
+// Energy coefficients from measured energies: joules = static power x time + sum of coefficient x events, by least
+// squares without negative coefficients.
+#pragma once
+
+#include "emulator/timing/energy.h"
+
+#include <span>
+
+namespace ptxrewrite::cli {
+
+struct EnergyRow {
+  timing::EventCounts events{};
+  double seconds = 0, joules = 0;
+};
+
+struct EnergyFit {
+  timing::EventCounts pj{};
+  double static_watt = 0;
+  double error = 0;          // mean of relative errors over the rows
+  double error_left_out = 0; // the same, each row predicted by a fit to the others
+};
+
+// Events that always come together, or that no row has, share a coefficient with one that stands for them: all of the
+// front end with `sched`, additions with multiplications of the same unit, special functions with `sqrt`, writing DRAM
+// with reading it. What nothing stands for counts as nothing.
+EnergyFit fit_energy(std::span<const EnergyRow> rows);
+
+} // namespace ptxrewrite::cli
