@@ -4,10 +4,10 @@ has to find fault with it: an annotation that it can do without need not have be
 
 usage: mutate_annotations.py PATH/ptxrewrite [--every N] [--survivors] [--kinds WORD,...] LAUNCHFILE...
 
-Two sorts did nothing in the launches of their file, so that a run without them is the same run; they are counted apart
-("idle"): all annotations of regions that no warp entered, and invalidations that never met a copy, as the machine
-reports of the run with all annotations: a copy may be there on other ways through the kernel only. Everything else has
-to be missed. Exit code 1: something was not.
+Three sorts did nothing in the launches of their file, so that a run without them is the same run; they are counted apart
+("idle"): all annotations of regions that no warp entered; those of device functions, which the machine executes as they
+are; and invalidations that never met a copy, as the machine reports of the run with all annotations: a copy may be there
+on other ways through the kernel only. Everything else has to be missed. Exit code 1: something was not.
 """
 import argparse
 import json
@@ -84,6 +84,12 @@ def clean(text):
     return re.sub(r" //@ regless( \+)? *\n", "\n", text)
 
 
+def kernel_around(text, place):
+    """Empty: a device function."""
+    kind, name = re.findall(r"\.(entry|func)\b\s*(?:\([^)]*\))?\s*([\w$]+)", text[:place])[-1]
+    return name if kind == "entry" else ""
+
+
 def what_ran(tool, launch, ptx):
     """Of the regions that the launches enter, by kernel and number: registers whose invalidation met a copy."""
     child = subprocess.run([tool, "run", launch, "--ptx", ptx, "--regless", "--json"], capture_output=True, text=True)
@@ -135,9 +141,7 @@ def main():
             with open(path, "w", encoding="utf-8") as file:
                 file.write(annotated)
             entered = what_ran(options.tool, launch, path)
-            entries = [re.search(r"(\w+)\s*\($|(\w+)\s*\(", annotated[:mark.start()].rpartition(".entry")[2])
-                       for mark in re.finditer("//@ regless machine", annotated)]
-            names = [next(filter(None, entry.groups())) if entry else "" for entry in entries]
+            names = [kernel_around(annotated, mark.start()) for mark in re.finditer("//@ regless machine", annotated)]
             for kind, (entry, region), number, text, register in mutations(annotated):
                 if options.kinds and kind not in options.kinds.split(","):
                     continue
