@@ -173,7 +173,7 @@ private:
     return version.kernels.back();
   }
 
-  static void add(const SessionRun& run, const launch::Launch& planned, const Times& times, ScoredKernel& kernel) {
+  void add(const SessionRun& run, const launch::Launch& planned, const Times& times, ScoredKernel& kernel) const {
     const timing::KernelTime& time = times.time;
     ++kernel.launches;
     for (size_t i = 0; i < timing::energy_event_count; ++i)
@@ -182,6 +182,7 @@ private:
     kernel.rewritten_launches += run.entry != planned.kernel;
     kernel.clocks += time.clocks;
     kernel.seconds += time.seconds;
+    kernel.powered_seconds += time.seconds / settings_.slice;
     kernel.instructions += time.demand.instructions;
     kernel.dram_bytes += time.demand.dram_bytes();
     kernel.l2_bytes += time.demand.l2_bytes;
@@ -262,6 +263,7 @@ std::vector<timing::TimedMachine> changed_machines(const ir::Machine& machine) {
 Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, ErrorPlace& place) {
   ScoreRun run;
   run.scored.machine = &settings.machine;
+  run.scored.slice = settings.slice;
   ScoredVersion baseline;
   baseline.name = "baseline";
   Derived derived;

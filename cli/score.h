@@ -27,7 +27,8 @@ struct ScoredKernel {
   bool registers_by_ptxas = false; // else estimated
   uint32_t shared_bytes = 0;       // per block
   double clocks = 0, seconds = 0;
-  double instructions = 0; // of the machine, by warps
+  double powered_seconds = 0; // as long the whole machine draws static power: on a slice its share of the time
+  double instructions = 0;    // of the machine, by warps
   double dram_bytes = 0, l2_bytes = 0;
   timing::CauseClocks stack{};
   timing::EventCounts events{};
@@ -49,6 +50,7 @@ struct ScoredFile {
   std::string file;
   std::string size;
   const ir::Machine* machine = nullptr;
+  uint32_t slice = 1;                  // the machine is one of so many slices (emulator/timing/slice.h)
   std::vector<ScoredVersion> versions; // the first is the baseline
 };
 
@@ -69,6 +71,7 @@ struct ComparatorCounts {
 
 struct ScoreSettings {
   const ir::Machine& machine;
+  uint32_t slice = 1;                             // that it is one of
   std::vector<std::string> passes;                // a version each
   bool darsie = false;                            // one more: the original on DARSIE's machine
   std::vector<StagingConfiguration> regless = {}; // RegLess so, and RFV and RFH; none: not wanted

@@ -7,6 +7,7 @@
 #include "cli/score_html.h"
 #include "cli/score_paper.h"
 #include "cli/score_report.h"
+#include "emulator/timing/slice.h"
 #include "support/file_io.h"
 
 #include <CLI/CLI.hpp>
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <deque>
 #include <memory>
 
 namespace ptxrewrite::cli {
@@ -29,13 +31,19 @@ struct ScoreOptions {
   bool darsie = false;
   bool regless = false;
   bool exact = false;
+  uint32_t slice = 1;
   bool json = false;
   std::string html;
   std::string paper; // "": none
 };
 
+struct ScoredMachine {
+  const ir::Machine* machine = nullptr;
+  uint32_t slice = 1; // that it is one of
+};
+
 // The exit code; what was scored goes to `scored`.
-int score_file(const ScoreOptions& options, const std::string& path, const ir::Machine& machine, const Session& session,
+int score_file(const ScoreOptions& options, const std::string& path, const ScoredMachine& on, const Session& session,
                std::vector<ScoredFile>& scored) {
   std::optional<LaunchInput> input = read_launch_input(path, options.input, session);
   if (!input) return exit_diagnostics;
@@ -43,14 +51,15 @@ int score_file(const ScoreOptions& options, const std::string& path, const ir::M
     show(status.error(), input->plan.source, session);
     return exit_diagnostics;
   }
-  ScoreSettings settings{.machine = machine,
+  ScoreSettings settings{.machine = *on.machine,
+                         .slice = on.slice,
                          .passes = options.passes,
                          .darsie = options.darsie,
                          .regless = options.regless ? paper_configurations() : std::vector<StagingConfiguration>(),
                          .measure_cost = options.report.cost,
                          .exact = options.exact,
                          .changes = {}};
-  if (options.report.sensitivity) settings.changes = changed_machines(machine);
+  if (options.report.sensitivity) settings.changes = changed_machines(*on.machine);
   if (options.form == "hardware") settings.form = transforms::OutputForm::hardware;
   ErrorPlace place = ErrorPlace::launch_file;
   Result<ScoreRun> run = score(*input, settings, place);
@@ -83,11 +92,17 @@ int run_score(ScoreOptions& options, const Session& session) {
     return usage_error("score", wrong);
   const Paper* paper = find_paper(options.paper);
   if (paper) take_from_paper(*paper, options);
-  std::vector<const ir::Machine*> machines;
+  std::vector<ScoredMachine> machines;
+  std::deque<ir::Machine> slices;
   for (const std::string& name : options.gpus) {
     const MachineChoice choice = find_machine("score", name, session);
     if (choice.code != exit_ok) return choice.code;
-    machines.push_back(choice.machine);
+    const uint32_t slice = paper && paper->sliced ? choice.machine->sms : options.slice;
+    if (slice > choice.machine->sms)
+      return usage_error("score", "--slice: " + std::string(choice.machine->name) + " has " +
+                                      std::to_string(choice.machine->sms) + " SMs");
+    if (slice == 1 || (paper && paper->sliced)) machines.push_back({choice.machine, 1});
+    if (slice > 1) machines.push_back({&slices.emplace_back(timing::slice_of(*choice.machine, slice)), slice});
   }
   int code = exit_ok;
   std::vector<ScoredFile> scored;
@@ -95,10 +110,10 @@ int run_score(ScoreOptions& options, const Session& session) {
   Progress progress(options.files.size() * machines.size());
   size_t done = 0;
   for (const std::string& path : options.files)
-    for (const ir::Machine* machine : machines) {
+    for (const ScoredMachine& machine : machines) {
       progress.show(done++, path);
       const size_t before = scored.size();
-      code = std::max(code, score_file(options, path, *machine, session, scored));
+      code = std::max(code, score_file(options, path, machine, session, scored));
       progress.clear();
       if (scored.size() == before) continue;
       if (options.json)
@@ -166,6 +181,11 @@ void add_score_command(CLI::App& application, Session& session) {
       ->type_name("NAME");
   command->add_option("--html", options->html, "write one page with pictures to FILE")->type_name("FILE");
   command->add_flag("--time", options->report.cost, "run without the model, too, and show what it costs");
+  command
+      ->add_option("--slice", options->slice,
+                   "on one of N slices of the machine, with its share of SMs, L2 and bandwidth: for small grids")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
   command->add_flag("--exact", options->exact, "look at all blocks and instructions, not at some");
   command->add_flag("--json", options->json, "print JSON");
   command->callback(

@@ -16,7 +16,7 @@ using json = nlohmann::ordered_json;
 constexpr double same_energy = 1e-9; // of the baseline's
 
 timing::Energy energy_of(const timing::EnergySet& set, const ScoredKernel& kernel) {
-  return timing::energy(set, kernel.events, kernel.seconds);
+  return timing::energy(set, kernel.events, kernel.powered_seconds);
 }
 
 constexpr double same_time = 1e-6; // of the other's

@@ -2,6 +2,7 @@
 #include "cli/html_text.h"
 
 #include "cli/score_energy.h"
+#include "cli/score_report.h"
 
 #include <fmt/format.h>
 
@@ -106,7 +107,7 @@ std::string kernel_section(const ScoredFile& file, const ScoredKernel& kernel) {
     double before = 0;
     for (size_t i = 0; i < versions.size(); ++i) {
       if (!versions[i]) continue;
-      const timing::Energy energy = timing::energy(set, versions[i]->events, versions[i]->seconds);
+      const timing::Energy energy = timing::energy(set, versions[i]->events, versions[i]->powered_seconds);
       if (i == 0) before = energy.all();
       energies.push_back({file.versions[i].name,
                           {{Cause::issue, energy.front_end},
@@ -129,6 +130,7 @@ std::string kernel_section(const ScoredFile& file, const ScoredKernel& kernel) {
 
 // Warp instructions per second over warp instructions per byte of DRAM: below both the issue rate and the bandwidth.
 std::string roofline(const ir::Machine& machine, std::span<const ScoredFile> files) {
+  const ScoredFile* first = &*std::ranges::find(files, &machine, &ScoredFile::machine);
   const double peak = machine.issue_rate.value * machine.schedulers * machine.sms * machine.clock_mhz * 1e6;
   const double bandwidth = machine.memory.achieved_dram_gb_per_second.value * 1e9;
   constexpr double low_x = 1e-4, high_x = 1e2, size = 420, margin = 60;
@@ -140,7 +142,7 @@ std::string roofline(const ir::Machine& machine, std::span<const ScoredFile> fil
     return 10 + size - size * std::log(std::clamp(value, low_y, high_y) / low_y) / std::log(high_y / low_y);
   };
   std::string out = fmt::format("<h2>Roofline of {}</h2>\n<svg width=\"{}\" height=\"{}\" role=\"img\">\n",
-                                machine.name, picture_width, size + 50);
+                                machine_title(*first), picture_width, size + 50);
   out +=
       fmt::format("<polyline fill=\"none\" stroke=\"#333\" points=\"{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}\"/>\n",
                   x_of(low_x), y_of(low_x * bandwidth), x_of(peak / bandwidth), y_of(peak), x_of(high_x), y_of(peak));
@@ -188,7 +190,7 @@ std::string score_html(std::span<const ScoredFile> files) {
     out += roofline(*machine, files);
   for (const ScoredFile& file : files) {
     out += fmt::format("<h2>{}{} on {}</h2>\n", escaped(file.file),
-                       file.size.empty() ? "" : " (" + escaped(file.size) + ")", file.machine->name);
+                       file.size.empty() ? "" : " (" + escaped(file.size) + ")", machine_title(file));
     for (const ScoredKernel& kernel : file.versions.front().kernels)
       out += kernel_section(file, kernel);
   }

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <iterator>
 
 namespace ptxrewrite::cli {
 namespace {
@@ -14,21 +16,45 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr Paper papers[] = {
-#define PAPER(name, machine, passes, darsie, regless) {name, machine, passes, darsie, regless},
+#define PAPER(name, machine, passes, darsie, regless, sliced) {name, machine, passes, darsie, regless, sliced},
 #define PAPER_FIGURE(paper, version, measure, files, reported, what)
+#define PAPER_BENCHMARKS(paper, samples)
 #include "cli/score_paper.def"
 #undef PAPER
 #undef PAPER_FIGURE
+#undef PAPER_BENCHMARKS
 };
 
 constexpr PaperTimeFigure figures[] = {
-#define PAPER(name, machine, passes, darsie, regless)
+#define PAPER(name, machine, passes, darsie, regless, sliced)
 #define PAPER_FIGURE(paper, version, measure, files, reported, what)                                                   \
   {paper, version, PaperMeasure::measure, PaperFiles::files, reported, what},
+#define PAPER_BENCHMARKS(paper, samples)
 #include "cli/score_paper.def"
 #undef PAPER
 #undef PAPER_FIGURE
+#undef PAPER_BENCHMARKS
 };
+
+struct Benchmarks {
+  std::string_view paper, samples;
+};
+constexpr Benchmarks benchmarks[] = {
+#define PAPER(name, machine, passes, darsie, regless, sliced)
+#define PAPER_FIGURE(paper, version, measure, files, reported, what)
+#define PAPER_BENCHMARKS(paper, samples) {paper, samples},
+#include "cli/score_paper.def"
+#undef PAPER
+#undef PAPER_FIGURE
+#undef PAPER_BENCHMARKS
+};
+
+// Does the file stand for one of the paper's benchmarks? Its name says so.
+bool is_benchmark(const Paper& paper, const ScoredFile& file) {
+  const std::string name = " " + std::filesystem::path(file.file).stem().string() + " ";
+  const auto found = std::ranges::find(benchmarks, paper.name, &Benchmarks::paper);
+  return (" " + std::string(found->samples) + " ").find(name) != std::string::npos;
+}
 
 const ScoredVersion* version_of(const ScoredFile& file, std::string_view name) {
   const auto found = std::ranges::find(file.versions, name, &ScoredVersion::name);
@@ -37,10 +63,11 @@ const ScoredVersion* version_of(const ScoredFile& file, std::string_view name) {
 
 // All kernels of a version together.
 struct VersionSum {
-  double clocks = 0, seconds = 0, instructions = 0, multi_dimensional_clocks = 0;
+  double clocks = 0, powered_seconds = 0, instructions = 0, multi_dimensional_clocks = 0;
   timing::EventCounts events{};
 };
-VersionSum sum_of(const ScoredVersion& version, const ir::Machine& machine) {
+VersionSum sum_of(const ScoredVersion& version, const ScoredFile& file) {
+  const ir::Machine& machine = *file.machine;
   VersionSum sum;
   const double constant = timing::launch_cost(machine).constant.value;
   for (const ScoredKernel& kernel : version.kernels) {
@@ -51,7 +78,7 @@ VersionSum sum_of(const ScoredVersion& version, const ir::Machine& machine) {
     for (size_t i = 0; i < timing::energy_event_count; ++i)
       sum.events[i] += kernel.events[i];
   }
-  sum.seconds = sum.clocks / (machine.clock_mhz * 1e6);
+  sum.powered_seconds = sum.clocks / (machine.clock_mhz * 1e6) / file.slice;
   return sum;
 }
 
@@ -71,11 +98,11 @@ bool mean_energy_saved(const PaperTimeFigure& figure, std::span<const ScoredFile
                        const timing::EnergySet& set, double& mean) {
   double sum = 0;
   for (const ScoredFile* file : files) {
-    const VersionSum before = sum_of(file->versions.front(), *file->machine);
-    const VersionSum now = sum_of(*version_of(*file, figure.version), *file->machine);
-    const double base = energy_part(figure.measure, timing::energy(set, before.events, before.seconds));
+    const VersionSum before = sum_of(file->versions.front(), *file);
+    const VersionSum now = sum_of(*version_of(*file, figure.version), *file);
+    const double base = energy_part(figure.measure, timing::energy(set, before.events, before.powered_seconds));
     if (base <= 0) return false;
-    sum += 1 - energy_part(figure.measure, timing::energy(set, now.events, now.seconds)) / base;
+    sum += 1 - energy_part(figure.measure, timing::energy(set, now.events, now.powered_seconds)) / base;
   }
   mean = sum / static_cast<double>(files.size());
   return true;
@@ -117,7 +144,7 @@ std::span<const PaperTimeFigure> paper_time_figures() {
 bool gain_of(const ScoredFile& file, std::string_view version, FileGain& gain) {
   const ScoredVersion* found = version_of(file, version);
   if (!found) return false;
-  const VersionSum before = sum_of(file.versions.front(), *file.machine), now = sum_of(*found, *file.machine);
+  const VersionSum before = sum_of(file.versions.front(), file), now = sum_of(*found, file);
   if (before.clocks <= 0 || now.clocks <= 0 || before.instructions <= 0) return false;
   gain = {before.clocks / now.clocks, 1 - now.instructions / before.instructions,
           before.multi_dimensional_clocks * 2 > before.clocks};
@@ -157,6 +184,23 @@ OurFigure our_figure(const PaperTimeFigure& figure, std::span<const ScoredFile> 
 
 namespace {
 
+// "DRAM bandwidth 97 %", without what launches cost whatever they do.
+std::string largest_part(const ScoredFile& file) {
+  const double constant = timing::launch_cost(*file.machine).constant.value;
+  timing::CauseClocks stack{};
+  double all = 0;
+  for (const ScoredKernel& kernel : file.versions.front().kernels)
+    for (size_t i = 0; i < timing::cause_count; ++i) {
+      const bool launch = static_cast<timing::Cause>(i) == timing::Cause::launch;
+      const double clocks = kernel.stack[i] - (launch ? constant * static_cast<double>(kernel.launches) : 0);
+      stack[i] += clocks;
+      all += clocks;
+    }
+  const auto largest = std::ranges::max_element(stack);
+  return fmt::format("{} {:.0f} %", spelling(static_cast<timing::Cause>(largest - stack.begin())),
+                     all > 0 ? 100 * *largest / all : 0);
+}
+
 // Speed-ups by file; what else its figures are about, where a version has any of it.
 Table table_by_file(const Paper& paper, std::span<const ScoredFile> files) {
   Table table{{{"file", false}}, {}};
@@ -190,43 +234,87 @@ Table table_by_file(const Paper& paper, std::span<const ScoredFile> files) {
           return ours_text(our_figure(figure, {&file, 1}), figure.measure);
         });
   }
+  add("most of the baseline is", largest_part);
   return table;
 }
 
 } // namespace
 
+namespace {
+
+// What a paper's figures are set beside.
+struct Kinds {
+  std::vector<ScoredFile> ours, benchmarks; // all files, and those of them that are its benchmarks
+  std::vector<ScoredFile> whole;            // all on the whole machine, where `ours` are on a slice
+};
+Kinds kinds_of(const Paper& paper, std::span<const ScoredFile> files) {
+  const bool sliced = std::ranges::any_of(files, [](const ScoredFile& file) { return file.slice > 1; });
+  Kinds kinds;
+  for (const ScoredFile& file : files) {
+    if (sliced && file.slice == 1) {
+      kinds.whole.push_back(file);
+      continue;
+    }
+    kinds.ours.push_back(file);
+    if (is_benchmark(paper, file)) kinds.benchmarks.push_back(file);
+  }
+  return kinds;
+}
+
+} // namespace
+
 std::string paper_text(const Paper& paper, std::span<const ScoredFile> files) {
+  const Kinds kinds = kinds_of(paper, files);
+  const bool sliced = !kinds.whole.empty();
   Table reported{{{"reported by " + std::string(paper.name) + ", on " + std::string(paper.machine), false},
                   {"paper", true},
                   {"ours", true},
                   {"difference", true},
-                  {"files", true}},
+                  {"files", true},
+                  {"its benchmarks", true}},
                  {}};
+  if (sliced) reported.columns.push_back({"whole machine", true});
   for (const PaperTimeFigure& figure : figures) {
     if (figure.paper != paper.name) continue;
-    const OurFigure ours = our_figure(figure, files);
+    const OurFigure ours = our_figure(figure, kinds.ours);
     reported.rows.push_back({std::string(figure.what), figure_text(figure.reported, figure.measure),
                              ours_text(ours, figure.measure), difference_text(figure, ours),
-                             fmt::format("{}", ours.files)});
+                             fmt::format("{}", ours.files),
+                             ours_text(our_figure(figure, kinds.benchmarks), figure.measure)});
+    if (sliced) reported.rows.back().push_back(ours_text(our_figure(figure, kinds.whole), figure.measure));
   }
-  return table_by_file(paper, files).text() + '\n' + reported.text() +
+  std::string text;
+  if (sliced) text += "On a slice of one SM (--slice), so that grids have more blocks by SM:\n";
+  text += table_by_file(paper, kinds.ours).text() + '\n';
+  if (sliced) text += "On the whole machine:\n" + table_by_file(paper, kinds.whole).text() + '\n';
+  return text + reported.text() +
          "Energy: from the least to the most of all sets. Clocks without the launches' constant cost.\n";
 }
 
 json paper_json(const Paper& paper, std::span<const ScoredFile> files) {
+  const Kinds kinds = kinds_of(paper, files);
+  const bool sliced = !kinds.whole.empty();
   json rows = json::array();
   for (const PaperTimeFigure& figure : figures) {
     if (figure.paper != paper.name) continue;
-    const OurFigure ours = our_figure(figure, files);
+    const OurFigure ours = our_figure(figure, kinds.ours);
     json row = {
         {"figure", figure.what}, {"version", figure.version}, {"reported", figure.reported}, {"files", ours.files}};
     if (ours.files) {
       row["ours_least"] = ours.least;
       row["ours_most"] = ours.most;
     }
+    if (const OurFigure one = our_figure(figure, kinds.benchmarks); one.files) {
+      row["its_benchmarks_least"] = one.least;
+      row["its_benchmarks_most"] = one.most;
+    }
+    if (const OurFigure one = our_figure(figure, kinds.whole); one.files) {
+      row["whole_machine_least"] = one.least;
+      row["whole_machine_most"] = one.most;
+    }
     rows.push_back(std::move(row));
   }
-  return {{"name", paper.name}, {"gpu", paper.machine}, {"figures", std::move(rows)}};
+  return {{"name", paper.name}, {"gpu", paper.machine}, {"sliced", sliced}, {"figures", std::move(rows)}};
 }
 
 } // namespace ptxrewrite::cli

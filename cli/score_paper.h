@@ -18,6 +18,7 @@ struct Paper {
   std::string_view passes;  // whose hardware form is its technique; "": none
   bool darsie = false;      // DARSIE's machine is wanted
   bool regless = false;     // RegLess's machine is, and what it is compared with
+  bool sliced = false;      // it runs grids with hundreds of blocks by SM: ours run on a slice of one SM, too
 };
 std::span<const Paper> papers_of_score();
 const Paper* find_paper(std::string_view name);

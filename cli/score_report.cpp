@@ -136,6 +136,11 @@ json kernel_json(const ScoredFile& file, const ScoredKernel& kernel, const Score
 
 } // namespace
 
+std::string machine_title(const ScoredFile& file) {
+  const std::string name(file.machine->name);
+  return file.slice > 1 ? fmt::format("1/{} of {}", file.slice, name) : name;
+}
+
 const ScoredKernel* baseline_of(const ScoredFile& file, const ScoredKernel& kernel) {
   for (const ScoredKernel& one : file.versions.front().kernels)
     if (one.kernel == kernel.kernel) return &one;
@@ -144,7 +149,7 @@ const ScoredKernel* baseline_of(const ScoredFile& file, const ScoredKernel& kern
 
 std::string score_text(const ScoredFile& file, const ScoreReportOptions& options) {
   std::string out =
-      fmt::format("{}{} on {}\n", file.file, file.size.empty() ? "" : " (" + file.size + ")", file.machine->name);
+      fmt::format("{}{} on {}\n", file.file, file.size.empty() ? "" : " (" + file.size + ")", machine_title(file));
   out += summary_text(file);
   if (options.stack)
     for (const ScoredKernel& kernel : file.versions.front().kernels)
@@ -183,7 +188,11 @@ json score_json(const ScoredFile& file, const ScoreReportOptions& options) {
                      {"model_seconds", version.model_seconds}};
     versions.push_back(std::move(one));
   }
-  return {{"file", file.file}, {"size", file.size}, {"gpu", file.machine->name}, {"versions", std::move(versions)}};
+  return {{"file", file.file},
+          {"size", file.size},
+          {"gpu", file.machine->name},
+          {"slice", file.slice},
+          {"versions", std::move(versions)}};
 }
 
 } // namespace ptxrewrite::cli

@@ -21,6 +21,9 @@ struct ScoreReportOptions {
 std::string score_text(const ScoredFile& file, const ScoreReportOptions& options);
 nlohmann::ordered_json score_json(const ScoredFile& file, const ScoreReportOptions& options);
 
+// "TITANV", "1/80 of TITANV".
+std::string machine_title(const ScoredFile& file);
+
 // The kernel of the baseline that stands for the same launches; nullptr: there is none.
 const ScoredKernel* baseline_of(const ScoredFile& file, const ScoredKernel& kernel);
 

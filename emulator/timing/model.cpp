@@ -138,9 +138,11 @@ private:
   ClusterTime time_of_cluster(const Walk& walk, const Company& company, double resident_warps) const;
   double exposed(const Interval& interval, const Company& company) const;
   void expose(const Interval& interval, double stall, double times, CauseClocks& exposed) const;
+  Company company_of(double resident_warps) const;
   Latency latency(double resident_warps) const;
   double section_clocks(ir::SectionKind section, double warps) const;
-  double linear_start() const;
+  double block_parts(const Company& company, double resident_warps) const;
+  double linear_start(double first_blocks) const;
   Wave wave(double blocks_of_sm, double blocks) const;
 
   const ModelInput& input_;
@@ -222,11 +224,16 @@ ClusterTime Model::time_of_cluster(const Walk& walk, const Company& company, dou
   return time;
 }
 
-Latency Model::latency(double resident_warps) const {
+Company Model::company_of(double resident_warps) const {
   Company company;
   company.warps = std::ceil(resident_warps / machine_.schedulers);
   company.issue_probability = issue_probability(issued_ / rate_, stalls_);
   company.mean_issued = ratio(issued_, intervals_);
+  return company;
+}
+
+Latency Model::latency(double resident_warps) const {
+  const Company company = company_of(resident_warps);
   std::vector<ClusterTime> times;
   for (const Walk& walk : walks_)
     times.push_back(time_of_cluster(walk, company, resident_warps));
@@ -256,8 +263,7 @@ Latency Model::latency(double resident_warps) const {
   result.base = ratio(result.base, blocks);
   for (double& clocks : result.exposed)
     clocks = ratio(clocks, blocks);
-  // The first warp of a block computes its block parts, the others wait.
-  result.exposed[index(Cause::linear)] = section_clocks(ir::SectionKind::r2d2_block, 1);
+  result.exposed[index(Cause::linear)] = block_parts(company, resident_warps);
   result.exposed[index(Cause::imbalance)] = std::max(ratio(last_end - mean, blocks), 0.0);
   // Who meets at a branch leaves when the last of the scheduler's warps of the block has issued it.
   const double of_block = std::ceil(recording_.warps_per_block / static_cast<double>(machine_.schedulers));
@@ -276,10 +282,26 @@ double Model::section_clocks(ir::SectionKind section, double warps) const {
   return walk.stalls + walk.issued / rate_ * of_scheduler;
 }
 
-// Once on every SM before anything else: coefficients by one thread, thread parts by the warps of the first block.
-double Model::linear_start() const {
+// The first warp of a block computes its block parts. The other ones of the block wait, those of other blocks do not:
+// blocks follow one another as each ends.
+double Model::block_parts(const Company& company, double resident_warps) const {
+  const Walk& walk = sections_[1 + static_cast<size_t>(ir::SectionKind::r2d2_block)];
+  Company others = company;
+  others.warps = 1 + std::ceil(std::max(resident_warps - recording_.warps_per_block, 0.0) / machine_.schedulers);
+  double clocks = walk.issued / rate_;
+  for (const Interval& interval : walk.intervals)
+    clocks += exposed(interval, others);
+  return clocks;
+}
+
+// Once on every SM before anything else: coefficients by one thread, thread parts by the warps of the first block. Then
+// the first blocks all compute their block parts at a time, and nothing hides them.
+double Model::linear_start(double first_blocks) const {
+  const double resident_warps = first_blocks * recording_.warps_per_block;
   return section_clocks(ir::SectionKind::r2d2_coefficient, 1) +
-         section_clocks(ir::SectionKind::r2d2_thread, recording_.warps_per_block);
+         section_clocks(ir::SectionKind::r2d2_thread, recording_.warps_per_block) +
+         section_clocks(ir::SectionKind::r2d2_block, first_blocks) -
+         block_parts(company_of(resident_warps), resident_warps);
 }
 
 // `blocks_of_sm`: on the SM that has most; `blocks`: on all.
@@ -357,8 +379,9 @@ KernelTime Model::run() {
     }
   }
   time.stack[index(Cause::launch)] += launch.constant.value;
-  time.stack[index(Cause::linear)] += linear_start();
-  time.clocks = full_waves * full.clocks + last.clocks + launch.constant.value + linear_start();
+  const double start = linear_start(full_waves > 0 ? resident : std::ceil(rest / sms));
+  time.stack[index(Cause::linear)] += start;
+  time.clocks = full_waves * full.clocks + last.clocks + launch.constant.value + start;
   time.seconds = time.clocks / (machine_.clock_mhz * 1e6);
   time.demand = demand_;
   time.waves = blocks / (resident * sms);
@@ -370,7 +393,7 @@ KernelTime Model::run() {
       {"clocks of the last wave", last.clocks, "clocks"},
       {"blocks of the last wave", rest, ""},
       {"launch, constant", launch.constant.value, "clocks"},
-      {"linear parts, once on every SM", linear_start(), "clocks"},
+      {"linear parts, before the first blocks", start, "clocks"},
       {"linear parts, by block", section_clocks(ir::SectionKind::r2d2_block, 1), "clocks"},
       {"clusters of warps", static_cast<double>(recording_.clusters.size()), ""},
       {"instructions of a warp", ratio(demand_.instructions, warps()), ""},
