@@ -526,6 +526,8 @@ private:
     for (uint32_t i = 0; i < plan_.region_count(); ++i) {
       StagedRegion& region = plan_.regions_[i];
       if (region.mark.number != i) return refuse("region " + std::to_string(i) + " is missing", {});
+      for (uint32_t number = plan_.registers_; number < region.mark.preload.size(); ++number)
+        if (region.mark.preload.test(number) || region.mark.invalidate.test(number)) plan_.registers_ = number + 1;
       if (region.instructions == 0) return refuse("region " + std::to_string(i) + " is empty", {});
       region.metadata = metadata_of(region.mark, region.weight);
     }

@@ -108,6 +108,7 @@ TEST_CASE("each annotation is missed") {
   CHECK(says(complaint(" //@ regless erase R1", ""), "region 1 leaves R1 staged at its end"));
   CHECK(says(complaint(" //@ regless evict R0", ""), "region 0 leaves R0 staged at its end"));
   CHECK(says(complaint("evict R1 R2 R3", "evict R2 R3"), "region 0 leaves R1 staged at its end"));
+  CHECK(says(complaint(" //@ regless erase R1", " //@ regless evict R1"), "leaves a copy of R1"));
   CHECK(says(complaint(" %r2=R1", ""), "%r2 has no machine register"));
   CHECK(says(complaint("//@ regless machine 80", ""), "has no annotations of RegLess"));
   CHECK(
@@ -117,10 +118,28 @@ TEST_CASE("each annotation is missed") {
       says(complaint("banks 1,1,1,1,0,0,0,0 preload", "banks 1,1,0,1,0,0,0,0 preload"), "more registers than it has"));
 }
 
+TEST_CASE("what nobody needs any more is not kept") {
+  // R1 again, without its erasure in front of the new definition.
+  const std::string again =
+      with("mad.lo.s32 %r3, %r1, 7, %r2; //@ regless erase R1", "mad.lo.s32 %r3, %r1, 7, %r2; //@ regless erase R1\n"
+                                                                "  xor.b32 %r2, %r3, 5; //@ regless erase R0\n"
+                                                                "  xor.b32 %r3, %r2, 5; //@ regless erase R1");
+  const PtxRun run = staged(again);
+  INFO(run.error, run.failure());
+  CHECK(run.ok());
+  std::string without = again;
+  without.replace(without.find(" //@ regless erase R1"), 21, "");
+  CHECK(says(staged(without).failure(), "region 1 writes R1 over what it did not release"));
+}
+
 TEST_CASE("an annotation that lies is found out") {
   CHECK(says(complaint("erase R0 R2 R3", "erase R0 R2 R3 R9"), "region 1 erases R9, which is not staged"));
   CHECK(says(complaint("erase R0 R2 R3", "erase R0 R2 evict R3"), "leaves a copy of R3"));
   CHECK(says(complaint("evict R1 R2 R3", "erase R1 evict R2 R3"), "region 1 reads R1, whose lanes"));
+  // Registers that no value stands in.
+  CHECK(
+      says(complaint("0,0,0,0 preload R0! R1! R2! R3!", "0,0,0,1 preload R0! R1! R2! R3! R255"), "leaves R255 staged"));
+  CHECK(staged(with("preload R0! R1! R2! R3!", "preload R0! R1! R2! R3! invalidate R254")).ok());
   CHECK(says(complaint("%r3=R0", "%r3=R9"), "has no entry for R9"));
 }
 
