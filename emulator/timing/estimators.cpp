@@ -82,8 +82,11 @@ MemoryInstructions memory_instructions(const ModelInput& input) {
     if (levels.loads == 0) continue;
     const double share = performed / static_cast<double>(levels.loads);
     all.loads += performed;
-    all.latency += share * (static_cast<double>(levels.slowest_l1) * l1 + static_cast<double>(levels.slowest_l2) * l2 +
-                            static_cast<double>(levels.slowest_dram) * facts.dram.value);
+    // First touches that are not the first of all SMs find their data in L2.
+    const double others_brought_it = std::max(static_cast<double>(levels.first_touches) - levels.cold, 0.0);
+    all.latency += share * (static_cast<double>(levels.slowest_l1) * l1 +
+                            (static_cast<double>(levels.slowest_l2) + others_brought_it) * l2 +
+                            (static_cast<double>(levels.slowest_dram) - others_brought_it) * facts.dram.value);
   }
   return all;
 }
