@@ -96,6 +96,7 @@ Block* StagingMachine::run() {
       for (Context& context : contexts_)
         if (context.state != State::absent && over_.empty()) {
           context.block->report_deadlock();
+          if (!context.block->failure) fail(context, "a warp that can go on is never issued");
           over_.push_back({context.block, true});
         }
       if (over_.empty()) return nullptr;
@@ -282,6 +283,11 @@ void StagingMachine::go_on(uint32_t slot) {
       }
       if (warp.state == WarpState::finished) return warp_ended(slot);
       if (warp.state == WarpState::waiting) {
+        if (context.in_region &&
+            plan_->instruction(context.instruction).place + 1 != plan_->region(context.region).instructions) {
+          fail(context, fmt::format("region {} waits for other warps before its end", context.region));
+          return;
+        }
         context.state = State::waiting;
         Block& block = *context.block;
         block.note_arrival(warp);

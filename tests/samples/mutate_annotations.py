@@ -40,6 +40,10 @@ def lists(line, start, words):
             yield word, (start + part.start(), start + part.end()), text
 
 
+def line_behind(text, place):
+    return text[place: text.find("\n", place)]
+
+
 def mutations(text):
     """(kind, (number of the kernel, of its region), line number, mutated text, register)"""
     region = None
@@ -61,8 +65,11 @@ def mutations(text):
             region = None
             yield "machine", (entry, None), number, without(begin, mark.end()), None
         elif kind == "alloc":
+            # At the head for all of the kernel; behind it, for the scope that begins there.
+            following = re.search(r"//@ regless region (\d+)", line_behind(text, offset + len(line)))
+            place = region if region is None or not following else int(following[1])
             for part in re.finditer(r"\s\S+=R[R:\d]+", line[begin:]):
-                yield "alloc", (entry, None), number, without(begin + part.start(), begin + part.end()), None
+                yield "alloc", (entry, place), number, without(begin + part.start(), begin + part.end()), None
         elif kind == "region":
             region = int(re.search(r"region (\d+)", line)[1])
             yield "region", (entry, region), number, without(begin, mark.end()), None

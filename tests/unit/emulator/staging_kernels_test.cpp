@@ -508,3 +508,21 @@ TEST_CASE("more warps than entries for all of them, and blocks one after the oth
 )"),
                512, 20);
 }
+
+TEST_CASE("a warp that waits in the middle of a region is found out") {
+  std::string marked = annotated(kernel_of(R"(
+  st.global.u32 [%at], %t;
+  bar.sync 0;
+  membar.gl;
+  ret;
+)"),
+                                 "");
+  const size_t region = marked.find("//@ regless region 1");
+  REQUIRE(region != marked.npos);
+  REQUIRE(marked.find("//@ regless region 2") == marked.npos);
+  marked.replace(region, marked.find('\n', region) - region, "");
+  const LaunchRequest request{.kernel = "k", .block = {64}, .fuel = 100'000, .staging = StagingSettings{}};
+  const PtxRun run = run_ptx(marked, request, {zeros<uint32_t>(64)});
+  CAPTURE(marked);
+  CHECK(run.failure().find("region 0 waits for other warps before its end") != std::string::npos);
+}
