@@ -274,10 +274,10 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
     regless = std::move(*made);
     run.failure = regless->failure();
     derived.regless = regless.get();
-    for (size_t i = 0; i < settings.regless.size(); ++i)
-      run.staging.push_back(regless->total(i));
     for (const std::string& name : regless->names())
       derived.versions.emplace_back().name = name;
+    for (size_t i = 0; i < settings.regless.size(); ++i)
+      derived.versions[i].staging = regless->total(i);
   }
   auto failure = score_version(input, *input.module, nullptr, settings, place, false, baseline, &derived);
   if (!failure) return failure.error();

@@ -41,9 +41,10 @@ struct ScoredVersion {
   std::string name;   // "baseline", or its passes
   std::string remark; // why it is as the baseline is; "" if it is not
   std::vector<ScoredKernel> kernels;
-  double functional_seconds = 0; // of the processor: the run, with what the model records
-  double model_seconds = 0;      // and the model
-  double plain_seconds = 0;      // the run without; 0: not measured
+  emulator::StagingCounters staging; // of RegLess's machine, all launches; no regions: it did not run
+  double functional_seconds = 0;     // of the processor: the run, with what the model records
+  double model_seconds = 0;          // and the model
+  double plain_seconds = 0;          // the run without; 0: not measured
 };
 
 struct ScoredFile {
@@ -87,9 +88,8 @@ std::vector<timing::TimedMachine> changed_machines(const ir::Machine& machine);
 
 struct ScoreRun {
   ScoredFile scored;
-  std::vector<emulator::StagingCounters> staging; // by ScoreSettings::regless: all launches
-  ComparatorCounts comparators;                   // likewise
-  std::optional<emulator::Failure> failure;       // of a kernel: it is not over
+  ComparatorCounts comparators;             // where ScoreSettings::regless has any
+  std::optional<emulator::Failure> failure; // of a kernel: it is not over
 };
 
 // Errors: as run_plan; passes that fail.

@@ -108,8 +108,28 @@ bool mean_energy_saved(const PaperTimeFigure& figure, std::span<const ScoredFile
   return true;
 }
 
+// What RegLess's machine counted, of one version.
+bool is_of_staging(PaperMeasure measure) {
+  return measure >= PaperMeasure::preloads_from_l1 && measure <= PaperMeasure::l1_requests;
+}
+double staging_figure(PaperMeasure measure, const emulator::StagingCounters& counts) {
+  uint64_t part = counts.l1_requests(), whole = counts.cycles;
+  if (measure != PaperMeasure::l1_requests) {
+    const auto source =
+        measure == PaperMeasure::preloads_from_l1 ? emulator::PreloadSource::l1 : emulator::PreloadSource::memory;
+    part = 100 * counts.preloads[static_cast<size_t>(source)];
+    whole = counts.inputs;
+  }
+  return whole ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+// Ratios are shown finer than shares in per cent.
+int digits_of(PaperMeasure measure) {
+  return measure == PaperMeasure::speedup || is_of_staging(measure) ? 3 : 1;
+}
+
 std::string figure_text(double value, PaperMeasure measure) {
-  return measure == PaperMeasure::speedup ? fmt::format("{:.3f}", value) : fmt::format("{:.1f}", value);
+  return fmt::format("{:.{}f}", value, digits_of(measure));
 }
 
 std::string ours_text(const OurFigure& ours, PaperMeasure measure) {
@@ -121,8 +141,8 @@ std::string ours_text(const OurFigure& ours, PaperMeasure measure) {
 std::string difference_text(const PaperTimeFigure& figure, const OurFigure& ours) {
   if (ours.files == 0) return "";
   const double low = ours.least - figure.reported, high = ours.most - figure.reported;
-  if (figure.measure == PaperMeasure::speedup) return fmt::format("{:+.3f}", low);
-  const std::string least = fmt::format("{:+.1f}", low), most = fmt::format("{:+.1f}", high);
+  const int digits = digits_of(figure.measure);
+  const std::string least = fmt::format("{:+.{}f}", low, digits), most = fmt::format("{:+.{}f}", high, digits);
   return least == most ? least : least + " .. " + most;
 }
 
@@ -170,6 +190,11 @@ OurFigure our_figure(const PaperTimeFigure& figure, std::span<const ScoredFile> 
     ours.least = ours.most = std::exp(log_speedups / count);
   } else if (figure.measure == PaperMeasure::fewer_instructions) {
     ours.least = ours.most = 100 * fewer / count;
+  } else if (is_of_staging(figure.measure)) {
+    double sum = 0;
+    for (const ScoredFile* file : counted)
+      sum += staging_figure(figure.measure, version_of(*file, figure.version)->staging);
+    ours.least = ours.most = sum / count;
   } else {
     ours.least = HUGE_VAL, ours.most = -HUGE_VAL;
     for (const timing::EnergySet& set : timing::energy_sets()) {

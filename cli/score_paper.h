@@ -24,7 +24,16 @@ std::span<const Paper> papers_of_score();
 const Paper* find_paper(std::string_view name);
 
 // Per cent, but for speed-ups.
-enum class PaperMeasure : uint8_t { speedup, fewer_instructions, less_energy, less_front_end, less_register_energy };
+enum class PaperMeasure : uint8_t {
+  speedup,
+  fewer_instructions,
+  less_energy,
+  less_front_end,
+  less_register_energy,
+  preloads_from_l1,
+  preloads_from_below,
+  l1_requests
+};
 enum class PaperFiles : uint8_t { all, multi_dimensional };
 
 struct PaperTimeFigure {

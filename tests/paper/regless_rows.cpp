@@ -97,9 +97,10 @@ Result<RegLessRow> measure_regless(const cli::LaunchInput& input, const std::str
   Result<cli::ScoreRun> run = cli::score(input, settings, place);
   if (!run) return run.error();
   if (run->failure) return Error{run->failure->to_diagnostic().message, {}};
-  row.counters = std::move(run->staging);
   row.comparators = run->comparators;
   row.scored = std::move(run->scored);
+  for (const cli::StagingConfiguration& configuration : configurations)
+    row.counters.push_back(version_of(row, configuration.name)->staging);
   return row;
 }
 
