@@ -92,6 +92,7 @@ public:
     if (!is_first_generation()) share_reciprocals(context_);
     if (capability_ < first_loaded_parameters && !is_first_generation())
       for_each_needed([&](InstructionId id) { weigh_wide_literal(id); });
+    if (capability_ >= first_loaded_parameters) for_each_needed([&](InstructionId id) { weigh_long_literals(id); });
     if (capability_ >= first_uniform_datapath) for_each_needed([&](InstructionId id) { move_to_uniform(id); });
     for_each_needed([&](InstructionId id) { weigh_named_address(id); });
     if (capability_ >= first_combined_atomics) for_each_needed([&](InstructionId id) { weigh_combined_atomic(id); });
@@ -343,6 +344,31 @@ private:
       places.push_back(block);
       ++cost(reader).weight;
     }
+  }
+
+  // A literal of 64 bits whose low word is not zero stands in a constant bank before 9.0; then it is moved into two
+  // registers, once in a block.
+  void weigh_long_literals(InstructionId id) {
+    const Form& form = *context_.form(id);
+    if (form.type() != ScalarType::f64 || !has_constant_operand(form) || form.opcode == Opcode::mov) return;
+    if (context_.absorbed[id.index()]) return;
+    for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i) {
+      const Operand* found = literal_behind(operand);
+      if (!found || (found->immediate & UINT32_MAX) == 0) continue;
+      if (literals_.insert({function_.instructions[id].block, found->immediate}).second)
+        cost(id).weight = static_cast<uint16_t>(cost(id).weight + 2);
+    }
+  }
+
+  // The literal itself, or the one that the register holds.
+  const Operand* literal_behind(const Operand* operand) const {
+    for (int step = 0; operand && step < 4; ++step) {
+      if (operand->is_constant()) return operand;
+      InstructionId definition = context_.definition(operand);
+      if (!definition || !function_.is_opcode(definition, Opcode::mov)) return nullptr;
+      operand = context_.source(definition, 0);
+    }
+    return nullptr;
   }
 
   // A sum of linear registers that all its readers name themselves.
@@ -617,6 +643,7 @@ private:
   std::map<std::pair<uint32_t, Selector>, InstructionId> special_registers_;
   std::set<VariableId> named_variables_;                   // global ones whose address an access has brought
   bool lane_known_ = false;                                // the lane's number has been read for an election
+  std::set<std::pair<BlockId, int64_t>> literals_;         // that have been moved into registers
   std::map<int64_t, std::vector<BlockId>> literal_places_; // where a factor has been put into a register
 };
 

@@ -232,13 +232,113 @@ bool shift_add(LoweringContext& context, InstructionId id) {
   return true;
 }
 
-// a + b + c: IADD3.
-bool three_input_add(LoweringContext& context, InstructionId id) {
+// (a >> k) + b: LEA.HI.
+bool shift_right_add(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
-  if (!is_add_or_sub(form) || !is_int32(form) || context.absorbs[id.index()]) return false;
+  if (form.opcode != Opcode::shr || !is_int32(form) || context.capability < 70) return false;
+  if (!context.is_literal(context.source(id, 1))) return false;
   InstructionId reader = free_only_reader(context, id);
   const Form* user = reader ? context.form(reader) : nullptr;
-  if (!user || !is_add_or_sub(*user) || !is_int32(*user)) return false;
+  if (!user || !is_add(*user) || !is_int32(*user)) return false;
+  take_over(context, reader);
+  return true;
+}
+
+// The other half of (a << k) | (b >> (width - k)): SHF, and twice as many for 64 bits.
+InstructionId opposite_shift(const LoweringContext& context, InstructionId id, InstructionId reader) {
+  const Form& form = *context.form(id);
+  const Operand* count = context.source(id, 1);
+  for (size_t index : {0, 1}) {
+    InstructionId other = context.definition(context.source(reader, index));
+    const Form* shift = other && other != id ? context.form(other) : nullptr;
+    if (!shift || shift->opcode != (form.opcode == Opcode::shl ? Opcode::shr : Opcode::shl)) continue;
+    if (bit_width(shift->type()) != bit_width(form.type()) || is_signed(shift->type())) continue;
+    const Operand* distance = context.source(other, 1);
+    if (!context.same_block(id, other) || !distance || !distance->is(OperandKind::integer)) continue;
+    if (count->immediate + distance->immediate != bit_width(form.type())) continue;
+    return context.values.only_reader(context.result(other)) == reader ? other : InstructionId();
+  }
+  return {};
+}
+
+bool funnel_shift(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if ((form.opcode != Opcode::shl && form.opcode != Opcode::shr) || is_signed(form.type())) return false;
+  if (bit_width(form.type()) < 32 || context.function.instructions[id].guard || !context.result(id)) return false;
+  const Operand* count = context.source(id, 1);
+  if (!count || !count->is(OperandKind::integer)) return false;
+  InstructionId reader = context.values.only_reader(context.result(id));
+  const Form* user = reader ? context.form(reader) : nullptr;
+  if (!user || !context.same_block(id, reader) || (user->opcode != Opcode::or_ && user->opcode != Opcode::xor_))
+    return false;
+  InstructionId other = opposite_shift(context, id, reader);
+  if (!other || (context.absorbs[reader.index()] && !context.absorbed[other.index()])) return false;
+  take_over(context, reader);
+  if (bit_width(form.type()) == 64) context.costs[reader.index()].weight = 4;
+  return true;
+}
+
+// One word of the result is zero, and sums and logic do not compute with it.
+bool shift_by_words(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  const Operand* count = context.source(id, 1);
+  if ((form.opcode != Opcode::shl && form.opcode != Opcode::shr) || bit_width(form.type()) != 64) return false;
+  if (is_signed(form.type()) || !count || !count->is(OperandKind::integer) || count->immediate < 32) return false;
+  const bool unread = all_readers(context, context.result(id), [&](InstructionId reader) {
+    const Form* user = context.form(reader);
+    return user && (is_logic(*user) || is_add_or_sub(*user) || user->opcode == Opcode::cvt);
+  });
+  if (unread) context.costs[id.index()].weight = 1;
+  return false;
+}
+
+// p ? 1 : 0 with a high word of zero: one word is chosen.
+bool narrow_select(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::selp || bit_width(form.type()) != 64 || is_float(form.type())) return false;
+  for (size_t index : {0, 1}) {
+    const Operand* choice = context.source(id, index);
+    if (!choice || !choice->is(OperandKind::integer) || choice->immediate < 0 || choice->immediate > UINT32_MAX)
+      return false;
+  }
+  const bool added = all_readers(context, context.result(id), [&](InstructionId reader) {
+    const Form* user = context.form(reader);
+    return user && is_add_or_sub(*user);
+  });
+  if (added) context.costs[id.index()].weight = 1;
+  return false;
+}
+
+bool is_zero(const Operand* operand) {
+  return operand && operand->is(OperandKind::integer) && operand->immediate == 0;
+}
+
+// A predicate that is made a number and compared with zero: it is the predicate, or its opposite.
+bool predicate_as_number(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::selp || is_float(form.type()) || bit_width(form.type()) > 32) return false;
+  const Operand* one = context.source(id, 0);
+  if (!one || !one->is(OperandKind::integer) || one->immediate == 0 || !is_zero(context.source(id, 1))) return false;
+  const bool compared = all_readers(context, context.result(id), [&](InstructionId reader) {
+    const Form* user = context.form(reader);
+    return user && user->opcode == Opcode::setp && !user->has(Modifier::and_) && !user->has(Modifier::or_) &&
+           (user->has(Modifier::eq) || user->has(Modifier::ne)) && is_zero(context.source(reader, 1));
+  });
+  if (!compared) return false;
+  for (InstructionId reader : context.values.readers(context.result(id)))
+    context.costs[reader.index()].weight = 0;
+  return true;
+}
+
+// a + b + c: IADD3, twice for 64 bits.
+bool three_input_add(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  const bool wide = is_int64(form) && context.capability >= 70;
+  if (!is_add_or_sub(form) || !(is_int32(form) || wide) || context.absorbs[id.index()]) return false;
+  InstructionId reader = free_only_reader(context, id);
+  const Form* user = reader ? context.form(reader) : nullptr;
+  if (!user || !is_add_or_sub(*user) || bit_width(user->type()) != bit_width(form.type()) || is_float(user->type()))
+    return false;
   take_over(context, reader);
   return true;
 }
@@ -346,7 +446,12 @@ constexpr LoweringRule rules[] = {
     {"extension", extension},
     {"extension by shift", extension_by_shift},
     {"select of compared", select_of_compared, true},
+    {"predicate as number", predicate_as_number},
+    {"funnel shift", funnel_shift},
+    {"shift by words", shift_by_words},
+    {"narrow select", narrow_select},
     {"shift-add", shift_add},
+    {"shift right and add", shift_right_add},
     {"multiply-add", multiply_add, true},
     {"add-minimum", add_minimum},
     {"three-input add", three_input_add},

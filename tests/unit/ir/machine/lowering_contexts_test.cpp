@@ -43,9 +43,9 @@ std::string shuffles(unsigned count) {
   return text;
 }
 
-std::string stores() {
+std::string stores(int count = 12) {
   std::string text;
-  for (int i = 0; i < 12; ++i)
+  for (int i = 0; i < count; ++i)
     text += "st.volatile.global.u32 [%rd1+" + std::to_string(200 + 4 * i) + "], %r11;\n";
   return text;
 }
@@ -93,6 +93,15 @@ std::vector<Case> cases() {
       {"sums in shared memory", "atom.shared.add.f32 %f1, [%r3], %f1; atom.shared.add.f64 %d1, [%r3+8], %d1;"},
       {"long sums in shared memory",
        "atom.shared.add.u64 %rd10, [%r3], %rd10; atom.shared.max.s64 %rd11, [%r3+8], %rd11;"},
+      {"rotation", "shl.b32 %r40, %r10, 7; shr.u32 %r41, %r10, 25; or.b32 %r10, %r40, %r41;"},
+      {"long rotation", "shl.b64 %rd5, %rd10, 31; shr.u64 %rd6, %rd10, 33; or.b64 %rd10, %rd5, %rd6;"},
+      {"shift to the right and sum", "shr.u32 %r40, %r10, 3; add.s32 %r10, %r40, %r11;"},
+      {"long sums", "add.s64 %rd10, %rd10, %rd11; add.s64 %rd10, %rd10, %rd1; add.s64 %rd10, %rd10, %rd2;"},
+      {"predicate as a number", "setp.gt.s32 %p1, %r10, 3; selp.u32 %r40, 1, 0, %p1; setp.ne.s32 %p2, %r40, 0; "
+                                "selp.b32 %r10, %r12, %r13, %p2;"},
+      {"long literals", "add.f64 %d1, %d1, 0d3FF80A0000C00001; mul.f64 %d1, %d1, 0d3FF80A0000C00005;"},
+      {"stores in a short branch", "setp.gt.s32 %p1, %r10, 3; @%p1 bra end;\n" + stores(8) + end},
+      {"stores in a longer branch", "setp.gt.s32 %p1, %r10, 3; @%p1 bra end;\n" + stores(12) + end},
   };
 }
 
