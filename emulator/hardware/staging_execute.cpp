@@ -295,6 +295,9 @@ bool StagingMachine::write_value(Context& context, uint32_t slot, const StagedVa
       return fail(context,
                   fmt::format("region {} writes {} over what it did not release", context.region, name_of(number)));
     if (!unit_.active(slot, number)) {
+      if (plan_->instruction(context.instruction).updated.test(number))
+        return fail(context, fmt::format("region {} writes {} in part and has not preloaded it", context.region,
+                                         name_of(number)));
       const bool waited_for = std::ranges::find(context.leaving, number) != context.leaving.end();
       if (waited_for) std::erase(context.leaving, number);
       if (!waited_for && ++context.held[bank] > context.promised[bank])
