@@ -1,6 +1,7 @@
 #include "emulator/timing/traffic.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <optional>
@@ -193,11 +194,17 @@ private:
   void count_lines() {
     for (size_t number = 0; number < sms_.size(); ++number) {
       const uint64_t bit = uint64_t(1) << (number % 64);
+      const auto sm = static_cast<uint32_t>(number);
       auto visit = [&](const BlockAccesses& block) {
         for (size_t at = 0; at < block.words.size();) {
           const AccessHead head = decode_head(block.words[at++]);
           for (uint32_t i = 0; i < head.lines; ++i) {
-            LineTable::Line& line = lines_[decode_line(block.words[at++]).line];
+            const uint64_t of = decode_line(block.words[at++]).line;
+            // Warps come back to their lines: mostly it is known already.
+            Recent& recent = recent_[of % recent_.size()];
+            if (recent.line == of && recent.sm == sm && recent.odd_window == head.odd_window) continue;
+            recent = {of, sm, head.odd_window};
+            LineTable::Line& line = lines_[of];
             line.sms |= bit;
             line.windows |= head.odd_window ? 2 : 1;
           }
@@ -322,6 +329,12 @@ private:
   std::vector<double> lines_all_of_; // in the whole launch
   std::vector<double> miss_share_;   // of first touches in the recording: those that do miss L2
   size_t last_range_ = 0;
+  struct Recent {
+    uint64_t line = UINT64_MAX;
+    uint32_t sm = 0;
+    bool odd_window = false;
+  };
+  std::array<Recent, 1024> recent_;
   SectoredCache l2_;
   std::vector<Sm> sms_;
   std::vector<bool> bypass_;
