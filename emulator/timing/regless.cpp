@@ -9,8 +9,9 @@ namespace {
 
 constexpr double warp_lanes = 32, register_bits = 32 * 32;
 constexpr double sectors_of_line = 4, flits_of_line = 1 + sectors_of_line; // a head and the line
-constexpr double compressor_clocks = 2, look_past_compressor_clocks = 1;   // RegLess §5.3
-constexpr double words_decoded = 2;                                        // by clock and scheduler: dual issue
+// RegLess §5.3: the bit vector, then two more for what is compressed.
+constexpr double compressor_clocks = 3, look_past_compressor_clocks = 1;
+constexpr double words_decoded = 2; // by clock and scheduler: dual issue
 
 // Calls what(number, executions, active lanes) of each static instruction, of the whole launch.
 template <class What> void for_each_site(const ModelInput& input, const What& what) {
