@@ -1,5 +1,6 @@
 #include "cli/device.h"
 
+#include "emulator/hardware/affine_program.h"
 #include "emulator/hardware/register_budget.h"
 #include "ir/machine/occupancy.h"
 #include "ir/machine/registers.h"
@@ -191,8 +192,11 @@ private:
     emulator::AffineSettings settings = options_.affine;
     const ir::Function* kernel = module_ ? launch::find_kernel(*module_, launch.kernel) : nullptr;
     if (!kernel || !kernel->affine_stream || settings.resident_blocks || !options_.machine) return settings;
-    const ir::Occupancy held = ir::occupancy(*options_.machine, {static_cast<uint32_t>(launch.block.count()),
-                                                                 needs_of(*kernel).registers, shared_of(launch)});
+    // As many warps as of the original (dac-isca17 4.1).
+    const ir::Function* original = launch::find_kernel(*module_, emulator::original_kernel(*kernel));
+    const uint32_t registers = needs_of(original ? *original : *kernel).registers;
+    const ir::Occupancy held =
+        ir::occupancy(*options_.machine, {static_cast<uint32_t>(launch.block.count()), registers, shared_of(launch)});
     settings.resident_blocks = std::max(held.blocks, 1u);
     return settings;
   }

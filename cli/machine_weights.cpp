@@ -11,4 +11,14 @@ const ir::Lowering& MachineWeights::lowering(const ir::Function& function) {
   return known_.emplace(&function, ir::lower(copy, capability_)).first->second;
 }
 
+emulator::DatapathInstruction datapath_instruction(const ir::Function& function, ir::InstructionId id,
+                                                   const ir::InstructionCost& cost) {
+  const uint64_t weight = uint64_t(cost.weight) + cost.uniform;
+  const ir::Form& form = function.form_of(id);
+  const bool integer = cost.pipe == ir::Pipe::integer || cost.pipe == ir::Pipe::uniform || cost.pipe == ir::Pipe::issue;
+  const bool moves = form.opcode == ir::Opcode::cvt || form.opcode == ir::Opcode::mov;
+  const bool computes = form.effects.pure();
+  return {weight, computes && (integer || moves || cost.pipe == ir::Pipe::fp32), computes && integer};
+}
+
 } // namespace ptxrewrite::cli

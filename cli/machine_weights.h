@@ -2,6 +2,7 @@
 // lowered when it is first asked for.
 #pragma once
 
+#include "emulator/study/datapath_study.h"
 #include "ir/machine/lowering.h"
 #include "ir/machine/machine.h"
 
@@ -25,5 +26,9 @@ private:
   uint32_t capability_;
   std::map<const ir::Function*, ir::Lowering> known_;
 };
+
+// Work for the units that the scalar pipeline of composite-hpca13 has, too (§3.1: conversions run on them).
+emulator::DatapathInstruction datapath_instruction(const ir::Function& function, ir::InstructionId id,
+                                                   const ir::InstructionCost& cost);
 
 } // namespace ptxrewrite::cli

@@ -2,6 +2,7 @@
 
 #include "cli/buffer_text.h"
 #include "cli/table.h"
+#include "emulator/hardware/composite_registers.h"
 #include "emulator/hardware/section_counts.h"
 #include "ir/print.h"
 
@@ -125,6 +126,23 @@ std::string stagings_text(const SessionResult& result) {
       if (row.count > 0) table.rows.push_back({std::to_string(row.count), std::string(row.name)});
     out += table.text();
   }
+  return out;
+}
+
+// What composite instructions did, all launches of an entry together: what score weighs, too.
+std::map<std::string, emulator::CompositeCounts> composites_of(const SessionResult& result) {
+  std::map<std::string, emulator::CompositeCounts> sums;
+  for (const SessionRun& run : result.runs)
+    if (const emulator::CompositeCounts counts = emulator::composite_counts(run.counters); counts.composites > 0)
+      sums[run.entry] += counts;
+  return sums;
+}
+
+std::string composites_text(const SessionResult& result) {
+  std::string out;
+  for (const auto& [entry, counts] : composites_of(result))
+    out += fmt::format("\n{}: {} warp instructions are composite; their slot is written {} and read {} times\n", entry,
+                       counts.composites, counts.slot_writes, counts.slot_reads);
   return out;
 }
 
@@ -256,7 +274,8 @@ std::string run_text(const std::string& title, const LaunchInput& input, const S
       row.push_back(
           fmt::format("{:.0f}", group.seconds > 0 ? double(group.thread_instructions) * 1e-6 / group.seconds : 0.0));
   }
-  out += table.text() + notes_text(result) + skips_text(result) + stagings_text(result) + affine_text(result);
+  out += table.text() + notes_text(result) + skips_text(result) + stagings_text(result) + affine_text(result) +
+         composites_text(result);
   if (options.counters) out += counters_text(result);
   const std::vector<Shown> shown = shown_buffers(input, result, options.all_buffers);
   return out +
@@ -301,6 +320,9 @@ nlohmann::ordered_json run_json(const std::string& title, const LaunchInput& inp
       one["regless_regions"].push_back(region.runs);
       one["regless_dropped"].push_back(dropped);
     }
+    if (const emulator::CompositeCounts counts = emulator::composite_counts(run.counters); counts.composites > 0)
+      one["composite"] = {
+          {"composites", counts.composites}, {"slot_writes", counts.slot_writes}, {"slot_reads", counts.slot_reads}};
     if (run.affine) {
       for (const emulator::NamedAffineCount& row : emulator::named_counts(*run.affine))
         one["dac"][row.name] = row.count;

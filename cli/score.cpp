@@ -1,7 +1,9 @@
 #include "cli/score.h"
 
+#include "cli/affine_technique.h"
 #include "cli/machine_weights.h"
 #include "cli/rewrite.h"
+#include "cli/score_comparators.h"
 #include "cli/score_regless.h"
 #include "cli/study_launches.h"
 #include "emulator/timing/memory_system.h"
@@ -13,6 +15,7 @@
 #include <algorithm>
 #include <ctime>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 
@@ -81,7 +84,9 @@ public:
     timing::Recording recording = recorder_->finish();
     const launch::Launch& planned = plan_.launches[run.launch];
     const ir::Function* entry = launch::find_kernel(module_, run.entry);
-    const RegisterCounts::Count registers = registers_.of(module_, *entry);
+    // DAC's machine holds as many warps as the original has there (dac-isca17 4.1).
+    const ir::Function* holder = entry->affine_stream ? launch::find_kernel(module_, planned.kernel) : entry;
+    const RegisterCounts::Count registers = registers_.of(module_, holder ? *holder : *entry);
     const auto shared = static_cast<uint32_t>(recording.shared_bytes);
     const uint32_t resident = std::max(
         ir::occupancy(machine_, {static_cast<uint32_t>(planned.block.count()), registers.registers, shared}).blocks,
@@ -153,7 +158,10 @@ private:
     input.launch = on.launch;
     std::vector<timing::Technique> techniques;
     if (derive_) techniques = derive_(one.run, one.entry, input);
-    techniques.insert(techniques.begin(), one.technique);
+    const bool as_two_streams = one.run.affine && one.run.affine->fallbacks == 0;
+    techniques.insert(techniques.begin(),
+                      as_two_streams ? timing::affine_technique(input, *one.run.affine) : one.technique);
+    timing::add_composite_energy(one.run.counters, techniques.front());
     std::vector<Times> times;
     for (const timing::Technique& technique : techniques) {
       input.technique = &technique;
@@ -207,14 +215,43 @@ private:
 };
 
 // Runs and times one version, and what is derived from it. The failure of a kernel ends it.
-struct Derived {
-  RegLessScorer* regless = nullptr;
-  std::vector<ScoredVersion> versions;
+class Derived {
+public:
+  // Their names come behind `prefix`.
+  void add(std::unique_ptr<DerivedVersions> more, const std::string& prefix = {}) {
+    for (const std::string& name : more->names())
+      versions_.emplace_back().name = prefix + name;
+    sources_.push_back(std::move(more));
+  }
+  // In the order in which they were added.
+  ScoredVersion& version(size_t number) { return versions_[number]; }
+  void look_on(Scorer& scorer) {
+    if (sources_.empty()) return;
+    scorer.derive(
+        [this](const SessionRun& run, const ir::Function& kernel, const timing::ModelInput& input) {
+          std::vector<timing::Technique> all;
+          for (const auto& source : sources_)
+            std::ranges::move(source->techniques(run.launch, kernel, input), std::back_inserter(all));
+          return all;
+        },
+        versions_);
+  }
+  void move_to(std::vector<ScoredVersion>& versions) {
+    for (ScoredVersion& version : versions_) {
+      for (ScoredKernel& kernel : version.kernels)
+        kernel.rewritten_launches = kernel.launches;
+      versions.push_back(std::move(version));
+    }
+  }
+
+private:
+  std::vector<std::unique_ptr<DerivedVersions>> sources_;
+  std::vector<ScoredVersion> versions_;
 };
 Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input, const ir::Module& module,
                                                        const launch::Variants* variants, const ScoreSettings& settings,
                                                        ErrorPlace& place, bool darsie, ScoredVersion& version,
-                                                       Derived* derived = nullptr) {
+                                                       Derived& derived) {
   EmulatorOptions options;
   options.host_threads = 1;
   options.resident_blocks = 0;
@@ -236,18 +273,31 @@ Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input,
     if (pass->failure) return std::move(pass->failure);
     scorer.set_skips(std::move(skips));
   }
-  if (derived && derived->regless)
-    scorer.derive(
-        [&](const SessionRun& run, const ir::Function& kernel, const timing::ModelInput& of_launch) {
-          return derived->regless->techniques(run.launch, kernel, of_launch);
-        },
-        derived->versions);
+  derived.look_on(scorer);
   options.observer = [&](const emulator::LaunchRequest& request) { return scorer.next(request.kernel); };
   Result<LaunchPass> pass = run_launches(
       input, module, options, place, [&](const SessionRun& run) { scorer.finish(run); }, variants);
   if (!pass) return pass.error();
   version.functional_seconds = pass->seconds - version.model_seconds;
   return std::move(pass->failure);
+}
+
+// The comparators that are asked for, of a version; none where there is nothing to compare.
+Result<std::optional<emulator::Failure>> add_comparators(const LaunchInput& input, const ir::Module& module,
+                                                         const launch::Variants* variants,
+                                                         const ScoreSettings& settings, ErrorPlace& place,
+                                                         const std::string& prefix, Derived& derived) {
+  std::vector<ComparatorInfo> wanted;
+  for (const ComparatorInfo& info : comparator_infos())
+    if (std::ranges::find(settings.comparators, info.option) != settings.comparators.end() &&
+        (prefix.empty() || info.of_composites))
+      wanted.push_back(info);
+  if (wanted.empty()) return std::optional<emulator::Failure>();
+  auto made = ComparatorScorer::make(input, module, variants, settings.machine, std::move(wanted), place);
+  if (!made) return made.error();
+  std::optional<emulator::Failure> failure = (*made)->failure();
+  derived.add(*std::move(made), prefix);
+  return failure;
 }
 
 } // namespace
@@ -267,19 +317,20 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
   ScoredVersion baseline;
   baseline.name = "baseline";
   Derived derived;
-  std::unique_ptr<RegLessScorer> regless;
+  RegLessScorer* regless = nullptr; // one of them
   if (!settings.regless.empty()) {
     Result<std::unique_ptr<RegLessScorer>> made = RegLessScorer::make(input, settings.machine, settings.regless, place);
     if (!made) return made.error();
-    regless = std::move(*made);
+    regless = made->get();
     run.failure = regless->failure();
-    derived.regless = regless.get();
-    for (const std::string& name : regless->names())
-      derived.versions.emplace_back().name = name;
+    derived.add(*std::move(made));
     for (size_t i = 0; i < settings.regless.size(); ++i)
-      derived.versions[i].staging = regless->total(i);
+      derived.version(i).staging = regless->total(i);
   }
-  auto failure = score_version(input, *input.module, nullptr, settings, place, false, baseline, &derived);
+  auto failure = add_comparators(input, *input.module, nullptr, settings, place, {}, derived);
+  if (!failure) return failure.error();
+  if (!run.failure) run.failure = std::move(*failure);
+  failure = score_version(input, *input.module, nullptr, settings, place, false, baseline, derived);
   if (!failure) return failure.error();
   if (!run.failure) run.failure = std::move(*failure);
   run.scored.versions.push_back(std::move(baseline));
@@ -300,15 +351,24 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
     }
     Result<launch::Variants> variants = launch::Variants::of(*rewritten->module, nullptr);
     if (!variants) return variants.error();
-    failure = score_version(input, *rewritten->module, &*variants, settings, place, false, version);
+    Derived of_version;
+    if (settings.form == transforms::OutputForm::hardware) {
+      failure =
+          add_comparators(input, *rewritten->module, &*variants, settings, place, version.name + " and ", of_version);
+      if (!failure) return failure.error();
+      if (!run.failure) run.failure = std::move(*failure);
+    }
+    failure = score_version(input, *rewritten->module, &*variants, settings, place, false, version, of_version);
     if (!failure) return failure.error();
-    run.failure = std::move(*failure);
+    if (!run.failure) run.failure = std::move(*failure);
     run.scored.versions.push_back(std::move(version));
+    of_version.move_to(run.scored.versions);
   }
   if (settings.darsie && !run.failure) {
     ScoredVersion version;
     version.name = "DARSIE";
-    failure = score_version(input, *input.module, nullptr, settings, place, true, version);
+    Derived nothing;
+    failure = score_version(input, *input.module, nullptr, settings, place, true, version, nothing);
     if (!failure) return failure.error();
     run.failure = std::move(*failure);
     for (ScoredKernel& kernel : version.kernels)
@@ -316,11 +376,7 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
     run.scored.versions.push_back(std::move(version));
   }
   if (regless) run.comparators = regless->comparators();
-  for (ScoredVersion& version : derived.versions) {
-    for (ScoredKernel& kernel : version.kernels)
-      kernel.rewritten_launches = kernel.launches;
-    run.scored.versions.push_back(std::move(version));
-  }
+  derived.move_to(run.scored.versions);
   return run;
 }
 

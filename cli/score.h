@@ -53,6 +53,7 @@ struct ScoredFile {
   const ir::Machine* machine = nullptr;
   uint32_t slice = 1;                  // the machine is one of so many slices (emulator/timing/slice.h)
   std::vector<ScoredVersion> versions; // the first is the baseline
+  bool has_perfect_memory = false;     // the last of ScoredKernel::clocks_if is on a machine with such
 };
 
 // RegLess's machine as one more version (score_regless.h).
@@ -76,6 +77,7 @@ struct ScoreSettings {
   std::vector<std::string> passes;                // a version each
   bool darsie = false;                            // one more: the original on DARSIE's machine
   std::vector<StagingConfiguration> regless = {}; // RegLess so, and RFV and RFH; none: not wanted
+  std::vector<std::string> comparators = {};      // options of comparator_infos()
   transforms::OutputForm form = transforms::OutputForm::legal;
   bool measure_cost = false;
   bool exact = false;                        // all blocks and instructions are looked at, however long it takes

@@ -4,6 +4,7 @@
 #include "cli/launch_input.h"
 #include "cli/module_input.h"
 #include "cli/progress.h"
+#include "cli/score_comparators.h"
 #include "cli/score_html.h"
 #include "cli/score_paper.h"
 #include "cli/score_report.h"
@@ -17,6 +18,7 @@
 #include <cstdio>
 #include <deque>
 #include <memory>
+#include <sstream>
 
 namespace ptxrewrite::cli {
 namespace {
@@ -32,6 +34,7 @@ struct ScoreOptions {
   bool regless = false;
   bool exact = false;
   uint32_t slice = 1;
+  std::vector<std::string> comparators;
   bool json = false;
   std::string html;
   std::string paper; // "": none
@@ -56,10 +59,13 @@ int score_file(const ScoreOptions& options, const std::string& path, const Score
                          .passes = options.passes,
                          .darsie = options.darsie,
                          .regless = options.regless ? paper_configurations() : std::vector<StagingConfiguration>(),
+                         .comparators = options.comparators,
                          .measure_cost = options.report.cost,
                          .exact = options.exact,
                          .changes = {}};
   if (options.report.sensitivity) settings.changes = changed_machines(*on.machine);
+  const Paper* paper = find_paper(options.paper);
+  if (paper && paper->by_bound) settings.changes.push_back(with_perfect_memory(*on.machine));
   if (options.form == "hardware") settings.form = transforms::OutputForm::hardware;
   ErrorPlace place = ErrorPlace::launch_file;
   Result<ScoreRun> run = score(*input, settings, place);
@@ -73,6 +79,7 @@ int score_file(const ScoreOptions& options, const std::string& path, const Score
   }
   run->scored.file = path;
   run->scored.size = input->plan.size;
+  run->scored.has_perfect_memory = paper && paper->by_bound;
   scored.push_back(std::move(run->scored));
   return exit_ok;
 }
@@ -82,6 +89,9 @@ void take_from_paper(const Paper& paper, ScoreOptions& options) {
   options.gpus = {std::string(paper.machine)};
   options.darsie = options.darsie || paper.darsie;
   options.regless = options.regless || paper.regless;
+  std::istringstream comparators{std::string(paper.comparators)};
+  for (std::string name; comparators >> name;)
+    options.comparators.push_back(name);
   if (paper.passes.empty()) return;
   options.form = "hardware";
   options.passes.insert(options.passes.begin(), std::string(paper.passes));
@@ -104,6 +114,10 @@ int run_score(ScoreOptions& options, const Session& session) {
     if (slice == 1 || (paper && paper->sliced)) machines.push_back({choice.machine, 1});
     if (slice > 1) machines.push_back({&slices.emplace_back(timing::slice_of(*choice.machine, slice)), slice});
   }
+  std::deque<ir::Machine> of_paper;
+  if (paper)
+    for (ScoredMachine& on : machines)
+      on.machine = &of_paper.emplace_back(machine_of(*paper, *on.machine));
   int code = exit_ok;
   std::vector<ScoredFile> scored;
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
@@ -166,6 +180,17 @@ void add_score_command(CLI::App& application, Session& session) {
   command->add_flag("--darsie", options->darsie, "one more version: the original on DARSIE's machine");
   command->add_flag("--regless", options->regless,
                     "more versions: the original on RegLess's machine, with a register file by RFV and by RFH");
+  std::vector<std::string> comparators;
+  for (const ComparatorInfo& info : comparator_infos())
+    comparators.emplace_back(info.option);
+  command
+      ->add_option(
+          "--with", options->comparators,
+          "versions more, by machines that execute the same otherwise: cae, mta, scalar, sliced, scalar+sliced")
+      ->check(CLI::IsMember(comparators))
+      ->type_name("NAME,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_flag("--terms", options->report.terms, "show every term of the model");
   command->add_flag("--sensitivity", options->report.sensitivity,
                     "show what hangs on each figure of the machine that is a guess");

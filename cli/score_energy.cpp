@@ -70,7 +70,7 @@ std::vector<GuessEffect> effects(const ScoredFile& file, const std::string& kern
   const std::vector<const ScoredKernel*> versions = in_versions(file, kernel);
   const std::vector<timing::Guess> guesses = timing::guesses_of(*file.machine);
   std::vector<GuessEffect> found;
-  if (versions.empty() || !versions[0] || versions[0]->clocks_if.size() != 2 * guesses.size()) return found;
+  if (versions.empty() || !versions[0] || versions[0]->clocks_if.size() < 2 * guesses.size()) return found;
   for (size_t i = 0; i < guesses.size(); ++i) {
     const ScoredKernel& baseline = *versions[0];
     found.push_back({guesses[i].name,

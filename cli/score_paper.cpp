@@ -16,7 +16,8 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr Paper papers[] = {
-#define PAPER(name, machine, passes, darsie, regless, sliced) {name, machine, passes, darsie, regless, sliced},
+#define PAPER(name, machine, passes, darsie, regless, sliced, comparators, l1_kib, by_bound)                           \
+  {name, machine, passes, darsie, regless, sliced, comparators, l1_kib, by_bound},
 #define PAPER_FIGURE(paper, version, measure, files, reported, what)
 #define PAPER_BENCHMARKS(paper, samples)
 #include "cli/score_paper.def"
@@ -26,7 +27,7 @@ constexpr Paper papers[] = {
 };
 
 constexpr PaperTimeFigure figures[] = {
-#define PAPER(name, machine, passes, darsie, regless, sliced)
+#define PAPER(name, machine, passes, darsie, regless, sliced, comparators, l1_kib, by_bound)
 #define PAPER_FIGURE(paper, version, measure, files, reported, what)                                                   \
   {paper, version, PaperMeasure::measure, PaperFiles::files, reported, what},
 #define PAPER_BENCHMARKS(paper, samples)
@@ -40,7 +41,7 @@ struct Benchmarks {
   std::string_view paper, samples;
 };
 constexpr Benchmarks benchmarks[] = {
-#define PAPER(name, machine, passes, darsie, regless, sliced)
+#define PAPER(name, machine, passes, darsie, regless, sliced, comparators, l1_kib, by_bound)
 #define PAPER_FIGURE(paper, version, measure, files, reported, what)
 #define PAPER_BENCHMARKS(paper, samples) {paper, samples},
 #include "cli/score_paper.def"
@@ -88,8 +89,34 @@ double energy_part(PaperMeasure measure, const timing::Energy& energy) {
     return energy.front_end;
   case PaperMeasure::less_register_energy:
     return energy.registers;
+  case PaperMeasure::less_unit_energy:
+    return energy.units;
+  case PaperMeasure::less_sm_energy:
+    return energy.front_end + energy.registers + energy.units;
   default:
     return energy.all();
+  }
+}
+
+bool is_memory_bound(const ScoredFile& file, double clocks) {
+  if (!file.has_perfect_memory) return false;
+  const double constant = timing::launch_cost(*file.machine).constant.value;
+  double perfect = 0;
+  for (const ScoredKernel& kernel : file.versions.front().kernels)
+    perfect += kernel.clocks_if.back() - constant * static_cast<double>(kernel.launches);
+  return clocks >= memory_bound_speedup * perfect;
+}
+
+bool is_counted(PaperFiles files, const FileGain& gain) {
+  switch (files) {
+  case PaperFiles::multi_dimensional:
+    return gain.multi_dimensional;
+  case PaperFiles::compute_bound:
+    return !gain.memory_bound;
+  case PaperFiles::memory_bound:
+    return gain.memory_bound;
+  default:
+    return true;
   }
 }
 
@@ -133,7 +160,7 @@ std::string figure_text(double value, PaperMeasure measure) {
 }
 
 std::string ours_text(const OurFigure& ours, PaperMeasure measure) {
-  if (ours.files == 0) return "not timed";
+  if (ours.files == 0) return "no file";
   const std::string least = figure_text(ours.least, measure), most = figure_text(ours.most, measure);
   return least == most ? least : least + " .. " + most;
 }
@@ -152,6 +179,22 @@ std::span<const Paper> papers_of_score() {
   return papers;
 }
 
+ir::Machine machine_of(const Paper& paper, const ir::Machine& machine) {
+  ir::Machine changed = machine;
+  if (paper.l1_kib) changed.memory.l1_kib.value = paper.l1_kib;
+  return changed;
+}
+
+timing::TimedMachine with_perfect_memory(const ir::Machine& machine) {
+  timing::TimedMachine changed{machine, timing::launch_cost(machine)};
+  for (ir::Figure* latency : {&changed.machine.latency.l1, &changed.machine.latency.l2, &changed.machine.latency.dram})
+    latency->value = 1;
+  changed.machine.memory.achieved_dram_gb_per_second.value *= 1e6;
+  changed.machine.memory.l2_bytes_per_clock.known = false;
+  changed.machine.memory.outstanding_misses.known = false;
+  return changed;
+}
+
 const Paper* find_paper(std::string_view name) {
   const auto found = std::ranges::find(papers, name, &Paper::name);
   return found == std::end(papers) ? nullptr : &*found;
@@ -167,7 +210,7 @@ bool gain_of(const ScoredFile& file, std::string_view version, FileGain& gain) {
   const VersionSum before = sum_of(file.versions.front(), file), now = sum_of(*found, file);
   if (before.clocks <= 0 || now.clocks <= 0 || before.instructions <= 0) return false;
   gain = {before.clocks / now.clocks, 1 - now.instructions / before.instructions,
-          before.multi_dimensional_clocks * 2 > before.clocks};
+          before.multi_dimensional_clocks * 2 > before.clocks, is_memory_bound(file, before.clocks)};
   return true;
 }
 
@@ -178,7 +221,7 @@ OurFigure our_figure(const PaperTimeFigure& figure, std::span<const ScoredFile> 
   for (const ScoredFile& file : files) {
     FileGain gain;
     if (!gain_of(file, figure.version, gain)) continue;
-    if (figure.files == PaperFiles::multi_dimensional && !gain.multi_dimensional) continue;
+    if (!is_counted(figure.files, gain)) continue;
     counted.push_back(&file);
     log_speedups += std::log(gain.speedup);
     fewer += gain.fewer_instructions;
@@ -231,6 +274,14 @@ Table table_by_file(const Paper& paper, std::span<const ScoredFile> files) {
   Table table{{{"file", false}}, {}};
   for (const ScoredFile& file : files)
     table.rows.push_back({file.file});
+  if (paper.by_bound) {
+    table.columns.push_back({"bound by", false});
+    for (size_t i = 0; i < files.size(); ++i) {
+      FileGain gain;
+      const bool known = gain_of(files[i], files[i].versions.front().name, gain);
+      table.rows[i].emplace_back(known && gain.memory_bound ? "memory" : "computing");
+    }
+  }
   std::vector<std::string_view> versions;
   for (const PaperTimeFigure& figure : figures)
     if (figure.paper == paper.name && std::ranges::find(versions, figure.version) == versions.end())

@@ -13,13 +13,21 @@
 namespace ptxrewrite::cli {
 
 struct Paper {
-  std::string_view name;    // "r2d2"
-  std::string_view machine; // that it was simulated on
-  std::string_view passes;  // whose hardware form is its technique; "": none
-  bool darsie = false;      // DARSIE's machine is wanted
-  bool regless = false;     // RegLess's machine is, and what it is compared with
-  bool sliced = false;      // it runs grids with hundreds of blocks by SM: ours run on a slice of one SM, too
+  std::string_view name;        // "r2d2"
+  std::string_view machine;     // that it was simulated on
+  std::string_view passes;      // whose hardware form is its technique; "": none
+  bool darsie = false;          // DARSIE's machine is wanted
+  bool regless = false;         // RegLess's machine is, and what it is compared with
+  bool sliced = false;          // it runs grids with hundreds of blocks by SM: ours run on a slice of one SM, too
+  std::string_view comparators; // ScoreSettings::comparators, with blanks between
+  uint32_t l1_kib = 0;          // of its machine, where it differs; 0: it does not
+  bool by_bound = false;        // files are told apart by what bounds them
 };
+// The paper's machine: `machine` with what the paper has otherwise.
+ir::Machine machine_of(const Paper& paper, const ir::Machine& machine);
+// A machine whose memory takes no time (dac-isca17 §5.1.2): a kernel that is 1.5 times as fast on it is memory-bound.
+timing::TimedMachine with_perfect_memory(const ir::Machine& machine);
+inline constexpr double memory_bound_speedup = 1.5;
 std::span<const Paper> papers_of_score();
 const Paper* find_paper(std::string_view name);
 
@@ -30,11 +38,13 @@ enum class PaperMeasure : uint8_t {
   less_energy,
   less_front_end,
   less_register_energy,
+  less_unit_energy,
+  less_sm_energy, // the three together
   preloads_from_l1,
   preloads_from_below,
   l1_requests
 };
-enum class PaperFiles : uint8_t { all, multi_dimensional };
+enum class PaperFiles : uint8_t { all, multi_dimensional, compute_bound, memory_bound };
 
 struct PaperTimeFigure {
   std::string_view paper, version;
@@ -50,6 +60,7 @@ struct FileGain {
   double speedup = 1;
   double fewer_instructions = 0; // share
   bool multi_dimensional = false;
+  bool memory_bound = false; // where that was asked for
 };
 // False: the file was not scored with such a version.
 bool gain_of(const ScoredFile& file, std::string_view version, FileGain& gain);

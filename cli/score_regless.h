@@ -6,6 +6,7 @@
 #include "cli/launch_input.h"
 #include "cli/machine_weights.h"
 #include "cli/score.h"
+#include "cli/score_derived.h"
 #include "emulator/timing/regless.h"
 #include "transforms/regless_text.h"
 
@@ -23,7 +24,7 @@ transforms::RegLessOptions regless_options(const ir::Machine& machine, uint32_t 
 
 inline constexpr std::string_view rfv_name = "RFV", rfh_name = "RFH", no_file_name = "no register file";
 
-class RegLessScorer {
+class RegLessScorer final : public DerivedVersions {
 public:
   // Runs the launches on RegLess's machine, in each configuration. Errors: as run_plan; kernels that cannot be
   // annotated or are not run on that machine.
@@ -32,9 +33,10 @@ public:
                                                      ErrorPlace& place);
 
   // Versions that it has: the configurations, then the three others.
-  std::vector<std::string> names() const;
+  std::vector<std::string> names() const override;
   // Of one launch of the plan, in the order of names(). `input`: of the baseline.
-  std::vector<timing::Technique> techniques(size_t launch, const ir::Function& kernel, const timing::ModelInput& input);
+  std::vector<timing::Technique> techniques(size_t launch, const ir::Function& kernel,
+                                            const timing::ModelInput& input) override;
 
   // All launches on the machine in one configuration; a failure of a kernel ends them.
   emulator::StagingCounters total(size_t configuration) const;

@@ -92,17 +92,6 @@ private:
   }
 };
 
-// Work for the units that the scalar pipeline has, too (composite-hpca13 §3.1: conversions run on them).
-emulator::DatapathInstruction datapath_instruction(const ir::Function& function, ir::InstructionId id,
-                                                   const ir::InstructionCost& cost) {
-  const uint64_t weight = uint64_t(cost.weight) + cost.uniform;
-  const ir::Form& form = function.form_of(id);
-  const bool integer = cost.pipe == ir::Pipe::integer || cost.pipe == ir::Pipe::uniform || cost.pipe == ir::Pipe::issue;
-  const bool moves = form.opcode == ir::Opcode::cvt || form.opcode == ir::Opcode::mov;
-  const bool computes = form.effects.pure();
-  return {weight, computes && (integer || moves || cost.pipe == ir::Pipe::fp32), computes && integer};
-}
-
 // `counters`: of all blocks. What was looked at is scaled to them by how often all have executed the instruction.
 void count_row(const emulator::ValueRow& row, const emulator::InstructionCounters& counters,
                const ObservedLaunch& launch, uint32_t number, uint64_t weight, StudyResult& result) {

@@ -426,8 +426,7 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
     if (Status status = make_staging_plan(image, request); !status.ok()) return status.error();
   }
   const bool is_affine = image.affine_program != nullptr;
-  if (is_affine && (request.observer || request.skipping || request.staging))
-    return Error{"DAC's machine runs without observers and without other machines", {}};
+  if (is_affine && (request.skipping || request.staging)) return Error{"DAC's machine runs without other machines", {}};
   grid.blocks = request.grid.count();
   grid.total.regions.resize(image.region_count);
   grid.total.guards.resize(image.instruction_count);

@@ -3,6 +3,7 @@
 
 #include "emulator/grid.h"
 #include "emulator/hardware/affine_check.h"
+#include "emulator/observer.h"
 
 #include <fmt/format.h>
 
@@ -288,6 +289,7 @@ Result<LaunchResult> LoadedProgram::launch_affine(KernelImage& image, const Laun
                  {}};
   memory_.restore(*before);
   plain.observer = request.observer;
+  if (plain.observer) plain.observer->restarted();
   plain.check = request.check;
   Result<LaunchResult> instead = run_grid(*original, plain, memory_);
   if (instead) {

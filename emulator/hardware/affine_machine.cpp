@@ -1,6 +1,7 @@
 #include "emulator/hardware/affine_machine.h"
 
 #include "emulator/hardware/affine_decode.h"
+#include "emulator/observer.h"
 #include "ir/machine/occupancy.h"
 
 #include <fmt/format.h>
@@ -57,6 +58,7 @@ void AffineMachine::start_batch(std::span<const uint64_t> linear) {
     blocks_[i]->affine = this;
     blocks_[i]->affine_slot = i;
     blocks_[i]->start(linear[i]);
+    observe(*blocks_[i]);
     blocks_[i]->start_all_warps();
     indices.push_back(blocks_[i]->index);
   }
@@ -71,6 +73,12 @@ void AffineMachine::start_batch(std::span<const uint64_t> linear) {
                                        counters_);
   idle_turns_ = 0;
   ++counters_.batches;
+}
+
+void AffineMachine::observe(Block& block) const {
+  Observer* observer = launch_->request->observer;
+  block.observer = observer && observer->wants(block) ? observer : nullptr;
+  block.watch_memory = block.count_memory || block.checker || (block.observer && block.observer->wants_accesses());
 }
 
 bool AffineMachine::run_batch(std::span<const uint64_t> linear) {
@@ -105,8 +113,11 @@ bool AffineMachine::is_over() const {
 
 bool AffineMachine::step_affine_warp() {
   if (failure_ || !gave_up_.empty()) return false;
+  const ir::InstructionId place = warp_->place();
   switch (warp_->step()) {
   case AffineWarp::Turn::worked:
+    if (Observer* observer = blocks_.front()->observer; observer && place.valid())
+      observer->affine_executed(*blocks_.front(), program_->function().first_instruction + place.index());
     return true;
   case AffineWarp::Turn::gave_up:
     gave_up_ = warp_->reason();
@@ -204,6 +215,7 @@ bool AffineMachine::step_warps() {
     }
     if (block.live_warps > 0) continue;
     states_[i] = BlockState::finished;
+    if (block.observer) block.observer->block_ended(block);
     progress = true;
     const std::string missing = check_ ? check_->check_block(block) : std::string();
     if (!missing.empty()) report_affine(missing);
@@ -251,11 +263,26 @@ const MicroOp* AffineMachine::execute(Warp& warp, const MicroOp& op) {
     counter.lanes += static_cast<unsigned>(std::popcount(mask));
     counter.off += mask == 0;
   }
-  if (mask == 0) return &op + 1;
+  Observer* observer = op.is_instruction ? warp.block->observer : nullptr;
+  if (mask == 0) {
+    if (observer) observer->passed(*warp.block, warp, op);
+    if (observer) (void)observer->take_left_out();
+    return &op + 1;
+  }
   warp.mask = mask;
+  if (observer) observer->before(*warp.block, warp, op);
   const MicroOp* next = op.handler(warp, op);
+  // A turn of this machine is one instruction: an observer that leaves some out is asked again at the next one.
+  if (observer) (void)observer->take_left_out();
   if (check_ && next && op.is_instruction && check_->checks_datum(op))
     if (const std::string wrong = check_->check_datum(warp, op, mask); !wrong.empty()) return mismatch(warp, op, wrong);
+  if (!observer || next != &op + 1) return next;
+  // What an instruction leaves to further micro-operations (all parts of an unpacking but the first) belongs to it.
+  while (!next->is_instruction && next->instruction == op.instruction) {
+    warp.mask = warp.active & warp.guard_mask(*next);
+    next = warp.mask ? next->handler(warp, *next) : next + 1;
+  }
+  observer->after(*warp.block, warp, op, mask);
   return next;
 }
 

@@ -1,6 +1,6 @@
 // DAC's machine in one SM (dac-isca17 §4.1, Fig. 9): the affine warp, the expansion units and the warps of the resident
 // blocks take turns. In a turn of all, each warp executes an instruction, the affine warp one or some, and each unit
-// serves each warp once.
+// serves each warp once. An observer sees the other warps' instructions as on any machine, and the affine warp's.
 #pragma once
 
 #include "emulator/block.h"
@@ -60,6 +60,7 @@ private:
     uint64_t barriers_passed = 0, barriers_seen = 0; // by the warp, and by expansion for it
   };
 
+  void observe(Block& block) const;
   void start_batch(std::span<const uint64_t> linear);
   bool step_affine_warp();
   bool expand_for(uint32_t warp);

@@ -42,6 +42,17 @@ PrefetchCounts& PrefetchCounts::operator+=(const PrefetchCounts& other) {
   return *this;
 }
 
+LoadPrefetches& LoadPrefetches::operator+=(const LoadPrefetches& other) {
+  accesses += other.accesses;
+  misses += other.misses;
+  covered += other.covered;
+  from_trips += other.from_trips;
+  trips += other.trips;
+  from_warps += other.from_warps;
+  warps += other.warps;
+  return *this;
+}
+
 bool StridePrefetcher::Stride::train(uint64_t address, int64_t steps) {
   const auto distance = static_cast<int64_t>(address - last);
   const bool fits = is_known && steps != 0 && distance % steps == 0;
@@ -54,14 +65,22 @@ bool StridePrefetcher::Stride::train(uint64_t address, int64_t steps) {
 }
 
 void StridePrefetcher::load(uint32_t instruction, uint64_t warp, uint64_t address, std::span<const uint64_t> lines) {
+  LoadPrefetches& of_load = by_load_[instruction];
   for (uint64_t line : lines) {
     ++counts_.accesses;
-    const auto waiting = std::ranges::find(buffer_, line);
+    ++of_load.accesses;
+    const auto waiting = std::ranges::find(buffer_, line, &Buffered::line);
     const bool is_buffered = waiting != buffer_.end();
+    const Buffered found = is_buffered ? *waiting : Buffered();
     if (is_buffered) buffer_.erase(waiting);
     if (cache_.touch(line)) continue;
     ++counts_.misses;
-    counts_.covered += is_buffered;
+    ++of_load.misses;
+    if (!is_buffered) continue;
+    ++counts_.covered;
+    ++of_load.covered;
+    ++(found.across ? of_load.from_warps : of_load.from_trips);
+    (found.across ? of_load.warps : of_load.trips) += found.steps;
   }
   period_accesses_ += lines.size();
   if (period_accesses_ >= throttle_period) throttle();
@@ -71,21 +90,22 @@ void StridePrefetcher::load(uint32_t instruction, uint64_t warp, uint64_t addres
   const bool goes_on = known.across.train(address, static_cast<int64_t>(warp - known.last_warp));
   known.last_warp = warp;
   for (unsigned step = 1; step <= ahead_; ++step) {
-    if (repeats) prefetch(lines, within.stride * static_cast<int64_t>(step));
-    if (goes_on) prefetch(lines, known.across.stride * static_cast<int64_t>(step));
+    if (repeats) prefetch(lines, within.stride, step, false);
+    if (goes_on) prefetch(lines, known.across.stride, step, true);
   }
 }
 
-void StridePrefetcher::prefetch(std::span<const uint64_t> lines, int64_t distance) {
+void StridePrefetcher::prefetch(std::span<const uint64_t> lines, int64_t stride, unsigned steps, bool across) {
+  const int64_t distance = stride * static_cast<int64_t>(steps);
   for (uint64_t line : lines) {
     const uint64_t wanted = (line + static_cast<uint64_t>(distance)) / line_bytes * line_bytes;
-    if (cache_.contains(wanted) || std::ranges::find(buffer_, wanted) != buffer_.end()) continue;
+    if (cache_.contains(wanted) || std::ranges::find(buffer_, wanted, &Buffered::line) != buffer_.end()) continue;
     if (buffer_.size() == buffer_lines) {
       buffer_.pop_front();
       ++counts_.unused;
       ++period_unused_;
     }
-    buffer_.push_back(wanted);
+    buffer_.push_back({wanted, steps, across});
     ++counts_.prefetched;
     ++period_prefetched_;
   }
@@ -123,6 +143,14 @@ void PrefetchStudy::before(Block& block, Warp& warp, const MicroOp& op) {
   }
   const uint64_t slot = block.linear / machines_.size() * block.launch->warps + warp.index;
   machines_[block.linear % machines_.size()].load(op.instruction, slot, first, lines);
+}
+
+std::map<uint32_t, LoadPrefetches> PrefetchStudy::by_load() const {
+  std::map<uint32_t, LoadPrefetches> sum;
+  for (const StridePrefetcher& machine : machines_)
+    for (const auto& [instruction, counts] : machine.by_load())
+      sum[instruction] += counts;
+  return sum;
 }
 
 PrefetchCounts PrefetchStudy::counts() const {

@@ -36,6 +36,17 @@ struct PrefetchCounts {
   PrefetchCounts& operator+=(const PrefetchCounts& other);
 };
 
+// Of one static load, in lines: what the prefetcher is worth to it.
+struct LoadPrefetches {
+  uint64_t accesses = 0;
+  uint64_t misses = 0;  // of them: not in L1
+  uint64_t covered = 0; // of these: prefetched
+  // Of what was prefetched for the same warp, the trips between the request and its use; for a later one, the warps.
+  uint64_t from_trips = 0, trips = 0;
+  uint64_t from_warps = 0, warps = 0;
+  LoadPrefetches& operator+=(const LoadPrefetches& other);
+};
+
 // Of one SM: an L1 of 48 KB in 4 ways, a buffer of 16 KB beside it (Table 1).
 class StridePrefetcher {
 public:
@@ -43,8 +54,15 @@ public:
   // first lane's.
   void load(uint32_t instruction, uint64_t warp, uint64_t address, std::span<const uint64_t> lines);
   const PrefetchCounts& counts() const { return counts_; }
+  // By instruction: of what its loads asked for.
+  const std::map<uint32_t, LoadPrefetches>& by_load() const { return by_load_; }
 
 private:
+  struct Buffered {
+    uint64_t line = 0;
+    unsigned steps = 0;  // ahead of the access that asked for it
+    bool across = false; // steps are warps, not trips
+  };
   struct Stride {
     uint64_t last = 0;
     int64_t stride = 0;
@@ -59,14 +77,15 @@ private:
     uint64_t last_warp = 0;
   };
 
-  void prefetch(std::span<const uint64_t> lines, int64_t distance);
+  void prefetch(std::span<const uint64_t> lines, int64_t stride, unsigned steps, bool across);
   void throttle();
 
   static constexpr size_t buffer_lines = 128;
   static constexpr unsigned most_ahead = 4;
 
   LineCache cache_{96, 4};
-  std::deque<uint64_t> buffer_; // in the order of their coming
+  std::deque<Buffered> buffer_; // in the order of their coming
+  std::map<uint32_t, LoadPrefetches> by_load_;
   std::unordered_map<uint32_t, Load> loads_;
   PrefetchCounts counts_;
   unsigned ahead_ = 1; // predictions that are followed at a time; 0: none, for a while
@@ -79,6 +98,8 @@ public:
   explicit PrefetchStudy(uint32_t multiprocessors) : machines_(multiprocessors) {}
   void before(Block& block, Warp& warp, const MicroOp& op) override;
   PrefetchCounts counts() const;
+  // By number of the instruction in the kernel.
+  std::map<uint32_t, LoadPrefetches> by_load() const;
 
 private:
   std::vector<StridePrefetcher> machines_;

@@ -77,6 +77,7 @@ void DatapathStudy::prepare(const Block& block) {
   numbers_ = options_.numbers ? *options_.numbers : number_registers(function, in_file);
   sites_.resize(function.instructions.size());
   scalar_executions_.resize(function.instructions.size());
+  narrow_executions_.resize(function.instructions.size());
   for (ir::BlockId ir_block : function.layout)
     for (ir::InstructionId id : function.instructions_in(ir_block))
       if (function.instructions[id].kind == ir::InstructionKind::real) prepare_site(function, entry, id);
@@ -117,9 +118,14 @@ void DatapathStudy::executed(const StudiedExecution& execution) {
     const std::span<const HardwareRegister> uses(registers_.data() + site.first_use, site.uses);
     for (const HardwareRegister& use : uses)
       if (use.in_file) file_with_both(slot, use) += use.words * times;
-    if (scalar_->issue(slot, uses, site.scalar && execution.all_lanes, weight, times))
-      scalar_executions_[execution.number][times > 1] += {1, execution.lanes};
+    const bool is_scalar = scalar_->issue(slot, uses, site.scalar && execution.all_lanes, weight, times);
+    if (is_scalar) scalar_executions_[execution.number][times > 1] += {1, execution.lanes};
     is_narrow = sliced_->issue(slot, uses, site.narrow, weight, times);
+    if (is_narrow) {
+      NarrowExecutions& narrow = narrow_executions_[execution.number];
+      narrow.all[times > 1] += {1, execution.lanes};
+      if (!is_scalar) narrow.not_scalar[times > 1] += {1, execution.lanes};
+    }
   }
   if (site.definitions > 0) write(slot, site, execution, is_narrow, times);
 }

@@ -68,6 +68,14 @@ public:
     return number < scalar_executions_.size() ? scalar_executions_[number] : SampledCount();
   }
 
+  // 16-bit instructions likewise; of them, those that are not on the scalar pipeline.
+  struct NarrowExecutions {
+    SampledCount all, not_scalar;
+  };
+  NarrowExecutions narrow_executions(uint32_t number) const {
+    return number < narrow_executions_.size() ? narrow_executions_[number] : NarrowExecutions();
+  }
+
 private:
   struct Site {
     DatapathInstruction instruction;
@@ -92,6 +100,7 @@ private:
   uint64_t current_block_ = UINT64_MAX, current_batch_ = UINT64_MAX;
   std::vector<WrittenValue> written_;
   std::vector<SampledCount> scalar_executions_;
+  std::vector<NarrowExecutions> narrow_executions_;
   DatapathCounts counts_;
 };
 

@@ -1,5 +1,7 @@
 #include "emulator/timing/energy.h"
 
+#include "ir/composite.h"
+
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -8,11 +10,11 @@ namespace ptxrewrite::timing {
 namespace {
 
 constexpr std::array<std::string_view, energy_event_count> names = {
-    "ibuffer",       "sched",        "icache_hit",    "opcoll",   "rf_read",     "rf_write",     "int_alu",
-    "int_mul",       "fp32",         "fp_mul",        "fp64",     "dp_mul",      "sqrt",         "lg2",
-    "sin",           "ex2",          "tensor",        "tex",      "const_hit",   "shared",       "l1_read_hit",
-    "l1_read_miss",  "l1_write_hit", "l1_write_miss", "noc_flit", "l2_read_hit", "l2_read_miss", "l2_write_hit",
-    "l2_write_miss", "dram_read",    "dram_write",
+    "ibuffer",       "sched",        "icache_hit",    "opcoll",       "rf_read",      "rf_write",     "int_alu",
+    "int_mul",       "fp32",         "fp_mul",        "fp64",         "dp_mul",       "sqrt",         "lg2",
+    "sin",           "ex2",          "tensor",        "tex",          "const_hit",    "shared",       "l1_read_hit",
+    "l1_read_miss",  "l1_write_hit", "l1_write_miss", "noc_flit",     "l2_read_hit",  "l2_read_miss", "l2_write_hit",
+    "l2_write_miss", "dram_read",    "dram_write",    "affine_tuple", "affine_entry",
 };
 
 constexpr double pico = 1e-12;
@@ -32,42 +34,6 @@ bool multiplies(ir::Opcode opcode) {
     return true;
   default:
     return false;
-  }
-}
-
-// The event of the unit that does the work of one machine instruction; count: none.
-EnergyEvent unit_event(Cause unit, const ir::Form& form) {
-  const bool product = multiplies(form.opcode);
-  switch (unit) {
-  case Cause::unit_integer:
-    return product ? EnergyEvent::int_mul : EnergyEvent::int_alu;
-  case Cause::unit_fp32:
-    return product ? EnergyEvent::fp_mul : EnergyEvent::fp32;
-  case Cause::unit_fp64:
-    return product ? EnergyEvent::dp_mul : EnergyEvent::fp64;
-  case Cause::unit_matrix:
-    return EnergyEvent::tensor;
-  case Cause::unit_special:
-    break;
-  default:
-    return form.kind == ir::InstructionClass::texture ? EnergyEvent::tex : EnergyEvent::count;
-  }
-  switch (form.opcode) {
-  case ir::Opcode::lg2:
-    return EnergyEvent::lg2;
-  case ir::Opcode::sin:
-  case ir::Opcode::cos:
-    return EnergyEvent::sin;
-  case ir::Opcode::ex2:
-  case ir::Opcode::tanh:
-    return EnergyEvent::ex2;
-  case ir::Opcode::sqrt:
-  case ir::Opcode::rsqrt:
-  case ir::Opcode::rcp:
-  case ir::Opcode::div:
-    return EnergyEvent::sqrt;
-  default:
-    return EnergyEvent::int_alu; // conversions, counting of bits
   }
 }
 
@@ -108,6 +74,41 @@ std::string_view spelling(EnergyEvent event) {
   return names[static_cast<size_t>(event)];
 }
 
+EnergyEvent unit_event(Cause unit, const ir::Form& form) {
+  const bool product = multiplies(form.opcode);
+  switch (unit) {
+  case Cause::unit_integer:
+    return product ? EnergyEvent::int_mul : EnergyEvent::int_alu;
+  case Cause::unit_fp32:
+    return product ? EnergyEvent::fp_mul : EnergyEvent::fp32;
+  case Cause::unit_fp64:
+    return product ? EnergyEvent::dp_mul : EnergyEvent::fp64;
+  case Cause::unit_matrix:
+    return EnergyEvent::tensor;
+  case Cause::unit_special:
+    break;
+  default:
+    return form.kind == ir::InstructionClass::texture ? EnergyEvent::tex : EnergyEvent::count;
+  }
+  switch (form.opcode) {
+  case ir::Opcode::lg2:
+    return EnergyEvent::lg2;
+  case ir::Opcode::sin:
+  case ir::Opcode::cos:
+    return EnergyEvent::sin;
+  case ir::Opcode::ex2:
+  case ir::Opcode::tanh:
+    return EnergyEvent::ex2;
+  case ir::Opcode::sqrt:
+  case ir::Opcode::rsqrt:
+  case ir::Opcode::rcp:
+  case ir::Opcode::div:
+    return EnergyEvent::sqrt;
+  default:
+    return EnergyEvent::int_alu; // conversions, counting of bits
+  }
+}
+
 EventCounts events_of(const ModelInput& input) {
   using enum EnergyEvent;
   const Recording& recording = input.recording;
@@ -130,8 +131,9 @@ EventCounts events_of(const ModelInput& input) {
     events.add(rf_write, lanes * code.written_words);
     if (code.instructions == 0) continue;
     const ir::Form& form = site.function->form_of(site.instruction);
+    // Both halves of a composite instruction work.
     if (const EnergyEvent event = unit_event(code.unit, form); event != EnergyEvent::count)
-      events.add(event, lanes * code.weight);
+      events.add(event, lanes * code.weight * (ir::is_composite(form) ? 2 : 1));
     if (code.wait == Cause::wait_constant) events.add(const_hit, executions);
     if (const auto seen = static_cast<double>(recording.executions[number]); seen > 0)
       add_memory(recording.shared[number], input.traffic.sectors[number],

@@ -13,6 +13,9 @@
 
 namespace ptxrewrite::timing {
 
+// Of the unit that does the work of one machine instruction; count: none.
+EnergyEvent unit_event(Cause unit, const ir::Form& form);
+
 // Of a launch.
 EventCounts events_of(const ModelInput& input);
 

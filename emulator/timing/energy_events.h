@@ -47,6 +47,9 @@ enum class EnergyEvent : uint8_t {
   l2_write_miss,
   dram_read,
   dram_write,
+  // Techniques' own: by access of DAC's tuple queue, and of a warp's queue of addresses or predicates.
+  affine_tuple,
+  affine_entry,
   count
 };
 inline constexpr size_t energy_event_count = static_cast<size_t>(EnergyEvent::count);

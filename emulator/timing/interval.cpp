@@ -38,13 +38,6 @@ double beyond(double whole, double part, double q) {
   return whole * std::pow(1 - std::pow(std::max(part, 0.0) / whole, q), 1 / q);
 }
 
-double smooth_bandwidth(double bytes_in_flight, double latency, double peak, double p) {
-  if (bytes_in_flight <= 0 || peak <= 0) return 0;
-  if (latency <= 0) return peak;
-  const double by_latency = bytes_in_flight / latency;
-  return std::pow(std::pow(by_latency, -p) + std::pow(peak, -p), -1 / p);
-}
-
 double further_batches(double misses, double capacity) {
   if (misses <= 0 || capacity <= 0) return 0;
   return std::max(std::ceil(misses / capacity) - 1, 0.0);

@@ -2,6 +2,11 @@
 // numbers in, numbers out. Times are SM clocks; issue rates are instructions per scheduler and clock.
 //
 // An interval is what a warp issues without waiting, and the wait behind it: `issued` instructions, `stall` clocks.
+//
+// There is no function for achieved bandwidth, which saturates as B = ((in flight / L)^-p + Bmax^-p)^(-1/p) with bytes
+// in flight, latency L and p = 3. The time for n bytes, n / B, is the smooth sum of n L / in flight, which is what the
+// walk of a warp waits for memory, and of n / Bmax, which is DRAM's demand: exactly what the time of a wave adds up, so
+// that taking B for Bmax there would count the wait twice.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +16,7 @@ namespace ptxrewrite::timing {
 
 enum class Policy : uint8_t { greedy_then_oldest, round_robin };
 
-inline constexpr double smoothness = 3;      // q: how sharply the largest of several bounds wins
-inline constexpr double bandwidth_power = 3; // p: how sharply bandwidth saturates
+inline constexpr double smoothness = 3; // q: how sharply the largest of several bounds wins
 
 // The other warps of a scheduler, as one warp sees them.
 struct Company {
@@ -37,9 +41,6 @@ double smooth_sum(std::span<const double> terms, double q = smoothness);
 // issue time, a chain of dependent instructions its latencies. A unit counts beyond the issue slots of its
 // instructions.
 double beyond(double whole, double part, double q = smoothness);
-
-// Bytes per clock that so many bytes in flight get out of a memory of `latency` and at most `peak` bytes per clock.
-double smooth_bandwidth(double bytes_in_flight, double latency, double peak, double p = bandwidth_power);
 
 // Misses that all warps make in one interval, when there are registers (MSHRs) for `capacity` at a time: how many
 // latencies pass beyond the first.

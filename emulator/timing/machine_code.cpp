@@ -24,6 +24,7 @@ constexpr std::array<std::string_view, cause_count> names = {
     "barrier unit",
     "memory port",
     "staging entries",
+    "expansion units",
     "L2 bandwidth",
     "DRAM bandwidth",
     "wait: integer",

@@ -26,7 +26,8 @@ enum class Cause : uint8_t {
   unit_scalar, // composite-hpca13's
   unit_barrier,
   memory_port,
-  staging, // entries of RegLess' staging units
+  staging,   // entries of RegLess' staging units
+  expansion, // DAC's units of addresses and predicates
   l2_bandwidth,
   dram_bandwidth,
   wait_integer,

@@ -152,9 +152,9 @@ private:
   Demand demand_;
   std::vector<LevelShares> shares_;
   std::vector<Walk> walks_;
-  std::vector<Walk> added_;                        // of Technique::added_warps
-  std::array<Walk, most_sections> sections_;       // of R2D2's hardware form
-  double issued_ = 0, stalls_ = 0, intervals_ = 0; // of a mean warp
+  std::vector<Walk> added_;                                     // of Technique::added_warps
+  std::array<Walk, most_sections> sections_;                    // of R2D2's hardware form
+  double issued_ = 0, beside_ = 0, stalls_ = 0, intervals_ = 0; // of a mean warp
 };
 
 // Means over the warps that were looked at.
@@ -165,9 +165,11 @@ void Model::sum_up() {
     const double times = count * walks_[i].scale;
     warps += count;
     issued_ += times * walks_[i].issued;
+    beside_ += times * walks_[i].beside;
     stalls_ += times * walks_[i].stalls;
     intervals_ += times * static_cast<double>(walks_[i].intervals.size());
   }
+  beside_ = ratio(beside_, warps);
   issued_ = ratio(issued_, warps), stalls_ = ratio(stalls_, warps), intervals_ = ratio(intervals_, warps);
 }
 
@@ -228,7 +230,8 @@ Company Model::company_of(double resident_warps) const {
   Company company;
   company.warps = std::ceil(resident_warps / machine_.schedulers);
   company.issue_probability = issue_probability(issued_ / rate_, stalls_);
-  company.mean_issued = ratio(issued_, intervals_);
+  // Of others, what is issued beside takes no time of this warp's.
+  company.mean_issued = ratio(issued_ - beside_, intervals_);
   return company;
 }
 
@@ -439,7 +442,7 @@ Demand demand_of(const ModelInput& input) {
     const double share = 1 - change.skipped;
     const double executions = static_cast<double>(counts.executions) * share;
     demand.instructions += executions * code.instructions;
-    demand.issue_slots += executions * code.instructions * change.slots;
+    demand.issue_slots += executions * code.instructions * (change.slots - change.beside);
     demand.uniform += executions * code.uniform;
     double clocks = executions * code.weight * code.unit_clocks;
     const AccessCounts &global = recording.global[number], &shared = recording.shared[number];
@@ -462,7 +465,8 @@ Demand demand_of(const ModelInput& input) {
     }
     if (code.unit == Cause::issue) continue;
     demand.unit[index(code.unit)] += clocks * change.unit;
-    demand.unit_slots[index(code.unit)] += executions * code.weight * std::min(change.slots, change.unit);
+    demand.unit_slots[index(code.unit)] +=
+        executions * code.weight * std::min(change.slots - change.beside, change.unit);
   }
   // As much of all writes as of those that were seen.
   demand.dram_write_bytes =

@@ -106,12 +106,17 @@ void Recorder::prepare(const emulator::Block& block) {
   recording_.all_sms = options_.sms;
   local_stride_ = block.local_stride;
   recording_.sites.resize(image.instruction_count);
-  for (const auto& function : image.functions)
+  for (const auto& function : image.functions) {
+    // DAC's affine stream is the last function.
+    const bool is_stream = image.affine_program && function == image.functions.back();
+    const auto stream = static_cast<uint8_t>(1 + static_cast<size_t>(ir::SectionKind::dac_affine));
     for (uint32_t i = 0; i < function->source->instructions.size(); ++i)
       if (function->first_instruction + i < recording_.sites.size())
         recording_.sites[function->first_instruction + i] = {function->source, ir::InstructionId(i),
-                                                             i < function->section_of.size() ? function->section_of[i]
-                                                                                             : uint8_t(0)};
+                                                             is_stream                         ? stream
+                                                             : i < function->section_of.size() ? function->section_of[i]
+                                                                                               : uint8_t(0)};
+  }
   for (const Site& site : recording_.sites)
     is_barrier_.push_back(is_barrier(site));
   has_barriers_ = std::ranges::find(is_barrier_, true) != is_barrier_.end();
@@ -281,6 +286,13 @@ void Recorder::accessed(emulator::Block& block, emulator::Warp& warp, const emul
     words.push_back((first + line.line) << 4 | line.sectors);
   words_ += 1 + lines;
   state.window_left -= lines / lines_like_a_step;
+}
+
+void Recorder::affine_executed(const emulator::Block& first, uint32_t number) {
+  if (affine_batch_ == UINT64_MAX) affine_batch_ = first.linear;
+  if (affine_batch_ != first.linear) return;
+  Cluster& stream = recording_.sections[1 + static_cast<size_t>(ir::SectionKind::dac_affine)];
+  if (stream.length++ < longest_sequence) stream.steps.push_back({.number = number & 0x7fffffff, .guarded_off = 0});
 }
 
 uint8_t Recorder::cluster_of(const WarpState& warp) {

@@ -87,7 +87,8 @@ struct Site {
 };
 
 // Of R2D2's hardware form: what a warp executes of each section. The machine executes sections less often than every
-// warp does here (Counters have it right), so they are no part of the clusters.
+// warp does here (Counters have it right), so they are no part of the clusters. Of DAC's: what the affine warp executes
+// for the first batch of blocks.
 inline constexpr size_t most_sections = 5; // one more than there are kinds
 
 struct Recording {
@@ -146,6 +147,8 @@ public:
                 const emulator::ObservedAccess& access) override;
   void block_ended(emulator::Block& block) override;
   void left_out(emulator::Block& block, emulator::Warp& warp, uint64_t instructions) override;
+  void affine_executed(const emulator::Block& first, uint32_t number) override;
+  void restarted() override { *this = Recorder(options_); }
 
   // When the launch is over. What is recorded goes to the caller.
   Recording finish();
@@ -200,6 +203,7 @@ private:
   BlockState* current_ = nullptr;
   bool seen_ = true; // the current instruction
   uint64_t current_block_ = UINT64_MAX;
+  uint64_t affine_batch_ = UINT64_MAX; // its first block; the one that is recorded
   std::unordered_map<uint64_t, uint8_t> cluster_of_hash_;
   std::vector<std::vector<uint32_t>> profiles_; // of clusters: executions by number
 };

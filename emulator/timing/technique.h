@@ -12,8 +12,10 @@
 
 #include "emulator/timing/energy_events.h"
 #include "emulator/timing/machine_code.h"
+#include "emulator/timing/run_ahead.h"
 
 #include <cmath>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,16 +34,24 @@ struct Term {
   std::string_view unit;
 };
 
+// A load's lines that were fetched ahead, by a prefetcher. Shares of what L1 misses, and of all lines.
+struct Prefetched {
+  double of_misses = 0, of_accesses = 0;
+  double trips = 0, warps = 0; // from the request to its use, of a mean line
+};
+
 // Of one static instruction, for each time a warp executes it.
 struct SiteChange {
   double skipped = 0; // share of its executions that are neither fetched nor executed: who skips waits for the result
                       // of the one who does not
   double slots = 1;   // issue slots by machine instruction
+  double beside = 0;  // of them: beside another warp's instruction, so that only this warp spends them
   double unit = 1;    // its unit is occupied for so many times as long; 0: it runs elsewhere (Technique::demands)
   double more_latency = 0;          // clocks until the result is there, more than without; negative: fewer
   double early_stall = 0;           // clocks that its issue waits for something that only the technique has
   Cause early_cause = Cause::issue; // what for: the row of the CPI stack
   bool joins = false;               // before that, it waits for all registers that the warp has still to write
+  Prefetched prefetched;
 };
 
 // A warp of each SM beside those of the launch. What it executes is in the counters, with everything else that
@@ -59,6 +69,7 @@ struct Technique {
   // memory.
   double active_warps = HUGE_VAL;
   std::vector<AddedWarp> added_warps;
+  std::shared_ptr<const RunAhead> run_ahead; // warps that take from queues; null: there are none
   // Clocks by warp, by cause: exposed whatever other warps issue. (What they can hide is SiteChange::early_stall.)
   CauseClocks stalls{};
   // Of the whole launch: clocks of SMs' units and ports (memory_port, added rows of Cause), machine instructions that

@@ -1,6 +1,8 @@
 #include "emulator/timing/walk.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace ptxrewrite::timing {
 namespace {
@@ -9,12 +11,17 @@ class Walker {
 public:
   Walker(const MachineCode& code, const std::vector<LoadTime>& loads, double rate, const Technique& technique)
       : code_(code), loads_(loads), technique_(technique), slot_(1 / rate), ready_(code.register_count()),
-        producer_(code.register_count()) {}
+        producer_(code.register_count()) {
+    if (technique.run_ahead) queues_.emplace(*technique.run_ahead);
+  }
 
-  Walk run(const Cluster& cluster) {
+  // `issued_at`: null, or where the clocks go at which each step has issued.
+  Walk run(const Cluster& cluster, std::vector<double>* issued_at = nullptr) {
     walk_.intervals.reserve(cluster.steps.size() / 4);
-    for (const Step& step : cluster.steps)
+    for (const Step& step : cluster.steps) {
       take(step);
+      if (issued_at) issued_at->push_back(now_);
+    }
     close(0, 0);
     walk_.phase_ends.push_back(static_cast<uint32_t>(walk_.intervals.size()));
     if (!cluster.steps.empty())
@@ -37,10 +44,15 @@ private:
     uint32_t maker = producer; // an instruction that is part of its readers hands their wait on
     executed_ = 1 - change.skipped;
     slots_ = executed_ * change.slots;
+    beside_ = executed_ * change.beside;
     if (site.instructions) {
       if (change.joins && last_result_ > now_) close(last_result_ - now_, last_maker_);
       if (change.early_stall > 0) wait_early(change);
-      if (sources_ready > now_) close(sources_ready - now_, producer);
+      if (queues_) wait_for_queues(step);
+      if (sources_ready > now_) {
+        if (queues_ && queues_->use(producer).is_datum) current_.early = Cause::wait_l1; // where it was brought
+        close(sources_ready - now_, producer);
+      }
       for (uint32_t i = 0; i + 1 < site.instructions; ++i) {
         issue();
         if (site.step_latency > slot_) close(site.step_latency - slot_, step.number);
@@ -48,7 +60,7 @@ private:
       issue();
       const bool loads = site.waits == Waits::for_global_memory && !step.guarded_off;
       if (loads) count_misses(loads_[step.number]);
-      result = now_ - slot_ + (loads ? loads_[step.number].latency : site.latency) + site.address_clocks;
+      result = now_ - slot_ + (loads ? latency_of_load(step.number, change) : site.latency) + site.address_clocks;
       result += change.more_latency;
       maker = step.number;
     }
@@ -61,6 +73,7 @@ private:
       producer_[definition] = maker;
     }
     if (site.waits == Waits::for_barrier && site.instructions) {
+      if (queues_) queues_->pass_barrier(now_);
       close(0, 0);
       walk_.phase_ends.push_back(static_cast<uint32_t>(walk_.intervals.size()));
     }
@@ -70,11 +83,47 @@ private:
     now_ += slot_ * slots_;
     current_.issued += static_cast<float>(slots_);
     walk_.issued += slots_;
+    walk_.beside += beside_;
+  }
+
+  double latency_of_load(uint32_t number, const SiteChange& change) {
+    if (queues_ && queues_->use(number).is_datum) return queues_->hit_latency();
+    const LoadTime& load = loads_[number];
+    const Prefetched& prefetched = change.prefetched;
+    if (prefetched.of_misses <= 0) return load.latency;
+    // The time between two of the warp's trips; other warps follow one another by what they issue at a time.
+    last_trips_.resize(code_.size(), now_);
+    const double trip = now_ - std::exchange(last_trips_[number], now_);
+    const double interval = walk_.issued * slot_ / static_cast<double>(walk_.intervals.size() + 1);
+    const double lead = prefetched.trips * trip + prefetched.warps * interval;
+    const double beyond = std::max(load.latency - code_[number].latency, 0.0); // what misses add
+    return load.latency - std::min(prefetched.of_misses * beyond, prefetched.of_accesses * lead);
   }
 
   void wait_early(const SiteChange& change) {
     current_.early = change.early_cause;
     close(change.early_stall * executed_, 0);
+  }
+
+  // What the affine warp has not brought yet is waited for before the instruction issues.
+  void wait_for_queues(const Step& step) {
+    const QueueUse& use = queues_->use(step.number);
+    if (use.predicate != no_site) wait_until(queues_->predicate(use.predicate));
+    if (use.given != no_site) queues_->give(use.given, now_ + slot_);
+    if (use.address == no_site || step.guarded_off) return;
+    if (use.is_datum) {
+      if (const double there = queues_->datum(use, loads_[step.number].latency); there > now_)
+        close(there - now_, step.number);
+    } else {
+      wait_until(queues_->address(use));
+    }
+    queues_->take(now_);
+  }
+
+  void wait_until(double clock) {
+    if (clock <= now_) return;
+    current_.early = Cause::wait_queue;
+    close(clock - now_, 0);
   }
 
   void count_misses(const LoadTime& load) {
@@ -94,12 +143,15 @@ private:
   const MachineCode& code_;
   const std::vector<LoadTime>& loads_;
   const Technique& technique_;
+  std::optional<WarpQueues> queues_;
   const double slot_;      // clocks by instruction
   double executed_ = 1;    // of the current instruction
   double slots_ = 1;       // likewise
+  double beside_ = 0;      // likewise
   double now_ = 0;         // when the next instruction may issue
   double last_result_ = 0; // in registers, of all so far: when it is there
   uint32_t last_maker_ = 0;
+  std::vector<double> last_trips_; // by number: when the load was issued last; of those with a prefetcher
   std::vector<double> ready_;
   std::vector<uint32_t> producer_;
   Interval current_;
@@ -111,6 +163,14 @@ private:
 Walk walk(const Cluster& cluster, const MachineCode& code, const std::vector<LoadTime>& loads, double rate,
           const Technique& technique) {
   return Walker(code, loads, rate, technique).run(cluster);
+}
+
+std::vector<double> issue_clocks(const Cluster& cluster, const MachineCode& code, const std::vector<LoadTime>& loads,
+                                 double rate) {
+  std::vector<double> clocks;
+  const Technique none;
+  (void)Walker(code, loads, rate, none).run(cluster, &clocks);
+  return clocks;
 }
 
 } // namespace ptxrewrite::timing

@@ -20,7 +20,8 @@ struct Walk {
   std::vector<Interval> intervals;
   std::vector<uint32_t> phase_ends; // intervals before a barrier, the last one behind all
   double issued = 0, stalls = 0;
-  double scale = 1; // the warp is so much longer than what was walked
+  double beside = 0; // of what is issued: beside other warps' instructions
+  double scale = 1;  // the warp is so much longer than what was walked
 };
 
 // How long a load of global memory takes, and what it asks L2 for, by its number.
@@ -33,5 +34,8 @@ struct LoadTime {
 // `rate`: instructions per clock of a scheduler.
 Walk walk(const Cluster& cluster, const MachineCode& code, const std::vector<LoadTime>& loads, double rate,
           const Technique& technique = {});
+// Clocks at which a warp that is alone has issued each step.
+std::vector<double> issue_clocks(const Cluster& cluster, const MachineCode& code, const std::vector<LoadTime>& loads,
+                                 double rate);
 
 } // namespace ptxrewrite::timing

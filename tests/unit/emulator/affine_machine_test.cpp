@@ -2,9 +2,13 @@
 // beside them: what it leaves when it runs alone is what the machine has to leave, with queues of any length, any
 // number of blocks and SMs, and check mode on, which compares each address, predicate and datum with the original's.
 #include "emulator/hardware/affine_expansion.h"
+#include "emulator/observer.h"
 #include "tests/unit/emulator/run_ptx.h"
 
+#include <bit>
 #include <numeric>
+#include <set>
+#include <tuple>
 
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
@@ -718,7 +722,49 @@ TEST_CASE("affine machine: branches nested deeper than its stack make the origin
   }
 }
 
-TEST_CASE("affine machine: a kernel without an original runs, but not in check mode; observers are refused") {
+TEST_CASE("affine machine: an observer sees both streams") {
+  // The addresses of each access by the lanes that make it, whoever computed them; and how much is executed.
+  class Looker : public Observer {
+  public:
+    bool wants_accesses() const override { return true; }
+    void before(Block&, Warp&, const MicroOp&) override { ++body; }
+    void passed(Block&, Warp&, const MicroOp&) override { ++body; }
+    void accessed(Block& block, Warp& warp, const MicroOp&, const ObservedAccess& access) override {
+      for (uint32_t rest = warp.mask; rest; rest &= rest - 1)
+        accesses.insert(
+            {block.linear, warp.index, static_cast<int>(access.kind), access.addresses[std::countr_zero(rest)]});
+    }
+    void block_ended(Block&) override { ++blocks; }
+    void affine_executed(const Block& first, uint32_t) override {
+      ++affine;
+      batches.insert(first.linear);
+    }
+    std::multiset<std::tuple<uint64_t, uint32_t, int, uint64_t>> accesses;
+    std::set<uint64_t> batches;
+    uint64_t body = 0, affine = 0, blocks = 0;
+  };
+  const std::vector<Argument> arguments = {buffer_of(numbers(1024)), zeros<uint32_t>(1024), 2u, 448u};
+  Looker plain, streams;
+  LaunchRequest request{
+      .kernel = "k", .grid = {7}, .block = {64}, .multiprocessors = 2, .affine = {.resident_blocks = 2}};
+  request.observer = &plain;
+  REQUIRE(run_ptx(text_of(rows), request, arguments).ok());
+  request.kernel = "k__dac";
+  request.observer = &streams;
+  for (bool check : {false, true}) {
+    streams = {};
+    request.affine.check = check;
+    const PtxRun run = run_ptx(text_of(rows), request, arguments);
+    REQUIRE(run.ok());
+    CHECK(streams.blocks == 7);
+    CHECK(streams.body == run.result.affine->body);
+    CHECK(streams.affine == run.result.affine->affine);
+    CHECK(streams.batches == std::set<uint64_t>{0, 1, 4, 5});
+    CHECK(streams.accesses == plain.accesses);
+  }
+}
+
+TEST_CASE("affine machine: a kernel without an original runs, but not in check mode") {
   std::string text = text_of(rows);
   text = replaced(text, "//@ dac original k\n", "");
   const std::vector<Argument> arguments = {buffer_of(numbers(1024)), zeros<uint32_t>(1024), 6u, 128u};

@@ -48,10 +48,12 @@ TEST_CASE("other warps hide stalls") {
 }
 
 TEST_CASE("bandwidth follows Little's law when little is in flight, and saturates") {
-  CHECK(smooth_bandwidth(1000, 500, 1e9) == doctest::Approx(2));
-  CHECK(smooth_bandwidth(1e12, 500, 2000) == doctest::Approx(2000));
-  CHECK(smooth_bandwidth(500 * 2000, 500, 2000) == doctest::Approx(2000 / std::cbrt(2.0)));
-  CHECK(smooth_bandwidth(0, 500, 2000) == 0);
+  // Bandwidth saturates smoothly (power 3) when waits and demand are summed up so.
+  constexpr double bytes = 1e6, latency = 500, peak = 2000;
+  for (double in_flight : {1e3, 1e5, 1e6, 1e7, 1e9}) {
+    const double achieved = std::pow(std::pow(in_flight / latency, -3) + std::pow(peak, -3), -1.0 / 3);
+    CHECK(smooth_sum(std::array{bytes * latency / in_flight, bytes / peak}) == doctest::Approx(bytes / achieved));
+  }
 }
 
 TEST_CASE("misses beyond the registers for them come in batches; blocks are distributed one after the other") {

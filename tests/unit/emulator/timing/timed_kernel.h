@@ -7,6 +7,7 @@
 #include "ir/ssa.h"
 #include "tests/unit/emulator/run_ptx.h"
 
+#include <functional>
 #include <map>
 
 namespace ptxrewrite::timing {
@@ -17,7 +18,9 @@ struct TimedKernel {
   Recording recording;
   uint32_t threads_per_block = 0;
 
-  KernelTime on(const ir::Machine& machine, uint32_t registers = 32, const Technique* technique = nullptr) const {
+  // `technique`: makes one of the model's input without it.
+  KernelTime with(const ir::Machine& machine, const std::function<Technique(const ModelInput&)>& technique,
+                  uint32_t registers = 32) const {
     const uint32_t resident =
         ir::occupancy(machine, {threads_per_block, registers, static_cast<uint32_t>(recording.shared_bytes)}).blocks;
     REQUIRE(resident > 0);
@@ -31,8 +34,13 @@ struct TimedKernel {
     const MachineCode code(machine, recording.sites, lowering);
     const Traffic traffic = simulate(recording, memory_system(machine, recording.shared_bytes, resident));
     ModelInput input{machine, run.result.counters, recording, traffic, code, resident};
-    input.technique = technique;
+    const Technique made = technique(input);
+    input.technique = &made;
     return time_of(input);
+  }
+  KernelTime on(const ir::Machine& machine, uint32_t registers = 32, const Technique* technique = nullptr) const {
+    return with(
+        machine, [&](const ModelInput&) { return technique ? *technique : Technique(); }, registers);
   }
 };
 
