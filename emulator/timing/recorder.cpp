@@ -10,7 +10,7 @@ using emulator::AccessKind;
 using emulator::Space;
 using emulator::warp_size;
 
-constexpr uint32_t lines_like_a_step = 2; // in what looking at them takes
+constexpr uint32_t lines_like_a_step = 4; // in what looking at them takes
 constexpr double same_profile = 0.05;     // of the instructions
 
 // The local memory of lanes lies word by word: the first word of all lanes of the warp, then the second one (CUDA
@@ -86,8 +86,7 @@ void Recorder::choose_sms(uint64_t few_blocks) {
 // Once the first block is over and no other one has begun: as few as its length asks for.
 void Recorder::choose_again(const emulator::Block& first) {
   const SampleRules& rules = options_.rules;
-  const uint64_t work = recording_.steps_seen + words_ / lines_like_a_step;
-  const uint64_t affordable = rules.steps_of_few / std::max<uint64_t>(work, 1);
+  const uint64_t affordable = rules.steps_of_few / std::max<uint64_t>(recording_.steps_seen, 1);
   if (options_.everything || running_.size() > 1 || affordable >= rules.few_blocks) return;
   choose_sms(affordable);
   if (!wanted_[first.linear % options_.sms]) choose_sms(rules.few_blocks);
