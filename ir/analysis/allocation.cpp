@@ -191,6 +191,24 @@ bool stands_together(const Allocation& allocation, const VectorOperand& vector) 
   return first && *first % vector.alignment == 0;
 }
 
+// Of those in registers, the one that lives shortest: what overlaps with it is about what is live there.
+ValueId shortest_value_at(const Function& function, const MachineValues& values, const Allocation& allocation,
+                          LiveRange here) {
+  ValueId shortest;
+  uint32_t shortest_length = UINT32_MAX;
+  for (ValueId value : function.values.ids()) {
+    if (allocation.first_register(value) == Allocation::no_register || values.is_predicate(value)) continue;
+    if (!overlap(std::span(&here, 1), values.ranges(value))) continue;
+    uint32_t length = 0;
+    for (const LiveRange& range : values.ranges(value))
+      length += range.end - range.begin;
+    if (length >= shortest_length) continue;
+    shortest = value;
+    shortest_length = length;
+  }
+  return shortest;
+}
+
 // Where a vector operand is not in neighbouring registers: registers that are free at the instruction.
 void place_temporaries(const Function& function, const MachineValues& values, const AllocationOptions& options,
                        Allocation& allocation) {
@@ -222,8 +240,13 @@ void place_temporaries(const Function& function, const MachineValues& values, co
         while (base + vector.registers <= options.register_limit && !is_free(base))
           base += vector.alignment;
         if (base + vector.registers > options.register_limit) {
+          const size_t before = allocation.unplaced.size();
           for (const VectorOperand::Element& element : vector.elements)
             if (element.value) allocation.unplaced.push_back(element.value);
+          // A vector of literals: what stands in its way.
+          if (allocation.unplaced.size() == before)
+            if (ValueId value = shortest_value_at(function, values, allocation, here))
+              allocation.unplaced.push_back(value);
           continue;
         }
         for (uint32_t i = base; i < base + vector.registers; ++i)
