@@ -3,6 +3,7 @@
 //
 //   lowering_figures --listing KERNEL [--architectures sm_80] FILE.ptx       what each instruction is thought to cost
 //   lowering_figures [--architectures sm_75,sm_80,sm_90] [--versions] [--worst 10] FILE.ptx ...
+//   lowering_figures --pairs [--wrong] ORIGINAL.ptx FOLDER/VERSION.ptx ...    versions from elsewhere, named by FOLDER
 //
 // A text for a newer target than an architecture is read as one for the architecture; where ptxas refuses that, the
 // file is left out there.
@@ -12,6 +13,7 @@
 #include "ir/machine/machine.h"
 #include "ir/ssa.h"
 #include "support/file_io.h"
+#include "tests/paper/signs.h"
 #include "tests/paper/versions.h"
 
 #include <CLI/CLI.hpp>
@@ -31,6 +33,8 @@ struct Options {
   std::vector<std::string> files;
   std::vector<std::string> architectures{"sm_75", "sm_80", "sm_90"};
   bool versions = false;
+  bool pairs = false; // files are two by two
+  bool wrong = false;
   bool rows = false;
   std::string listing; // a kernel
   size_t worst = 10;
@@ -40,11 +44,6 @@ struct Row {
   std::string kernel;
   uint32_t real = 0, estimated = 0;
   double error() const { return static_cast<double>(estimated) / real - 1; }
-};
-
-struct Signs {
-  unsigned compared = 0, right = 0, equal = 0; // equal: neither side says that anything changed
-  unsigned unlike = 0;                         // one side says so, and the other does not
 };
 
 std::string for_target(const std::string& text, const std::string& architecture) {
@@ -94,10 +93,6 @@ void list_costs(const std::string& text, const std::string& kernel, uint32_t cap
   }
 }
 
-int sign(int64_t value) {
-  return value > 0 ? 1 : value < 0 ? -1 : 0;
-}
-
 class Measurement {
 public:
   Measurement(std::string architecture, const Options& options)
@@ -114,7 +109,9 @@ public:
     for (const auto& [kernel, estimated] : estimates)
       if (auto found = real->find(kernel); found != real->end())
         rows_.push_back({path.substr(path.rfind('/') + 1) + ":" + kernel, found->second.instructions, estimated});
-    if (options_.versions) compare_versions(text, *real, estimates);
+    if (!options_.versions) return;
+    for (const auto& [name, changed] : tests::versions_of(text))
+      compare(path.substr(path.rfind('/') + 1), name, *real, estimates, changed);
   }
 
   void print() {
@@ -139,50 +136,55 @@ public:
     for (size_t i = 0; i < std::min(options_.worst, rows_.size()); ++i)
       std::printf("  %-70.70s %6u by ptxas, %6u estimated (%+.0f %%)\n", rows_[i].kernel.c_str(), rows_[i].real,
                   rows_[i].estimated, 100 * rows_[i].error());
-    if (!options_.versions) return;
-    Signs all;
-    for (const auto& [name, signs] : signs_) {
-      std::printf("  %-34s sign right in %u of %u, no change for both in %u\n", name.c_str(), signs.right,
-                  signs.compared, signs.equal);
-      all.compared += signs.compared;
-      all.right += signs.right;
-      all.unlike += signs.unlike;
+    if (options_.versions) tests::print_signs(pairs_, options_.wrong);
+  }
+
+  // Kernels that both texts have.
+  void add_pair(const std::string& path, const std::string& source, const std::string& version_path,
+                const std::string& version) {
+    const std::string text = for_target(source, architecture_);
+    Result<FiguresByFunction> real = machine_figures(text, architecture_);
+    if (!real) {
+      ++left_out_;
+      return;
     }
-    if (all.compared)
-      std::printf("  all: sign right in %u of %u (%.1f %%); of the others, one side saw no change in %u\n", all.right,
-                  all.compared, 100.0 * all.right / all.compared, all.unlike);
+    std::string folder = version_path.substr(0, version_path.rfind('/'));
+    compare(path.substr(path.rfind('/') + 1), folder.substr(folder.rfind('/') + 1), *real, estimate(text, capability_),
+            for_target(version, architecture_));
+  }
+
+  void print_pairs() const {
+    std::printf("%s: %zu pairs of kernels (%u of texts left out)\n", architecture_.c_str(), pairs_.size(), left_out_);
+    tests::print_signs(pairs_, options_.wrong);
   }
 
 private:
-  void compare_versions(const std::string& text, const FiguresByFunction& real,
-                        const std::map<std::string, uint32_t>& estimates) {
-    for (const auto& [name, changed] : tests::versions_of(text)) {
-      Result<FiguresByFunction> real_after = machine_figures(changed, architecture_);
-      if (!real_after) continue;
-      for (const auto& [kernel, after] : estimate(changed, capability_)) {
-        if (!real.contains(kernel) || !estimates.contains(kernel) || !real_after->contains(kernel)) continue;
-        const int by_ptxas =
-            sign(int64_t{real_after->find(kernel)->second.instructions} - real.find(kernel)->second.instructions);
-        const int guessed = sign(int64_t{after} - estimates.at(kernel));
-        Signs& signs = signs_[name];
-        if (by_ptxas == 0 && guessed == 0) {
-          ++signs.equal;
-          continue;
-        }
-        ++signs.compared;
-        signs.right += by_ptxas == guessed;
-        signs.unlike += by_ptxas != guessed && (by_ptxas == 0 || guessed == 0);
-      }
-    }
+  void compare(const std::string& file, const std::string& version, const FiguresByFunction& real,
+               const std::map<std::string, uint32_t>& estimates, const std::string& changed) {
+    Result<FiguresByFunction> real_after = machine_figures(changed, architecture_);
+    if (!real_after) return;
+    for (const auto& [kernel, after] : estimate(changed, capability_))
+      if (real.contains(kernel) && estimates.contains(kernel) && real_after->contains(kernel))
+        pairs_.push_back({version, file + ":" + kernel, real.find(kernel)->second.instructions,
+                          real_after->find(kernel)->second.instructions, estimates.at(kernel), after});
   }
 
   std::string architecture_;
   uint32_t capability_;
   const Options& options_;
   std::vector<Row> rows_;
-  std::map<std::string, Signs> signs_;
+  std::vector<tests::VersionPair> pairs_;
   unsigned left_out_ = 0;
 };
+
+void measure_pairs(Measurement& measurement, const std::vector<std::string>& files) {
+  for (size_t i = 0; i + 1 < files.size(); i += 2) {
+    Result<std::string> original = read_file(files[i]), version = read_file(files[i + 1]);
+    if (original && version) measurement.add_pair(files[i], *original, files[i + 1], *version);
+  }
+  measurement.print_pairs();
+  std::fflush(stdout);
+}
 
 } // namespace
 
@@ -192,6 +194,8 @@ int main(int argc, char** argv) {
   app.add_option("files", options.files)->required();
   app.add_option("--architectures", options.architectures)->delimiter(',');
   app.add_flag("--versions", options.versions, "compare versions of each text as well");
+  app.add_flag("--pairs", options.pairs, "the files are originals and versions by turns");
+  app.add_flag("--wrong", options.wrong, "print the pairs whose sign is wrong");
   app.add_option("--worst", options.worst, "rows to print for each architecture");
   app.add_flag("--rows", options.rows, "every kernel in a line of its own, for scripts");
   app.add_option("--listing", options.listing, "what each instruction of this kernel is thought to cost");
@@ -205,6 +209,10 @@ int main(int argc, char** argv) {
   }
   for (const std::string& architecture : options.architectures) {
     Measurement measurement(architecture, options);
+    if (options.pairs) {
+      measure_pairs(measurement, options.files);
+      continue;
+    }
     for (const std::string& path : options.files)
       if (Result<std::string> text = read_file(path)) measurement.add(path, *text);
     measurement.print();
