@@ -1,7 +1,10 @@
 #include "ir/machine/machine_fields.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
+#include <cmath>
 
 namespace ptxrewrite::ir {
 namespace {
@@ -61,6 +64,9 @@ const MachineField* find_machine_field(std::string_view section, std::string_vie
 }
 
 std::string number_text(double value) {
+  // What no machine has is only shown in messages, and would be hundreds of digits.
+  const double size = std::abs(value);
+  if (!(size < 1e15) || (size > 0 && size < 1e-6)) return fmt::format("{}", value);
   std::array<char, 64> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed).ptr;
   return {digits.data(), end};
@@ -69,6 +75,7 @@ std::string number_text(double value) {
 std::string value_text(const MachineField& field, double value) {
   switch (field.kind) {
   case FieldKind::capability: {
+    if (!(value >= field.least && value <= field.most)) return number_text(value / 10);
     const auto number = static_cast<uint32_t>(value);
     return std::to_string(number / 10) + '.' + std::to_string(number % 10);
   }
