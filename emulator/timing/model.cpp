@@ -229,7 +229,7 @@ ClusterTime Model::time_of_cluster(const Walk& walk, const Company& company, dou
 Company Model::company_of(double resident_warps) const {
   Company company;
   company.warps = std::ceil(resident_warps / machine_.schedulers);
-  company.issue_probability = issue_probability(issued_ / rate_, stalls_);
+  company.issue_probability = issue_probability(issued_, stalls_);
   // Of others, what is issued beside takes no time of this warp's.
   company.mean_issued = ratio(issued_ - beside_, intervals_);
   return company;
