@@ -345,12 +345,11 @@ int finish(const BenchOptions& options, const DeviceInfo& device, const Gathered
 
 // What does not fit together; "" if all does.
 std::string contradiction(const BenchOptions& options) {
-  if (options.files.empty() && options.calibrate.output.empty()) return "FILE is missing: launch files";
   if (std::string wrong = contradiction(options.calibrate); !wrong.empty()) return wrong;
   if (!options.calibrate.output.empty() && (options.autotune || options.pipeline.passes_given))
     return "--calibrate is about the GPU, not about passes";
-  for (const std::string& path : options.files)
-    if (path == "-" || path.ends_with(".ptx")) return path + " is PTX: bench wants a launch file";
+  if (!options.files.empty() || options.calibrate.output.empty())
+    if (std::string wrong = contradiction_of_files(options.files, options.input); !wrong.empty()) return wrong;
   if (!options.tuned.empty() && !options.autotune) return "--tuned goes with --autotune";
   if (options.pipeline.form == "hardware") return "--form hardware is for proposed units; GPUs run legal PTX";
   return {};
@@ -358,6 +357,7 @@ std::string contradiction(const BenchOptions& options) {
 
 int run_bench(BenchOptions& options, const Session& session) {
   if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("bench", wrong);
+  if (options.input.direct.any()) options.input.kernels = options.pipeline.kernels; // a PTX file may have several
   if (!options.calibrate.output.empty())
     return run_calibration(options.calibrate, options.files, options.input, options.rounds, options.json, session);
   if (options.pipeline.passes == "all" || (options.autotune && !options.pipeline.passes_given)) {
@@ -395,8 +395,9 @@ void add_bench_command(CLI::App& application, Session& session) {
       "Results are compared first: no times for a kernel whose results differ (exit code 4). Then both run in turns;\n"
       "shown are medians and the interval of their ratio, with the L2 cache warm and cold. Without -p, a file's own\n"
       "variants (side file or annotations) are timed against its originals. Exit code 77 without a GPU.");
-  command->add_option("FILE", options->files, "launch files");
+  command->add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
   add_launch_input_options(*command, options->input);
+  add_direct_launch_options(*command, options->input.direct);
   add_pipeline_options(*command, options->pipeline);
   command->add_option("--rounds", options->rounds, "so many times of each (default 30)")
       ->type_name("N")

@@ -163,7 +163,7 @@ std::optional<LaunchInput> read_from_file(const std::string& path, const LaunchI
 std::string contradiction_of_files(const std::vector<std::string>& files, const LaunchInputOptions& options) {
   if (files.empty()) return "FILE is missing: a launch file, or PTX with --grid and --block";
   for (const std::string& path : files) {
-    const bool ptx = path == "-" || path.ends_with(".ptx");
+    const bool ptx = is_ptx(path);
     if (ptx && (options.direct.grid.empty() || options.direct.block.empty()))
       return path + " is PTX: say --grid and --block, or name a launch file";
     if (!ptx && options.direct.any()) return path + " is a launch file: --grid, --block and --arg are for PTX files";
@@ -176,6 +176,17 @@ std::string contradiction_of_files(const std::vector<std::string>& files, const 
 void add_launch_input_options(CLI::App& command, LaunchInputOptions& options) {
   command.add_option("-s,--size", options.size, "a size of the launch file ([size.NAME])")->type_name("NAME");
   command.add_option("--target", options.target, "which of the launch file's PTX files")->type_name("sm_NN");
+}
+
+void add_direct_launch_options(CLI::App& command, DirectLaunch& direct) {
+  command.add_option("--grid", direct.grid, "blocks: 1024 or 64,16")->type_name("X[,Y[,Z]]");
+  command.add_option("--block", direct.block, "threads of a block")->type_name("X[,Y[,Z]]");
+  command.add_option("--shared", direct.shared, "bytes of dynamic shared memory")->type_name("BYTES");
+  command
+      .add_option("--arg", direct.arguments,
+                  "an argument (repeatable): s32=5, f32=0.5, ..., or buffer=TYPE:COUNT[:INIT][:out]")
+      ->type_name("ARG")
+      ->allow_extra_args(false);
 }
 
 std::unique_ptr<ir::Module> read_module_text(SourceFile source, const Session& session) {

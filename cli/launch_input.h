@@ -37,6 +37,8 @@ struct LaunchInputOptions {
 };
 
 void add_launch_input_options(CLI::App& command, LaunchInputOptions& options);
+// --grid, --block, --shared and --arg, for PTX files that have no launch file.
+void add_direct_launch_options(CLI::App& command, DirectLaunch& direct);
 // What does not fit together in the files and these options; "" if all does.
 std::string contradiction_of_files(const std::vector<std::string>& files, const LaunchInputOptions& options);
 

@@ -207,14 +207,7 @@ void add_run_command(CLI::App& application, Session& session) {
       ->type_name("FILE");
   command->add_option("-k,--kernel", options->input.kernels, "only launches of such kernels; the kernel of a PTX file")
       ->type_name("GLOB");
-  command->add_option("--grid", options->input.direct.grid, "blocks: 1024 or 64,16")->type_name("X[,Y[,Z]]");
-  command->add_option("--block", options->input.direct.block, "threads of a block")->type_name("X[,Y[,Z]]");
-  command->add_option("--shared", options->input.direct.shared, "bytes of dynamic shared memory")->type_name("BYTES");
-  command
-      ->add_option("--arg", options->input.direct.arguments,
-                   "an argument (repeatable): s32=5, f32=0.5, ..., or buffer=TYPE:COUNT[:INIT][:out]")
-      ->type_name("ARG")
-      ->allow_extra_args(false);
+  add_direct_launch_options(*command, options->input.direct);
   add_device_options(*command, options->device);
   options->device.gpu = "titanv"; // the R2D2 paper's
   add_machine_option(*command, options->device, options->device.gpu);

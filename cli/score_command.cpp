@@ -161,8 +161,9 @@ void add_score_command(CLI::App& application, Session& session) {
                   "  ptxrewrite score samples/vecadd/vecadd.toml -p r2d2 --gpu h200,a100 --json\n"
                   "Kernels run on the emulator; an interval model turns what that counts into clocks. docs/score.md "
                   "has its terms.");
-  command->add_option("FILE", options->files, "launch files, or PTX with --grid and --block");
+  command->add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
   add_launch_input_options(*command, options->input);
+  add_direct_launch_options(*command, options->input.direct);
   command->add_option("-k,--kernel", options->input.kernels, "only launches of such kernels")->type_name("GLOB");
   options->gpus = {"h200"};
   command->add_option("--gpu", options->gpus, "the machines: h200 (default), titanv, gtx480, sm_80, FILE.toml ...")

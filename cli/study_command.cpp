@@ -28,10 +28,7 @@ struct StudyOptions {
 
 // What does not fit together; "" if all does.
 std::string contradiction(const StudyOptions& options) {
-  if (options.files.empty()) return "FILE is missing: launch files";
-  for (const std::string& path : options.files)
-    if (path == "-" || path.ends_with(".ptx")) return path + " is PTX: study wants a launch file";
-  return {};
+  return contradiction_of_files(options.files, options.input);
 }
 
 // --only, in the order of the table. Error: a name that there is not.
@@ -120,8 +117,9 @@ void add_study_command(CLI::App& application, Session& session) {
       "ptxrewrite study samples/backprop/backprop.toml\n"
       "  ptxrewrite study samples/*/*.toml --only block,DAC-IDEAL --paper darsie\n"
       "All rows come from one run on the emulator and count machine instructions. docs/studies.md has the rules.");
-  command->add_option("FILE", options->files, "launch files");
+  command->add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
   add_launch_input_options(*command, options->input);
+  add_direct_launch_options(*command, options->input.direct);
   command->add_option("-k,--kernel", options->input.kernels, "only launches of such kernels")->type_name("GLOB");
   options->device.gpu = "titanv";
   command

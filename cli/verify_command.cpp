@@ -315,15 +315,13 @@ std::string summary(const std::vector<FileReport>& reports) {
 
 // What does not fit together; "" if all does.
 std::string contradiction(const VerifyOptions& options) {
-  if (options.files.empty()) return "FILE is missing: launch files";
   if (!options.pipeline.passes_given && !options.pipeline.optimise) return "say which passes: -p PIPELINE or -p all";
-  for (const std::string& path : options.files)
-    if (path == "-" || path.ends_with(".ptx")) return path + " is PTX: verify wants a launch file";
-  return {};
+  return contradiction_of_files(options.files, options.input);
 }
 
 int run_verify(VerifyOptions& options, const Session& session) {
   if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("verify", wrong);
+  if (options.input.direct.any()) options.input.kernels = options.pipeline.kernels; // a PTX file may have several
   Result<std::unique_ptr<Device>> gpu = open_gpu(options.device);
   if (!gpu) {
     show(gpu.error());
@@ -377,8 +375,9 @@ void add_verify_command(CLI::App& application, Session& session) {
       "launch file, and\nfurther ones with which the original runs clean; one host thread unless told otherwise. Exit "
       "code 4 when "
       "something differs.");
-  command->add_option("FILE", options->files, "launch files");
+  command->add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
   add_launch_input_options(*command, options->input);
+  add_direct_launch_options(*command, options->input.direct);
   add_pipeline_options(*command, options->pipeline);
   add_device_options(*command, options->device);
   add_machine_option(*command, options->device, "none: registers always suffice, so that all that can run does");
