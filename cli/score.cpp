@@ -16,6 +16,7 @@
 #include <ctime>
 #include <functional>
 #include <iterator>
+#include <list>
 #include <map>
 #include <memory>
 
@@ -39,16 +40,22 @@ public:
     uint32_t registers = 0;
     bool by_ptxas = false;
   };
-  Count of(const ir::Module& module, const ir::Function& kernel) const {
-    if (const auto found = figures_.find(module.text(kernel.name)); found != figures_.end())
-      return {found->second.registers, true};
-    return {ir::register_need(kernel, machine_.compute_capability).registers, false};
+  const Count& of(const ir::Module& module, const ir::Function& kernel) {
+    const auto [known, is_new] = counts_.try_emplace(&kernel);
+    if (is_new) {
+      if (const auto found = figures_.find(module.text(kernel.name)); found != figures_.end())
+        known->second = {found->second.registers, true};
+      else
+        known->second = {ir::register_need(kernel, machine_.compute_capability).registers, false};
+    }
+    return known->second;
   }
 
 private:
   static constexpr uint32_t oldest_of_ptxas = 75; // CUDA 13
   const ir::Machine& machine_;
   ir::FiguresByFunction figures_;
+  std::map<const ir::Function*, Count> counts_; // that were asked for
 };
 
 // Times one version of a module, launch by launch.
@@ -74,8 +81,10 @@ public:
   emulator::Observer* next(const std::string& kernel) {
     timing::SampleRules rules;
     if (++launches_[kernel] > few_launches) rules.few_blocks = few_blocks_of_many_launches;
-    recorder_ = std::make_unique<timing::Recorder>(timing::RecorderOptions{
-        .port = timing::port_law(machine_), .sms = machine_.sms, .everything = settings_.exact, .rules = rules});
+    const timing::RecorderOptions options{
+        .port = timing::port_law(machine_), .sms = machine_.sms, .everything = settings_.exact, .rules = rules};
+    recorder_ = recorder_ ? std::make_unique<timing::Recorder>(options, std::move(*recorder_))
+                          : std::make_unique<timing::Recorder>(options);
     return recorder_.get();
   }
 
@@ -93,11 +102,11 @@ public:
         1u);
     timing::Technique technique;
     if (run.launch < skips_.size()) add_skips(skips_[run.launch], run.counters, recording, technique);
-    caches_.resize(1 + settings_.changes.size());
-    const auto times = [&](const timing::TimedMachine& on, timing::CacheState& caches) {
-      return times_on(on, caches, {run, *entry, recording, resident, technique});
+    states_.resize(1 + settings_.changes.size());
+    const auto times = [&](const timing::TimedMachine& on, MachineState& state) {
+      return times_on(on, state, {run, *entry, recording, resident, technique});
     };
-    const std::vector<Times> all = times({machine_, timing::launch_cost(machine_)}, caches_[0]);
+    const std::vector<Times> all = times({machine_, timing::launch_cost(machine_)}, states_[0]);
     for (size_t i = 0; i < all.size(); ++i) {
       ScoredKernel& kernel = kernel_of(version_at(i), planned);
       if (kernel.launches == 0) {
@@ -112,7 +121,7 @@ public:
       add(run, planned, all[i], kernel);
     }
     for (size_t change = 0; change < settings_.changes.size(); ++change) {
-      const std::vector<Times> changed = times(settings_.changes[change], caches_[1 + change]);
+      const std::vector<Times> changed = times(settings_.changes[change], states_[1 + change]);
       for (size_t i = 0; i < changed.size(); ++i)
         kernel_of(version_at(i), planned).clocks_if[change] += changed[i].time.clocks;
     }
@@ -147,13 +156,31 @@ private:
     uint32_t resident;
     const timing::Technique& technique; // of the version itself
   };
+  // What launches leave to those behind them on one machine.
+  struct MachineState {
+    timing::CacheState caches;
+    struct KnownCode {
+      std::vector<timing::Site> sites;
+      timing::MachineCode code;
+    };
+    std::list<KnownCode> codes;
+  };
+
+  const timing::MachineCode& code_of(const ir::Machine& machine, const std::vector<timing::Site>& sites,
+                                     MachineState& state) {
+    for (const auto& known : state.codes)
+      if (known.sites == sites) return known.code;
+    timing::MachineCode code(machine, sites, [this](const ir::Function& function) -> const ir::Lowering& {
+      return weights_.lowering(function);
+    });
+    return state.codes.emplace_back(sites, std::move(code)).code;
+  }
+
   // Of the version, then of those that are derived from it.
-  std::vector<Times> times_on(const timing::TimedMachine& on, timing::CacheState& caches, const OneLaunch& one) {
+  std::vector<Times> times_on(const timing::TimedMachine& on, MachineState& state, const OneLaunch& one) {
     const timing::Traffic traffic = timing::simulate(
-        one.recording, timing::memory_system(on.machine, one.recording.shared_bytes, one.resident), &caches);
-    const timing::MachineCode code(
-        on.machine, one.recording.sites,
-        [this](const ir::Function& function) -> const ir::Lowering& { return weights_.lowering(function); });
+        one.recording, timing::memory_system(on.machine, one.recording.shared_bytes, one.resident), &state.caches);
+    const timing::MachineCode& code = code_of(on.machine, one.recording.sites, state);
     timing::ModelInput input{on.machine, one.run.counters, one.recording, traffic, code, one.resident};
     input.launch = on.launch;
     std::vector<timing::Technique> techniques;
@@ -208,7 +235,7 @@ private:
   ScoredVersion& version_;
   std::unique_ptr<timing::Recorder> recorder_;
   std::map<std::string, uint64_t> launches_; // so far, by kernel
-  std::vector<timing::CacheState> caches_;   // as launches left them, by machine: the first is no changed one
+  std::vector<MachineState> states_;         // by machine: the first is no changed one
   std::vector<emulator::SkipCounters> skips_;
   Derive derive_;
   std::vector<ScoredVersion>* derived_ = nullptr;

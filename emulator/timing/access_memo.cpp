@@ -21,8 +21,12 @@ uint64_t AccessMemo::first_line(const LaneAddresses& lanes) {
 bool AccessMemo::Pattern::is(const LaneAddresses& lanes, uint64_t first, uint64_t its_phase, bool is_shared) const {
   if (mask != lanes.mask || phase != its_phase || bytes != lanes.bytes || shared != is_shared) return false;
   uint64_t apart = 0;
-  for (unsigned lane = 0; lane < warp_size; ++lane)
-    apart |= ((lanes.addresses[lane] - first) & in_mask[lane]) ^ offsets[lane];
+  if (mask == 0xffffffffu)
+    for (unsigned lane = 0; lane < warp_size; ++lane)
+      apart |= (lanes.addresses[lane] - first) ^ offsets[lane];
+  else
+    for (unsigned lane = 0; lane < warp_size; ++lane)
+      apart |= ((lanes.addresses[lane] - first) & in_mask[lane]) ^ offsets[lane];
   return apart == 0;
 }
 
@@ -34,6 +38,7 @@ void AccessMemo::learn(const LaneAddresses& lanes, uint64_t first, Pattern& patt
   AccessCost& cost = pattern.cost;
   cost.lines.clear();
   cost.sectors = 0;
+  cost.kept_in = 0;
   if (pattern.shared) {
     cost.port_clocks = shared_port_clocks(law_, lanes);
     return;
@@ -46,20 +51,25 @@ void AccessMemo::learn(const LaneAddresses& lanes, uint64_t first, Pattern& patt
   }
 }
 
-const AccessCost& AccessMemo::cost(const LaneAddresses& lanes, bool shared) {
+AccessCost& AccessMemo::cost(const LaneAddresses& lanes, bool shared) {
   const uint64_t first = first_address(lanes), phase = first % phase_bytes;
   const auto last = static_cast<unsigned>(31 - std::countl_zero(lanes.mask));
   uint64_t hash = (lanes.addresses[last] - first) * 0x9e3779b97f4a7c15u ^ phase ^ lanes.bytes << 10;
   hash = (hash ^ lanes.mask ^ uint64_t(shared) << 40) * 0xd6e8feb86659fd93u;
-  std::unique_ptr<Pattern>& place = patterns_[hash >> 32 & (slots - 1)];
+  Set& set = sets_[hash >> 32 & (set_count - 1)];
+  const auto tag = static_cast<uint32_t>(hash >> 41);
+  for (size_t way = 0; way < ways; ++way)
+    if (set.tags[way] == tag && set.patterns[way] && set.patterns[way]->is(lanes, first, phase, shared))
+      return set.patterns[way]->cost;
+  const size_t way = set.oldest++ % ways;
+  set.tags[way] = tag;
+  std::unique_ptr<Pattern>& place = set.patterns[way];
   if (!place) place = std::make_unique<Pattern>();
-  if (!place->is(lanes, first, phase, shared)) {
-    place->mask = lanes.mask;
-    place->shared = shared;
-    place->bytes = lanes.bytes;
-    place->phase = phase;
-    learn(lanes, first, *place);
-  }
+  place->mask = lanes.mask;
+  place->shared = shared;
+  place->bytes = lanes.bytes;
+  place->phase = phase;
+  learn(lanes, first, *place);
   return place->cost;
 }
 

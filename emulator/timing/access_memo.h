@@ -15,6 +15,9 @@ struct AccessCost {
   uint32_t port_clocks = 0;
   uint32_t sectors = 0;           // of global memory
   std::vector<LineRequest> lines; // of global memory; `line` counts from the first lane's line, and may wrap
+  // For who asks: in which of its launches it has kept the lines, and where.
+  uint64_t kept_in = 0;
+  uint32_t kept_as = 0;
 };
 
 class AccessMemo {
@@ -22,12 +25,13 @@ public:
   explicit AccessMemo(const PortLaw& law) : law_(law) {}
 
   // Of an access by at least one lane, of shared or else of global memory. Valid until the next call.
-  const AccessCost& cost(const LaneAddresses& lanes, bool shared);
+  AccessCost& cost(const LaneAddresses& lanes, bool shared);
   static uint64_t first_line(const LaneAddresses& lanes);
 
 private:
   static constexpr unsigned warp_size = 32;
-  static constexpr size_t slots = 1024; // a power of two
+  static constexpr size_t set_count = 512; // a power of two
+  static constexpr size_t ways = 4;
   struct Pattern {
     uint32_t mask = 0; // 0: none
     bool shared = false;
@@ -39,8 +43,16 @@ private:
   };
   void learn(const LaneAddresses& lanes, uint64_t first, Pattern& pattern) const;
 
+  // A loop's accesses fall into a few hundred patterns; where two were in one place, each would be found out again and
+  // again.
+  struct Set {
+    std::array<uint32_t, ways> tags{};
+    std::array<std::unique_ptr<Pattern>, ways> patterns;
+    uint8_t oldest = 0;
+  };
+
   PortLaw law_;
-  std::array<std::unique_ptr<Pattern>, slots> patterns_;
+  std::vector<Set> sets_ = std::vector<Set>(set_count);
 };
 
 } // namespace ptxrewrite::timing

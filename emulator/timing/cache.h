@@ -5,16 +5,26 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 namespace ptxrewrite::timing {
 
 class SectoredCache {
 public:
+  SectoredCache() = default;
   // 0 bytes: a cache that never hits.
-  SectoredCache(uint64_t bytes, unsigned ways);
+  SectoredCache(uint64_t bytes, unsigned ways) { reset(bytes, ways); }
+  // An empty one. What was touched of the one before is cleared, its memory used again.
+  void reset(uint64_t bytes, unsigned ways);
 
   // The sectors of `wanted` that are there. The others are filled.
-  uint8_t read(uint64_t line, uint8_t wanted);
+  uint8_t read(uint64_t line, uint8_t wanted) {
+    if (sets_ == 0) return 0;
+    uint64_t& entry = use(line);
+    const auto hits = static_cast<uint8_t>(entry & wanted);
+    entry |= wanted;
+    return hits;
+  }
   // A write-back cache: the sectors are there and dirty from now on; nothing is read for it. Was the line there?
   bool write(uint64_t line, uint8_t sectors);
   // A write-through cache without allocation: a line that is there stays as it is (and holds what is written).
@@ -27,11 +37,22 @@ public:
   uint64_t dirty_sectors() const;
 
 private:
-  // tag << 8 | dirty sectors << 4 | valid sectors; 0: nothing. The latest used way of a set comes first.
-  uint64_t* set_of(uint64_t line);
-  const uint64_t* set_of(uint64_t line) const { return const_cast<SectoredCache*>(this)->set_of(line); }
+  // tag << 8 | dirty sectors << 4 | valid sectors; 0: nothing. The latest used way of a set comes first. Tags are one
+  // more than lines, so that no entry of a line is 0.
+  static constexpr unsigned tag_shift = 8;
+  uint64_t set_index(uint64_t line) const {
+    uint64_t hash = line * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
+    hash *= 0xd6e8feb86659fd93u;
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * sets_) >> 64);
+  }
   // Makes it the first of its set, in the place of the last one if it is not there.
-  uint64_t& use(uint64_t line);
+  uint64_t& use(uint64_t line) {
+    const uint64_t index = set_index(line);
+    uint64_t* set = entries_.get() + index * ways_;
+    return *set >> tag_shift == line + 1 ? *set : use_other(line, index);
+  }
+  uint64_t& use_other(uint64_t line, uint64_t index);
 
   uint64_t sets_ = 0;
   unsigned ways_ = 0;
@@ -40,6 +61,8 @@ private:
   };
   // From calloc: most of a large cache is never touched.
   std::unique_ptr<uint64_t[], Free> entries_;
+  uint64_t room_ = 0;             // entries there is memory for
+  std::vector<uint32_t> touched_; // sets that are not empty
   uint64_t written_back_ = 0;
 };
 

@@ -33,6 +33,11 @@ bool is_barrier(const Site& site) {
          site.function->form_of(site.instruction).kind == ir::InstructionClass::barrier;
 }
 
+// Is something of the line at `address` in it?
+bool touches(const emulator::MemoryRange& range, uint64_t address) {
+  return address + line_bytes > range.begin && address < range.end;
+}
+
 // In windows.
 uint64_t gap_behind(uint64_t window, uint64_t longest) {
   return std::min(uint64_t(1) << std::min<uint64_t>(window, 32), longest);
@@ -52,9 +57,23 @@ double distance(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) 
 
 } // namespace
 
-uint64_t encode(const AccessHead& head) {
-  return uint64_t(head.number) | uint64_t(head.lines) << 32 | static_cast<uint64_t>(head.kind) << 40 |
-         uint64_t(head.odd_window) << 44;
+uint32_t AccessPatterns::add(std::span<const LineRequest> lines) {
+  // Lines before the first lane's wrap: signed, they are in order.
+  int64_t low = 0, high = 0;
+  uint64_t sectors = 0;
+  for (const LineRequest& line : lines) {
+    words_.push_back(line.line << sector_bits | line.sectors);
+    low = std::min(low, static_cast<int64_t>(line.line));
+    high = std::max(high, static_cast<int64_t>(line.line));
+    sectors += static_cast<unsigned>(std::popcount(line.sectors));
+  }
+  ends_.push_back(words_.size());
+  facts_.push_back({static_cast<uint64_t>(low), static_cast<uint64_t>(high), sectors});
+  return static_cast<uint32_t>(facts_.size() - 1);
+}
+
+Recorder::Recorder(RecorderOptions options, Recorder&& before)
+    : options_(options), memo_(std::move(before.memo_)), launch_(before.launch_ + 1), spare_(std::move(before.spare_)) {
 }
 
 std::vector<uint32_t> sampled_sms(uint64_t blocks, uint32_t sms, uint64_t target) {
@@ -117,8 +136,10 @@ void Recorder::prepare(const emulator::Block& block) {
                                                                                                : uint8_t(0)};
   }
   for (const Site& site : recording_.sites)
-    is_barrier_.push_back(is_barrier(site));
-  has_barriers_ = std::ranges::find(is_barrier_, true) != is_barrier_.end();
+    kinds_.push_back(site.section && site.section < most_sections ? SiteKind::in_section
+                     : is_barrier(site)                           ? SiteKind::barrier
+                                                                  : SiteKind::plain);
+  has_barriers_ = std::ranges::find(kinds_, SiteKind::barrier) != kinds_.end();
   recording_.executions.resize(image.instruction_count);
   recording_.global.resize(image.instruction_count);
   recording_.shared.resize(image.instruction_count);
@@ -127,7 +148,7 @@ void Recorder::prepare(const emulator::Block& block) {
 bool Recorder::wants(const emulator::Block& block) {
   if (!prepared_) prepare(block);
   if (!wanted_[block.linear % options_.sms]) return false;
-  if (words_ > options_.most_words && !options_.everything) {
+  if (lines_ > options_.most_lines && !options_.everything) {
     recording_.is_cut = true;
     return false;
   }
@@ -157,7 +178,7 @@ void Recorder::begin(BlockState& block) const {
   block.warps.resize(recording_.warps_per_block);
   for (WarpState& warp : block.warps) {
     warp.steps.clear();
-    warp.words.clear();
+    warp.accesses.clear();
     warp.length = warp.seen = warp.hash = warp.window = warp.gap_left = warp.phase = 0;
     warp.window_left = static_cast<int64_t>(window_);
     warp.phase_begins = true;
@@ -212,15 +233,13 @@ void Recorder::left_out(emulator::Block& block, emulator::Warp& warp, uint64_t i
 bool Recorder::note(const emulator::Block& block, const emulator::Warp& warp, Step step) {
   BlockState& its_block = state_of(block);
   WarpState& state = its_block.warps[warp.index];
-  if (const uint8_t section = recording_.sites[step.number].section; section && section < most_sections) {
-    if (recording_.blocks_looked_at == 0 && warp.index == 0 && current_block_ == block.linear) {
-      recording_.sections[section].steps.push_back(step);
-      ++recording_.sections[section].length;
-    }
+  const SiteKind kind = kinds_[step.number];
+  if (kind == SiteKind::in_section) [[unlikely]] {
+    note_section(block, warp, step);
     return seen_ = true;
   }
   seen_ = is_seen(its_block, state);
-  if (is_barrier_[step.number] && !step.guarded_off) {
+  if (kind == SiteKind::barrier && !step.guarded_off) {
     ++state.phase;
     state.phase_begins = true;
   }
@@ -230,6 +249,14 @@ bool Recorder::note(const emulator::Block& block, const emulator::Warp& warp, St
   state.hash ^= state.hash >> 29;
   if (state.steps.size() < longest_sequence) state.steps.push_back(step);
   return true;
+}
+
+// Sections run alike in all blocks: those of the first warp are kept.
+void Recorder::note_section(const emulator::Block& block, const emulator::Warp& warp, Step step) {
+  if (recording_.blocks_looked_at != 0 || warp.index != 0 || current_block_ != block.linear) return;
+  Cluster& section = recording_.sections[recording_.sites[step.number].section];
+  section.steps.push_back(step);
+  ++section.length;
 }
 
 void Recorder::before(emulator::Block& block, emulator::Warp& warp, const emulator::MicroOp& op) {
@@ -270,21 +297,30 @@ void Recorder::accessed(emulator::Block& block, emulator::Warp& warp, const emul
   default: // constant memory has a cache of its own, and parameters are in it
     return;
   }
-  const AccessCost& cost = memo_.cost(lanes, false);
+  AccessCost& cost = memo_.cost(lanes, false);
   AccessCounts& counts = recording_.global[op.instruction];
   ++counts.accesses;
   counts.port_clocks += cost.port_clocks;
   counts.lines += cost.lines.size();
   counts.sectors += cost.sectors;
-  WarpState& state = state_of(block).warps[warp.index];
-  std::vector<uint64_t>& words = state.words;
+  BlockState& its_block = state_of(block);
+  WarpState& state = its_block.warps[warp.index];
   const auto lines = static_cast<uint32_t>(cost.lines.size());
-  words.push_back(encode({op.instruction, lines, access.kind, ((state_of(block).windows + state.window) & 1) != 0}));
-  const uint64_t first = AccessMemo::first_line(lanes);
-  for (const LineRequest& line : cost.lines)
-    words.push_back((first + line.line) << 4 | line.sectors);
-  words_ += 1 + lines;
+  state.accesses.push_back({.first_line = AccessMemo::first_line(lanes),
+                            .pattern = pattern_of(cost),
+                            .number = op.instruction & 0x7ffffff,
+                            .kind = static_cast<uint32_t>(access.kind) & 0xf,
+                            .odd_window = static_cast<uint32_t>(its_block.windows + state.window) & 1});
+  lines_ += 1 + lines;
   state.window_left -= lines / lines_like_a_step;
+}
+
+uint32_t Recorder::pattern_of(AccessCost& cost) {
+  if (cost.kept_in != launch_) {
+    cost.kept_in = launch_;
+    cost.kept_as = recording_.patterns.add(cost.lines);
+  }
+  return cost.kept_as;
 }
 
 void Recorder::affine_executed(const emulator::Block& first, uint32_t number) {
@@ -322,12 +358,12 @@ void Recorder::block_ended(emulator::Block& block) {
     const uint8_t cluster = cluster_of(warp);
     ++recording_.clusters[cluster].warps;
     kind.push_back(cluster);
-    accesses.words.insert(accesses.words.end(), warp.words.begin(), warp.words.end());
-    accesses.warp_ends.push_back(static_cast<uint32_t>(accesses.words.size()));
+    accesses.accesses.insert(accesses.accesses.end(), warp.accesses.begin(), warp.accesses.end());
+    accesses.warp_ends.push_back(static_cast<uint32_t>(accesses.accesses.size()));
     recording_.steps_seen += warp.seen;
     recording_.steps_all += warp.length;
   }
-  count_allocations(block, accesses.words);
+  count_allocations(block, accesses.accesses);
   ++recording_.block_kinds[kind];
   if (++recording_.blocks_looked_at == 1) choose_again(block);
   recording_.accesses.push_back(std::move(accesses));
@@ -339,30 +375,36 @@ void Recorder::block_ended(emulator::Block& block) {
 }
 
 // Allocations that the block touches, if they are new.
-void Recorder::count_allocations(const emulator::Block& block, const std::vector<uint64_t>& words) {
-  for (size_t at = 0; at < words.size();) {
-    const AccessHead head = decode_head(words[at++]);
-    for (uint32_t i = 0; i < head.lines; ++i, ++at) {
-      const uint64_t address = decode_line(words[at]).line * line_bytes;
-      const uint64_t past = address + line_bytes;
-      if (past > last_range_.begin && address < last_range_.end) continue;
-      const auto known = std::find_if(ranges_.begin(), ranges_.end(), [&](const emulator::MemoryRange& range) {
-        return past > range.begin && address < range.end;
-      });
-      if (known != ranges_.end()) {
-        last_range_ = *known;
-        continue;
-      }
-      if (address >= local_base) {
-        last_range_ = {local_base, local_base + local_bytes(recording_.blocks * recording_.warps_per_block), nullptr};
-      } else {
-        last_range_ = block.launch->memory->find(address);
-        if (last_range_.begin == last_range_.end) last_range_ = block.launch->memory->find(past - 1);
-        if (last_range_.begin == last_range_.end) continue;
-      }
-      ranges_.push_back(last_range_);
+void Recorder::count_allocations(const emulator::Block& block, const std::vector<Access>& accesses) {
+  for (const Access& access : accesses) {
+    const auto [low, high] = recording_.patterns.extent(access);
+    const emulator::MemoryRange* const range = range_of(low * line_bytes);
+    if (range && touches(*range, high * line_bytes)) continue; // and all between
+    for (uint64_t word : recording_.patterns[access.pattern]) {
+      const uint64_t address = AccessPatterns::line_of(access, word).line * line_bytes;
+      if (!range_of(address)) add_range(block, address);
     }
   }
+}
+
+// That is known and has something of the line at `address`; the latest one first.
+const emulator::MemoryRange* Recorder::range_of(uint64_t address) {
+  if (last_range_ < ranges_.size() && touches(ranges_[last_range_], address)) return &ranges_[last_range_];
+  for (last_range_ = 0; last_range_ < ranges_.size(); ++last_range_)
+    if (touches(ranges_[last_range_], address)) return &ranges_[last_range_];
+  return nullptr;
+}
+
+void Recorder::add_range(const emulator::Block& block, uint64_t address) {
+  emulator::MemoryRange range;
+  if (address >= local_base) {
+    range = {local_base, local_base + local_bytes(recording_.blocks * recording_.warps_per_block), nullptr};
+  } else {
+    range = block.launch->memory->find(address);
+    if (range.begin == range.end) range = block.launch->memory->find(address + line_bytes - 1);
+    if (range.begin == range.end) return;
+  }
+  ranges_.push_back(range);
 }
 
 Recording Recorder::finish() {

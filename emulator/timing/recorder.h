@@ -51,27 +51,51 @@ struct AccessCounts {
   uint64_t port_clocks = 0;
 };
 
-// Accesses of global and local memory of one block, warp after warp, as words: a head (instruction's number, how many
-// lines, kind, is the warp's window an odd one), then line << 4 | sectors for each.
+// One access of a warp to global or local memory.
+struct Access {
+  uint64_t first_line = 0; // of the first lane: the pattern's lines count from it
+  uint32_t pattern = 0;    // in Recording::patterns
+  uint32_t number : 27 = 0;
+  uint32_t kind : 4 = 0;       // an AccessKind
+  uint32_t odd_window : 1 = 0; // of the warp
+  emulator::AccessKind access_kind() const { return static_cast<emulator::AccessKind>(kind); }
+};
+// Of one block, warp after warp.
 struct BlockAccesses {
   uint64_t block = 0;
-  std::vector<uint32_t> warp_ends; // in words
-  std::vector<uint64_t> words;
+  std::vector<uint32_t> warp_ends; // in accesses
+  std::vector<Access> accesses;
 };
-struct AccessHead {
-  uint32_t number = 0;
-  uint32_t lines = 0;
-  emulator::AccessKind kind = emulator::AccessKind::load;
-  bool odd_window = false;
+
+// The lines that accesses want, counted from the first lane's: few patterns serve many accesses.
+class AccessPatterns {
+public:
+  uint32_t add(std::span<const LineRequest> lines);
+  std::span<const uint64_t> operator[](uint32_t pattern) const {
+    return std::span(words_).subspan(ends_[pattern], ends_[pattern + 1] - ends_[pattern]);
+  }
+  // Of one of these words.
+  static LineRequest line_of(const Access& access, uint64_t word) {
+    const uint64_t absolute = word + (access.first_line << sector_bits);
+    return {absolute >> sector_bits, static_cast<uint8_t>(absolute & ((1 << sector_bits) - 1))};
+  }
+  // The lowest and highest line.
+  std::pair<uint64_t, uint64_t> extent(const Access& access) const {
+    const Facts& facts = facts_[access.pattern];
+    return {access.first_line + facts.low, access.first_line + facts.high};
+  }
+  uint64_t sectors(uint32_t pattern) const { return facts_[pattern].sectors; }
+
+private:
+  static constexpr unsigned sector_bits = 4;
+  std::vector<uint64_t> words_; // line << sector_bits | sectors, modulo 2^64
+  std::vector<size_t> ends_ = {0};
+  struct Facts {
+    uint64_t low = 0, high = 0; // lines, modulo 2^64
+    uint64_t sectors = 0;
+  };
+  std::vector<Facts> facts_;
 };
-uint64_t encode(const AccessHead& head);
-inline AccessHead decode_head(uint64_t word) {
-  return {static_cast<uint32_t>(word), static_cast<uint32_t>(word >> 32 & 0xff),
-          static_cast<emulator::AccessKind>(word >> 40 & 0xf), (word >> 44 & 1) != 0};
-}
-inline LineRequest decode_line(uint64_t word) {
-  return {word >> 4, static_cast<uint8_t>(word & 0xf)};
-}
 
 // Lines [first, past).
 struct LineRange {
@@ -84,6 +108,7 @@ struct Site {
   const ir::Function* function = nullptr;
   ir::InstructionId instruction;
   uint8_t section = 0; // 1 + ir::SectionKind inside a section of R2D2's hardware form
+  bool operator==(const Site&) const = default;
 };
 
 // Of R2D2's hardware form: what a warp executes of each section. The machine executes sections less often than every
@@ -104,9 +129,10 @@ struct Recording {
   std::vector<Cluster> clusters;
   std::array<Cluster, most_sections> sections;           // by Site::section
   std::map<std::vector<uint16_t>, uint64_t> block_kinds; // clusters of a block's warps; how many such blocks
-  std::vector<BlockAccesses> accesses;                   // in the order of blocks
-  std::vector<LineRange> allocations;                    // that they touch, in their order
-  uint64_t steps_seen = 0, steps_all = 0;                // of the warps that were looked at: in windows, and all
+  AccessPatterns patterns;
+  std::vector<BlockAccesses> accesses;    // in the order of blocks
+  std::vector<LineRange> allocations;     // that they touch, in their order
+  uint64_t steps_seen = 0, steps_all = 0; // of the warps that were looked at: in windows, and all
   // Of what the warps that were looked at executed, what is in windows.
   double share_seen() const { return steps_all ? static_cast<double>(steps_seen) / static_cast<double>(steps_all) : 1; }
   // Was all of the launch looked at?
@@ -128,7 +154,7 @@ struct RecorderOptions {
   uint32_t sms = 1;
   bool everything = false; // all blocks, all instructions: to compare with
   SampleRules rules = {};
-  uint64_t most_words = uint64_t(1) << 23; // of accesses that are kept
+  uint64_t most_lines = uint64_t(1) << 23; // and accesses that are kept
 };
 
 // SMs whose blocks are looked at, in a launch of `blocks` on a machine of `sms`: so many that they have `target`
@@ -138,6 +164,8 @@ std::vector<uint32_t> sampled_sms(uint64_t blocks, uint32_t sms, uint64_t target
 class Recorder final : public emulator::Observer {
 public:
   explicit Recorder(RecorderOptions options) : options_(options), memo_(options.port) {}
+  // After another launch on the same machine: what `before` found out of patterns need not be found out again.
+  Recorder(RecorderOptions options, Recorder&& before);
 
   bool wants(const emulator::Block& block) override;
   bool wants_accesses() const override { return true; }
@@ -148,7 +176,7 @@ public:
   void block_ended(emulator::Block& block) override;
   void left_out(emulator::Block& block, emulator::Warp& warp, uint64_t instructions) override;
   void affine_executed(const emulator::Block& first, uint32_t number) override;
-  void restarted() override { *this = Recorder(options_); }
+  void restarted() override { *this = Recorder(options_, std::move(*this)); }
 
   // When the launch is over. What is recorded goes to the caller.
   Recording finish();
@@ -163,7 +191,7 @@ private:
     uint64_t gap_left = 0;   // instructions that are not looked at now
     uint64_t phase = 0;      // barriers so far
     bool phase_begins = true;
-    std::vector<uint64_t> words;
+    std::vector<Access> accesses;
   };
   // What is between barriers is looked at or not in all warps alike, as the first one that comes there decides by how
   // long it was.
@@ -183,19 +211,25 @@ private:
   void begin(BlockState& block) const;
   bool is_seen(BlockState& block, WarpState& warp);
   bool note(const emulator::Block& block, const emulator::Warp& warp, Step step);
+  void note_section(const emulator::Block& block, const emulator::Warp& warp, Step step);
   uint8_t cluster_of(const WarpState& warp);
-  void count_allocations(const emulator::Block& block, const std::vector<uint64_t>& words);
+  uint32_t pattern_of(AccessCost& cost);
+  void count_allocations(const emulator::Block& block, const std::vector<Access>& accesses);
+  const emulator::MemoryRange* range_of(uint64_t address);
+  void add_range(const emulator::Block& block, uint64_t address);
 
   RecorderOptions options_;
   AccessMemo memo_;
+  uint64_t launch_ = 1; // of those that used the memo
   Recording recording_;
   bool prepared_ = false;
   std::vector<emulator::MemoryRange> ranges_; // allocations that were touched
-  emulator::MemoryRange last_range_;
+  size_t last_range_ = 0;
   std::vector<bool> wanted_; // by SM
-  uint64_t words_ = 0;
-  uint64_t window_ = 0;          // steps of a warp
-  std::vector<bool> is_barrier_; // by number
+  uint64_t lines_ = 0;       // and accesses, so far
+  uint64_t window_ = 0;      // steps of a warp
+  enum class SiteKind : uint8_t { plain, barrier, in_section };
+  std::vector<SiteKind> kinds_; // by number
   bool has_barriers_ = false;
   uint64_t local_stride_ = 0;
   std::unordered_map<uint64_t, std::unique_ptr<BlockState>> running_;

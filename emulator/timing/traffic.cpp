@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <optional>
 
 namespace ptxrewrite::timing {
 namespace {
@@ -17,68 +16,10 @@ double ratio(double part, double whole) {
   return whole > 0 ? part / whole : 0;
 }
 
-// All lines of a recording: which SMs touch them, and which sectors have been touched so far.
-class LineTable {
-public:
-  struct Line {
-    uint64_t tag = 0; // line + 1
-    uint64_t sms = 0; // a bit each; where there are more than 64, some share one
-    uint8_t sectors = 0;
-    uint8_t windows = 0; // bit 0: an even one, 1: an odd one
-  };
-  explicit LineTable(size_t most) : places_(std::bit_ceil(most * 2 + 16)) {}
-
-  Line& operator[](uint64_t line) {
-    size_t at = static_cast<size_t>((line * 0x9e3779b97f4a7c15u) >> 20) & (places_.size() - 1);
-    while (places_[at].tag && places_[at].tag != line + 1)
-      at = (at + 1) & (places_.size() - 1);
-    if (!places_[at].tag) {
-      places_[at].tag = line + 1;
-      if (++used_ * 2 > places_.size()) return grow(line);
-    }
-    return places_[at];
-  }
-  size_t size() const { return used_; }
-  // By range, in their order, and of all other lines behind them.
-  struct Touches {
-    uint64_t lines = 0, by_sm = 0, by_windows = 0; // SMs and kinds of windows that touch one are summed up
-  };
-  std::vector<Touches> count(const std::vector<LineRange>& ranges) const {
-    std::vector<Touches> counts(ranges.size() + 1);
-    size_t last = ranges.size();
-    for (const Line& line : places_) {
-      if (!line.tag) continue;
-      last = range_of(ranges, line.tag - 1, last);
-      ++counts[last].lines;
-      counts[last].by_sm += static_cast<unsigned>(std::popcount(line.sms));
-      counts[last].by_windows += static_cast<unsigned>(std::popcount(line.windows));
-    }
-    return counts;
-  }
-  // Mostly it is `last` again.
-  static size_t range_of(const std::vector<LineRange>& ranges, uint64_t line, size_t last) {
-    auto holds = [&](const LineRange& range) { return line >= range.first && line < range.past; };
-    if (last < ranges.size() && holds(ranges[last])) return last;
-    return static_cast<size_t>(std::ranges::find_if(ranges, holds) - ranges.begin());
-  }
-
-private:
-  Line& grow(uint64_t line) {
-    std::vector<Line> old(places_.size() * 2);
-    old.swap(places_);
-    used_ = 0;
-    for (const Line& one : old)
-      if (one.tag) (*this)[one.tag - 1] = one;
-    return (*this)[line];
-  }
-  std::vector<Line> places_;
-  size_t used_ = 0;
-};
-
 // The accesses of one warp that are still to come.
 struct Stream {
-  const uint64_t* at = nullptr;
-  const uint64_t* end = nullptr;
+  const Access* at = nullptr;
+  const Access* end = nullptr;
   size_t block = 0; // in Recording::accesses
 };
 
@@ -87,13 +28,16 @@ struct Sm {
   std::vector<Stream> active;
   std::vector<std::pair<size_t, uint32_t>> live; // streams of resident blocks
   size_t turn = 0;
-  std::optional<SectoredCache> l1;
+  SectoredCache* l1 = nullptr;
 };
 
 class Simulation {
 public:
-  Simulation(const Recording& recording, const MemorySystem& memory, CacheState* state)
-      : recording_(recording), memory_(memory), state_(state), lines_(1024), l2_(0, 1) {}
+  Simulation(const Recording& recording, const MemorySystem& memory, CacheState& state)
+      : recording_(recording), memory_(memory), state_(state), lines_(state.lines), l2_(state.l2) {
+    lines_.reset();
+    recent_.fill(UINT64_MAX);
+  }
 
   Traffic run() {
     traffic_.levels.resize(recording_.sites.size());
@@ -106,20 +50,19 @@ public:
     const uint64_t written_back = l2_.written_back();
     access_all();
     traffic_.dirty_written_back = l2_.written_back() - written_back;
-    if (state_) leave_l2();
+    leave_l2();
     return std::move(traffic_);
   }
 
 private:
+  // Was it looked at as a whole, so that the cache of the whole machine follows line by line?
+  bool is_whole() const { return recording_.is_complete() && traffic_.simulated_l2_bytes == memory_.l2_bytes; }
+
   void take_l2() {
-    const bool fits = recording_.is_complete() && traffic_.simulated_l2_bytes == memory_.l2_bytes;
-    if (state_ && state_->l2 && fits)
-      l2_ = std::move(*state_->l2);
-    else
-      l2_ = SectoredCache(traffic_.simulated_l2_bytes, l2_ways);
-    if (!state_ || (state_->is_exact && fits)) return;
+    if (!state_.holds_lines || !is_whole()) l2_.reset(traffic_.simulated_l2_bytes, l2_ways);
+    if (state_.is_exact && is_whole()) return;
     for (size_t i = 0; i < recording_.allocations.size(); ++i)
-      for (const CacheState::Cover& cover : state_->covers)
+      for (const CacheState::Cover& cover : state_.covers)
         if (cover.lines.first == recording_.allocations[i].first) miss_share_[i] *= 1 - cover.share;
   }
 
@@ -127,26 +70,24 @@ private:
   void leave_l2() {
     const double room = static_cast<double>(memory_.l2_bytes / line_bytes);
     double old_lines = 0;
-    for (const CacheState::Cover& cover : state_->covers)
+    for (const CacheState::Cover& cover : state_.covers)
       old_lines += cover.share * static_cast<double>(cover.lines.size());
     const double of_new = std::min(ratio(room, traffic_.lines_all), 1.0);
     const double of_old = std::clamp(ratio(room - traffic_.lines_all, old_lines), 0.0, 1.0);
-    for (CacheState::Cover& cover : state_->covers)
+    for (CacheState::Cover& cover : state_.covers)
       cover.share *= of_old;
     for (size_t i = 0; i < recording_.allocations.size(); ++i) {
       const LineRange& range = recording_.allocations[i];
       const double share = of_new * lines_all_of_[i] / static_cast<double>(range.size());
-      const auto known = std::find_if(state_->covers.begin(), state_->covers.end(),
+      const auto known = std::find_if(state_.covers.begin(), state_.covers.end(),
                                       [&](const auto& cover) { return cover.lines.first == range.first; });
-      if (known == state_->covers.end())
-        state_->covers.push_back({range, share});
+      if (known == state_.covers.end())
+        state_.covers.push_back({range, share});
       else
         known->share = std::max(known->share, share);
     }
-    const bool is_whole = recording_.is_complete() && traffic_.simulated_l2_bytes == memory_.l2_bytes;
-    state_->is_exact = state_->is_exact && is_whole;
-    state_->l2.reset();
-    if (is_whole) state_->l2 = std::move(l2_);
+    state_.is_exact = state_.is_exact && is_whole();
+    state_.holds_lines = is_whole();
   }
 
   void access_all() {
@@ -165,9 +106,12 @@ private:
     sms_.resize(std::max<size_t>(recording_.sms.size(), 1));
     for (size_t i = recording_.accesses.size(); i-- > 0;)
       sms_[index[recording_.accesses[i].block % recording_.all_sms]].waiting.push_back(i);
-    for (Sm& sm : sms_) {
-      sm.l1.emplace(memory_.l1_bytes, l1_ways);
-      for (uint32_t i = 0; i < memory_.resident_blocks; ++i)
+    if (state_.l1s.size() < sms_.size()) state_.l1s.resize(sms_.size());
+    for (size_t i = 0; i < sms_.size(); ++i) {
+      Sm& sm = sms_[i];
+      sm.l1 = &state_.l1s[i];
+      sm.l1->reset(memory_.l1_bytes, l1_ways);
+      for (uint32_t block = 0; block < memory_.resident_blocks; ++block)
         start_block(sm);
     }
   }
@@ -180,7 +124,7 @@ private:
       uint32_t begin = 0, streams = 0;
       for (uint32_t end : accesses.warp_ends) {
         if (end > begin) {
-          sm.active.push_back({accesses.words.data() + begin, accesses.words.data() + end, block});
+          sm.active.push_back({accesses.accesses.data() + begin, accesses.accesses.data() + end, block});
           ++streams;
         }
         begin = end;
@@ -194,19 +138,19 @@ private:
   void count_lines() {
     for (size_t number = 0; number < sms_.size(); ++number) {
       const uint64_t bit = uint64_t(1) << (number % 64);
-      const auto sm = static_cast<uint32_t>(number);
+      const uint64_t sm_and_window = number % 64 << 1;
       auto visit = [&](const BlockAccesses& block) {
-        for (size_t at = 0; at < block.words.size();) {
-          const AccessHead head = decode_head(block.words[at++]);
-          for (uint32_t i = 0; i < head.lines; ++i) {
-            const uint64_t of = decode_line(block.words[at++]).line;
+        for (const Access& access : block.accesses) {
+          for (uint64_t word : recording_.patterns[access.pattern]) {
+            const uint64_t of = AccessPatterns::line_of(access, word).line;
             // Warps come back to their lines: mostly it is known already.
-            Recent& recent = recent_[of % recent_.size()];
-            if (recent.line == of && recent.sm == sm && recent.odd_window == head.odd_window) continue;
-            recent = {of, sm, head.odd_window};
+            const uint64_t touch = of << 7 | sm_and_window | access.odd_window;
+            uint64_t& recent = recent_[of % recent_.size()];
+            if (recent == touch) continue;
+            recent = touch;
             LineTable::Line& line = lines_[of];
             line.sms |= bit;
-            line.windows |= head.odd_window ? 2 : 1;
+            line.windows |= access.odd_window ? 2 : 1;
           }
         }
       };
@@ -243,9 +187,7 @@ private:
     if (sm.active.empty()) return false;
     if (sm.turn >= sm.active.size()) sm.turn = 0;
     Stream& stream = sm.active[sm.turn];
-    const AccessHead head = decode_head(*stream.at++);
-    access(sm, head, stream.at);
-    stream.at += head.lines;
+    access(sm, *stream.at++);
     if (stream.at < stream.end) {
       ++sm.turn;
       return true;
@@ -260,6 +202,17 @@ private:
     return true;
   }
 
+  void access(Sm& sm, const Access& access) {
+    if (access.access_kind() == AccessKind::store)
+      for (uint64_t word : recording_.patterns[access.pattern]) {
+        const LineRequest request = AccessPatterns::line_of(access, word);
+        lines_[request.line].sectors |= request.sectors;
+        write(sm, request, traffic_.sectors[access.number]);
+      }
+    else
+      load(sm, access);
+  }
+
   void write(const Sm& sm, const LineRequest& request, SectorCounts& sectors) {
     const auto written = static_cast<unsigned>(std::popcount(request.sectors));
     ++sectors.write_lines;
@@ -268,74 +221,71 @@ private:
     if (l2_.write(request.line, request.sectors)) sectors.l2_write_hits += written;
   }
 
-  void access(Sm& sm, const AccessHead& head, const uint64_t* words) {
-    SectorCounts& sectors = traffic_.sectors[head.number];
-    const bool load = head.kind == AccessKind::load;
-    bool from_l2 = false, from_dram = false, first_touch = false;
-    double cold = 0;
-    uint64_t miss_lines = 0;
-    for (uint32_t i = 0; i < head.lines; ++i) {
-      const LineRequest request = decode_line(words[i]);
-      const auto wanted = static_cast<unsigned>(std::popcount(request.sectors));
-      if (head.kind == AccessKind::store) {
-        lines_[request.line].sectors |= request.sectors;
-        write(sm, request, sectors);
-        continue;
-      }
-      sectors.reads += wanted;
+  // What one load or atomic asked L2 for.
+  struct Misses {
+    uint64_t lines = 0, sectors = 0;
+    bool any_from_dram = false, any_first_touch = false;
+    double cold = 0; // how probably one of them is the first of all
+  };
+
+  void load(Sm& sm, const Access& access) {
+    SectorCounts& sectors = traffic_.sectors[access.number];
+    const bool is_atomic = access.access_kind() == AccessKind::atomic;
+    SectoredCache* const l1 = is_atomic || bypass_[access.number] ? nullptr : sm.l1;
+    const std::span<const uint64_t> words = recording_.patterns[access.pattern];
+    Misses misses;
+    for (uint64_t word : words) {
+      const LineRequest request = AccessPatterns::line_of(access, word);
       uint8_t missing = request.sectors;
-      if (load && !bypass_[head.number])
-        missing = static_cast<uint8_t>(missing & ~sm.l1->read(request.line, request.sectors));
-      sectors.l1_hits += wanted - static_cast<unsigned>(std::popcount(missing));
-      if (missing) {
-        ++miss_lines;
-        from_l2 = true;
-        const auto absent = static_cast<uint8_t>(missing & ~l2_.read(request.line, missing));
-        sectors.l2_hits += static_cast<unsigned>(std::popcount(missing)) - static_cast<unsigned>(std::popcount(absent));
-        if (absent) {
-          from_dram = true;
-          uint8_t& touched = lines_[request.line].sectors;
-          const auto fresh = static_cast<uint8_t>(absent & ~touched);
-          touched |= request.sectors;
-          if (fresh) {
-            first_touch = true;
-            last_range_ = LineTable::range_of(recording_.allocations, request.line, last_range_);
-            const double misses = miss_share_[last_range_];
-            cold = std::max(cold, misses);
-            sectors.first_touches += static_cast<unsigned>(std::popcount(fresh));
-            sectors.cold += misses * static_cast<unsigned>(std::popcount(fresh));
-          }
-          sectors.dram += static_cast<unsigned>(std::popcount(absent)) - static_cast<unsigned>(std::popcount(fresh));
-        }
-      }
-      ++sectors.read_lines;
-      sectors.l1_hit_lines += missing == 0;
-      if (head.kind == AccessKind::atomic) write(sm, request, sectors);
+      if (l1) missing = static_cast<uint8_t>(missing & ~l1->read(request.line, request.sectors));
+      if (missing) load_from_l2(request, missing, sectors, misses);
+      if (is_atomic) write(sm, request, sectors);
     }
-    if (head.kind == AccessKind::store) return;
-    LoadLevels& levels = traffic_.levels[head.number];
+    const uint64_t wanted = recording_.patterns.sectors(access.pattern);
+    sectors.reads += wanted;
+    sectors.l1_hits += wanted - misses.sectors;
+    sectors.read_lines += words.size();
+    sectors.l1_hit_lines += words.size() - misses.lines;
+    LoadLevels& levels = traffic_.levels[access.number];
     ++levels.loads;
-    levels.miss_lines += miss_lines;
-    ++(from_dram ? levels.slowest_dram : from_l2 ? levels.slowest_l2 : levels.slowest_l1);
-    levels.first_touches += first_touch;
-    levels.cold += cold;
+    levels.miss_lines += misses.lines;
+    ++(misses.any_from_dram ? levels.slowest_dram : misses.lines ? levels.slowest_l2 : levels.slowest_l1);
+    levels.first_touches += misses.any_first_touch;
+    levels.cold += misses.cold;
+  }
+
+  // `missing`: of the request, what is not in L1.
+  void load_from_l2(const LineRequest& request, uint8_t missing, SectorCounts& sectors, Misses& misses) {
+    const auto asked_for = static_cast<unsigned>(std::popcount(missing));
+    ++misses.lines;
+    misses.sectors += asked_for;
+    const auto absent = static_cast<uint8_t>(missing & ~l2_.read(request.line, missing));
+    sectors.l2_hits += asked_for - static_cast<unsigned>(std::popcount(absent));
+    if (!absent) return;
+    misses.any_from_dram = true;
+    uint8_t& touched = lines_[request.line].sectors;
+    const auto fresh = static_cast<uint8_t>(absent & ~touched);
+    touched |= request.sectors;
+    sectors.dram += static_cast<unsigned>(std::popcount(absent)) - static_cast<unsigned>(std::popcount(fresh));
+    if (!fresh) return;
+    misses.any_first_touch = true;
+    last_range_ = LineTable::range_of(recording_.allocations, request.line, last_range_);
+    const double probably = miss_share_[last_range_];
+    misses.cold = std::max(misses.cold, probably);
+    sectors.first_touches += static_cast<unsigned>(std::popcount(fresh));
+    sectors.cold += probably * static_cast<unsigned>(std::popcount(fresh));
   }
 
   const Recording& recording_;
   const MemorySystem& memory_;
-  CacheState* state_;
-  LineTable lines_;
+  CacheState& state_;
+  LineTable& lines_;
   // By allocation, and of all that is elsewhere.
   std::vector<double> lines_all_of_; // in the whole launch
   std::vector<double> miss_share_;   // of first touches in the recording: those that do miss L2
   size_t last_range_ = 0;
-  struct Recent {
-    uint64_t line = UINT64_MAX;
-    uint32_t sm = 0;
-    bool odd_window = false;
-  };
-  std::array<Recent, 1024> recent_;
-  SectoredCache l2_;
+  std::array<uint64_t, 1024> recent_; // touches: line, SM's bit, window
+  SectoredCache& l2_;
   std::vector<Sm> sms_;
   std::vector<bool> bypass_;
   Traffic traffic_;
@@ -350,7 +300,8 @@ double extrapolate_lines(double one, double some_lines, double some, double all)
 }
 
 Traffic simulate(const Recording& recording, const MemorySystem& memory, CacheState* state) {
-  return Simulation(recording, memory, state).run();
+  CacheState none;
+  return Simulation(recording, memory, state ? *state : none).run();
 }
 
 } // namespace ptxrewrite::timing

@@ -17,10 +17,9 @@
 #pragma once
 
 #include "emulator/timing/cache.h"
-#include "emulator/timing/recorder.h"
+#include "emulator/timing/line_table.h"
 
 #include <functional>
-#include <optional>
 
 namespace ptxrewrite::timing {
 
@@ -64,15 +63,18 @@ struct Traffic {
   uint64_t simulated_l2_bytes = 0;
 };
 
-// What launches left in L2.
+// What launches left in L2; and the memory that the next one's caches are in.
 struct CacheState {
   struct Cover {
     LineRange lines;
     double share = 0; // that is there
   };
-  std::optional<SectoredCache> l2; // after a launch that was looked at as a whole
-  bool is_exact = true;            // l2 has all that there is; nothing: the cache is empty
+  SectoredCache l2;
+  bool holds_lines = false; // l2 is as a launch left it that was looked at as a whole
+  bool is_exact = true;     // l2 has all that there is; without lines: there is nothing
   std::vector<Cover> covers;
+  std::vector<SectoredCache> l1s;
+  LineTable lines;
 };
 
 // `state`: as the launches before on the same machine left it; and as this one does. nullptr: it is the only launch.

@@ -40,10 +40,6 @@ struct LeastRecentlyUsed {
   }
 };
 
-AccessHead head(uint32_t lines, emulator::AccessKind kind) {
-  return {.number = 0, .lines = lines, .kind = kind};
-}
-
 // One block on one SM, one warp, that accesses lines [first, past) one after the other.
 Recording lines_in_turn(uint64_t first, uint64_t past, emulator::AccessKind kind, int times) {
   Recording recording;
@@ -51,13 +47,13 @@ Recording lines_in_turn(uint64_t first, uint64_t past, emulator::AccessKind kind
   recording.sms = {0};
   recording.warps_per_block = 1;
   recording.sites.resize(1);
+  const LineRequest whole_line{0, 0xf};
+  const uint32_t pattern = recording.patterns.add({&whole_line, 1});
   BlockAccesses block;
   for (int time = 0; time < times; ++time)
-    for (uint64_t line = first; line < past; ++line) {
-      block.words.push_back(encode(head(1, kind)));
-      block.words.push_back(line << 4 | 0xf);
-    }
-  block.warp_ends.push_back(static_cast<uint32_t>(block.words.size()));
+    for (uint64_t line = first; line < past; ++line)
+      block.accesses.push_back({.first_line = line, .pattern = pattern, .kind = static_cast<uint32_t>(kind) & 0xf});
+  block.warp_ends.push_back(static_cast<uint32_t>(block.accesses.size()));
   recording.accesses.push_back(block);
   return recording;
 }
