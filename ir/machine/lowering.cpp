@@ -26,6 +26,7 @@ namespace {
 
 constexpr uint32_t first_uniform_datapath = 75;
 constexpr uint32_t first_separate_lanes = 70;    // each lane has a program counter of its own
+constexpr uint32_t first_clean_barriers = 80;    // what gathers lanes is not cleared before each use
 constexpr uint32_t first_combined_atomics = 70;  // lanes of a warp elect one that does the atomic operation for all
 constexpr uint32_t first_warp_reductions = 80;   // redux
 constexpr uint32_t first_loaded_parameters = 90; // operands no longer name constant banks, a load brings them
@@ -113,7 +114,7 @@ private:
   void measure_unrolling() {
     for (BlockId block : function_.layout) {
       if (!flow_.reachable(block)) continue;
-      Unrolling unrolling = unrolling_of(context_, block);
+      Unrolling unrolling = unrolling_of(context_, together_, block);
       result_.unrolled_ += unrolling.instructions;
       for (BlockId copied : unrolling.blocks)
         if (unrolling.copies > 1) result_.copies_[copied] = unrolling.copies;
@@ -182,6 +183,11 @@ private:
     }
   }
 
+  // Each barrier that gathers lanes again is cleared first (BMOV) where lanes have been separate for the first time.
+  uint32_t barrier_clearing() const {
+    return capability_ >= first_separate_lanes && capability_ < first_clean_barriers ? 1 : 0;
+  }
+
   bool last_is_literal(InstructionId id) const {
     const Operand* last = nullptr;
     for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i)
@@ -199,6 +205,8 @@ private:
       result_.subroutines_ += subroutine.instructions;
     }
     result_.subroutines_ += subroutine.at_place;
+    // Lanes that take the slow path are gathered behind it.
+    if (subroutine.at_place > 0) result_.subroutines_ += barrier_clearing();
     result_.subroutines_ -= subroutine.executed; // counted with the instruction
     cost(id) = {static_cast<uint16_t>(weight.instructions + subroutine.executed), 0, weight.pipe};
     if (is_first_generation() && weight.subroutine == Subroutine::none) weigh_first_generation(id, *form);
@@ -618,7 +626,7 @@ private:
       if (capability_ < 70 || !join || together_.branch_is_uniform(block) || joined[join.index()] || only_exits(join))
         continue;
       joined[join.index()] = true;
-      cost(id).weight = static_cast<uint16_t>(cost(id).weight + 2);
+      cost(id).weight = static_cast<uint16_t>(cost(id).weight + 2 + barrier_clearing());
     }
   }
 

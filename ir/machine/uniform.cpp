@@ -7,8 +7,9 @@ namespace ptxrewrite::ir {
 
 UniformValues::UniformValues(const Function& function, const ControlFlow& flow,
                              const PostDominatorTree& post_dominators, UniformSources sources)
-    : function_(function), flow_(flow), post_dominators_(post_dominators), sources_(sources),
-      varying_(function.values.size()), in_divergence_(function.blocks.size()), spread_(function.blocks.size()) {
+    : function_(function), flow_(flow), post_dominators_(post_dominators), dominators_(function, flow),
+      sources_(sources), varying_(function.values.size()), in_divergence_(function.blocks.size()),
+      joins_(function.blocks.size()), spread_(function.blocks.size()) {
   while (step()) {
   }
 }
@@ -75,6 +76,9 @@ bool UniformValues::spread_divergence(BlockId block) {
     if (seen[now.index()]) continue;
     seen[now.index()] = true;
     in_divergence_[now.index()] = true; // the end too: what its parameters get differs
+    // Two ways from the branch to here have nothing in common if what all ways to here pass lies before the branch.
+    BlockId before = dominators_.immediate_dominator(now);
+    if (!before || dominators_.dominates(before, block)) joins_[now.index()] = true;
     if (now == end) continue;
     for (EdgeId edge : function_.successors(now))
       work.push_back(function_.edges[edge].to);
@@ -88,8 +92,7 @@ bool UniformValues::step() {
     for (EdgeId edge : function_.successors(block)) {
       std::span<const ValueId> parameters = function_.parameters(function_.edges[edge].to);
       std::span<const ValueId> arguments = function_.arguments(edge);
-      bool joins =
-          in_divergence_[function_.edges[edge].to.index()] && flow_.predecessors(function_.edges[edge].to).size() > 1;
+      const bool joins = joins_[function_.edges[edge].to.index()];
       for (size_t i = 0; i < parameters.size() && i < arguments.size(); ++i)
         if (joins || varying_[arguments[i].index()]) changed |= mark(parameters[i]);
     }

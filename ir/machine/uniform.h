@@ -34,9 +34,11 @@ private:
   const Function& function_;
   const ControlFlow& flow_;
   const PostDominatorTree& post_dominators_;
+  DominatorTree dominators_;
   UniformSources sources_;
   std::vector<bool> varying_;
   std::vector<bool> in_divergence_; // blocks that lanes of a warp may enter at different times
+  std::vector<bool> joins_;         // blocks where lanes that parted meet, each with its own values
   std::vector<bool> spread_;        // blocks whose divergent branch has been followed
 };
 

@@ -6,6 +6,7 @@
 #include "ir/module.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <optional>
 
@@ -143,7 +144,15 @@ struct Body {
   uint32_t shared_loads = 0; //
   bool fixed = false;        // something that is not copied
   bool known_places = true;  // shared memory is read where copies could name the place, and no other memory
+  // By memory_of: what is loaded, and what is stored elsewhere than at a place that moves on from trip to trip.
+  std::array<bool, 3> loads{}, stores_anywhere{};
+  bool atomics = false;
 };
+
+// Memories that are apart from each other: shared, local, and the rest.
+size_t memory_of(const Form& form) {
+  return is_shared(form.space) ? 0 : form.space == StateSpace::local ? 1 : 2;
+}
 
 // Does it add to an address that nothing else reads? The assembler steps such sums from trip to trip.
 bool adds_to_address(const LoweringContext& context, InstructionId id) {
@@ -227,6 +236,35 @@ bool is_fixed(const LoweringContext& context, InstructionId id) {
   return weight_of(form, context.capability, false).subroutine != Subroutine::none;
 }
 
+// Does the place move on by the same distance in each trip?
+bool is_stepped(const LoweringContext& context, const CountedLoop& loop, ValueId value) {
+  while (ValueId rest = context.without_constant[value.index()])
+    value = rest;
+  int64_t step = 0;
+  InstructionId increment;
+  if (stepped_parameter(context, loop, value, step, increment)) return true;
+  const Function& function = context.function;
+  std::span<const ValueId> parameters = function.parameters(loop.header());
+  auto place = std::ranges::find(parameters, value);
+  if (place == parameters.end()) return false;
+  for (EdgeId edge : function.successors(loop.blocks.back())) {
+    if (function.edges[edge].to != loop.header()) continue;
+    ValueId next = function.arguments(edge)[static_cast<size_t>(place - parameters.begin())];
+    return stepped_parameter(context, loop, next, step, increment).has_value();
+  }
+  return false;
+}
+
+bool stores_to_stepped(const LoweringContext& context, const CountedLoop& loop, InstructionId id) {
+  for (size_t i = 0; const Operand* operand = context.source(id, i); ++i) {
+    if (!operand->is(OperandKind::address)) continue;
+    const Operand& base = operand[1];
+    if (is_shared(context.form(id)->space) && context.is_literal(&base)) return true;
+    return operand->group_size() >= 1 && base.is(OperandKind::value) && is_stepped(context, loop, base.as_value());
+  }
+  return false;
+}
+
 void measure(const LoweringContext& context, const CountedLoop& loop, InstructionId id, Body& body) {
   const Function& function = context.function;
   if (function.instructions[id].kind == InstructionKind::pragma) body.fixed = true;
@@ -252,6 +290,10 @@ void measure(const LoweringContext& context, const CountedLoop& loop, Instructio
                       form->kind == InstructionClass::atomic;
   if (!memory || form->space == StateSpace::constant || is_param(form->space)) return;
   body.known_places &= reads_known_place(context, loop, id);
+  const size_t at = memory_of(*form);
+  body.atomics |= form->kind == InstructionClass::atomic;
+  if (form->kind == InstructionClass::load) body.loads[at] = true;
+  if (form->kind == InstructionClass::store && !stores_to_stepped(context, loop, id)) body.stores_anywhere[at] = true;
   if (form->kind != InstructionClass::load) return;
   ++(is_shared(form->space) ? body.shared_loads : body.global_loads);
 }
@@ -275,9 +317,18 @@ uint32_t longest_trip(const Body& body) {
   return body.shared_loads > 0 ? std::min(without_loads + of_shared_load * body.shared_loads, longest) : without_loads;
 }
 
+// Some lanes leave the loop before others: what a trip loads may be what another lane's trip has stored, and copies
+// would change which of them comes first. They pay where other loads can be moved up, in a loop without branches.
+bool pays_for_separate_lanes(const CountedLoop& loop, const Body& body) {
+  bool clashes = body.atomics, others = false;
+  for (size_t memory = 0; memory < body.loads.size(); ++memory)
+    (body.stores_anywhere[memory] ? clashes : others) |= body.loads[memory];
+  return !clashes || (others && !body.atomics && loop.blocks.size() == 1);
+}
+
 } // namespace
 
-Unrolling unrolling_of(const LoweringContext& context, BlockId header) {
+Unrolling unrolling_of(const LoweringContext& context, const UniformValues& together, BlockId header) {
   std::optional<CountedLoop> loop = counted_loop(context, header);
   if (!loop) return {};
   Body body;
@@ -295,6 +346,7 @@ Unrolling unrolling_of(const LoweringContext& context, BlockId header) {
     // Four copies, then two, then one for what is left.
     constexpr uint32_t between_copies = 15;
     if (body.size > longest_trip(body)) return {};
+    if (!together.branch_is_uniform(loop->blocks.back()) && !pays_for_separate_lanes(*loop, body)) return {};
     result.instructions = 6 * body.work + 2 * (body.inductions + control) + between_copies;
     result.copies = 4;
     return result;

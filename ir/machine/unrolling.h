@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ir/machine/lowering_rules.h"
+#include "ir/machine/uniform.h"
 
 namespace ptxrewrite::ir {
 
@@ -13,6 +14,7 @@ struct Unrolling {
 };
 // Nothing is added if no loop begins with the block, if its branches are more than instructions under a predicate, if
 // it is kept rolled by a pragma, or if it is not counted.
-Unrolling unrolling_of(const LoweringContext& context, BlockId header);
+// `together` knows which loops all lanes leave after as many trips.
+Unrolling unrolling_of(const LoweringContext& context, const UniformValues& together, BlockId header);
 
 } // namespace ptxrewrite::ir
