@@ -139,6 +139,15 @@ bool wide_multiply_add(LoweringContext& context, InstructionId id) {
   return true;
 }
 
+// mad.wide by a power of two is that sum as well; by another factor it is a product and a sum, never fused.
+bool wide_scaled_add(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode == Opcode::mad && form.has(Modifier::wide) && bit_width(form.type()) == 32 &&
+      is_power_of_two(context.source(id, 1)) && context.capability >= first_generation_end)
+    context.costs[id.index()].weight = 2;
+  return false;
+}
+
 // (a << k) + b in 64 bits: LEA and LEA.HI, as many as the sum alone takes.
 bool wide_shift_add(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
@@ -343,14 +352,40 @@ bool three_input_add(LoweringContext& context, InstructionId id) {
   return true;
 }
 
-// (a op b) op c: LOP3, twice for 64 bits.
+// What a logic instruction computes with, once for each value; nothing of it has been computed by others.
+std::vector<Operand> own_leaves(const LoweringContext& context, InstructionId id) {
+  std::vector<Operand> leaves;
+  const size_t inputs = context.form(id)->opcode == Opcode::lop3 ? 3 : 2;
+  for (size_t i = 0; i < inputs; ++i)
+    if (const Operand* operand = context.source(id, i)) leaves.push_back(*operand);
+  return leaves;
+}
+
+bool is_same(const Operand& a, const Operand& b) {
+  return a.kind == b.kind && a.id == b.id && a.immediate == b.immediate;
+}
+
+// Logic on three inputs, however many steps it takes: LOP3, twice for 64 bits.
 bool three_input_logic(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
-  if (!is_logic(form) || !(is_int32(form) || is_int64(form)) || context.absorbs[id.index()]) return false;
-  InstructionId reader = free_only_reader(context, id);
+  auto is_step = [](const Form& one) { return is_logic(one) || one.opcode == Opcode::lop3; };
+  if (!is_step(form) || !(is_int32(form) || is_int64(form)) || context.absorbs[id.index()]) return false;
+  const InstructionId reader = free_only_reader(context, id);
   const Form* user = reader ? context.form(reader) : nullptr;
-  if (!user || !is_logic(*user) || user->type() != form.type()) return false;
-  take_over(context, reader);
+  if (!user || !is_step(*user) || user->type() != form.type()) return false;
+  auto leaves_of = [&](InstructionId one) -> std::vector<Operand>& {
+    auto [place, first] = context.leaves.try_emplace(one);
+    if (first) place->second = own_leaves(context, one);
+    return place->second;
+  };
+  std::vector<Operand> together = leaves_of(id);
+  for (const Operand& leaf : leaves_of(reader)) {
+    if (leaf.is(OperandKind::value) && leaf.as_value() == context.result(id)) continue;
+    if (std::ranges::none_of(together, [&](const Operand& known) { return is_same(known, leaf); }))
+      together.push_back(leaf);
+  }
+  if (together.size() > 3) return false;
+  leaves_of(reader) = std::move(together);
   return true;
 }
 
@@ -367,20 +402,86 @@ bool logic_test(LoweringContext& context, InstructionId id) {
   return true;
 }
 
+// Is the product worth computing again where it is read, since one of its factors is in no register?
+bool has_free_factor(const LoweringContext& context, InstructionId id) {
+  for (size_t index : {0, 1}) {
+    const Operand* factor = context.source(id, index);
+    if (context.is_literal(factor)) return true;
+    if (factor && factor->is(OperandKind::value) && context.source_of(factor->as_value()) == ValueSource::constant_bank)
+      return true;
+  }
+  return false;
+}
+
+// c - a * b: -a first, once for all, unless b is a literal or the steps of a division make it.
+void negate_factor(LoweringContext& context, InstructionId product, InstructionId reader) {
+  const Operand* minuend = context.source(reader, 0);
+  if (minuend->is(OperandKind::value) && minuend->as_value() == context.result(product)) return;
+  const Operand* factor = context.source(product, 0);
+  if (!factor->is(OperandKind::value) || context.is_literal(context.source(product, 1))) return;
+  const InstructionId division = context.definition(factor);
+  if (division && context.function.is_opcode(division, Opcode::div) && is_signed(context.form(division)->type()) &&
+      context.values.only_reader(factor->as_value()) == product)
+    return;
+  if (context.negated.insert(factor->as_value()).second) ++context.costs[reader.index()].weight;
+}
+
+// The other operand of a sum.
+const Operand* addend(const LoweringContext& context, InstructionId sum, ValueId value) {
+  const Operand* left = context.source(sum, 0);
+  return left->is(OperandKind::value) && left->as_value() == value ? context.source(sum, 1) : left;
+}
+
+// Two operands that are in no register: one of them has to be moved, once for all.
+void move_factor(LoweringContext& context, InstructionId product, InstructionId reader) {
+  const Operand* other = addend(context, reader, context.result(product));
+  if (!has_free_factor(context, product) || !other->is(OperandKind::value) ||
+      context.source_of(other->as_value()) != ValueSource::constant_bank)
+    return;
+  for (size_t index : {0, 1}) {
+    const Operand* factor = context.source(product, index);
+    if (factor->is(OperandKind::value) && context.source_of(factor->as_value()) == ValueSource::constant_bank &&
+        context.moved.insert(factor->as_value()).second)
+      ++context.costs[reader.index()].weight;
+  }
+}
+
+// a * b + c: one multiply-add for each sum.
+bool integer_multiply_add(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::mul || !is_int32(form) || !form.has(Modifier::lo)) return false;
+  if (context.function.instructions[id].guard) return false;
+  const bool first_generation = context.capability < first_generation_end;
+  if (first_generation && is_power_of_two(context.source(id, 1))) return false;
+  const ValueId value = context.result(id);
+  const bool anywhere = !first_generation && has_free_factor(context, id);
+  const bool only = value && context.values.readers(value).size() == 1;
+  const bool fits = all_readers(context, value, [&](InstructionId reader) {
+    const Form* user = context.form(reader);
+    if (!user || !is_add_or_sub(*user) || !is_int32(*user) || context.absorbs[reader.index()]) return false;
+    const InstructionId other = context.definition(addend(context, reader, value));
+    if (!only && other && context.function.is_opcode(other, Opcode::mul)) return false; // either, for all is neither
+    return anywhere || context.same_block(id, reader);
+  });
+  if (!fits || (first_generation && !only)) return false;
+  for (InstructionId reader : context.values.readers(value)) {
+    take_over(context, reader);
+    if (!first_generation && context.capability < 90) move_factor(context, id, reader);
+    if (context.form(reader)->opcode == Opcode::sub && !first_generation) negate_factor(context, id, reader);
+  }
+  return true;
+}
+
 // a * b + c where nothing says that the product is rounded on its own.
 bool multiply_add(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
-  if (form.opcode != Opcode::mul) return false;
-  bool integer = is_int32(form) && form.has(Modifier::lo);
-  bool floating = is_float(form.type()) && !form.has(Modifier::rn) && !form.has(Modifier::rz) &&
-                  !form.has(Modifier::rm) && !form.has(Modifier::rp) && !form.has(Modifier::sat);
-  if (!integer && !floating) return false;
-  if (integer && context.capability < first_generation_end && is_power_of_two(context.source(id, 1))) return false;
+  if (form.opcode != Opcode::mul || !is_float(form.type()) || form.has(Modifier::rn) || form.has(Modifier::rz) ||
+      form.has(Modifier::rm) || form.has(Modifier::rp) || form.has(Modifier::sat))
+    return false;
   InstructionId reader = free_only_reader(context, id);
   const Form* user = reader ? context.form(reader) : nullptr;
   if (!user || !is_add_or_sub(*user) || bit_width(user->type()) != bit_width(form.type())) return false;
-  if (floating && (!is_float(user->type()) || user->has(Modifier::rn) || user->has(Modifier::rz))) return false;
-  if (integer && !is_int32(*user)) return false;
+  if (!is_float(user->type()) || user->has(Modifier::rn) || user->has(Modifier::rz)) return false;
   take_over(context, reader);
   return true;
 }
@@ -442,6 +543,7 @@ constexpr LoweringRule rules[] = {
     {"constant address offset", constant_address_offset, true},
     {"equal sum", equal_sum, true},
     {"wide multiply-add", wide_multiply_add, true},
+    {"wide scaled add", wide_scaled_add},
     {"wide shift-add", wide_shift_add},
     {"extension", extension},
     {"extension by shift", extension_by_shift},
@@ -452,6 +554,7 @@ constexpr LoweringRule rules[] = {
     {"narrow select", narrow_select},
     {"shift-add", shift_add},
     {"shift right and add", shift_right_add},
+    {"integer multiply-add", integer_multiply_add, true},
     {"multiply-add", multiply_add, true},
     {"add-minimum", add_minimum},
     {"three-input add", three_input_add},

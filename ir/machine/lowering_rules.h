@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -38,7 +39,10 @@ struct LoweringContext {
   std::vector<ValueId> without_constant;
   std::map<std::pair<ValueId, ValueId>, ValueId> sums; // of two values, the first one computed
   std::vector<bool> reads_sum;                         // by InstructionId: an operand is a sum of linear registers
-  std::vector<bool> low_halves;      // by ValueId, on machines of the first generation: see first_generation.h
+  std::vector<bool> low_halves; // by ValueId, on machines of the first generation: see first_generation.h
+  std::map<InstructionId, std::vector<Operand>> leaves = {}; // of logic that has taken other logic over
+  std::set<ValueId> negated = {};                            // factors whose opposite has been computed
+  std::set<ValueId> moved = {};      // factors from constant banks that have been moved into registers
   std::vector<bool> predicated = {}; // by BlockId: short, and skipped by a predicate instead of a branch
 
   // nullptr if the instruction is no real one.

@@ -2,13 +2,31 @@
 #include "ir/machine/uniform.h"
 
 #include "ir/kernel_parameters.h"
+#include "ir/module.h"
+
+#include <algorithm>
 
 namespace ptxrewrite::ir {
+
+namespace {
+
+constexpr int64_t warp_size = 32;
+
+// .reqntid n or n,1,1
+bool warps_in_rows(const Function& function) {
+  return std::ranges::any_of(function.directives, [&](const FunctionDirective& directive) {
+    if (function.module().text(directive.name) != ".reqntid") return false;
+    return (directive.count < 2 || directive.numbers[1] == 1) && (directive.count < 3 || directive.numbers[2] == 1);
+  });
+}
+
+} // namespace
 
 UniformValues::UniformValues(const Function& function, const ControlFlow& flow,
                              const PostDominatorTree& post_dominators, UniformSources sources)
     : function_(function), flow_(flow), post_dominators_(post_dominators), dominators_(function, flow),
-      sources_(sources), varying_(function.values.size()), in_divergence_(function.blocks.size()),
+      sources_(sources), warps_in_rows_(sources == UniformSources::read && warps_in_rows(function)),
+      varying_(function.values.size()), thread_index_(function.values.size()), in_divergence_(function.blocks.size()),
       joins_(function.blocks.size()), spread_(function.blocks.size()) {
   while (step()) {
   }
@@ -23,6 +41,7 @@ bool UniformValues::mark(ValueId value) {
 bool UniformValues::branch_is_uniform(BlockId block) const {
   for (InstructionId id = function_.blocks[block].last; id; id = function_.instructions[id].previous) {
     if (function_.instructions[id].kind != InstructionKind::real) continue;
+    if (function_.form_of(id).has(Modifier::uni)) return true; // the text says so
     ValueId guard = function_.instructions[id].guard;
     if (guard && varying_[guard.index()]) return false;
     if (function_.is_opcode(id, Opcode::brx))
@@ -41,8 +60,40 @@ bool UniformValues::reads_one_value(const Form& form) const {
          !form.effects.atomic;
 }
 
+bool UniformValues::is_thread_index(const Operand& operand) const {
+  if (operand.is(OperandKind::value)) return thread_index_[operand.as_value().index()];
+  return operand.is(OperandKind::special_register) && operand.selector == component_selector(0) &&
+         static_cast<SpecialRegister>(operand.id) == SpecialRegister::tid;
+}
+
+// tid.x >> 5, tid.x & -32, tid.x < 64: as ptxas 13.0 sees it, the same for a whole warp.
+bool UniformValues::parts_between_warps(InstructionId id) const {
+  const std::span<const Operand> operands = function_.operands_of(id);
+  const Form& form = function_.form_of(id);
+  if (operands.size() != 3 || bit_width(form.type()) != 32 || is_float(form.type())) return false;
+  if (!is_thread_index(operands[1]) || !operands[2].is(OperandKind::integer)) return false;
+  const int64_t literal = operands[2].immediate;
+  if (form.opcode == Opcode::shr) return literal >= 5;
+  if (form.opcode == Opcode::and_) {
+    const uint32_t above = ~static_cast<uint32_t>(literal);
+    return above >= warp_size - 1 && (above & (above + 1)) == 0;
+  }
+  if (form.opcode != Opcode::setp) return false;
+  const bool strict =
+      form.has(Modifier::lt) || form.has(Modifier::ge) || form.has(Modifier::lo) || form.has(Modifier::hs);
+  const bool or_equal =
+      form.has(Modifier::le) || form.has(Modifier::gt) || form.has(Modifier::ls) || form.has(Modifier::hi);
+  return (strict || or_equal) && literal >= 0 && (literal + (or_equal ? 1 : 0)) % warp_size == 0;
+}
+
 bool UniformValues::visit(InstructionId id) {
   bool varies = false;
+  if (warps_in_rows_ && function_.instructions[id].kind == InstructionKind::real) {
+    const std::span<const Operand> operands = function_.operands_of(id);
+    if (function_.is_ssa && function_.is_opcode(id, Opcode::mov) && is_thread_index(operands[1]))
+      thread_index_[operands[0].as_value().index()] = true;
+    if (parts_between_warps(id)) return false;
+  }
   for_each_use(function_, id, [&](ValueId value) { varies |= varying_[value.index()]; });
   if (function_.instructions[id].kind == InstructionKind::real) {
     const Form& form = function_.form_of(id);

@@ -1,7 +1,7 @@
 // Which registers hold one value for all lanes of a warp, as an assembler sees it: computed from kernel parameters, the
 // launch's shape and the block's index alone. Whether a branch keeps lanes together it judges more freely: what is
-// loaded from one address is one value, and so is what a vote says. Either state of a function; as read, a register is
-// uniform only if all that is written to it is.
+// loaded from one address is one value, so is what a vote says, and where blocks are a row of threads, so is the number
+// of the warp. Either state of a function; as read, a register is uniform only if all that is written to it is.
 #pragma once
 
 #include "ir/analysis/cfg.h"
@@ -28,6 +28,8 @@ private:
   bool step();
   bool visit(InstructionId id);
   bool reads_one_value(const Form& form) const;
+  bool is_thread_index(const Operand& operand) const;
+  bool parts_between_warps(InstructionId id) const;
   bool mark(ValueId value);
   bool spread_divergence(BlockId block);
 
@@ -36,7 +38,9 @@ private:
   const PostDominatorTree& post_dominators_;
   DominatorTree dominators_;
   UniformSources sources_;
+  bool warps_in_rows_ = false; // the text says that blocks are a row of threads
   std::vector<bool> varying_;
+  std::vector<bool> thread_index_;  // tid.x
   std::vector<bool> in_divergence_; // blocks that lanes of a warp may enter at different times
   std::vector<bool> joins_;         // blocks where lanes that parted meet, each with its own values
   std::vector<bool> spread_;        // blocks whose divergent branch has been followed

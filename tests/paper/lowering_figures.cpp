@@ -93,6 +93,14 @@ void list_costs(const std::string& text, const std::string& kernel, uint32_t cap
   }
 }
 
+// Legal forms leave the kernel k as it is and add k__r2d2.
+std::string original_of(const std::string& kernel, const std::map<std::string, uint32_t>& originals) {
+  std::string name = kernel;
+  for (size_t end; !originals.contains(name) && (end = name.rfind("__")) != std::string::npos;)
+    name.resize(end);
+  return name;
+}
+
 class Measurement {
 public:
   Measurement(std::string architecture, const Options& options)
@@ -163,10 +171,12 @@ private:
                const std::map<std::string, uint32_t>& estimates, const std::string& changed) {
     Result<FiguresByFunction> real_after = machine_figures(changed, architecture_);
     if (!real_after) return;
-    for (const auto& [kernel, after] : estimate(changed, capability_))
-      if (real.contains(kernel) && estimates.contains(kernel) && real_after->contains(kernel))
-        pairs_.push_back({version, file + ":" + kernel, real.find(kernel)->second.instructions,
-                          real_after->find(kernel)->second.instructions, estimates.at(kernel), after});
+    for (const auto& [kernel, after] : estimate(changed, capability_)) {
+      const std::string original = original_of(kernel, estimates);
+      if (real.contains(original) && estimates.contains(original) && real_after->contains(kernel))
+        pairs_.push_back({version, file + ":" + kernel, real.find(original)->second.instructions,
+                          real_after->find(kernel)->second.instructions, estimates.at(original), after});
+    }
   }
 
   std::string architecture_;

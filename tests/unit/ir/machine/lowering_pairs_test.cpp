@@ -1,0 +1,126 @@
+// Two ways to write the same, against ptxas: which is longer, and by how much. Each pair is one thing that rewritings
+// change and assemblers see through, or do not.
+#include "ir/machine/figures.h"
+#include "ir/machine/lowering.h"
+#include "ir/ssa.h"
+#include "support/ptxas.h"
+#include "tests/unit/grammar/read.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::ir;
+
+namespace {
+
+std::string text_of(const std::string& body, const std::string& directive) {
+  return R"(.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u32 n, .param .u64 q) )" +
+         directive + R"(
+{
+.reg .pred %p<9>; .reg .b32 %r<60>; .reg .b64 %rd<20>; .reg .f32 %f<9>;
+.local .align 8 .b8 slots[64];
+ld.param.u64 %rd1, [p]; ld.param.u32 %r50, [n]; ld.param.u64 %rd9, [q];
+cvta.to.global.u64 %rd1, %rd1; cvta.to.global.u64 %rd9, %rd9;
+mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2;
+ld.global.u32 %r10, [%rd1]; ld.global.u32 %r11, [%rd1+4]; ld.global.u32 %r12, [%rd1+8]; ld.global.u32 %r13, [%rd1+12];
+ld.global.u64 %rd10, [%rd1+16]; ld.global.u64 %rd11, [%rd1+24];
+)" + body +
+         R"(
+st.global.u32 [%rd1+100], %r10; st.global.u32 [%rd1+104], %r11; st.global.u32 [%rd1+108], %r12;
+st.global.u32 [%rd1+112], %r13; st.global.u64 [%rd1+120], %rd10; st.global.u64 [%rd1+128], %rd11;
+ret;
+}
+)";
+}
+
+struct Pair {
+  const char* name;
+  std::string before, after;
+  const char* directive = ""; // of the version behind
+};
+
+const char* const shuffles = "shfl.sync.down.b32 %r40, %r10, 1, 31, -1; add.s32 %r10, %r10, %r40;\n"
+                             "shfl.sync.down.b32 %r40, %r10, 2, 31, -1; add.s32 %r10, %r10, %r40;\n"
+                             "shfl.sync.down.b32 %r40, %r10, 4, 31, -1; add.s32 %r10, %r10, %r40;\n";
+
+std::string loop(const std::string& body) {
+  return "again: .pragma \"nounroll\";\n" + body +
+         "st.volatile.global.u32 [%rd9], %r12; setp.lt.s32 %p1, %r12, %r13; @%p1 bra again;\n";
+}
+
+std::vector<Pair> pairs() {
+  const std::string warps = "setp.gt.u32 %p1, %r1, 31;", guarded = std::string("@%p1 bra end;\n") + shuffles + "end:\n";
+  const std::string uniform = std::string("@%p1 bra.uni end;\n") + shuffles + "end:\n";
+  return {
+      {"a branch that all lanes take together", warps + guarded, warps + uniform},
+      {"whole warps of a block whose shape is known", warps + guarded, warps + guarded, ".reqntid 256, 1, 1"},
+      {"half warps of a block whose shape is known", "setp.gt.u32 %p1, %r1, 47;" + guarded,
+       "setp.gt.u32 %p1, %r1, 47;" + guarded, ".reqntid 256, 1, 1"},
+      {"the number of the warp", "shr.u32 %r41, %r1, 5; setp.eq.u32 %p1, %r41, %r12;" + guarded,
+       "shr.u32 %r41, %r1, 5; setp.eq.u32 %p1, %r41, %r50;" + guarded, ".reqntid 256, 1, 1"},
+      {"wide multiply-add by a power of two", "mul.wide.u32 %rd3, %r10, 8; add.s64 %rd10, %rd9, %rd3;",
+       "mad.wide.u32 %rd10, %r10, 8, %rd9;"},
+      {"wide multiply-add", "mul.wide.u32 %rd3, %r10, %r11; add.s64 %rd10, %rd10, %rd3;",
+       "mad.wide.u32 %rd10, %r10, %r11, %rd10;"},
+      {"a product in two sums", "mul.lo.s32 %r40, %r10, %r11; add.s32 %r12, %r40, %r12; add.s32 %r13, %r40, %r13;",
+       "mad.lo.s32 %r12, %r10, %r11, %r12; mad.lo.s32 %r13, %r10, %r11, %r13;"},
+      {"a product with a parameter in front of a loop",
+       "mul.lo.s32 %r40, %r10, %r50;" + loop("add.s32 %r12, %r12, %r40;"), loop("mad.lo.s32 %r12, %r10, %r50, %r12;")},
+      {"a product in front of a loop", "mul.lo.s32 %r40, %r10, %r11;" + loop("add.s32 %r12, %r12, %r40;"),
+       loop("mad.lo.s32 %r12, %r10, %r11, %r12;")},
+      {"a product is taken away", "mul.lo.s32 %r40, %r10, %r11; add.s32 %r12, %r40, %r12;",
+       "mul.lo.s32 %r40, %r10, %r11; sub.s32 %r12, %r12, %r40;"},
+      {"something is taken from a product", "mul.lo.s32 %r40, %r10, %r11; add.s32 %r12, %r40, %r12;",
+       "mul.lo.s32 %r40, %r10, %r11; sub.s32 %r12, %r40, %r12;"},
+      {"two products with one factor are taken away",
+       "mul.lo.s32 %r40, %r10, %r11; sub.s32 %r11, %r13, %r40; mul.lo.s32 %r41, %r12, %r13; sub.s32 %r13, %r12, %r41;",
+       "mul.lo.s32 %r40, %r10, %r11; sub.s32 %r11, %r13, %r40; mul.lo.s32 %r41, %r10, %r13; sub.s32 %r13, %r12, %r41;"},
+      {"a choice by bits",
+       "and.b32 %r40, %r10, %r11; not.b32 %r41, %r10; and.b32 %r42, %r41, %r12; or.b32 %r13, %r40, %r42;",
+       "lop3.b32 %r13, %r10, %r11, %r12, 0xca;"},
+      {"logic on four inputs", "and.b32 %r40, %r10, %r11; or.b32 %r41, %r40, %r12; xor.b32 %r13, %r41, %r13;",
+       "and.b32 %r40, %r10, %r11; or.b32 %r13, %r40, %r12;"},
+  };
+}
+
+int estimate(const std::string& text, uint32_t capability) {
+  ReadText read(text);
+  REQUIRE_MESSAGE(read.ok(), read.messages());
+  REQUIRE(construct_ssa(read.function()).ok());
+  return static_cast<int>(lower(read.function(), capability).static_instructions());
+}
+
+int assembled(const std::string& text, uint32_t capability) {
+  Result<FiguresByFunction> figures = machine_figures(text, "sm_" + std::to_string(capability));
+  REQUIRE(figures.ok());
+  return static_cast<int>(figures->at("k").instructions);
+}
+
+int sign(int value) {
+  return value > 0 ? 1 : value < 0 ? -1 : 0;
+}
+
+} // namespace
+
+TEST_CASE("differences between two ways to write the same") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (uint32_t capability : {75u, 80u, 90u})
+    for (const Pair& pair : pairs()) {
+      const std::string before = text_of(pair.before, "");
+      const std::string after = text_of(pair.after, pair.directive);
+      const int real = assembled(after, capability) - assembled(before, capability);
+      const int estimated = estimate(after, capability) - estimate(before, capability);
+      INFO("sm_" << capability << ", " << std::string(pair.name) << ": " << real << " by ptxas, " << estimated
+                 << " estimated");
+      CHECK(sign(real) == sign(estimated));
+      CHECK(std::abs(real - estimated) <= 2 + std::abs(real) / 4);
+    }
+}
