@@ -197,7 +197,43 @@ bool has_exchanges(const LoweringContext& context) {
   return false;
 }
 
+// For what other lanes do: what it brings may depend on when they do it.
+bool may_wait_for_lanes(const Form& form) {
+  if (exchange_of(form) == Exchange::shuffle || exchange_of(form) == Exchange::vote) return true;
+  if (form.kind == InstructionClass::load) return form.effects.volatile_result || form.effects.atomic;
+  return form.kind == InstructionClass::atomic && (form.opcode != Opcode::red || is_shared(form.space));
+}
+
+bool waits_for_lanes(const LoweringContext& context, const Loop& loop) {
+  for (BlockId block : loop.blocks)
+    for (InstructionId id : context.function.instructions_in(block))
+      if (const Form* form = context.form(id); form && context.needed[id.index()] && may_wait_for_lanes(*form))
+        return true;
+  return false;
+}
+
 } // namespace
+
+void weigh_waiting_loops(LoweringContext& context, const ControlFlow& flow, const UniformValues& uniform) {
+  if (context.capability >= first_joining_barriers) return;
+  // Let others go first (YIELD); before 8.0 also two votes, a comparison and two branches around them: go on when all
+  // lanes that are left in the loop are there.
+  const InstructionCost turn = context.capability < first_checked_masks ? InstructionCost{4, 2} : InstructionCost{1, 0};
+  const Function& function = context.function;
+  const LoopForest loops(function, flow, context.dominators);
+  for (const Loop& loop : loops.loops()) {
+    const bool parts = std::ranges::any_of(
+        loop.exits, [&](EdgeId exit) { return !uniform.branch_is_uniform(function.edges[exit].from); });
+    if (!parts || !waits_for_lanes(context, loop)) continue;
+    for (EdgeId edge : loop.back_edges) {
+      InstructionId branch = function.terminator(function.edges[edge].from);
+      if (!branch) continue;
+      InstructionCost& cost = context.costs[branch.index()];
+      cost.weight = static_cast<uint16_t>(cost.weight + turn.weight);
+      cost.uniform = static_cast<uint16_t>(cost.uniform + turn.uniform);
+    }
+  }
+}
 
 uint32_t slow_paths_of_exchanges(const LoweringContext& context, const ControlFlow& flow,
                                  const PostDominatorTree& post_dominators, const UniformValues& uniform) {

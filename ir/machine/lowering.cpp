@@ -99,6 +99,7 @@ public:
     if (capability_ >= first_combined_atomics) for_each_needed([&](InstructionId id) { weigh_combined_atomic(id); });
     weigh_system_values();
     weigh_branches();
+    if (capability_ >= first_separate_lanes) weigh_waiting_loops(context_, flow_, together_);
     if (capability_ >= first_separate_lanes)
       result_.subroutines_ += slow_paths_of_exchanges(context_, flow_, post_dominators_, together_);
     result_.register_units_.assign(function_.values.size(), 0);
