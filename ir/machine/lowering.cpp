@@ -106,6 +106,7 @@ public:
     for (ValueId value : function_.values.ids())
       result_.register_units_[value.index()] = units_of(value);
     if (function_.is_ssa) measure_unrolling();
+    if (function_.is_entry) add_called_functions();
     result_.needed_ = std::move(context_.needed);
     result_.absorbed_ = std::move(context_.absorbed);
     result_.without_constant_ = std::move(context_.without_constant);
@@ -119,6 +120,37 @@ private:
       result_.unrolled_ += unrolling.instructions;
       for (BlockId copied : unrolling.blocks)
         if (unrolling.copies > 1) result_.copies_[copied] = unrolling.copies;
+    }
+  }
+
+  // Where the function is only declared, the one that defines it; nullptr if none does.
+  static const Function* body_of(const Function& declared) {
+    if (declared.has_body) return &declared;
+    const Module& module = declared.module();
+    for (const std::unique_ptr<Function>& function : module.functions)
+      if (function->has_body && function->name == declared.name) return function.get();
+    return nullptr;
+  }
+
+  // A kernel holds the code of each function that it calls, once.
+  void add_called_functions() {
+    const Module& module = function_.module();
+    std::vector<const Function*> work{&function_};
+    std::set<const Function*> seen;
+    while (!work.empty()) {
+      const Function& caller = *work.back();
+      work.pop_back();
+      for (BlockId block : caller.layout)
+        for (InstructionId id : caller.instructions_in(block)) {
+          if (!caller.is_opcode(id, Opcode::call)) continue;
+          for (const Operand& operand : caller.operands_of(id)) {
+            if (!operand.is(OperandKind::symbol) || operand.as_symbol().kind() != SymbolRef::Kind::function) continue;
+            const Function* called = body_of(module.function(operand.as_symbol().function()));
+            if (!called || called->is_entry || !seen.insert(called).second) continue;
+            result_.subroutines_ += lower(*called, capability_).static_instructions();
+            work.push_back(called);
+          }
+        }
     }
   }
 

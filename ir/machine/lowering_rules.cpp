@@ -301,6 +301,63 @@ bool shift_by_words(LoweringContext& context, InstructionId id) {
   return false;
 }
 
+// Words of 64-bit logic that a literal leaves as they are, or makes all zeros or ones, are not computed.
+uint16_t computed_words(Opcode opcode, int64_t literal) {
+  uint16_t words = 0;
+  for (int word = 0; word < 2; ++word) {
+    const auto bits = static_cast<uint32_t>(literal >> (32 * word));
+    words += bits != 0 && (bits != UINT32_MAX || opcode == Opcode::xor_);
+  }
+  return words;
+}
+
+bool logic_by_words(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  const Operand* literal = context.source(id, 1);
+  if (!is_logic(form) || form.type() != ScalarType::b64 || !literal || !literal->is(OperandKind::integer)) return false;
+  context.costs[id.index()].weight = computed_words(form.opcode, literal->immediate);
+  return false;
+}
+
+// Is one word of (a & literal) zero, the other being zero anyway? LOP3 says so in a predicate.
+bool word_test(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  const Operand* literal = context.source(id, 1);
+  if (form.opcode != Opcode::and_ || form.type() != ScalarType::b64) return false;
+  if (!literal || !literal->is(OperandKind::integer)) return false;
+  if (static_cast<uint32_t>(literal->immediate) != 0 && literal->immediate >> 32 != 0) return false;
+  InstructionId reader = free_only_reader(context, id);
+  const Form* user = reader ? context.form(reader) : nullptr;
+  if (!user || user->opcode != Opcode::setp || !(user->has(Modifier::eq) || user->has(Modifier::ne))) return false;
+  const Operand* zero = context.source(reader, 1);
+  if (!zero || !zero->is(OperandKind::integer) || zero->immediate != 0) return false;
+  take_over(context, reader);
+  // Whole words are compared instead, what they are made of is computed first.
+  const bool whole = literal->immediate == UINT32_MAX || static_cast<uint64_t>(literal->immediate) >> 32 == UINT32_MAX;
+  context.costs[reader.index()].weight = whole && context.absorbs[id.index()] ? 2 : 1;
+  return true;
+}
+
+// b = f(a); p ? b : a, and nobody else reads either: f is computed in place, under a predicate.
+bool select_of_changed(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::selp || !context.result(id) || context.values.merges(context.result(id))) return false;
+  for (size_t index : {0, 1}) {
+    const Operand* changed = context.source(id, index);
+    const Operand* old = context.source(id, 1 - index);
+    if (!changed || !old || !changed->is(OperandKind::value) || !old->is(OperandKind::value)) return false;
+    InstructionId change = context.definition(changed);
+    if (!change || !context.same_block(change, id) || context.values.only_reader(changed->as_value()) != id) continue;
+    if (!is_logic(*context.form(change)) && !is_add_or_sub(*context.form(change))) continue;
+    if (context.values.merges(old->as_value())) continue;
+    std::span<const InstructionId> readers = context.values.readers(old->as_value());
+    if (std::ranges::find(readers, change) == readers.end()) continue;
+    if (std::ranges::any_of(readers, [&](InstructionId reader) { return reader != change && reader != id; })) continue;
+    return true;
+  }
+  return false;
+}
+
 // p ? 1 : 0 with a high word of zero: one word is chosen.
 bool narrow_select(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
@@ -551,6 +608,9 @@ constexpr LoweringRule rules[] = {
     {"predicate as number", predicate_as_number},
     {"funnel shift", funnel_shift},
     {"shift by words", shift_by_words},
+    {"logic by words", logic_by_words},
+    {"word test", word_test},
+    {"select of changed", select_of_changed},
     {"narrow select", narrow_select},
     {"shift-add", shift_add},
     {"shift right and add", shift_right_add},

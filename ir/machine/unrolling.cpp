@@ -171,8 +171,42 @@ bool reads_known_constant(const LoweringContext& context, InstructionId id) {
          (address[1].is(OperandKind::symbol) || context.is_literal(&address[1]));
 }
 
+// Instructions that count more than one before they are expanded.
+uint32_t size_of_form(const Form& form, const InstructionCost& cost, bool literal) {
+  const bool is_long = bit_width(form.type()) == 64, is_short = bit_width(form.type()) == 16;
+  switch (form.opcode) {
+  case Opcode::div:
+  case Opcode::rem: {
+    if (is_float(form.type()) || is_long) break;
+    const uint32_t quotient = literal ? (is_signed(form.type()) ? 23 : 18) : (is_signed(form.type()) ? 27 : 21);
+    const uint32_t saved = is_signed(form.type()) && literal ? 3 : 2;
+    return form.opcode == Opcode::div ? quotient : quotient - saved;
+  }
+  case Opcode::shl:
+    return is_short ? 3 : is_long && !literal ? 2 : 1;
+  case Opcode::shr:
+    return is_short || (is_long && !literal) ? 2 : 1;
+  case Opcode::mul:
+    return is_short && !form.has(Modifier::wide) && !is_float(form.type()) ? 3 : 1;
+  case Opcode::bfe:
+  case Opcode::bfi:
+    return literal ? 1 : 2;
+  case Opcode::clz:
+    return is_long ? 8 : 2;
+  case Opcode::popc:
+    return is_long ? 5 : 1;
+  case Opcode::rcp:
+    return cost.weight; // scales small numbers once
+  default:
+    break;
+  }
+  // Logarithms and roots that scale small numbers.
+  constexpr uint32_t scaled = 4;
+  return cost.pipe == Pipe::special && cost.weight >= scaled ? cost.weight + cost.weight / 2 : 1;
+}
+
 uint32_t size_of(const LoweringContext& context, InstructionId id) {
-  constexpr uint32_t access = 2, atomic = 10;
+  constexpr uint32_t access = 2, elected = 11; // lanes elect one that does the atomic operation for all
   const Form& form = *context.form(id);
   const InstructionCost& cost = context.costs[id.index()];
   ValueId result = context.result(id);
@@ -184,7 +218,7 @@ uint32_t size_of(const LoweringContext& context, InstructionId id) {
   case InstructionClass::barrier:
     return 0;
   case InstructionClass::atomic:
-    return atomic;
+    return is_shared(form.space) || cost.weight > access ? elected : access;
   case InstructionClass::load:
   case InstructionClass::store:
     return is_param(form.space) || reads_known_constant(context, id) ? 0 : access;
@@ -195,11 +229,11 @@ uint32_t size_of(const LoweringContext& context, InstructionId id) {
   // Products that integer sums take over.
   if (form.opcode == Opcode::mul && form.has(Modifier::lo) && context.absorbed[id.index()]) return 0;
   if (form.opcode == Opcode::cvt && cost.weight == 0 && !context.absorbed[id.index()]) return 0;
-  if (form.opcode == Opcode::div || form.opcode == Opcode::rem) return cost.weight;
-  // Logarithms and roots that scale small numbers.
-  constexpr uint32_t scaled = 4;
-  if (cost.pipe == Pipe::special && cost.weight >= scaled) return cost.weight + cost.weight / 2;
-  return cost.pipe == Pipe::memory ? access : 1;
+  if (cost.pipe == Pipe::memory) return access;
+  const Operand* last = nullptr;
+  for (size_t i = 0; const Operand* operand = context.source(id, i); ++i)
+    last = operand;
+  return size_of_form(form, cost, context.is_literal(last));
 }
 
 // Is the operand a literal in each trip, given that the trips are counted?

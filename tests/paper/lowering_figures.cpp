@@ -60,9 +60,11 @@ std::map<std::string, uint32_t> estimate(const std::string& text, uint32_t capab
   std::unique_ptr<Module> module = grammar::read_module(SourceFile("text.ptx", text), diagnostics);
   std::map<std::string, uint32_t> estimates;
   if (!module) return estimates;
+  std::vector<Function*> kernels;
   for (const std::unique_ptr<Function>& function : module->functions)
-    if (function->is_entry && function->has_body && construct_ssa(*function).ok())
-      estimates[std::string(module->text(function->name))] = lower(*function, capability).static_instructions();
+    if (function->has_body && construct_ssa(*function).ok() && function->is_entry) kernels.push_back(function.get());
+  for (const Function* function : kernels)
+    estimates[std::string(module->text(function->name))] = lower(*function, capability).static_instructions();
   return estimates;
 }
 
