@@ -62,6 +62,7 @@ std::shared_ptr<const RunAhead> run_ahead_of(const ModelInput& input, const ir::
   auto ahead = std::make_shared<RunAhead>();
   const double warps = warps_of_sm(input);
   ahead->entries = std::max(std::floor(queue_entries / warps), 1.0);
+  ahead->warps_of_scheduler = std::ceil(warps / input.machine.schedulers);
   ahead->lines = static_cast<double>(l1_bytes(input.machine, recording.shared_bytes * input.resident_blocks)) /
                  line_bytes * lockable_ways / l1_ways / warps;
   const ir::LatencyFacts& latency = input.machine.latency;
@@ -104,7 +105,8 @@ Technique affine_technique(const ModelInput& input, const emulator::AffineCounte
   if (!body) return technique;
   technique.run_ahead = run_ahead_of(input, *body, queue_entries);
   technique.added_warps.push_back({&stream_of(input.recording), Cause::affine});
-  const auto additions = static_cast<double>(counters.block_starts + counters.lines + counters.adjustments);
+  const auto additions =
+      static_cast<double>(counters.block_starts + counters.lines + counters.adjustments - counters.adjusted_lines);
   const auto comparisons = static_cast<double>(counters.comparisons);
   const auto by_lanes = static_cast<double>(counters.predicate_cases[2]);
   technique.demands[index(Cause::expansion)] = std::max(additions, comparisons - by_lanes * emulator::warp_size);

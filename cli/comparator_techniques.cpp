@@ -4,7 +4,6 @@
 #include "emulator/timing/energy.h"
 
 #include <algorithm>
-#include <functional>
 
 namespace ptxrewrite::timing {
 namespace {
@@ -28,21 +27,6 @@ double& event(Technique& technique, EnergyEvent which) {
   return technique.events[static_cast<size_t>(which)];
 }
 
-// Each instruction of the recording that was executed, and what it counts.
-using Visit = std::function<void(uint32_t number, const emulator::InstructionCounters& counts)>;
-void for_each_executed(const ModelInput& input, const Visit& visit) {
-  std::map<const ir::Function*, const emulator::FunctionCounters*> counted;
-  for (const emulator::FunctionCounters& function : input.counters.functions)
-    counted[function.source] = &function;
-  for (uint32_t number = 0; number < input.recording.sites.size(); ++number) {
-    const Site& site = input.recording.sites[number];
-    const auto function = counted.find(site.function);
-    if (!site.function || function == counted.end()) continue;
-    const emulator::InstructionCounters& counts = function->second->instructions[site.instruction.index()];
-    if (counts.executions) visit(number, counts);
-  }
-}
-
 // `lanes` of lanes' work is not done.
 void spare_unit(const ModelInput& input, uint32_t number, double lanes, Technique& technique) {
   const Site& site = input.recording.sites[number];
@@ -62,7 +46,7 @@ Technique affine_unit_technique(const ModelInput& input, const std::map<uint32_t
   Technique technique;
   technique.sites.resize(input.recording.sites.size());
   const double one_clock = std::min(input.machine.issue_rate.value, 1.0); // in slots
-  for_each_executed(input, [&](uint32_t number, const emulator::InstructionCounters& counts) {
+  for_each_site(input, [&](uint32_t number, const emulator::InstructionCounters& counts) {
     const double share = value_at(affine, number);
     const SiteCode& code = input.code[number];
     if (share <= 0 || code.weight == 0) return;
@@ -75,6 +59,14 @@ Technique affine_unit_technique(const ModelInput& input, const std::map<uint32_t
     event(technique, EnergyEvent::rf_read) -= spared * code.read_words;
     event(technique, EnergyEvent::rf_write) -= spared * code.written_words;
   });
+  return technique;
+}
+
+Technique ideal_technique(const ModelInput& input, const std::map<uint32_t, double>& skipped) {
+  Technique technique;
+  technique.sites.resize(input.recording.sites.size());
+  for (const auto& [number, share] : skipped)
+    if (number < technique.sites.size()) technique.sites[number].skipped = share;
   return technique;
 }
 
@@ -112,7 +104,7 @@ Technique datapath_technique(const ModelInput& input, const std::map<uint32_t, D
   technique.sites.resize(input.recording.sites.size());
   const double stall = std::min(input.machine.issue_rate.value, 1.0); // a clock, in slots
   double unit_events = 0;
-  for_each_executed(input, [&](uint32_t number, const emulator::InstructionCounters& counts) {
+  for_each_site(input, [&](uint32_t number, const emulator::InstructionCounters& counts) {
     const DatapathShares share = value_at(shares, number);
     const SiteCode& code = input.code[number];
     if (code.weight == 0) return;
@@ -133,6 +125,24 @@ Technique datapath_technique(const ModelInput& input, const std::map<uint32_t, D
     for (EnergyEvent which : {EnergyEvent::rf_read, EnergyEvent::rf_write})
       event(technique, which) += (now / accesses.all - 1) * before[static_cast<size_t>(which)];
   }
+  return technique;
+}
+
+Technique left_to_scalar_technique(const ModelInput& input, std::map<uint32_t, DatapathShares> shares,
+                                   const DatapathAccesses& accesses) {
+  static const Technique nothing;
+  const Technique& skipping = input.technique ? *input.technique : nothing;
+  for (auto& [number, share] : shares)
+    share.scalar = std::max(share.scalar - skipping.at(number).skipped, 0.0);
+  Technique technique = datapath_technique(input, shares, accesses);
+  for (uint32_t number = 0; number < technique.sites.size(); ++number) {
+    SiteChange& site = technique.sites[number];
+    site.skipped = skipping.at(number).skipped;
+    // Of what is executed.
+    site.beside = std::min(ratio(site.beside, 1 - site.skipped), 1.0);
+    site.unit = 1 - site.beside;
+  }
+  technique.branch_syncs = skipping.branch_syncs;
   return technique;
 }
 

@@ -1,5 +1,6 @@
 // Machines that execute the same instructions in another way, as techniques of the model: the comparators of
-// dac-isca17 §5.1.1, CAE and MTA, and the two dynamic units of composite-hpca13 §4, §5.
+// dac-isca17 §5.1.1, CAE and MTA, that of r2d2-isca23 §5, DAC-IDEAL, and the two dynamic units of composite-hpca13 §4,
+// §5.
 //
 //  * CAE: what is affine goes to one of the affine units, of which each scheduler has one: it is issued in one clock
 //    (two, where a warp takes two on the lanes) and occupies no lanes. Expanding affine registers is free.
@@ -22,6 +23,10 @@ namespace ptxrewrite::timing {
 // Shares of an instruction's executions, by its number.
 Technique affine_unit_technique(const ModelInput& input, const std::map<uint32_t, double>& affine);
 
+// Ideal machines that execute some instructions once for several warps (r2d2-isca23 §5: DAC without any overhead): the
+// others neither fetch nor execute them.
+Technique ideal_technique(const ModelInput& input, const std::map<uint32_t, double>& skipped);
+
 Technique prefetch_technique(const ModelInput& input, const std::map<uint32_t, emulator::LoadPrefetches>& loads,
                              const emulator::PrefetchCounts& counts);
 
@@ -37,6 +42,11 @@ struct DatapathAccesses {
 };
 Technique datapath_technique(const ModelInput& input, const std::map<uint32_t, DatapathShares>& shares,
                              const DatapathAccesses& accesses);
+
+// The scalar pipeline beside a machine that skips: input.technique. As far as the same instructions are skipped and
+// scalar, they are taken to be the same executions.
+Technique left_to_scalar_technique(const ModelInput& input, std::map<uint32_t, DatapathShares> shares,
+                                   const DatapathAccesses& accesses);
 
 // What composites take of their register file (composite-hpca13 Table 4), on top of `technique`.
 void add_composite_energy(const emulator::Counters& counters, Technique& technique);

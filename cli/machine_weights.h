@@ -12,7 +12,9 @@ namespace ptxrewrite::cli {
 
 class MachineWeights {
 public:
-  explicit MachineWeights(const ir::Machine& machine) : capability_(machine.compute_capability) {}
+  // `capability`: of another machine, whose assembler is taken; 0: none.
+  explicit MachineWeights(const ir::Machine& machine, uint32_t capability = 0)
+      : capability_(capability ? capability : machine.compute_capability) {}
 
   // In SSA form, which keeps the numbers of instructions, where the function has one. Functions must stay where they
   // are.

@@ -63,8 +63,8 @@ class Scorer {
 public:
   Scorer(const ir::Module& module, const ScoreSettings& settings, const launch::LaunchPlan& plan,
          ScoredVersion& version)
-      : module_(module), settings_(settings), machine_(settings.machine), plan_(plan), weights_(machine_),
-        registers_(module, machine_), version_(version) {}
+      : module_(module), settings_(settings), machine_(settings.machine), plan_(plan),
+        weights_(machine_, settings.experiment.assembler), registers_(module, machine_), version_(version) {}
 
   // Versions that the same recording gives, each by a technique of the model; in the order of `versions`.
   using Derive = std::function<std::vector<timing::Technique>(const SessionRun&, const ir::Function& kernel,
@@ -91,6 +91,7 @@ public:
   void finish(const SessionRun& run) {
     const double start = processor_seconds();
     timing::Recording recording = recorder_->finish();
+    if (settings_.experiment.recording) settings_.experiment.recording(recording);
     const launch::Launch& planned = plan_.launches[run.launch];
     const ir::Function* entry = launch::find_kernel(module_, run.entry);
     // DAC's machine holds as many warps as the original has there (dac-isca17 4.1).
@@ -170,9 +171,10 @@ private:
                                      MachineState& state) {
     for (const auto& known : state.codes)
       if (known.sites == sites) return known.code;
-    timing::MachineCode code(machine, sites, [this](const ir::Function& function) -> const ir::Lowering& {
-      return weights_.lowering(function);
-    });
+    timing::MachineCode code(
+        machine, sites,
+        [this](const ir::Function& function) -> const ir::Lowering& { return weights_.lowering(function); },
+        settings_.experiment.code);
     return state.codes.emplace_back(sites, std::move(code)).code;
   }
 
@@ -184,11 +186,16 @@ private:
     timing::ModelInput input{on.machine, one.run.counters, one.recording, traffic, code, one.resident};
     input.launch = on.launch;
     std::vector<timing::Technique> techniques;
+    if (!skips_.empty()) input.technique = &one.technique; // for what is beside it
     if (derive_) techniques = derive_(one.run, one.entry, input);
+    input.technique = nullptr;
     const bool as_two_streams = one.run.affine && one.run.affine->fallbacks == 0;
     techniques.insert(techniques.begin(),
                       as_two_streams ? timing::affine_technique(input, *one.run.affine) : one.technique);
     timing::add_composite_energy(one.run.counters, techniques.front());
+    if (settings_.experiment.technique)
+      for (timing::Technique& technique : techniques)
+        settings_.experiment.technique(technique, input);
     std::vector<Times> times;
     for (const timing::Technique& technique : techniques) {
       input.technique = &technique;
@@ -313,11 +320,12 @@ Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input,
 Result<std::optional<emulator::Failure>> add_comparators(const LaunchInput& input, const ir::Module& module,
                                                          const launch::Variants* variants,
                                                          const ScoreSettings& settings, ErrorPlace& place,
-                                                         const std::string& prefix, Derived& derived) {
+                                                         const std::string& prefix, Derived& derived,
+                                                         bool beside_darsie = false) {
   std::vector<ComparatorInfo> wanted;
   for (const ComparatorInfo& info : comparator_infos())
     if (std::ranges::find(settings.comparators, info.option) != settings.comparators.end() &&
-        (prefix.empty() || info.of_composites))
+        (prefix.empty() || info.of_composites) && info.of_darsie == beside_darsie)
       wanted.push_back(info);
   if (wanted.empty()) return std::optional<emulator::Failure>();
   auto made = ComparatorScorer::make(input, module, variants, settings.machine, std::move(wanted), place);
@@ -394,13 +402,17 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
   if (settings.darsie && !run.failure) {
     ScoredVersion version;
     version.name = "DARSIE";
-    Derived nothing;
-    failure = score_version(input, *input.module, nullptr, settings, place, true, version, nothing);
+    Derived beside;
+    failure = add_comparators(input, *input.module, nullptr, settings, place, {}, beside, true);
     if (!failure) return failure.error();
     run.failure = std::move(*failure);
+    failure = score_version(input, *input.module, nullptr, settings, place, true, version, beside);
+    if (!failure) return failure.error();
+    if (!run.failure) run.failure = std::move(*failure);
     for (ScoredKernel& kernel : version.kernels)
       kernel.rewritten_launches = kernel.launches;
     run.scored.versions.push_back(std::move(version));
+    beside.move_to(run.scored.versions);
   }
   if (regless) run.comparators = regless->comparators();
   derived.move_to(run.scored.versions);

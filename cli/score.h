@@ -71,6 +71,15 @@ struct ComparatorCounts {
   emulator::HierarchyCounts hierarchy;
 };
 
+// What is otherwise than the model has it, to see what a cause is worth (tests/paper/cause_figures.cpp).
+struct ScoreExperiment {
+  timing::CodeIs code = timing::CodeIs::lowered;
+  uint32_t assembler = 0; // machine instructions are those of this compute capability; 0: of the machine's
+  std::function<void(timing::Recording&)> recording; // changes what was recorded
+  // Changes each version's, the baseline's as well; `input` is without it.
+  std::function<void(timing::Technique&, const timing::ModelInput& input)> technique;
+};
+
 struct ScoreSettings {
   const ir::Machine& machine;
   uint32_t slice = 1;                             // that it is one of
@@ -82,6 +91,7 @@ struct ScoreSettings {
   bool measure_cost = false;
   bool exact = false;                        // all blocks and instructions are looked at, however long it takes
   std::vector<timing::TimedMachine> changes; // times on these are wanted, too: machines that differ in one figure
+  ScoreExperiment experiment = {};
 };
 
 // A machine's guesses, each less and more by so much: the changed machines in pairs.

@@ -183,11 +183,11 @@ void add_score_command(CLI::App& application, Session& session) {
                     "more versions: the original on RegLess's machine, with a register file by RFV and by RFH");
   std::vector<std::string> comparators;
   for (const ComparatorInfo& info : comparator_infos())
-    comparators.emplace_back(info.option);
+    if (!info.of_darsie) comparators.emplace_back(info.option);
   command
       ->add_option(
           "--with", options->comparators,
-          "versions more, by machines that execute the same otherwise: cae, mta, scalar, sliced, scalar+sliced")
+          "versions more, by machines that execute the same otherwise: cae, mta, dac-ideal, scalar, sliced, scalar+sliced")
       ->check(CLI::IsMember(comparators))
       ->type_name("NAME,...")
       ->delimiter(',')

@@ -13,11 +13,16 @@
 namespace ptxrewrite::cli {
 namespace {
 
-constexpr std::string_view cae = "cae", mta = "mta", scalar = "scalar", sliced = "sliced", both = "scalar+sliced";
+constexpr std::string_view cae = "cae", mta = "mta", dac_ideal = "dac-ideal", scalar = "scalar", sliced = "sliced",
+                           both = "scalar+sliced", darsie_scalar = "darsie-scalar";
 constexpr ComparatorInfo infos[] = {
-    {cae, "CAE", "affine units (dac-isca17 5.1.1)"},         {mta, "MTA", "stride prefetcher (dac-isca17 5.1.1)"},
-    {scalar, "scalar unit", "composite-hpca13 4", true},     {sliced, "sliced datapath", "composite-hpca13 5", true},
+    {cae, "CAE", "affine units (dac-isca17 5.1.1)"},
+    {mta, "MTA", "stride prefetcher (dac-isca17 5.1.1)"},
+    {dac_ideal, "DAC-IDEAL", "affine instructions once per batch of blocks, without any overhead (r2d2-isca23 5)"},
+    {scalar, "scalar unit", "composite-hpca13 4", true},
+    {sliced, "sliced datapath", "composite-hpca13 5", true},
     {both, "scalar unit and sliced datapath", "both", true},
+    {darsie_scalar, "DARSIE+Scalar", "what DARSIE leaves, on a scalar pipeline (r2d2-isca23 5)", false, true},
 };
 
 double share(double part, double whole) {
@@ -43,7 +48,9 @@ public:
     if (owner.wants(cae)) affine_ = std::make_unique<emulator::CompactAffine>();
     if (owner.wants(mta)) prefetcher_ = std::make_unique<emulator::PrefetchStudy>(machine_.sms);
     const ir::Function* kernel = launch::find_kernel(owner.module_, request.kernel);
-    if (!kernel || (!owner.wants(scalar) && !owner.wants(sliced) && !owner.wants(both))) return;
+    const bool has_datapath =
+        owner.wants(darsie_scalar) || owner.wants(scalar) || owner.wants(sliced) || owner.wants(both);
+    if (!kernel || (!has_datapath && !owner.wants(dac_ideal))) return;
     const auto threads = static_cast<uint32_t>(request.block.count());
     const uint32_t registers = ir::register_need(*kernel, machine_.compute_capability).registers;
     auto resident = [this, threads, registers](uint64_t shared_bytes) -> uint64_t {
@@ -52,8 +59,9 @@ public:
     auto instruction = [this](const ir::Function& function, ir::InstructionId id) {
       return datapath_instruction(function, id, weights_.lowering(function).cost(id));
     };
-    datapath_ = std::make_unique<emulator::DatapathStudy>(
-        emulator::DatapathOptions{.resident_blocks = resident, .instruction = instruction});
+    if (has_datapath)
+      datapath_ = std::make_unique<emulator::DatapathStudy>(
+          emulator::DatapathOptions{.resident_blocks = resident, .instruction = instruction});
     emulator::ValueStudyOptions options = emulator::adaptive_sample();
     options.resident_blocks = resident;
     options.listener = datapath_.get();
@@ -92,13 +100,24 @@ public:
       seen.loads = prefetcher_->by_load();
       seen.prefetcher = prefetcher_->counts();
     }
-    if (values_) look_at_datapath(seen);
+    if (datapath_) look_at_datapath(seen);
+    if (values_) look_at_values(seen);
     return seen;
   }
 
 private:
   bool has_values(const emulator::Block& block) const {
     return values_ && ((!affine_ && !prefetcher_) || blocks_.contains(block.linear));
+  }
+
+  // What an affine warp executes for a batch of blocks, the warps do not.
+  void look_at_values(Seen& seen) {
+    const std::vector<emulator::ValueRow>& rows = values_->rows();
+    for (uint32_t number = 0; number < rows.size(); ++number) {
+      const auto all = static_cast<double>(rows[number].executed.warps + rows[number].guarded_off);
+      const emulator::Redundant& affine = rows[number].consecutive;
+      seen.skipped[number] = share(static_cast<double>(affine.all.warps - affine.once.warps), all);
+    }
   }
 
   void look_at_datapath(Seen& seen) {
@@ -177,7 +196,10 @@ timing::Technique ComparatorScorer::technique(const ComparatorInfo& comparator, 
                                               const timing::ModelInput& input) {
   if (comparator.option == cae) return timing::affine_unit_technique(input, seen.affine);
   if (comparator.option == mta) return timing::prefetch_technique(input, seen.loads, seen.prefetcher);
+  if (comparator.option == dac_ideal) return timing::ideal_technique(input, seen.skipped);
   const emulator::DatapathCounts& counts = seen.datapath;
+  if (comparator.option == darsie_scalar)
+    return timing::left_to_scalar_technique(input, seen.scalar, accesses_of(counts, counts.with_scalar));
   if (comparator.option == scalar)
     return timing::datapath_technique(input, seen.scalar, accesses_of(counts, counts.with_scalar));
   if (comparator.option == sliced)

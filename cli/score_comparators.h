@@ -1,10 +1,11 @@
-// Comparators beside a scored version (cli/comparator_techniques.h): CAE's affine units, MTA's prefetcher, the scalar
-// unit and the sliced datapath of composite-hpca13. They look on at a run of their own; then one recording times all.
+// Comparators beside a scored version (cli/comparator_techniques.h): CAE's affine units, MTA's prefetcher, DAC-IDEAL,
+// the scalar unit and the sliced datapath of composite-hpca13. They look on at a run of their own; then one recording
+// times all.
 #pragma once
 
+#include "cli/comparator_techniques.h"
 #include "cli/score_derived.h"
 #include "emulator/study/datapath_study.h"
-#include "cli/comparator_techniques.h"
 #include "ir/machine/machine.h"
 
 #include <memory>
@@ -16,6 +17,7 @@ namespace ptxrewrite::cli {
 struct ComparatorInfo {
   std::string_view option, name, about;
   bool of_composites = false; // a version of composite instructions can have it, too
+  bool of_darsie = false;     // beside DARSIE's machine, and nowhere else
 };
 std::span<const ComparatorInfo> comparator_infos();
 
@@ -35,7 +37,8 @@ public:
 private:
   // Of one launch.
   struct Seen {
-    std::map<uint32_t, double> affine; // share of executions, by number
+    std::map<uint32_t, double> affine;  // share of executions, by number
+    std::map<uint32_t, double> skipped; // DAC-IDEAL's, likewise
     std::map<uint32_t, emulator::LoadPrefetches> loads;
     emulator::PrefetchCounts prefetcher;
     std::map<uint32_t, timing::DatapathShares> scalar, sliced, both;

@@ -107,6 +107,16 @@ bool is_memory_bound(const ScoredFile& file, double clocks) {
   return clocks >= memory_bound_speedup * perfect;
 }
 
+bool is_integer(const timing::EventCounts& events) {
+  using enum timing::EnergyEvent;
+  double floating = 0, integer = 0;
+  for (timing::EnergyEvent event : {fp32, fp_mul, fp64, dp_mul, sqrt, lg2, sin, ex2, tensor})
+    floating += events[static_cast<size_t>(event)];
+  for (timing::EnergyEvent event : {int_alu, int_mul})
+    integer += events[static_cast<size_t>(event)];
+  return floating * 20 < floating + integer;
+}
+
 bool is_counted(PaperFiles files, const FileGain& gain) {
   switch (files) {
   case PaperFiles::multi_dimensional:
@@ -115,23 +125,30 @@ bool is_counted(PaperFiles files, const FileGain& gain) {
     return !gain.memory_bound;
   case PaperFiles::memory_bound:
     return gain.memory_bound;
+  case PaperFiles::integer:
+    return gain.integer;
+  case PaperFiles::floating_point:
+    return !gain.integer;
   default:
     return true;
   }
 }
 
-// Mean share of energy that is saved under one set; sets that have none of it do not count.
+// Mean share of energy that is saved under one set, or power efficiency; sets that have none of it do not count.
 bool mean_energy_saved(const PaperTimeFigure& figure, std::span<const ScoredFile* const> files,
                        const timing::EnergySet& set, double& mean) {
   double sum = 0;
+  const bool is_ratio = figure.measure == PaperMeasure::power_efficiency;
   for (const ScoredFile* file : files) {
     const VersionSum before = sum_of(file->versions.front(), *file);
     const VersionSum now = sum_of(*version_of(*file, figure.version), *file);
     const double base = energy_part(figure.measure, timing::energy(set, before.events, before.powered_seconds));
     if (base <= 0) return false;
-    sum += 1 - energy_part(figure.measure, timing::energy(set, now.events, now.powered_seconds)) / base;
+    const double share = energy_part(figure.measure, timing::energy(set, now.events, now.powered_seconds)) / base;
+    sum += is_ratio ? -std::log(share) : 1 - share;
   }
   mean = sum / static_cast<double>(files.size());
+  if (is_ratio) mean = std::exp(mean) / 100; // not per cent
   return true;
 }
 
@@ -152,7 +169,8 @@ double staging_figure(PaperMeasure measure, const emulator::StagingCounters& cou
 
 // Ratios are shown finer than shares in per cent.
 int digits_of(PaperMeasure measure) {
-  return measure == PaperMeasure::speedup || is_of_staging(measure) ? 3 : 1;
+  return measure == PaperMeasure::speedup || measure == PaperMeasure::power_efficiency || is_of_staging(measure) ? 3
+                                                                                                                 : 1;
 }
 
 std::string figure_text(double value, PaperMeasure measure) {
@@ -210,7 +228,8 @@ bool gain_of(const ScoredFile& file, std::string_view version, FileGain& gain) {
   const VersionSum before = sum_of(file.versions.front(), file), now = sum_of(*found, file);
   if (before.clocks <= 0 || now.clocks <= 0 || before.instructions <= 0) return false;
   gain = {before.clocks / now.clocks, 1 - now.instructions / before.instructions,
-          before.multi_dimensional_clocks * 2 > before.clocks, is_memory_bound(file, before.clocks)};
+          before.multi_dimensional_clocks * 2 > before.clocks, is_memory_bound(file, before.clocks),
+          is_integer(before.events)};
   return true;
 }
 
@@ -280,6 +299,16 @@ Table table_by_file(const Paper& paper, std::span<const ScoredFile> files) {
       FileGain gain;
       const bool known = gain_of(files[i], files[i].versions.front().name, gain);
       table.rows[i].emplace_back(known && gain.memory_bound ? "memory" : "computing");
+    }
+  }
+  if (std::ranges::any_of(figures, [&](const PaperTimeFigure& figure) {
+        return figure.paper == paper.name && figure.files == PaperFiles::integer;
+      })) {
+    table.columns.push_back({"kind", false});
+    for (size_t i = 0; i < files.size(); ++i) {
+      FileGain gain;
+      const bool known = gain_of(files[i], files[i].versions.front().name, gain);
+      table.rows[i].emplace_back(known && gain.integer ? "INT" : "FP");
     }
   }
   std::vector<std::string_view> versions;

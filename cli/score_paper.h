@@ -31,7 +31,7 @@ inline constexpr double memory_bound_speedup = 1.5;
 std::span<const Paper> papers_of_score();
 const Paper* find_paper(std::string_view name);
 
-// Per cent, but for speed-ups.
+// Per cent, but for speed-ups and power efficiency: the energy of the baseline to that of the version, all of it.
 enum class PaperMeasure : uint8_t {
   speedup,
   fewer_instructions,
@@ -40,11 +40,13 @@ enum class PaperMeasure : uint8_t {
   less_register_energy,
   less_unit_energy,
   less_sm_energy, // the three together
+  power_efficiency,
   preloads_from_l1,
   preloads_from_below,
   l1_requests
 };
-enum class PaperFiles : uint8_t { all, multi_dimensional, compute_bound, memory_bound };
+// Integer: whose lanes compute hardly anything in floating point (fewer than one instruction in twenty).
+enum class PaperFiles : uint8_t { all, multi_dimensional, compute_bound, memory_bound, integer, floating_point };
 
 struct PaperTimeFigure {
   std::string_view paper, version;
@@ -61,6 +63,7 @@ struct FileGain {
   double fewer_instructions = 0; // share
   bool multi_dimensional = false;
   bool memory_bound = false; // where that was asked for
+  bool integer = false;
 };
 // False: the file was not scored with such a version.
 bool gain_of(const ScoredFile& file, std::string_view version, FileGain& gain);

@@ -27,6 +27,7 @@ constexpr CounterRow rows[] = {
     {"block_starts", &AffineCounters::block_starts},
     {"lines", &AffineCounters::lines},
     {"adjustments", &AffineCounters::adjustments},
+    {"adjusted_lines", &AffineCounters::adjusted_lines},
     {"requested_lines", &AffineCounters::requested_lines},
     {"locked_lines", &AffineCounters::locked_lines},
     {"unlockable_lines", &AffineCounters::unlockable_lines},

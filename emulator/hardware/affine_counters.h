@@ -38,6 +38,7 @@ struct AffineCounters {
   std::array<uint64_t, 3> predicate_cases = {};          // setp of one warp, by PredicateCase (§4.3)
   uint64_t comparisons = 0;                              // that they took
   uint64_t block_starts = 0, lines = 0, adjustments = 0; // of address expansion: additions (§4.2)
+  uint64_t adjusted_lines = 0;                           // lines whose addition is an adjustment
   uint64_t requested_lines = 0;                          // of 128 bytes
   uint64_t locked_lines = 0;                             // of them: locked anew; the others were
   uint64_t unlockable_lines = 0;                         // of one warp more than the ways of a set

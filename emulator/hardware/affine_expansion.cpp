@@ -83,9 +83,12 @@ WarpAddresses expand_addresses(std::span<const AffineValue::Part> parts, unsigne
   for (const AffineValue::Part& part : parts)
     accumulators.emplace_back(part.tuple, position, batch.block());
   for (unsigned lane = 0; lane < lanes; ++lane) {
+    const size_t known_lines = record.lines.size();
+    bool adjusted = false;
     if (lane > 0) {
       position = batch.position(warp, lane);
-      record.adjustments += position[0] == 0;
+      adjusted = position[0] == 0;
+      record.adjustments += adjusted;
       for (Accumulator& accumulator : accumulators)
         accumulator.step_to(position);
     }
@@ -95,6 +98,7 @@ WarpAddresses expand_addresses(std::span<const AffineValue::Part> parts, unsigne
       record.addresses[lane] = accumulators[i].value();
       touch(record, record.addresses[lane], bytes);
     }
+    record.adjusted_lines += adjusted && record.lines.size() > known_lines;
   }
   return record;
 }

@@ -26,6 +26,7 @@ struct WarpAddresses {
   unsigned unit = 4;              // bytes: 4, 2 or 1
   std::vector<TouchedLine> lines; // in the order in which lanes come to them
   unsigned adjustments = 0;       // of the accumulated address, where tid.y or tid.z steps
+  unsigned adjusted_lines = 0;    // of them: those that lead to a further line, in the place of its addition
 };
 
 // Of accesses of `bytes` bytes, for those lanes of the warp that are in a part. The parts are disjoint.

@@ -175,6 +175,7 @@ bool AffineMachine::expand_address(uint32_t warp, const QueuedTuple& tuple) {
   counters_.block_starts += is_first_of_block(*batch_, tuple.threads, warp);
   counters_.lines += record.access.lines.size();
   counters_.adjustments += record.access.adjustments;
+  counters_.adjusted_lines += record.access.adjusted_lines;
   links_[warp].addresses.push(std::move(record));
   return true;
 }

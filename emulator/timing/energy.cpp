@@ -112,16 +112,10 @@ EnergyEvent unit_event(Cause unit, const ir::Form& form) {
 EventCounts events_of(const ModelInput& input) {
   using enum EnergyEvent;
   const Recording& recording = input.recording;
-  std::map<const ir::Function*, const emulator::FunctionCounters*> counted;
-  for (const emulator::FunctionCounters& function : input.counters.functions)
-    counted[function.source] = &function;
   Events events;
-  for (uint32_t number = 0; number < recording.sites.size(); ++number) {
+  for_each_site(input, [&](uint32_t number, const emulator::InstructionCounters& counts) {
     const Site& site = recording.sites[number];
-    const auto function = counted.find(site.function);
     const SiteCode& code = input.code[number];
-    if (!site.function || function == counted.end()) continue;
-    const emulator::InstructionCounters& counts = function->second->instructions[site.instruction.index()];
     const double share = input.technique ? 1 - input.technique->at(number).skipped : 1;
     const double executions = share * static_cast<double>(counts.executions);
     const double lanes = share * static_cast<double>(counts.lanes);
@@ -129,7 +123,7 @@ EventCounts events_of(const ModelInput& input) {
       events.add(event, executions * code.instructions);
     events.add(rf_read, lanes * code.read_words);
     events.add(rf_write, lanes * code.written_words);
-    if (code.instructions == 0) continue;
+    if (code.instructions == 0) return;
     const ir::Form& form = site.function->form_of(site.instruction);
     // Both halves of a composite instruction work.
     if (const EnergyEvent event = unit_event(code.unit, form); event != EnergyEvent::count)
@@ -138,7 +132,7 @@ EventCounts events_of(const ModelInput& input) {
     if (const auto seen = static_cast<double>(recording.executions[number]); seen > 0)
       add_memory(recording.shared[number], input.traffic.sectors[number],
                  (executions - share * static_cast<double>(counts.guarded_off)) / seen, events);
-  }
+  });
   const double of_technique = input.technique ? input.technique->dram_write_bytes : 0;
   events.add(dram_write, (demand_of(input).dram_write_bytes - of_technique) / sector_bytes);
   EventCounts all = events.get();

@@ -58,28 +58,21 @@ struct MemoryInstructions {
 };
 
 MemoryInstructions memory_instructions(const ModelInput& input) {
-  std::map<const ir::Function*, const emulator::FunctionCounters*> counted;
-  for (const emulator::FunctionCounters& function : input.counters.functions)
-    counted[function.source] = &function;
   const ir::LatencyFacts& facts = input.machine.latency;
   const double l2 = facts.l2.known ? facts.l2.value : facts.dram.value;
   const double l1 = facts.l1.known ? facts.l1.value : l2;
   MemoryInstructions all;
-  for (uint32_t number = 0; number < input.recording.sites.size(); ++number) {
-    const Site& site = input.recording.sites[number];
-    const auto function = counted.find(site.function);
-    if (!site.function || function == counted.end()) continue;
-    const emulator::InstructionCounters& counts = function->second->instructions[site.instruction.index()];
+  for_each_site(input, [&](uint32_t number, const emulator::InstructionCounters& counts) {
     const auto performed = static_cast<double>(counts.executions - counts.guarded_off);
     if (input.code[number].waits == Waits::for_barrier) all.barriers += performed;
     const AccessCounts& accesses = input.recording.global[number];
-    if (accesses.accesses == 0) continue;
+    if (accesses.accesses == 0) return;
     const double lines = static_cast<double>(accesses.lines) / static_cast<double>(accesses.accesses);
     // One line by access is coalesced; of an instruction that is both, the formula sees the mean.
     (lines > 1 ? all.uncoalesced : all.coalesced) += performed;
     if (lines > 1) all.transactions += performed * lines;
     const LoadLevels& levels = input.traffic.levels[number];
-    if (levels.loads == 0) continue;
+    if (levels.loads == 0) return;
     const double share = performed / static_cast<double>(levels.loads);
     all.loads += performed;
     // First touches that are not the first of all SMs find their data in L2.
@@ -87,7 +80,7 @@ MemoryInstructions memory_instructions(const ModelInput& input) {
     all.latency += share * (static_cast<double>(levels.slowest_l1) * l1 +
                             (static_cast<double>(levels.slowest_l2) + others_brought_it) * l2 +
                             (static_cast<double>(levels.slowest_dram) - others_brought_it) * facts.dram.value);
-  }
+  });
   return all;
 }
 

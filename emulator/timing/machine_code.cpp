@@ -2,6 +2,7 @@
 
 #include "ir/composite.h"
 #include "ir/machine/latency.h"
+#include "ir/machine/weights.h"
 
 #include <algorithm>
 #include <array>
@@ -156,13 +157,38 @@ SiteCode code_of(const ir::Machine& machine, const ir::Form& form, const ir::Ins
   return code;
 }
 
+// In CodeIs::ptx. Linear registers stay operands of what reads them: that is R2D2's machine, not its assembler.
+ir::InstructionCost cost_as_ptx(const ir::Machine& machine, const ir::Function& function, ir::InstructionId id,
+                                const ir::Lowering& lowering) {
+  if (function.instructions[id].kind != ir::InstructionKind::real || function.is_opcode(id, ir::Opcode::r2d2_mov) ||
+      (!lowering.needed(id) && lowering.cost(id).weight == 0))
+    return lowering.cost(id);
+  const ir::Form& form = function.form_of(id);
+  // Parameters come from constant memory, which has a port of its own.
+  const ir::Pipe pipe = ir::is_param(form.space)
+                            ? ir::Pipe::issue
+                            : ir::weight_of(form, static_cast<uint32_t>(machine.compute_capability), false).pipe;
+  return {1, 0, pipe};
+}
+
+// In CodeIs::apart.
+ir::InstructionCost cost_apart(const ir::Function& function, ir::InstructionId id, const ir::Lowering& lowering) {
+  const ir::InstructionCost& cost = lowering.cost(id);
+  if (function.instructions[id].kind != ir::InstructionKind::real || !lowering.needed(id) || cost.weight) return cost;
+  const ir::Form& form = function.form_of(id);
+  const bool accesses = form.kind == ir::InstructionClass::load || form.kind == ir::InstructionClass::store;
+  return accesses && ir::is_shared(form.space) ? ir::InstructionCost{1, 0, ir::Pipe::memory} : cost;
+}
+
+using CostOf = std::function<ir::InstructionCost(const ir::Function&, ir::InstructionId)>;
+
 // Which registers are in the register file: those that some instruction of the machine writes. The others are operands
 // in other places (parameters, what is part of its readers). Predicates have a file of their own.
-std::vector<bool> registers_in_file(const ir::Function& function, const ir::Lowering& lowering) {
+std::vector<bool> registers_in_file(const ir::Function& function, const CostOf& cost) {
   std::vector<bool> in_file(function.values.size());
   for (ir::BlockId block : function.layout)
     for (ir::InstructionId id : function.instructions_in(block)) {
-      if (function.instructions[id].kind != ir::InstructionKind::real || lowering.cost(id).weight == 0) continue;
+      if (function.instructions[id].kind != ir::InstructionKind::real || cost(function, id).weight == 0) continue;
       ir::for_each_definition(function, id, [&](ir::ValueId value) {
         in_file[value.index()] = function.values[value].type != ir::ScalarType::pred;
       });
@@ -190,7 +216,12 @@ std::string_view spelling(Cause cause) {
   return names[static_cast<size_t>(cause)];
 }
 
-MachineCode::MachineCode(const ir::Machine& machine, std::span<const Site> sites, const LoweringOf& lowering) {
+MachineCode::MachineCode(const ir::Machine& machine, std::span<const Site> sites, const LoweringOf& lowering,
+                         CodeIs code_is) {
+  const CostOf cost = [&](const ir::Function& function, ir::InstructionId id) {
+    if (code_is == CodeIs::ptx) return cost_as_ptx(machine, function, id, lowering(function));
+    return code_is == CodeIs::apart ? cost_apart(function, id, lowering(function)) : lowering(function).cost(id);
+  };
   struct FunctionFacts {
     uint32_t first_register = 0;
     std::vector<bool> in_file;
@@ -203,14 +234,14 @@ MachineCode::MachineCode(const ir::Machine& machine, std::span<const Site> sites
     const ir::InstructionId id = sites[number].instruction;
     const auto [place, is_new] = facts.try_emplace(function);
     if (is_new) {
-      place->second = {register_count_, registers_in_file(*function, lowering(*function))};
+      place->second = {register_count_, registers_in_file(*function, cost)};
       register_count_ += static_cast<uint32_t>(function->values.size());
     }
     if (function->instructions[id].kind != ir::InstructionKind::real) continue;
-    SiteCode& code = sites_[number] = code_of(machine, function->form_of(id), lowering(*function).cost(id));
+    SiteCode& code = sites_[number] = code_of(machine, function->form_of(id), cost(*function, id));
     const auto& [base, in_file] = place->second;
     // What an instruction that is part of its readers would read, they read.
-    const bool is_read = code.weight || lowering(*function).absorbed(id);
+    const bool is_read = code.weight || (code_is != CodeIs::ptx && lowering(*function).absorbed(id));
     auto words = [&](ir::ValueId value) { return in_file[value.index()] ? words_of(function->values[value]) : 0; };
     code.first_use = static_cast<uint32_t>(registers_.size());
     ir::for_each_use(*function, id, [&](ir::ValueId value) {
@@ -224,7 +255,8 @@ MachineCode::MachineCode(const ir::Machine& machine, std::span<const Site> sites
       if (code.weight) code.written_words += words(value);
     });
     code.definitions = static_cast<uint32_t>(registers_.size()) - code.first_definition;
-    if (code.is_memory && reads_linear_register(*function, id)) code.address_clocks = linear_address_clocks;
+    code.reads_linear = reads_linear_register(*function, id);
+    if (code.is_memory && code.reads_linear) code.address_clocks = linear_address_clocks;
   }
 }
 

@@ -65,6 +65,7 @@ struct SiteCode {
   double step_latency = 0;          // between the instructions of an expansion, which is a chain
   Cause wait = Cause::wait_integer; // what readers of the result wait for
   Waits waits = Waits::for_unit;
+  bool reads_linear = false;                  // an operand is a linear register of R2D2's
   bool is_memory = false;                     // occupies the memory port: as many clocks as its accesses take
   uint32_t read_words = 0, written_words = 0; // 32-bit registers of the register file
   uint32_t first_use = 0, uses = 0;
@@ -73,9 +74,14 @@ struct SiteCode {
 
 using LoweringOf = std::function<const ir::Lowering&(const ir::Function&)>;
 
+// What the machine's instructions are; all but the first for experiments. Apart: the assembler joins no neighbours in
+// shared memory. As PTX: each instruction of PTX that serves anything is one of the machine, as in simulators of PTX.
+enum class CodeIs : uint8_t { lowered, apart, ptx };
+
 class MachineCode {
 public:
-  MachineCode(const ir::Machine& machine, std::span<const Site> sites, const LoweringOf& lowering);
+  MachineCode(const ir::Machine& machine, std::span<const Site> sites, const LoweringOf& lowering,
+              CodeIs code = CodeIs::lowered);
 
   const SiteCode& operator[](uint32_t number) const { return sites_[number]; }
   size_t size() const { return sites_.size(); }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 namespace ptxrewrite::timing {
 namespace {
@@ -297,12 +296,21 @@ double Model::block_parts(const Company& company, double resident_warps) const {
   return clocks;
 }
 
-// Once on every SM before anything else: coefficients by one thread, thread parts by the warps of the first block. Then
+// Once on every SM: coefficients by one thread, thread parts by the warps of the first block. Whoever computes them
+// goes on with the body afterwards, so that nothing hides them but what other blocks' warps can issue meanwhile. Then
 // the first blocks all compute their block parts at a time, and nothing hides them.
 double Model::linear_start(double first_blocks) const {
   const double resident_warps = first_blocks * recording_.warps_per_block;
-  return section_clocks(ir::SectionKind::r2d2_coefficient, 1) +
-         section_clocks(ir::SectionKind::r2d2_thread, recording_.warps_per_block) +
+  const double serial = section_clocks(ir::SectionKind::r2d2_coefficient, 1) +
+                        section_clocks(ir::SectionKind::r2d2_thread, recording_.warps_per_block);
+  // Meanwhile the warps of other blocks issue what stands before their first linear register.
+  double before = 0, looked_at = 0;
+  for (size_t i = 0; i < walks_.size(); ++i) {
+    before += static_cast<double>(recording_.clusters[i].warps) * walks_[i].before_linear;
+    looked_at += static_cast<double>(recording_.clusters[i].warps);
+  }
+  const double others = std::max(resident_warps - recording_.warps_per_block, 0.0) / machine_.schedulers;
+  return std::max(serial - others * ratio(before, looked_at) / rate_, 0.0) +
          section_clocks(ir::SectionKind::r2d2_block, first_blocks) -
          block_parts(company_of(resident_warps), resident_warps);
 }
@@ -334,15 +342,18 @@ Model::Wave Model::wave(double blocks_of_sm, double blocks) const {
                                                  ratio(blocks, static_cast<double>(recording_.blocks)) /
                                                  dram_bytes_per_clock(machine_));
   bounds.emplace_back(Cause::launch, input_.launch.per_block.value * blocks);
-  for (size_t i = 0; i < added_.size(); ++i)
-    bounds.emplace_back(technique().added_warps[i].cause,
-                        added_[i].scale * (added_[i].stalls + added_[i].issued / rate_));
   const Latency latencies = latency(resident_warps);
+  of_walk.push_back(latencies.base);
+  const double waits = beyond(latencies.base + latencies.sum(), smooth_sum(of_walk));
+  // The other warps follow an added one, so that their waits hold most of its time already: what it has beyond them.
+  for (size_t i = 0; i < added_.size(); ++i) {
+    const double alone = added_[i].scale * (added_[i].stalls + added_[i].issued / rate_);
+    bounds.emplace_back(technique().added_warps[i].cause, beyond(alone, waits));
+  }
   std::vector<double> terms;
   for (const auto& [cause, clocks] : bounds)
     terms.push_back(clocks);
-  of_walk.push_back(latencies.base);
-  terms.push_back(beyond(latencies.base + latencies.sum(), smooth_sum(of_walk)));
+  terms.push_back(waits);
   result.clocks = smooth_sum(terms);
   // What each bound has in the sum of powers, it has in the time.
   auto part = [&](double term) {
@@ -424,21 +435,14 @@ std::vector<LoadTime> load_times(const ModelInput& input) {
 
 Demand demand_of(const ModelInput& input) {
   const Recording& recording = input.recording;
-  std::map<const ir::Function*, const emulator::FunctionCounters*> counted;
-  for (const emulator::FunctionCounters& function : input.counters.functions)
-    counted[function.source] = &function;
   const Technique& technique = technique_of(input);
   Demand demand;
   double writes_seen = 0, writes = 0; // sectors
-  for (uint32_t number = 0; number < recording.sites.size(); ++number) {
-    const Site& site = recording.sites[number];
-    const auto function = counted.find(site.function);
-    if (!site.function || function == counted.end()) continue;
-    const emulator::InstructionCounters& counts = function->second->instructions[site.instruction.index()];
-    if (counts.executions == 0) continue;
+  for_each_site(input, [&](uint32_t number, const emulator::InstructionCounters& counts) {
+    if (counts.executions == 0) return;
     const SiteCode& code = input.code[number];
     const SiteChange& change = technique.at(number);
-    if (!site.section) demand.steps += static_cast<double>(counts.executions);
+    if (!recording.sites[number].section) demand.steps += static_cast<double>(counts.executions);
     const double share = 1 - change.skipped;
     const double executions = static_cast<double>(counts.executions) * share;
     demand.instructions += executions * code.instructions;
@@ -463,11 +467,11 @@ Demand demand_of(const ModelInput& input) {
       demand.l2_bytes += scale * to_l2 * sector_bytes;
       demand.dram_read_bytes += scale * (static_cast<double>(sectors.dram) + sectors.cold) * sector_bytes;
     }
-    if (code.unit == Cause::issue) continue;
+    if (code.unit == Cause::issue) return;
     demand.unit[index(code.unit)] += clocks * change.unit;
     demand.unit_slots[index(code.unit)] +=
         executions * code.weight * std::min(change.slots - change.beside, change.unit);
-  }
+  });
   // As much of all writes as of those that were seen.
   demand.dram_write_bytes =
       static_cast<double>(input.traffic.dirty_written_back) * sector_bytes * ratio(writes, writes_seen);

@@ -19,6 +19,7 @@
 #include "emulator/timing/walk.h"
 
 #include <array>
+#include <map>
 
 namespace ptxrewrite::timing {
 
@@ -38,6 +39,19 @@ struct ModelInput {
   LaunchCost launch = launch_cost(machine);
   const Technique* technique = nullptr; // null: none
 };
+
+// Calls visit(number, counts of all blocks) for each static instruction of the launch that may have been executed.
+template <class Visit> void for_each_site(const ModelInput& input, const Visit& visit) {
+  std::map<const ir::Function*, const emulator::FunctionCounters*> counted;
+  for (const emulator::FunctionCounters& function : input.counters.functions)
+    counted[function.source] = &function;
+  for (uint32_t number = 0; number < input.recording.sites.size(); ++number) {
+    const Site& site = input.recording.sites[number];
+    const auto function = counted.find(site.function);
+    if (site.function && function != counted.end())
+      visit(number, function->second->instructions[site.instruction.index()]);
+  }
+}
 
 // By number: of loads of global memory with what the caches say, of others as MachineCode.
 std::vector<LoadTime> load_times(const ModelInput& input);

@@ -13,20 +13,6 @@ constexpr double sectors_of_line = 4, flits_of_line = 1 + sectors_of_line; // a 
 constexpr double compressor_clocks = 3, look_past_compressor_clocks = 1;
 constexpr double words_decoded = 2; // by clock and scheduler: dual issue
 
-// Calls what(number, executions, active lanes) of each static instruction, of the whole launch.
-template <class What> void for_each_site(const ModelInput& input, const What& what) {
-  std::map<const ir::Function*, const emulator::FunctionCounters*> counted;
-  for (const emulator::FunctionCounters& function : input.counters.functions)
-    counted[function.source] = &function;
-  for (uint32_t number = 0; number < input.recording.sites.size(); ++number) {
-    const Site& site = input.recording.sites[number];
-    const auto function = counted.find(site.function);
-    if (!site.function || function == counted.end()) continue;
-    const emulator::InstructionCounters& counts = function->second->instructions[site.instruction.index()];
-    what(number, static_cast<double>(counts.executions), static_cast<double>(counts.lanes));
-  }
-}
-
 double& event(Technique& technique, EnergyEvent which) {
   return technique.events[static_cast<size_t>(which)];
 }
@@ -190,16 +176,18 @@ double demand_of_wait(const ModelInput& input, double wait) {
 
 double machine_instructions(const ModelInput& input) {
   double all = 0;
-  for_each_site(
-      input, [&](uint32_t number, double executions, double) { all += executions * input.code[number].instructions; });
+  for_each_site(input, [&](uint32_t number, const emulator::InstructionCounters& counts) {
+    all += static_cast<double>(counts.executions) * input.code[number].instructions;
+  });
   return all;
 }
 
 // Registers read and written by lanes cost `read(number)` and `write(number)` times as much.
 template <class Read, class Write>
 void weigh_registers(const ModelInput& input, const Read& read, const Write& write, Technique& technique) {
-  for_each_site(input, [&](uint32_t number, double, double lanes) {
+  for_each_site(input, [&](uint32_t number, const emulator::InstructionCounters& counts) {
     const SiteCode& code = input.code[number];
+    const auto lanes = static_cast<double>(counts.lanes);
     event(technique, EnergyEvent::rf_read) += lanes * code.read_words * (read(number) - 1);
     event(technique, EnergyEvent::rf_write) += lanes * code.written_words * (write(number) - 1);
   });
@@ -326,9 +314,9 @@ Technique hierarchical_technique(const ModelInput& input, const HierarchicalFile
   weigh_registers(
       input, [&](uint32_t number) { return share_of(at(number).reads, at(number).registers_read); },
       [&](uint32_t number) { return share_of(at(number).writes, at(number).registers_written); }, technique);
-  for_each_site(input, [&](uint32_t number, double, double lanes) {
+  for_each_site(input, [&](uint32_t number, const emulator::InstructionCounters& counts) {
     event(technique, EnergyEvent::rf_write) +=
-        lanes * at(number).fills * shares[static_cast<size_t>(RegisterLevel::operand)];
+        static_cast<double>(counts.lanes) * at(number).fills * shares[static_cast<size_t>(RegisterLevel::operand)];
   });
   return technique;
 }

@@ -30,6 +30,7 @@ struct RunAhead {
   double entries = 1;                        // of each warp's queue
   double lines = 1;                          // of L1 that each warp can have locked
   double hit_latency = 0;                    // of L1, where data are when they are taken
+  double warps_of_scheduler = 1;             // that take: each issues while others do not
 };
 
 // The queues of one warp, as its walk comes to them.
@@ -40,6 +41,7 @@ public:
 
   const QueueUse& use(uint32_t number) const { return ahead_->uses[number]; }
   double hit_latency() const { return ahead_->hit_latency; }
+  double others() const { return ahead_->warps_of_scheduler > 1 ? ahead_->warps_of_scheduler - 1 : 0; }
   // When the next predicate of the site is there; when the next address is.
   double predicate(uint32_t site) { return enqueued(site); }
   double address(const QueueUse& use);

@@ -45,6 +45,7 @@ private:
     executed_ = 1 - change.skipped;
     slots_ = executed_ * change.slots;
     beside_ = executed_ * change.beside;
+    if (site.reads_linear) reads_linear_ = true;
     if (site.instructions) {
       if (change.joins && last_result_ > now_) close(last_result_ - now_, last_maker_);
       if (change.early_stall > 0) wait_early(change);
@@ -73,7 +74,7 @@ private:
       producer_[definition] = maker;
     }
     if (site.waits == Waits::for_barrier && site.instructions) {
-      if (queues_) queues_->pass_barrier(now_);
+      if (queues_) queues_->pass_barrier(clock());
       close(0, 0);
       walk_.phase_ends.push_back(static_cast<uint32_t>(walk_.intervals.size()));
     }
@@ -84,6 +85,7 @@ private:
     current_.issued += static_cast<float>(slots_);
     walk_.issued += slots_;
     walk_.beside += beside_;
+    if (!reads_linear_) walk_.before_linear += slots_;
   }
 
   double latency_of_load(uint32_t number, const SiteChange& change) {
@@ -109,22 +111,26 @@ private:
   void wait_for_queues(const Step& step) {
     const QueueUse& use = queues_->use(step.number);
     if (use.predicate != no_site) wait_until(queues_->predicate(use.predicate));
-    if (use.given != no_site) queues_->give(use.given, now_ + slot_);
+    if (use.given != no_site) queues_->give(use.given, clock() + slot_);
     if (use.address == no_site || step.guarded_off) return;
     if (use.is_datum) {
-      if (const double there = queues_->datum(use, loads_[step.number].latency); there > now_)
-        close(there - now_, step.number);
+      if (const double there = queues_->datum(use, loads_[step.number].latency); there > clock())
+        close(there - now_ - behind_, step.number);
     } else {
       wait_until(queues_->address(use));
     }
-    queues_->take(now_);
+    queues_->take(clock());
   }
 
-  void wait_until(double clock) {
-    if (clock <= now_) return;
+  void wait_until(double there) {
+    if (there <= clock()) return;
     current_.early = Cause::wait_queue;
-    close(clock - now_, 0);
+    close(there - now_ - behind_, 0);
   }
+
+  // The affine warp's clock goes on while other warps issue, so that what it brings is compared with a clock of the
+  // warp in their company: in each interval the others issue as much as this one, and what they issue hides its waits.
+  double clock() const { return now_ + behind_ + (queues_ ? queues_->others() * current_.issued * slot_ : 0); }
 
   void count_misses(const LoadTime& load) {
     if (!load.divergent) return;
@@ -135,6 +141,7 @@ private:
     current_.stall = static_cast<float>(stall);
     current_.producer = producer;
     walk_.stalls += stall;
+    if (queues_) behind_ += std::max(queues_->others() * current_.issued * slot_ - stall, 0.0);
     now_ += stall;
     if (current_.issued > 0 || stall > 0) walk_.intervals.push_back(current_);
     current_ = {};
@@ -144,12 +151,14 @@ private:
   const std::vector<LoadTime>& loads_;
   const Technique& technique_;
   std::optional<WarpQueues> queues_;
-  const double slot_;      // clocks by instruction
-  double executed_ = 1;    // of the current instruction
-  double slots_ = 1;       // likewise
-  double beside_ = 0;      // likewise
-  double now_ = 0;         // when the next instruction may issue
-  double last_result_ = 0; // in registers, of all so far: when it is there
+  const double slot_;         // clocks by instruction
+  double executed_ = 1;       // of the current instruction
+  double slots_ = 1;          // likewise
+  double beside_ = 0;         // likewise
+  double now_ = 0;            // when the next instruction may issue
+  double behind_ = 0;         // with queues: what others issued so far where the warp did not wait anyway
+  bool reads_linear_ = false; // so far
+  double last_result_ = 0;    // in registers, of all so far: when it is there
   uint32_t last_maker_ = 0;
   std::vector<double> last_trips_; // by number: when the load was issued last; of those with a prefetcher
   std::vector<double> ready_;

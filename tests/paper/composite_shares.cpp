@@ -8,17 +8,15 @@
 #include "cli/rewrite.h"
 #include "cli/table.h"
 #include "emulator/hardware/composite_registers.h"
-#include "tests/paper/measure.h"
+#include "tests/paper/sample_tool.h"
 #include "tests/paper/weights.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <filesystem>
 
 namespace {
 
@@ -181,7 +179,7 @@ std::string text_of(const std::vector<Row>& rows) {
   return out + paper.text();
 }
 
-json json_of(const std::vector<Row>& rows) {
+json json_of(const std::vector<Row>& rows, const ir::Machine& machine) {
   json list = json::array();
   for (const Row& row : rows)
     list.push_back({{"sample", row.sample},
@@ -196,51 +194,29 @@ json json_of(const std::vector<Row>& rows) {
                     {"main_writes_avoided", row.counts.main_writes_avoided},
                     {"main_accesses", row.main_accesses},
                     {"energy_saved_nj", row.energy_saved()}});
-  return {{"machine", "FX5800"}, {"rows", list}};
-}
-
-std::string sample_of(const std::string& launch_file) {
-  return std::filesystem::path(launch_file).parent_path().filename().string();
+  return {{"machine", machine.name}, {"rows", list}};
 }
 
 } // namespace
 
 int main(int count, char** arguments) {
-  std::vector<std::string> files;
-  std::string size;
-  bool as_json = false, check = false;
-  CLI::App application("Composite instructions over samples, beside the paper's figures");
-  application.add_option("LAUNCH_FILE", files)->required();
-  application.add_option("--size", size, "of the launch files that have it (default: their own)");
-  application.add_flag("--json", as_json, "print JSON");
-  application.add_flag("--check", check, "check what has to hold");
-  CLI11_PARSE(application, count, arguments);
-  const ir::Machine& machine = *ir::find_machine("FX5800");
+  SampleTool tool("Composite instructions over samples, beside the paper's figures", "FX5800");
+  CLI11_PARSE(tool.application, count, arguments);
+  const ir::Machine* machine = tool.machine();
+  if (!machine) return tool.exit_code();
   std::vector<Row> rows;
-  int code = 0;
-  auto complain = [&](const std::string& sample, const std::string& message) {
-    std::fprintf(stderr, "%s: %s\n", sample.c_str(), message.c_str());
-    code = 1;
-  };
-  for (const std::string& file : files) {
-    Result<cli::LaunchInput> input = read_sample(file, size);
-    if (!input) {
-      complain(sample_of(file), input.error().message);
-      continue;
-    }
-    Result<Row> row = measure(*input, sample_of(file), machine);
-    if (!row) {
-      complain(sample_of(file), row.error().message);
-      continue;
-    }
-    if (check)
+  tool.for_each_sample([&](cli::LaunchInput& input, const std::string& sample) -> Status {
+    Result<Row> row = measure(input, sample, *machine);
+    if (!row) return row.error();
+    if (tool.check)
       for (const std::string& broken : broken_rules(*row))
-        complain(row->sample, broken);
+        tool.complain(sample, broken);
     rows.push_back(std::move(*row));
-  }
-  if (as_json)
-    std::puts(cli::json_text(json_of(rows)).c_str());
+    return {};
+  });
+  if (tool.json)
+    std::puts(cli::json_text(json_of(rows, *machine)).c_str());
   else
     std::fputs(text_of(rows).c_str(), stdout);
-  return code;
+  return tool.exit_code();
 }

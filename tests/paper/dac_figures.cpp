@@ -10,10 +10,9 @@
 #include "cli/table.h"
 #include "emulator/hardware/compact_affine.h"
 #include "emulator/hardware/stride_prefetcher.h"
-#include "tests/paper/measure.h"
+#include "tests/paper/sample_tool.h"
 #include "tests/paper/weights.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -21,7 +20,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 
 namespace {
 
@@ -339,53 +337,27 @@ json json_of(const std::vector<Row>& rows, const ir::Machine& machine) {
   return {{"machine", machine.name}, {"rows", list}};
 }
 
-std::string sample_of(const std::string& launch_file) {
-  return std::filesystem::path(launch_file).parent_path().filename().string();
-}
-
 } // namespace
 
 int main(int count, char** arguments) {
-  std::vector<std::string> files;
-  std::string size, gpu = "gtx480";
-  bool as_json = false, check = false;
-  CLI::App application("DAC's two streams over samples, beside the paper's figures");
-  application.add_option("LAUNCH_FILE", files)->required();
-  application.add_option("--size", size, "of the launch files that have it (default: their own)");
-  application.add_option("--gpu", gpu, "the machine (default: the paper's)");
-  application.add_flag("--json", as_json, "print JSON");
-  application.add_flag("--check", check, "compare what leaves the queues with the original; check what has to hold");
-  CLI11_PARSE(application, count, arguments);
-  const ir::Machine* machine = ir::find_machine(gpu);
-  if (!machine) {
-    std::fprintf(stderr, "%s\n", ir::unknown_machine(gpu).c_str());
-    return 2;
-  }
+  SampleTool tool("DAC's two streams over samples, beside the paper's figures", "gtx480",
+                  "compare what leaves the queues with the original; check what has to hold");
+  CLI11_PARSE(tool.application, count, arguments);
+  const ir::Machine* machine = tool.machine();
+  if (!machine) return tool.exit_code();
   std::vector<Row> rows;
-  int code = 0;
-  auto complain = [&](const std::string& sample, const std::string& message) {
-    std::fprintf(stderr, "%s: %s\n", sample.c_str(), message.c_str());
-    code = 1;
-  };
-  for (const std::string& file : files) {
-    Result<cli::LaunchInput> input = read_sample(file, size);
-    if (!input) {
-      complain(sample_of(file), input.error().message);
-      continue;
-    }
-    Result<Row> row = measure(*input, sample_of(file), *machine, check);
-    if (!row) {
-      complain(sample_of(file), row.error().message);
-      continue;
-    }
-    if (check)
+  tool.for_each_sample([&](cli::LaunchInput& input, const std::string& sample) -> Status {
+    Result<Row> row = measure(input, sample, *machine, tool.check);
+    if (!row) return row.error();
+    if (tool.check)
       for (const std::string& broken : broken_rules(*row))
-        complain(row->sample, broken);
+        tool.complain(sample, broken);
     rows.push_back(std::move(*row));
-  }
-  if (as_json)
+    return {};
+  });
+  if (tool.json)
     std::puts(cli::json_text(json_of(rows, *machine)).c_str());
   else
     std::fputs(text_of(rows, *machine).c_str(), stdout);
-  return code;
+  return tool.exit_code();
 }

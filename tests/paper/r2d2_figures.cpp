@@ -7,6 +7,7 @@
 // table: the legal form by ptxas.
 #include "tests/paper/checks.h"
 #include "tests/paper/report.h"
+#include "tests/paper/sample_tool.h"
 
 #include "cli/json_text.h"
 #include "support/ptxas.h"
@@ -15,7 +16,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
-#include <filesystem>
 
 namespace {
 
@@ -29,10 +29,6 @@ struct Options {
   std::vector<std::string> architectures = {"sm_80", "sm_90"};
   bool json = false, legal = true, hardware = true, check = false;
 };
-
-std::string sample_of(const std::string& launch_file) {
-  return std::filesystem::path(launch_file).parent_path().filename().string();
-}
 
 int complain(const std::string& sample, const std::string& message) {
   std::fprintf(stderr, "%s: %s\n", sample.c_str(), message.c_str());

@@ -113,6 +113,13 @@ TEST_CASE(
   const WarpAddresses record = expand_addresses(pitch, 4, rows, 1);
   CHECK(record.lines == std::vector<TouchedLine>{{0x1200, 0xffff}, {0x1300, 0xffff}});
   CHECK(record.adjustments == 1);
+  CHECK(record.adjusted_lines == 1); // to the second row's line
+  // Rows one behind the other: the second one is in the line of the first.
+  const std::vector<AffineValue::Part> dense = {{ThreadSet::all(rows), tuple_of(0x1000, {4, 64})}};
+  const WarpAddresses of_dense = expand_addresses(dense, 4, rows, 1);
+  CHECK(of_dense.lines == std::vector<TouchedLine>{{0x1080, 0xffffffff}});
+  CHECK(of_dense.adjustments == 1);
+  CHECK(of_dense.adjusted_lines == 0);
 }
 
 TEST_CASE("affine expansion: divergent and mod tuples by lane") {

@@ -1,0 +1,278 @@
+// Why our averages differ from a paper's: what is suspected is taken away, one thing at a time, and the means are
+// printed as they become.
+//
+//   cause_figures --paper dac|r2d2 [--size SIZE] [--exact] [--json] LAUNCH_FILE ...
+//   cause_figures --paper dac --check LAUNCH_FILE ...    nothing that is made free makes the technique slower
+//
+// Each row changes the machine, the launches or the model for the original and the technique alike (ScoreExperiment);
+// none is a setting of `score`. Files are told apart by what bounds them as the model is.
+#include "cli/json_text.h"
+#include "cli/score_paper.h"
+#include "cli/table.h"
+#include "emulator/timing/slice.h"
+#include "ir/instruction.h"
+#include "tests/paper/sample_tool.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <sstream>
+
+namespace {
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::tests;
+using json = nlohmann::ordered_json;
+
+// What is changed.
+struct Cause {
+  std::string about;
+  bool spares = false; // it only takes cost away from the technique
+  cli::ScoreExperiment experiment = {};
+  uint32_t slice = 0; // of the machine; 0: as the paper's table has it
+  std::string size = {};
+  double bandwidth = 1; // of L2 and DRAM, times as much
+  uint32_t l1_kib = 0;  // 0: as it is
+};
+
+// The affine warp's clocks, each less by `spared(clock of the first)`.
+template <class Spared> void move_affine_warp(timing::Technique& technique, const Spared& spared) {
+  if (!technique.run_ahead) return;
+  auto ahead = std::make_shared<timing::RunAhead>(*technique.run_ahead);
+  double first = HUGE_VAL;
+  for (const std::vector<double>& clocks : ahead->enqueued)
+    for (double clock : clocks)
+      first = std::min(first, clock);
+  for (std::vector<double>& clocks : ahead->enqueued)
+    for (double& clock : clocks)
+      clock = std::max(clock - spared(clock, first), 0.0);
+  technique.run_ahead = std::move(ahead);
+}
+
+void start_affine_warp_at_once(timing::Technique& technique, const timing::ModelInput&) {
+  move_affine_warp(technique, [](double, double first) { return first; });
+}
+
+void take_no_time_for_affine_warp(timing::Technique& technique, const timing::ModelInput&) {
+  move_affine_warp(technique, [](double clock, double) { return clock; });
+  technique.added_warps.clear();
+}
+
+void expand_for_nothing(timing::Technique& technique, const timing::ModelInput&) {
+  technique.demands[timing::index(timing::Cause::expansion)] = 0;
+  technique.instructions = 0; // comparisons of all lanes
+}
+
+void look_up_early_requests_elsewhere(timing::Technique& technique, const timing::ModelInput&) {
+  technique.demands[timing::index(timing::Cause::memory_port)] = 0;
+}
+
+// Little's law for all lines that miss L1, of loads one by one as well: a miss register is held until the line is
+// there.
+void hold_miss_registers(timing::Technique& technique, const timing::ModelInput& input) {
+  if (!input.machine.memory.outstanding_misses.known) return;
+  const std::vector<timing::LoadTime> loads = timing::load_times(input);
+  double held = 0; // clocks by register, of all loads
+  timing::for_each_site(input, [&](uint32_t number, const emulator::InstructionCounters& counts) {
+    const auto performed = static_cast<double>(counts.executions - counts.guarded_off);
+    held += performed * loads[number].miss_lines * loads[number].latency;
+  });
+  technique.demands[timing::index(timing::Cause::misses)] = held / input.machine.memory.outstanding_misses.value;
+}
+
+// The paper's baseline has two levels of scheduling; eight active warps are a guess.
+void let_eight_warps_be_active(timing::Technique& technique, const timing::ModelInput&) {
+  technique.active_warps = 8;
+}
+
+void take_no_time_for_linear_parts(timing::Recording& recording) {
+  for (ir::SectionKind part :
+       {ir::SectionKind::r2d2_coefficient, ir::SectionKind::r2d2_thread, ir::SectionKind::r2d2_block})
+    recording.sections[1 + static_cast<size_t>(part)] = {};
+}
+
+constexpr uint32_t first_generation = 13; // PTXPLUS is the code of machines of that kind
+
+std::vector<Cause> causes_of_dac() {
+  const std::string ptx = "each PTX instruction is one of the machine";
+  cli::ScoreExperiment all{.code = timing::CodeIs::ptx,
+                           .assembler = 0,
+                           .recording = {},
+                           .technique = [](auto& technique, const auto& input) {
+                             take_no_time_for_affine_warp(technique, input);
+                             expand_for_nothing(technique, input);
+                             look_up_early_requests_elsewhere(technique, input);
+                           }};
+  return {
+      {"as the model has it"},
+      {.about = ptx, .experiment = {.code = timing::CodeIs::ptx}},
+      {.about = "machine instructions of sm_13 (PTXPLUS)", .experiment = {.assembler = first_generation}},
+      {.about = "neighbours in shared memory are not joined", .experiment = {.code = timing::CodeIs::apart}},
+      {.about = "on a slice of one SM: grids 15 times as dense", .slice = 15},
+      {.about = "larger inputs (medium), on a slice of one SM", .slice = 15, .size = "medium"},
+      {.about = "the affine warp's first address at once",
+       .spares = true,
+       .experiment = {.technique = start_affine_warp_at_once}},
+      {.about = "the affine warp takes no time",
+       .spares = true,
+       .experiment = {.technique = take_no_time_for_affine_warp}},
+      {.about = "expansion takes no time", .spares = true, .experiment = {.technique = expand_for_nothing}},
+      {.about = "early requests look L1 up beside its port",
+       .spares = true,
+       .experiment = {.technique = look_up_early_requests_elsewhere}},
+      {.about = "each line that misses holds one of 32 miss registers",
+       .experiment = {.technique = hold_miss_registers}},
+      {.about = "eight active warps of a scheduler", .experiment = {.technique = let_eight_warps_be_active}},
+      {.about = "L1 of 16 KiB", .l1_kib = 16},
+      {.about = ptx + "; slice of one SM", .experiment = {.code = timing::CodeIs::ptx}, .slice = 15},
+      {.about = ptx + "; slice; affine warp, expansion and early requests free", .experiment = all, .slice = 15},
+  };
+}
+
+std::vector<Cause> causes_of_r2d2() {
+  const std::string ptx = "each PTX instruction is one of the machine";
+  constexpr double ample = 100;
+  const cli::ScoreExperiment as_ptx{.code = timing::CodeIs::ptx};
+  const cli::ScoreExperiment free_parts{.recording = take_no_time_for_linear_parts};
+  const cli::ScoreExperiment both{.code = timing::CodeIs::ptx, .recording = take_no_time_for_linear_parts};
+  return {
+      {"as the model has it"},
+      {.about = ptx, .experiment = as_ptx},
+      {.about = "bandwidth of L2 and DRAM 100 times as large", .bandwidth = ample},
+      {.about = "linear parts take no time", .spares = true, .experiment = free_parts},
+      {.about = "on the whole machine", .slice = 1},
+      {.about = ptx + "; bandwidth", .experiment = as_ptx, .bandwidth = ample},
+      {.about = ptx + "; bandwidth; linear parts take no time", .experiment = both, .bandwidth = ample},
+  };
+}
+
+// One file's gains, by version.
+using Gains = std::map<std::string, cli::FileGain>;
+
+Result<Gains> gains_of(const std::string& file, const std::string& size, const cli::Paper& paper, const Cause& cause,
+                       bool exact) {
+  Result<cli::LaunchInput> input = read_sample(file, cause.size.empty() ? size : cause.size);
+  if (!input) return input.error();
+  const ir::Machine& whole = *ir::find_machine(paper.machine);
+  const uint32_t slice = cause.slice ? cause.slice : paper.sliced ? whole.sms : 1;
+  ir::Machine machine = cli::machine_of(paper, slice > 1 ? timing::slice_of(whole, slice) : whole);
+  machine.memory.achieved_dram_gb_per_second.value *= cause.bandwidth;
+  machine.memory.l2_bytes_per_clock.value *= cause.bandwidth;
+  if (cause.l1_kib) machine.memory.l1_kib.value = cause.l1_kib;
+  cli::ScoreSettings settings{.machine = machine,
+                              .slice = slice,
+                              .passes = {std::string(paper.passes)},
+                              .darsie = paper.darsie,
+                              .form = transforms::OutputForm::hardware,
+                              .exact = exact && cause.size.empty(),
+                              .changes = {}};
+  std::istringstream comparators{std::string(paper.comparators)};
+  for (std::string name; comparators >> name;)
+    settings.comparators.push_back(name);
+  if (paper.by_bound) settings.changes.push_back(cli::with_perfect_memory(machine));
+  settings.experiment = cause.experiment;
+  cli::ErrorPlace place = cli::ErrorPlace::launch_file;
+  Result<cli::ScoreRun> run = cli::score(*input, settings, place);
+  if (!run) return run.error();
+  if (run->failure) return Error{run->failure->message, {}};
+  run->scored.has_perfect_memory = paper.by_bound;
+  Gains gains;
+  for (const cli::ScoredVersion& version : run->scored.versions) {
+    cli::FileGain gain;
+    if (cli::gain_of(run->scored, version.name, gain)) gains[version.name] = gain;
+  }
+  return gains;
+}
+
+// The paper's averages of speed and of instructions.
+std::vector<cli::PaperTimeFigure> figures_of(const cli::Paper& paper) {
+  std::vector<cli::PaperTimeFigure> figures;
+  for (const cli::PaperTimeFigure& figure : cli::paper_time_figures())
+    if (figure.paper == paper.name &&
+        (figure.measure == cli::PaperMeasure::speedup || figure.measure == cli::PaperMeasure::fewer_instructions))
+      figures.push_back(figure);
+  return figures;
+}
+
+// `bounds`: gains of the same files as the model is.
+std::optional<double> mean(const cli::PaperTimeFigure& figure, const std::vector<Gains>& files,
+                           const std::vector<Gains>& bounds) {
+  double sum = 0, count = 0;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto gain = files[i].find(std::string(figure.version));
+    if (gain == files[i].end()) continue;
+    const bool memory_bound = bounds[i].begin()->second.memory_bound;
+    if (figure.files == cli::PaperFiles::compute_bound && memory_bound) continue;
+    if (figure.files == cli::PaperFiles::memory_bound && !memory_bound) continue;
+    const bool is_speedup = figure.measure == cli::PaperMeasure::speedup;
+    sum += is_speedup ? std::log(gain->second.speedup) : 100 * gain->second.fewer_instructions;
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  return figure.measure == cli::PaperMeasure::speedup ? std::exp(sum / count) : sum / count;
+}
+
+std::string number_text(std::optional<double> number, cli::PaperMeasure measure) {
+  return number ? fmt::format("{:.{}f}", *number, measure == cli::PaperMeasure::speedup ? 3 : 1) : "-";
+}
+
+// Is a technique that something is taken away from slower in any file?
+void check_row(const Cause& cause, const std::vector<Gains>& as_is, const std::vector<Gains>& changed,
+               SampleTool& tool) {
+  if (!cause.spares) return;
+  for (size_t i = 0; i < as_is.size(); ++i)
+    for (const auto& [version, gain] : as_is[i])
+      if (changed[i].at(version).speedup < gain.speedup * (1 - 1e-9))
+        tool.complain(sample_of(tool.files[i]), fmt::format("{}, {}: {:.4f} times as fast, {:.4f} otherwise", version,
+                                                            cause.about, changed[i].at(version).speedup, gain.speedup));
+}
+
+} // namespace
+
+int main(int count, char** arguments) {
+  std::string name;
+  SampleTool tool("What differs from a paper's averages, by cause", "");
+  tool.application.add_option("--paper", name, "dac or r2d2")->required()->check(CLI::IsMember({"dac", "r2d2"}));
+  bool exact = false;
+  tool.application.add_flag("--exact", exact, "look at all blocks and instructions, but of larger inputs");
+  CLI11_PARSE(tool.application, count, arguments);
+  const cli::Paper& paper = *cli::find_paper(name);
+  const std::vector<cli::PaperTimeFigure> figures = figures_of(paper);
+  cli::Table table{{{"averages of " + name, false}}, {}};
+  std::vector<std::string> reported = {"reported"};
+  for (const cli::PaperTimeFigure& figure : figures) {
+    table.columns.push_back({std::string(figure.what.substr(0, figure.what.find(" ("))), true});
+    reported.push_back(number_text(figure.reported, figure.measure));
+  }
+  table.rows.push_back(reported);
+  json document = json::array();
+  std::vector<Gains> as_is;
+  for (const Cause& cause : name == "dac" ? causes_of_dac() : causes_of_r2d2()) {
+    std::vector<Gains> gains;
+    for (const std::string& file : tool.files) {
+      Result<Gains> of_file = gains_of(file, tool.size, paper, cause, exact);
+      if (!of_file) {
+        tool.complain(sample_of(file), of_file.error().message);
+        return tool.exit_code();
+      }
+      gains.push_back(std::move(*of_file));
+    }
+    if (as_is.empty()) as_is = gains;
+    check_row(cause, as_is, gains, tool);
+    table.rows.push_back({cause.about});
+    json row = {{"cause", cause.about}};
+    for (const cli::PaperTimeFigure& figure : figures) {
+      const std::optional<double> ours = mean(figure, gains, as_is);
+      table.rows.back().push_back(number_text(ours, figure.measure));
+      row[std::string(figure.what)] = ours ? json(*ours) : json();
+    }
+    document.push_back(std::move(row));
+    std::fprintf(stderr, "%s\n", cause.about.c_str());
+  }
+  std::fputs(tool.json ? (cli::json_text(document) + '\n').c_str() : table.text().c_str(), stdout);
+  return tool.exit_code();
+}
