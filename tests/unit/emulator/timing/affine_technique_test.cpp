@@ -148,6 +148,45 @@ TEST_CASE("two streams of a lone warp wait for memory once, the original in each
   CHECK(sum_of(now.stack) == doctest::Approx(now.clocks).epsilon(1e-9));
 }
 
+TEST_CASE("a warp that others slow down does not wait for an affine warp that keeps their pace") {
+  const ir::Machine& machine = *ir::find_machine("gtx480");
+  const TimedKernel timed = run(streams(20), "k__dac", 1, machine);
+  // Clocks that the walk of a warp waits, for an affine warp that takes `period` by trip.
+  double issue = 0; // clocks by trip
+  auto stalls = [&](double period, double warps) {
+    double clocks = 0;
+    (void)timed.with(machine, [&](const ModelInput& input) {
+      Technique technique = affine_technique(input, *timed.run.result.affine);
+      auto ahead = std::make_shared<RunAhead>(*technique.run_ahead);
+      for (std::vector<double>& at : ahead->enqueued)
+        for (size_t trip = 0; trip < at.size(); ++trip)
+          at[trip] = static_cast<double>(trip) * period;
+      ahead->warps_of_scheduler = warps;
+      technique.run_ahead = ahead;
+      const Walk walked =
+          walk(input.recording.clusters.front(), input.code, load_times(input), machine.issue_rate.value, technique);
+      clocks = walked.stalls;
+      issue = walked.issued / machine.issue_rate.value / rows;
+      return Technique();
+    });
+    return clocks;
+  };
+  // For the affine warp alone, and for memory as often as it has to.
+  auto waited = [&](double period, double warps) { return stalls(period, warps) - stalls(0, warps); };
+  (void)stalls(0, 1);
+  const double lone_trip = issue + stalls(0, 1) / rows, warps = 40;
+  const double slow = 0.75 * warps * issue; // slower than a lone warp, faster than forty
+  REQUIRE(slow > 2 * lone_trip);
+  CHECK(waited(slow, 1) >= rows * (slow - lone_trip) * 0.9);
+  CHECK(waited(slow, warps) <= slow);
+  double before = HUGE_VAL;
+  for (double some : {1, 2, 8, 16, 24, 40}) {
+    const double now = waited(slow, some);
+    CHECK(now <= before);
+    before = now;
+  }
+}
+
 TEST_CASE("two streams do not beat bandwidth, nor do short queues beat long ones") {
   for (const char* name : {"gtx480", "titanv", "h200"})
     for (unsigned work : {0u, 20u})

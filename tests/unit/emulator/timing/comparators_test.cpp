@@ -76,6 +76,8 @@ TEST_CASE("comparators that find nothing are the baseline") {
       return prefetch_technique(input, of_loads(input, {.accesses = 100, .misses = 100}), {});
     });
     check([](const ModelInput& input) { return datapath_technique(input, {}, {}); });
+    check([](const ModelInput& input) { return ideal_technique(input, {}); });
+    check([](const ModelInput& input) { return left_to_scalar_technique(input, {}, {}); });
   }
 }
 
@@ -146,6 +148,49 @@ TEST_CASE("what goes beside others takes no slot of theirs; the scalar pipeline 
     return datapath_technique(input, everywhere(input, DatapathShares{.paired = 1, .stalled = 1}), {});
   });
   CHECK(stalled.clocks >= timed.with(machine, paired).clocks);
+}
+
+TEST_CASE("an ideal machine executes what is left of its instructions, and that takes as long as ever") {
+  const ir::Machine& machine = *ir::find_machine("titanv");
+  const TimedKernel timed = loop(machine, 600), lone = loop(machine, 1);
+  auto ideal = [](const ModelInput& input) { return ideal_technique(input, everywhere(input, 0.75)); };
+  double integer = 0;
+  (void)timed.with(machine, [&](const ModelInput& input) {
+    for_each_site(input, [&](uint32_t number, const InstructionCounters& counts) {
+      if (input.code[number].unit == Cause::unit_integer)
+        integer += static_cast<double>(counts.executions) * input.code[number].instructions;
+    });
+    return Technique();
+  });
+  const KernelTime before = timed.on(machine), now = timed.with(machine, ideal);
+  CHECK(before.demand.instructions - now.demand.instructions == doctest::Approx(0.75 * integer));
+  CHECK(now.clocks <= before.clocks * (1 + rounding));
+  CHECK(now.demand.dram_bytes() == doctest::Approx(before.demand.dram_bytes())); // loads are not skipped
+  // Who skips waits for the one who does not: twenty trips of four dependent instructions.
+  CHECK(lone.with(machine, ideal).clocks >= 20 * 4 * (machine.latency.integer.value - 1));
+}
+
+TEST_CASE("beside a machine that skips, the scalar pipeline gets what is left and no more") {
+  const ir::Machine& machine = *ir::find_machine("titanv");
+  const TimedKernel timed = loop(machine, 600);
+  auto of_scalar = [&](double skipped, double scalar) {
+    return timed.with(machine, [&](const ModelInput& input) {
+      Technique skipping;
+      skipping.sites.resize(input.recording.sites.size());
+      for (const auto& [number, share] : everywhere(input, skipped))
+        skipping.sites[number].skipped = share;
+      ModelInput with = input;
+      with.technique = &skipping;
+      return left_to_scalar_technique(with, everywhere(input, DatapathShares{.scalar = scalar}), {});
+    });
+  };
+  auto scalar_unit = [](const KernelTime& time) { return time.demand.unit[index(Cause::unit_scalar)]; };
+  const double all = scalar_unit(of_scalar(0, 1));
+  CHECK(all > 0);
+  CHECK(scalar_unit(of_scalar(0.75, 1)) == doctest::Approx(all / 4));
+  CHECK(scalar_unit(of_scalar(0.75, 0.5)) == 0); // those are among the skipped ones
+  CHECK(of_scalar(0.75, 1).demand.unit[index(Cause::unit_integer)] == doctest::Approx(0));
+  CHECK(of_scalar(0.75, 1).demand.instructions == doctest::Approx(of_scalar(0.75, 0).demand.instructions));
 }
 
 TEST_CASE("energy of register files follows Table 4") {
