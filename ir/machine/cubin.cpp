@@ -118,6 +118,7 @@ public:
   Result<Cubin> read() {
     if (Status status = read_header(); !status) return status.error();
     if (Status status = read_sections(); !status) return status.error();
+    find_subroutines();
     if (Status status = read_functions(); !status) return status.error();
     read_symbols();
     read_module_attributes();
@@ -159,9 +160,27 @@ private:
     return {};
   }
 
+  // Slow paths of roots and divisions, and called functions, stand behind the kernel's own code.
+  void find_subroutines() {
+    first_subroutine_.assign(headers_.size(), UINT64_MAX);
+    for (const SectionHeader& header : headers_) {
+      if (header.type != section_symbols) continue;
+      std::string_view symbols = content(header);
+      SymbolEntry symbol;
+      for (uint64_t at = 0; read_at(symbols, at, symbol); at += sizeof symbol) {
+        if ((symbol.info & 0xf) != symbol_is_function || symbol.section >= headers_.size() || symbol.value == 0)
+          continue;
+        uint64_t& first = first_subroutine_[symbol.section];
+        first = std::min(first, symbol.value);
+      }
+      return; // ELF has one symbol table
+    }
+  }
+
   Status read_functions() {
     constexpr std::string_view prefix = ".text.";
-    for (const CubinSection& section : cubin_.sections) {
+    for (size_t number = 0; number < cubin_.sections.size(); ++number) {
+      const CubinSection& section = cubin_.sections[number];
       if (!section.name.starts_with(prefix) || section.type == section_without_content) continue;
       if (section.bytes.size() % instruction_bytes != 0) return malformed("code of a broken size");
       CubinFunction function;
@@ -171,7 +190,7 @@ private:
       function.barriers = static_cast<uint32_t>(section.flags >> 20) & 0x7f;
       function.registers = section.info >> 24;
       count_instructions(function);
-      read_function_attributes(function);
+      read_function_attributes(function, first_subroutine_[number]);
       read_shared(function);
       function_by_name_.emplace(function.name, static_cast<uint32_t>(cubin_.functions.size()));
       cubin_.functions.push_back(function);
@@ -190,22 +209,23 @@ private:
     function.padding_instructions = total - used;
   }
 
-  void read_function_attributes(CubinFunction& function) {
+  void read_function_attributes(CubinFunction& function, uint64_t own_code) {
     const CubinSection* section = find_section(".nv.info." + std::string(function.name));
     if (section != nullptr) function.info = section->bytes;
     if (abi() >= abi_of_cuda_13) function.spill_stores = function.spill_loads = 0;
     for_each_attribute(function.info, [&](Attribute attribute, uint16_t value, std::string_view bytes) {
       if (attribute == Attribute::barriers) function.barriers = value & 0xff;
-      if (attribute == Attribute::annotations) count_spills(function, bytes);
+      if (attribute == Attribute::annotations) count_spills(function, bytes, own_code);
     });
   }
 
-  static void count_spills(CubinFunction& function, std::string_view annotations) {
+  // ptxas leaves out what subroutines spill.
+  static void count_spills(CubinFunction& function, std::string_view annotations, uint64_t own_code) {
     struct Annotation {
       uint32_t kind, offset;
     } entry;
     for (uint64_t at = 0; read_at(annotations, at, entry); at += sizeof entry) {
-      if (entry.kind != annotation_spill) continue;
+      if (entry.kind != annotation_spill || entry.offset >= own_code) continue;
       SassWord word = word_at(function.code, entry.offset);
       if (word.is(SassOpcode::store_local))
         function.spill_stores = function.spill_stores.value_or(0) + word.access_bytes();
@@ -281,6 +301,7 @@ private:
   std::unordered_map<std::string_view, uint32_t> by_name_;
   std::unordered_map<std::string_view, uint32_t> function_by_name_;
   std::vector<CubinFunction*> symbol_functions_; // by symbol number
+  std::vector<uint64_t> first_subroutine_;       // by section: the offset in its code
   Cubin cubin_;
 };
 

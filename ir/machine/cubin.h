@@ -29,7 +29,8 @@ struct CubinFunction {
   uint32_t barriers = 0;
   uint32_t stack_frame = 0; // of the function itself
   uint32_t shared = 0;      // static; without the 1024 bytes the system reserves from sm_90 on
-  // As `ptxas -v` counts them: bytes moved by all spill instructions. Recorded in the file from CUDA 13 on.
+  // As `ptxas -v` counts them: bytes moved by all spill instructions but those of internal subroutines. Recorded in the
+  // file from CUDA 13 on.
   std::optional<uint32_t> spill_stores;
   std::optional<uint32_t> spill_loads;
   std::string_view code; // .text.NAME
