@@ -50,13 +50,6 @@ constexpr Benchmarks benchmarks[] = {
 #undef PAPER_BENCHMARKS
 };
 
-// Does the file stand for one of the paper's benchmarks? Its name says so.
-bool is_benchmark(const Paper& paper, const ScoredFile& file) {
-  const std::string name = " " + std::filesystem::path(file.file).stem().string() + " ";
-  const auto found = std::ranges::find(benchmarks, paper.name, &Benchmarks::paper);
-  return (" " + std::string(found->samples) + " ").find(name) != std::string::npos;
-}
-
 const ScoredVersion* version_of(const ScoredFile& file, std::string_view name) {
   const auto found = std::ranges::find(file.versions, name, &ScoredVersion::name);
   return found == file.versions.end() ? nullptr : &*found;
@@ -222,6 +215,12 @@ std::span<const PaperTimeFigure> paper_time_figures() {
   return figures;
 }
 
+bool is_benchmark(const Paper& paper, std::string_view file) {
+  const std::string name = " " + std::filesystem::path(file).stem().string() + " ";
+  const auto found = std::ranges::find(benchmarks, paper.name, &Benchmarks::paper);
+  return (" " + std::string(found->samples) + " ").find(name) != std::string::npos;
+}
+
 bool gain_of(const ScoredFile& file, std::string_view version, FileGain& gain) {
   const ScoredVersion* found = version_of(file, version);
   if (!found) return false;
@@ -361,7 +360,7 @@ Kinds kinds_of(const Paper& paper, std::span<const ScoredFile> files) {
       continue;
     }
     kinds.ours.push_back(file);
-    if (is_benchmark(paper, file)) kinds.benchmarks.push_back(file);
+    if (is_benchmark(paper, file.file)) kinds.benchmarks.push_back(file);
   }
   return kinds;
 }

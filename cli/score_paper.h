@@ -30,6 +30,8 @@ timing::TimedMachine with_perfect_memory(const ir::Machine& machine);
 inline constexpr double memory_bound_speedup = 1.5;
 std::span<const Paper> papers_of_score();
 const Paper* find_paper(std::string_view name);
+// Does the launch file stand for one of the paper's benchmarks? Its name says so.
+bool is_benchmark(const Paper& paper, std::string_view file);
 
 // Per cent, but for speed-ups and power efficiency: the energy of the baseline to that of the version, all of it.
 enum class PaperMeasure : uint8_t {

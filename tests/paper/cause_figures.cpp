@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -33,33 +34,18 @@ struct Cause {
   std::string about;
   bool spares = false; // it only takes cost away from the technique
   cli::ScoreExperiment experiment = {};
-  uint32_t slice = 0; // of the machine; 0: as the paper's table has it
-  std::string size = {};
+  uint32_t slice = 0;   // of the machine; 0: as the paper's table has it
   double bandwidth = 1; // of L2 and DRAM, times as much
-  uint32_t l1_kib = 0;  // 0: as it is
+  bool waits = true;    // false: every result is there in the next clock, and memory takes no time
 };
 
-// The affine warp's clocks, each less by `spared(clock of the first)`.
-template <class Spared> void move_affine_warp(timing::Technique& technique, const Spared& spared) {
+void take_no_time_for_affine_warp(timing::Technique& technique, const timing::ModelInput&) {
+  technique.added_warps.clear();
   if (!technique.run_ahead) return;
   auto ahead = std::make_shared<timing::RunAhead>(*technique.run_ahead);
-  double first = HUGE_VAL;
-  for (const std::vector<double>& clocks : ahead->enqueued)
-    for (double clock : clocks)
-      first = std::min(first, clock);
   for (std::vector<double>& clocks : ahead->enqueued)
-    for (double& clock : clocks)
-      clock = std::max(clock - spared(clock, first), 0.0);
+    std::ranges::fill(clocks, 0.0);
   technique.run_ahead = std::move(ahead);
-}
-
-void start_affine_warp_at_once(timing::Technique& technique, const timing::ModelInput&) {
-  move_affine_warp(technique, [](double, double first) { return first; });
-}
-
-void take_no_time_for_affine_warp(timing::Technique& technique, const timing::ModelInput&) {
-  move_affine_warp(technique, [](double clock, double) { return clock; });
-  technique.added_warps.clear();
 }
 
 void expand_for_nothing(timing::Technique& technique, const timing::ModelInput&) {
@@ -113,10 +99,6 @@ std::vector<Cause> causes_of_dac() {
       {.about = "machine instructions of sm_13 (PTXPLUS)", .experiment = {.assembler = first_generation}},
       {.about = "neighbours in shared memory are not joined", .experiment = {.code = timing::CodeIs::apart}},
       {.about = "on a slice of one SM: grids 15 times as dense", .slice = 15},
-      {.about = "larger inputs (medium), on a slice of one SM", .slice = 15, .size = "medium"},
-      {.about = "the affine warp's first address at once",
-       .spares = true,
-       .experiment = {.technique = start_affine_warp_at_once}},
       {.about = "the affine warp takes no time",
        .spares = true,
        .experiment = {.technique = take_no_time_for_affine_warp}},
@@ -127,7 +109,8 @@ std::vector<Cause> causes_of_dac() {
       {.about = "each line that misses holds one of 32 miss registers",
        .experiment = {.technique = hold_miss_registers}},
       {.about = "eight active warps of a scheduler", .experiment = {.technique = let_eight_warps_be_active}},
-      {.about = "L1 of 16 KiB", .l1_kib = 16},
+      {.about = "nothing waits: issue, units and ports alone", .waits = false},
+      {.about = ptx + "; nothing waits", .experiment = {.code = timing::CodeIs::ptx}, .waits = false},
       {.about = ptx + "; slice of one SM", .experiment = {.code = timing::CodeIs::ptx}, .slice = 15},
       {.about = ptx + "; slice; affine warp, expansion and early requests free", .experiment = all, .slice = 15},
   };
@@ -145,9 +128,21 @@ std::vector<Cause> causes_of_r2d2() {
       {.about = "bandwidth of L2 and DRAM 100 times as large", .bandwidth = ample},
       {.about = "linear parts take no time", .spares = true, .experiment = free_parts},
       {.about = "on the whole machine", .slice = 1},
+      {.about = "nothing waits: issue, units and ports alone", .waits = false},
+      {.about = ptx + "; nothing waits", .experiment = as_ptx, .waits = false},
       {.about = ptx + "; bandwidth", .experiment = as_ptx, .bandwidth = ample},
       {.about = ptx + "; bandwidth; linear parts take no time", .experiment = both, .bandwidth = ample},
   };
+}
+
+// What is left are issue, units, ports, and what the technique adds.
+ir::Machine without_waits(const ir::Machine& machine) {
+  ir::Machine changed = cli::with_perfect_memory(machine).machine;
+  ir::LatencyFacts& latency = changed.latency;
+  for (ir::Figure* figure : {&latency.integer, &latency.integer_multiply_add, &latency.fp32, &latency.fp64,
+                             &latency.special_function, &latency.shared, &latency.constant})
+    if (figure->known) figure->value = 1;
+  return changed;
 }
 
 // One file's gains, by version.
@@ -155,20 +150,20 @@ using Gains = std::map<std::string, cli::FileGain>;
 
 Result<Gains> gains_of(const std::string& file, const std::string& size, const cli::Paper& paper, const Cause& cause,
                        bool exact) {
-  Result<cli::LaunchInput> input = read_sample(file, cause.size.empty() ? size : cause.size);
+  Result<cli::LaunchInput> input = read_sample(file, size);
   if (!input) return input.error();
   const ir::Machine& whole = *ir::find_machine(paper.machine);
   const uint32_t slice = cause.slice ? cause.slice : paper.sliced ? whole.sms : 1;
   ir::Machine machine = cli::machine_of(paper, slice > 1 ? timing::slice_of(whole, slice) : whole);
   machine.memory.achieved_dram_gb_per_second.value *= cause.bandwidth;
   machine.memory.l2_bytes_per_clock.value *= cause.bandwidth;
-  if (cause.l1_kib) machine.memory.l1_kib.value = cause.l1_kib;
+  if (!cause.waits) machine = without_waits(machine);
   cli::ScoreSettings settings{.machine = machine,
                               .slice = slice,
                               .passes = {std::string(paper.passes)},
                               .darsie = paper.darsie,
                               .form = transforms::OutputForm::hardware,
-                              .exact = exact && cause.size.empty(),
+                              .exact = exact,
                               .changes = {}};
   std::istringstream comparators{std::string(paper.comparators)};
   for (std::string name; comparators >> name;)
@@ -198,11 +193,12 @@ std::vector<cli::PaperTimeFigure> figures_of(const cli::Paper& paper) {
   return figures;
 }
 
-// `bounds`: gains of the same files as the model is.
+// Of those files that are `counted`. `bounds`: gains of the same files as the model is.
 std::optional<double> mean(const cli::PaperTimeFigure& figure, const std::vector<Gains>& files,
-                           const std::vector<Gains>& bounds) {
+                           const std::vector<Gains>& bounds, const std::vector<bool>& counted) {
   double sum = 0, count = 0;
   for (size_t i = 0; i < files.size(); ++i) {
+    if (!counted[i]) continue;
     const auto gain = files[i].find(std::string(figure.version));
     if (gain == files[i].end()) continue;
     const bool memory_bound = bounds[i].begin()->second.memory_bound;
@@ -218,6 +214,28 @@ std::optional<double> mean(const cli::PaperTimeFigure& figure, const std::vector
 
 std::string number_text(std::optional<double> number, cli::PaperMeasure measure) {
   return number ? fmt::format("{:.{}f}", *number, measure == cli::PaperMeasure::speedup ? 3 : 1) : "-";
+}
+
+cli::Table empty_table(const std::string& title, const std::vector<cli::PaperTimeFigure>& figures) {
+  cli::Table table{{{title, false}}, {{"reported"}}};
+  for (const cli::PaperTimeFigure& figure : figures) {
+    table.columns.push_back({std::string(figure.what.substr(0, figure.what.find(" ("))), true});
+    table.rows[0].push_back(number_text(figure.reported, figure.measure));
+  }
+  return table;
+}
+
+json add_row(const std::string& about, const std::vector<cli::PaperTimeFigure>& figures,
+             const std::vector<Gains>& files, const std::vector<Gains>& bounds, const std::vector<bool>& counted,
+             cli::Table& table) {
+  table.rows.push_back({about});
+  json row = json::object();
+  for (const cli::PaperTimeFigure& figure : figures) {
+    const std::optional<double> ours = mean(figure, files, bounds, counted);
+    table.rows.back().push_back(number_text(ours, figure.measure));
+    row[std::string(figure.what)] = ours ? json(*ours) : json();
+  }
+  return row;
 }
 
 // Is a technique that something is taken away from slower in any file?
@@ -238,20 +256,22 @@ int main(int count, char** arguments) {
   SampleTool tool("What differs from a paper's averages, by cause", "");
   tool.application.add_option("--paper", name, "dac or r2d2")->required()->check(CLI::IsMember({"dac", "r2d2"}));
   bool exact = false;
-  tool.application.add_flag("--exact", exact, "look at all blocks and instructions, but of larger inputs");
+  std::string only;
+  tool.application.add_flag("--exact", exact, "look at all blocks and instructions");
+  tool.application.add_option("--only", only, "of the rows behind the first: those with such a text");
   CLI11_PARSE(tool.application, count, arguments);
   const cli::Paper& paper = *cli::find_paper(name);
   const std::vector<cli::PaperTimeFigure> figures = figures_of(paper);
-  cli::Table table{{{"averages of " + name, false}}, {}};
-  std::vector<std::string> reported = {"reported"};
-  for (const cli::PaperTimeFigure& figure : figures) {
-    table.columns.push_back({std::string(figure.what.substr(0, figure.what.find(" ("))), true});
-    reported.push_back(number_text(figure.reported, figure.measure));
-  }
-  table.rows.push_back(reported);
+  // All files, and the paper's benchmarks among them.
+  const std::vector<bool> all(tool.files.size(), true);
+  std::vector<bool> benchmarks;
+  for (const std::string& file : tool.files)
+    benchmarks.push_back(cli::is_benchmark(paper, file));
+  cli::Table of_all = empty_table("all samples", figures), of_benchmarks = empty_table("its benchmarks", figures);
   json document = json::array();
   std::vector<Gains> as_is;
   for (const Cause& cause : name == "dac" ? causes_of_dac() : causes_of_r2d2()) {
+    if (!as_is.empty() && cause.about.find(only) == std::string::npos) continue;
     std::vector<Gains> gains;
     for (const std::string& file : tool.files) {
       Result<Gains> of_file = gains_of(file, tool.size, paper, cause, exact);
@@ -263,16 +283,14 @@ int main(int count, char** arguments) {
     }
     if (as_is.empty()) as_is = gains;
     check_row(cause, as_is, gains, tool);
-    table.rows.push_back({cause.about});
     json row = {{"cause", cause.about}};
-    for (const cli::PaperTimeFigure& figure : figures) {
-      const std::optional<double> ours = mean(figure, gains, as_is);
-      table.rows.back().push_back(number_text(ours, figure.measure));
-      row[std::string(figure.what)] = ours ? json(*ours) : json();
-    }
+    row["all"] = add_row(cause.about, figures, gains, as_is, all, of_all);
+    row["benchmarks"] = add_row(cause.about, figures, gains, as_is, benchmarks, of_benchmarks);
     document.push_back(std::move(row));
     std::fprintf(stderr, "%s\n", cause.about.c_str());
   }
-  std::fputs(tool.json ? (cli::json_text(document) + '\n').c_str() : table.text().c_str(), stdout);
+  std::fputs(tool.json ? (cli::json_text(document) + '\n').c_str()
+                       : (of_all.text() + '\n' + of_benchmarks.text()).c_str(),
+             stdout);
   return tool.exit_code();
 }
