@@ -110,23 +110,6 @@ bool is_integer(const timing::EventCounts& events) {
   return floating * 20 < floating + integer;
 }
 
-bool is_counted(PaperFiles files, const FileGain& gain) {
-  switch (files) {
-  case PaperFiles::multi_dimensional:
-    return gain.multi_dimensional;
-  case PaperFiles::compute_bound:
-    return !gain.memory_bound;
-  case PaperFiles::memory_bound:
-    return gain.memory_bound;
-  case PaperFiles::integer:
-    return gain.integer;
-  case PaperFiles::floating_point:
-    return !gain.integer;
-  default:
-    return true;
-  }
-}
-
 // Mean share of energy that is saved under one set, or power efficiency; sets that have none of it do not count.
 bool mean_energy_saved(const PaperTimeFigure& figure, std::span<const ScoredFile* const> files,
                        const timing::EnergySet& set, double& mean) {
@@ -213,6 +196,23 @@ const Paper* find_paper(std::string_view name) {
 
 std::span<const PaperTimeFigure> paper_time_figures() {
   return figures;
+}
+
+bool is_counted(PaperFiles files, const FileGain& gain) {
+  switch (files) {
+  case PaperFiles::multi_dimensional:
+    return gain.multi_dimensional;
+  case PaperFiles::compute_bound:
+    return !gain.memory_bound;
+  case PaperFiles::memory_bound:
+    return gain.memory_bound;
+  case PaperFiles::integer:
+    return gain.integer;
+  case PaperFiles::floating_point:
+    return !gain.integer;
+  default:
+    return true;
+  }
 }
 
 bool is_benchmark(const Paper& paper, std::string_view file) {

@@ -67,6 +67,7 @@ struct FileGain {
   bool memory_bound = false; // where that was asked for
   bool integer = false;
 };
+bool is_counted(PaperFiles files, const FileGain& gain);
 // False: the file was not scored with such a version.
 bool gain_of(const ScoredFile& file, std::string_view version, FileGain& gain);
 

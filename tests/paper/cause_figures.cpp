@@ -1,7 +1,7 @@
 // Why our averages differ from a paper's: what is suspected is taken away, one thing at a time, and the means are
 // printed as they become.
 //
-//   cause_figures --paper dac|r2d2 [--size SIZE] [--exact] [--json] LAUNCH_FILE ...
+//   cause_figures --paper dac|r2d2|composite [--size SIZE] [--exact] [--json] LAUNCH_FILE ...
 //   cause_figures --paper dac --check LAUNCH_FILE ...    nothing that is made free makes the technique slower
 //
 // Each row changes the machine, the launches or the model for the original and the technique alike (ScoreExperiment);
@@ -135,6 +135,19 @@ std::vector<Cause> causes_of_r2d2() {
   };
 }
 
+std::vector<Cause> causes_of_composite() {
+  return {
+      {"as the model has it"},
+      {.about = "on a slice of one SM: grids 30 times as dense", .slice = 30},
+      {.about = "nothing waits: issue, units and ports alone", .waits = false},
+      {.about = "nothing waits; slice of one SM", .slice = 30, .waits = false},
+  };
+}
+
+std::vector<Cause> causes_of(std::string_view paper) {
+  return paper == "dac" ? causes_of_dac() : paper == "r2d2" ? causes_of_r2d2() : causes_of_composite();
+}
+
 // What is left are issue, units, ports, and what the technique adds.
 ir::Machine without_waits(const ir::Machine& machine) {
   ir::Machine changed = cli::with_perfect_memory(machine).machine;
@@ -201,9 +214,7 @@ std::optional<double> mean(const cli::PaperTimeFigure& figure, const std::vector
     if (!counted[i]) continue;
     const auto gain = files[i].find(std::string(figure.version));
     if (gain == files[i].end()) continue;
-    const bool memory_bound = bounds[i].begin()->second.memory_bound;
-    if (figure.files == cli::PaperFiles::compute_bound && memory_bound) continue;
-    if (figure.files == cli::PaperFiles::memory_bound && !memory_bound) continue;
+    if (!cli::is_counted(figure.files, bounds[i].begin()->second)) continue;
     const bool is_speedup = figure.measure == cli::PaperMeasure::speedup;
     sum += is_speedup ? std::log(gain->second.speedup) : 100 * gain->second.fewer_instructions;
     ++count;
@@ -254,7 +265,9 @@ void check_row(const Cause& cause, const std::vector<Gains>& as_is, const std::v
 int main(int count, char** arguments) {
   std::string name;
   SampleTool tool("What differs from a paper's averages, by cause", "");
-  tool.application.add_option("--paper", name, "dac or r2d2")->required()->check(CLI::IsMember({"dac", "r2d2"}));
+  tool.application.add_option("--paper", name, "dac, r2d2 or composite")
+      ->required()
+      ->check(CLI::IsMember({"dac", "r2d2", "composite"}));
   bool exact = false;
   std::string only;
   tool.application.add_flag("--exact", exact, "look at all blocks and instructions");
@@ -270,7 +283,7 @@ int main(int count, char** arguments) {
   cli::Table of_all = empty_table("all samples", figures), of_benchmarks = empty_table("its benchmarks", figures);
   json document = json::array();
   std::vector<Gains> as_is;
-  for (const Cause& cause : name == "dac" ? causes_of_dac() : causes_of_r2d2()) {
+  for (const Cause& cause : causes_of(name)) {
     if (!as_is.empty() && cause.about.find(only) == std::string::npos) continue;
     std::vector<Gains> gains;
     for (const std::string& file : tool.files) {
