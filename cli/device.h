@@ -52,6 +52,7 @@ struct RegisterVerdict {
 // What there is to say about a device beside results.
 struct DeviceInfo {
   std::string name;           // "NVIDIA H200"
+  std::string bus_id;         // of PCI: "0000:3B:00.0"
   int compute_capability = 0; // 90; 0: emulator
   int driver_version = 0;     // 13000: CUDA 13.0
   int multiprocessors = 0;

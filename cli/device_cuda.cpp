@@ -16,7 +16,7 @@ public:
 
   DeviceInfo info() const override {
     const driver::GpuInfo& gpu = gpu_->info();
-    return {gpu.name, gpu.compute_capability, gpu.driver_version, gpu.multiprocessors, gpu.l2_bytes};
+    return {gpu.name, gpu.bus_id, gpu.compute_capability, gpu.driver_version, gpu.multiprocessors, gpu.l2_bytes};
   }
 
   Result<uint64_t> allocate(uint64_t bytes, std::string_view name) override {

@@ -55,7 +55,7 @@ public:
 
   Result<std::optional<ProbeEnergy>> energy_of_probe(size_t probe) override {
     if (!counter_) {
-      Result<std::unique_ptr<driver::EnergyCounter>> counter = driver::EnergyCounter::open();
+      Result<std::unique_ptr<driver::EnergyCounter>> counter = driver::EnergyCounter::open(device_.info().bus_id);
       if (!counter) {
         spdlog::info("{}", counter.error().message);
         return std::optional<ProbeEnergy>();

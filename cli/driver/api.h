@@ -148,6 +148,7 @@ inline void* const launch_parameters_size = reinterpret_cast<void*>(uintptr_t(2)
   ENTRY_POINT(device_count, cuDeviceGetCount, (int* count))                                                            \
   ENTRY_POINT(device, cuDeviceGet, (DeviceNumber * device, int ordinal))                                               \
   ENTRY_POINT(device_name, cuDeviceGetName, (char* name, int length, DeviceNumber device))                             \
+  ENTRY_POINT(bus_id, cuDeviceGetPCIBusId, (char* id, int length, DeviceNumber device))                                \
   ENTRY_POINT(device_attribute, cuDeviceGetAttribute, (int* value, DeviceAttribute attribute, DeviceNumber device))    \
   ENTRY_POINT(retain_context, cuDevicePrimaryCtxRetain, (ContextHandle * context, DeviceNumber device))                \
   ENTRY_POINT(release_context, cuDevicePrimaryCtxRelease_v2, (DeviceNumber device))                                    \

@@ -10,7 +10,7 @@ EnergyCounter::~EnergyCounter() {
   if (library_) dlclose(library_);
 }
 
-Result<std::unique_ptr<EnergyCounter>> EnergyCounter::open(const std::string& path) {
+Result<std::unique_ptr<EnergyCounter>> EnergyCounter::open(const std::string& bus_id, const std::string& path) {
   const char* named = std::getenv("PTXREWRITE_LIBNVML");
   const std::string name = !path.empty() ? path : named && *named ? named : "libnvidia-ml.so.1";
   std::unique_ptr<EnergyCounter> counter(new EnergyCounter);
@@ -21,13 +21,14 @@ Result<std::unique_ptr<EnergyCounter>> EnergyCounter::open(const std::string& pa
     return to != nullptr;
   };
   int (*initialise)() = nullptr;
-  int (*device_of)(unsigned, void**) = nullptr;
-  if (!entry(initialise, "nvmlInit_v2") || !entry(device_of, "nvmlDeviceGetHandleByIndex_v2") ||
+  int (*device_at)(const char*, void**) = nullptr;
+  if (!entry(initialise, "nvmlInit_v2") || !entry(device_at, "nvmlDeviceGetHandleByPciBusId_v2") ||
       !entry(counter->read_, "nvmlDeviceGetTotalEnergyConsumption"))
     return Error{"no energy counter: " + name + " is too old", {}};
   if (initialise() != 0) return Error{"no energy counter: " + name + " does not start", {}};
   (void)entry(counter->shut_down_, "nvmlShutdown");
-  if (device_of(0, &counter->device_) != 0) return Error{"no energy counter: " + name + " knows no GPU", {}};
+  if (device_at(bus_id.c_str(), &counter->device_) != 0)
+    return Error{"no energy counter: " + name + " knows no GPU at " + bus_id, {}};
   if (Result<double> first = counter->joules(); !first) return first.error();
   return counter;
 }

@@ -14,9 +14,10 @@ public:
   EnergyCounter(const EnergyCounter&) = delete;
   EnergyCounter& operator=(const EnergyCounter&) = delete;
 
-  // Of the first GPU. `path` empty: the library that the environment's PTXREWRITE_LIBNVML names, else
-  // libnvidia-ml.so.1. Error: there is none, or the GPU does not count.
-  static Result<std::unique_ptr<EnergyCounter>> open(const std::string& path = {});
+  // Of the GPU at this place of the PCI bus, as CUDA writes it: the two number GPUs differently where the environment
+  // hides or orders them (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER). `path` empty: the library that the environment's
+  // PTXREWRITE_LIBNVML names, else libnvidia-ml.so.1. Error: there is none, or the GPU does not count.
+  static Result<std::unique_ptr<EnergyCounter>> open(const std::string& bus_id, const std::string& path = {});
   // Since the driver was loaded. Steps are milliseconds apart and more.
   Result<double> joules() const;
 

@@ -75,6 +75,9 @@ Result<std::unique_ptr<Gpu>> Gpu::open(const std::string& library_path, int ordi
   char name[256] = {};
   driver.device_name(name, sizeof name - 1, gpu->device_);
   gpu->info_.name = name;
+  char bus_id[32] = {};
+  driver.bus_id(bus_id, sizeof bus_id - 1, gpu->device_);
+  gpu->info_.bus_id = bus_id;
   auto attribute = [&](DeviceAttribute which) {
     int value = 0;
     driver.device_attribute(&value, which, gpu->device_);

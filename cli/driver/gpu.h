@@ -19,6 +19,7 @@ namespace ptxrewrite::driver {
 
 struct GpuInfo {
   std::string name;           // "NVIDIA H200"
+  std::string bus_id;         // "0000:3B:00.0": PCI's domain, bus, device and function
   int compute_capability = 0; // 90
   int multiprocessors = 0;
   int clock_khz = 0; // the highest

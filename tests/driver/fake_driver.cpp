@@ -9,6 +9,7 @@
 // PTXREWRITE_FAKE_DRIVER_VERSION=12040 makes it a driver of CUDA 12.4, which knows no PTX after 8.4.
 // PTXREWRITE_FAKE_DRIVER_CLOCK=instructions makes events tell emulated warp instructions as nanoseconds: times that are
 // the same in every run. PTXREWRITE_FAKE_DRIVER_TRACE names a file that gets a line for each launch.
+// PTXREWRITE_FAKE_DRIVER_BUS_ID is where it is on the PCI bus, else 0000:3B:00.0.
 // Built with PTXREWRITE_OLD_DRIVER it lacks an entry point, without fake_textures.cpp those of textures.
 // PTXREWRITE_FAKE_DRIVER_REPORT names a file that gets a line of what was never given back when the context goes.
 #include "grammar/reader.h"
@@ -132,6 +133,12 @@ ResultCode cuDeviceGet(DeviceNumber* device, int ordinal) {
 }
 ResultCode cuDeviceGetName(char* name, int length, DeviceNumber) {
   std::strncpy(name, "fake GPU on the emulator", static_cast<size_t>(length));
+  return success;
+}
+ResultCode cuDeviceGetPCIBusId(char* id, int length, DeviceNumber) {
+  INJECT(cuDeviceGetPCIBusId);
+  const std::string wanted = setting("PTXREWRITE_FAKE_DRIVER_BUS_ID");
+  std::strncpy(id, wanted.empty() ? "0000:3B:00.0" : wanted.c_str(), static_cast<size_t>(length));
   return success;
 }
 ResultCode cuDeviceGetAttribute(int* value, DeviceAttribute attribute, DeviceNumber) {

@@ -1,5 +1,19 @@
-// An energy counter of our own: a GPU that takes 50 W, whatever it does.
+// An energy counter of our own, of a machine with two GPUs: one takes 400 W, and the one that the fake driver is takes
+// 50 W, whatever they do.
 #include <chrono>
+#include <cstring>
+#include <iterator>
+
+namespace {
+
+struct FakeGpu {
+  const char* bus_id;
+  double watt;
+};
+constexpr FakeGpu gpus[] = {{"0000:1A:00.0", 400}, {"0000:3B:00.0", 50}};
+constexpr int not_found = 6, invalid_argument = 2;
+
+} // namespace
 
 extern "C" {
 
@@ -9,15 +23,22 @@ int nvmlInit_v2() {
 int nvmlShutdown() {
   return 0;
 }
-int nvmlDeviceGetHandleByIndex_v2(unsigned, void** device) {
-  static int gpu;
-  *device = &gpu;
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, const void** device) {
+  if (index >= std::size(gpus)) return invalid_argument;
+  *device = &gpus[index];
   return 0;
 }
-int nvmlDeviceGetTotalEnergyConsumption(void*, unsigned long long* millijoules) {
-  constexpr double watt = 50;
+int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, const void** device) {
+  for (const FakeGpu& gpu : gpus)
+    if (std::strcmp(gpu.bus_id, bus_id) == 0) {
+      *device = &gpu;
+      return 0;
+    }
+  return not_found;
+}
+int nvmlDeviceGetTotalEnergyConsumption(const void* device, unsigned long long* millijoules) {
   const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
-  *millijoules = static_cast<unsigned long long>(now.count() * watt * 1e3);
+  *millijoules = static_cast<unsigned long long>(now.count() * static_cast<const FakeGpu*>(device)->watt * 1e3);
   return 0;
 }
 }
