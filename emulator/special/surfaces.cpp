@@ -20,6 +20,7 @@ constexpr uint32_t flag_layered = 1u << 8;
 struct SurfacePlace {
   std::byte* bytes = nullptr; // null: outside, or the block has failed
   bool failed = false;
+  const BoundTexture* surface = nullptr; // of bytes
 };
 
 SurfacePlace place_of(Warp& warp, const MicroOp& op, TextureLookup& lookup, unsigned lane, uint64_t bytes) {
@@ -54,7 +55,7 @@ SurfacePlace place_of(Warp& warp, const MicroOp& op, TextureLookup& lookup, unsi
     index[d] = std::clamp<int64_t>(index[d], 0, limits[d]);
   layer = std::min<uint64_t>(layer, binding.planes() - 1);
   const uint64_t plane = op.count == 3 ? static_cast<uint64_t>(index[2]) : layer;
-  return {surface->at(0, static_cast<uint64_t>(index[1]), plane) + index[0], false};
+  return {surface->at(0, static_cast<uint64_t>(index[1]), plane) + index[0], false, surface};
 }
 
 const LaneRef* elements_of(const Warp& warp, const MicroOp& op) {
@@ -63,32 +64,38 @@ const LaneRef* elements_of(const Warp& warp, const MicroOp& op) {
 
 template <class T> const MicroOp* load_surface(Warp& warp, const MicroOp& op) {
   TextureLookup lookup(warp, op);
+  TexelAccesses accesses(warp, op);
   const LaneRef* elements = elements_of(warp, op);
   const auto count = static_cast<unsigned>(op.immediate);
   for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
     const SurfacePlace place = place_of(warp, op, lookup, lane, sizeof(T) * count);
     if (place.failed) return nullptr;
+    if (place.bytes) accesses.add(lane, *place.surface, place.bytes, sizeof(T) * count);
     for (unsigned i = 0; i < count; ++i) {
       T value{};
       if (place.bytes) std::memcpy(&value, place.bytes + i * sizeof(T), sizeof value);
       warp.lanes<T>(elements[i])[lane] = value;
     }
   }
+  accesses.tell(AccessKind::load);
   return &op + 1;
 }
 
 template <class T> const MicroOp* store_surface(Warp& warp, const MicroOp& op) {
   TextureLookup lookup(warp, op);
+  TexelAccesses accesses(warp, op);
   const LaneRef* elements = elements_of(warp, op);
   const auto count = static_cast<unsigned>(op.immediate);
   for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
     const SurfacePlace place = place_of(warp, op, lookup, lane, sizeof(T) * count);
     if (place.failed) return nullptr;
+    if (place.bytes) accesses.add(lane, *place.surface, place.bytes, sizeof(T) * count);
     for (unsigned i = 0; i < count && place.bytes; ++i)
       std::memcpy(place.bytes + i * sizeof(T), warp.lanes<T>(elements[i]) + lane, sizeof(T));
   }
+  accesses.tell(AccessKind::store);
   return &op + 1;
 }
 
@@ -97,12 +104,14 @@ enum class Reduction : uint8_t { add, min, max, and_, or_ };
 // Blocks take turns when a kernel has one of these (Decoder::order_sensitive), so nothing else need be atomic.
 template <Reduction reduction, class T> const MicroOp* reduce_surface(Warp& warp, const MicroOp& op) {
   TextureLookup lookup(warp, op);
+  TexelAccesses accesses(warp, op);
   const T* values = warp.lanes<T>(elements_of(warp, op)[0]);
   for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
     const SurfacePlace place = place_of(warp, op, lookup, lane, sizeof(T));
     if (place.failed) return nullptr;
     if (!place.bytes) continue;
+    accesses.add(lane, *place.surface, place.bytes, sizeof(T));
     T old;
     std::memcpy(&old, place.bytes, sizeof old);
     const T b = values[lane];
@@ -115,6 +124,7 @@ template <Reduction reduction, class T> const MicroOp* reduce_surface(Warp& warp
                                        : static_cast<T>(old | b);
     std::memcpy(place.bytes, &now, sizeof now);
   }
+  accesses.tell(AccessKind::atomic);
   return &op + 1;
 }
 

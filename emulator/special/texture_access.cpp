@@ -1,5 +1,7 @@
 #include "emulator/special/texture_access.h"
 
+#include "emulator/observer.h"
+
 #include <fmt/format.h>
 
 namespace ptxrewrite::emulator {
@@ -64,6 +66,29 @@ const BoundTexture* TextureLookup::find(unsigned lane) {
   handle_ = handle;
   texture_ = {&found->second, range.at(found->second.address)};
   return &texture_;
+}
+
+bool TexelAccesses::is_wanted(const Block& block) {
+  return block.watch_memory && block.observer && block.observer->wants_accesses();
+}
+
+void TexelAccesses::keep(unsigned lane, uint64_t address, uint64_t bytes) {
+  bytes_ = bytes;
+  for (unsigned texel = 0; texel < most_texels; ++texel) {
+    if (lanes_[texel] >> lane & 1) continue;
+    lanes_[texel] |= 1u << lane;
+    addresses_[texel][lane] = address;
+    return;
+  }
+}
+
+void TexelAccesses::tell(AccessKind kind) {
+  const uint32_t mask = warp_.mask;
+  for (unsigned texel = 0; texel < most_texels && lanes_[texel]; ++texel) {
+    warp_.mask = lanes_[texel];
+    warp_.block->observer->accessed(*warp_.block, warp_, op_, {Space::global, addresses_[texel].data(), bytes_, kind});
+  }
+  warp_.mask = mask;
 }
 
 } // namespace ptxrewrite::emulator

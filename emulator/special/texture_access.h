@@ -3,6 +3,7 @@
 
 #include "emulator/block.h"
 #include "emulator/decode.h"
+#include "emulator/special/watch.h"
 #include "emulator/texture.h"
 
 #include <array>
@@ -46,6 +47,32 @@ private:
   const MicroOp& op_; // source[0]: handles
   uint64_t handle_ = 0;
   BoundTexture texture_;
+};
+
+// Where the lanes of an instruction access texels, told to an observer that wants to know: each lane's first texel in
+// one access of the warp, then the second ones. Where nobody wants to know, nothing is kept.
+class TexelAccesses {
+public:
+  TexelAccesses(Warp& warp, const MicroOp& op) : warp_(warp), op_(op), wanted_(is_wanted(*warp.block)) {}
+  // `bytes`: as many for all lanes.
+  void add(unsigned lane, const BoundTexture& texture, const std::byte* at, uint64_t bytes) {
+    if (wanted_) [[unlikely]]
+      keep(lane, texture.binding->address + static_cast<uint64_t>(at - texture.texels), bytes);
+  }
+  // All that were added, with the lanes' mask as it was.
+  void tell(AccessKind kind);
+
+private:
+  static constexpr unsigned most_texels = 8; // the corners of a cube
+  static bool is_wanted(const Block& block);
+  void keep(unsigned lane, uint64_t address, uint64_t bytes);
+
+  Warp& warp_;
+  const MicroOp& op_;
+  bool wanted_;
+  uint64_t bytes_ = 0;
+  std::array<uint32_t, most_texels> lanes_{}; // that have so many texels and one
+  std::array<std::array<uint64_t, warp_size>, most_texels> addresses_;
 };
 
 } // namespace ptxrewrite::emulator

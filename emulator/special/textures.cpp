@@ -65,6 +65,8 @@ int64_t addressed(const TextureBinding& binding, int64_t index, int64_t size) {
 
 struct Sampler {
   const BoundTexture& texture;
+  TexelAccesses& accesses;
+  unsigned lane = 0;
   unsigned dimensions = 1;
   uint64_t layer = 0;
 
@@ -79,6 +81,7 @@ struct Sampler {
     const uint64_t plane = dimensions == 3 ? static_cast<uint64_t>(index[2]) : layer;
     const std::byte* at =
         texture.at(static_cast<uint64_t>(index[0]), dimensions > 1 ? static_cast<uint64_t>(index[1]) : 0, plane);
+    accesses.add(lane, texture, at, texture.binding->texel_bytes());
     for (unsigned channel = 0; channel < texture.binding->channels; ++channel)
       texel[channel] = channel_value(*texture.binding, at, channel);
     return texel;
@@ -148,12 +151,13 @@ bool filters(const TextureBinding& binding) {
 template <class Sample> const MicroOp* for_each_sample(Warp& warp, const MicroOp& op, Sample&& sample) {
   const LaneRef* list = warp.activation->function->lists.data() + op.extra;
   TextureLookup lookup(warp, op);
+  TexelAccesses accesses(warp, op);
   std::array<Texel, warp_size> results;
   for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
     const BoundTexture* texture = lookup.find(lane);
     if (!texture) return nullptr;
-    Sampler sampler{*texture, op.count};
+    Sampler sampler{*texture, accesses, lane, op.count};
     unsigned next = 0;
     if (op.flags & flag_layered)
       sampler.layer = std::min<uint64_t>(warp.lanes<uint32_t>(list[next++])[lane], texture->binding->planes() - 1);
@@ -162,6 +166,7 @@ template <class Sample> const MicroOp* for_each_sample(Warp& warp, const MicroOp
       coordinates[d] = warp.lanes<uint32_t>(list[next++])[lane];
     results[lane] = sample(sampler, coordinates);
   }
+  accesses.tell(AccessKind::load);
   for (unsigned channel = 0; channel < 4; ++channel)
     if (LaneRef target = list[op.auxiliary + channel])
       detail::write_lanes<uint32_t>(warp, target, warp.mask,

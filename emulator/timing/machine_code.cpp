@@ -98,9 +98,10 @@ bool is_global(ir::StateSpace space) {
   return space == ir::StateSpace::global || space == ir::StateSpace::local || space == ir::StateSpace::none;
 }
 
-// Loads and atomics whose result comes from the caches or from DRAM.
-bool loads_global(const ir::Form& form) {
+// Loads and atomics whose result comes from the caches or from DRAM; texels where L1 holds them.
+bool loads_global(const ir::Machine& machine, const ir::Form& form) {
   using enum ir::InstructionClass;
+  if (form.kind == texture || form.kind == surface) return form.effects.reads_memory && machine.memory.l1_kib.known;
   return form.effects.reads_memory && (form.kind == load || form.kind == atomic) && is_global(form.space);
 }
 
@@ -108,12 +109,12 @@ void set_memory(const ir::Machine& machine, const ir::Form& form, SiteCode& code
   using enum ir::InstructionClass;
   code.is_memory = form.kind == load || form.kind == store || form.kind == atomic || form.kind == matrix_move ||
                    form.kind == async_copy || form.kind == texture || form.kind == surface;
-  if (loads_global(form)) {
+  if (loads_global(machine, form)) {
     code.waits = Waits::for_global_memory;
     code.wait = Cause::wait_l1;
     code.latency = machine.latency.l1.known ? machine.latency.l1.value : machine.latency.dram.value;
   } else if (form.kind == texture || form.kind == surface) {
-    // Textures are not followed through the caches: they hit in L1.
+    // Caches of textures alone are not followed: they hit.
     code.wait = Cause::wait_l1;
     code.latency = machine.latency.l1.known ? machine.latency.l1.value : machine.latency.dram.value;
   } else if (form.space == ir::StateSpace::constant || ir::is_param(form.space)) {

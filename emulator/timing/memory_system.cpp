@@ -35,6 +35,7 @@ uint64_t l1_bytes(const ir::Machine& machine, uint64_t shared_bytes_per_sm) {
 bool bypasses_l1(const ir::Machine& machine, const ir::Form& form) {
   using enum ir::Modifier;
   if (form.space == ir::StateSpace::local) return false;
+  if (form.kind == ir::InstructionClass::texture || form.kind == ir::InstructionClass::surface) return false;
   if (form.has(cg) || form.has(cv) || form.effects.atomic || form.effects.volatile_result) return true;
   const bool read_only_alone = machine.compute_capability >= 50 && machine.compute_capability < 70;
   return read_only_alone && !form.has(nc);

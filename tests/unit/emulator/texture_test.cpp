@@ -1,8 +1,11 @@
 // Textures and surfaces against the CUDA programming guide's formulas, stated on real numbers.
+#include "emulator/observer.h"
 #include "tests/unit/emulator/run_ptx.h"
 
 #include <bit>
 #include <cmath>
+#include <map>
+#include <set>
 
 namespace ptxrewrite::emulator {
 namespace {
@@ -14,7 +17,24 @@ struct TextureRun {
   std::string error;
   std::vector<std::byte> texels;
   std::vector<std::array<uint32_t, 4>> results;
+  std::map<unsigned, std::set<uint64_t>> touched; // by lane of the first warp: offsets in the texels
   float number(size_t thread, size_t channel) const { return std::bit_cast<float>(results[thread][channel]); }
+};
+
+// Offsets of what lanes access in the texels.
+class Touches final : public Observer {
+public:
+  Touches(uint64_t begin, uint64_t bytes, TextureRun& run) : begin_(begin), bytes_(bytes), run_(run) {}
+  bool wants_accesses() const override { return true; }
+  void accessed(Block&, Warp& warp, const MicroOp&, const ObservedAccess& access) override {
+    for (unsigned lane = 0; lane < warp_size; ++lane)
+      if (const uint64_t offset = access.addresses[lane] - begin_; warp.mask >> lane & 1 && offset < bytes_)
+        run_.touched[lane].insert(offset);
+  }
+
+private:
+  uint64_t begin_, bytes_;
+  TextureRun& run_;
 };
 
 TextureRun run_texture(const std::string& body, TextureBinding binding, const Buffer& texels,
@@ -71,6 +91,8 @@ TextureRun run_texture(const std::string& body, TextureBinding binding, const Bu
   CHECK_FALSE((*program)->bind_texture(binding, "nothing"));
   LaunchRequest request{.kernel = "k", .block = {static_cast<uint32_t>(inputs.size())}};
   const uint64_t arguments[] = {*handle, in, out};
+  Touches touches(image, texels.bytes.size(), run);
+  request.observer = &touches;
   request.parameters.assign(std::as_bytes(std::span(arguments)).begin(), std::as_bytes(std::span(arguments)).end());
   Result<LaunchResult> result = (*program)->launch(request);
   if (!result)
@@ -128,6 +150,38 @@ TEST_CASE("linear filtering: a plane is itself between its texels") {
     // Texel centres lie at halves; beyond the outermost ones the texture is constant.
     const double x = std::fmin(std::fmax(places[i][0] - 0.5, 0), 5), y = std::fmin(std::fmax(places[i][1] - 0.5, 0), 3);
     CHECK(std::fabs(run.number(i, 0) - (10 * y + x)) <= 10.0 / 512 + 1.0 / 512); // weights of 8 bits
+  }
+}
+
+TEST_CASE("observers see the texels that are fetched, and the elements of surfaces") {
+  const std::string fetch = "tex.2d.v4.f32.f32 {%r0, %r1, %r2, _}, [t, {%f0, %f1}];";
+  auto offset = [](int64_t x, int64_t y) {
+    return static_cast<uint64_t>(4 * (6 * std::clamp<int64_t>(y, 0, 3) + std::clamp<int64_t>(x, 0, 5)));
+  };
+  const std::vector<std::array<float, 4>> some = {{0.5f, 0.5f, 0, 0}, {2.75f, 1.5f, 0, 0}, {3, 2, 0, 0}, {9, -3, 0, 0}};
+  TextureRun run = run_texture(fetch, grid_binding, grid(), some);
+  REQUIRE_MESSAGE(run.error.empty(), run.error);
+  for (unsigned i = 0; i < some.size(); ++i)
+    CHECK(run.touched[i] == std::set<uint64_t>{offset(static_cast<int64_t>(std::floor(some[i][0])),
+                                                      static_cast<int64_t>(std::floor(some[i][1])))});
+  // Linear filtering takes one texel at a centre, two between two, four between four.
+  TextureBinding binding = grid_binding;
+  binding.filter = TextureFilter::linear;
+  run = run_texture(fetch, binding, grid(), some);
+  CHECK(run.touched[0] == std::set<uint64_t>{offset(0, 0)});
+  CHECK(run.touched[1] == std::set<uint64_t>{offset(2, 1), offset(3, 1)});
+  CHECK(run.touched[2] == std::set<uint64_t>{offset(2, 1), offset(3, 1), offset(2, 2), offset(3, 2)});
+  CHECK(run.touched[3] == std::set<uint64_t>{offset(5, 0)});
+  // A border is nowhere.
+  binding.filter = TextureFilter::nearest;
+  binding.addressing = TextureAddressing::border;
+  CHECK(run_texture(fetch, binding, grid(), some).touched.count(3) == 0);
+  // The first coordinate of a surface counts bytes.
+  for (const char* access : {"suld.b.2d.b32.trap %r0, [s, {%i0, %i1}];", "sust.b.2d.b32.trap [s, {%i0, %i1}], %r0;"}) {
+    run = run_texture(access, grid_binding, grid(), {{4, 1, 0, 0}, {20, 3, 0, 0}});
+    REQUIRE_MESSAGE(run.error.empty(), run.error);
+    CHECK(run.touched[0] == std::set<uint64_t>{offset(1, 1)});
+    CHECK(run.touched[1] == std::set<uint64_t>{offset(5, 3)});
   }
 }
 
