@@ -58,12 +58,19 @@ private:
   std::map<const ir::Function*, Count> counts_; // that were asked for
 };
 
+// Which SMs the first version was looked at on, by launch of the plan: all other ones are on the same, so that blocks
+// that differ are no difference of the versions.
+struct LookedAt {
+  uint64_t blocks = 0;
+  std::vector<uint32_t> sms;
+};
+
 // Times one version of a module, launch by launch.
 class Scorer {
 public:
   Scorer(const ir::Module& module, const ScoreSettings& settings, const launch::LaunchPlan& plan,
-         ScoredVersion& version)
-      : module_(module), settings_(settings), machine_(settings.machine), plan_(plan),
+         std::vector<LookedAt>& looked_at, ScoredVersion& version)
+      : module_(module), settings_(settings), machine_(settings.machine), plan_(plan), looked_at_(looked_at),
         weights_(machine_, settings.experiment.assembler), registers_(module, machine_), version_(version) {}
 
   // Versions that the same recording gives, each by a technique of the model; in the order of `versions`.
@@ -81,8 +88,15 @@ public:
   emulator::Observer* next(const std::string& kernel) {
     timing::SampleRules rules;
     if (++launches_[kernel] > few_launches) rules.few_blocks = few_blocks_of_many_launches;
-    const timing::RecorderOptions options{
-        .port = timing::port_law(machine_), .sms = machine_.sms, .everything = settings_.exact, .rules = rules};
+    timing::RecorderOptions options{.port = timing::port_law(machine_),
+                                    .sms = machine_.sms,
+                                    .everything = settings_.exact,
+                                    .textures = machine_.memory.l1_kib.known,
+                                    .rules = rules};
+    if (const size_t launch = launched_++; launch < looked_at_.size()) {
+      options.chosen_of = looked_at_[launch].blocks;
+      options.chosen_sms = looked_at_[launch].sms;
+    }
     recorder_ = recorder_ ? std::make_unique<timing::Recorder>(options, std::move(*recorder_))
                           : std::make_unique<timing::Recorder>(options);
     return recorder_.get();
@@ -91,6 +105,7 @@ public:
   void finish(const SessionRun& run) {
     const double start = processor_seconds();
     timing::Recording recording = recorder_->finish();
+    if (looked_at_.size() == run.launch) looked_at_.push_back({recording.blocks, recording.sms});
     if (settings_.experiment.recording) settings_.experiment.recording(recording);
     const launch::Launch& planned = plan_.launches[run.launch];
     const ir::Function* entry = launch::find_kernel(module_, run.entry);
@@ -237,6 +252,8 @@ private:
   const ScoreSettings& settings_;
   const ir::Machine& machine_;
   const launch::LaunchPlan& plan_;
+  std::vector<LookedAt>& looked_at_;
+  size_t launched_ = 0;
   MachineWeights weights_;
   RegisterCounts registers_;
   ScoredVersion& version_;
@@ -284,8 +301,8 @@ private:
 };
 Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input, const ir::Module& module,
                                                        const launch::Variants* variants, const ScoreSettings& settings,
-                                                       ErrorPlace& place, bool darsie, ScoredVersion& version,
-                                                       Derived& derived) {
+                                                       ErrorPlace& place, bool darsie, std::vector<LookedAt>& looked_at,
+                                                       ScoredVersion& version, Derived& derived) {
   EmulatorOptions options;
   options.host_threads = 1;
   options.resident_blocks = 0;
@@ -296,7 +313,7 @@ Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input,
     if (!plain) return plain.error();
     version.plain_seconds = plain->seconds;
   }
-  Scorer scorer(module, settings, input.plan, version);
+  Scorer scorer(module, settings, input.plan, looked_at, version);
   if (darsie) {
     EmulatorOptions skipping = options;
     skipping.skipping = emulator::SkipSettings{};
@@ -352,6 +369,7 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
   ScoredVersion baseline;
   baseline.name = "baseline";
   Derived derived;
+  std::vector<LookedAt> looked_at;
   RegLessScorer* regless = nullptr; // one of them
   if (!settings.regless.empty()) {
     Result<std::unique_ptr<RegLessScorer>> made = RegLessScorer::make(input, settings.machine, settings.regless, place);
@@ -365,7 +383,7 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
   auto failure = add_comparators(input, *input.module, nullptr, settings, place, {}, derived);
   if (!failure) return failure.error();
   if (!run.failure) run.failure = std::move(*failure);
-  failure = score_version(input, *input.module, nullptr, settings, place, false, baseline, derived);
+  failure = score_version(input, *input.module, nullptr, settings, place, false, looked_at, baseline, derived);
   if (!failure) return failure.error();
   if (!run.failure) run.failure = std::move(*failure);
   run.scored.versions.push_back(std::move(baseline));
@@ -393,7 +411,8 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
       if (!failure) return failure.error();
       if (!run.failure) run.failure = std::move(*failure);
     }
-    failure = score_version(input, *rewritten->module, &*variants, settings, place, false, version, of_version);
+    failure =
+        score_version(input, *rewritten->module, &*variants, settings, place, false, looked_at, version, of_version);
     if (!failure) return failure.error();
     if (!run.failure) run.failure = std::move(*failure);
     run.scored.versions.push_back(std::move(version));
@@ -406,7 +425,7 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
     failure = add_comparators(input, *input.module, nullptr, settings, place, {}, beside, true);
     if (!failure) return failure.error();
     run.failure = std::move(*failure);
-    failure = score_version(input, *input.module, nullptr, settings, place, true, version, beside);
+    failure = score_version(input, *input.module, nullptr, settings, place, true, looked_at, version, beside);
     if (!failure) return failure.error();
     if (!run.failure) run.failure = std::move(*failure);
     for (ScoredKernel& kernel : version.kernels)

@@ -4,7 +4,7 @@
 #include "emulator/timing/recorder.h"
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <vector>
 
 namespace ptxrewrite::timing {
@@ -12,10 +12,16 @@ namespace ptxrewrite::timing {
 class LineTable {
 public:
   struct Line {
-    uint64_t tag = 0; // line + 1
-    uint64_t sms = 0; // a bit each; where there are more than 64, some share one
+    uint64_t tag = 0;                 // line + 1
+    std::array<uint64_t, 4> sms = {}; // by sector: a bit each; where there are more than 64, some share one
     uint8_t sectors = 0;
-    uint8_t windows = 0; // bit 0: an even one, 1: an odd one
+    uint8_t windows = 0; // sectors touched in even ones, and << 4 in odd ones
+    uint64_t line() const { return tag - 1; }
+    void touch(uint8_t wanted, unsigned sm, bool odd_window) {
+      for (unsigned sector = 0; sector < sms.size(); ++sector)
+        sms[sector] |= uint64_t(wanted >> sector & 1) << sm;
+      windows |= static_cast<uint8_t>(wanted << (odd_window ? 4 : 0));
+    }
   };
 
   // No lines. Memory is used again, and only what was used of it cleared.
@@ -40,21 +46,9 @@ public:
     return places_[at];
   }
 
-  // By range, in their order, and of all other lines behind them.
-  struct Touches {
-    uint64_t lines = 0, by_sm = 0, by_windows = 0; // SMs and kinds of windows that touch one are summed up
-  };
-  std::vector<Touches> count(const std::vector<LineRange>& ranges) const {
-    std::vector<Touches> counts(ranges.size() + 1);
-    size_t last = ranges.size();
-    for (uint32_t place : used_) {
-      const Line& line = places_[place];
-      last = range_of(ranges, line.tag - 1, last);
-      ++counts[last].lines;
-      counts[last].by_sm += static_cast<unsigned>(std::popcount(line.sms));
-      counts[last].by_windows += static_cast<unsigned>(std::popcount(line.windows));
-    }
-    return counts;
+  template <class Visit> void for_each(const Visit& visit) const {
+    for (uint32_t place : used_)
+      visit(places_[place]);
   }
   // Mostly it is `last` again.
   static size_t range_of(const std::vector<LineRange>& ranges, uint64_t line, size_t last) {

@@ -115,6 +115,7 @@ public:
     }
     for (Walk& walk : walks_)
       walk.scale *= ratio(demand_.steps * looked_at, warps() * steps);
+    weigh_sites();
     for (const AddedWarp& added : technique().added_warps)
       added_.push_back(walk(*added.profile, input.code, loads, rate_, technique()));
     for (size_t i = 0; i < most_sections; ++i)
@@ -130,6 +131,7 @@ private:
     CauseClocks stack{};
   };
   void sum_up();
+  void weigh_sites();
   const Technique& technique() const { return technique_of(input_); }
   double warps() const {
     return static_cast<double>(recording_.blocks) * std::max<double>(recording_.warps_per_block, 1);
@@ -149,12 +151,32 @@ private:
   const Recording& recording_;
   double rate_;
   Demand demand_;
+  std::vector<double> weights_; // by number
   std::vector<LevelShares> shares_;
   std::vector<Walk> walks_;
   std::vector<Walk> added_;                                     // of Technique::added_warps
   std::array<Walk, most_sections> sections_;                    // of R2D2's hardware form
   double issued_ = 0, beside_ = 0, stalls_ = 0, intervals_ = 0; // of a mean warp
 };
+
+// Windows may have too much of some instructions and too little of others: what waits for one counts by how often all
+// warps performed it, beside how often they would have if all were as the windows are.
+void Model::weigh_sites() {
+  std::vector<double> expected(recording_.sites.size());
+  double looked_at = 0;
+  for (size_t i = 0; i < walks_.size(); ++i) {
+    const Cluster& cluster = recording_.clusters[i];
+    looked_at += static_cast<double>(cluster.warps);
+    for (const Step& step : cluster.steps)
+      if (!step.guarded_off) expected[step.number] += static_cast<double>(cluster.warps) * walks_[i].scale;
+  }
+  weights_.assign(expected.size(), 1);
+  for_each_site(input_, [&](uint32_t number, const emulator::InstructionCounters& counts) {
+    if (expected[number] <= 0) return;
+    const auto performed = static_cast<double>(counts.executions - counts.guarded_off);
+    weights_[number] = performed * looked_at / (warps() * expected[number]);
+  });
+}
 
 // Means over the warps that were looked at.
 void Model::sum_up() {
@@ -208,7 +230,8 @@ ClusterTime Model::time_of_cluster(const Walk& walk, const Company& company, dou
     double phase = 0;
     for (; at < end; ++at) {
       const Interval& interval = walk.intervals[at];
-      const double stall = exposed(interval, company);
+      const double weight = interval.early == Cause::count ? weights_[interval.producer] : 1;
+      const double stall = exposed(interval, company) * weight;
       if (stall > 0) expose(interval, stall, walk.scale, time.exposed);
       double batches = 0;
       if (interval.miss_lines > 0 && machine_.memory.outstanding_misses.known)

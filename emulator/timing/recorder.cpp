@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace ptxrewrite::timing {
 namespace {
@@ -26,6 +27,11 @@ std::vector<uint32_t> profile_of(const std::vector<Step>& steps, uint64_t length
     for (uint32_t& count : counts)
       count = static_cast<uint32_t>(std::min<uint64_t>(uint64_t(count) * length / steps.size(), UINT32_MAX));
   return counts;
+}
+
+bool is_texture(const Site& site) {
+  const ir::InstructionClass kind = site.function->form_of(site.instruction).kind;
+  return kind == ir::InstructionClass::texture || kind == ir::InstructionClass::surface;
 }
 
 bool is_barrier(const Site& site) {
@@ -87,26 +93,34 @@ std::vector<uint32_t> sampled_sms(uint64_t blocks, uint32_t sms, uint64_t target
     return chosen;
   }
   const uint64_t pairs = (count + 1) / 2;
-  for (uint64_t pair = 0; pair < pairs; ++pair)
-    for (uint64_t sm = pair * used / pairs; sm <= pair * used / pairs + 1; ++sm)
+  for (uint64_t pair = 0; pair < pairs; ++pair) {
+    const uint64_t begin = pair * used / pairs, room = (pair + 1) * used / pairs - begin;
+    // Not always at the same place of its part: that would often be the same column of a grid of two dimensions.
+    constexpr double golden_ratio = 0.618033988749895;
+    const double place = static_cast<double>(pair) * golden_ratio;
+    const uint64_t moved =
+        room > 2 ? static_cast<uint64_t>((place - std::floor(place)) * static_cast<double>(room - 1)) : 0;
+    for (uint64_t sm = begin + moved; sm <= begin + moved + 1; ++sm)
       if (sm < used && (chosen.empty() || chosen.back() < sm)) chosen.push_back(static_cast<uint32_t>(sm));
+  }
   return chosen;
 }
 
 void Recorder::choose_sms(uint64_t few_blocks) {
   const uint64_t target =
       options_.everything ? recording_.blocks : std::max(few_blocks, recording_.blocks / options_.rules.one_block_in);
-  recording_.sms = sampled_sms(recording_.blocks, options_.sms, target);
+  recording_.sms = has_choice() ? options_.chosen_sms : sampled_sms(recording_.blocks, options_.sms, target);
   wanted_.assign(options_.sms, false);
   for (uint32_t sm : recording_.sms)
     wanted_[sm] = true;
 }
 
-// Once the first block is over and no other one has begun: as few as its length asks for.
+// Once the first block is over and no other one has begun: as few as its length and its accesses ask for.
 void Recorder::choose_again(const emulator::Block& first) {
   const SampleRules& rules = options_.rules;
-  const uint64_t affordable = rules.steps_of_few / std::max<uint64_t>(recording_.steps_seen, 1);
-  if (options_.everything || running_.size() > 1 || affordable >= rules.few_blocks) return;
+  const uint64_t work = recording_.steps_seen + lines_ / lines_like_a_step;
+  const uint64_t affordable = rules.steps_of_few / std::max<uint64_t>(work, 1);
+  if (has_choice() || options_.everything || running_.size() > 1 || affordable >= rules.few_blocks) return;
   choose_sms(affordable);
   if (!wanted_[first.linear % options_.sms]) choose_sms(rules.few_blocks);
 }
@@ -185,12 +199,19 @@ void Recorder::begin(BlockState& block) const {
   }
 }
 
-bool Recorder::BlockState::is_seen(uint64_t phase, const WarpState& warp, uint64_t window, uint64_t longest_gap) {
+// How long a window is, is what the warps have done on average: where one does more than the others, it is looked at
+// for longer.
+bool Recorder::BlockState::is_seen(uint64_t phase, uint64_t window, uint64_t longest_gap) {
+  if (phases.size() > phase) return phases[phase];
+  uint64_t length = 0;
+  for (const WarpState& warp : warps)
+    length += warp.length;
+  length /= warps.size();
   while (phases.size() <= phase) {
     const bool before = phases.empty() || phases.back();
     const uint64_t until = before ? window : window * gap_behind(windows - 1, longest_gap);
-    const bool changes = !phases.empty() && warp.length - since >= until;
-    if (changes) since = warp.length;
+    const bool changes = !phases.empty() && length - since >= until;
+    if (changes) since = length;
     if (changes && before) ++windows;
     phases.push_back(changes ? !before : before);
   }
@@ -204,7 +225,7 @@ bool Recorder::is_seen(BlockState& block, WarpState& warp) {
     warp.phase_begins = false;
     warp.window = 0;
     warp.window_left = static_cast<int64_t>(window_);
-    warp.gap_left = options_.everything || block.is_seen(warp.phase, warp, window_, longest_gap) ? 0 : UINT64_MAX;
+    warp.gap_left = options_.everything || block.is_seen(warp.phase, window_, longest_gap) ? 0 : UINT64_MAX;
   }
   ++warp.length;
   if (warp.gap_left) { // a new turn of the warp
@@ -270,7 +291,7 @@ void Recorder::passed(emulator::Block& block, emulator::Warp& warp, const emulat
 
 void Recorder::accessed(emulator::Block& block, emulator::Warp& warp, const emulator::MicroOp& op,
                         const emulator::ObservedAccess& access) {
-  if (!seen_) return;
+  if (!seen_ || (!options_.textures && is_texture(recording_.sites[op.instruction]))) return;
   LaneAddresses lanes{access.addresses, warp.mask, access.bytes};
   uint64_t moved[warp_size];
   switch (access.space) {

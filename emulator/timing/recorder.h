@@ -101,6 +101,7 @@ private:
 struct LineRange {
   uint64_t first = 0, past = 0;
   uint64_t size() const { return past - first; }
+  bool operator==(const LineRange&) const = default;
 };
 
 // A static instruction by its number.
@@ -143,7 +144,7 @@ struct Recording {
 // How much is looked at.
 struct SampleRules {
   uint64_t one_block_in = 16, few_blocks = 16;  // as many blocks or, if that is more, one in so many
-  uint64_t steps_of_few = uint64_t(1) << 16;    // but of the few as many as have so many steps together, or two
+  uint64_t steps_of_few = uint64_t(1) << 17;    // but of the few as many as have so many steps together, or two
   uint64_t window_of_block = uint64_t(1) << 14; // steps of a block's warps together
   uint64_t shortest_window = 512, longest_window = uint64_t(1) << 13; // of a warp
   uint64_t one_window_in = 16;
@@ -153,6 +154,11 @@ struct RecorderOptions {
   PortLaw port;
   uint32_t sms = 1;
   bool everything = false; // all blocks, all instructions: to compare with
+  bool textures = true;    // are followed through the caches
+  // The SMs to look at in a launch of so many blocks; none: the recorder chooses. Versions of one launch are compared
+  // on the same blocks.
+  uint64_t chosen_of = 0;
+  std::vector<uint32_t> chosen_sms;
   SampleRules rules = {};
   uint64_t most_lines = uint64_t(1) << 23; // and accesses that are kept
 };
@@ -199,11 +205,12 @@ private:
     std::vector<WarpState> warps;
     std::vector<bool> phases;
     uint64_t windows = 0;
-    uint64_t since = 0; // length of the warp when its window or gap began
-    bool is_seen(uint64_t phase, const WarpState& warp, uint64_t window, uint64_t longest_gap);
+    uint64_t since = 0; // length of the warps, on average, when the window or gap began
+    bool is_seen(uint64_t phase, uint64_t window, uint64_t longest_gap);
   };
   void prepare(const emulator::Block& block);
   void choose_sms(uint64_t few_blocks);
+  bool has_choice() const { return !options_.chosen_sms.empty() && options_.chosen_of == recording_.blocks; }
   void choose_again(const emulator::Block& first);
   BlockState& state_of(const emulator::Block& block);
   // Of so many warps.

@@ -10,6 +10,7 @@ namespace {
 
 using emulator::AccessKind;
 
+constexpr double sectors_of_line = line_bytes / sector_bytes;
 constexpr unsigned l1_ways = 4, l2_ways = 16; // as simulators of these machines have them
 
 double ratio(double part, double whole) {
@@ -60,31 +61,31 @@ private:
 
   void take_l2() {
     if (!state_.holds_lines || !is_whole()) l2_.reset(traffic_.simulated_l2_bytes, l2_ways);
+    covers_.assign(recording_.allocations.size() + 1, nullptr);
     if (state_.is_exact && is_whole()) return;
     for (size_t i = 0; i < recording_.allocations.size(); ++i)
-      for (const CacheState::Cover& cover : state_.covers)
-        if (cover.lines.first == recording_.allocations[i].first) miss_share_[i] *= 1 - cover.share;
+      for (const Cover& cover : state_.covers)
+        if (cover.lines() == recording_.allocations[i]) covers_[i] = &cover;
   }
 
   // What the launch touched is there as far as there is room, and of what was there before, what then has room.
   void leave_l2() {
     const double room = static_cast<double>(memory_.l2_bytes / line_bytes);
     double old_lines = 0;
-    for (const CacheState::Cover& cover : state_.covers)
-      old_lines += cover.share * static_cast<double>(cover.lines.size());
+    for (const Cover& cover : state_.covers)
+      old_lines += cover.lines_there();
     const double of_new = std::min(ratio(room, traffic_.lines_all), 1.0);
     const double of_old = std::clamp(ratio(room - traffic_.lines_all, old_lines), 0.0, 1.0);
-    for (CacheState::Cover& cover : state_.covers)
-      cover.share *= of_old;
+    for (Cover& cover : state_.covers)
+      cover.scale(of_old);
     for (size_t i = 0; i < recording_.allocations.size(); ++i) {
       const LineRange& range = recording_.allocations[i];
-      const double share = of_new * lines_all_of_[i] / static_cast<double>(range.size());
-      const auto known = std::find_if(state_.covers.begin(), state_.covers.end(),
-                                      [&](const auto& cover) { return cover.lines.first == range.first; });
-      if (known == state_.covers.end())
-        state_.covers.push_back({range, share});
-      else
-        known->share = std::max(known->share, share);
+      auto known =
+          std::ranges::find_if(state_.covers, [&](const Cover& cover) { return cover.lines().first == range.first; });
+      if (known == state_.covers.end()) known = state_.covers.insert(known, Cover(range));
+      // Local memory is as large as the launch asks for.
+      if (known->lines() != range) *known = Cover(range);
+      known->add(touches_[i].lines_by_part, touches_[i].growth, of_new);
     }
     state_.is_exact = state_.is_exact && is_whole();
     state_.holds_lines = is_whole();
@@ -135,51 +136,70 @@ private:
     }
   }
 
+  // Of one allocation.
+  struct Touches {
+    double lines = 0;
+    double sectors = 0, by_sm = 0, by_windows = 0; // SMs and kinds of windows that touch one are summed up
+    double growth = 1;                             // in the whole launch so many times as many
+    std::vector<double> lines_by_part;
+  };
+
   void count_lines() {
     for (size_t number = 0; number < sms_.size(); ++number) {
-      const uint64_t bit = uint64_t(1) << (number % 64);
-      const uint64_t sm_and_window = number % 64 << 1;
-      auto visit = [&](const BlockAccesses& block) {
-        for (const Access& access : block.accesses) {
-          for (uint64_t word : recording_.patterns[access.pattern]) {
-            const uint64_t of = AccessPatterns::line_of(access, word).line;
-            // Warps come back to their lines: mostly it is known already.
-            const uint64_t touch = of << 7 | sm_and_window | access.odd_window;
-            uint64_t& recent = recent_[of % recent_.size()];
-            if (recent == touch) continue;
-            recent = touch;
-            LineTable::Line& line = lines_[of];
-            line.sms |= bit;
-            line.windows |= access.odd_window ? 2 : 1;
-          }
-        }
-      };
       for (size_t block : sms_[number].waiting)
-        visit(recording_.accesses[block]);
+        touch_lines(recording_.accesses[block], number % 64);
       for (const auto& [block, streams] : sms_[number].live)
-        visit(recording_.accesses[block]);
+        touch_lines(recording_.accesses[block], number % 64);
     }
-    const auto some = static_cast<double>(sms_.size());
-    const double looked_at = static_cast<double>(std::max<uint64_t>(recording_.blocks_looked_at, 1));
-    const double all = some * static_cast<double>(recording_.blocks) / looked_at;
-    const double seen = recording_.share_seen();
-    const std::vector<LineTable::Touches> counts = lines_.count(recording_.allocations);
-    for (size_t i = 0; i < counts.size(); ++i) {
-      const auto lines = static_cast<double>(counts[i].lines);
-      const double ever = extrapolate_lines(static_cast<double>(counts[i].by_windows) / 2, lines, 2, 2 / seen);
-      const double one =
-          static_cast<double>(counts[i].by_sm) / std::min(some, 64.0) * std::max(ratio(ever, lines), 1.0);
-      double of_all = std::max(extrapolate_lines(one, ever, some, all), lines);
-      // No allocation has more lines than it has.
-      if (i < recording_.allocations.size())
-        of_all = std::max(std::min(of_all, static_cast<double>(recording_.allocations[i].size())), lines);
-      lines_all_of_.push_back(of_all);
-      miss_share_.push_back(lines > 0 ? std::min(of_all / lines * some * seen / std::max(all, some), 1.0) : 1);
-      traffic_.lines_seen += lines;
-      traffic_.lines_all += of_all;
-    }
+    const std::vector<LineRange>& ranges = recording_.allocations;
+    touches_.resize(ranges.size() + 1); // the last: all that is elsewhere
+    std::vector<Cover> parts(ranges.begin(), ranges.end());
+    for (size_t i = 0; i < ranges.size(); ++i)
+      touches_[i].lines_by_part.resize(parts[i].parts());
+    size_t last = ranges.size();
+    lines_.for_each([&](const LineTable::Line& line) {
+      last = LineTable::range_of(ranges, line.line(), last);
+      Touches& touches = touches_[last];
+      ++touches.lines;
+      touches.sectors += std::popcount((line.windows | line.windows >> 4) & 0xfu);
+      for (uint64_t sms : line.sms)
+        touches.by_sm += std::popcount(sms);
+      touches.by_windows += std::popcount(line.windows);
+      if (last < ranges.size()) ++touches.lines_by_part[parts[last].part_of(line.line())];
+    });
+    for (size_t i = 0; i < touches_.size(); ++i)
+      extrapolate(touches_[i], i < ranges.size() ? static_cast<double>(ranges[i].size()) * sectors_of_line : HUGE_VAL);
     const double growth = traffic_.lines_seen > 0 ? traffic_.lines_all / traffic_.lines_seen : 1;
     traffic_.simulated_l2_bytes = static_cast<uint64_t>(static_cast<double>(memory_.l2_bytes) / growth);
+  }
+
+  void touch_lines(const BlockAccesses& block, unsigned sm) {
+    for (const Access& access : block.accesses)
+      for (uint64_t word : recording_.patterns[access.pattern]) {
+        const LineRequest request = AccessPatterns::line_of(access, word);
+        // Warps come back to their lines: mostly it is known already.
+        const uint64_t touch = request.line << 11 | uint64_t(request.sectors) << 7 | sm << 1 | access.odd_window;
+        uint64_t& recent = recent_[request.line % recent_.size()];
+        if (recent == touch) continue;
+        recent = touch;
+        lines_[request.line].touch(request.sectors, sm, access.odd_window);
+      }
+  }
+
+  // `most`: sectors of the allocation.
+  void extrapolate(Touches& touches, double most) {
+    const auto some = static_cast<double>(sms_.size());
+    const auto looked_at = static_cast<double>(std::max<uint64_t>(recording_.blocks_looked_at, 1));
+    const double all = some * static_cast<double>(recording_.blocks) / looked_at;
+    const double seen = recording_.share_seen();
+    const double sectors = touches.sectors;
+    const double ever = extrapolate_lines(touches.by_windows / 2, sectors, 2, 2 / seen);
+    const double one = touches.by_sm / std::min(some, 64.0) * std::max(ratio(ever, sectors), 1.0);
+    const double of_all = std::max(std::min(extrapolate_lines(one, ever, some, all), most), sectors);
+    if (sectors > 0) touches.growth = of_all / sectors;
+    miss_share_.push_back(sectors > 0 ? std::min(touches.growth * some * seen / std::max(all, some), 1.0) : 1);
+    traffic_.lines_seen += touches.lines;
+    traffic_.lines_all += touches.lines * touches.growth;
   }
 
   // One access; false: the SM has nothing more to do.
@@ -270,7 +290,8 @@ private:
     if (!fresh) return;
     misses.any_first_touch = true;
     last_range_ = LineTable::range_of(recording_.allocations, request.line, last_range_);
-    const double probably = miss_share_[last_range_];
+    const Cover* const cover = covers_[last_range_];
+    const double probably = miss_share_[last_range_] * (cover ? 1 - cover->share_at(request.line) : 1);
     misses.cold = std::max(misses.cold, probably);
     sectors.first_touches += static_cast<unsigned>(std::popcount(fresh));
     sectors.cold += probably * static_cast<unsigned>(std::popcount(fresh));
@@ -281,8 +302,9 @@ private:
   CacheState& state_;
   LineTable& lines_;
   // By allocation, and of all that is elsewhere.
-  std::vector<double> lines_all_of_; // in the whole launch
-  std::vector<double> miss_share_;   // of first touches in the recording: those that do miss L2
+  std::vector<Touches> touches_;
+  std::vector<double> miss_share_;   // of first touches in the recording: those that are the first of the launch
+  std::vector<const Cover*> covers_; // what launches before left; null: nothing
   size_t last_range_ = 0;
   std::array<uint64_t, 1024> recent_; // touches: line, SM's bit, window
   SectoredCache& l2_;
@@ -292,6 +314,48 @@ private:
 };
 
 } // namespace
+
+Cover::Cover(const LineRange& lines) : lines_(lines) {
+  // A few dozen parts, none of them very small.
+  constexpr uint64_t most_parts = 64;
+  for (shift_ = 6; (lines.size() >> shift_) >= most_parts;)
+    ++shift_;
+  shares_.resize((lines.size() >> shift_) + 1);
+}
+
+double Cover::size_of(size_t part) const {
+  const uint64_t first = uint64_t(part) << shift_;
+  return static_cast<double>(std::min(lines_.size() - first, uint64_t(1) << shift_));
+}
+
+double Cover::lines_there() const {
+  double sum = 0;
+  for (size_t part = 0; part < shares_.size(); ++part)
+    sum += shares_[part] * size_of(part);
+  return sum;
+}
+
+void Cover::scale(double factor) {
+  for (double& share : shares_)
+    share *= factor;
+}
+
+// Where something was touched, more was; and what then has no room was elsewhere.
+void Cover::add(const std::vector<double>& touched, double growth, double there) {
+  std::vector<double> lines(shares_.size());
+  double beyond = 0, room = 0;
+  for (size_t part = 0; part < lines.size(); ++part) {
+    lines[part] = std::min(touched[part] * growth, size_of(part));
+    beyond += touched[part] * growth - lines[part];
+    room += size_of(part) - lines[part];
+  }
+  const double filled = std::min(ratio(beyond, room), 1.0);
+  for (size_t part = 0; part < lines.size(); ++part) {
+    if (size_of(part) <= 0) continue;
+    const double share = (lines[part] + filled * (size_of(part) - lines[part])) / size_of(part);
+    shares_[part] = std::max(shares_[part], there * share);
+  }
+}
 
 double extrapolate_lines(double one, double some_lines, double some, double all) {
   if (all <= some || some <= 1) return all > some ? some_lines * all / std::max(some, 1.0) : some_lines;

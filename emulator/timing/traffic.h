@@ -7,11 +7,11 @@
 //  * L1 is sectored, write-through and allocates for loads alone; L2 is sectored, write-back, and fetches nothing for
 //    stores. Atomics are done in L2.
 //  * L1 starts empty. L2 starts with what the launches before left in it. As long as all of those were looked at, it is
-//    known line by line; else allocations are covered to so much, and a line of one is there so often.
+//    known line by line; else parts of allocations are covered to so much, and a line of one is there so often.
 //
-// Where only some SMs were looked at, they share L2 with SMs that are not simulated. The number of different lines U is
-// counted for one SM (on average) and for all n that were looked at; what grows with n is private, the rest shared, so
-// that U of all SMs follows, but of no allocation more than it has. The simulated L2 is as much smaller as the lines
+// Where only some SMs were looked at, they share L2 with SMs that are not simulated. The number of different sectors U
+// is counted for one SM (on average) and for all n that were looked at; what grows with n is private, the rest shared,
+// so that U of all SMs follows, but of no allocation more than it has. The simulated L2 is as much smaller as the lines
 // are fewer, and a first touch counts as a miss as often as it would be the first of all SMs. Where only windows of the
 // warps were looked at, U grows with time in the same way, from its mean over odd and even windows to all of them.
 #pragma once
@@ -63,12 +63,29 @@ struct Traffic {
   uint64_t simulated_l2_bytes = 0;
 };
 
+// An allocation in parts: how much of each is in L2.
+class Cover {
+public:
+  explicit Cover(const LineRange& lines);
+  const LineRange& lines() const { return lines_; }
+  size_t parts() const { return shares_.size(); }
+  size_t part_of(uint64_t line) const { return static_cast<size_t>((line - lines_.first) >> shift_); }
+  double share_at(uint64_t line) const { return shares_[part_of(line)]; }
+  double lines_there() const;
+  void scale(double factor);
+  // After a launch of which it was seen that it touches these lines of each part, and that touches `growth` times as
+  // many in all; of them a share of `there` stays.
+  void add(const std::vector<double>& touched, double growth, double there);
+
+private:
+  double size_of(size_t part) const;
+  LineRange lines_;
+  unsigned shift_ = 0; // a part has 2^shift lines, the last one fewer
+  std::vector<double> shares_;
+};
+
 // What launches left in L2; and the memory that the next one's caches are in.
 struct CacheState {
-  struct Cover {
-    LineRange lines;
-    double share = 0; // that is there
-  };
   SectoredCache l2;
   bool holds_lines = false; // l2 is as a launch left it that was looked at as a whole
   bool is_exact = true;     // l2 has all that there is; without lines: there is nothing

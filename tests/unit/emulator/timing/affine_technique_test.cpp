@@ -131,7 +131,7 @@ TEST_CASE("barriers hold expansion, and the affine warp waits for what it is giv
 }
 
 TEST_CASE("two streams of a lone warp wait for memory once, the original in each trip") {
-  const ir::Machine& machine = *ir::find_machine("gtx480");
+  const ir::Machine& machine = machine_named("gtx480");
   // A trip of two streams takes longer than memory: 60 dependent instructions.
   const std::string text = streams(60);
   const TimedKernel original = run(text, "k", 1, machine), decoupled = run(text, "k__dac", 1, machine);
@@ -194,7 +194,7 @@ TEST_CASE("two streams do not beat bandwidth, nor do short queues beat long ones
         CAPTURE(name);
         CAPTURE(work);
         CAPTURE(blocks);
-        const ir::Machine& machine = *ir::find_machine(name);
+        const ir::Machine& machine = machine_named(name);
         const TimedKernel timed = run(streams(work), "k__dac", blocks, machine);
         double longer = 0;
         for (uint32_t entries : {192u, 48u, 8u, 1u}) {

@@ -103,6 +103,28 @@ TEST_CASE("no cache, no hit; a cache of many sets holds what fits it") {
   }
 }
 
+TEST_CASE("a cache that is used again is an empty one, of whatever size") {
+  std::mt19937 random(4);
+  SectoredCache used;
+  for (int round = 0; round < 20; ++round) {
+    const uint64_t bytes = random() % 3000 * line_bytes;
+    const unsigned ways = 1 + random() % 16;
+    SectoredCache fresh(bytes, ways);
+    used.reset(bytes, ways);
+    CHECK(used.dirty_sectors() == 0);
+    for (int access = 0; access < 3000; ++access) {
+      const uint64_t line = random() % 4000;
+      const auto sectors = static_cast<uint8_t>(1 + random() % 15);
+      if (random() % 2)
+        CHECK(used.read(line, sectors) == fresh.read(line, sectors));
+      else
+        CHECK(used.write(line, sectors) == fresh.write(line, sectors));
+    }
+    CHECK(used.written_back() == fresh.written_back());
+    CHECK(used.dirty_sectors() == fresh.dirty_sectors());
+  }
+}
+
 TEST_CASE("how many lines all SMs touch, from some") {
   // All their own: proportional. All the same: no more.
   CHECK(extrapolate_lines(100, 400, 4, 80) == doctest::Approx(8000));
@@ -136,6 +158,55 @@ TEST_CASE("loads go to L1, L2 and DRAM as the caches hold them") {
   CHECK(traffic.sectors[0].writes == 16384 * 4);
   CHECK(traffic.dirty_written_back == (16384 - 4096) * 4);
   CHECK(traffic.levels[0].loads == 0);
+}
+
+// Two SMs of four, a block each: both load lines [first, past), but not the same sectors of them.
+Recording half_of_sms(uint64_t first, uint64_t past, uint8_t sectors_of_first, uint8_t sectors_of_second) {
+  Recording recording;
+  recording.blocks = recording.all_sms = 4;
+  recording.blocks_looked_at = 2;
+  recording.sms = {0, 1};
+  recording.warps_per_block = 1;
+  recording.steps_seen = recording.steps_all = 1;
+  recording.sites.resize(1);
+  recording.allocations = {{0, 8192}};
+  for (uint64_t block = 0; block < 2; ++block) {
+    const LineRequest line{0, block ? sectors_of_second : sectors_of_first};
+    const uint32_t pattern = recording.patterns.add({&line, 1});
+    BlockAccesses& accesses = recording.accesses.emplace_back();
+    accesses.block = block;
+    for (uint64_t at = first; at < past; ++at)
+      accesses.accesses.push_back({.first_line = at, .pattern = pattern});
+    accesses.warp_ends.push_back(static_cast<uint32_t>(accesses.accesses.size()));
+  }
+  return recording;
+}
+
+TEST_CASE("SMs that share lines but no sectors bring each their own") {
+  const MemorySystem memory{.l1_bytes = 0, .l2_bytes = uint64_t(1) << 22, .resident_blocks = 1, .bypasses_l1 = {}};
+  // The same sectors: the two SMs that are not looked at find them there, too; of what these two touch first, half is
+  // the first touch of all.
+  const Traffic same = simulate(half_of_sms(0, 1000, 0x3, 0x3), memory);
+  CHECK(same.sectors[0].first_touches == 2000);
+  CHECK(same.sectors[0].cold == doctest::Approx(1000));
+  // Other sectors: all are.
+  const Traffic own = simulate(half_of_sms(0, 1000, 0x3, 0xc), memory);
+  CHECK(own.sectors[0].first_touches == 4000);
+  CHECK(own.sectors[0].cold == doctest::Approx(4000));
+}
+
+TEST_CASE("of an allocation that was touched in one place, that place is in L2") {
+  const MemorySystem memory{.l1_bytes = 0, .l2_bytes = uint64_t(1) << 22, .resident_blocks = 1, .bypasses_l1 = {}};
+  // All SMs share the first half.
+  CacheState state;
+  simulate(half_of_sms(0, 4096, 0xf, 0xf), memory, &state);
+  const double again = simulate(half_of_sms(0, 4096, 0xf, 0xf), memory, &state).sectors[0].cold;
+  CHECK(again == doctest::Approx(0));
+  state = {};
+  simulate(half_of_sms(0, 4096, 0xf, 0xf), memory, &state);
+  const double behind = simulate(half_of_sms(4160, 8192, 0xf, 0xf), memory, &state).sectors[0].cold;
+  const double alone = simulate(half_of_sms(4160, 8192, 0xf, 0xf), memory).sectors[0].cold;
+  CHECK(behind == doctest::Approx(alone));
 }
 
 TEST_CASE("a launch finds in L2 what the one before left there, and nothing in L1") {

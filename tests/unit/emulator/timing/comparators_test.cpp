@@ -10,23 +10,9 @@ using namespace ptxrewrite::timing;
 
 namespace {
 
-// A loop over rows: a load, arithmetic on it, a store.
+// Of simple instructions alone.
 TimedKernel loop(const ir::Machine& machine, uint32_t blocks) {
-  const std::string body = R"(
-  .reg .b64 %rd<9>; .reg .b32 %r<12>; .reg .pred %p<2>;
-  ld.param.u64 %rd1, [p]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
-  mad.lo.u32 %r4, %r1, %r2, %r3;
-  mul.wide.u32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2; mov.u32 %r5, 0;
-LOOP:
-  ld.global.u32 %r6, [%rd3];
-  xor.b32 %r7, %r6, %r4; shl.b32 %r8, %r7, 3; xor.b32 %r9, %r8, %r7; and.b32 %r10, %r9, %r4;
-  st.global.u32 [%rd3], %r10;
-  add.s64 %rd3, %rd3, 65536; add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 20;
-  @%p1 bra LOOP;
-  ret;
-)";
-  return time_kernel(kernel("k", ".param .u64 p", body), {.kernel = "k", .grid = {blocks}, .block = {256}},
-                     {Buffer{std::vector<std::byte>(65536 * 20 + uint64_t(blocks) * 1024)}}, machine);
+  return timed_loop(machine, blocks, "and.b32 %r10, %r9, %r4;");
 }
 
 template <class Share> std::map<uint32_t, Share> everywhere(const ModelInput& input, const Share& share) {
@@ -61,7 +47,7 @@ constexpr double rounding = 1e-9;
 
 TEST_CASE("comparators that find nothing are the baseline") {
   for (const char* name : {"fx5800", "gtx480", "titanv"}) {
-    const ir::Machine& machine = *ir::find_machine(name);
+    const ir::Machine& machine = machine_named(name);
     const TimedKernel timed = loop(machine, 60);
     const KernelTime baseline = timed.on(machine);
     const auto check = [&](const std::function<Technique(const ModelInput&)>& technique) {
@@ -83,7 +69,7 @@ TEST_CASE("comparators that find nothing are the baseline") {
 
 TEST_CASE("affine units double the issue of what is affine where a warp takes two clocks, and nothing elsewhere") {
   // Two schedulers that need two clocks by instruction: all affine, and issue is what bounds.
-  const ir::Machine& fermi = *ir::find_machine("gtx480");
+  const ir::Machine& fermi = machine_named("gtx480");
   const TimedKernel timed = loop(fermi, 600);
   auto half = [](const ModelInput& input) { return affine_unit_technique(input, everywhere(input, 0.5)); };
   auto all = [](const ModelInput& input) { return affine_unit_technique(input, everywhere(input, 1.0)); };
@@ -94,13 +80,13 @@ TEST_CASE("affine units double the issue of what is affine where a warp takes tw
   CHECK(most.demand.issue_slots < none.demand.issue_slots);
   CHECK(most.demand.issue_slots >= none.demand.issue_slots / 2);
   CHECK(sum_of(most.stack) == doctest::Approx(most.clocks).epsilon(rounding));
-  const ir::Machine& volta = *ir::find_machine("titanv");
+  const ir::Machine& volta = machine_named("titanv");
   const TimedKernel other = loop(volta, 600);
   CHECK(other.with(volta, all).demand.issue_slots == other.on(volta).demand.issue_slots);
 }
 
 TEST_CASE("a prefetcher hides what its lead is worth, and pays for what nobody wants") {
-  const ir::Machine& machine = *ir::find_machine("gtx480");
+  const ir::Machine& machine = machine_named("gtx480");
   const TimedKernel timed = loop(machine, 1);
   const KernelTime without = timed.on(machine);
   double before = without.clocks;
@@ -124,7 +110,7 @@ TEST_CASE("a prefetcher hides what its lead is worth, and pays for what nobody w
 }
 
 TEST_CASE("what goes beside others takes no slot of theirs; the scalar pipeline is a bound of its own") {
-  const ir::Machine& machine = *ir::find_machine("fx5800");
+  const ir::Machine& machine = machine_named("fx5800");
   const TimedKernel timed = loop(machine, 600), lone = loop(machine, 1);
   auto scalar = [](double share) {
     return [share](const ModelInput& input) {
@@ -194,7 +180,7 @@ TEST_CASE("beside a machine that skips, the scalar pipeline gets what is left an
 }
 
 TEST_CASE("energy of register files follows Table 4") {
-  const ir::Machine& machine = *ir::find_machine("fx5800");
+  const ir::Machine& machine = machine_named("fx5800");
   const TimedKernel timed = loop(machine, 60);
   auto registers = [&](const DatapathAccesses& accesses) {
     double before = 0, change = 0;
@@ -224,7 +210,7 @@ TEST_CASE("composites' register file is what the counters of the launch say, at 
   st.global.u32 [%rd3], %r5;
   ret;
 )");
-  const ir::Machine& machine = *ir::find_machine("fx5800");
+  const ir::Machine& machine = machine_named("fx5800");
   const TimedKernel timed =
       time_kernel(text, {.kernel = "k", .grid = {3}, .block = {64}}, {zeros<uint32_t>(64)}, machine);
   // 6 warps of 32 lanes: each writes its slot once, the second half and the copy read it.

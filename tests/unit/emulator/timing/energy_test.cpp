@@ -32,20 +32,13 @@ double count(const EventCounts& events, EnergyEvent event) {
 }
 
 EventCounts events_on(const TimedKernel& timed, const ir::Machine& machine) {
-  std::map<const ir::Function*, ir::Lowering> lowered;
-  const MachineCode code(machine, timed.recording.sites, [&](const ir::Function& function) -> const ir::Lowering& {
-    ir::Function copy(function);
-    (void)ir::construct_ssa(copy);
-    return lowered.try_emplace(&function, ir::lower(copy, machine.compute_capability)).first->second;
-  });
-  const Traffic traffic = simulate(timed.recording, memory_system(machine, 0, 1));
-  return events_of({machine, timed.run.result.counters, timed.recording, traffic, code});
+  return events_of(ModelledLaunch(timed.run.result.counters, timed.recording, machine, 1).input());
 }
 
 } // namespace
 
 TEST_CASE("events of one warp") {
-  const ir::Machine& machine = *ir::find_machine("titanv");
+  const ir::Machine& machine = machine_named("titanv");
   const TimedKernel timed =
       time_kernel(kernel("k", ".param .u64 p", body), {.kernel = "k", .block = {32}}, {zeros<float>(96)}, machine);
   const EventCounts events = events_on(timed, machine);
@@ -91,7 +84,7 @@ TEST_CASE("a set's energy is its coefficients times the events; sets do not mix"
 }
 
 TEST_CASE("guesses of a machine are those that its table marks") {
-  const ir::Machine& h200 = *ir::find_machine("h200");
+  const ir::Machine& h200 = machine_named("h200");
   std::vector<std::string> names;
   for (const Guess& guess : guesses_of(h200)) {
     names.emplace_back(guess.name);

@@ -96,17 +96,13 @@ TEST_CASE("MWP-CWP: the three cases") {
 }
 
 TEST_CASE("estimators of a kernel whose counts are known") {
-  const ir::Machine& on = *ir::find_machine("h200");
+  const ir::Machine& on = machine_named("h200");
   constexpr uint32_t blocks = 132 * 8 * 4; // four rounds of full SMs
   const TimedKernel timed =
       time_kernel(four_loads(), {.kernel = "k", .grid = {blocks}, .block = {256}},
                   {emulator::zeros<float>(blocks * 256), emulator::zeros<float>(blocks * 256)}, on);
-  std::map<const ir::Function*, ir::Lowering> lowered;
-  const MachineCode code(on, timed.recording.sites, [&](const ir::Function& function) -> const ir::Lowering& {
-    return lowered.try_emplace(&function, ir::lower(function, on.compute_capability)).first->second;
-  });
-  const Traffic traffic = simulate(timed.recording, memory_system(on, 0, 8));
-  const ModelInput input{on, timed.run.result.counters, timed.recording, traffic, code, 8};
+  const ModelledLaunch launched(timed.run.result.counters, timed.recording, on, 8);
+  const ModelInput input = launched.input();
   const Demand demand = demand_of(input);
   const Estimates estimates = estimates_of(input, demand);
   const double launch = on.launch.constant.value;

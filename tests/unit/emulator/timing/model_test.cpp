@@ -12,13 +12,6 @@ using namespace ptxrewrite::timing;
 
 namespace {
 
-// Machines of every generation.
-const ir::Machine& machine(const char* name) {
-  const ir::Machine* found = ir::find_machine(name);
-  REQUIRE(found);
-  return *found;
-}
-
 // Every thread loads 16 bytes at `stride` x its index, does `work` independent multiply-adds with them and stores 4.
 std::string stream(unsigned stride, unsigned work) {
   std::string body = R"(
@@ -69,7 +62,7 @@ double clocks_of_chain(const std::string& instruction, unsigned length, const ir
 
 TEST_CASE("a chain of dependent instructions costs its latency") {
   for (const char* name : {"fx5800", "gtx480", "gtx980", "titanv", "a100", "h200"}) {
-    const ir::Machine& on = machine(name);
+    const ir::Machine& on = machine_named(name);
     CAPTURE(name);
     auto by_link = [&](const std::string& instruction) {
       return (clocks_of_chain(instruction, 3000, on) - clocks_of_chain(instruction, 1000, on)) / 2000;
@@ -88,7 +81,7 @@ TEST_CASE("a chain of dependent instructions costs its latency") {
 
 TEST_CASE("a saturating stream reaches the bandwidth that was measured") {
   for (const char* name : {"gtx480", "titanv", "a100", "h200"}) {
-    const ir::Machine& on = machine(name);
+    const ir::Machine& on = machine_named(name);
     CAPTURE(name);
     const KernelTime time = time_stream(16, 0, 16384, on).on(on);
     const double seconds = time.seconds - launch_cost(on).constant.value / (on.clock_mhz * 1e6);
@@ -100,7 +93,7 @@ TEST_CASE("a saturating stream reaches the bandwidth that was measured") {
 }
 
 TEST_CASE("issue alone costs its issue time") {
-  const ir::Machine& on = machine("h200");
+  const ir::Machine& on = machine_named("h200");
   // 132 SMs x 2048 threads: full, nothing but independent multiply-adds behind one load.
   const TimedKernel few = time_stream(16, 100, 132 * 8, on), many = time_stream(16, 400, 132 * 8, on);
   const double instructions = many.on(on).demand.instructions - few.on(on).demand.instructions;
@@ -112,7 +105,7 @@ TEST_CASE("issue alone costs its issue time") {
 TEST_CASE("more bandwidth, more ports, shorter latencies are never slower; stacks add up") {
   std::mt19937 random(3);
   for (const char* name : {"fx5800", "gtx480", "gtx1080ti", "titanv", "h200"}) {
-    const ir::Machine& base = machine(name);
+    const ir::Machine& base = machine_named(name);
     CAPTURE(name);
     for (int round = 0; round < 12; ++round) {
       const unsigned strides[] = {16, 32, 64, 256};
@@ -140,7 +133,7 @@ TEST_CASE("more bandwidth, more ports, shorter latencies are never slower; stack
 
 TEST_CASE("fewer instructions in the same profile are never slower") {
   for (const char* name : {"gtx480", "titanv", "h200"}) {
-    const ir::Machine& on = machine(name);
+    const ir::Machine& on = machine_named(name);
     CAPTURE(name);
     for (uint32_t blocks : {1u, 130u, 1500u}) {
       double before = 0;
@@ -156,7 +149,7 @@ TEST_CASE("fewer instructions in the same profile are never slower") {
 }
 
 TEST_CASE("the host's threads and a second run change nothing") {
-  const ir::Machine& on = machine("h200");
+  const ir::Machine& on = machine_named("h200");
   auto time = [&](unsigned host_threads) {
     return time_kernel(stream(64, 7), {.kernel = "k", .grid = {900}, .block = {256}, .host_threads = host_threads},
                        {Buffer{std::vector<std::byte>(900 * 256 * 64)}, zeros<float>(900 * 256)}, on)

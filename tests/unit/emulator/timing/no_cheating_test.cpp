@@ -11,7 +11,7 @@ using namespace ptxrewrite::timing;
 namespace {
 
 const ir::Machine& titanv() {
-  return *ir::find_machine("titanv");
+  return machine_named("titanv");
 }
 
 struct LinearParts {
@@ -166,7 +166,7 @@ TEST_CASE("R2D2: each address that is added up on the way takes four clocks more
 }
 
 TEST_CASE("DARSIE: the leader executes what its followers skip, and they wait for it") {
-  const ir::Machine& machine = *ir::find_machine("gtx1080ti");
+  const ir::Machine& machine = machine_named("gtx1080ti");
   constexpr unsigned pairs = 200;
   const TimedKernel timed = run(chain(false, pairs), 1, 256, machine);
   const KernelTime before = timed.on(machine);
@@ -188,7 +188,7 @@ TEST_CASE("DARSIE: the leader executes what its followers skip, and they wait fo
 }
 
 TEST_CASE("composite: one issue slot, but both parts' latency and unit time") {
-  const ir::Machine& machine = *ir::find_machine("fx5800");
+  const ir::Machine& machine = machine_named("fx5800");
   constexpr unsigned pairs = 300;
   const TimedKernel apart = run(chain(false, pairs), 1, 32, machine),
                     together = run(chain(true, pairs), 1, 32, machine);
@@ -200,7 +200,7 @@ TEST_CASE("composite: one issue slot, but both parts' latency and unit time") {
 }
 
 TEST_CASE("no technique lets more warps stay") {
-  const ir::Machine& machine = *ir::find_machine("gtx980");
+  const ir::Machine& machine = machine_named("gtx980");
   const TimedKernel timed = run(chain(false, 10), 400, 256, machine);
   Technique technique;
   technique.active_warps = 1000;

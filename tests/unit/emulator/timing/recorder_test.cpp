@@ -3,6 +3,7 @@
 #include "emulator/timing/access_memo.h"
 #include "tests/unit/emulator/timing/timed_kernel.h"
 
+#include <algorithm>
 #include <random>
 
 using namespace ptxrewrite;
@@ -12,9 +13,7 @@ using namespace ptxrewrite::timing;
 namespace {
 
 const ir::Machine& h200() {
-  const ir::Machine* found = ir::find_machine("h200");
-  REQUIRE(found);
-  return *found;
+  return machine_named("h200");
 }
 
 // Every thread sums up `trips` elements of a row of its own, then reads shared memory with barriers between, `trips`
@@ -95,6 +94,85 @@ TEST_CASE("what is looked at of few and short blocks is all") {
   const Recorded many = record(false, 1024, 4, false);
   CHECK(many.recording.blocks_looked_at >= 60);
   CHECK(many.recording.blocks_looked_at <= 80);
+}
+
+TEST_CASE("SMs that are looked at lie in pairs all over the grid, in no column of it alone") {
+  for (uint64_t width : {8u, 12u, 16u, 32u}) {
+    const std::vector<uint32_t> sms = sampled_sms(width * width, 2000, 16);
+    CAPTURE(width);
+    CHECK(sms.size() >= 16);
+    CHECK(sms.size() <= 20);
+    CHECK(std::ranges::is_sorted(sms));
+    CHECK(sms.front() == 0); // the first block tells how many
+    std::vector<unsigned> in_column(width);
+    for (uint32_t sm : sms)
+      ++in_column[sm % width];
+    // Pairs at even distances would all be in two columns.
+    for (unsigned count : in_column)
+      CHECK(count <= 4);
+  }
+}
+
+TEST_CASE("another version of a launch is looked at on the same SMs") {
+  const Recorded first = record(true, 12, 4000, false);
+  Recorder recorder({.port = port_law(h200()),
+                     .sms = h200().sms,
+                     .chosen_of = first.recording.blocks,
+                     .chosen_sms = first.recording.sms});
+  LaunchRequest request{.kernel = "k", .grid = {12}, .block = {256}};
+  request.observer = &recorder;
+  // Shorter, so that of it alone more blocks would be looked at.
+  const PtxRun run =
+      run_ptx(sums(true), request, {buffer_of(std::vector<float>(12 * 256 * 4, 1)), zeros<float>(12 * 256), 4u});
+  REQUIRE(run.ok());
+  CHECK(recorder.finish().sms == first.recording.sms);
+  CHECK(record(true, 12, 4, false).recording.sms.size() == 12);
+}
+
+TEST_CASE("a warp that does more than the others of its block is looked at for longer") {
+  // One warp of eight goes through 20 phases of 300 additions, the others only through their barriers.
+  std::string body = R"(
+  .reg .b64 %rd<4>; .reg .b32 %r<9>; .reg .pred %p<4>;
+  ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32; mov.u32 %r2, 0; mov.u32 %r5, 1;
+phases:
+  bar.sync 0; mov.u32 %r3, 0;
+  @!%p1 bra next;
+adds:
+  mul.lo.u32 %r5, %r5, %r1; add.u32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, 100; @%p2 bra adds;
+next:
+  add.u32 %r2, %r2, 1; setp.lt.u32 %p3, %r2, 20; @%p3 bra phases;
+  st.global.u32 [%rd1], %r5; ret;
+)";
+  Recorder recorder({.port = port_law(h200()), .sms = h200().sms});
+  LaunchRequest request{.kernel = "k", .block = {256}};
+  request.observer = &recorder;
+  REQUIRE(run_ptx(kernel("k", ".param .u64 p", body), request, {zeros<uint32_t>(1)}).ok());
+  // 8000 steps of one warp are 1000 by warp: no more than a window of 2048.
+  CHECK(recorder.finish().is_complete());
+}
+
+TEST_CASE("what windows have too much of counts less") {
+  // A long warp: the first window is nothing but multiplications, what follows mostly additions that wait as long.
+  const ir::Machine& on = h200();
+  std::string body = R"(
+  .reg .b64 %rd<4>; .reg .b32 %r<9>; .reg .f64 %fd<4>; .reg .pred %p<4>;
+  ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mov.u32 %r2, 0; mov.f64 %fd1, 0d3FF0000000000000;
+first:
+  fma.rn.f64 %fd1, %fd1, %fd1, %fd1; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 2500; @%p1 bra first;
+  mov.u32 %r2, 0;
+second:
+  xor.b32 %r1, %r1, %r2; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 40000; @%p1 bra second;
+  st.global.f64 [%rd1], %fd1; st.global.u32 [%rd1+8], %r1; ret;
+)";
+  auto clocks = [&](bool everything) {
+    Recorder recorder({.port = port_law(on), .sms = on.sms, .everything = everything});
+    LaunchRequest request{.kernel = "k", .block = {32}};
+    request.observer = &recorder;
+    PtxRun run = run_ptx(kernel("k", ".param .u64 p", body), request, {zeros<uint64_t>(2)});
+    REQUIRE(run.ok());
+    return clocks_of({std::move(run), recorder.finish()});
+  };
+  CHECK(clocks(false) == doctest::Approx(clocks(true)).epsilon(0.03));
 }
 
 TEST_CASE("times of samples are near to those of all") {

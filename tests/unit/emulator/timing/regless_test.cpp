@@ -13,64 +13,36 @@ using namespace ptxrewrite::timing;
 namespace {
 
 const ir::Machine& gtx980() {
-  return *ir::find_machine("gtx980");
+  return machine_named("gtx980");
 }
 
-// A loop of 20 trips in each thread: a load, in the next region dependent arithmetic on it and a store.
+// In the loop a region ends behind the load.
 struct Sample {
   TimedKernel timed;
-  std::map<const ir::Function*, ir::Lowering> lowered;
-  std::optional<Traffic> traffic;
-  std::optional<MachineCode> code;
+  ModelledLaunch launch;
   std::vector<uint32_t> body, head; // sites
 
-  explicit Sample(uint32_t blocks) {
-    const std::string text = R"(
-  .reg .b64 %rd<9>; .reg .b32 %r<12>; .reg .pred %p<2>;
-  ld.param.u64 %rd1, [p]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
-  mad.lo.u32 %r4, %r1, %r2, %r3;
-  mul.wide.u32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2; mov.u32 %r5, 0;
-LOOP:
-  ld.global.u32 %r6, [%rd3];
-  xor.b32 %r7, %r6, %r4; shl.b32 %r8, %r7, 3; xor.b32 %r9, %r8, %r7; mul.lo.u32 %r10, %r9, %r9;
-  st.global.u32 [%rd3], %r10;
-  add.s64 %rd3, %rd3, 65536; add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 20;
-  @%p1 bra LOOP;
-  ret;
-)";
-    timed = time_kernel(kernel("k", ".param .u64 p", text), {.kernel = "k", .grid = {blocks}, .block = {256}},
-                        {Buffer{std::vector<std::byte>(65536 * 20 + uint64_t(blocks) * 1024)}}, gtx980());
-    const Recording& recording = timed.recording;
-    traffic = simulate(recording, memory_system(gtx980(), 0, resident));
-    code.emplace(gtx980(), recording.sites, [this](const ir::Function& function) -> const ir::Lowering& {
-      if (auto known = lowered.find(&function); known != lowered.end()) return known->second;
-      ir::Function copy(function);
-      REQUIRE(ir::construct_ssa(copy).ok());
-      return lowered.emplace(&function, ir::lower(copy, gtx980().compute_capability)).first->second;
-    });
+  explicit Sample(uint32_t blocks)
+      : timed(timed_loop(gtx980(), blocks)), launch(timed.run.result.counters, timed.recording, gtx980(), resident) {
     bool behind_load = false;
-    for (uint32_t number = 0; number < recording.sites.size(); ++number) {
-      if (!recording.sites[number].function || (*code)[number].instructions == 0) continue;
+    for (uint32_t number = 0; number < timed.recording.sites.size(); ++number) {
+      if (!timed.recording.sites[number].function || launch.code()[number].instructions == 0) continue;
       (behind_load ? body : head).push_back(number);
-      behind_load |= (*code)[number].waits == Waits::for_global_memory;
+      behind_load |= launch.code()[number].waits == Waits::for_global_memory;
     }
     REQUIRE(behind_load);
   }
 
   static constexpr uint32_t resident = 8;
-  ModelInput input() const { return {gtx980(), timed.run.result.counters, timed.recording, *traffic, *code, resident}; }
+  ModelInput input() const { return launch.input(); }
   double clocks(const Technique& technique) const {
-    ModelInput of_launch = input();
-    of_launch.technique = &technique;
-    const KernelTime time = time_of(of_launch);
+    const KernelTime time = time_of(launch.input(&technique));
     CHECK(sum_of(time.stack) == doctest::Approx(time.clocks).epsilon(1e-9));
     return time.clocks;
   }
   double baseline() const { return clocks({}); }
   double register_energy(const Technique& technique) const {
-    ModelInput of_launch = input();
-    of_launch.technique = &technique;
-    const EventCounts events = events_of(of_launch);
+    const EventCounts events = events_of(launch.input(&technique));
     for (double count : events)
       CHECK(count >= -1e-6);
     return events[static_cast<size_t>(EnergyEvent::rf_read)] * register_read_pj +
@@ -193,7 +165,7 @@ TEST_CASE("annotations take issue slots only where there are more of them than i
   for (uint32_t number = 0; number < sample.timed.recording.sites.size(); ++number)
     if (const Site& site = sample.timed.recording.sites[number]; site.function)
       instructions += static_cast<double>(counts.instructions[site.instruction.index()].executions) *
-                      (*sample.code)[number].instructions;
+                      sample.launch.code()[number].instructions;
   run.metadata = instructions;
   CHECK(regless_technique(sample.input(), run).instructions == 0);
   run.metadata = 3 * instructions;

@@ -9,9 +9,7 @@ using namespace ptxrewrite::timing;
 namespace {
 
 const ir::Machine& titanv() {
-  const ir::Machine* found = ir::find_machine("titanv");
-  REQUIRE(found);
-  return *found;
+  return machine_named("titanv");
 }
 
 // Each thread reads 4 bytes of its own, computes `work` times and writes them.

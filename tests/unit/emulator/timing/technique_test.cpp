@@ -10,25 +10,6 @@ using namespace ptxrewrite::timing;
 
 namespace {
 
-// A loop of 20 trips in each thread: a load, dependent arithmetic on it, a store.
-TimedKernel loop(const ir::Machine& machine, uint32_t blocks) {
-  const std::string body = R"(
-  .reg .b64 %rd<9>; .reg .b32 %r<12>; .reg .pred %p<2>;
-  ld.param.u64 %rd1, [p]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
-  mad.lo.u32 %r4, %r1, %r2, %r3;
-  mul.wide.u32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2; mov.u32 %r5, 0;
-LOOP:
-  ld.global.u32 %r6, [%rd3];
-  xor.b32 %r7, %r6, %r4; shl.b32 %r8, %r7, 3; xor.b32 %r9, %r8, %r7; mul.lo.u32 %r10, %r9, %r9;
-  st.global.u32 [%rd3], %r10;
-  add.s64 %rd3, %rd3, 65536; add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 20;
-  @%p1 bra LOOP;
-  ret;
-)";
-  return time_kernel(kernel("k", ".param .u64 p", body), {.kernel = "k", .grid = {blocks}, .block = {256}},
-                     {Buffer{std::vector<std::byte>(65536 * 20 + uint64_t(blocks) * 1024)}}, machine);
-}
-
 using Change = std::function<void(Technique&, const Recording&)>;
 
 void at_all_sites(Technique& technique, const Recording& recording, const std::function<void(SiteChange&)>& change) {
@@ -42,8 +23,8 @@ void check_direction(const Change& change, bool may_be_slower) {
     for (uint32_t blocks : {1u, 40u, 700u}) {
       CAPTURE(name);
       CAPTURE(blocks);
-      const ir::Machine& machine = *ir::find_machine(name);
-      const TimedKernel timed = loop(machine, blocks);
+      const ir::Machine& machine = machine_named(name);
+      const TimedKernel timed = timed_loop(machine, blocks);
       Technique technique;
       change(technique, timed.recording);
       const double before = timed.on(machine).clocks;
@@ -62,8 +43,8 @@ void check_direction(const Change& change, bool may_be_slower) {
 } // namespace
 
 TEST_CASE("a technique that changes nothing is the baseline") {
-  const ir::Machine& machine = *ir::find_machine("gtx480");
-  const TimedKernel timed = loop(machine, 100);
+  const ir::Machine& machine = machine_named("gtx480");
+  const TimedKernel timed = timed_loop(machine, 100);
   Technique technique;
   at_all_sites(technique, timed.recording, [](SiteChange&) {});
   const KernelTime without = timed.on(machine), with = timed.on(machine, 32, &technique);
@@ -109,8 +90,8 @@ TEST_CASE("what a technique asks for in addition makes nothing faster") {
 }
 
 TEST_CASE("one active warp of many hides nothing of short waits") {
-  const ir::Machine& machine = *ir::find_machine("h200");
-  const TimedKernel timed = loop(machine, 132 * 8); // 8 blocks of 8 warps: 16 warps of a scheduler
+  const ir::Machine& machine = machine_named("h200");
+  const TimedKernel timed = timed_loop(machine, 132 * 8); // 8 blocks of 8 warps: 16 warps of a scheduler
   Technique technique;
   technique.active_warps = 1;
   const KernelTime one = timed.on(machine, 32, &technique);
@@ -121,8 +102,8 @@ TEST_CASE("one active warp of many hides nothing of short waits") {
 }
 
 TEST_CASE("a wave is not over before the added warp is") {
-  const ir::Machine& machine = *ir::find_machine("gtx480");
-  const TimedKernel timed = loop(machine, 15);
+  const ir::Machine& machine = machine_named("gtx480");
+  const TimedKernel timed = timed_loop(machine, 15);
   // A warp of its own: 5000 times an instruction on its own result.
   Cluster chain;
   uint32_t number = 0;
