@@ -75,6 +75,13 @@ void let_eight_warps_be_active(timing::Technique& technique, const timing::Model
   technique.active_warps = 8;
 }
 
+void occupy_no_units(timing::Technique& technique, const timing::ModelInput& input) {
+  technique.sites.resize(input.recording.sites.size());
+  for (timing::SiteChange& site : technique.sites)
+    site.unit = 0;
+  technique.demands = {};
+}
+
 void take_no_time_for_linear_parts(timing::Recording& recording) {
   for (ir::SectionKind part :
        {ir::SectionKind::r2d2_coefficient, ir::SectionKind::r2d2_thread, ir::SectionKind::r2d2_block})
@@ -129,6 +136,7 @@ std::vector<Cause> causes_of_r2d2() {
       {.about = "linear parts take no time", .spares = true, .experiment = free_parts},
       {.about = "on the whole machine", .slice = 1},
       {.about = "nothing waits: issue, units and ports alone", .waits = false},
+      {.about = "nothing waits: issue alone", .experiment = {.technique = occupy_no_units}, .waits = false},
       {.about = ptx + "; nothing waits", .experiment = as_ptx, .waits = false},
       {.about = ptx + "; bandwidth", .experiment = as_ptx, .bandwidth = ample},
       {.about = ptx + "; bandwidth; linear parts take no time", .experiment = both, .bandwidth = ample},
