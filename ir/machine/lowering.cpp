@@ -7,6 +7,7 @@
 #include "ir/machine/convergence.h"
 #include "ir/machine/divisions.h"
 #include "ir/machine/first_generation.h"
+#include "ir/machine/known_branches.h"
 #include "ir/machine/linear_operands.h"
 #include "ir/machine/lowering_rules.h"
 #include "ir/machine/shared_vectors.h"
@@ -82,6 +83,7 @@ public:
   void run() {
     result_.costs_.assign(function_.instructions.size(), {});
     if (function_.is_entry) result_.prologue_ = 1; // the stack pointer
+    if (function_.is_ssa) known_ = known_branches(context_);
     mark_needed();
     for_each_needed([&](InstructionId id) { weigh_alone(id); });
     mark_sections();
@@ -115,7 +117,7 @@ public:
 private:
   void measure_unrolling() {
     for (BlockId block : function_.layout) {
-      if (!flow_.reachable(block)) continue;
+      if (!reached(block)) continue;
       Unrolling unrolling = unrolling_of(context_, together_, block);
       result_.unrolled_ += unrolling.instructions;
       for (BlockId copied : unrolling.blocks)
@@ -154,11 +156,15 @@ private:
     }
   }
 
+  bool reached(BlockId block) const {
+    return flow_.reachable(block) && (known_.reached.empty() || known_.reached[block.index()]);
+  }
+
   bool is_first_generation() const { return capability_ < first_generation_end; }
 
   template <class Visit> void for_each_needed(Visit&& visit) {
     for (BlockId block : function_.layout) {
-      if (!flow_.reachable(block)) continue;
+      if (!reached(block)) continue;
       for (InstructionId id : function_.instructions_in(block))
         if (context_.needed[id.index()] && context_.form(id) && !in_section_[id.index()])
           visit(id); // rows have no form
@@ -180,7 +186,7 @@ private:
       work.push_back(id);
     };
     for (BlockId block : function_.layout) {
-      if (!flow_.reachable(block)) continue;
+      if (!reached(block)) continue;
       for (EdgeId edge : function_.successors(block)) {
         std::span<const ValueId> parameters = function_.parameters(function_.edges[edge].to);
         std::span<const ValueId> given = function_.arguments(edge);
@@ -242,6 +248,8 @@ private:
     if (subroutine.at_place > 0) result_.subroutines_ += barrier_clearing();
     result_.subroutines_ -= subroutine.executed; // counted with the instruction
     cost(id) = {static_cast<uint16_t>(weight.instructions + subroutine.executed), 0, weight.pipe};
+    if (form->opcode == Opcode::call) weigh_call(id);
+    if (form->opcode == Opcode::st && is_param(form->space)) weigh_argument(id);
     if (is_first_generation() && weight.subroutine == Subroutine::none) weigh_first_generation(id, *form);
   }
 
@@ -252,6 +260,28 @@ private:
     ValueId result = context_.result(id);
     bool low_half = result && context_.low_halves[result.index()];
     if (std::optional<uint16_t> weight = first_generation_weight(form, sources, low_half)) cost(id).weight = *weight;
+  }
+
+  // What the driver provides (printf, malloc) is anywhere: its address is loaded, and the way back computed.
+  void weigh_call(InstructionId id) {
+    const uint16_t way_there_and_back = capability_ < first_loaded_parameters ? 9 : 4;
+    for (const Operand& operand : function_.operands_of(id))
+      if (operand.is(OperandKind::symbol) && operand.as_symbol().kind() == SymbolRef::Kind::function &&
+          !body_of(function_.module().function(operand.as_symbol().function())))
+        cost(id).weight = way_there_and_back;
+  }
+
+  // Arguments are moved to where the function expects them; constants come there at once.
+  void weigh_argument(InstructionId id) {
+    uint16_t words = 0;
+    for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i) {
+      if (operand->is(OperandKind::address) || operand->is_group()) continue;
+      const bool constant =
+          operand->is(OperandKind::value) && context_.source_of(operand->as_value()) != ValueSource::computed;
+      if (!constant || capability_ >= first_loaded_parameters)
+        words += static_cast<uint16_t>(std::max(1u, bit_width(context_.form(id)->type()) / 32));
+    }
+    cost(id).weight = words;
   }
 
   // Registers of 32 bits that hold the value, whoever keeps it.
@@ -639,9 +669,13 @@ private:
     context_.predicated.assign(function_.blocks.size(), false);
     for (BlockId block : function_.layout) {
       InstructionId id = last_real(block);
-      if (!flow_.reachable(block) || !id || !function_.is_opcode(id, Opcode::bra)) continue;
+      if (!reached(block) || !id || !function_.is_opcode(id, Opcode::bra)) continue;
       std::span<const EdgeId> edges = function_.successors(block);
       BlockId target = function_.edges[edges[0]].to;
+      if (!known_.decided.empty() && known_.decided[block.index()]) {
+        cost(id).weight = 0;
+        continue;
+      }
       if (!function_.instructions[id].guard) {
         // To the block behind it: nothing to do.
         if (position[target.index()] == position[block.index()] + 1) cost(id).weight = 0;
@@ -680,6 +714,7 @@ private:
   UniformValues together_; // which branches keep lanes together
   ValueFlow values_;
   LoweringContext context_;
+  KnownBranches known_;
   std::bitset<static_cast<size_t>(Subroutine::count)> appended_;
   std::map<std::pair<uint32_t, Selector>, InstructionId> special_registers_;
   std::set<VariableId> named_variables_;                   // global ones whose address an access has brought
