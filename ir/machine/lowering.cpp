@@ -102,14 +102,15 @@ public:
     weigh_system_values();
     weigh_branches();
     if (capability_ >= first_separate_lanes) weigh_waiting_loops(context_, flow_, together_);
-    if (capability_ >= first_separate_lanes)
-      result_.subroutines_ += slow_paths_of_exchanges(context_, flow_, post_dominators_, together_);
     result_.register_units_.assign(function_.values.size(), 0);
     for (ValueId value : function_.values.ids())
       result_.register_units_[value.index()] = units_of(value);
+    result_.needed_ = context_.needed;
+    drop_unreached();
+    if (capability_ >= first_separate_lanes)
+      result_.subroutines_ += slow_paths_of_exchanges(context_, flow_, post_dominators_, together_);
     if (function_.is_ssa) measure_unrolling();
     if (function_.is_entry) add_called_functions();
-    result_.needed_ = std::move(context_.needed);
     result_.absorbed_ = std::move(context_.absorbed);
     result_.without_constant_ = std::move(context_.without_constant);
   }
@@ -117,7 +118,7 @@ public:
 private:
   void measure_unrolling() {
     for (BlockId block : function_.layout) {
-      if (!reached(block)) continue;
+      if (!flow_.reachable(block) || !reached(block)) continue;
       Unrolling unrolling = unrolling_of(context_, together_, block);
       result_.unrolled_ += unrolling.instructions;
       for (BlockId copied : unrolling.blocks)
@@ -156,15 +157,24 @@ private:
     }
   }
 
-  bool reached(BlockId block) const {
-    return flow_.reachable(block) && (known_.reached.empty() || known_.reached[block.index()]);
+  bool reached(BlockId block) const { return known_.reached.empty() || known_.reached[block.index()]; }
+
+  // Blocks that no run comes to are not in the code.
+  void drop_unreached() {
+    for (BlockId block : function_.layout) {
+      if (reached(block)) continue;
+      for (InstructionId id : function_.instructions_in(block)) {
+        context_.needed[id.index()] = false;
+        cost(id) = {};
+      }
+    }
   }
 
   bool is_first_generation() const { return capability_ < first_generation_end; }
 
   template <class Visit> void for_each_needed(Visit&& visit) {
     for (BlockId block : function_.layout) {
-      if (!reached(block)) continue;
+      if (!flow_.reachable(block)) continue;
       for (InstructionId id : function_.instructions_in(block))
         if (context_.needed[id.index()] && context_.form(id) && !in_section_[id.index()])
           visit(id); // rows have no form
@@ -186,7 +196,7 @@ private:
       work.push_back(id);
     };
     for (BlockId block : function_.layout) {
-      if (!reached(block)) continue;
+      if (!flow_.reachable(block)) continue;
       for (EdgeId edge : function_.successors(block)) {
         std::span<const ValueId> parameters = function_.parameters(function_.edges[edge].to);
         std::span<const ValueId> given = function_.arguments(edge);
@@ -238,6 +248,7 @@ private:
     const Form* form = context_.form(id);
     if (!form) return;
     FormWeight weight = weight_of(*form, capability_, last_is_literal(id));
+    if (!reached(function_.instructions[id].block)) weight.subroutine = Subroutine::none;
     SubroutineSize subroutine = size_of(weight.subroutine);
     if (weight.subroutine != Subroutine::none && !appended_.test(static_cast<size_t>(weight.subroutine))) {
       appended_.set(static_cast<size_t>(weight.subroutine));
@@ -669,7 +680,7 @@ private:
     context_.predicated.assign(function_.blocks.size(), false);
     for (BlockId block : function_.layout) {
       InstructionId id = last_real(block);
-      if (!reached(block) || !id || !function_.is_opcode(id, Opcode::bra)) continue;
+      if (!flow_.reachable(block) || !id || !function_.is_opcode(id, Opcode::bra)) continue;
       std::span<const EdgeId> edges = function_.successors(block);
       BlockId target = function_.edges[edges[0]].to;
       if (!known_.decided.empty() && known_.decided[block.index()]) {
