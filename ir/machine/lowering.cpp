@@ -237,11 +237,27 @@ private:
     return capability_ >= first_separate_lanes && capability_ < first_clean_barriers ? 1 : 0;
   }
 
+  // Of bit fields, both the place and the length.
   bool last_is_literal(InstructionId id) const {
-    const Operand* last = nullptr;
-    for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i)
+    const Operand *last = nullptr, *before = nullptr;
+    for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i) {
+      before = last;
       last = operand;
-    return context_.is_literal(last);
+    }
+    const Opcode opcode = context_.form(id)->opcode;
+    const bool is_field = opcode == Opcode::bfe || opcode == Opcode::bfi;
+    return context_.is_literal(last) && (!is_field || context_.is_literal(before));
+  }
+
+  // Bytes and halves of a word are extracted by one permutation or mask.
+  bool extracts_bytes(InstructionId id) const {
+    if (!function_.is_opcode(id, Opcode::bfe) || bit_width(context_.form(id)->type()) != 32) return false;
+    const Operand* place = context_.source(id, 1);
+    const Operand* length = context_.source(id, 2);
+    if (!place || !length || !place->is(OperandKind::integer) || !length->is(OperandKind::integer)) return false;
+    if (length->immediate != 8 && length->immediate != 16)
+      return place->immediate == 0 && !is_signed(context_.form(id)->type());
+    return place->immediate % length->immediate == 0;
   }
 
   void weigh_alone(InstructionId id) {
@@ -259,6 +275,7 @@ private:
     if (subroutine.at_place > 0) result_.subroutines_ += barrier_clearing();
     result_.subroutines_ -= subroutine.executed; // counted with the instruction
     cost(id) = {static_cast<uint16_t>(weight.instructions + subroutine.executed), 0, weight.pipe};
+    if (extracts_bytes(id)) cost(id).weight = 1;
     if (form->opcode == Opcode::call) weigh_call(id);
     if (form->opcode == Opcode::st && is_param(form->space)) weigh_argument(id);
     if (is_first_generation() && weight.subroutine == Subroutine::none) weigh_first_generation(id, *form);

@@ -139,6 +139,9 @@ std::vector<Case> cases() {
        parting_loop("ld.volatile.global.u32 %r42, [%rd1]; add.s32 %r10, %r10, %r42;")},
       {"atomics in such a loop", parting_loop("atom.global.add.u32 %r42, [%rd1], %r11; add.s32 %r10, %r10, %r42;")},
       {"plain loads in such a loop", parting_loop("ld.global.u32 %r42, [%rd1]; mad.lo.s32 %r10, %r10, %r42, %r42;")},
+      {"bit fields", "bfe.u32 %r10, %r10, %r11, 8; bfe.u32 %r12, %r12, 8, 8; bfe.s32 %r13, %r13, 16, 16;"},
+      {"bit fields at places in registers",
+       "bfe.u32 %r10, %r10, %r11, 8; bfe.u32 %r10, %r10, %r12, 9; bfi.b32 %r13, %r10, %r13, %r12, 8;"},
       {"bits of a long number", "and.b64 %rd5, %rd10, 1099511627776; setp.eq.s64 %p1, %rd5, 0; "
                                 "xor.b64 %rd6, %rd11, 458752; selp.b64 %rd11, %rd11, %rd6, %p1;"},
       {"a function is called",
