@@ -27,28 +27,25 @@ public:
   // No lines. Memory is used again, and only what was used of it cleared.
   void reset() {
     for (uint32_t place : used_)
-      places_[place] = {};
+      places_[place] = 0;
     used_.clear();
+    lines_.clear();
   }
   // Adds it if it is new. Valid until the next one is added.
   Line& operator[](uint64_t line) {
-    size_t at = place_of(line);
-    while (places_[at].tag && places_[at].tag != line + 1)
-      at = (at + 1) & (places_.size() - 1);
-    if (!places_[at].tag) {
-      if ((used_.size() + 1) * 2 > places_.size()) {
-        grow();
-        return (*this)[line];
-      }
-      places_[at].tag = line + 1;
+    if ((lines_.size() + 1) * 2 > places_.size()) grow();
+    const size_t at = place_of(line);
+    if (places_[at] == 0) {
+      lines_.push_back({.tag = line + 1});
       used_.push_back(static_cast<uint32_t>(at));
+      places_[at] = static_cast<uint32_t>(lines_.size());
     }
-    return places_[at];
+    return lines_[places_[at] - 1];
   }
 
   template <class Visit> void for_each(const Visit& visit) const {
-    for (uint32_t place : used_)
-      visit(places_[place]);
+    for (const Line& line : lines_)
+      visit(line);
   }
   // Mostly it is `last` again.
   static size_t range_of(const std::vector<LineRange>& ranges, uint64_t line, size_t last) {
@@ -58,23 +55,26 @@ public:
   }
 
 private:
+  // Of the line, or free for it.
   size_t place_of(uint64_t line) const {
-    return static_cast<size_t>((line * 0x9e3779b97f4a7c15u) >> 20) & (places_.size() - 1);
+    size_t at = static_cast<size_t>((line * 0x9e3779b97f4a7c15u) >> 20) & (places_.size() - 1);
+    while (places_[at] && lines_[places_[at] - 1].tag != line + 1)
+      at = (at + 1) & (places_.size() - 1);
+    return at;
   }
   void grow() {
-    std::vector<Line> old(places_.size() * 2);
-    old.swap(places_);
-    for (uint32_t& place : used_) {
-      size_t at = place_of(old[place].tag - 1);
-      while (places_[at].tag)
-        at = (at + 1) & (places_.size() - 1);
-      places_[at] = old[place];
-      place = static_cast<uint32_t>(at);
+    places_.assign(places_.size() * 4, 0);
+    for (size_t i = 0; i < lines_.size(); ++i) {
+      const size_t at = place_of(lines_[i].tag - 1);
+      places_[at] = static_cast<uint32_t>(i + 1);
+      used_[i] = static_cast<uint32_t>(at);
     }
   }
 
-  std::vector<Line> places_ = std::vector<Line>(2048); // a power of two
-  std::vector<uint32_t> used_;                         // of them, in the order in which lines came
+  // Lines in the order in which they came: neighbours are mostly near one another.
+  std::vector<Line> lines_;
+  std::vector<uint32_t> places_ = std::vector<uint32_t>(4096); // a power of two; 0, or one more than the line's index
+  std::vector<uint32_t> used_;                                 // of each line
 };
 
 } // namespace ptxrewrite::timing

@@ -11,7 +11,7 @@ using emulator::AccessKind;
 using emulator::Space;
 using emulator::warp_size;
 
-constexpr uint32_t lines_like_a_step = 4; // in what looking at them takes
+constexpr uint32_t lines_like_a_step = 2; // in what looking at them takes
 constexpr double same_profile = 0.05;     // of the instructions
 
 // The local memory of lanes lies word by word: the first word of all lanes of the warp, then the second one (CUDA

@@ -144,7 +144,7 @@ struct Recording {
 // How much is looked at.
 struct SampleRules {
   uint64_t one_block_in = 16, few_blocks = 16;  // as many blocks or, if that is more, one in so many
-  uint64_t steps_of_few = uint64_t(1) << 17;    // but of the few as many as have so many steps together, or two
+  uint64_t steps_of_few = uint64_t(3) << 15;    // but of the few as many as have so many steps together, or two
   uint64_t window_of_block = uint64_t(1) << 14; // steps of a block's warps together
   uint64_t shortest_window = 512, longest_window = uint64_t(1) << 13; // of a warp
   uint64_t one_window_in = 16;
