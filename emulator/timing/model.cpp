@@ -239,7 +239,8 @@ ClusterTime Model::time_of_cluster(const Walk& walk, const Company& company, dou
       const double further =
           batches * (machine_.latency.l2.known ? machine_.latency.l2.value : machine_.latency.dram.value);
       time.exposed[index(Cause::misses)] += further * walk.scale;
-      const double base = interval.issued / rate_ + others_issue_clocks(input_.policy, interval.issued, rate_, company);
+      const double base =
+          weight * (interval.issued / rate_ + others_issue_clocks(input_.policy, interval.issued, rate_, company));
       time.base += base * walk.scale;
       phase += (base + stall + further) * walk.scale;
     }

@@ -39,6 +39,17 @@ void print_line(const char* name, const SignCounts& counts, double correlation) 
   std::printf("a change in %u of %u that it does not; ranks %.2f\n", counts.alarms, counts.alike, correlation);
 }
 
+// Where the versions differ by more than so much of the code.
+void print_by_size(const std::vector<VersionPair>& pairs) {
+  for (const double least : {0.01, 0.02, 0.05}) {
+    SignCounts counts;
+    for (const VersionPair& pair : pairs)
+      if (std::abs(static_cast<double>(pair.real_change())) > least * static_cast<double>(pair.real_before))
+        counts.add(pair);
+    std::printf("  by more than %.0f %%: right in %u of %u\n", 100 * least, counts.right, counts.changed);
+  }
+}
+
 } // namespace
 
 void SignCounts::add(const VersionPair& pair) {
@@ -83,7 +94,9 @@ void print_signs(const std::vector<VersionPair>& pairs, bool wrong) {
     }
     print_line(name.c_str(), counts, rank_correlation(group));
   }
-  if (!pairs.empty()) print_line("all", all, rank_correlation(pairs));
+  if (pairs.empty()) return;
+  print_line("all", all, rank_correlation(pairs));
+  print_by_size(pairs);
   if (!wrong) return;
   for (const VersionPair& pair : pairs)
     if (!is_right(pair))

@@ -29,7 +29,8 @@ struct SignCounts {
 // Spearman's rank correlation of the relative changes, of the pairs in which either side sees one.
 double rank_correlation(const std::vector<VersionPair>& pairs);
 
-// A line for each kind of version, one for all; the wrong pairs behind them if asked for.
+// A line for each kind of version, one for all, and those that differ by more than 1, 2 and 5 %; the wrong pairs behind
+// them if asked for.
 void print_signs(const std::vector<VersionPair>& pairs, bool wrong);
 
 } // namespace ptxrewrite::tests
