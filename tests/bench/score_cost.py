@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What `ptxrewrite score` costs: processor time of the recording and of the model beside the plain run, per sample.
+Each is the least of several runs: launches take some 10 ms, of which other processes may take as much.
 
 usage: score_cost.py PTXREWRITE LAUNCH_FILE...     bar: no more than the run itself; nothing fails for it
 """
@@ -8,10 +9,16 @@ import math
 import subprocess
 import sys
 
+RUNS = 7
 SHORT = 0.005  # seconds: a plain run below this is mostly preparation, shown but not judged
 
 
 def cost_of(tool, path):
+    runs = [cost_of_run(tool, path) for _ in range(RUNS)]
+    return {part: min(run[part] for run in runs) for part in runs[0]}
+
+
+def cost_of_run(tool, path):
     command = [tool, "score", path, "--json", "--time"]
     for size in (["--size", "medium"], []):
         done = subprocess.run(command + size, capture_output=True, text=True)
