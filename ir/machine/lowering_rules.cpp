@@ -319,6 +319,15 @@ bool logic_by_words(LoweringContext& context, InstructionId id) {
   return false;
 }
 
+// The only use of a result: is it zero? None: there is another, or what it does is taken over already.
+InstructionId only_test_of_zero(const LoweringContext& context, InstructionId id) {
+  const InstructionId reader = free_only_reader(context, id);
+  const Form* user = reader ? context.form(reader) : nullptr;
+  if (!user || user->opcode != Opcode::setp || !(user->has(Modifier::eq) || user->has(Modifier::ne))) return {};
+  const Operand* zero = context.source(reader, 1);
+  return zero && zero->is(OperandKind::integer) && zero->immediate == 0 ? reader : InstructionId{};
+}
+
 // Is one word of (a & literal) zero, the other being zero anyway? LOP3 says so in a predicate.
 bool word_test(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
@@ -326,11 +335,8 @@ bool word_test(LoweringContext& context, InstructionId id) {
   if (form.opcode != Opcode::and_ || form.type() != ScalarType::b64) return false;
   if (!literal || !literal->is(OperandKind::integer)) return false;
   if (static_cast<uint32_t>(literal->immediate) != 0 && literal->immediate >> 32 != 0) return false;
-  InstructionId reader = free_only_reader(context, id);
-  const Form* user = reader ? context.form(reader) : nullptr;
-  if (!user || user->opcode != Opcode::setp || !(user->has(Modifier::eq) || user->has(Modifier::ne))) return false;
-  const Operand* zero = context.source(reader, 1);
-  if (!zero || !zero->is(OperandKind::integer) || zero->immediate != 0) return false;
+  const InstructionId reader = only_test_of_zero(context, id);
+  if (!reader) return false;
   take_over(context, reader);
   // Whole words are compared instead, what they are made of is computed first.
   const bool whole = literal->immediate == UINT32_MAX || static_cast<uint64_t>(literal->immediate) >> 32 == UINT32_MAX;
@@ -450,11 +456,8 @@ bool three_input_logic(LoweringContext& context, InstructionId id) {
 bool logic_test(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (!is_logic(form) || form.type() != ScalarType::b32) return false;
-  InstructionId reader = free_only_reader(context, id);
-  const Form* user = reader ? context.form(reader) : nullptr;
-  if (!user || user->opcode != Opcode::setp || !(user->has(Modifier::eq) || user->has(Modifier::ne))) return false;
-  const Operand* zero = context.source(reader, 1);
-  if (!zero || !zero->is(OperandKind::integer) || zero->immediate != 0) return false;
+  const InstructionId reader = only_test_of_zero(context, id);
+  if (!reader) return false;
   take_over(context, reader);
   return true;
 }
