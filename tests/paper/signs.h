@@ -24,13 +24,14 @@ struct SignCounts {
   unsigned alike = 0;   // ptxas sees no difference
   unsigned alarms = 0;  // of these, the estimate sees one
   void add(const VersionPair& pair);
+  unsigned seen() const { return changed + alarms; } // what the strict share is of: either side sees a difference
 };
 
 // Spearman's rank correlation of the relative changes, of the pairs in which either side sees one.
 double rank_correlation(const std::vector<VersionPair>& pairs);
 
-// A line for each kind of version, one for all, and those that differ by more than 1, 2 and 5 %; the wrong pairs behind
-// them if asked for.
+// A line for each kind of version, one for all, one for all but those that only put instructions in another order, and
+// those that differ by more than 1, 2 and 5 %; the wrong pairs behind them if asked for.
 void print_signs(const std::vector<VersionPair>& pairs, bool wrong);
 
 } // namespace ptxrewrite::tests
