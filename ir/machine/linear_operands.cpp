@@ -2,6 +2,8 @@
 
 #include "ir/isa.h"
 
+#include <algorithm>
+
 namespace ptxrewrite::ir {
 namespace {
 
@@ -23,7 +25,83 @@ bool computes(const Form& form) {
   }
 }
 
+// Which values take a register's place: the same register written again, or what edges bring to a block parameter.
+std::vector<ValueId> next_values(const Function& function, ValueId value) {
+  std::vector<ValueId> next{value};
+  for (BlockId block : function.layout)
+    for (EdgeId edge : function.successors(block)) {
+      std::span<const ValueId> parameters = function.parameters(function.edges[edge].to);
+      std::span<const ValueId> given = function.arguments(edge);
+      for (size_t i = 0; i < std::min(parameters.size(), given.size()); ++i)
+        if (parameters[i] == value) next.push_back(given[i]);
+    }
+  return next;
+}
+
+// Does a general register among the sum's still hold its value there? Such registers count the trips of loops.
+bool holds_until(const LoweringContext& context, InstructionId id, InstructionId reader) {
+  const Function& function = context.function;
+  for (size_t i = 0; const Operand* operand = context.source(id, i); ++i) {
+    if (!operand->is(OperandKind::value)) continue;
+    ValueId value = operand->as_value();
+    if (function.values[value].register_class != RegisterClass::general) continue;
+    if (!context.same_block(id, reader)) return false;
+    std::vector<ValueId> next = next_values(function, value);
+    for (InstructionId between = id; between && between != reader; between = function.instructions[between].next) {
+      bool written = false;
+      for_each_definition(function, between,
+                          [&](ValueId one) { written |= std::ranges::find(next, one) != next.end(); });
+      if (written) return false;
+    }
+  }
+  return true;
+}
+
+LinearOperand linear_sum(const LoweringContext& context, InstructionId id) {
+  const Function& function = context.function;
+  LinearOperand sum;
+  bool immediate = false;
+  for (size_t i = 0; const Operand* operand = context.source(id, i); ++i) {
+    immediate |= operand->is(OperandKind::integer);
+    if (!operand->is(OperandKind::value)) continue;
+    InstructionId row = context.values.definition(operand->as_value());
+    if (!row || function.instructions[row].kind != InstructionKind::linear_row)
+      ++sum.registers;
+    else
+      for (const Operand& part : function.operands_of(row))
+        sum.registers += part.is(OperandKind::value) && !part.is_definition();
+  }
+  sum.adds = sum.registers > 1 || immediate;
+  return sum;
+}
+
+// A sum of linear registers that all its readers name themselves.
+void weigh_linear_operand(LoweringContext& context, InstructionId id) {
+  const Function& function = context.function;
+  if (!function.is_opcode(id, Opcode::r2d2_mov)) return;
+  ValueId value = context.result(id);
+  if (!value || function.instructions[id].guard || context.values.merges(value) ||
+      context.values.readers(value).empty())
+    return;
+  LinearOperand sum = linear_sum(context, id);
+  if (sum.adds && bit_width(context.form(id)->type()) != 32) return;
+  for (InstructionId reader : context.values.readers(value)) {
+    if (!context.needed[reader.index()]) continue;
+    if (context.absorbed[reader.index()] || !reads_linear_operand(function, reader, value, sum)) return;
+    if (sum.adds && context.reads_sum[reader.index()]) return;
+    if (!holds_until(context, id, reader)) return;
+  }
+  for (InstructionId reader : context.values.readers(value))
+    if (sum.adds) context.reads_sum[reader.index()] = true;
+  context.absorbed[id.index()] = true;
+  context.costs[id.index()].weight = 0;
+}
+
 } // namespace
+
+void weigh_linear_operands(LoweringContext& context) {
+  context.for_each_needed([&](InstructionId id) { weigh_linear_operand(context, id); });
+}
 
 bool reads_linear_operand(const Function& function, InstructionId reader, ValueId value, LinearOperand operand) {
   const Instruction& row = function.instructions[reader];

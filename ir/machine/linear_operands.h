@@ -6,7 +6,7 @@
 // instruction.
 #pragma once
 
-#include "ir/function.h"
+#include "ir/machine/lowering_context.h"
 
 #include <cstdint>
 
@@ -23,5 +23,8 @@ struct LinearOperand {
 // than a store reads in the paper's own code: four registers, as in `st [%lr1+%cr7], %f1`. Copies from register to
 // register are none, since what they copy has to be somewhere.
 bool reads_linear_operand(const Function& function, InstructionId reader, ValueId value, LinearOperand operand);
+
+// Sums of linear registers that all their readers name themselves are no instructions.
+void weigh_linear_operands(LoweringContext& context);
 
 } // namespace ptxrewrite::ir

@@ -30,10 +30,6 @@ bool is_logic(const Form& form) {
   return form.opcode == Opcode::and_ || form.opcode == Opcode::or_ || form.opcode == Opcode::xor_ ||
          form.opcode == Opcode::not_;
 }
-bool is_memory(const Form& form) {
-  return form.kind == InstructionClass::load || form.kind == InstructionClass::store ||
-         form.kind == InstructionClass::atomic;
-}
 
 // Is there a reader, does the value merge nowhere, and do all readers pass?
 template <class Test> bool all_readers(const LoweringContext& context, ValueId value, Test&& test) {
@@ -632,90 +628,6 @@ constexpr LoweringRule rules[] = {
 
 std::span<const LoweringRule> lowering_rules() {
   return rules;
-}
-
-const Form* LoweringContext::form(InstructionId id) const {
-  return function.instructions[id].kind == InstructionKind::real ? &function.form_of(id) : nullptr;
-}
-
-ValueId LoweringContext::result(InstructionId id) const {
-  ValueId result;
-  for (const Operand& operand : function.operands_of(id)) {
-    if (!operand.is(OperandKind::value) || !operand.is_definition()) continue;
-    if (result) return {};
-    result = operand.as_value();
-  }
-  return result;
-}
-
-const Operand* LoweringContext::source(InstructionId id, size_t index) const {
-  std::span<const Operand> operands = function.operands_of(id);
-  const Form* known = form(id);
-  size_t skipped = known ? known->definitions : 0;
-  size_t position = 0;
-  for (size_t i = 0; i < skipped + index && position < operands.size(); ++i)
-    position = next_sibling(operands, position);
-  return position < operands.size() && !operands[position].has(OperandFlag::old_value) ? &operands[position] : nullptr;
-}
-
-InstructionId LoweringContext::definition(const Operand* operand) const {
-  return operand && operand->is(OperandKind::value) ? values.definition(operand->as_value()) : InstructionId();
-}
-
-bool LoweringContext::is_literal(const Operand* operand) const {
-  if (!operand) return false;
-  return operand->is_constant() ||
-         (operand->is(OperandKind::value) && source_of(operand->as_value()) == ValueSource::literal);
-}
-
-bool LoweringContext::is_global_variable(SymbolRef symbol) const {
-  return symbol.kind() == SymbolRef::Kind::module_variable &&
-         function.module().variables[symbol.variable()].space == StateSpace::global;
-}
-
-ValueSource LoweringContext::source_of(ValueId value) const {
-  if (function.values[value].register_class != RegisterClass::general) return ValueSource::computed;
-  // Copies are followed for a while: chains are short, and in functions as read they could be circles.
-  for (int step = 0; step < 8; ++step) {
-    InstructionId id = values.definition(value);
-    if (!id || function.instructions[id].guard) return ValueSource::computed;
-    const Form* known = form(id);
-    if (!known) return ValueSource::computed;
-    const Operand* operand = source(id, 0);
-    if (!operand) return ValueSource::computed;
-    if (loads_kernel_parameter(function, id)) {
-      bool constant_address = operand->is(OperandKind::address) && operand->group_size() == 1 &&
-                              !operand[1].is(OperandKind::value) && known->vector_width == 1;
-      return constant_address ? ValueSource::constant_bank : ValueSource::computed;
-    }
-    bool narrows = known->opcode == Opcode::cvt && !is_float(known->type(0)) && !is_float(known->type(1)) &&
-                   bit_width(known->type(0)) <= bit_width(known->type(1)) && bit_width(known->type(0)) >= 32;
-    if (known->opcode != Opcode::mov && known->opcode != Opcode::cvta && !narrows) return ValueSource::computed;
-    if (operand->is(OperandKind::symbol) && is_global_variable(operand->as_symbol())) return ValueSource::constant_bank;
-    if (operand->is_constant() || operand->is(OperandKind::symbol)) return ValueSource::literal;
-    if (operand->is(OperandKind::special_register)) {
-      auto special = static_cast<SpecialRegister>(operand->id);
-      bool shape = special == SpecialRegister::ntid || special == SpecialRegister::nctaid;
-      return shape ? ValueSource::constant_bank : ValueSource::computed;
-    }
-    if (!operand->is(OperandKind::value)) return ValueSource::computed;
-    value = operand->as_value();
-  }
-  return ValueSource::computed;
-}
-
-bool LoweringContext::reads_as_address(InstructionId reader, ValueId value) const {
-  const Form* known = form(reader);
-  if (!known || !is_memory(*known)) return false;
-  std::span<const Operand> operands = function.operands_of(reader);
-  for (size_t i = 0; i < operands.size(); i = next_sibling(operands, i)) {
-    if (operands[i].is(OperandKind::address)) continue;
-    for (size_t part = i; part < next_sibling(operands, i); ++part)
-      if (operands[part].is(OperandKind::value) && !operands[part].is_definition() &&
-          operands[part].as_value() == value)
-        return false; // stored
-  }
-  return function.instructions[reader].guard != value;
 }
 
 } // namespace ptxrewrite::ir

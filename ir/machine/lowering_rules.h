@@ -4,64 +4,12 @@
 // instructions can do its work it is absorbed: it weighs nothing, and the rule corrects the readers' weights.
 #pragma once
 
-#include "ir/analysis/dominators.h"
-#include "ir/function.h"
-#include "ir/machine/lowering.h"
-#include "ir/machine/value_flow.h"
+#include "ir/machine/lowering_context.h"
 
-#include <cstdint>
-#include <map>
-#include <set>
 #include <span>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace ptxrewrite::ir {
-
-// Where the bits of a value are before any register holds them.
-enum class ValueSource : uint8_t {
-  computed,      // a register
-  literal,       // in the instruction word
-  constant_bank, // kernel parameters, the launch's shape, and where global variables are
-};
-
-struct LoweringContext {
-  const Function& function;
-  const ValueFlow& values;
-  uint32_t capability;
-  std::vector<InstructionCost>& costs;
-  std::vector<bool> absorbed; // by InstructionId
-  std::vector<bool> absorbs;  // has taken over a producer, and has no operand left for another
-  std::vector<bool> needed;   // not dead
-  const DominatorTree& dominators;
-  // By ValueId: the same value but for a constant that the accesses add, or that was computed before. Invalid: itself.
-  std::vector<ValueId> without_constant;
-  std::map<std::pair<ValueId, ValueId>, ValueId> sums; // of two values, the first one computed
-  std::vector<bool> reads_sum;                         // by InstructionId: an operand is a sum of linear registers
-  std::vector<bool> low_halves; // by ValueId, on machines of the first generation: see first_generation.h
-  std::map<InstructionId, std::vector<Operand>> leaves = {}; // of logic that has taken other logic over
-  std::set<ValueId> negated = {};                            // factors whose opposite has been computed
-  std::set<ValueId> moved = {};      // factors from constant banks that have been moved into registers
-  std::vector<bool> predicated = {}; // by BlockId: short, and skipped by a predicate instead of a branch
-
-  // nullptr if the instruction is no real one.
-  const Form* form(InstructionId id) const;
-  // The one register it writes; invalid if it writes several or none.
-  ValueId result(InstructionId id) const;
-  // Its index-th operand behind the destinations, groups counted as one; nullptr if there are fewer.
-  const Operand* source(InstructionId id, size_t index) const;
-  // The instruction that alone computes the operand, if it is a register.
-  InstructionId definition(const Operand* operand) const;
-  bool is_literal(const Operand* operand) const;
-  ValueSource source_of(ValueId value) const;
-  bool is_global_variable(SymbolRef symbol) const;
-  // The instruction reads its result nowhere but as (part of) a memory address.
-  bool reads_as_address(InstructionId reader, ValueId value) const;
-  bool same_block(InstructionId a, InstructionId b) const {
-    return function.instructions[a].block == function.instructions[b].block;
-  }
-};
 
 struct LoweringRule {
   std::string_view name;
