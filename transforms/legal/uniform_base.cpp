@@ -1,12 +1,14 @@
 // Uniform base + 32-bit offset: accesses whose addresses have the same thread, block and loop part but different
 // launch-uniform parts, such as the rows and planes of a stencil or several arrays at one index, all become
 //
-//     mad.wide.s32  address, offset, scale, base_i        base_i the same for all threads of the launch
+//     mul.wide.s32  scaled, offset, scale                 once
+//     add.s64       address, scaled, base_i               base_i the same for all threads of the launch
 //
-// with one 32-bit offset for all of them. The machine does this in one instruction with the base as an operand from the
-// constant bank or a uniform register, where the original computes an index for each access, or moves one induction
-// variable for each around a loop. The offset is taken from the code where it has one, else computed at the entry. It
-// is widened as signed or unsigned, so it needs no bias; that it does not wrap is an obligation of this rewrite.
+// with one 32-bit offset for all of them. The machine does each sum with its product in one instruction, the base being
+// an operand from the constant bank or a uniform register (ptxas leaves mad.wide in two or three), where the original
+// computes an index for each access, or moves one induction variable for each around a loop. The offset is taken from
+// the code where it has one, else computed at the entry. It is widened as signed or unsigned, so it needs no bias; that
+// it does not wrap is an obligation of this rewrite.
 //
 // Candidate 5 makes the offset anew, as an induction variable of the loop around the accesses: where the original moves
 // one 64-bit pointer for each of them, or computes their indices in every trip.
@@ -94,6 +96,8 @@ private:
   void write_induction(Offset& offset, Operand start);
   bool is_induction(const Offset& offset) const { return !offset.value.valid() && offset.form.loop_count != 0; }
   std::optional<ExpressionId> narrowed(ExpressionId wide, uint64_t scale);
+  ValueId scaled_offset(const Offset& offset, BlockId block, InstructionId place);
+  bool is_before(InstructionId definition, BlockId block, InstructionId place) const;
   void rewrite(const std::vector<BaseGroup>& groups, Offset& offset);
   void try_class(AccessClass& accesses);
 
@@ -111,7 +115,8 @@ private:
   r2d2::CoefficientWriter writer_;
   std::map<std::vector<uint32_t>, size_t> class_index_;
   std::vector<AccessClass> classes_;
-  std::vector<ValueId> offsets_; // 32-bit values that vary and have a form, definitions before uses
+  std::vector<ValueId> offsets_;        // 32-bit values that vary and have a form, definitions before uses
+  std::vector<InstructionId> products_; // of the class being rewritten: its offset, scaled
   InstructionId head_; // bases are computed in front of it: the first real instruction as it was; invalid: none
   size_t rewritten_ = 0, bases_ = 0;
 };
@@ -444,6 +449,26 @@ void UniformBases::write_induction(Offset& offset, Operand start) {
   offset.value = moving;
 }
 
+// Does it run before `place` of the block, or the block's end, whenever that runs?
+bool UniformBases::is_before(InstructionId definition, BlockId block, InstructionId place) const {
+  const BlockId home = function_.instructions[definition].block;
+  if (home != block) return forms_.dominators().dominates(home, block);
+  if (!place) return true;
+  for (InstructionId id = place; id; id = function_.instructions[id].previous)
+    if (id == definition) return true;
+  return false;
+}
+
+// The product of the offset and its scale: one that has been written for another base, else a new one here.
+ValueId UniformBases::scaled_offset(const Offset& offset, BlockId block, InstructionId place) {
+  for (InstructionId product : products_)
+    if (is_before(product, block, place)) return function_.operands_of(product)[0].as_value();
+  ValueId scaled = builder_.emit_value(offset.is_signed ? "mul.wide.s32" : "mul.wide.u32", ir::ScalarType::b64,
+                                       {Operand::value(offset.value), Operand::integer(offset.scale)}, "%rd");
+  products_.push_back(place ? function_.instructions[place].previous : function_.blocks[block].last);
+  return scaled;
+}
+
 void UniformBases::rewrite(const std::vector<BaseGroup>& groups, Offset& offset) {
   if (offset.value.valid())
     for (ObligationId id : forms_.obligations(offset.value))
@@ -458,14 +483,15 @@ void UniformBases::rewrite(const std::vector<BaseGroup>& groups, Offset& offset)
     else
       builder_.at_end(block);
   };
+  products_.clear();
   for (size_t i = 0; i < groups.size(); ++i) {
     const BaseGroup& group = groups[i];
     go_to(function_.entry(), head_);
     Operand base = writer_.write(group.base);
     if (!offset.value.valid()) write_offset(offset);
     go_to(places[i].first, places[i].second);
-    ValueId address = builder_.emit_value(offset.is_signed ? "mad.wide.s32" : "mad.wide.u32", ir::ScalarType::b64,
-                                          {Operand::value(offset.value), Operand::integer(offset.scale), base}, "%rd");
+    const ValueId scaled = scaled_offset(offset, places[i].first, places[i].second);
+    const ValueId address = builder_.emit_value("add.s64", ir::ScalarType::b64, {Operand::value(scaled), base}, "%rd");
     for (const auto& [access, immediate] : group.accesses) {
       for (ObligationId id : forms_.obligations(access.base))
         attempt_.rest_on(forms_, id, reason, access.instruction);
