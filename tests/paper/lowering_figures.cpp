@@ -95,14 +95,6 @@ void list_costs(const std::string& text, const std::string& kernel, uint32_t cap
   }
 }
 
-// Legal forms leave the kernel k as it is and add k__r2d2.
-std::string original_of(const std::string& kernel, const std::map<std::string, uint32_t>& originals) {
-  std::string name = kernel;
-  for (size_t end; !originals.contains(name) && (end = name.rfind("__")) != std::string::npos;)
-    name.resize(end);
-  return name;
-}
-
 class Measurement {
 public:
   Measurement(std::string architecture, const Options& options)
@@ -174,7 +166,8 @@ private:
     Result<FiguresByFunction> real_after = machine_figures(changed, architecture_);
     if (!real_after) return;
     for (const auto& [kernel, after] : estimate(changed, capability_)) {
-      const std::string original = original_of(kernel, estimates);
+      const std::string original =
+          tests::original_of(kernel, [&](const std::string& name) { return estimates.contains(name); });
       if (real.contains(original) && estimates.contains(original) && real_after->contains(kernel))
         pairs_.push_back({version, file + ":" + kernel, real.find(original)->second.instructions,
                           real_after->find(kernel)->second.instructions, estimates.at(original), after});

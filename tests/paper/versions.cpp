@@ -66,4 +66,11 @@ std::vector<Version> versions_of(const std::string& text) {
   return versions;
 }
 
+std::string original_of(const std::string& kernel, const std::function<bool(const std::string&)>& is_original) {
+  std::string name = kernel;
+  for (size_t end; !is_original(name) && (end = name.rfind("__")) != std::string::npos;)
+    name.resize(end);
+  return name;
+}
+
 } // namespace ptxrewrite::tests
