@@ -3,6 +3,7 @@
 #include "ir/composite.h"
 #include "ir/machine/first_generation.h"
 #include "ir/machine/generations.h"
+#include "ir/machine/wide_arithmetic.h"
 
 #include <algorithm>
 #include <map>
@@ -24,6 +25,7 @@ bool reads_without_register(const LoweringContext& context, InstructionId reader
   if (!form) return true;
   if (form->opcode == Opcode::mov || form->opcode == Opcode::cvta) return true; // its own result answers for it
   if (context.reads_as_address(reader, value)) return false;
+  if (is_sign_of_pair(context, reader)) return true; // an extension
   bool is_zero = source == ValueSource::literal && literal_is_zero(context, value);
   if (is_zero) return true;
   // Distance, clamp and the mask of all lanes stand in the instruction word.

@@ -261,13 +261,19 @@ private:
     const Form& form = *context_.form(id);
     InstructionCost& at = cost(id);
     if (at.weight == 0 || function_.instructions[id].guard || !form.effects.pure()) return;
-    bool suits = form.kind == InstructionClass::integer || form.kind == InstructionClass::logic ||
+    const bool extreme = is_extreme(id);
+    bool suits = extreme || form.kind == InstructionClass::integer || form.kind == InstructionClass::logic ||
                  form.kind == InstructionClass::shift;
     if (!suits || is_float(form.type()) || form.type() == ScalarType::pred) return;
     ValueId value = context_.result(id);
     if (!value || !uniform_.uniform(value)) return;
-    bool minimum = form.opcode == Opcode::min || form.opcode == Opcode::max;
-    at = {0, static_cast<uint16_t>(at.weight + (minimum ? 1 : 0)), Pipe::uniform};
+    at = {0, static_cast<uint16_t>(at.weight + (extreme ? 1 : 0)), Pipe::uniform}; // a compare and a choice
+  }
+
+  // A minimum or maximum, as one instruction or as a choice that has taken the compare over.
+  bool is_extreme(InstructionId id) const {
+    const Opcode opcode = context_.form(id)->opcode;
+    return opcode == Opcode::min || opcode == Opcode::max || (opcode == Opcode::selp && context_.absorbs[id.index()]);
   }
 
   // An access names a global variable itself: its address comes from constant memory, once for each variable.

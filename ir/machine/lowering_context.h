@@ -22,6 +22,15 @@ enum class ValueSource : uint8_t {
   constant_bank, // kernel parameters, the launch's shape, and where global variables are
 };
 
+// A 32-bit value times a value or literal, extended to 64 bits.
+struct WideProduct {
+  ValueId value;
+  OperandKind kind = OperandKind::integer; // of the factor
+  int64_t factor = 0;
+  bool is_signed = false;
+  auto operator<=>(const WideProduct&) const = default;
+};
+
 struct LoweringContext {
   const Function& function;
   const ControlFlow& flow;
@@ -41,6 +50,7 @@ struct LoweringContext {
   std::set<ValueId> negated = {};                            // factors whose opposite has been computed
   std::set<ValueId> moved = {};      // factors from constant banks that have been moved into registers
   std::vector<bool> predicated = {}; // by BlockId: short, and skipped by a predicate instead of a branch
+  std::map<WideProduct, InstructionId> wide_products = {}; // that have been computed, by the first mad.wide
   std::vector<bool> in_section = {}; // by InstructionId: of a hardware form, what is written there is executed
 
   // nullptr if the instruction is no real one.

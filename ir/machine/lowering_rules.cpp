@@ -3,6 +3,8 @@
 
 #include "ir/kernel_parameters.h"
 #include "ir/machine/first_generation.h"
+#include "ir/machine/rule_helpers.h"
+#include "ir/machine/wide_arithmetic.h"
 #include "ir/module.h"
 
 #include <algorithm>
@@ -11,45 +13,6 @@
 namespace ptxrewrite::ir {
 
 namespace {
-
-bool is_int32(const Form& form) {
-  ScalarType type = form.type();
-  return type == ScalarType::u32 || type == ScalarType::s32 || type == ScalarType::b32;
-}
-bool is_int64(const Form& form) {
-  ScalarType type = form.type();
-  return type == ScalarType::u64 || type == ScalarType::s64 || type == ScalarType::b64;
-}
-bool is_add(const Form& form) {
-  return form.opcode == Opcode::add && !form.carry_out && !form.has(Modifier::sat);
-}
-bool is_add_or_sub(const Form& form) {
-  return (form.opcode == Opcode::add || form.opcode == Opcode::sub) && !form.carry_out && !form.has(Modifier::sat);
-}
-bool is_logic(const Form& form) {
-  return form.opcode == Opcode::and_ || form.opcode == Opcode::or_ || form.opcode == Opcode::xor_ ||
-         form.opcode == Opcode::not_;
-}
-
-// Is there a reader, does the value merge nowhere, and do all readers pass?
-template <class Test> bool all_readers(const LoweringContext& context, ValueId value, Test&& test) {
-  if (!value || context.values.merges(value) || context.values.readers(value).empty()) return false;
-  return std::ranges::all_of(context.values.readers(value), test);
-}
-
-// The only reader, when it stands in the same block, is not absorbed itself and has an operand free for a fusion.
-InstructionId free_only_reader(const LoweringContext& context, InstructionId id) {
-  ValueId value = context.result(id);
-  if (!value) return {};
-  InstructionId reader = context.values.only_reader(value);
-  if (!reader || !context.same_block(id, reader) || context.absorbs[reader.index()]) return {};
-  if (context.function.instructions[id].guard) return {};
-  return reader;
-}
-
-void take_over(LoweringContext& context, InstructionId reader) {
-  context.absorbs[reader.index()] = true;
-}
 
 // May a constant that belongs to this value be added by the accesses instead, since sums hand it on to them?
 bool hands_constant_on(const LoweringContext& context, ValueId value, int depth = 0) {
@@ -106,90 +69,6 @@ bool equal_sum(LoweringContext& context, InstructionId id) {
     return false;
   context.without_constant[sum.index()] = place->second;
   return true;
-}
-
-bool is_power_of_two(const Operand* operand) {
-  return operand && operand->is(OperandKind::integer) && operand->immediate > 0 &&
-         (operand->immediate & (operand->immediate - 1)) == 0;
-}
-
-// mul.wide + add.s64: one wide multiply-add each.
-bool wide_multiply_add(LoweringContext& context, InstructionId id) {
-  const Form& form = *context.form(id);
-  if (form.opcode != Opcode::mul || !form.has(Modifier::wide) || bit_width(form.type()) != 32) return false;
-  ValueId value = context.result(id);
-  bool first_generation = context.capability < first_generation_end;
-  if (first_generation && is_power_of_two(context.source(id, 1))) return false; // a shift
-  auto fits = [&](InstructionId reader) {
-    const Form* user = context.form(reader);
-    if (first_generation && !(context.result(reader) && context.low_halves[context.result(reader).index()]))
-      return false;
-    return user && is_add(*user) && is_int64(*user) && !context.absorbs[reader.index()] &&
-           !context.absorbed[reader.index()];
-  };
-  if (!all_readers(context, value, fits)) return false;
-  for (InstructionId reader : context.values.readers(value)) {
-    take_over(context, reader);
-    context.costs[reader.index()].weight = 1;
-  }
-  return true;
-}
-
-// mad.wide by a power of two is that sum as well; by another factor it is a product and a sum, never fused.
-bool wide_scaled_add(LoweringContext& context, InstructionId id) {
-  const Form& form = *context.form(id);
-  if (form.opcode == Opcode::mad && form.has(Modifier::wide) && bit_width(form.type()) == 32 &&
-      is_power_of_two(context.source(id, 1)) && context.capability >= first_generation_end)
-    context.costs[id.index()].weight = 2;
-  return false;
-}
-
-// (a << k) + b in 64 bits: LEA and LEA.HI, as many as the sum alone takes.
-bool wide_shift_add(LoweringContext& context, InstructionId id) {
-  const Form& form = *context.form(id);
-  if (form.opcode != Opcode::shl || form.type() != ScalarType::b64 || !context.is_literal(context.source(id, 1)))
-    return false;
-  ValueId value = context.result(id);
-  auto fits = [&](InstructionId reader) {
-    const Form* user = context.form(reader);
-    return user && is_add(*user) && is_int64(*user) && !context.absorbs[reader.index()] &&
-           !context.absorbed[reader.index()];
-  };
-  if (!all_readers(context, value, fits)) return false;
-  for (InstructionId reader : context.values.readers(value))
-    take_over(context, reader);
-  return true;
-}
-
-// Do all readers make the high half of an extended 32-bit value themselves? Sums do, shifts and logic where it is zero.
-bool readers_extend(const LoweringContext& context, ValueId value, bool is_signed_source) {
-  return all_readers(context, value, [&](InstructionId reader) {
-    const Form* user = context.form(reader);
-    if (!user || !is_int64(*user)) return false;
-    if (is_add_or_sub(*user)) return true;
-    return !is_signed_source && (user->kind == InstructionClass::integer || user->kind == InstructionClass::logic ||
-                                 user->opcode == Opcode::shl);
-  });
-}
-
-bool extension(LoweringContext& context, InstructionId id) {
-  const Form& form = *context.form(id);
-  if (form.opcode != Opcode::cvt || bit_width(form.type(0)) != 64 || is_float(form.type(0))) return false;
-  ScalarType from = form.type(1);
-  if (from != ScalarType::s32 && from != ScalarType::u32) return false;
-  return readers_extend(context, context.result(id), from == ScalarType::s32);
-}
-
-// {a, a >> 31}: the same extension in two steps.
-bool extension_by_shift(LoweringContext& context, InstructionId id) {
-  const Form& form = *context.form(id);
-  const Operand* shift = context.source(id, 1);
-  if (form.opcode != Opcode::shr || form.type() != ScalarType::s32) return false;
-  if (!shift || !shift->is(OperandKind::integer) || shift->immediate != 31) return false;
-  InstructionId pack = context.result(id) ? context.values.only_reader(context.result(id)) : InstructionId();
-  const Form* user = pack ? context.form(pack) : nullptr;
-  if (!user || user->opcode != Opcode::mov || !context.result(pack)) return false;
-  return readers_extend(context, context.result(pack), true);
 }
 
 // A compare whose operands are then chosen among is a minimum or maximum.
@@ -599,7 +478,7 @@ constexpr LoweringRule rules[] = {
     {"constant address offset", constant_address_offset, true},
     {"equal sum", equal_sum, true},
     {"wide multiply-add", wide_multiply_add, true},
-    {"wide scaled add", wide_scaled_add},
+    {"wide product and sum", wide_product_and_sum},
     {"wide shift-add", wide_shift_add},
     {"extension", extension},
     {"extension by shift", extension_by_shift},

@@ -55,6 +55,7 @@ std::string loop(const std::string& body) {
 
 std::vector<Pair> pairs() {
   const std::string warps = "setp.gt.u32 %p1, %r1, 31;", guarded = std::string("@%p1 bra end;\n") + shuffles + "end:\n";
+  const std::string block = "mov.u32 %r42, %ctaid.x; mul.lo.s32 %r41, %r42, %r50;";
   const std::string uniform = std::string("@%p1 bra.uni end;\n") + shuffles + "end:\n";
   return {
       {"a branch that all lanes take together", warps + guarded, warps + uniform},
@@ -67,6 +68,16 @@ std::vector<Pair> pairs() {
        "mad.wide.u32 %rd10, %r10, 8, %rd9;"},
       {"wide multiply-add", "mul.wide.u32 %rd3, %r10, %r11; add.s64 %rd10, %rd10, %rd3;",
        "mad.wide.u32 %rd10, %r10, %r11, %rd10;"},
+      {"two wide multiply-adds of one product",
+       "mul.wide.s32 %rd3, %r10, 8; add.s64 %rd10, %rd10, %rd3; add.s64 %rd11, %rd11, %rd3;",
+       "mad.wide.s32 %rd10, %r10, 8, %rd10; mad.wide.s32 %rd11, %r10, 8, %rd11;"},
+      {"the same, by no power of two",
+       "mul.wide.u32 %rd3, %r10, 12; add.s64 %rd10, %rd10, %rd3; add.s64 %rd11, %rd11, %rd3;",
+       "mad.wide.u32 %rd10, %r10, 12, %rd10; mad.wide.u32 %rd11, %r10, 12, %rd11;"},
+      {"a minimum of the block's own by a choice", block + "min.s32 %r40, %r41, 5; add.s32 %r10, %r10, %r40;",
+       block + "setp.lt.s32 %p1, %r41, 5; selp.b32 %r40, %r41, 5, %p1; add.s32 %r10, %r10, %r40;"},
+      {"a sign made by hand", "cvt.s64.s32 %rd3, %r50; add.s64 %rd10, %rd10, %rd3;",
+       "shr.s32 %r40, %r50, 31; mov.b64 %rd3, {%r50, %r40}; add.s64 %rd10, %rd10, %rd3;"},
       {"a product in two sums", "mul.lo.s32 %r40, %r10, %r11; add.s32 %r12, %r40, %r12; add.s32 %r13, %r40, %r13;",
        "mad.lo.s32 %r12, %r10, %r11, %r12; mad.lo.s32 %r13, %r10, %r11, %r13;"},
       {"a product with a parameter in front of a loop",
