@@ -147,6 +147,7 @@ void Block::run_warp(Warp& warp) {
 namespace {
 // Lanes that execute `op`; guards are counted.
 inline uint32_t counted_mask(const Warp& warp, const MicroOp& op, WorkerCounters& counters) {
+  if (!op.guard) return warp.active;
   const uint32_t mask = warp.active & warp.guard_mask(op);
   if (op.counts_guard) {
     GuardCounter& counter = counters.guards[op.instruction];
@@ -160,6 +161,7 @@ inline uint32_t counted_mask(const Warp& warp, const MicroOp& op, WorkerCounters
 // The same, telling the observer of every instruction before and after.
 void Block::run_warp_observed(Warp& warp, const MicroOp* op) {
   observer->take_left_out();
+  const bool wants_after = observer->wants_after();
   while (op) {
     if (observer->leaves_out()) [[unlikely]] {
       op = run_warp_unseen(warp, op);
@@ -175,7 +177,7 @@ void Block::run_warp_observed(Warp& warp, const MicroOp* op) {
     const MicroOp* current = op;
     if (current->is_instruction) observer->before(*this, warp, *current);
     op = op->handler(warp, *op);
-    if (!current->is_instruction || op != current + 1) continue;
+    if (!wants_after || !current->is_instruction || op != current + 1) continue;
     // What an instruction leaves to further micro-operations (all parts of an unpacking but the first) belongs to it.
     while (!op->is_instruction && op->instruction == current->instruction) {
       warp.mask = warp.active & warp.guard_mask(*op);

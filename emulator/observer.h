@@ -38,6 +38,8 @@ public:
   // Lanes of warp.mask are about to execute the instruction `op.instruction` (image-wide; KernelImage::function_of).
   // `.sync` instructions whose lanes come one after the other: once for each time some of them come.
   virtual void before(Block& block, Warp& warp, const MicroOp& op) { (void)block, (void)warp, (void)op; }
+  // Does it want to know of what is over, too? Asked for each turn of a warp.
+  virtual bool wants_after() const { return true; }
   // Lanes of `mask` have, and go on behind it: not called behind branches that are taken, calls, ends and barriers.
   virtual void after(Block& block, Warp& warp, const MicroOp& op, uint32_t mask) {
     (void)block, (void)warp, (void)op, (void)mask;

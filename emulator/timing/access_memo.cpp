@@ -1,5 +1,6 @@
 #include "emulator/timing/access_memo.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace ptxrewrite::timing {
@@ -30,16 +31,21 @@ bool AccessMemo::Pattern::is(const LaneAddresses& lanes, uint64_t first, uint64_
   return apart == 0;
 }
 
-void AccessMemo::learn(const LaneAddresses& lanes, uint64_t first, Pattern& pattern) const {
+void AccessMemo::Pattern::keep(const LaneAddresses& lanes, uint64_t first) {
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    offsets[lane] = lanes.addresses[lane] - first;
+  if (mask == 0xffffffffu) return;
   for (unsigned lane = 0; lane < warp_size; ++lane) {
-    pattern.in_mask[lane] = lanes.mask >> lane & 1 ? ~uint64_t(0) : 0;
-    pattern.offsets[lane] = (lanes.addresses[lane] - first) & pattern.in_mask[lane];
+    in_mask[lane] = mask >> lane & 1 ? ~uint64_t(0) : 0;
+    offsets[lane] &= in_mask[lane];
   }
-  AccessCost& cost = pattern.cost;
+}
+
+void AccessMemo::find_out(const LaneAddresses& lanes, uint64_t first, bool shared, AccessCost& cost) const {
   cost.lines.clear();
   cost.sectors = 0;
   cost.kept_in = 0;
-  if (pattern.shared) {
+  if (shared) {
     cost.port_clocks = shared_port_clocks(law_, lanes);
     return;
   }
@@ -61,6 +67,11 @@ AccessCost& AccessMemo::cost(const LaneAddresses& lanes, bool shared) {
   for (size_t way = 0; way < ways; ++way)
     if (set.tags[way] == tag && set.patterns[way] && set.patterns[way]->is(lanes, first, phase, shared))
       return set.patterns[way]->cost;
+  if (std::ranges::find(set.seen_once, tag) == set.seen_once.end()) {
+    set.seen_once[set.oldest_seen++ % ways] = tag;
+    find_out(lanes, first, shared, not_kept_);
+    return not_kept_;
+  }
   const size_t way = set.oldest++ % ways;
   set.tags[way] = tag;
   std::unique_ptr<Pattern>& place = set.patterns[way];
@@ -69,7 +80,8 @@ AccessCost& AccessMemo::cost(const LaneAddresses& lanes, bool shared) {
   place->shared = shared;
   place->bytes = lanes.bytes;
   place->phase = phase;
-  learn(lanes, first, *place);
+  place->keep(lanes, first);
+  find_out(lanes, first, shared, place->cost);
   return place->cost;
 }
 

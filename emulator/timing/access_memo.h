@@ -1,6 +1,7 @@
 // Warps access memory in few patterns, again and again: what a pattern costs is found out once. A pattern is where the
 // lanes' addresses lie beside the first lane's, and how that one lies in its 512-byte block; lines, sectors and port
-// clocks are functions of it. Nothing depends on what is remembered but time.
+// clocks are functions of it. Nothing depends on what is remembered but time. Where addresses come from data, no
+// pattern comes again: what comes for the first time is not kept.
 #pragma once
 
 #include "emulator/timing/memory_port.h"
@@ -36,23 +37,26 @@ private:
     uint32_t mask = 0; // 0: none
     bool shared = false;
     uint64_t bytes = 0, phase = 0;
-    std::array<uint64_t, warp_size> offsets; // 0 where `in_mask` is
-    std::array<uint64_t, warp_size> in_mask; // all ones or none
     AccessCost cost;
+    std::array<uint64_t, warp_size> offsets; // 0 where `in_mask` is
+    std::array<uint64_t, warp_size> in_mask; // all ones or none; nothing where the mask is full
     bool is(const LaneAddresses& lanes, uint64_t first, uint64_t phase, bool shared) const;
+    void keep(const LaneAddresses& lanes, uint64_t first);
   };
-  void learn(const LaneAddresses& lanes, uint64_t first, Pattern& pattern) const;
+  void find_out(const LaneAddresses& lanes, uint64_t first, bool shared, AccessCost& cost) const;
 
   // A loop's accesses fall into a few hundred patterns; where two were in one place, each would be found out again and
   // again.
   struct Set {
     std::array<uint32_t, ways> tags{};
     std::array<std::unique_ptr<Pattern>, ways> patterns;
-    uint8_t oldest = 0;
+    std::array<uint32_t, ways> seen_once{}; // tags
+    uint8_t oldest = 0, oldest_seen = 0;
   };
 
   PortLaw law_;
   std::vector<Set> sets_ = std::vector<Set>(set_count);
+  AccessCost not_kept_;
 };
 
 } // namespace ptxrewrite::timing

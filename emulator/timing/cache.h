@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <vector>
 
 namespace ptxrewrite::timing {
@@ -46,23 +44,21 @@ private:
     hash *= 0xd6e8feb86659fd93u;
     return static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * sets_) >> 64);
   }
-  // Makes it the first of its set, in the place of the last one if it is not there.
+  // Makes it the first of its set, in the place of the last one if it is not there. Valid until the next use.
   uint64_t& use(uint64_t line) {
-    const uint64_t index = set_index(line);
-    uint64_t* set = entries_.get() + index * ways_;
-    return *set >> tag_shift == line + 1 ? *set : use_other(line, index);
+    uint32_t& place = places_[set_index(line)];
+    uint64_t* const set = entries_.data() + uint64_t(place) * ways_;
+    return *set >> tag_shift == line + 1 ? *set : use_other(line, place);
   }
-  uint64_t& use_other(uint64_t line, uint64_t index);
+  uint64_t& use_other(uint64_t line, uint32_t& place);
 
   uint64_t sets_ = 0;
   unsigned ways_ = 0;
-  struct Free {
-    void operator()(uint64_t* entries) const { std::free(entries); }
-  };
-  // From calloc: most of a large cache is never touched.
-  std::unique_ptr<uint64_t[], Free> entries_;
-  uint64_t room_ = 0;             // entries there is memory for
-  std::vector<uint32_t> touched_; // sets that are not empty
+  // Most of a large cache is never touched: a set gets entries when it is used for the first time. By set: which ones,
+  // those of all sets that have none being the first, where nothing is.
+  std::vector<uint32_t> places_;
+  std::vector<uint64_t> entries_;
+  std::vector<uint32_t> touched_; // sets that have some
   uint64_t written_back_ = 0;
 };
 

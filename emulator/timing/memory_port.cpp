@@ -19,7 +19,7 @@ uint8_t sectors_between(uint64_t first, uint64_t last) {
 
 // Distinct words of lanes [first, past), by bank: the most in one.
 uint32_t degree_of_part(const PortLaw& law, const LaneAddresses& lanes, unsigned first, unsigned past) {
-  std::array<std::array<uint64_t, 2 * warp_size>, warp_size> words; // by bank; only the first in_bank of each
+  std::array<std::array<uint64_t, warp_size>, 2 * warp_size> words; // by bank the first, second ...: in_bank of them
   std::array<uint8_t, warp_size> in_bank{};
   uint32_t most = 0;
   for (unsigned lane = first; lane < past; ++lane) {
@@ -27,10 +27,13 @@ uint32_t degree_of_part(const PortLaw& law, const LaneAddresses& lanes, unsigned
     const uint64_t begin = lanes.addresses[lane] / word_bytes;
     const uint64_t last = (lanes.addresses[lane] + std::min<uint64_t>(lanes.bytes, 16) - 1) / word_bytes;
     for (uint64_t word = begin; word <= last; ++word) {
-      const uint64_t bank = word % law.banks;
-      uint64_t* const known = words[bank].data();
-      if (std::find(known, known + in_bank[bank], word) != known + in_bank[bank]) continue;
-      known[in_bank[bank]++] = word;
+      const uint64_t bank = word & (law.banks - 1);
+      size_t known = 0;
+      while (known < in_bank[bank] && words[known][bank] != word)
+        ++known;
+      if (known < in_bank[bank]) continue;
+      words[known][bank] = word;
+      in_bank[bank] = static_cast<uint8_t>(known + 1);
       most = std::max<uint32_t>(most, in_bank[bank]);
     }
   }

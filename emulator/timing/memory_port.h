@@ -43,7 +43,7 @@ private:
 
 // How ports of a generation work.
 struct PortLaw {
-  unsigned banks = 32;           // of 4 bytes
+  unsigned banks = 32;           // of 4 bytes; a power of two
   unsigned lanes_at_a_time = 32; // of 4-byte accesses
   bool block_tags = false;       // Hopper: lines of one 512-byte block share a tag look-up
 };

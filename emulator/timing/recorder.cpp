@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 namespace ptxrewrite::timing {
 namespace {
@@ -37,6 +38,30 @@ bool is_texture(const Site& site) {
 bool is_barrier(const Site& site) {
   return site.function && site.function->instructions[site.instruction].kind == ir::InstructionKind::real &&
          site.function->form_of(site.instruction).kind == ir::InstructionClass::barrier;
+}
+
+constexpr uint64_t odd_factor = 0x9e3779b97f4a7c15u;
+
+uint64_t mixed(uint64_t hash, uint64_t with) {
+  hash = (hash ^ with) * odd_factor;
+  return hash ^ hash >> 29;
+}
+
+// Steps by fours: their products do not wait for one another.
+uint64_t hash_of(std::span<const Step> steps) {
+  constexpr size_t together = 4;
+  std::array<uint64_t, together> hashes = {1, 2, 3, 4};
+  auto word = [&](size_t i) { return uint64_t(steps[i].number) << 1 | steps[i].guarded_off; };
+  size_t at = 0;
+  for (; at + together <= steps.size(); at += together)
+    for (size_t i = 0; i < together; ++i)
+      hashes[i] = mixed(hashes[i], word(at + i));
+  for (; at < steps.size(); ++at)
+    hashes[0] = mixed(hashes[0], word(at));
+  uint64_t all = steps.size();
+  for (uint64_t hash : hashes)
+    all = mixed(all, hash);
+  return all;
 }
 
 // Is something of the line at `address` in it?
@@ -171,6 +196,7 @@ bool Recorder::wants(const emulator::Block& block) {
 
 Recorder::BlockState& Recorder::state_of(const emulator::Block& block) {
   if (block.linear == current_block_) return *current_;
+  current_warp_ = nullptr;
   std::unique_ptr<BlockState>& place = running_[block.linear];
   if (!place) {
     if (spare_.empty()) {
@@ -186,6 +212,13 @@ Recorder::BlockState& Recorder::state_of(const emulator::Block& block) {
   return *current_;
 }
 
+Recorder::WarpState& Recorder::state_of(const emulator::Block& block, const emulator::Warp& warp) {
+  if (&warp == current_warp_) return *current_warp_state_;
+  current_warp_state_ = &state_of(block).warps[warp.index];
+  current_warp_ = &warp;
+  return *current_warp_state_;
+}
+
 void Recorder::begin(BlockState& block) const {
   block.phases.clear();
   block.windows = block.since = 0;
@@ -193,10 +226,14 @@ void Recorder::begin(BlockState& block) const {
   for (WarpState& warp : block.warps) {
     warp.steps.clear();
     warp.accesses.clear();
-    warp.length = warp.seen = warp.hash = warp.window = warp.gap_left = warp.phase = 0;
-    warp.window_left = static_cast<int64_t>(window_);
-    warp.phase_begins = true;
+    warp.unseen = warp.beyond = warp.hash_of_beyond = warp.window = warp.phase = 0;
+    warp.begin_phase();
   }
+}
+
+void Recorder::WarpState::begin_phase() {
+  phase_begins = true;
+  window_left = 0;
 }
 
 // How long a window is, is what the warps have done on average: where one does more than the others, it is looked at
@@ -205,7 +242,7 @@ bool Recorder::BlockState::is_seen(uint64_t phase, uint64_t window, uint64_t lon
   if (phases.size() > phase) return phases[phase];
   uint64_t length = 0;
   for (const WarpState& warp : warps)
-    length += warp.length;
+    length += warp.length();
   length /= warps.size();
   while (phases.size() <= phase) {
     const bool before = phases.empty() || phases.back();
@@ -224,16 +261,19 @@ bool Recorder::is_seen(BlockState& block, WarpState& warp) {
   if (warp.phase_begins) {
     warp.phase_begins = false;
     warp.window = 0;
-    warp.window_left = static_cast<int64_t>(window_);
+    warp.in_gap = true;
     warp.gap_left = options_.everything || block.is_seen(warp.phase, window_, longest_gap) ? 0 : UINT64_MAX;
   }
-  ++warp.length;
   if (warp.gap_left) { // a new turn of the warp
+    ++warp.unseen;
     if (--warp.gap_left) leave_out(warp.gap_left);
     return false;
   }
+  if (warp.in_gap) warp.window_left = static_cast<int64_t>(window_);
+  warp.in_gap = false;
   if (--warp.window_left > 0) return true;
-  warp.window_left = static_cast<int64_t>(window_);
+  warp.in_gap = true;
+  warp.window_left = 0;
   if (options_.everything) return true;
   warp.gap_left = window_ * gap_behind(warp.window++, longest_gap);
   leave_out(warp.gap_left);
@@ -243,33 +283,47 @@ bool Recorder::is_seen(BlockState& block, WarpState& warp) {
 // Turns end at barriers (and, without harm, where a warp spins).
 void Recorder::left_out(emulator::Block& block, emulator::Warp& warp, uint64_t instructions) {
   WarpState& state = state_of(block).warps[warp.index];
-  state.length += instructions;
+  state.unseen += instructions;
   state.gap_left -= instructions;
   if (state.gap_left == 0 || !has_barriers_) return;
   ++state.phase;
-  state.phase_begins = true;
+  state.begin_phase();
 }
 
-// Is it looked at?
-bool Recorder::note(const emulator::Block& block, const emulator::Warp& warp, Step step) {
-  BlockState& its_block = state_of(block);
-  WarpState& state = its_block.warps[warp.index];
+// Most steps are inside a window: all else about them is found out when the block is over.
+inline void Recorder::note(const emulator::Block& block, const emulator::Warp& warp, Step step) {
+  WarpState& state = state_of(block, warp);
+  if (state.window_left <= 1 || kinds_[step.number] != SiteKind::plain) [[unlikely]]
+    return note_other(block, warp, step);
+  --state.window_left;
+  seen_ = true;
+  keep(state, step);
+}
+
+void Recorder::note_other(const emulator::Block& block, const emulator::Warp& warp, Step step) {
   const SiteKind kind = kinds_[step.number];
-  if (kind == SiteKind::in_section) [[unlikely]] {
-    note_section(block, warp, step);
-    return seen_ = true;
+  if (kind == SiteKind::in_section) {
+    seen_ = true;
+    recording_.executions[step.number] += !step.guarded_off;
+    return note_section(block, warp, step);
   }
-  seen_ = is_seen(its_block, state);
+  WarpState& state = state_of(block, warp);
+  seen_ = is_seen(*current_, state);
   if (kind == SiteKind::barrier && !step.guarded_off) {
     ++state.phase;
-    state.phase_begins = true;
+    state.begin_phase();
   }
-  if (!seen_) return false;
-  ++state.seen;
-  state.hash = (state.hash ^ (uint64_t(step.number) << 1 | step.guarded_off)) * 0x9e3779b97f4a7c15u;
-  state.hash ^= state.hash >> 29;
-  if (state.steps.size() < longest_sequence) state.steps.push_back(step);
-  return true;
+  if (seen_) keep(state, step);
+}
+
+inline void Recorder::keep(WarpState& warp, Step step) {
+  if (warp.steps.size() < longest_sequence) [[likely]] {
+    warp.steps.push_back(step);
+    return;
+  }
+  ++warp.beyond;
+  recording_.executions[step.number] += !step.guarded_off;
+  warp.hash_of_beyond = mixed(warp.hash_of_beyond, uint64_t(step.number) << 1 | step.guarded_off);
 }
 
 // Sections run alike in all blocks: those of the first warp are kept.
@@ -281,8 +335,7 @@ void Recorder::note_section(const emulator::Block& block, const emulator::Warp& 
 }
 
 void Recorder::before(emulator::Block& block, emulator::Warp& warp, const emulator::MicroOp& op) {
-  if (note(block, warp, {.number = op.instruction & 0x7fffffff, .guarded_off = 0}))
-    ++recording_.executions[op.instruction];
+  note(block, warp, {.number = op.instruction & 0x7fffffff, .guarded_off = 0});
 }
 
 void Recorder::passed(emulator::Block& block, emulator::Warp& warp, const emulator::MicroOp& op) {
@@ -324,14 +377,13 @@ void Recorder::accessed(emulator::Block& block, emulator::Warp& warp, const emul
   counts.port_clocks += cost.port_clocks;
   counts.lines += cost.lines.size();
   counts.sectors += cost.sectors;
-  BlockState& its_block = state_of(block);
-  WarpState& state = its_block.warps[warp.index];
+  WarpState& state = state_of(block, warp);
   const auto lines = static_cast<uint32_t>(cost.lines.size());
   state.accesses.push_back({.first_line = AccessMemo::first_line(lanes),
                             .pattern = pattern_of(cost),
                             .number = op.instruction & 0x7ffffff,
                             .kind = static_cast<uint32_t>(access.kind) & 0xf,
-                            .odd_window = static_cast<uint32_t>(its_block.windows + state.window) & 1});
+                            .odd_window = static_cast<uint32_t>(current_->windows + state.window) & 1});
   lines_ += 1 + lines;
   state.window_left -= lines / lines_like_a_step;
 }
@@ -352,9 +404,10 @@ void Recorder::affine_executed(const emulator::Block& first, uint32_t number) {
 }
 
 uint8_t Recorder::cluster_of(const WarpState& warp) {
-  const auto [known, is_new] = cluster_of_hash_.try_emplace(warp.hash ^ warp.length, uint8_t(0));
+  const auto [known, is_new] =
+      cluster_of_hash_.try_emplace(mixed(hash_of(warp.steps) ^ warp.hash_of_beyond, warp.length()), uint8_t(0));
   if (!is_new) return known->second;
-  std::vector<uint32_t> profile = profile_of(warp.steps, warp.length, recording_.sites.size());
+  std::vector<uint32_t> profile = profile_of(warp.steps, warp.length(), recording_.sites.size());
   size_t nearest = 0;
   double least = 2;
   for (size_t i = 0; i < profiles_.size(); ++i)
@@ -365,7 +418,7 @@ uint8_t Recorder::cluster_of(const WarpState& warp) {
   if (least > same_profile && profiles_.size() < most_clusters) {
     nearest = profiles_.size();
     profiles_.push_back(std::move(profile));
-    recording_.clusters.push_back({warp.steps, warp.length, 0});
+    recording_.clusters.push_back({warp.steps, warp.length(), 0});
   }
   return known->second = static_cast<uint8_t>(nearest);
 }
@@ -374,15 +427,20 @@ void Recorder::block_ended(emulator::Block& block) {
   BlockState& state = state_of(block);
   BlockAccesses accesses;
   accesses.block = block.linear;
+  accesses.accesses.reserve(
+      std::accumulate(state.warps.begin(), state.warps.end(), size_t(0),
+                      [](size_t sum, const WarpState& warp) { return sum + warp.accesses.size(); }));
   std::vector<uint16_t> kind;
-  for (WarpState& warp : state.warps) {
+  for (const WarpState& warp : state.warps) {
     const uint8_t cluster = cluster_of(warp);
     ++recording_.clusters[cluster].warps;
+    for (const Step& step : warp.steps)
+      recording_.executions[step.number] += !step.guarded_off;
     kind.push_back(cluster);
     accesses.accesses.insert(accesses.accesses.end(), warp.accesses.begin(), warp.accesses.end());
     accesses.warp_ends.push_back(static_cast<uint32_t>(accesses.accesses.size()));
-    recording_.steps_seen += warp.seen;
-    recording_.steps_all += warp.length;
+    recording_.steps_seen += warp.seen();
+    recording_.steps_all += warp.length();
   }
   count_allocations(block, accesses.accesses);
   ++recording_.block_kinds[kind];
@@ -392,6 +450,7 @@ void Recorder::block_ended(emulator::Block& block) {
   spare_.push_back(std::move(place->second));
   running_.erase(place);
   current_ = nullptr;
+  current_warp_ = nullptr;
   current_block_ = UINT64_MAX;
 }
 

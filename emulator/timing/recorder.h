@@ -175,6 +175,7 @@ public:
 
   bool wants(const emulator::Block& block) override;
   bool wants_accesses() const override { return true; }
+  bool wants_after() const override { return false; }
   void before(emulator::Block& block, emulator::Warp& warp, const emulator::MicroOp& op) override;
   void passed(emulator::Block& block, emulator::Warp& warp, const emulator::MicroOp& op) override;
   void accessed(emulator::Block& block, emulator::Warp& warp, const emulator::MicroOp& op,
@@ -190,14 +191,19 @@ public:
 private:
   struct WarpState {
     std::vector<Step> steps;
-    uint64_t length = 0, seen = 0;
-    uint64_t hash = 0;
-    uint64_t window = 0;     // its number
-    int64_t window_left = 0; // steps; accesses of many lines count as several
-    uint64_t gap_left = 0;   // instructions that are not looked at now
-    uint64_t phase = 0;      // barriers so far
+    uint64_t unseen = 0;         // instructions
+    uint64_t beyond = 0;         // steps that were looked at, but not kept
+    uint64_t hash_of_beyond = 0; // of them
+    uint64_t window = 0;         // its number
+    int64_t window_left = 0;     // steps; accesses of many lines count as several; in gaps and between phases none
+    bool in_gap = false;
+    uint64_t gap_left = 0; // instructions that are not looked at now
+    uint64_t phase = 0;    // barriers so far
     bool phase_begins = true;
     std::vector<Access> accesses;
+    uint64_t seen() const { return steps.size() + beyond; }
+    uint64_t length() const { return seen() + unseen; }
+    void begin_phase();
   };
   // What is between barriers is looked at or not in all warps alike, as the first one that comes there decides by how
   // long it was.
@@ -213,11 +219,14 @@ private:
   bool has_choice() const { return !options_.chosen_sms.empty() && options_.chosen_of == recording_.blocks; }
   void choose_again(const emulator::Block& first);
   BlockState& state_of(const emulator::Block& block);
+  WarpState& state_of(const emulator::Block& block, const emulator::Warp& warp);
   // Of so many warps.
   uint64_t local_bytes(uint64_t warps) const { return warps * emulator::warp_size * (local_stride_ + 4); }
   void begin(BlockState& block) const;
   bool is_seen(BlockState& block, WarpState& warp);
-  bool note(const emulator::Block& block, const emulator::Warp& warp, Step step);
+  void note(const emulator::Block& block, const emulator::Warp& warp, Step step);
+  void note_other(const emulator::Block& block, const emulator::Warp& warp, Step step);
+  void keep(WarpState& warp, Step step);
   void note_section(const emulator::Block& block, const emulator::Warp& warp, Step step);
   uint8_t cluster_of(const WarpState& warp);
   uint32_t pattern_of(AccessCost& cost);
@@ -242,6 +251,8 @@ private:
   std::unordered_map<uint64_t, std::unique_ptr<BlockState>> running_;
   std::vector<std::unique_ptr<BlockState>> spare_;
   BlockState* current_ = nullptr;
+  const emulator::Warp* current_warp_ = nullptr;
+  WarpState* current_warp_state_ = nullptr;
   bool seen_ = true; // the current instruction
   uint64_t current_block_ = UINT64_MAX;
   uint64_t affine_batch_ = UINT64_MAX; // its first block; the one that is recorded
