@@ -3,6 +3,7 @@
 #include "cli/json_text.h"
 #include "cli/launch_input.h"
 #include "cli/module_input.h"
+#include "cli/pipeline_options.h"
 #include "cli/progress.h"
 #include "cli/score_comparators.h"
 #include "cli/score_html.h"
@@ -97,11 +98,23 @@ void take_from_paper(const Paper& paper, ScoreOptions& options) {
   options.passes.insert(options.passes.begin(), std::string(paper.passes));
 }
 
+// Shows what is wrong with them, before anything runs.
+bool are_pipelines(const std::vector<std::string>& passes, const Session& session) {
+  return std::ranges::all_of(passes, [&](const std::string& text) {
+    PipelineOptions pipeline;
+    pipeline.passes = text;
+    return make_pipeline(pipeline, session).has_value();
+  });
+}
+
 int run_score(ScoreOptions& options, const Session& session) {
   if (std::string wrong = contradiction_of_files(options.files, options.input); !wrong.empty())
     return usage_error("score", wrong);
+  if (!are_pipelines(options.passes, session)) return exit_usage;
   const Paper* paper = find_paper(options.paper);
+  if (paper && !options.gpus.empty()) return usage_error("score", "--paper brings its machine: leave out --gpu");
   if (paper) take_from_paper(*paper, options);
+  if (options.gpus.empty()) options.gpus = {"h200"};
   std::vector<ScoredMachine> machines;
   std::deque<ir::Machine> slices;
   for (const std::string& name : options.gpus) {
@@ -165,7 +178,6 @@ void add_score_command(CLI::App& application, Session& session) {
   add_launch_input_options(*command, options->input);
   add_direct_launch_options(*command, options->input.direct);
   command->add_option("-k,--kernel", options->input.kernels, "only launches of such kernels")->type_name("GLOB");
-  options->gpus = {"h200"};
   command->add_option("--gpu", options->gpus, "the machines: h200 (default), titanv, gtx480, sm_80, FILE.toml ...")
       ->type_name("GPU,...")
       ->delimiter(',')
@@ -185,9 +197,9 @@ void add_score_command(CLI::App& application, Session& session) {
   for (const ComparatorInfo& info : comparator_infos())
     if (!info.of_darsie) comparators.emplace_back(info.option);
   command
-      ->add_option(
-          "--with", options->comparators,
-          "versions more, by machines that execute the same otherwise: cae, mta, dac-ideal, scalar, sliced, scalar+sliced")
+      ->add_option("--with", options->comparators,
+                   "versions more, by machines that execute the same otherwise: cae, mta, dac-ideal, scalar, sliced, "
+                   "scalar+sliced")
       ->check(CLI::IsMember(comparators))
       ->type_name("NAME,...")
       ->delimiter(',')

@@ -145,9 +145,10 @@ private:
     if (names == 0xffff) names = first.link;
     if (count > (bytes_.size() - header_.section_headers) / sizeof(SectionHeader))
       return malformed("section headers lie outside the file");
+    if (names >= count) return malformed("no section names");
     headers_.resize(count);
     std::memcpy(headers_.data(), bytes_.data() + header_.section_headers, count * sizeof(SectionHeader));
-    if (names >= count || !in_file(headers_[names])) return malformed("no section names");
+    if (!in_file(headers_[names])) return malformed("no section names");
     std::string_view name_table = content(headers_[names]);
     cubin_.sections.reserve(count);
     for (const SectionHeader& header : headers_) {

@@ -181,6 +181,9 @@ TEST_CASE("truncated and damaged cubins end in a result or an error") {
   // The section headers follow the sections: a file cut before their end always lacks something.
   for (size_t size = 0; size <= headers + 64; size += 1 + size / 64)
     CHECK_FALSE(read_cubin(image.substr(0, size)).ok());
+  std::string no_sections = image;
+  std::fill_n(no_sections.begin() + 60, 2, '\0'); // e_shnum; the first header's size, which then counts, is 0 as well
+  CHECK_FALSE(read_cubin(no_sections).ok());
   std::mt19937 random(1);
   size_t read = 0;
   for (int round = 0; round < 2000; ++round) {
