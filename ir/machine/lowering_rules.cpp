@@ -14,23 +14,6 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// May a constant that belongs to this value be added by the accesses instead, since sums hand it on to them?
-bool hands_constant_on(const LoweringContext& context, ValueId value, int depth = 0) {
-  return all_readers(context, value, [&](InstructionId reader) {
-    if (context.reads_as_address(reader, value)) return true;
-    const Form* user = context.form(reader);
-    if (!user || !is_add(*user) || context.function.instructions[reader].guard || depth == 4) return false;
-    return is_int32(*user) && hands_constant_on(context, context.result(reader), depth + 1);
-  });
-}
-
-// What a literal adds in an address: a number that fits, or (before 9.0) where a shared variable lies.
-bool is_address_constant(const LoweringContext& context, const Operand* operand) {
-  if (!context.is_literal(operand)) return false;
-  if (operand->is(OperandKind::integer)) return operand->immediate >= -(1 << 23) && operand->immediate < 1 << 23;
-  return operand->is(OperandKind::value) && context.capability < 90;
-}
-
 // address + constant: in the 24-bit immediate of the accesses.
 bool constant_address_offset(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
@@ -287,6 +270,8 @@ bool three_input_add(LoweringContext& context, InstructionId id) {
   if (!user || !is_add_or_sub(*user) || bit_width(user->type()) != bit_width(form.type()) || is_float(user->type()))
     return false;
   take_over(context, reader);
+  if (wide)
+    context.costs[reader.index()].weight += signs_in_registers(context, id) + signs_in_registers(context, reader);
   return true;
 }
 
@@ -480,6 +465,8 @@ constexpr LoweringRule rules[] = {
     {"wide multiply-add", wide_multiply_add, true},
     {"wide product and sum", wide_product_and_sum},
     {"wide shift-add", wide_shift_add},
+    {"long multiply-add", long_multiply_add},
+    {"sign test", sign_test},
     {"extension", extension},
     {"extension by shift", extension_by_shift},
     {"select of compared", select_of_compared, true},

@@ -46,6 +46,23 @@ inline void take_over(LoweringContext& context, InstructionId reader) {
   context.absorbs[reader.index()] = true;
 }
 
+// May a constant that belongs to this value be added by the accesses instead, since sums hand it on to them?
+inline bool hands_constant_on(const LoweringContext& context, ValueId value, int depth = 0) {
+  return all_readers(context, value, [&](InstructionId reader) {
+    if (context.reads_as_address(reader, value)) return true;
+    const Form* user = context.form(reader);
+    if (!user || !is_add(*user) || context.function.instructions[reader].guard || depth == 4) return false;
+    return is_int32(*user) && hands_constant_on(context, context.result(reader), depth + 1);
+  });
+}
+
+// What a literal adds in an address: a number that fits, or (before 9.0) where a shared variable lies.
+inline bool is_address_constant(const LoweringContext& context, const Operand* operand) {
+  if (!context.is_literal(operand)) return false;
+  if (operand->is(OperandKind::integer)) return operand->immediate >= -(1 << 23) && operand->immediate < 1 << 23;
+  return operand->is(OperandKind::value) && context.capability < 90;
+}
+
 inline bool is_power_of_two(const Operand* operand) {
   return operand && operand->is(OperandKind::integer) && operand->immediate > 0 &&
          (operand->immediate & (operand->immediate - 1)) == 0;

@@ -5,7 +5,50 @@
 
 namespace ptxrewrite::ir {
 
-// mul.wide + add.s64: one wide multiply-add each.
+static bool is_sign_extension(const LoweringContext& context, InstructionId id) {
+  const Form* form = context.form(id);
+  return form && form->opcode == Opcode::cvt && form->type(1) == ScalarType::s32 && is_int64(*form) &&
+         context.result(id);
+}
+
+// A 32-bit value with its sign in 64 bits, and no register for the sign so far.
+static bool is_absorbed_sign(const LoweringContext& context, const Operand* operand) {
+  const InstructionId definition = context.definition(operand);
+  if (!definition) return false;
+  if (is_sign_extension(context, definition)) return context.absorbed[definition.index()];
+  if (!context.function.is_opcode(definition, Opcode::mov)) return false;
+  const Operand* words = context.source(definition, 0);
+  if (!words || words->group_size() != 2) return false;
+  const InstructionId sign = context.definition(words + 2);
+  return sign && is_sign_of_pair(context, sign) && context.absorbed[sign.index()];
+}
+
+uint16_t signs_in_registers(const LoweringContext& context, InstructionId sum) {
+  return static_cast<uint16_t>(is_absorbed_sign(context, context.source(sum, 0)) +
+                               is_absorbed_sign(context, context.source(sum, 1)));
+}
+
+namespace {
+
+// Do the accesses that read the sum add its constant part themselves?
+bool is_left_to_accesses(const LoweringContext& context, InstructionId sum) {
+  const Form& form = *context.form(sum);
+  return is_add(form) && !context.function.instructions[sum].guard &&
+         (is_address_constant(context, context.source(sum, 0)) ||
+          is_address_constant(context, context.source(sum, 1))) &&
+         hands_constant_on(context, context.result(sum));
+}
+
+bool is_minuend(const LoweringContext& context, InstructionId difference, ValueId value) {
+  const Operand* minuend = context.source(difference, 0);
+  const Operand* subtrahend = context.source(difference, 1);
+  return context.function.is_opcode(difference, Opcode::sub) && minuend->is(OperandKind::value) &&
+         minuend->as_value() == value && !(subtrahend->is(OperandKind::value) && subtrahend->as_value() == value);
+}
+
+} // namespace
+
+// mul.wide + add.s64: one wide multiply-add each; less something else, too.
 bool wide_multiply_add(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.opcode != Opcode::mul || !form.has(Modifier::wide) || bit_width(form.type()) != 32) return false;
@@ -16,13 +59,14 @@ bool wide_multiply_add(LoweringContext& context, InstructionId id) {
     const Form* user = context.form(reader);
     if (first_generation && !(context.result(reader) && context.low_halves[context.result(reader).index()]))
       return false;
-    return user && is_add(*user) && is_int64(*user) && !context.absorbs[reader.index()] &&
-           !context.absorbed[reader.index()];
+    return user && is_add_or_sub(*user) && is_int64(*user) && (is_add(*user) || is_minuend(context, reader, value)) &&
+           !context.absorbs[reader.index()] && !context.absorbed[reader.index()] &&
+           (first_generation || !is_left_to_accesses(context, reader));
   };
   if (!all_readers(context, value, fits)) return false;
   for (InstructionId reader : context.values.readers(value)) {
     take_over(context, reader);
-    context.costs[reader.index()].weight = 1;
+    context.costs[reader.index()].weight = first_generation ? 1 : 1 + signs_in_registers(context, reader);
   }
   return true;
 }
@@ -59,40 +103,85 @@ bool wide_product_and_sum(LoweringContext& context, InstructionId id) {
   return false;
 }
 
-// (a << k) + b in 64 bits: LEA and LEA.HI, as many as the sum alone takes.
+// (a << k) + b in 64 bits: LEA and LEA.HI, as many as the sum alone takes; for one sum.
 bool wide_shift_add(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.opcode != Opcode::shl || form.type() != ScalarType::b64 || !context.is_literal(context.source(id, 1)))
     return false;
-  ValueId value = context.result(id);
-  auto fits = [&](InstructionId reader) {
-    const Form* user = context.form(reader);
-    return user && is_add(*user) && is_int64(*user) && !context.absorbs[reader.index()] &&
-           !context.absorbed[reader.index()];
-  };
-  if (!all_readers(context, value, fits)) return false;
-  for (InstructionId reader : context.values.readers(value))
-    take_over(context, reader);
+  const ValueId value = context.result(id);
+  const InstructionId reader = value ? context.values.only_reader(value) : InstructionId();
+  const Form* user = reader ? context.form(reader) : nullptr;
+  if (!user || !is_add(*user) || !is_int64(*user) || context.absorbs[reader.index()] ||
+      context.absorbed[reader.index()])
+    return false;
+  take_over(context, reader);
+  context.costs[reader.index()].weight += signs_in_registers(context, reader);
   return true;
 }
 
-// Do all readers make the high half of an extended 32-bit value themselves? Sums do, shifts and logic where it is zero.
-static bool readers_extend(const LoweringContext& context, ValueId value, bool is_signed_source) {
-  return all_readers(context, value, [&](InstructionId reader) {
+// a * b in 64 bits: the cross products, then a wide multiply-add with carry for each sum that reads it.
+bool long_multiply_add(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (!(form.opcode == Opcode::mul || form.opcode == Opcode::mad) || !form.has(Modifier::lo) || !is_int64(form))
+    return false;
+  const uint16_t crosses = context.is_literal(context.source(id, 1)) ? 1 : 2;
+  uint16_t& weight = context.costs[id.index()].weight;
+  weight = crosses + 2;
+  if (form.opcode == Opcode::mad) return false;
+  const bool added = all_readers(context, context.result(id), [&](InstructionId reader) {
     const Form* user = context.form(reader);
-    if (!user || !is_int64(*user)) return false;
-    if (is_add_or_sub(*user)) return true;
-    return !is_signed_source && (user->kind == InstructionClass::integer || user->kind == InstructionClass::logic ||
-                                 user->opcode == Opcode::shl);
+    return user && is_add(*user) && is_int64(*user) && !context.absorbs[reader.index()] &&
+           !context.absorbed[reader.index()];
   });
+  if (!added) return false;
+  for (InstructionId reader : context.values.readers(context.result(id)))
+    take_over(context, reader);
+  weight = crosses;
+  return false;
+}
+
+// One sum makes the sign of an operand as it goes (LEA.HI.X.SX32): one operand's, and not what it takes away.
+static bool reader_makes_sign(const LoweringContext& context, ValueId value) {
+  const InstructionId reader = context.values.only_reader(value);
+  const Form* user = reader ? context.form(reader) : nullptr;
+  if (!user || !is_add_or_sub(*user) || !is_int64(*user) || context.absorbs[reader.index()]) return false;
+  if (user->opcode == Opcode::sub) return is_minuend(context, reader, value);
+  const Operand* other = context.source(reader, 0);
+  if (other->is(OperandKind::value) && other->as_value() == value) other = context.source(reader, 1);
+  return !is_absorbed_sign(context, other);
+}
+
+// The high word of zero is in no register: sums, shifts and compares read RZ, logic may leave the other's as it is.
+static bool readers_know_zero(LoweringContext& context, ValueId value) {
+  const bool all = all_readers(context, value, [&](InstructionId reader) {
+    const Form* user = context.form(reader);
+    return user && is_int64(*user) &&
+           (user->kind == InstructionClass::integer || user->kind == InstructionClass::logic ||
+            user->kind == InstructionClass::comparison || user->opcode == Opcode::shl);
+  });
+  if (!all) return false;
+  for (InstructionId reader : context.values.readers(value))
+    if (context.function.is_opcode(reader, Opcode::or_) || context.function.is_opcode(reader, Opcode::xor_))
+      context.costs[reader.index()].weight = 1;
+  return true;
 }
 
 bool extension(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
-  if (form.opcode != Opcode::cvt || bit_width(form.type(0)) != 64 || is_float(form.type(0))) return false;
-  ScalarType from = form.type(1);
-  if (from != ScalarType::s32 && from != ScalarType::u32) return false;
-  return readers_extend(context, context.result(id), from == ScalarType::s32);
+  if (is_sign_extension(context, id)) return reader_makes_sign(context, context.result(id));
+  return form.opcode == Opcode::cvt && form.type(1) == ScalarType::u32 && is_int64(form) &&
+         readers_know_zero(context, context.result(id));
+}
+
+// a < 0 and its opposite: the high word says it.
+bool sign_test(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  const Operand* zero = context.source(id, 1);
+  if (form.opcode == Opcode::setp && form.type() == ScalarType::s64 &&
+      (form.has(Modifier::lt) || form.has(Modifier::ge)) && zero && zero->is(OperandKind::integer) &&
+      zero->immediate == 0)
+    context.costs[id.index()].weight = 1;
+  return false;
 }
 
 // {a, a >> 31}: the same extension in two steps.
@@ -111,7 +200,7 @@ bool is_sign_of_pair(const LoweringContext& context, InstructionId id) {
 
 bool extension_by_shift(LoweringContext& context, InstructionId id) {
   if (!is_sign_of_pair(context, id)) return false;
-  return readers_extend(context, context.result(context.values.only_reader(context.result(id))), true);
+  return reader_makes_sign(context, context.result(context.values.only_reader(context.result(id))));
 }
 
 } // namespace ptxrewrite::ir
