@@ -92,7 +92,7 @@ std::string energy_chart(std::span<const VersionOfKernel> versions) {
                        {"static", colour_of(Cause::launch), energy.constant}},
                       fmt::format("{:.4g} uJ", energy.all() * 1e6) + change(number == 0, energy.all(), before)});
     }
-    out += fmt::format("<h4>energy, {} ({})</h4>\n", set.name, set.about) + bar_chart(bars);
+    out += fmt::format("<h4>energy, {} ({})</h4>\n", escaped(set.name), escaped(set.about)) + bar_chart(bars);
   }
   return out + legend(bars);
 }
@@ -192,7 +192,7 @@ std::string score_html(std::span<const ScoredFile> files) {
   }
   for (const ir::Machine* machine : machines) {
     const ScoredFile& first = *std::ranges::find(files, machine, &ScoredFile::machine);
-    out += fmt::format("<h2>Instruction roofline of {}</h2>\n", machine_title(first)) +
+    out += fmt::format("<h2>Instruction roofline of {}</h2>\n", escaped(machine_title(first))) +
            roofline_chart(*machine, files) + overview(files, *machine);
   }
   // With many, the page is for choosing from the overview.
@@ -200,7 +200,7 @@ std::string score_html(std::span<const ScoredFile> files) {
   for (size_t at = 0; at < files.size(); ++at) {
     const ScoredFile& file = files[at];
     out += fmt::format("<h2>{}{} on {}</h2>\n", escaped(file.file),
-                       file.size.empty() ? "" : " (" + escaped(file.size) + ")", machine_title(file));
+                       file.size.empty() ? "" : " (" + escaped(file.size) + ")", escaped(machine_title(file)));
     const std::vector<ScoredKernel>& baseline = file.versions.front().kernels;
     for (size_t i = 0; i < baseline.size(); ++i)
       out += kernel_section(file, baseline[i], section_name(at, i), kernels <= most_open);
