@@ -3,6 +3,7 @@
 
 #include "ir/analysis/dominators.h"
 #include "ir/analysis/linear.h"
+#include "ir/analysis/relation.h"
 
 #include <map>
 #include <optional>
@@ -24,13 +25,6 @@ struct Demand {
   Interval range;
 };
 
-// A comparison as PTX writes it: `a REL b`, or `b REL a` when reversed.
-struct Relation {
-  Comparison comparison = Comparison::equal;
-  bool reversed = false;
-};
-// The relation of an integer or bit setp; nothing for words that are not one.
-std::optional<Relation> relation_of(const Form& form);
 Relation opposite(Relation relation);
 
 struct LinearForms::State {

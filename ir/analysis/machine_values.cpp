@@ -38,8 +38,8 @@ void merge_ranges(std::vector<LiveRange>& ranges, std::span<const LiveRange> mor
 
 MachineValues::MachineValues(const Function& function, const ControlFlow& flow, uint32_t compute_capability,
                              const std::set<ValueId>& apart)
-    : function_(function), lowering_(lower(function, compute_capability)), definition_(function.values.size()),
-      units_(function.values.size()), stand_ins_(function.values.size()) {
+    : function_(function), lowering_(lower_as_written(function, compute_capability)),
+      definition_(function.values.size()), units_(function.values.size()), stand_ins_(function.values.size()) {
   assert(function.is_ssa);
   for (ValueId value : function.values.ids())
     self_.push_back(value);

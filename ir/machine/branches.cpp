@@ -9,10 +9,8 @@ namespace {
 
 class Branches {
 public:
-  Branches(LoweringContext& context, const PostDominatorTree& post_dominators, const UniformValues& together,
-           const KnownBranches& known)
-      : context_(context), function_(context.function), post_dominators_(post_dominators), together_(together),
-        known_(known) {}
+  Branches(LoweringContext& context, const PostDominatorTree& post_dominators, const UniformValues& together)
+      : context_(context), function_(context.function), post_dominators_(post_dominators), together_(together) {}
 
   void run() {
     std::vector<uint32_t> position(function_.blocks.size());
@@ -25,10 +23,6 @@ public:
       if (!context_.flow.reachable(block) || !id || !function_.is_opcode(id, Opcode::bra)) continue;
       std::span<const EdgeId> edges = function_.successors(block);
       BlockId target = function_.edges[edges[0]].to;
-      if (!known_.decided.empty() && known_.decided[block.index()]) {
-        cost(id).weight = 0;
-        continue;
-      }
       if (!function_.instructions[id].guard) {
         // To the block behind it: nothing to do.
         if (position[target.index()] == position[block.index()] + 1) cost(id).weight = 0;
@@ -109,14 +103,12 @@ private:
   const Function& function_;
   const PostDominatorTree& post_dominators_;
   const UniformValues& together_;
-  const KnownBranches& known_;
 };
 
 } // namespace
 
-void weigh_branches(LoweringContext& context, const PostDominatorTree& post_dominators, const UniformValues& together,
-                    const KnownBranches& known) {
-  Branches(context, post_dominators, together, known).run();
+void weigh_branches(LoweringContext& context, const PostDominatorTree& post_dominators, const UniformValues& together) {
+  Branches(context, post_dominators, together).run();
 }
 
 } // namespace ptxrewrite::ir

@@ -2,14 +2,12 @@
 // again. Private to ir/machine.
 #pragma once
 
-#include "ir/machine/known_branches.h"
 #include "ir/machine/lowering_context.h"
 #include "ir/machine/uniform.h"
 
 namespace ptxrewrite::ir {
 
 // `together`: which branches keep lanes together. Says which blocks are `predicated`.
-void weigh_branches(LoweringContext& context, const PostDominatorTree& post_dominators, const UniformValues& together,
-                    const KnownBranches& known);
+void weigh_branches(LoweringContext& context, const PostDominatorTree& post_dominators, const UniformValues& together);
 
 } // namespace ptxrewrite::ir

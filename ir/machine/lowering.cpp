@@ -9,8 +9,8 @@
 #include "ir/machine/convergence.h"
 #include "ir/machine/divisions.h"
 #include "ir/machine/first_generation.h"
+#include "ir/machine/fold.h"
 #include "ir/machine/generations.h"
-#include "ir/machine/known_branches.h"
 #include "ir/machine/linear_operands.h"
 #include "ir/machine/lowering_rules.h"
 #include "ir/machine/needed.h"
@@ -52,7 +52,6 @@ public:
   void run() {
     result_.costs_.assign(function_.instructions.size(), {});
     if (function_.is_entry) result_.prologue_ = 1; // the stack pointer
-    if (function_.is_ssa) known_ = known_branches(context_);
     context_.needed = needed_instructions(function_, flow_);
     for_each_needed([&](InstructionId id) { weigh_alone(id); });
     mark_sections();
@@ -67,13 +66,12 @@ public:
     for_each_needed([&](InstructionId id) { weigh_named_address(id); });
     weigh_combined_atomics(context_, uniform_);
     weigh_system_values();
-    weigh_branches(context_, post_dominators_, together_, known_);
+    weigh_branches(context_, post_dominators_, together_);
     if (capability_ >= first_separate_lanes) weigh_waiting_loops(context_, flow_, together_);
     result_.register_units_.assign(function_.values.size(), 0);
     for (ValueId value : function_.values.ids())
       result_.register_units_[value.index()] = units_of(value);
     result_.needed_ = context_.needed;
-    drop_unreached();
     if (capability_ >= first_separate_lanes)
       result_.subroutines_ += slow_paths_of_exchanges(context_, flow_, post_dominators_, together_);
     if (function_.is_ssa) measure_unrolling();
@@ -85,7 +83,7 @@ public:
 private:
   void measure_unrolling() {
     for (BlockId block : function_.layout) {
-      if (!flow_.reachable(block) || !reached(block)) continue;
+      if (!flow_.reachable(block)) continue;
       Unrolling unrolling = unrolling_of(context_, together_, block);
       result_.unrolled_ += unrolling.instructions;
       for (BlockId copied : unrolling.blocks)
@@ -124,19 +122,6 @@ private:
     }
   }
 
-  bool reached(BlockId block) const { return known_.reached.empty() || known_.reached[block.index()]; }
-
-  // Blocks that no run comes to are not in the code.
-  void drop_unreached() {
-    for (BlockId block : function_.layout) {
-      if (reached(block)) continue;
-      for (InstructionId id : function_.instructions_in(block)) {
-        context_.needed[id.index()] = false;
-        cost(id) = {};
-      }
-    }
-  }
-
   bool is_first_generation() const { return capability_ < first_generation_end; }
 
   template <class Visit> void for_each_needed(Visit&& visit) { context_.for_each_needed(visit); }
@@ -158,7 +143,6 @@ private:
     const Form* form = context_.form(id);
     if (!form) return;
     FormWeight weight = weight_of(*form, capability_, context_.last_is_literal(id));
-    if (!reached(function_.instructions[id].block)) weight.subroutine = Subroutine::none;
     SubroutineSize subroutine = size_of(weight.subroutine);
     if (weight.subroutine != Subroutine::none && !appended_.test(static_cast<size_t>(weight.subroutine))) {
       appended_.set(static_cast<size_t>(weight.subroutine));
@@ -345,7 +329,6 @@ private:
   UniformValues together_; // which branches keep lanes together
   ValueFlow values_;
   LoweringContext context_;
-  KnownBranches known_;
   std::bitset<static_cast<size_t>(Subroutine::count)> appended_;
   std::map<std::pair<uint32_t, Selector>, InstructionId> special_registers_;
   std::set<VariableId> named_variables_; // global ones whose address an access has brought
@@ -389,10 +372,15 @@ uint32_t Lowering::static_uniform_instructions() const {
   return sum;
 }
 
-Lowering lower(const Function& function, uint32_t compute_capability) {
+Lowering lower_as_written(const Function& function, uint32_t compute_capability) {
   Lowering result;
   Lowerer(function, compute_capability, result).run();
   return result;
+}
+
+Lowering lower(const Function& function, uint32_t compute_capability) {
+  const std::optional<Function> known = folded(function);
+  return lower_as_written(known ? *known : function, compute_capability);
 }
 
 } // namespace ptxrewrite::ir

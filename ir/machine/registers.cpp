@@ -133,7 +133,7 @@ RegisterNeed register_need(const Function& function, uint32_t compute_capability
   constexpr uint32_t free_registers = 32;
   // Slow paths of divisions work beside what is live where they are called.
   constexpr uint32_t of_subroutines = 5;
-  Lowering lowering = lower(function, compute_capability);
+  Lowering lowering = lower_as_written(function, compute_capability);
   uint32_t fixed = reserved + (lowering.subroutine_instructions() > 0 ? of_subroutines : 0);
   ControlFlow flow(function);
   Liveness liveness(function, flow);

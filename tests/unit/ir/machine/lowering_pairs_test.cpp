@@ -114,6 +114,65 @@ std::vector<Pair> pairs() {
   };
 }
 
+// Numbers that are known when the kernel is assembled, in the version behind.
+std::vector<Pair> known_numbers() {
+  const char* const block_of_256 = ".reqntid 256, 1, 1";
+  const std::string branch =
+      "@%p1 bra end; st.volatile.global.u32 [%rd9+4], %r50; st.volatile.global.u32 [%rd9+8], %r50; "
+      "st.volatile.global.u32 [%rd9+12], %r50; st.volatile.global.u32 [%rd9+16], %r50; bar.sync 0; end:";
+  return {
+      {"blocks that are a row of 256 threads",
+       "mov.u32 %r40, %tid.y; mov.u32 %r41, %ntid.x; mad.lo.s32 %r12, %r40, %r41, %r1;",
+       "mov.u32 %r40, 0; mov.u32 %r41, 256; mad.lo.s32 %r12, %r40, %r41, %r1;"},
+      {"an index that the directive leaves no choice", "mov.u32 %r40, %tid.y; mad.lo.s32 %r12, %r40, %r11, %r10;",
+       "mov.u32 %r40, %tid.y; mad.lo.s32 %r12, %r40, %r11, %r10;", block_of_256},
+      {"sums with zero",
+       "mov.u32 %r40, %ctaid.y; add.s32 %r41, %r40, %r10; xor.b32 %r12, %r41, %r11; mul.lo.s32 %r13, %r41, %r13;",
+       "mov.u32 %r40, 0; add.s32 %r41, %r40, %r10; xor.b32 %r12, %r41, %r11; mul.lo.s32 %r13, %r41, %r13;"},
+      {"a branch that always goes one way", "setp.gt.s32 %p1, %r50, 128;" + branch,
+       "mov.u32 %r40, 256; setp.gt.s32 %p1, %r40, 128;" + branch},
+      {"a branch that never does", "setp.gt.s32 %p1, %r50, 128;" + branch,
+       "mov.u32 %r40, 64; setp.gt.s32 %p1, %r40, 128;" + branch},
+      {"a branch on bits that no thread's index has", "shr.u32 %r40, %r10, 8; setp.eq.s32 %p1, %r40, 0;" + branch,
+       "shr.u32 %r40, %r1, 8; setp.eq.s32 %p1, %r40, 0;" + branch, block_of_256},
+      {"a branch on a limit above all threads", "setp.lt.u32 %p1, %r1, 256;" + branch,
+       "setp.lt.u32 %p1, %r1, 256;" + branch, block_of_256},
+      {"a limit that is the last thread's index", "setp.gt.u32 %p1, %r1, 255; selp.b32 %r12, %r11, %r13, %p1;",
+       "setp.gt.u32 %p1, %r1, 255; selp.b32 %r12, %r11, %r13, %p1;", block_of_256},
+      {"a limit with a bit above all threads", "setp.gt.u32 %p1, %r1, 511; selp.b32 %r12, %r11, %r13, %p1;",
+       "setp.gt.u32 %p1, %r1, 511; selp.b32 %r12, %r11, %r13, %p1;", block_of_256},
+      {"an index below zero", "setp.lt.s32 %p1, %r1, 0; selp.b32 %r12, %r11, %r13, %p1;",
+       "setp.lt.s32 %p1, %r1, 0; selp.b32 %r12, %r11, %r13, %p1;", block_of_256},
+      {"the same number from two ways",
+       "setp.gt.s32 %p2, %r10, 3; mov.u32 %r40, 5; @%p2 bra join; mov.u32 %r40, 6; st.volatile.global.u32 [%rd9], "
+       "%r50; bar.sync 0; join: setp.gt.s32 %p1, %r40, 5;" +
+           branch,
+       "setp.gt.s32 %p2, %r10, 3; mov.u32 %r40, 5; @%p2 bra join; mov.u32 %r40, 5; st.volatile.global.u32 [%rd9], "
+       "%r50; bar.sync 0; join: setp.gt.s32 %p1, %r40, 5;" +
+           branch},
+      {"an index divided by a power of two, as compilers do",
+       "shr.s32 %r40, %r1, 31; shr.u32 %r41, %r40, 27; add.s32 %r42, %r1, %r41; shr.s32 %r12, %r42, 5;",
+       "shr.s32 %r40, %r1, 31; shr.u32 %r41, %r40, 27; add.s32 %r42, %r1, %r41; shr.s32 %r12, %r42, 5;", block_of_256},
+      {"bits that have been masked", "and.b32 %r40, %r10, 31; xor.b32 %r41, %r40, %r11; mul.lo.s32 %r12, %r41, %r13;",
+       "and.b32 %r40, %r10, 31; shr.u32 %r41, %r40, 5; xor.b32 %r42, %r41, %r11; mul.lo.s32 %r12, %r42, %r13;"},
+      {"a guard that holds", "setp.gt.s32 %p1, %r10, 2; @%p1 add.s32 %r12, %r12, %r11;",
+       "mov.u32 %r40, 3; setp.gt.s32 %p1, %r40, 2; @%p1 add.s32 %r12, %r12, %r11;"},
+      {"a guard that does not", "setp.gt.s32 %p1, %r10, 2; @%p1 add.s32 %r12, %r12, %r11;",
+       "mov.u32 %r40, 1; setp.gt.s32 %p1, %r40, 2; @%p1 add.s32 %r12, %r12, %r11;"},
+      {"a choice between two that is known", "setp.gt.s32 %p1, %r10, 2; selp.b32 %r12, %r11, %r13, %p1;",
+       "mov.u32 %r40, 3; setp.gt.s32 %p1, %r40, 2; selp.b32 %r12, %r11, %r13, %p1;"},
+      {"a condition or one that is false",
+       "setp.gt.s32 %p1, %r10, 2; setp.gt.s32 %p2, %r11, 2; or.pred %p3, %p1, %p2; selp.b32 %r12, %r11, %r13, %p3;",
+       "setp.gt.s32 %p1, 1, 2; setp.gt.s32 %p2, %r11, 2; or.pred %p3, %p1, %p2; selp.b32 %r12, %r11, %r13, %p3;"},
+      {"a condition and one that is false",
+       "setp.gt.s32 %p1, %r10, 2; setp.gt.s32 %p2, %r11, 2; and.pred %p3, %p1, %p2; selp.b32 %r12, %r11, %r13, %p3;",
+       "setp.gt.s32 %p1, 1, 2; setp.gt.s32 %p2, %r11, 2; and.pred %p3, %p1, %p2; selp.b32 %r12, %r11, %r13, %p3;"},
+      {"a wide product with zero", "mul.wide.u32 %rd3, %r11, 4; add.s64 %rd10, %rd11, %rd3;",
+       "mov.u32 %r40, 0; mul.wide.u32 %rd3, %r40, 4; add.s64 %rd10, %rd11, %rd3;"},
+      {"a wide multiply-add of zero", "mad.wide.u32 %rd10, %r11, 4, %rd11;", "mad.wide.u32 %rd10, %r11, 0, %rd11;"},
+  };
+}
+
 int estimate(const std::string& text, uint32_t capability) {
   ReadText read(text);
   REQUIRE_MESSAGE(read.ok(), read.messages());
@@ -138,8 +197,11 @@ TEST_CASE("differences between two ways to write the same") {
     MESSAGE("skipped: no ptxas");
     return;
   }
+  std::vector<Pair> all = pairs();
+  for (const Pair& pair : known_numbers())
+    all.push_back(pair);
   for (uint32_t capability : {75u, 80u, 90u})
-    for (const Pair& pair : pairs()) {
+    for (const Pair& pair : all) {
       const std::string before = text_of(pair.before, "");
       const std::string after = text_of(pair.after, pair.directive);
       const int real = assembled(after, capability) - assembled(before, capability);
