@@ -14,6 +14,7 @@
 #include "ir/machine/linear_operands.h"
 #include "ir/machine/lowering_rules.h"
 #include "ir/machine/needed.h"
+#include "ir/machine/second_constants.h"
 #include "ir/machine/shared_vectors.h"
 #include "ir/machine/uniform.h"
 #include "ir/machine/unrolling.h"
@@ -63,6 +64,7 @@ public:
     if (!is_first_generation()) share_reciprocals(context_);
     weigh_literals(context_);
     if (capability_ >= first_uniform_datapath) for_each_needed([&](InstructionId id) { move_to_uniform(id); });
+    weigh_second_constants(context_);
     for_each_needed([&](InstructionId id) { weigh_named_address(id); });
     weigh_combined_atomics(context_, uniform_);
     weigh_system_values();

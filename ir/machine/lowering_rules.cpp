@@ -4,6 +4,7 @@
 #include "ir/kernel_parameters.h"
 #include "ir/machine/first_generation.h"
 #include "ir/machine/rule_helpers.h"
+#include "ir/machine/second_constants.h"
 #include "ir/machine/wide_arithmetic.h"
 #include "ir/module.h"
 
@@ -269,6 +270,18 @@ bool three_input_add(LoweringContext& context, InstructionId id) {
   const Form* user = reader ? context.form(reader) : nullptr;
   if (!user || !is_add_or_sub(*user) || bit_width(user->type()) != bit_width(form.type()) || is_float(user->type()))
     return false;
+  std::vector<Operand> summands;
+  bool literal = false; // the sum of all
+  for (InstructionId one : {id, reader})
+    for (size_t index : {0, 1}) {
+      const Operand* operand = context.source(one, index);
+      if (!operand || (operand->is(OperandKind::value) && operand->as_value() == context.result(id))) continue;
+      if (context.is_literal(operand) ? std::exchange(literal, true)
+                                      : std::ranges::find(summands, *operand) != summands.end())
+        continue;
+      summands.push_back(*operand);
+    }
+  if (constants_among(context, summands) > 1) return false;
   take_over(context, reader);
   if (wide)
     context.costs[reader.index()].weight += signs_in_registers(context, id) + signs_in_registers(context, reader);
@@ -307,7 +320,7 @@ bool three_input_logic(LoweringContext& context, InstructionId id) {
     if (std::ranges::none_of(together, [&](const Operand& known) { return is_same(known, leaf); }))
       together.push_back(leaf);
   }
-  if (together.size() > 3) return false;
+  if (together.size() > 3 || constants_among(context, together) > 1) return false;
   leaves_of(reader) = std::move(together);
   return true;
 }

@@ -173,6 +173,54 @@ std::vector<Pair> known_numbers() {
   };
 }
 
+// Literals and parameters, for which an instruction has one place.
+std::vector<Pair> second_constants() {
+  return {
+      {"a permutation of a literal", "prmt.b32 %r12, %r11, %r10, 0x7540;", "prmt.b32 %r12, 128, %r10, 0x7540;"},
+      {"a permutation with a literal", "prmt.b32 %r12, %r11, %r10, 0x7540;", "prmt.b32 %r12, %r10, 128, 0x7540;"},
+      {"a permutation of a parameter", "prmt.b32 %r12, %r11, %r10, 0x7540;", "prmt.b32 %r12, %r50, %r10, 0x7540;"},
+      {"a multiply-add of two literals", "mad.lo.s32 %r12, %r10, %r11, %r13;", "mad.lo.s32 %r12, %r10, 3, 5;"},
+      {"a multiply-add by a literal", "mad.lo.s32 %r12, %r10, %r11, %r13;", "mad.lo.s32 %r12, %r10, 3, %r13;"},
+      {"a multiply-add of a parameter and a literal", "mad.lo.s32 %r12, %r10, %r11, %r13;",
+       "mad.lo.s32 %r12, %r10, %r50, 3;"},
+      {"a multiply-add of a literal and a parameter", "mad.lo.s32 %r12, %r10, %r11, %r13;",
+       "mad.lo.s32 %r12, %r10, 3, %r50;"},
+      {"a multiply-add of one parameter twice", "mad.lo.s32 %r12, %r10, %r11, %r13;",
+       "mad.lo.s32 %r12, %r10, %r50, %r50;"},
+      {"a multiply-add of two parameters", "mad.lo.s32 %r12, %r10, %r11, %r13;",
+       "cvt.u32.u64 %r40, %rd9; mad.lo.s32 %r12, %r10, %r50, %r40;"},
+      {"a product and a sum of two literals", "mad.lo.s32 %r12, %r10, %r11, %r13;",
+       "mul.lo.s32 %r40, %r10, 3; add.s32 %r12, %r40, 5;"},
+      {"a product by a literal and a parameter", "mad.lo.s32 %r12, %r10, %r11, %r13;",
+       "mul.lo.s32 %r40, %r10, 3; add.s32 %r12, %r40, %r50;"},
+      {"two multiply-adds by one literal", "mad.lo.s32 %r12, %r10, %r11, %r13;",
+       "mad.lo.s32 %r12, %r10, 3, 5; mad.lo.s32 %r13, %r11, 3, 7;"},
+      {"a sum with a parameter and a literal", "add.s32 %r12, %r10, %r11;",
+       "add.s32 %r40, %r10, %r50; add.s32 %r12, %r40, -1;"},
+      {"a difference from a parameter and a literal", "add.s32 %r12, %r10, %r11;",
+       "sub.s32 %r40, %r50, %r10; add.s32 %r12, %r40, -1;"},
+      {"the same as a complement", "add.s32 %r12, %r10, %r11;", "not.b32 %r40, %r10; add.s32 %r12, %r40, %r50;"},
+      {"a sum of two and a literal", "add.s32 %r12, %r10, %r11;", "add.s32 %r40, %r10, %r11; add.s32 %r12, %r40, -1;"},
+      {"a sum with two parameters", "add.s32 %r12, %r10, %r11;",
+       "cvt.u32.u64 %r41, %rd9; add.s32 %r40, %r10, %r41; add.s32 %r12, %r40, %r50;"},
+      {"a sum with two literals", "add.s32 %r12, %r10, %r11;", "add.s32 %r40, %r10, 5; add.s32 %r12, %r40, 7;"},
+      {"a choice between two literals", "setp.gt.s32 %p1, %r10, %r11; selp.b32 %r12, %r10, %r13, %p1;",
+       "setp.gt.s32 %p1, %r10, %r11; selp.b32 %r12, 5, 7, %p1;"},
+      {"a choice between a parameter and a literal", "setp.gt.s32 %p1, %r10, %r11; selp.b32 %r12, %r10, %r13, %p1;",
+       "setp.gt.s32 %p1, %r10, %r11; selp.b32 %r12, %r50, 7, %p1;"},
+      {"logic with two literals", "and.b32 %r40, %r10, %r11; or.b32 %r12, %r40, %r13;",
+       "and.b32 %r40, %r10, 0xff; or.b32 %r12, %r40, 0x100;"},
+      {"logic with a literal and a parameter", "and.b32 %r40, %r10, %r11; or.b32 %r12, %r40, %r13;",
+       "and.b32 %r40, %r10, 0xff; or.b32 %r12, %r40, %r50;"},
+      {"LOP3 with two literals", "lop3.b32 %r12, %r10, %r11, %r13, 0xf8;", "lop3.b32 %r12, %r10, 0xff, 0x100, 0xf8;"},
+      {"a shifted literal", "shl.b32 %r12, %r11, %r10;", "shl.b32 %r12, 1, %r10;"},
+      {"a shifted parameter", "shl.b32 %r12, %r11, %r10;", "shl.b32 %r12, %r50, %r10;"},
+      {"a polynomial's last step",
+       "mov.b32 %f2, %r10; mov.b32 %f3, %r11; fma.rn.f32 %f1, %f2, %f3, %f3; mov.b32 %r12, %f1;",
+       "mov.b32 %f2, %r10; mov.b32 %f3, %r11; fma.rn.f32 %f1, %f2, 0f40400000, 0f40A00000; mov.b32 %r12, %f1;"},
+  };
+}
+
 int estimate(const std::string& text, uint32_t capability) {
   ReadText read(text);
   REQUIRE_MESSAGE(read.ok(), read.messages());
@@ -198,8 +246,8 @@ TEST_CASE("differences between two ways to write the same") {
     return;
   }
   std::vector<Pair> all = pairs();
-  for (const Pair& pair : known_numbers())
-    all.push_back(pair);
+  for (const std::vector<Pair>& more : {known_numbers(), second_constants()})
+    all.insert(all.end(), more.begin(), more.end());
   for (uint32_t capability : {75u, 80u, 90u})
     for (const Pair& pair : all) {
       const std::string before = text_of(pair.before, "");

@@ -171,7 +171,7 @@ TEST_CASE("the literal factor of wide multiply-adds comes into a register anew i
 TEST_CASE("two compares and their conjunction are two instructions") {
   check_both("ld.global.u32 %r1, [%rd1]; ld.global.u32 %r2, [%rd1+4]; setp.lt.s32 %p1, %r1, %r2;\n"
              "setp.gt.s32 %p2, %r1, 5; and.pred %p1, %p1, %p2; selp.u32 %r3, 1, 2, %p1; st.global.u32 [%rd1], %r3;",
-             80, "1 1 1 1 0 1 1 1");
+             80, "1 1 1 1 0 2 1 1"); // one of the two literals is moved into a register
 }
 
 TEST_CASE("sections of a hardware form are issued as written, linear rows and what reads them are free") {
