@@ -16,6 +16,7 @@
 #include "ir/machine/needed.h"
 #include "ir/machine/second_constants.h"
 #include "ir/machine/shared_vectors.h"
+#include "ir/machine/tidy.h"
 #include "ir/machine/uniform.h"
 #include "ir/machine/unrolling.h"
 #include "ir/machine/weights.h"
@@ -29,10 +30,11 @@ namespace ptxrewrite::ir {
 
 class Lowerer {
 public:
-  Lowerer(const Function& function, uint32_t compute_capability, Lowering& result)
-      : function_(function), capability_(compute_capability), result_(result), flow_(function),
-        dominators_(function, flow_), post_dominators_(function, flow_), uniform_(function, flow_, post_dominators_),
-        together_(function, flow_, post_dominators_, UniformSources::read),
+  // `moves`: by InstructionId, or empty: see tidy.h.
+  Lowerer(const Function& function, uint32_t compute_capability, Lowering& result, std::vector<bool> moves = {})
+      : function_(function), capability_(compute_capability), result_(result), moves_(std::move(moves)),
+        flow_(function), dominators_(function, flow_), post_dominators_(function, flow_),
+        uniform_(function, flow_, post_dominators_), together_(function, flow_, post_dominators_, UniformSources::read),
         values_(function), context_{function,
                                     flow_,
                                     values_,
@@ -74,13 +76,18 @@ public:
     for (ValueId value : function_.values.ids())
       result_.register_units_[value.index()] = units_of(value);
     result_.needed_ = context_.needed;
-    if (capability_ >= first_separate_lanes)
-      result_.subroutines_ += slow_paths_of_exchanges(context_, flow_, post_dominators_, together_);
+    if (capability_ >= first_separate_lanes) {
+      const uint32_t slow_paths = slow_paths_of_exchanges(context_, flow_, post_dominators_, together_);
+      has_slow_exchanges_ = slow_paths > 0;
+      result_.subroutines_ += slow_paths;
+    }
     if (function_.is_ssa) measure_unrolling();
     if (function_.is_entry) add_called_functions();
     result_.absorbed_ = std::move(context_.absorbed);
     result_.without_constant_ = std::move(context_.without_constant);
   }
+
+  bool has_slow_exchanges() const { return has_slow_exchanges_; }
 
 private:
   void measure_unrolling() {
@@ -141,9 +148,12 @@ private:
     return place->immediate % length->immediate == 0;
   }
 
+  // Writes or reads a register that holds a local variable.
+  bool is_move(InstructionId id) const { return !moves_.empty() && moves_[id.index()]; }
+
   void weigh_alone(InstructionId id) {
     const Form* form = context_.form(id);
-    if (!form) return;
+    if (!form || is_move(id)) return;
     FormWeight weight = weight_of(*form, capability_, context_.last_is_literal(id));
     SubroutineSize subroutine = size_of(weight.subroutine);
     if (weight.subroutine != Subroutine::none && !appended_.test(static_cast<size_t>(weight.subroutine))) {
@@ -283,15 +293,17 @@ private:
   // in its cluster's shared memory the block is.
   void weigh_system_values() {
     if (!function_.is_entry) return;
-    bool global = false, shared = false;
+    bool global = false, shared = false, local = false;
     for_each_needed([&](InstructionId id) {
       const Form& form = *context_.form(id);
       bool memory = form.kind == InstructionClass::load || form.kind == InstructionClass::store ||
                     form.kind == InstructionClass::atomic;
+      local |= memory && form.space == StateSpace::local && !is_move(id);
       global |= memory && (form.space == StateSpace::global || form.space == StateSpace::none);
       for (const Operand& operand : function_.operands_of(id))
         shared |= operand.is(OperandKind::symbol) && names_shared(operand.as_symbol());
     });
+    if (local) result_.prologue_ += 1; // the stack pointer moves
     if (global && capability_ >= 80) result_.prologue_uniform_ += 1;
     if (shared && capability_ >= 90) result_.prologue_uniform_ += 3;
   }
@@ -324,6 +336,8 @@ private:
   const Function& function_;
   uint32_t capability_;
   Lowering& result_;
+  std::vector<bool> moves_;
+  bool has_slow_exchanges_ = false;
   ControlFlow flow_;
   DominatorTree dominators_;
   PostDominatorTree post_dominators_;
@@ -380,9 +394,26 @@ Lowering lower_as_written(const Function& function, uint32_t compute_capability)
   return result;
 }
 
+static Lowering lower_tidied(const Function& function, uint32_t compute_capability) {
+  if (compute_capability < first_generation_end) return lower_as_written(function, compute_capability);
+  std::optional<Tidied> tidy = tidied(function);
+  if (!tidy || tidy->crosses_blocks) {
+    Lowering result;
+    Lowerer lowerer(function, compute_capability, result);
+    lowerer.run();
+    if (!tidy) return result;
+    // Across the slow paths of exchanges between lanes, nothing is kept in registers for later.
+    if (lowerer.has_slow_exchanges()) tidy = tidied(function, false);
+    if (!tidy) return result;
+  }
+  Lowering result;
+  Lowerer(tidy->function, compute_capability, result, std::move(tidy->moves)).run();
+  return result;
+}
+
 Lowering lower(const Function& function, uint32_t compute_capability) {
   const std::optional<Function> known = folded(function);
-  return lower_as_written(known ? *known : function, compute_capability);
+  return lower_tidied(known ? *known : function, compute_capability);
 }
 
 } // namespace ptxrewrite::ir

@@ -94,7 +94,7 @@ private:
 // first_generation.h says.
 Lowering lower(const Function& function, uint32_t compute_capability);
 
-// Without what assemblers do first (fold.h): registers, and what they are for, are those of the text.
+// Without what assemblers do first (fold.h, tidy.h): registers, and what they are for, are those of the text.
 Lowering lower_as_written(const Function& function, uint32_t compute_capability);
 
 } // namespace ptxrewrite::ir

@@ -23,7 +23,7 @@ std::string stream(unsigned stride, unsigned work) {
   body += fmt::format("  mul.wide.u32 %rd3, %r4, {};\n  add.s64 %rd4, %rd1, %rd3;\n", stride);
   body += "  ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd4];\n  add.f32 %f5, %f1, %f2; add.f32 %f6, %f3, %f4;\n";
   for (unsigned i = 0; i < work; ++i)
-    body += fmt::format("  fma.rn.f32 %f{}, %f1, %f2, %f{};\n", 10 + i, 5 + i % 2);
+    body += fmt::format("  fma.rn.f32 %f{}, %f1, %f{}, 0f{:08X};\n", 10 + i, 2 + i % 2, 0x3F800000 + i);
   body += "  add.f32 %f7, %f5, %f6;\n";
   for (unsigned i = 0; i < work; ++i)
     body += fmt::format("  add.f32 %f7, %f7, %f{};\n", 10 + i);

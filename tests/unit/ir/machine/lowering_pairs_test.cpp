@@ -23,7 +23,6 @@ std::string text_of(const std::string& body, const std::string& directive) {
          directive + R"(
 {
 .reg .pred %p<9>; .reg .b32 %r<60>; .reg .b64 %rd<20>; .reg .f32 %f<9>;
-.local .align 8 .b8 slots[64];
 ld.param.u64 %rd1, [p]; ld.param.u32 %r50, [n]; ld.param.u64 %rd9, [q];
 cvta.to.global.u64 %rd1, %rd1; cvta.to.global.u64 %rd9, %rd9;
 mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2;
@@ -57,6 +56,12 @@ std::vector<Pair> pairs() {
   const std::string warps = "setp.gt.u32 %p1, %r1, 31;", guarded = std::string("@%p1 bra end;\n") + shuffles + "end:\n";
   const std::string block = "mov.u32 %r42, %ctaid.x; mul.lo.s32 %r41, %r42, %r50;";
   const std::string uniform = std::string("@%p1 bra.uni end;\n") + shuffles + "end:\n";
+  const std::string once = "xor.b32 %r40, %r10, %r11; mul.lo.s32 %r41, %r40, %r50; add.s32 %r42, %r41, %r12; "
+                           "st.volatile.global.u32 [%rd9], %r42;\n";
+  const std::string slots = ".local .align 8 .b8 slots[64];\n";
+  std::string stores;
+  for (int i = 1; i < 14; ++i)
+    stores += "st.volatile.global.u32 [%rd9+" + std::to_string(4 * i) + "], %r12;\n";
   return {
       {"a branch that all lanes take together", warps + guarded, warps + uniform},
       {"whole warps of a block whose shape is known", warps + guarded, warps + guarded, ".reqntid 256, 1, 1"},
@@ -109,6 +114,26 @@ std::vector<Pair> pairs() {
       {"a choice by bits",
        "and.b32 %r40, %r10, %r11; not.b32 %r41, %r10; and.b32 %r42, %r41, %r12; or.b32 %r13, %r40, %r42;",
        "lop3.b32 %r13, %r10, %r11, %r12, 0xca;"},
+      {"a local variable of 32-bit words", "bar.sync 0; mov.b32 %r12, %r10; mov.b32 %r13, %r11;",
+       slots + "st.local.b32 [slots+4], %r10; st.local.b32 [slots+8], %r11; bar.sync 0; ld.local.b32 %r12, [slots+4]; "
+               "ld.local.b32 %r13, [slots+8];"},
+      {"a local variable by its address", "bar.sync 0; mov.b32 %r12, %r10;",
+       slots +
+           "mov.u64 %rd5, slots; st.local.b32 [%rd5+4], %r10; bar.sync 0; add.s64 %rd6, %rd5, 4; ld.local.b32 %r12, "
+           "[%rd6];"},
+      {"a local variable of words of two sizes", "bar.sync 0; mov.b32 %r12, %r10; mov.b64 %rd11, %rd10;",
+       slots + "st.local.b32 [slots], %r10; st.local.b64 [slots+8], %rd10; bar.sync 0; ld.local.b32 %r12, [slots]; "
+               "ld.local.b64 %rd11, [slots+8];"},
+      {"a predicate in a local variable", "setp.gt.s32 %p1, %r10, 3; bar.sync 0; selp.b32 %r12, %r12, %r13, %p1;",
+       slots + "setp.gt.s32 %p1, %r10, 3; selp.b32 %r40, 1, 0, %p1; st.local.b32 [slots], %r40; bar.sync 0; "
+               "ld.local.b32 %r41, [slots]; setp.ne.s32 %p2, %r41, 0; selp.b32 %r12, %r12, %r13, %p2;"},
+      {"a sum again, behind a barrier and in a branch",
+       once + "bar.sync 0; setp.gt.s32 %p1, %r13, 9; @%p1 bra end; st.volatile.global.u32 [%rd9], %r42;" + stores +
+           "end:\n",
+       once +
+           "bar.sync 0; setp.gt.s32 %p1, %r13, 9; @%p1 bra end; xor.b32 %r43, %r10, %r11; mul.lo.s32 %r44, %r43, "
+           "%r50; add.s32 %r45, %r44, %r12; st.volatile.global.u32 [%rd9], %r45;" +
+           stores + "end:\n"},
       {"logic on four inputs", "and.b32 %r40, %r10, %r11; or.b32 %r41, %r40, %r12; xor.b32 %r13, %r41, %r13;",
        "and.b32 %r40, %r10, %r11; or.b32 %r13, %r40, %r12;"},
   };

@@ -1,0 +1,373 @@
+// Found by assembling accesses of local variables with and without known addresses, and sums that are computed twice,
+// in one block and in several: see tidy.h.
+#include "ir/machine/tidy.h"
+
+#include "ir/analysis/cfg.h"
+#include "ir/analysis/dominators.h"
+#include "ir/kernel_parameters.h"
+#include "ir/module.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+struct Place {
+  VariableId variable;
+  int64_t offset = 0;
+};
+
+struct Access {
+  InstructionId id;
+  VariableId variable;
+  int64_t offset = 0;
+  int64_t bytes = 0;
+  unsigned element = 0; // bytes
+  bool stores = false;
+
+  bool overlaps(const Access& other) const {
+    return variable == other.variable && offset < other.offset + other.bytes && other.offset < offset + bytes;
+  }
+  bool is_same_word(const Access& other) const {
+    return variable == other.variable && offset == other.offset && bytes == other.bytes && bytes == element;
+  }
+};
+
+class Tidier {
+public:
+  Tidier(const Function& function, bool across_blocks)
+      : function_(function), flow_(function), dominators_(function, flow_), places_(function.values.size()),
+        equal_(function.values.size()), copy_of_(function.values.size()), gone_(function.instructions.size()),
+        moves_(function.instructions.size()), in_section_(function.instructions.size()), across_blocks_(across_blocks) {
+  }
+
+  bool run() {
+    mark_sections();
+    find_local_variables();
+    for (BlockId block : flow_.reverse_postorder())
+      visit(block);
+    drop_unread_stores();
+    return std::ranges::find(gone_, true) != gone_.end() || std::ranges::find(moves_, true) != moves_.end();
+  }
+
+  Tidied result() {
+    Tidied tidy{function_, std::move(moves_), crosses_blocks_};
+    for (BlockId block : function_.layout) {
+      for (EdgeId edge : function_.successors(block))
+        for (ValueId& argument : tidy.function.arguments(edge))
+          argument = known_as(argument);
+      for (InstructionId id : function_.instructions_in(block)) {
+        if (gone_[id.index()]) {
+          tidy.function.remove(id);
+          continue;
+        }
+        if (ValueId& guard = tidy.function.instructions[id].guard) guard = known_as(guard);
+        for (Operand& operand : tidy.function.operands_of(id))
+          if (operand.is(OperandKind::value) && !operand.is_definition())
+            operand.id = known_as(operand.as_value()).index();
+      }
+    }
+    return tidy;
+  }
+
+private:
+  ValueId known_as(ValueId value) const {
+    while (equal_[value.index()])
+      value = equal_[value.index()];
+    return value;
+  }
+
+  const Form* form(InstructionId id) const {
+    return function_.instructions[id].kind == InstructionKind::real ? &function_.form_of(id) : nullptr;
+  }
+
+  void mark_sections() {
+    bool inside = false;
+    for (BlockId block : function_.layout)
+      for (InstructionId id : function_.instructions_in(block)) {
+        const InstructionKind kind = function_.instructions[id].kind;
+        if (kind == InstructionKind::section_begin) inside = true;
+        if (kind == InstructionKind::section_end) inside = false;
+        in_section_[id.index()] = inside;
+      }
+  }
+
+  // --- local variables ---
+
+  bool is_local(SymbolRef symbol) const {
+    return symbol.kind() == SymbolRef::Kind::local_variable &&
+           function_.variables[symbol.variable()].space == StateSpace::local;
+  }
+
+  // Where in a local variable the value points to.
+  std::optional<Place> place_of(const Operand& operand) const {
+    if (operand.is(OperandKind::symbol) && is_local(operand.as_symbol()))
+      return Place{operand.as_symbol().variable(), 0};
+    if (operand.is(OperandKind::value)) return places_[operand.as_value().index()];
+    return std::nullopt;
+  }
+
+  // A copy of an address, or an address plus a literal.
+  bool computes_place(InstructionId id) {
+    const Form* known = form(id);
+    if (!known || function_.instructions[id].guard) return false;
+    const std::span<const Operand> operands = function_.operands_of(id);
+    const bool adds = known->opcode == Opcode::add && operands.size() == 3 && operands[2].is(OperandKind::integer);
+    if (!adds && !(known->opcode == Opcode::mov && operands.size() == 2)) return false;
+    std::optional<Place> place = place_of(operands[1]);
+    if (!place || !operands[0].is(OperandKind::value)) return false;
+    if (adds) place->offset += operands[2].immediate;
+    places_[operands[0].as_value().index()] = place;
+    return true;
+  }
+
+  // An access of the variable's own words at a known place.
+  bool is_access(InstructionId id) {
+    const Form* known = form(id);
+    if (!known || (known->opcode != Opcode::ld && known->opcode != Opcode::st) || known->space != StateSpace::local)
+      return false;
+    if (known->effects.volatile_result || known->effects.atomic) return false;
+    const std::span<const Operand> operands = function_.operands_of(id);
+    for (size_t i = 0; i < operands.size(); i = next_sibling(operands, i)) {
+      if (!operands[i].is(OperandKind::address)) continue;
+      if (operands[i].group_size() != 1) return false;
+      const std::optional<Place> place = place_of(operands[i + 1]);
+      if (!place) return false;
+      const unsigned element = byte_width(known->type());
+      const Access access{id,
+                          place->variable,
+                          place->offset + operands[i].immediate,
+                          int64_t{element} * known->vector_width,
+                          element,
+                          known->opcode == Opcode::st};
+      accesses_[place->variable].push_back(access);
+      access_by_instruction_[id] = access;
+      return !stores_place(operands, i);
+    }
+    return false;
+  }
+
+  // An address among what is stored.
+  bool stores_place(std::span<const Operand> operands, size_t address) const {
+    for (size_t i = 0; i < operands.size(); ++i)
+      if ((i < address || i > address + 1) && place_of(operands[i])) return true;
+    return false;
+  }
+
+  void find_local_variables() {
+    std::vector<bool> escapes(function_.variables.size());
+    auto escape = [&](const Operand& operand) {
+      if (std::optional<Place> place = place_of(operand)) escapes[place->variable.index()] = true;
+    };
+    for (BlockId block : flow_.reverse_postorder()) // in SSA form a definition comes before its uses
+      for (InstructionId id : function_.instructions_in(block))
+        if (form(id) && !computes_place(id) && !is_access(id)) // declarations of variables have no form
+          for (const Operand& operand : function_.operands_of(id))
+            escape(operand);
+    for (BlockId block : flow_.reverse_postorder())
+      for (EdgeId edge : function_.successors(block))
+        for (ValueId argument : function_.arguments(edge))
+          escape(Operand::value(argument));
+    for (const auto& [variable, accesses] : accesses_)
+      if (!escapes[variable.index()]) keep_in_registers(accesses);
+  }
+
+  // ptxas 13.0 does so where all of the variable is read and written by words of 32 bits, or all of it by words of 16.
+  void keep_in_registers(const std::vector<Access>& accesses) {
+    const unsigned element = accesses.front().element;
+    if (element != 4 && element != 2) return;
+    if (std::ranges::any_of(accesses, [&](const Access& access) { return access.element != element; })) return;
+    for (const Access& access : accesses) {
+      moves_[access.id.index()] = true;
+      const Access* only = nullptr;
+      size_t stores = 0;
+      for (const Access& other : accesses) {
+        if (!other.overlaps(access)) continue;
+        stores += other.stores;
+        if (other.stores) only = &other;
+      }
+      if (!access.stores && stores == 1 && only->is_same_word(access)) written_by_[access.id] = only->id;
+    }
+  }
+
+  // Of variables in registers, when all loads of them are known values.
+  void drop_unread_stores() {
+    for (const auto& [variable, accesses] : accesses_)
+      for (const Access& store : accesses)
+        if (store.stores && moves_[store.id.index()] && std::ranges::none_of(accesses, [&](const Access& load) {
+              return !load.stores && !gone_[load.id.index()] && load.overlaps(store);
+            }))
+          gone_[store.id.index()] = true;
+  }
+
+  // --- equal values ---
+
+  bool comes_before(InstructionId a, InstructionId b) const {
+    const BlockId upper = function_.instructions[a].block, lower = function_.instructions[b].block;
+    if (upper != lower) return dominators_.dominates(upper, lower);
+    for (InstructionId id = a; id; id = function_.instructions[id].next)
+      if (id == b) return true;
+    return false;
+  }
+
+  // What is stored or loaded as one value.
+  ValueId accessed(InstructionId id) const {
+    const Operand& operand =
+        form(id)->opcode == Opcode::st ? function_.operands_of(id).back() : function_.operands_of(id).front();
+    return operand.is(OperandKind::value) && form(id)->vector_width == 1 ? operand.as_value() : ValueId();
+  }
+
+  // What a load brings, where it is known: the value that the only store to the word has put there, or in the block the
+  // value that was last stored to it or loaded from it.
+  void forward(InstructionId id) {
+    auto found = access_by_instruction_.find(id);
+    if (found == access_by_instruction_.end()) {
+      if (const Form* known = form(id); known && (known->effects.barrier || known->effects.call)) in_memory_.clear();
+      return;
+    }
+    const Access& access = found->second;
+    const bool guarded = bool(function_.instructions[id].guard);
+    if (!access.stores && !guarded) {
+      InstructionId source;
+      for (const Access& one : in_memory_)
+        if (one.is_same_word(access)) source = one.id;
+      if (auto written = written_by_.find(id);
+          !source && written != written_by_.end() && comes_before(written->second, id))
+        source = written->second;
+      if (source && replace_by(id, source)) return;
+    }
+    if (access.stores) std::erase_if(in_memory_, [&](const Access& one) { return one.overlaps(access); });
+    if (!guarded) in_memory_.push_back(access);
+  }
+
+  bool replace_by(InstructionId load, InstructionId source) {
+    const ValueId known = accessed(source), loaded = accessed(load);
+    if (!known || !loaded || function_.instructions[source].guard) return false;
+    if (bit_width(function_.values[loaded].type) != bit_width(function_.values[known].type)) return false;
+    equal_[loaded.index()] = known;
+    gone_[load.index()] = true;
+    return true;
+  }
+
+  bool may_be_equal(InstructionId id) const {
+    const Form* known = form(id);
+    if (!known || known->definitions != 1 || function_.instructions[id].guard) return false;
+    if (known->kind == InstructionClass::extension || known->kind == InstructionClass::opaque) return false;
+    if (known->opcode == Opcode::setp) return false; // predicates are few: compares are computed again
+    if (!known->effects.pure() && !loads_kernel_parameter(function_, id)) return false;
+    for (const Operand& operand : function_.operands_of(id)) {
+      if (operand.has(OperandFlag::old_value)) return false;
+      if (operand.is(OperandKind::special_register) && info(static_cast<SpecialRegister>(operand.id)).is_volatile)
+        return false;
+    }
+    return function_.operands_of(id)[0].is(OperandKind::value);
+  }
+
+  // Registers that hold copies of one value have one number.
+  uint32_t number_of(ValueId value) const {
+    value = known_as(value);
+    const ValueId original = copy_of_[value.index()];
+    return original ? original.index() : value.index();
+  }
+
+  // The same but for the value that it is written to.
+  bool computes_same(InstructionId a, InstructionId b) const {
+    if (function_.instructions[a].form != function_.instructions[b].form) return false;
+    const std::span<const Operand> first = function_.operands_of(a), second = function_.operands_of(b);
+    if (first.size() != second.size()) return false;
+    if (function_.values[first[0].as_value()].type != function_.values[second[0].as_value()].type) return false;
+    for (size_t i = 1; i < first.size(); ++i)
+      if (numbered(first[i]) != numbered(second[i])) return false;
+    return true;
+  }
+
+  Operand numbered(Operand operand) const {
+    if (operand.is(OperandKind::value)) operand.id = number_of(operand.as_value());
+    constexpr auto spelling = static_cast<uint8_t>(OperandFlag::hexadecimal);
+    operand.flags = static_cast<OperandFlag>(static_cast<uint8_t>(operand.flags) & ~spelling);
+    return operand;
+  }
+
+  uint64_t hash_of(InstructionId id) const {
+    uint64_t hash = function_.instructions[id].form.index();
+    auto mix = [&](uint64_t part) {
+      hash = (hash ^ part) * 0x9E3779B97F4A7C15;
+      hash ^= hash >> 32;
+    };
+    for (const Operand& spelled : function_.operands_of(id).subspan(1)) {
+      const Operand operand = numbered(spelled);
+      mix(uint64_t{operand.id} << 16 | static_cast<uint64_t>(operand.kind) << 8 | static_cast<uint8_t>(operand.flags));
+      mix(static_cast<uint64_t>(operand.immediate));
+    }
+    return hash;
+  }
+
+  // What has computed the same before.
+  InstructionId earlier(InstructionId id) {
+    const BlockId block = function_.instructions[id].block;
+    std::vector<InstructionId>& candidates = computed_[hash_of(id)];
+    for (InstructionId one : candidates) {
+      const BlockId there = function_.instructions[one].block;
+      if ((there == block || (across_blocks_ && dominators_.dominates(there, block))) && computes_same(one, id))
+        return one;
+    }
+    candidates.push_back(id);
+    return {};
+  }
+
+  void visit(BlockId block) {
+    in_memory_.clear();
+    for (InstructionId id : function_.instructions_in(block)) {
+      if (in_section_[id.index()]) continue;
+      forward(id);
+      if (gone_[id.index()] || !may_be_equal(id)) continue;
+      const Form& known = *form(id);
+      const ValueId result = function_.operands_of(id)[0].as_value();
+      if (known.opcode == Opcode::mov && function_.operands_of(id).size() == 2 &&
+          function_.operands_of(id)[1].is(OperandKind::value)) {
+        copy_of_[result.index()] = ValueId(number_of(function_.operands_of(id)[1].as_value()));
+        continue;
+      }
+      const InstructionId first = earlier(id);
+      if (!first) continue;
+      const ValueId same = function_.operands_of(first)[0].as_value();
+      if (known.opcode == Opcode::mov || known.opcode == Opcode::ld || known.opcode == Opcode::cvta) {
+        copy_of_[result.index()] = ValueId(number_of(same)); // no work, or other rules' business
+        continue;
+      }
+      equal_[result.index()] = same;
+      gone_[id.index()] = true;
+      crosses_blocks_ |= function_.instructions[first].block != block;
+    }
+  }
+
+  const Function& function_;
+  ControlFlow flow_;
+  DominatorTree dominators_;
+  std::vector<std::optional<Place>> places_; // by ValueId
+  std::map<VariableId, std::vector<Access>> accesses_;
+  std::map<InstructionId, Access> access_by_instruction_;
+  std::vector<Access> in_memory_;                     // words of local variables whose values the block knows
+  std::map<InstructionId, InstructionId> written_by_; // loads, and the only store of what they load
+  std::unordered_map<uint64_t, std::vector<InstructionId>> computed_; // by hash_of
+  std::vector<ValueId> equal_;                                        // by ValueId: the same value, defined earlier
+  std::vector<ValueId> copy_of_;                                      // by ValueId: the same value
+  std::vector<bool> gone_, moves_;
+  std::vector<bool> in_section_; // of a hardware form: what is written there is executed
+  bool across_blocks_;
+  bool crosses_blocks_ = false;
+};
+
+} // namespace
+
+std::optional<Tidied> tidied(const Function& function, bool across_blocks) {
+  if (!function.is_ssa || function.affine_stream) return std::nullopt;
+  Tidier tidier(function, across_blocks);
+  if (!tidier.run()) return std::nullopt;
+  return tidier.result();
+}
+
+} // namespace ptxrewrite::ir
