@@ -6,8 +6,8 @@
 namespace ptxrewrite::timing {
 namespace {
 
-// Tags are looked up by blocks of 512 bytes; banks repeat more often.
-constexpr uint64_t phase_bytes = 512;
+// Tags are looked up by blocks of 512 bytes. Which banks are wanted twice is the same wherever a word is the first.
+constexpr uint64_t phase_bytes = 512, word_bytes = 4;
 
 uint64_t first_address(const LaneAddresses& lanes) {
   return lanes.addresses[std::countr_zero(lanes.mask)];
@@ -21,24 +21,17 @@ uint64_t AccessMemo::first_line(const LaneAddresses& lanes) {
 
 bool AccessMemo::Pattern::is(const LaneAddresses& lanes, uint64_t first, uint64_t its_phase, bool is_shared) const {
   if (mask != lanes.mask || phase != its_phase || bytes != lanes.bytes || shared != is_shared) return false;
+  auto differ = [&](unsigned lane) {
+    return (lanes.addresses[lane] - first) ^ static_cast<uint64_t>(int64_t(offsets[lane]));
+  };
   uint64_t apart = 0;
   if (mask == 0xffffffffu)
     for (unsigned lane = 0; lane < warp_size; ++lane)
-      apart |= (lanes.addresses[lane] - first) ^ offsets[lane];
+      apart |= differ(lane);
   else
     for (unsigned lane = 0; lane < warp_size; ++lane)
-      apart |= ((lanes.addresses[lane] - first) & in_mask[lane]) ^ offsets[lane];
+      apart |= differ(lane) & (0 - uint64_t(mask >> lane & 1));
   return apart == 0;
-}
-
-void AccessMemo::Pattern::keep(const LaneAddresses& lanes, uint64_t first) {
-  for (unsigned lane = 0; lane < warp_size; ++lane)
-    offsets[lane] = lanes.addresses[lane] - first;
-  if (mask == 0xffffffffu) return;
-  for (unsigned lane = 0; lane < warp_size; ++lane) {
-    in_mask[lane] = mask >> lane & 1 ? ~uint64_t(0) : 0;
-    offsets[lane] &= in_mask[lane];
-  }
 }
 
 void AccessMemo::find_out(const LaneAddresses& lanes, uint64_t first, bool shared, AccessCost& cost) const {
@@ -57,8 +50,21 @@ void AccessMemo::find_out(const LaneAddresses& lanes, uint64_t first, bool share
   }
 }
 
-AccessCost& AccessMemo::cost(const LaneAddresses& lanes, bool shared) {
-  const uint64_t first = first_address(lanes), phase = first % phase_bytes;
+AccessCost& AccessMemo::cost(const LaneAddresses& lanes, bool shared, uint32_t asker) {
+  const uint64_t first = first_address(lanes), phase = first % (shared ? word_bytes : phase_bytes);
+  if (asker >= last_of_.size()) last_of_.resize(asker + 1);
+  Pattern*& last = last_of_[asker];
+  if (last && last->is(lanes, first, phase, shared)) return last->cost;
+  if (Pattern* const found = find(lanes, first, phase, shared)) {
+    last = found;
+    return found->cost;
+  }
+  find_out(lanes, first, shared, not_kept_);
+  return not_kept_;
+}
+
+// Null: it comes for the first time, or lanes are too far from one another.
+AccessMemo::Pattern* AccessMemo::find(const LaneAddresses& lanes, uint64_t first, uint64_t phase, bool shared) {
   const auto last = static_cast<unsigned>(31 - std::countl_zero(lanes.mask));
   uint64_t hash = (lanes.addresses[last] - first) * 0x9e3779b97f4a7c15u ^ phase ^ lanes.bytes << 10;
   hash = (hash ^ lanes.mask ^ uint64_t(shared) << 40) * 0xd6e8feb86659fd93u;
@@ -66,23 +72,27 @@ AccessCost& AccessMemo::cost(const LaneAddresses& lanes, bool shared) {
   const auto tag = static_cast<uint32_t>(hash >> 41);
   for (size_t way = 0; way < ways; ++way)
     if (set.tags[way] == tag && set.patterns[way] && set.patterns[way]->is(lanes, first, phase, shared))
-      return set.patterns[way]->cost;
+      return set.patterns[way].get();
   if (std::ranges::find(set.seen_once, tag) == set.seen_once.end()) {
     set.seen_once[set.oldest_seen++ % ways] = tag;
-    find_out(lanes, first, shared, not_kept_);
-    return not_kept_;
+    return nullptr;
   }
   const size_t way = set.oldest++ % ways;
-  set.tags[way] = tag;
   std::unique_ptr<Pattern>& place = set.patterns[way];
   if (!place) place = std::make_unique<Pattern>();
+  place->mask = 0; // none as yet
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    const auto offset = static_cast<int64_t>(lanes.addresses[lane] - first);
+    place->offsets[lane] = static_cast<int32_t>(offset);
+    if (place->offsets[lane] != offset && (lanes.mask >> lane & 1)) return nullptr;
+  }
+  set.tags[way] = tag;
   place->mask = lanes.mask;
   place->shared = shared;
   place->bytes = lanes.bytes;
   place->phase = phase;
-  place->keep(lanes, first);
   find_out(lanes, first, shared, place->cost);
-  return place->cost;
+  return place.get();
 }
 
 } // namespace ptxrewrite::timing

@@ -1,5 +1,6 @@
 // Warps access memory in few patterns, again and again: what a pattern costs is found out once. A pattern is where the
-// lanes' addresses lie beside the first lane's, and how that one lies in its 512-byte block; lines, sectors and port
+// lanes' addresses lie beside the first lane's, and how that one lies in its 512-byte block (of shared memory: in its
+// word, for banks are alike); lines, sectors and port
 // clocks are functions of it. Nothing depends on what is remembered but time. Where addresses come from data, no
 // pattern comes again: what comes for the first time is not kept.
 #pragma once
@@ -25,8 +26,9 @@ class AccessMemo {
 public:
   explicit AccessMemo(const PortLaw& law) : law_(law) {}
 
-  // Of an access by at least one lane, of shared or else of global memory. Valid until the next call.
-  AccessCost& cost(const LaneAddresses& lanes, bool shared);
+  // Of an access by at least one lane, of shared or else of global memory. Valid until the next call. `asker`: a small
+  // number; who asked before with the same one often asks for the same pattern.
+  AccessCost& cost(const LaneAddresses& lanes, bool shared, uint32_t asker = 0);
   static uint64_t first_line(const LaneAddresses& lanes);
 
 private:
@@ -38,11 +40,10 @@ private:
     bool shared = false;
     uint64_t bytes = 0, phase = 0;
     AccessCost cost;
-    std::array<uint64_t, warp_size> offsets; // 0 where `in_mask` is
-    std::array<uint64_t, warp_size> in_mask; // all ones or none; nothing where the mask is full
+    std::array<int32_t, warp_size> offsets; // of lanes in the mask
     bool is(const LaneAddresses& lanes, uint64_t first, uint64_t phase, bool shared) const;
-    void keep(const LaneAddresses& lanes, uint64_t first);
   };
+  Pattern* find(const LaneAddresses& lanes, uint64_t first, uint64_t phase, bool shared);
   void find_out(const LaneAddresses& lanes, uint64_t first, bool shared, AccessCost& cost) const;
 
   // A loop's accesses fall into a few hundred patterns; where two were in one place, each would be found out again and
@@ -56,6 +57,7 @@ private:
 
   PortLaw law_;
   std::vector<Set> sets_ = std::vector<Set>(set_count);
+  std::vector<Pattern*> last_of_ = std::vector<Pattern*>(1); // by asker; null: none
   AccessCost not_kept_;
 };
 

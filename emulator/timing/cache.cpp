@@ -15,37 +15,61 @@ constexpr uint64_t valid_bits = 0xf, dirty_shift = 4;
 void SectoredCache::reset(uint64_t bytes, unsigned ways) {
   for (uint32_t set : touched_)
     places_[set] = 0;
+  if (entries_) std::fill_n(entries_.get(), uint64_t(used_) * least_room, uint64_t(0));
   touched_.clear();
+  used_ = 1;
   written_back_ = 0;
   const uint64_t lines = bytes / line_bytes;
   sets_ = 0;
   if (lines == 0) return;
-  ways_ = static_cast<unsigned>(std::min<uint64_t>(ways, lines));
+  ways_ = static_cast<unsigned>(std::min<uint64_t>(std::min(ways, most_ways), lines));
   sets_ = lines / ways_;
   if (places_.size() < sets_) places_.resize(sets_);
-  entries_.assign(ways_, 0);
+  // 1, 2, 4 and 8 units for a set that became full.
+  constexpr uint64_t most_units = (1 << (1 << room_bits)) - 1;
+  const uint64_t capacity = 1 + sets_ * most_units;
+  if (capacity <= capacity_) return;
+  capacity_ = capacity;
+  entries_.reset(static_cast<uint64_t*>(std::calloc(capacity_ * least_room, sizeof(uint64_t))));
+}
+
+uint32_t SectoredCache::take(uint32_t room_class) {
+  const uint32_t place = used_ << room_bits | room_class;
+  used_ += uint32_t(1) << room_class;
+  return place;
 }
 
 // Sets fill from the front: behind an empty way there is nothing.
 uint64_t& SectoredCache::use_other(uint64_t line, uint32_t& place) {
   if (place == 0) {
     touched_.push_back(static_cast<uint32_t>(&place - places_.data()));
-    place = static_cast<uint32_t>(entries_.size() / ways_);
-    entries_.resize(entries_.size() + ways_);
-    return entries_[uint64_t(place) * ways_] = (line + 1) << tag_shift;
+    place = take(0);
+    return *entries_of(place) = (line + 1) << tag_shift;
   }
-  uint64_t* const set = entries_.data() + uint64_t(place) * ways_;
-  uint64_t* const last = set + ways_ - 1;
-  uint64_t* found = set + (ways_ > 1);
+  uint64_t* const set = entries_of(place);
+  const unsigned room = room_of(place);
+  uint64_t* const last = set + room - 1;
+  uint64_t* found = set + (room > 1);
   while (found < last && *found != 0 && *found >> tag_shift != line + 1)
     ++found;
   uint64_t entry = *found;
   if (entry >> tag_shift != line + 1) {
+    if (entry != 0 && room < ways_) return use_new(line, place);
     written_back_ += static_cast<unsigned>(std::popcount(entry >> dirty_shift & valid_bits));
     entry = (line + 1) << tag_shift;
   }
   std::copy_backward(set, found, found + 1);
   return *set = entry;
+}
+
+// Moves the set, which is full, to where there is more room.
+uint64_t& SectoredCache::use_new(uint64_t line, uint32_t& place) {
+  const uint64_t* const before = entries_of(place);
+  const unsigned lines = room_of(place);
+  place = take((place & ((1 << room_bits) - 1)) + 1);
+  uint64_t* const set = entries_of(place);
+  std::copy_n(before, lines, set + 1);
+  return *set = (line + 1) << tag_shift;
 }
 
 bool SectoredCache::write(uint64_t line, uint8_t sectors) {
@@ -61,16 +85,20 @@ bool SectoredCache::write(uint64_t line, uint8_t sectors) {
 
 uint8_t SectoredCache::present(uint64_t line) const {
   if (sets_ == 0) return 0;
-  const uint64_t* set = entries_.data() + uint64_t(places_[set_index(line)]) * ways_;
-  for (unsigned way = 0; way < ways_; ++way)
+  const uint32_t place = places_[set_index(line)];
+  const uint64_t* const set = entries_of(place);
+  for (unsigned way = 0; way < room_of(place); ++way)
     if (set[way] >> tag_shift == line + 1) return static_cast<uint8_t>(set[way] & valid_bits);
   return 0;
 }
 
 uint64_t SectoredCache::dirty_sectors() const {
   uint64_t sum = 0;
-  for (uint64_t entry : entries_)
-    sum += static_cast<unsigned>(std::popcount(entry >> dirty_shift & valid_bits));
+  for (uint32_t touched : touched_) {
+    const uint32_t place = places_[touched];
+    for (unsigned way = 0; way < room_of(place); ++way)
+      sum += static_cast<unsigned>(std::popcount(entries_of(place)[way] >> dirty_shift & valid_bits));
+  }
   return sum;
 }
 

@@ -2,7 +2,10 @@
 // out first. Which set a line goes to is a hash of its address, as on all machines since Fermi.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <vector>
 
 namespace ptxrewrite::timing {
@@ -10,7 +13,7 @@ namespace ptxrewrite::timing {
 class SectoredCache {
 public:
   SectoredCache() = default;
-  // 0 bytes: a cache that never hits.
+  // 0 bytes: a cache that never hits. At most 16 ways.
   SectoredCache(uint64_t bytes, unsigned ways) { reset(bytes, ways); }
   // An empty one. What was touched of the one before is cleared, its memory used again.
   void reset(uint64_t bytes, unsigned ways);
@@ -47,18 +50,29 @@ private:
   // Makes it the first of its set, in the place of the last one if it is not there. Valid until the next use.
   uint64_t& use(uint64_t line) {
     uint32_t& place = places_[set_index(line)];
-    uint64_t* const set = entries_.data() + uint64_t(place) * ways_;
+    uint64_t* const set = entries_of(place);
     return *set >> tag_shift == line + 1 ? *set : use_other(line, place);
   }
   uint64_t& use_other(uint64_t line, uint32_t& place);
+  uint64_t& use_new(uint64_t line, uint32_t& place);
+  uint64_t* entries_of(uint32_t place) const { return entries_.get() + uint64_t(place >> room_bits) * least_room; }
+  unsigned room_of(uint32_t place) const { return std::min(least_room << (place & ((1 << room_bits) - 1)), ways_); }
+  uint32_t take(uint32_t room_class);
 
   uint64_t sets_ = 0;
   unsigned ways_ = 0;
-  // Most of a large cache is never touched: a set gets entries when it is used for the first time. By set: which ones,
-  // those of all sets that have none being the first, where nothing is.
+  // Most of a large cache is never touched, and most of its sets have few lines: they get room as they need it, first
+  // for two lines, then for twice as many. By set: where it is, in units of the least room, and how often that was
+  // doubled; 0: nowhere. The first unit is empty.
+  static constexpr unsigned least_room = 2, room_bits = 2, most_ways = least_room << ((1 << room_bits) - 1);
   std::vector<uint32_t> places_;
-  std::vector<uint64_t> entries_;
-  std::vector<uint32_t> touched_; // sets that have some
+  struct Free {
+    void operator()(uint64_t* entries) const { std::free(entries); }
+  };
+  std::unique_ptr<uint64_t[], Free> entries_; // from calloc: they cost nothing until they are used
+  uint64_t capacity_ = 0;                     // units there is memory for
+  uint32_t used_ = 1;                         // of them
+  std::vector<uint32_t> touched_;             // sets that are somewhere
   uint64_t written_back_ = 0;
 };
 

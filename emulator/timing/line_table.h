@@ -4,7 +4,7 @@
 #include "emulator/timing/recorder.h"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <vector>
 
 namespace ptxrewrite::timing {
@@ -12,14 +12,19 @@ namespace ptxrewrite::timing {
 class LineTable {
 public:
   struct Line {
-    uint64_t tag = 0;                 // line + 1
-    std::array<uint64_t, 4> sms = {}; // by sector: a bit each; where there are more than 64, some share one
-    uint8_t sectors = 0;
+    uint64_t tag = 0;    // line + 1
+    uint32_t by_sm = 0;  // sectors that SMs touch, summed up
+    uint16_t sm = 0;     // that touched it last
+    uint8_t of_sm = 0;   // what of it
     uint8_t windows = 0; // sectors touched in even ones, and << 4 in odd ones
+    uint8_t sectors = 0;
     uint64_t line() const { return tag - 1; }
-    void touch(uint8_t wanted, unsigned sm, bool odd_window) {
-      for (unsigned sector = 0; sector < sms.size(); ++sector)
-        sms[sector] |= uint64_t(wanted >> sector & 1) << sm;
+    // All touches by one SM come before the next one's.
+    void touch(uint8_t wanted, uint16_t by, bool odd_window) {
+      if (sm != by) of_sm = 0;
+      sm = by;
+      by_sm += static_cast<unsigned>(std::popcount(static_cast<uint8_t>(wanted & ~of_sm)));
+      of_sm |= wanted;
       windows |= static_cast<uint8_t>(wanted << (odd_window ? 4 : 0));
     }
   };
@@ -34,6 +39,7 @@ public:
   // Adds it if it is new. Valid until the next one is added.
   Line& operator[](uint64_t line) {
     if ((lines_.size() + 1) * 2 > places_.size()) grow();
+    if (lines_.capacity() == 0) lines_.reserve(size_t(1) << 15); // what is not touched costs nothing
     const size_t at = place_of(line);
     if (places_[at] == 0) {
       lines_.push_back({.tag = line + 1});
@@ -57,7 +63,10 @@ public:
 private:
   // Of the line, or free for it.
   size_t place_of(uint64_t line) const {
-    size_t at = static_cast<size_t>((line * 0x9e3779b97f4a7c15u) >> 20) & (places_.size() - 1);
+    // Neighbouring lines are at neighbouring places.
+    constexpr unsigned near_bits = 4;
+    const uint64_t group = (line >> near_bits) * 0x9e3779b97f4a7c15u >> 20 << near_bits;
+    size_t at = (group | (line & ((1 << near_bits) - 1))) & (places_.size() - 1);
     while (places_[at] && lines_[places_[at] - 1].tag != line + 1)
       at = (at + 1) & (places_.size() - 1);
     return at;

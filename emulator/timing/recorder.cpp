@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 namespace ptxrewrite::timing {
@@ -47,18 +48,20 @@ uint64_t mixed(uint64_t hash, uint64_t with) {
   return hash ^ hash >> 29;
 }
 
-// Steps by fours: their products do not wait for one another.
+// Steps by twos in four places: their products do not wait for one another.
 uint64_t hash_of(std::span<const Step> steps) {
-  constexpr size_t together = 4;
-  std::array<uint64_t, together> hashes = {1, 2, 3, 4};
-  auto word = [&](size_t i) { return uint64_t(steps[i].number) << 1 | steps[i].guarded_off; };
+  static_assert(sizeof(Step) == sizeof(uint32_t));
+  constexpr size_t places = 4, together = 2 * places;
+  std::array<uint64_t, places> hashes = {1, 2, 3, 4}, words = {};
   size_t at = 0;
-  for (; at + together <= steps.size(); at += together)
-    for (size_t i = 0; i < together; ++i)
-      hashes[i] = mixed(hashes[i], word(at + i));
-  for (; at < steps.size(); ++at)
-    hashes[0] = mixed(hashes[0], word(at));
+  for (; at + together <= steps.size(); at += together) {
+    std::memcpy(words.data(), &steps[at], sizeof words);
+    for (size_t i = 0; i < places; ++i)
+      hashes[i] = mixed(hashes[i], words[i]);
+  }
   uint64_t all = steps.size();
+  for (; at < steps.size(); ++at)
+    all = mixed(all, std::bit_cast<uint32_t>(steps[at]));
   for (uint64_t hash : hashes)
     all = mixed(all, hash);
   return all;
@@ -89,22 +92,42 @@ double distance(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) 
 } // namespace
 
 uint32_t AccessPatterns::add(std::span<const LineRequest> lines) {
+  if (words_.capacity() == 0) words_.reserve(size_t(1) << 15); // what is not touched costs nothing
+  Pattern pattern{.begin = words_.size(), .count = static_cast<uint32_t>(lines.size())};
   // Lines before the first lane's wrap: signed, they are in order.
   int64_t low = 0, high = 0;
-  uint64_t sectors = 0;
   for (const LineRequest& line : lines) {
     words_.push_back(line.line << sector_bits | line.sectors);
     low = std::min(low, static_cast<int64_t>(line.line));
     high = std::max(high, static_cast<int64_t>(line.line));
-    sectors += static_cast<unsigned>(std::popcount(line.sectors));
+    pattern.sectors += static_cast<unsigned>(std::popcount(line.sectors));
   }
-  ends_.push_back(words_.size());
-  facts_.push_back({static_cast<uint64_t>(low), static_cast<uint64_t>(high), sectors});
-  return static_cast<uint32_t>(facts_.size() - 1);
+  pattern.low = static_cast<uint64_t>(low);
+  pattern.high = static_cast<uint64_t>(high);
+  patterns_.push_back(pattern);
+  return static_cast<uint32_t>(patterns_.size() - 1);
+}
+
+void AccessPatterns::clear() {
+  words_.clear();
+  patterns_.clear();
 }
 
 Recorder::Recorder(RecorderOptions options, Recorder&& before)
-    : options_(options), memo_(std::move(before.memo_)), launch_(before.launch_ + 1), spare_(std::move(before.spare_)) {
+    : options_(options), memo_(std::move(before.memo_)), launch_(before.launch_ + 1), spare_(std::move(before.spare_)),
+      spare_accesses_(std::move(before.spare_accesses_)) {
+  recording_.patterns = std::move(before.recording_.patterns);
+  recording_.patterns.clear();
+}
+
+void Recorder::reuse(Recording&& recording) {
+  recording_.patterns = std::move(recording.patterns);
+  recording_.patterns.clear();
+  for (BlockAccesses& block : recording.accesses) {
+    spare_accesses_.push_back(std::move(block));
+    spare_accesses_.back().accesses.clear();
+    spare_accesses_.back().warp_ends.clear();
+  }
 }
 
 std::vector<uint32_t> sampled_sms(uint64_t blocks, uint32_t sms, uint64_t target) {
@@ -323,7 +346,7 @@ inline void Recorder::keep(WarpState& warp, Step step) {
   }
   ++warp.beyond;
   recording_.executions[step.number] += !step.guarded_off;
-  warp.hash_of_beyond = mixed(warp.hash_of_beyond, uint64_t(step.number) << 1 | step.guarded_off);
+  warp.hash_of_beyond = mixed(warp.hash_of_beyond, std::bit_cast<uint32_t>(step));
 }
 
 // Sections run alike in all blocks: those of the first warp are kept.
@@ -351,7 +374,7 @@ void Recorder::accessed(emulator::Block& block, emulator::Warp& warp, const emul
   case Space::shared: {
     AccessCounts& counts = recording_.shared[op.instruction];
     ++counts.accesses;
-    counts.port_clocks += memo_.cost(lanes, true).port_clocks;
+    counts.port_clocks += memo_.cost(lanes, true, op.instruction).port_clocks;
     return;
   }
   case Space::global:
@@ -371,7 +394,7 @@ void Recorder::accessed(emulator::Block& block, emulator::Warp& warp, const emul
   default: // constant memory has a cache of its own, and parameters are in it
     return;
   }
-  AccessCost& cost = memo_.cost(lanes, false);
+  AccessCost& cost = memo_.cost(lanes, false, op.instruction);
   AccessCounts& counts = recording_.global[op.instruction];
   ++counts.accesses;
   counts.port_clocks += cost.port_clocks;
@@ -426,6 +449,10 @@ uint8_t Recorder::cluster_of(const WarpState& warp) {
 void Recorder::block_ended(emulator::Block& block) {
   BlockState& state = state_of(block);
   BlockAccesses accesses;
+  if (!spare_accesses_.empty()) {
+    accesses = std::move(spare_accesses_.back());
+    spare_accesses_.pop_back();
+  }
   accesses.block = block.linear;
   accesses.accesses.reserve(
       std::accumulate(state.warps.begin(), state.warps.end(), size_t(0),

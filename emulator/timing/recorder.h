@@ -72,7 +72,7 @@ class AccessPatterns {
 public:
   uint32_t add(std::span<const LineRequest> lines);
   std::span<const uint64_t> operator[](uint32_t pattern) const {
-    return std::span(words_).subspan(ends_[pattern], ends_[pattern + 1] - ends_[pattern]);
+    return std::span(words_).subspan(patterns_[pattern].begin, patterns_[pattern].count);
   }
   // Of one of these words.
   static LineRequest line_of(const Access& access, uint64_t word) {
@@ -81,20 +81,22 @@ public:
   }
   // The lowest and highest line.
   std::pair<uint64_t, uint64_t> extent(const Access& access) const {
-    const Facts& facts = facts_[access.pattern];
-    return {access.first_line + facts.low, access.first_line + facts.high};
+    const Pattern& pattern = patterns_[access.pattern];
+    return {access.first_line + pattern.low, access.first_line + pattern.high};
   }
-  uint64_t sectors(uint32_t pattern) const { return facts_[pattern].sectors; }
+  uint64_t sectors(uint32_t pattern) const { return patterns_[pattern].sectors; }
+  // None; with the memory of those there were.
+  void clear();
 
 private:
   static constexpr unsigned sector_bits = 4;
   std::vector<uint64_t> words_; // line << sector_bits | sectors, modulo 2^64
-  std::vector<size_t> ends_ = {0};
-  struct Facts {
+  struct Pattern {
+    uint64_t begin = 0; // in words_
+    uint32_t count = 0, sectors = 0;
     uint64_t low = 0, high = 0; // lines, modulo 2^64
-    uint64_t sectors = 0;
   };
-  std::vector<Facts> facts_;
+  std::vector<Pattern> patterns_;
 };
 
 // Lines [first, past).
@@ -187,6 +189,8 @@ public:
 
   // When the launch is over. What is recorded goes to the caller.
   Recording finish();
+  // Memory of a recording that is no longer needed, for the recorder that comes after this one.
+  void reuse(Recording&& recording);
 
 private:
   struct WarpState {
@@ -250,6 +254,7 @@ private:
   uint64_t local_stride_ = 0;
   std::unordered_map<uint64_t, std::unique_ptr<BlockState>> running_;
   std::vector<std::unique_ptr<BlockState>> spare_;
+  std::vector<BlockAccesses> spare_accesses_;
   BlockState* current_ = nullptr;
   const emulator::Warp* current_warp_ = nullptr;
   WarpState* current_warp_state_ = nullptr;

@@ -37,7 +37,6 @@ public:
   Simulation(const Recording& recording, const MemorySystem& memory, CacheState& state)
       : recording_(recording), memory_(memory), state_(state), lines_(state.lines), l2_(state.l2) {
     lines_.reset();
-    recent_.fill(UINT64_MAX);
   }
 
   Traffic run() {
@@ -146,10 +145,11 @@ private:
 
   void count_lines() {
     for (size_t number = 0; number < sms_.size(); ++number) {
+      if (number % 256 == 0) recent_.fill(UINT64_MAX); // of the number it knows no more
       for (size_t block : sms_[number].waiting)
-        touch_lines(recording_.accesses[block], number % 64);
+        touch_lines(recording_.accesses[block], static_cast<uint16_t>(number));
       for (const auto& [block, streams] : sms_[number].live)
-        touch_lines(recording_.accesses[block], number % 64);
+        touch_lines(recording_.accesses[block], static_cast<uint16_t>(number));
     }
     const std::vector<LineRange>& ranges = recording_.allocations;
     touches_.resize(ranges.size() + 1); // the last: all that is elsewhere
@@ -162,8 +162,7 @@ private:
       Touches& touches = touches_[last];
       ++touches.lines;
       touches.sectors += std::popcount((line.windows | line.windows >> 4) & 0xfu);
-      for (uint64_t sms : line.sms)
-        touches.by_sm += std::popcount(sms);
+      touches.by_sm += line.by_sm;
       touches.by_windows += std::popcount(line.windows);
       if (last < ranges.size()) ++touches.lines_by_part[parts[last].part_of(line.line())];
     });
@@ -173,12 +172,13 @@ private:
     traffic_.simulated_l2_bytes = static_cast<uint64_t>(static_cast<double>(memory_.l2_bytes) / growth);
   }
 
-  void touch_lines(const BlockAccesses& block, unsigned sm) {
+  void touch_lines(const BlockAccesses& block, uint16_t sm) {
     for (const Access& access : block.accesses)
       for (uint64_t word : recording_.patterns[access.pattern]) {
         const LineRequest request = AccessPatterns::line_of(access, word);
         // Warps come back to their lines: mostly it is known already.
-        const uint64_t touch = request.line << 11 | uint64_t(request.sectors) << 7 | sm << 1 | access.odd_window;
+        const uint64_t touch =
+            request.line << 13 | uint64_t(request.sectors) << 9 | (sm & 0xffu) << 1 | access.odd_window;
         uint64_t& recent = recent_[request.line % recent_.size()];
         if (recent == touch) continue;
         recent = touch;
@@ -194,7 +194,7 @@ private:
     const double seen = recording_.share_seen();
     const double sectors = touches.sectors;
     const double ever = extrapolate_lines(touches.by_windows / 2, sectors, 2, 2 / seen);
-    const double one = touches.by_sm / std::min(some, 64.0) * std::max(ratio(ever, sectors), 1.0);
+    const double one = touches.by_sm / some * std::max(ratio(ever, sectors), 1.0);
     const double of_all = std::max(std::min(extrapolate_lines(one, ever, some, all), most), sectors);
     if (sectors > 0) touches.growth = of_all / sectors;
     miss_share_.push_back(sectors > 0 ? std::min(touches.growth * some * seen / std::max(all, some), 1.0) : 1);

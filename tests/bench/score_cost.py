@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What `ptxrewrite score` costs: processor time of the recording and of the model beside the plain run, per sample.
-Each is the least of several runs: launches take some 10 ms, of which other processes may take as much.
+Each is the least of several runs, of up to five rounds each (`--time` does plain and observed ones in turns): launches
+take some 10 ms, of which other processes may take as much.
 
 usage: score_cost.py PTXREWRITE LAUNCH_FILE...     bar: no more than the run itself; nothing fails for it
 """
@@ -9,7 +10,7 @@ import math
 import subprocess
 import sys
 
-RUNS = 7
+RUNS = 3
 SHORT = 0.005  # seconds: a plain run below this is mostly preparation, shown but not judged
 
 
