@@ -145,7 +145,13 @@ public:
   size_t sources() const { return sources_.size(); }
   // A register as it is.
   bool is_copy() const;
-  unsigned cost() const { return is_copy() ? 0 : static_cast<unsigned>(std::max<size_t>(sources_.size(), 2) - 1); }
+  // A literal has no place in the instruction word beside the selector: it is moved into a register first.
+  unsigned cost() const {
+    if (is_copy()) return 0;
+    const auto moved = std::ranges::count_if(
+        sources_, [](const Operand& source) { return source.is_constant() && source.immediate != 0; });
+    return static_cast<unsigned>(std::max<size_t>(sources_.size(), 2) - 1 + static_cast<size_t>(moved));
+  }
   void emit(Editor& editor, InstructionId root) const;
 
 private:
