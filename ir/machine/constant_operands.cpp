@@ -42,6 +42,18 @@ bool reads_without_register(const LoweringContext& context, InstructionId reader
   return last;
 }
 
+// ptxas 13.0 moves a constant of 32 bits anew in each block that no other such block dominates, but for addresses.
+void move_again(LoweringContext& context, const std::map<BlockId, InstructionId>& places) {
+  bool first = true;
+  for (const auto& [block, reader] : places) {
+    const bool dominated = std::ranges::any_of(places, [&](const auto& other) {
+      return other.first != block && context.dominators.dominates(other.first, block);
+    });
+    if (dominated || context.absorbed[reader.index()] || std::exchange(first, false)) continue;
+    ++context.costs[reader.index()].weight;
+  }
+}
+
 // Values that are no registers at first cost where some reader needs them in one, at their definition.
 void weigh_constant(LoweringContext& context, InstructionId id) {
   ValueId value = context.result(id);
@@ -54,9 +66,14 @@ void weigh_constant(LoweringContext& context, InstructionId id) {
   at.pipe = Pipe::issue;
   bool loads = source == ValueSource::constant_bank && context.capability >= first_loaded_parameters;
   bool starts = form.opcode == Opcode::ld || form.opcode == Opcode::mov;
-  bool in_register = context.values.merges(value);
-  for (InstructionId reader : context.values.readers(value))
-    in_register |= context.needed[reader.index()] && !reads_without_register(context, reader, value, source);
+  bool in_register = context.values.merges(value), everywhere = in_register;
+  std::map<BlockId, InstructionId> places; // blocks that read it in a register, by their first reader
+  for (InstructionId reader : context.values.readers(value)) {
+    if (!context.needed[reader.index()] || reads_without_register(context, reader, value, source)) continue;
+    in_register = true;
+    everywhere |= context.reads_as_address(reader, value);
+    places.try_emplace(context.function.instructions[reader].block, reader);
+  }
   if (loads) {
     // One load brings it, wherever it is read.
     const Operand* operand = context.source(id, 0);
@@ -65,7 +82,9 @@ void weigh_constant(LoweringContext& context, InstructionId id) {
     at = uniform ? InstructionCost{0, 1, Pipe::uniform} : InstructionCost{1, 0, Pipe::memory};
     return;
   }
-  if (in_register) at.weight = static_cast<uint16_t>(context.words_of(value));
+  if (!in_register) return;
+  at.weight = static_cast<uint16_t>(context.words_of(value));
+  if (!everywhere && at.weight == 1) move_again(context, places);
 }
 
 // By factor: the blocks that have moved it into a register.

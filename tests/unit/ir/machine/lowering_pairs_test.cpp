@@ -200,7 +200,19 @@ std::vector<Pair> known_numbers() {
 
 // Literals and parameters, for which an instruction has one place.
 std::vector<Pair> second_constants() {
+  auto in_two_blocks = [](const std::string& operation) {
+    return "setp.ne.s32 %p1, %r13, 3; @%p1 bra.uni second; ld.volatile.global.u32 %r20, [%rd9]; " + operation +
+           " st.volatile.global.u32 [%rd9], %r21; bar.sync 0; second: setp.ne.s32 %p1, %r13, 4; @%p1 bra.uni end;"
+           "ld.volatile.global.u32 %r20, [%rd9+4]; " +
+           operation + " st.volatile.global.u32 [%rd9+4], %r21; bar.sync 0; end:";
+  };
   return {
+      {"a multiply-add of two literals in two blocks", in_two_blocks("mad.lo.s32 %r21, %r20, %r10, %r11;"),
+       in_two_blocks("mad.lo.s32 %r21, %r20, 3, 5;")},
+      {"a multiply-add of one parameter twice in two blocks", in_two_blocks("mad.lo.s32 %r21, %r20, %r10, %r11;"),
+       in_two_blocks("mad.lo.s32 %r21, %r20, %r50, %r50;")},
+      {"a shifted parameter in two blocks", in_two_blocks("shl.b32 %r21, %r10, %r20;"),
+       in_two_blocks("shl.b32 %r21, %r50, %r20;")},
       {"a permutation of a literal", "prmt.b32 %r12, %r11, %r10, 0x7540;", "prmt.b32 %r12, 128, %r10, 0x7540;"},
       {"a permutation with a literal", "prmt.b32 %r12, %r11, %r10, 0x7540;", "prmt.b32 %r12, %r10, 128, 0x7540;"},
       {"a permutation of a parameter", "prmt.b32 %r12, %r11, %r10, 0x7540;", "prmt.b32 %r12, %r50, %r10, 0x7540;"},
