@@ -16,6 +16,7 @@
 #include "ir/machine/needed.h"
 #include "ir/machine/second_constants.h"
 #include "ir/machine/shared_vectors.h"
+#include "ir/machine/split_pointers.h"
 #include "ir/machine/tidy.h"
 #include "ir/machine/uniform.h"
 #include "ir/machine/unrolling.h"
@@ -82,6 +83,7 @@ public:
       result_.subroutines_ += slow_paths;
     }
     if (function_.is_ssa) measure_unrolling();
+    if (function_.is_ssa && !is_first_generation()) weigh_split_pointers(context_, result_);
     if (function_.is_entry) add_called_functions();
     result_.absorbed_ = std::move(context_.absorbed);
     result_.without_constant_ = std::move(context_.without_constant);
@@ -163,12 +165,24 @@ private:
     result_.subroutines_ += subroutine.at_place;
     // Lanes that take the slow path are gathered behind it.
     if (subroutine.at_place > 0) result_.subroutines_ += barrier_clearing(capability_);
+    if (!loads_operands(id)) result_.subroutines_ += subroutine.moves;
     result_.subroutines_ -= subroutine.executed; // counted with the instruction
     cost(id) = {static_cast<uint16_t>(weight.instructions + subroutine.executed), 0, weight.pipe};
     if (extracts_bytes(id)) cost(id).weight = 1;
     if (form->opcode == Opcode::call) weigh_call(id);
     if (form->opcode == Opcode::st && is_param(form->space)) weigh_argument(id);
     if (is_first_generation() && weight.subroutine == Subroutine::none) weigh_first_generation(id, *form);
+  }
+
+  // Are its operands loaded for it alone? Such loads bring them where the subroutine expects them.
+  bool loads_operands(InstructionId id) const {
+    for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i) {
+      if (!operand->is(OperandKind::value)) continue;
+      const InstructionId before = context_.definition(operand);
+      const Form* form = before ? context_.form(before) : nullptr;
+      if (!form || form->kind != InstructionClass::load || values_.only_reader(operand->as_value()) != id) return false;
+    }
+    return true;
   }
 
   void weigh_first_generation(InstructionId id, const Form& form) {

@@ -17,7 +17,7 @@ struct WeightRow {
   FormWeight weight;
 };
 
-#define SUBROUTINE(name, instructions, at_place, executed)
+#define SUBROUTINE(name, instructions, at_place, executed, moves)
 #define CLASS_WEIGHT(kind, instructions, pipe)
 #define WEIGHT(opcode, words, targets, instructions, pipe, subroutine)                                                 \
   WeightRow{Opcode::opcode, words, targets, {instructions, Pipe::pipe, Subroutine::subroutine}},
@@ -41,7 +41,7 @@ FormWeight class_weight(InstructionClass kind) {
 }
 
 #define CLASS_WEIGHT(kind, instructions, pipe)
-#define SUBROUTINE(name, instructions, at_place, executed) {instructions, at_place, executed},
+#define SUBROUTINE(name, instructions, at_place, executed, moves) {instructions, at_place, executed, moves},
 constexpr SubroutineSize subroutine_sizes[] = {
     {},
 #include "ir/machine/weights.def"

@@ -12,7 +12,7 @@ enum class Subroutine : uint8_t {
   none,
 #define WEIGHT(opcode, words, targets, instructions, pipe, subroutine)
 #define CLASS_WEIGHT(kind, instructions, pipe)
-#define SUBROUTINE(name, instructions, at_place, executed) name,
+#define SUBROUTINE(name, instructions, at_place, executed, moves) name,
 #include "ir/machine/weights.def"
 #undef WEIGHT
 #undef CLASS_WEIGHT
@@ -33,6 +33,7 @@ struct SubroutineSize {
   uint16_t instructions = 0; // appended once per kernel
   uint16_t at_place = 0;     // where it is used, on the slow path alone
   uint16_t executed = 0;     // of the subroutine, on every execution
+  uint16_t moves = 0;        // of operands and results, unless operands are loaded for it alone
 };
 SubroutineSize size_of(Subroutine subroutine);
 

@@ -54,6 +54,7 @@ std::string loop(const std::string& body) {
 
 std::vector<Pair> pairs() {
   const std::string warps = "setp.gt.u32 %p1, %r1, 31;", guarded = std::string("@%p1 bra end;\n") + shuffles + "end:\n";
+  const std::string divided = ".reg .f64 %fd<5>; mov.b64 %fd1, %rd10; mov.b64 %fd2, %rd11;";
   const std::string block = "mov.u32 %r42, %ctaid.x; mul.lo.s32 %r41, %r42, %r50;";
   const std::string uniform = std::string("@%p1 bra.uni end;\n") + shuffles + "end:\n";
   const std::string once = "xor.b32 %r40, %r10, %r11; mul.lo.s32 %r41, %r40, %r50; add.s32 %r42, %r41, %r12; "
@@ -98,6 +99,15 @@ std::vector<Pair> pairs() {
        "mul.lo.s64 %rd3, %rd11, 12; add.s64 %rd10, %rd10, %rd3;"},
       {"less than zero in 64 bits", "setp.lt.s64 %p1, %rd11, %rd10; selp.b32 %r10, %r12, %r13, %p1;",
        "setp.lt.s64 %p1, %rd11, 0; selp.b32 %r10, %r12, %r13, %p1;"},
+      {"a pointer that a loop moves on",
+       loop("add.s32 %r11, %r11, 1; mul.wide.s32 %rd3, %r11, 4; add.s64 %rd4, %rd9, %rd3; ld.global.u32 %r40, [%rd4];"
+            "add.s32 %r12, %r12, %r40;"),
+       "add.s64 %rd4, %rd9, %rd10;" +
+           loop("ld.global.u32 %r40, [%rd4]; add.s64 %rd4, %rd4, 4; add.s32 %r12, %r12, %r40;")},
+      {"another division in 64 bits", "div.s64 %rd10, %rd10, %rd11;",
+       "div.s64 %rd3, %rd10, %rd11; div.s64 %rd11, %rd11, %rd10; mov.u64 %rd10, %rd3;"},
+      {"another exact division", divided + "div.rn.f64 %fd3, %fd1, %fd2; mov.b64 %rd10, %fd3;",
+       divided + "div.rn.f64 %fd3, %fd1, %fd2; div.rn.f64 %fd4, %fd2, %fd1; mov.b64 %rd10, %fd3; mov.b64 %rd11, %fd4;"},
       {"a product in two sums", "mul.lo.s32 %r40, %r10, %r11; add.s32 %r12, %r40, %r12; add.s32 %r13, %r40, %r13;",
        "mad.lo.s32 %r12, %r10, %r11, %r12; mad.lo.s32 %r13, %r10, %r11, %r13;"},
       {"a product with a parameter in front of a loop",
