@@ -5,6 +5,7 @@
 #include "ir/analysis/cfg.h"
 #include "ir/analysis/dominators.h"
 #include "ir/kernel_parameters.h"
+#include "ir/machine/value_flow.h"
 #include "ir/module.h"
 
 #include <algorithm>
@@ -39,10 +40,10 @@ struct Access {
 class Tidier {
 public:
   Tidier(const Function& function, bool across_blocks)
-      : function_(function), flow_(function), dominators_(function, flow_), places_(function.values.size()),
-        equal_(function.values.size()), copy_of_(function.values.size()), gone_(function.instructions.size()),
-        moves_(function.instructions.size()), in_section_(function.instructions.size()), across_blocks_(across_blocks) {
-  }
+      : function_(function), flow_(function), dominators_(function, flow_), values_(function),
+        places_(function.values.size()), equal_(function.values.size()), copy_of_(function.values.size()),
+        gone_(function.instructions.size()), moves_(function.instructions.size()),
+        in_section_(function.instructions.size()), across_blocks_(across_blocks) {}
 
   bool run() {
     mark_sections();
@@ -318,6 +319,16 @@ private:
     return {};
   }
 
+  // A shift of 64 bits for one sum is part of it (LEA), before anybody asks what has been computed.
+  bool is_scaled_addend(InstructionId id) const {
+    const std::span<const Operand> operands = function_.operands_of(id);
+    if (form(id)->opcode != Opcode::shl || bit_width(form(id)->type()) != 64 || !operands[2].is(OperandKind::integer))
+      return false;
+    const InstructionId reader = values_.only_reader(operands[0].as_value());
+    const Form* sum = reader ? form(reader) : nullptr;
+    return sum && sum->opcode == Opcode::add && !sum->carry_out;
+  }
+
   void visit(BlockId block) {
     in_memory_.clear();
     for (InstructionId id : function_.instructions_in(block)) {
@@ -334,7 +345,8 @@ private:
       const InstructionId first = earlier(id);
       if (!first) continue;
       const ValueId same = function_.operands_of(first)[0].as_value();
-      if (known.opcode == Opcode::mov || known.opcode == Opcode::ld || known.opcode == Opcode::cvta) {
+      if (known.opcode == Opcode::mov || known.opcode == Opcode::ld || known.opcode == Opcode::cvta ||
+          is_scaled_addend(id)) {
         copy_of_[result.index()] = ValueId(number_of(same)); // no work, or other rules' business
         continue;
       }
@@ -347,6 +359,7 @@ private:
   const Function& function_;
   ControlFlow flow_;
   DominatorTree dominators_;
+  ValueFlow values_;
   std::vector<std::optional<Place>> places_; // by ValueId
   std::map<VariableId, std::vector<Access>> accesses_;
   std::map<InstructionId, Access> access_by_instruction_;
