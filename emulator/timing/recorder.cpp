@@ -163,11 +163,14 @@ void Recorder::choose_sms(uint64_t few_blocks) {
     wanted_[sm] = true;
 }
 
-// Once the first block is over and no other one has begun: as few as its length and its accesses ask for.
+// Once the first block is over and no other one has begun: as few as its length and its accesses ask for. Looking at a
+// block takes some times what running it does, so that it is never most of a launch that takes long.
 void Recorder::choose_again(const emulator::Block& first) {
   const SampleRules& rules = options_.rules;
-  const uint64_t work = recording_.steps_seen + lines_ / lines_like_a_step;
-  const uint64_t affordable = rules.steps_of_few / std::max<uint64_t>(work, 1);
+  const uint64_t work = std::max<uint64_t>(recording_.steps_seen + lines_ / lines_like_a_step, 1);
+  uint64_t affordable = rules.steps_of_few / work;
+  if (work * recording_.blocks > rules.steps_of_all)
+    affordable = std::min(affordable, recording_.blocks / rules.one_of_few_in);
   if (has_choice() || options_.everything || running_.size() > 1 || affordable >= rules.few_blocks) return;
   choose_sms(affordable);
   if (!wanted_[first.linear % options_.sms]) choose_sms(rules.few_blocks);

@@ -7,8 +7,9 @@
 //   recorder.finish(): clusters of warps, accesses by block, statistics by instruction
 //
 // Blocks go to SMs in turns (block b to SM b mod SMs, the next ones behind them). All blocks are looked at where there
-// are few short ones; otherwise those of some SMs in pairs of neighbours: about one block in sixteen, sixteen at least,
-// or as few as two where the first one is long. Of a long warp windows are looked at, the gaps between them 1, 2, 4, 8
+// are few short ones; otherwise those of some SMs in pairs of neighbours: about one block in sixteen, sixteen at least
+// (but no more than a quarter of them where that is a good deal of work), or as few as two where the first one is long.
+// Of a long warp windows are looked at, the gaps between them 1, 2, 4, 8
 // and then always 15 windows long, at the same places in all warps, so that what they share stays shared: between
 // barriers by counting, and where there are many barriers all that is between two of them or nothing. All that is not
 // looked at runs as without an observer. The choice depends on the launch alone.
@@ -146,7 +147,9 @@ struct Recording {
 // How much is looked at.
 struct SampleRules {
   uint64_t one_block_in = 16, few_blocks = 16;  // as many blocks or, if that is more, one in so many
-  uint64_t steps_of_few = uint64_t(3) << 15;    // but of the few as many as have so many steps together, or two
+  uint64_t steps_of_few = uint64_t(9) << 14;    // but of the few as many as have so many steps together, or two,
+  uint64_t steps_of_all = uint64_t(3) << 14;    // and where the whole launch has more than so many
+  uint64_t one_of_few_in = 4;                   // one in so many, or two
   uint64_t window_of_block = uint64_t(1) << 14; // steps of a block's warps together
   uint64_t shortest_window = 512, longest_window = uint64_t(1) << 13; // of a warp
   uint64_t one_window_in = 16;

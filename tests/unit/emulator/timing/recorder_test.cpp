@@ -96,6 +96,27 @@ TEST_CASE("what is looked at of few and short blocks is all") {
   CHECK(many.recording.blocks_looked_at <= 80);
 }
 
+TEST_CASE("what is looked at is a part of what runs, however a launch is cut into blocks") {
+  // Threads in all and trips by turns: some 100,000 steps at least.
+  for (auto [blocks, trips] : {std::pair(4u, 2500u), {8u, 250u}, {13u, 250u}, {16u, 150u}, {32u, 60u}, {200u, 60u}}) {
+    const Recorded some = record(true, blocks, trips, false);
+    const auto all = static_cast<double>(some.run.result.counters.warp_instructions);
+    uint64_t accesses = 0, patterns = 0;
+    for (const BlockAccesses& block : some.recording.accesses) {
+      accesses += block.accesses.size();
+      for (const Access& access : block.accesses)
+        patterns = std::max<uint64_t>(patterns, access.pattern + 1);
+    }
+    CAPTURE(blocks);
+    CHECK(all > 80000);
+    CHECK(static_cast<double>(some.recording.steps_seen) <= 0.35 * all);
+    // Of six instructions of the first loop one accesses memory, of the second none.
+    CHECK(static_cast<double>(accesses) <= 0.2 * static_cast<double>(some.recording.steps_seen));
+    // Rows of one length, at some 512-byte blocks' beginnings: each pattern is kept once or twice.
+    CHECK(patterns <= 3 * 512);
+  }
+}
+
 TEST_CASE("SMs that are looked at lie in pairs all over the grid, in no column of it alone") {
   for (uint64_t width : {8u, 12u, 16u, 32u}) {
     const std::vector<uint32_t> sms = sampled_sms(width * width, 2000, 16);
