@@ -14,6 +14,7 @@
 #include "ir/machine/linear_operands.h"
 #include "ir/machine/lowering_rules.h"
 #include "ir/machine/needed.h"
+#include "ir/machine/predicate_registers.h"
 #include "ir/machine/second_constants.h"
 #include "ir/machine/shared_vectors.h"
 #include "ir/machine/split_pointers.h"
@@ -72,6 +73,7 @@ public:
     weigh_combined_atomics(context_, uniform_);
     weigh_system_values();
     weigh_branches(context_, post_dominators_, together_);
+    if (!is_first_generation()) weigh_moved_predicates(context_);
     if (capability_ >= first_separate_lanes) weigh_waiting_loops(context_, flow_, together_);
     result_.register_units_.assign(function_.values.size(), 0);
     for (ValueId value : function_.values.ids())

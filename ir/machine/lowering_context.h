@@ -74,7 +74,7 @@ struct LoweringContext {
     return function.instructions[a].block == function.instructions[b].block;
   }
 
-  template <class Visit> void for_each_needed(Visit&& visit) {
+  template <class Visit> void for_each_needed(Visit&& visit) const {
     for (BlockId block : function.layout) {
       if (!flow.reachable(block)) continue;
       for (InstructionId id : function.instructions_in(block))

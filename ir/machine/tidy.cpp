@@ -329,12 +329,35 @@ private:
     return sum && sum->opcode == Opcode::add && !sum->carry_out;
   }
 
+  // Whether a word is not zero that is 1 where a predicate holds and 0 elsewhere: that predicate.
+  bool asks_for_predicate(InstructionId id) {
+    const Form* known = form(id);
+    const std::span<const Operand> operands = function_.operands_of(id);
+    if (!known || known->opcode != Opcode::setp || known->definitions != 1 || function_.instructions[id].guard ||
+        operands.size() != 3 || !known->has(Modifier::ne) || is_float(known->type()))
+      return false;
+    if (!operands[1].is(OperandKind::value) || !is_number(operands[2], 0)) return false;
+    const InstructionId word = values_.definition(known_as(operands[1].as_value()));
+    if (!word || form(word)->opcode != Opcode::selp || function_.instructions[word].guard) return false;
+    const std::span<const Operand> choice = function_.operands_of(word);
+    if (!is_number(choice[1], 1) || !is_number(choice[2], 0) || !choice[3].is(OperandKind::value) ||
+        choice[3].has(OperandFlag::negated))
+      return false;
+    equal_[operands[0].as_value().index()] = known_as(choice[3].as_value());
+    gone_[id.index()] = true;
+    return true;
+  }
+
+  static bool is_number(const Operand& operand, int64_t number) {
+    return operand.is(OperandKind::integer) && operand.immediate == number;
+  }
+
   void visit(BlockId block) {
     in_memory_.clear();
     for (InstructionId id : function_.instructions_in(block)) {
       if (in_section_[id.index()]) continue;
       forward(id);
-      if (gone_[id.index()] || !may_be_equal(id)) continue;
+      if (gone_[id.index()] || asks_for_predicate(id) || !may_be_equal(id)) continue;
       const Form& known = *form(id);
       const ValueId result = function_.operands_of(id)[0].as_value();
       if (known.opcode == Opcode::mov && function_.operands_of(id).size() == 2 &&

@@ -52,6 +52,20 @@ std::string loop(const std::string& body) {
          "st.volatile.global.u32 [%rd9], %r12; setp.lt.s32 %p1, %r12, %r13; @%p1 bra again;\n";
 }
 
+// Predicates that are read in two places each, `again` of them compared anew for the second.
+std::string kept_predicates(int count, int again) {
+  std::string body = ".reg .pred %kept<20>;\n";
+  for (int place = 0; place < 2; ++place) {
+    for (int i = place == 0 ? 0 : count - again; i < count; ++i)
+      body += "setp.gt.s32 %kept" + std::to_string(i) + ", %r10, " + std::to_string(100 * i + 7) + ";\n";
+    for (int i = 0; i < count; ++i)
+      body += "@%kept" + std::to_string(i) + " st.volatile.global.u32 [%rd9+" + std::to_string(4 * i + 1000 * place) +
+              "], %r11;\n";
+    body += "bar.sync 0; setp.gt.s32 %p1, %r13, " + std::to_string(place) + "; @%p1 bra end;\n";
+  }
+  return body + "end:\n";
+}
+
 std::vector<Pair> pairs() {
   const std::string warps = "setp.gt.u32 %p1, %r1, 31;", guarded = std::string("@%p1 bra end;\n") + shuffles + "end:\n";
   const std::string divided = ".reg .f64 %fd<5>; mov.b64 %fd1, %rd10; mov.b64 %fd2, %rd11;";
@@ -137,6 +151,7 @@ std::vector<Pair> pairs() {
       {"a local variable of words of two sizes", "bar.sync 0; mov.b32 %r12, %r10; mov.b64 %rd11, %rd10;",
        slots + "st.local.b32 [slots], %r10; st.local.b64 [slots+8], %rd10; bar.sync 0; ld.local.b32 %r12, [slots]; "
                "ld.local.b64 %rd11, [slots+8];"},
+      {"nine predicates, three of them compared again", kept_predicates(9, 0), kept_predicates(9, 3)},
       {"a predicate in a local variable", "setp.gt.s32 %p1, %r10, 3; bar.sync 0; selp.b32 %r12, %r12, %r13, %p1;",
        slots + "setp.gt.s32 %p1, %r10, 3; selp.b32 %r40, 1, 0, %p1; st.local.b32 [slots], %r40; bar.sync 0; "
                "ld.local.b32 %r41, [slots]; setp.ne.s32 %p2, %r41, 0; selp.b32 %r12, %r12, %r13, %p2;"},
