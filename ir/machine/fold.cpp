@@ -5,6 +5,7 @@
 
 #include "ir/analysis/cfg.h"
 #include "ir/builder.h"
+#include "ir/kernel_parameters.h"
 #include "ir/machine/known_bits.h"
 #include "ir/machine/value_flow.h"
 #include "ir/module.h"
@@ -149,9 +150,11 @@ private:
     if (function_.instructions[id].kind != InstructionKind::real || function_.form_of(id).opaque) return;
     if (function_.instructions[id].guard && !visit_guard(id)) return;
     const Form& form = function_.form_of(id);
+    if (form.opcode == Opcode::ld && is_param(form.space)) name_parameter(id);
     if (function_.instructions[id].guard || !form.effects.pure() || form.definitions != 1) return;
     const std::span<const Operand> operands = function_.operands_of(id);
     if (!operands[0].is(OperandKind::value) || !is_general(operands[0].as_value())) return;
+    if (extend_sign(id)) return;
     if (std::ranges::any_of(operands, [](const Operand& operand) { return operand.is_group(); })) return;
     const ValueId result = operands[0].as_value();
     const KnownBits bits = result_of(id);
@@ -160,6 +163,47 @@ private:
       move_number(id, bits.may_be_one);
     else if (!simplify(id))
       place_literals(id);
+  }
+
+  // A parameter of the kernel at an address in a register, which is known: the access names it.
+  void name_parameter(InstructionId id) {
+    const std::span<Operand> operands = function_.operands_of(id);
+    const size_t address = next_sibling(operands, 0);
+    if (!function_.is_entry || address + 2 != operands.size() || !operands[address].is(OperandKind::address) ||
+        !operands[address + 1].is(OperandKind::value))
+      return;
+    Operand base = operands[address + 1];
+    int64_t offset = operands[address].immediate;
+    constexpr int most_steps = 8;
+    for (int step = 0; step < most_steps && base.is(OperandKind::value); ++step) {
+      const InstructionId from = values_->definition(base.as_value());
+      if (!from || function_.instructions[from].guard) return;
+      const std::span<const Operand> sources = function_.operands_of(from);
+      const bool adds =
+          function_.is_opcode(from, Opcode::add) && sources.size() == 3 && sources[2].is(OperandKind::integer);
+      if (!adds && !(function_.is_opcode(from, Opcode::mov) && sources.size() == 2)) return;
+      if (adds) offset += sources[2].immediate;
+      base = sources[1];
+    }
+    if (!base.is(OperandKind::symbol) || !is_own_parameter(function_, base.as_symbol())) return;
+    operands[address].immediate = offset + base.immediate;
+    operands[address + 1] = Operand::symbol(base.as_symbol());
+    changed_ = true;
+  }
+
+  // {a, a >> 31} is a with its sign.
+  bool extend_sign(InstructionId id) {
+    const std::span<const Operand> operands = function_.operands_of(id);
+    if (!function_.is_opcode(id, Opcode::mov) || operands.size() != 4 || operands[1].group_size() != 2) return false;
+    if (!operands[2].is(OperandKind::value) || !operands[3].is(OperandKind::value)) return false;
+    const InstructionId shift = values_->definition(operands[3].as_value());
+    if (!shift || !function_.is_opcode(shift, Opcode::shr) || function_.instructions[shift].guard ||
+        function_.form_of(shift).type() != ScalarType::s32)
+      return false;
+    const std::span<const Operand> shifted = function_.operands_of(shift);
+    if (shifted[1] != operands[2] || !shifted[2].is(OperandKind::integer) || shifted[2].immediate != 31) return false;
+    become(id, "cvt.s64.s32", {operands[0], operands[2]});
+    return true;
   }
 
   KnownBits result_of(InstructionId id) const {

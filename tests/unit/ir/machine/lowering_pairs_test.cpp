@@ -109,6 +109,12 @@ std::vector<Pair> pairs() {
       {"two equal shifts for a sum each",
        "shl.b64 %rd3, %rd9, 3; shl.b64 %rd4, %rd9, 3; add.s64 %rd10, %rd10, %rd3; add.s64 %rd11, %rd11, %rd4;",
        "shl.b64 %rd3, %rd9, 3; add.s64 %rd10, %rd10, %rd3; add.s64 %rd11, %rd11, %rd3;"},
+      {"a parameter at an address in a register", "ld.param.u32 %r40, [n]; add.s32 %r10, %r10, %r40;",
+       "mov.b64 %rd3, n; ld.param.u32 %r40, [%rd3]; add.s32 %r10, %r10, %r40;"},
+      {"signs made by hand in two sums",
+       "cvt.s64.s32 %rd3, %r10; add.s64 %rd10, %rd10, %rd3; add.s64 %rd11, %rd11, %rd3;",
+       "shr.s32 %r40, %r10, 31; mov.b64 %rd3, {%r10, %r40}; add.s64 %rd10, %rd10, %rd3; shr.s32 %r41, %r10, 31;"
+       "mov.b64 %rd4, {%r10, %r41}; add.s64 %rd11, %rd11, %rd4;"},
       {"a zero word in logic", "xor.b64 %rd10, %rd10, %rd11;", "cvt.u64.u32 %rd3, %r10; xor.b64 %rd10, %rd10, %rd3;"},
       {"a long product and a sum", "mul.lo.s64 %rd3, %rd10, %rd11; xor.b64 %rd10, %rd10, %rd3;",
        "mul.lo.s64 %rd3, %rd10, %rd11; add.s64 %rd10, %rd10, %rd3;"},
