@@ -249,7 +249,7 @@ private:
       kernel.stack[i] += time.stack[i];
   }
 
-  static constexpr uint64_t few_launches = 4, few_blocks_of_many_launches = 4;
+  static constexpr uint64_t few_launches = 2, few_blocks_of_many_launches = 4;
   const ir::Module& module_;
   const ScoreSettings& settings_;
   const ir::Machine& machine_;
