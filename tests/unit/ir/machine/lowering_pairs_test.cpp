@@ -66,6 +66,7 @@ std::string kept_predicates(int count, int again) {
   return body + "end:\n";
 }
 
+// Long: a table.
 std::vector<Pair> pairs() {
   const std::string warps = "setp.gt.u32 %p1, %r1, 31;", guarded = std::string("@%p1 bra end;\n") + shuffles + "end:\n";
   const std::string divided = ".reg .f64 %fd<5>; mov.b64 %fd1, %rd10; mov.b64 %fd2, %rd11;";
