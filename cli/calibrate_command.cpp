@@ -18,6 +18,8 @@
 namespace ptxrewrite::cli {
 namespace {
 
+constexpr uint32_t first_tensor_cores = 80; // with the shapes that the probes multiply
+
 // The machine of the table that a GPU's name holds the name of, else the nearest of its compute capability.
 const ir::Machine& machine_like(const GpuFacts& facts) {
   std::string name;
@@ -111,7 +113,8 @@ private:
     device_ = std::move(*gpu);
     probes_ = probes({.sms = static_cast<uint32_t>(device_->info().multiprocessors),
                       .l2_bytes = device_->info().l2_bytes,
-                      .length = options_.length});
+                      .length = options_.length,
+                      .tensor_cores = static_cast<uint32_t>(device_->info().compute_capability) >= first_tensor_cores});
     Result<std::unique_ptr<Stopwatch>> stopwatch = gpu_stopwatch(*device_, probes_, options_.length);
     if (!stopwatch) return complain(stopwatch.error());
     stopwatch_ = std::move(*stopwatch);
@@ -130,7 +133,10 @@ private:
     facts_.compute_capability = machine.compute_capability;
     facts_.sms = machine.sms;
     facts_.l2_bytes = static_cast<uint64_t>(machine.memory.l2_kib.value * 1024);
-    probes_ = probes({.sms = machine.sms, .l2_bytes = facts_.l2_bytes, .length = options_.length});
+    probes_ = probes({.sms = machine.sms,
+                      .l2_bytes = facts_.l2_bytes,
+                      .length = options_.length,
+                      .tensor_cores = machine.compute_capability >= first_tensor_cores});
     facts_.name = machine.name;
     if (const int code = run_probes(); code != exit_ok) return code;
     // A set of the machine's own, if its file has one.

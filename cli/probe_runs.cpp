@@ -27,9 +27,9 @@ std::vector<std::byte> parameters(uint64_t out, uint64_t in, uint32_t trips, con
 
 } // namespace
 
-std::unique_ptr<ir::Module> read_probe_module(unsigned longer) {
+std::unique_ptr<ir::Module> read_probe_module(unsigned longer, bool tensor_cores) {
   Diagnostics diagnostics;
-  return grammar::read_module(SourceFile("the probes", probe_module_text(longer)), diagnostics);
+  return grammar::read_module(SourceFile("the probes", probe_module_text(longer, tensor_cores)), diagnostics);
 }
 
 Result<std::unique_ptr<ProbeOnDevice>> ProbeOnDevice::make(Device& device, const Probe& probe) {
@@ -92,7 +92,7 @@ Result<std::vector<uint64_t>> ProbeOnDevice::results() {
 Result<std::unique_ptr<ProbeRuns>> ProbeRuns::make(std::vector<Probe> probes, const ir::Machine& machine) {
   std::unique_ptr<ProbeRuns> made(new ProbeRuns);
   made->probes_ = std::move(probes);
-  made->module_ = read_probe_module();
+  made->module_ = read_probe_module(1, needs_tensor_cores(made->probes_));
   std::unique_ptr<timing::Recorder> recorder;
   EmulatorOptions options;
   options.host_threads = 1;

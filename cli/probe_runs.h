@@ -18,7 +18,7 @@
 namespace ptxrewrite::cli {
 
 // The module of all probes, read.
-std::unique_ptr<ir::Module> read_probe_module(unsigned longer = 1);
+std::unique_ptr<ir::Module> read_probe_module(unsigned longer = 1, bool tensor_cores = false);
 
 // Memory of one probe on a device, for launches one after the other.
 class ProbeOnDevice {

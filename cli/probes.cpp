@@ -28,6 +28,10 @@ constexpr Chain latency_chains[] = {
     {"fp64", "f64", "fma.rn.f64 {x}, {x}, %da, %db;", "fma.rn.f64 {x}, {x}, %db, %da;"},
     {"special_function", "f32", "rsqrt.approx.ftz.f32 {x}, {x};", "rsqrt.approx.ftz.f32 {x}, {x};"},
 };
+// A warp's product, of half precision: factors so small that the sum stays what it is.
+constexpr const char* product = "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {{x}, {f}}, {%a, %b, %c, %d}, "
+                                "{%a, %b}, {{x}, {f}};";
+constexpr Chain matrix_chain = {"matrix", "b32", product, product};
 constexpr Chain throughput_chains[] = {
     {"integer_add", "b32", "add.u32 {x}, {x}, %a;", "xor.b32 {x}, {x}, %b;"},
     {"integer_multiply_add", "b32", "mad.lo.u32 {x}, {x}, %a, %b;", "mad.lo.u32 {x}, {x}, %c, %d;"},
@@ -351,12 +355,20 @@ void add_launches(const ProbeScale& scale, std::vector<Probe>& all) {
 
 } // namespace
 
+bool needs_tensor_cores(std::span<const Probe> probes) {
+  return std::ranges::any_of(probes, [](const Probe& probe) { return probe.figure.ends_with(".matrix"); });
+}
+
 std::vector<Probe> probes(const ProbeScale& scale) {
   std::vector<Probe> all;
   for (const Chain& chain : throughput_chains)
     all.push_back(chain_probe("throughput", chain, scale.length / 4));
   for (const Chain& chain : latency_chains)
     all.push_back(chain_probe("latency", chain, scale.length));
+  if (scale.tensor_cores) {
+    all.push_back(chain_probe("throughput", matrix_chain, scale.length / 4));
+    all.push_back(chain_probe("latency", matrix_chain, scale.length));
+  }
   add_shared_probes(scale.length, all);
   add_chases(scale, all);
   add_streams(scale, all);
@@ -364,14 +376,18 @@ std::vector<Probe> probes(const ProbeScale& scale) {
   return all;
 }
 
-std::string probe_module_text(unsigned longer) {
-  std::string text = "// Micro-benchmarks of machines: made by the program, see cli/probes.h.\n"
-                     ".version 6.4\n.target sm_60\n.address_size 64\n\n" +
-                     constants_text();
+std::string probe_module_text(unsigned longer, bool tensor_cores) {
+  std::string text = std::string("// Micro-benchmarks of machines: made by the program, see cli/probes.h.\n") +
+                     (tensor_cores ? ".version 7.0\n.target sm_80" : ".version 6.4\n.target sm_60") +
+                     "\n.address_size 64\n\n" + constants_text();
   for (const Chain& chain : throughput_chains)
     text += chain_kernel(std::string("throughput_") + chain.name, chain, chains_of_warp, longer);
   for (const Chain& chain : latency_chains)
     text += chain_kernel(std::string("latency_") + chain.name, chain, 1, longer);
+  if (tensor_cores) {
+    text += chain_kernel("throughput_matrix", matrix_chain, chains_of_warp, longer);
+    text += chain_kernel("latency_matrix", matrix_chain, 1, longer);
+  }
   text += shared_kernel("latency_shared", 1, longer);
   text += shared_kernel("throughput_load_store", chains_of_warp, longer);
   for (unsigned words : {2, 4, 8, 16, 32})

@@ -53,14 +53,16 @@ struct ProbeScale {
   uint32_t sms = 132;
   uint64_t l2_bytes = 50 << 20;
   double length = 1;
+  bool tensor_cores = false; // as compute capability 8.0 has them
 };
 std::vector<Probe> probes(const ProbeScale& scale);
+bool needs_tensor_cores(std::span<const Probe> probes);
 
 // Links of a trip, by chain.
 inline constexpr unsigned chain_links = 64, chase_links = 16;
-// A module with the kernels of all probes, for compute capability 6.0 and later. `longer`: so many times the links, to
-// see what links are made of.
-std::string probe_module_text(unsigned longer = 1);
+// A module with the kernels of all probes, for compute capability 6.0 and later; for 8.0 and later with those of tensor
+// cores. `longer`: so many times the links, to see what links are made of.
+std::string probe_module_text(unsigned longer = 1, bool tensor_cores = false);
 
 // The bytes of `in` when it stands at `address`; of the constants in the same way.
 std::vector<std::byte> probe_memory(const Probe& probe, uint64_t address);

@@ -216,7 +216,7 @@ uint32_t energy_copies(const Probe& probe, uint32_t sms) {
 
 Result<std::unique_ptr<Stopwatch>> gpu_stopwatch(Device& device, const std::vector<Probe>& probes,
                                                  double energy_seconds) {
-  std::unique_ptr<ir::Module> module = read_probe_module();
+  std::unique_ptr<ir::Module> module = read_probe_module(1, needs_tensor_cores(probes));
   if (Status status = device.load(*module); !status) return status.error();
   return std::unique_ptr<Stopwatch>(std::make_unique<GpuStopwatch>(device, probes, std::move(module), energy_seconds));
 }

@@ -231,7 +231,7 @@ void decode_product(Decoder& decoder, ir::InstructionId) {
   const ElementTypes types = element_types(form);
   Handler handler = product_handler(types.a);
   Product product;
-  product.shape = matrix_shape(form);
+  product.shape = ir::matrix_shape(form);
   if (!handler || product_handler(types.b) != handler || product.shape.m == 0)
     return decoder.unsupported("a matrix product of these types is not emulated");
   std::array<std::vector<ir::Operand>, 4> registers;

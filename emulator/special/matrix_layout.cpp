@@ -1,17 +1,7 @@
 #include "emulator/special/matrix_layout.h"
 
-#include <charconv>
-
 namespace ptxrewrite::emulator {
 namespace {
-
-// Number behind `letter` in a word like m16n8k16.
-uint16_t number_behind(std::string_view word, char letter) {
-  uint16_t number = 0;
-  const size_t at = word.find(letter);
-  if (at != std::string_view::npos) std::from_chars(word.data() + at + 1, word.data() + word.size(), number);
-  return number;
-}
 
 unsigned element_bits(ir::ScalarType type) {
   // 32 one-bit elements are multiplied at once.
@@ -60,22 +50,12 @@ Fragment empty_fragment(MatrixShape shape, MatrixRole role, ir::ScalarType type,
   fragment.register_bits = type == ir::ScalarType::f64 ? 64 : 32;
   fragment.element_bits = element_bits(type);
   if (type == ir::ScalarType::b1) shape.k = static_cast<uint16_t>(shape.k / 32);
-  fragment.rows = shape.rows(role);
-  fragment.columns = shape.columns(role);
+  fragment.rows = role == MatrixRole::b ? shape.k : shape.m;
+  fragment.columns = role == MatrixRole::a ? shape.k : shape.n;
   return fragment;
 }
 
 } // namespace
-
-MatrixShape matrix_shape(const ir::Form& form) {
-  for (ir::Modifier word : form.modifiers) {
-    const std::string_view text = ir::spelling(word);
-    if (text.size() < 6 || text.front() != 'm' || text.find('k') == std::string_view::npos) continue;
-    const MatrixShape shape{number_behind(text, 'm'), number_behind(text, 'n'), number_behind(text, 'k')};
-    if (shape.m && shape.n && shape.k) return shape;
-  }
-  return {};
-}
 
 Fragment mma_fragment(MatrixShape shape, MatrixRole role, ir::ScalarType type, unsigned registers, bool column_major) {
   Fragment fragment = empty_fragment(shape, role, type, registers);

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "emulator/micro_op.h"
-#include "ir/isa.h"
+#include "ir/matrix_shape.h"
 
 #include <cstdint>
 #include <vector>
@@ -15,13 +15,7 @@ namespace ptxrewrite::emulator {
 
 enum class MatrixRole : uint8_t { a, b, accumulator };
 
-struct MatrixShape {
-  uint16_t m = 0, n = 0, k = 0;
-  unsigned rows(MatrixRole role) const { return role == MatrixRole::b ? k : m; }
-  unsigned columns(MatrixRole role) const { return role == MatrixRole::a ? k : n; }
-};
-// `m16n8k16` among the words of a form; zero when there is none.
-MatrixShape matrix_shape(const ir::Form& form);
+using ir::MatrixShape;
 
 // Elements of one register and where they belong. One-bit elements count by words of 32.
 struct Fragment {

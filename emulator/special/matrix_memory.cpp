@@ -262,7 +262,7 @@ void decode_movmatrix(Decoder& decoder, ir::InstructionId) {
 void decode_transfer(Decoder& decoder, ir::InstructionId) {
   const ir::Form& form = decoder.form();
   const bool stores = form.has(ir::Modifier::store);
-  const MatrixShape shape = matrix_shape(form);
+  const MatrixShape shape = ir::matrix_shape(form);
   const MatrixRole role = form.has(ir::Modifier::a)   ? MatrixRole::a
                           : form.has(ir::Modifier::b) ? MatrixRole::b
                                                       : MatrixRole::accumulator;

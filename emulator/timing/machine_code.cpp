@@ -32,6 +32,7 @@ constexpr std::array<std::string_view, cause_count> names = {
     "wait: fp32",
     "wait: fp64",
     "wait: special",
+    "wait: matrix",
     "wait: shared memory",
     "wait: constant memory",
     "wait: L1",
@@ -74,8 +75,9 @@ Cause wait_of(ir::Pipe pipe) {
   case ir::Pipe::fp64:
     return Cause::wait_fp64;
   case ir::Pipe::special:
-  case ir::Pipe::matrix:
     return Cause::wait_special;
+  case ir::Pipe::matrix:
+    return Cause::wait_matrix;
   default:
     return Cause::wait_integer;
   }
@@ -102,13 +104,14 @@ bool is_global(ir::StateSpace space) {
 bool loads_global(const ir::Machine& machine, const ir::Form& form) {
   using enum ir::InstructionClass;
   if (form.kind == texture || form.kind == surface) return form.effects.reads_memory && machine.memory.l1_kib.known;
-  return form.effects.reads_memory && (form.kind == load || form.kind == atomic) && is_global(form.space);
+  return form.effects.reads_memory && (form.kind == load || form.kind == atomic || form.kind == matrix_wmma) &&
+         is_global(form.space);
 }
 
 void set_memory(const ir::Machine& machine, const ir::Form& form, SiteCode& code) {
   using enum ir::InstructionClass;
   code.is_memory = form.kind == load || form.kind == store || form.kind == atomic || form.kind == matrix_move ||
-                   form.kind == async_copy || form.kind == texture || form.kind == surface;
+                   form.kind == matrix_wmma || form.kind == async_copy || form.kind == texture || form.kind == surface;
   if (loads_global(machine, form)) {
     code.waits = Waits::for_global_memory;
     code.wait = Cause::wait_l1;

@@ -34,6 +34,7 @@ enum class Cause : uint8_t {
   wait_fp32,
   wait_fp64,
   wait_special,
+  wait_matrix,
   wait_shared,
   wait_constant,
   wait_l1,

@@ -1,6 +1,7 @@
 // Picks the column of machines.def for an instruction, see latency.h.
 #include "ir/machine/latency.h"
 
+#include "ir/machine/matrix_work.h"
 #include "ir/machine/weights.h"
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 namespace ptxrewrite::ir {
 
 namespace {
+
+constexpr double warp_size = 32;
 
 bool multiplies(const Form& form) {
   switch (form.opcode) {
@@ -40,6 +43,15 @@ Figure convert_throughput(const Machine& machine, const Form& form) {
     widest = std::max(widest, bit_width(type));
   const ThroughputFacts& facts = machine.throughput;
   return widest == 64 ? facts.convert64 : bit_width(form.type(1)) == 8 ? facts.convert8 : facts.convert32;
+}
+
+// Lanes by clock, so that the machine instructions of the product take as long as its multiplications.
+Figure matrix_throughput(const Machine& machine, const Form& form) {
+  Figure figure = machine.throughput.matrix;
+  const double products = matrix_products(form) / weight_of(form, machine.compute_capability, false).instructions;
+  if (!figure.known || products == 0) return {};
+  figure.value *= warp_size / products;
+  return figure;
 }
 
 Figure integer_throughput(const Machine& machine, const Form& form) {
@@ -96,6 +108,8 @@ Figure latency(const Machine& machine, const Form& form) {
     return machine.latency.fp64;
   case Pipe::special:
     return machine.latency.special_function;
+  case Pipe::matrix:
+    return machine.latency.matrix;
   case Pipe::integer:
     return multiplies(form) ? machine.latency.integer_multiply_add : machine.latency.integer;
   case Pipe::issue:
@@ -126,6 +140,8 @@ Figure throughput(const Machine& machine, const Form& form) {
     return form.opcode == Opcode::popc ? facts.population_count : facts.special_function;
   case Pipe::memory:
     return facts.load_store;
+  case Pipe::matrix:
+    return matrix_throughput(machine, form);
   case Pipe::integer:
     return integer_throughput(machine, form);
   default:

@@ -50,12 +50,14 @@ struct ThroughputFacts {
   Figure population_count, bit_field_extract, shuffle;
   Figure fp32, fp64, special_function;
   Figure load_store, barrier;
+  Figure matrix; // products of two 16-bit numbers added to a sum, by tensor cores; the others' times: matrix_work.h
 };
 
 // Clocks from issue until a dependent instruction may issue.
 struct LatencyFacts {
   Figure integer, integer_multiply_add, fp32, fp64, special_function;
   Figure shared, l1, l2, dram, constant;
+  Figure matrix; // of m16n8k16, or the largest product below that
 };
 
 // What a launch takes beside its instructions.

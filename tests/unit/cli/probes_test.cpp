@@ -57,7 +57,7 @@ uint64_t link(const std::string& figure, bool odd, uint64_t bits64, const Number
     return negative ? field | ~((1u << n.c) - 1) : field;
   }
   // There and back.
-  if (figure != "convert64" && figure != "shuffle") return UINT64_MAX; // what no chain leaves
+  if (figure != "convert64" && figure != "shuffle" && figure != "matrix") return UINT64_MAX; // what no chain leaves
   return x;
 }
 
@@ -110,7 +110,7 @@ bool is_shared(const Probe& probe) {
          probe.figure == "throughput.load_store";
 }
 
-constexpr ProbeScale small{.sms = 4, .l2_bytes = 1 << 18, .length = 0.02};
+constexpr ProbeScale small{.sms = 4, .l2_bytes = 1 << 18, .length = 0.02, .tensor_cores = true};
 
 // Machine instructions by kernel, of the whole module.
 std::map<std::string, uint32_t> machine_instructions(const std::string& text, const std::string& target) {
@@ -135,7 +135,7 @@ std::map<std::string, uint32_t> estimated_instructions(const ir::Module& module,
 } // namespace
 
 TEST_CASE("every probe ends where the host ends") {
-  const std::unique_ptr<ir::Module> module = read_probe_module();
+  const std::unique_ptr<ir::Module> module = read_probe_module(1, true);
   REQUIRE(module);
   std::unique_ptr<Device> device = make_emulator_device();
   REQUIRE(device->load(*module));
@@ -198,15 +198,17 @@ TEST_CASE("ptxas leaves every link in place") {
   // Machine instructions of a link, by figure; 1 if it is not here.
   const std::map<std::string, unsigned> by_link = {
       {"throughput.compare", 2}, {"throughput.barrier", 2}, {"throughput.bit_field_extract", 4}};
-  const std::string once = probe_module_text(), twice = probe_module_text(2);
-  const auto estimated_once = estimated_instructions(*read_probe_module(), 90),
-             estimated_twice = estimated_instructions(*read_probe_module(2), 90);
+  const auto estimated_once = estimated_instructions(*read_probe_module(1, true), 90),
+             estimated_twice = estimated_instructions(*read_probe_module(2, true), 90);
   const std::vector<Probe> all = probes(small);
   for (const char* target : {"sm_75", "sm_80", "sm_90", "sm_100", "sm_120"}) {
     CAPTURE(target);
-    auto one = machine_instructions(once, target), two = machine_instructions(twice, target);
+    const bool tensor_cores = std::string_view(target) != "sm_75";
+    auto one = machine_instructions(probe_module_text(1, tensor_cores), target),
+         two = machine_instructions(probe_module_text(2, tensor_cores), target);
     for (const Probe& probe : all) {
       if (probe.links == 0 || probe.memory == ProbeMemory::numbers) continue;
+      if (probe.figure.ends_with(".matrix") && !tensor_cores) continue;
       CAPTURE(probe.name);
       REQUIRE(one.contains(probe.name));
       const auto expected = by_link.find(probe.figure);
@@ -219,10 +221,12 @@ TEST_CASE("ptxas leaves every link in place") {
       // Double precision is no unit of its own on consumers' chips.
       const bool doubles = probe.figure.ends_with("fp64") || probe.figure == "throughput.convert64";
       const bool slow_doubles = std::string_view(target) == "sm_120" && doubles;
-      CHECK(of_link <= (slow_doubles ? 6 : 1.1 * least));
+      // One or two empty slots stand between a matrix product and the next that needs its sum.
+      const bool spaced = probe.figure.ends_with(".matrix");
+      CHECK(of_link <= (slow_doubles ? 6 : spaced ? 3 : 1.1 * least));
       // What the timing model takes a link for: the same, but for one instruction more by bit field.
       const double more = probe.figure == "throughput.bit_field_extract" ? 1 : 0;
-      if (std::string_view(target) == "sm_90") CHECK(std::abs(of_link - (estimated - more)) <= 0.1 * least);
+      if (std::string_view(target) == "sm_90" && !spaced) CHECK(std::abs(of_link - (estimated - more)) <= 0.1 * least);
     }
   }
 }
