@@ -7,6 +7,7 @@
 #include "ir/builder.h"
 #include "ir/kernel_parameters.h"
 #include "ir/machine/known_bits.h"
+#include "ir/machine/sections.h"
 #include "ir/machine/value_flow.h"
 #include "ir/module.h"
 
@@ -28,7 +29,7 @@ public:
       if (function.module().text(directive.name) == ".reqntid")
         for (unsigned i = 0; i < 3; ++i)
           block_shape_[i] = i < directive.count ? directive.numbers[i] : 1;
-    mark_sections();
+    in_section_ = instructions_in_sections(function_);
   }
 
   // Whether anything has changed.
@@ -103,17 +104,6 @@ private:
 
   // --- sections of a hardware form: what is written there is executed ---
 
-  void mark_sections() {
-    in_section_.resize(function_.instructions.size());
-    bool inside = false;
-    for (BlockId block : function_.layout)
-      for (InstructionId id : function_.instructions_in(block)) {
-        const InstructionKind kind = function_.instructions[id].kind;
-        if (kind == InstructionKind::section_begin) inside = true;
-        if (kind == InstructionKind::section_end) inside = false;
-        in_section_[id.index()] = inside;
-      }
-  }
   bool in_section(InstructionId id) const { return id.index() < in_section_.size() && in_section_[id.index()]; }
 
   // --- block parameters ---

@@ -16,6 +16,7 @@
 #include "ir/machine/needed.h"
 #include "ir/machine/predicate_registers.h"
 #include "ir/machine/second_constants.h"
+#include "ir/machine/sections.h"
 #include "ir/machine/shared_vectors.h"
 #include "ir/machine/split_pointers.h"
 #include "ir/machine/tidy.h"
@@ -245,17 +246,13 @@ private:
 
   // The sections of a hardware form run as they are written: the paper's machine issues each of their instructions.
   void mark_sections() {
-    bool inside = false;
+    const std::vector<bool> inside = instructions_in_sections(function_);
     for (BlockId block : function_.layout)
-      for (InstructionId id : function_.instructions_in(block)) {
-        InstructionKind kind = function_.instructions[id].kind;
-        if (kind == InstructionKind::section_begin) inside = true;
-        if (kind == InstructionKind::section_end) inside = false;
-        if (inside && kind == InstructionKind::real) {
+      for (InstructionId id : function_.instructions_in(block))
+        if (inside[id.index()] && function_.instructions[id].kind == InstructionKind::real) {
           context_.in_section[id.index()] = true;
           cost(id).weight = 1;
         }
-      }
   }
 
   void apply_rules(InstructionId id) {

@@ -5,6 +5,7 @@
 #include "ir/analysis/cfg.h"
 #include "ir/analysis/dominators.h"
 #include "ir/kernel_parameters.h"
+#include "ir/machine/sections.h"
 #include "ir/machine/value_flow.h"
 #include "ir/module.h"
 
@@ -46,7 +47,7 @@ public:
         in_section_(function.instructions.size()), across_blocks_(across_blocks) {}
 
   bool run() {
-    mark_sections();
+    in_section_ = instructions_in_sections(function_);
     find_local_variables();
     for (BlockId block : flow_.reverse_postorder())
       visit(block);
@@ -83,17 +84,6 @@ private:
 
   const Form* form(InstructionId id) const {
     return function_.instructions[id].kind == InstructionKind::real ? &function_.form_of(id) : nullptr;
-  }
-
-  void mark_sections() {
-    bool inside = false;
-    for (BlockId block : function_.layout)
-      for (InstructionId id : function_.instructions_in(block)) {
-        const InstructionKind kind = function_.instructions[id].kind;
-        if (kind == InstructionKind::section_begin) inside = true;
-        if (kind == InstructionKind::section_end) inside = false;
-        in_section_[id.index()] = inside;
-      }
   }
 
   // --- local variables ---
