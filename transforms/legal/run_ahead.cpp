@@ -5,6 +5,7 @@
 // registers, prefetches.
 #include "transforms/legal/run_ahead.h"
 
+#include "ir/machine/lowering.h"
 #include "ir/machine/machine.h"
 #include "ir/module.h"
 #include "transforms/dce.h"
@@ -287,18 +288,25 @@ void RunAhead::treat(const RunAheadPlan& plan, const RunAheadPlanner& planner, i
   take(*std::move(best), forms);
 }
 
-// Only ptxas can say what they are worth.
+// What they are worth: lanes that are known to be together need no slow paths for exchanges. Elsewhere ptxas predicates
+// less of what the branches skip, and gathers lanes behind them. ptxas itself is asked, or, if the form is forced, the
+// count of machine instructions.
 void RunAhead::choose_uniform_branches(const ir::LinearForms& forms) {
   const WarpsInRows rows = warps_in_rows(function_);
   const bool asks_launch = rows == WarpsInRows::by_launch;
   if (rows == WarpsInRows::never || (asks_launch && !attempt_->policy().launch)) return;
   std::vector<InstructionId> branches = warp_uniform_branches(forms);
   if (branches.empty()) return;
-  if (!force_) {
+  ir::Function changed = function_;
+  make_uniform(changed, branches);
+  if (force_) {
+    const auto size = [&](const ir::Function& function) {
+      return ir::lower(function, capability_).static_instructions();
+    };
+    if (size(changed) >= size(function_)) return;
+  } else {
     const std::vector<std::string> machines = architectures_to_ask(function_.module(), context_);
     if (machines.empty()) return;
-    ir::Function changed = function_;
-    make_uniform(changed, branches);
     const std::optional<KernelCost> before = cost_of(function_, machines), after = cost_of(changed, machines);
     if (!before || !after || !wins(*after, *before, asks_launch)) return;
     attempt_->remark("branches by whole warps: " + comparison(*after, *before), function_.header_range);

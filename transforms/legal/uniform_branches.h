@@ -1,7 +1,8 @@
 // Branches that whole warps take alike, told to the assembler: `bra.uni`.
 //
 // A comparison of tid.x with a number changes within a warp only where the number is no multiple of 32, if a warp's
-// threads have one tid.y and tid.z. ptxas does not look for that, and prepares for lanes that part and meet again.
+// threads have one tid.y and tid.z. ptxas looks for that only where it knows that the block is one row, and else
+// prepares for lanes that part and meet again.
 #pragma once
 
 #include "ir/analysis/linear.h"
