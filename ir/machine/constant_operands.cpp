@@ -37,7 +37,7 @@ bool reads_without_register(const LoweringContext& context, InstructionId reader
   for (size_t i = 0; const Operand* operand = context.source(reader, i); ++i) {
     if (operand->is(OperandKind::value) && context.source_of(operand->as_value()) != ValueSource::computed)
       last = operand->as_value() == value;
-    if (operand->is_constant()) last = false;
+    if (operand->is_constant() && operand->immediate != 0) last = false; // zero is a register of its own
   }
   return last;
 }

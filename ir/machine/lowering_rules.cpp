@@ -301,34 +301,62 @@ bool is_same(const Operand& a, const Operand& b) {
   return a.kind == b.kind && a.id == b.id && a.immediate == b.immediate;
 }
 
-// Logic on three inputs, however many steps it takes: LOP3, twice for 64 bits.
-bool three_input_logic(LoweringContext& context, InstructionId id) {
-  const Form& form = *context.form(id);
-  auto is_step = [](const Form& one) { return is_logic(one) || one.opcode == Opcode::lop3; };
-  if (!is_step(form) || !(is_int32(form) || is_int64(form)) || context.absorbs[id.index()]) return false;
-  const InstructionId reader = free_only_reader(context, id);
-  const Form* user = reader ? context.form(reader) : nullptr;
-  if (!user || !is_step(*user) || user->type() != form.type()) return false;
-  auto leaves_of = [&](InstructionId one) -> std::vector<Operand>& {
-    auto [place, first] = context.leaves.try_emplace(one);
-    if (first) place->second = own_leaves(context, one);
-    return place->second;
-  };
-  std::vector<Operand> together = leaves_of(id);
-  for (const Operand& leaf : leaves_of(reader)) {
+// A truth table of up to three inputs.
+bool is_table(const Form& form) {
+  return is_logic(form) || form.opcode == Opcode::lop3;
+}
+
+// What the instruction's table reads when those that have been taken over are no more.
+std::vector<Operand>& leaves_of(LoweringContext& context, InstructionId id) {
+  auto [place, first] = context.leaves.try_emplace(id);
+  if (first) place->second = own_leaves(context, id);
+  return place->second;
+}
+
+// What the reader's table reads when it computes `id`, too.
+std::vector<Operand> leaves_together(LoweringContext& context, InstructionId id, InstructionId reader) {
+  std::vector<Operand> together = leaves_of(context, id);
+  for (const Operand& leaf : leaves_of(context, reader)) {
     if (leaf.is(OperandKind::value) && leaf.as_value() == context.result(id)) continue;
     if (std::ranges::none_of(together, [&](const Operand& known) { return is_same(known, leaf); }))
       together.push_back(leaf);
   }
+  return together;
+}
+
+// Logic on three inputs, however many steps it takes: LOP3, twice for 64 bits.
+bool three_input_logic(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (!is_table(form) || !(is_int32(form) || is_int64(form)) || context.absorbs[id.index()]) return false;
+  const InstructionId reader = free_only_reader(context, id);
+  const Form* user = reader ? context.form(reader) : nullptr;
+  if (!user || !is_table(*user) || user->type() != form.type()) return false;
+  std::vector<Operand> together = leaves_together(context, id, reader);
   if (together.size() > 3 || constants_among(context, together) > 1) return false;
-  leaves_of(reader) = std::move(together);
+  leaves_of(context, reader) = std::move(together);
+  return true;
+}
+
+// An input's complement is the input in another table, wherever and how often it is read.
+bool complement(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::not_ || !(is_int32(form) || is_int64(form)) || context.function.instructions[id].guard)
+    return false;
+  const bool tables = all_readers(context, context.result(id), [&](InstructionId reader) {
+    const Form* user = context.form(reader);
+    return user && is_table(*user) && user->type() == form.type() && !context.absorbed[reader.index()] &&
+           constants_among(context, leaves_together(context, id, reader)) <= 1;
+  });
+  if (!tables) return false;
+  for (InstructionId reader : context.values.readers(context.result(id)))
+    leaves_of(context, reader) = leaves_together(context, id, reader);
   return true;
 }
 
 // Is a logic result zero? LOP3 says so in a predicate.
 bool logic_test(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
-  if (!is_logic(form) || form.type() != ScalarType::b32) return false;
+  if (!is_table(form) || form.type() != ScalarType::b32) return false;
   const InstructionId reader = only_test_of_zero(context, id);
   if (!reader) return false;
   take_over(context, reader);
@@ -461,6 +489,50 @@ bool narrow_load(LoweringContext& context, InstructionId id) {
   return bit_width(form.type(1)) > bit_width(loaded->type()) || is_signed(form.type(1)) == is_signed(loaded->type());
 }
 
+// The number of bits, a byte or a half, that the instruction cuts out of a word where such a part begins; 0 for others.
+int64_t size_of_part(const LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  const Operand* number = context.source(id, 1);
+  if (bit_width(form.type()) != 32 || !number || !number->is(OperandKind::integer)) return 0;
+  switch (form.opcode) {
+  case Opcode::and_:
+    return number->immediate == 0xff ? 8 : number->immediate == 0xffff ? 16 : 0;
+  case Opcode::shr:
+    return is_signed(form.type()) ? 0 : number->immediate == 24 ? 8 : number->immediate == 16 ? 16 : 0;
+  case Opcode::bfe: {
+    const Operand* length = context.source(id, 2);
+    const bool whole =
+        length && length->is(OperandKind::integer) && (length->immediate == 8 || length->immediate == 16);
+    return whole && !is_signed(form.type()) && number->immediate % length->immediate == 0 ? length->immediate : 0;
+  }
+  default:
+    return 0;
+  }
+}
+
+// I2F converts a byte or a half of a register; before 9.0 also one that is shifted down and masked.
+bool converted_part(LoweringContext& context, InstructionId id) {
+  if (context.function.instructions[id].guard) return false;
+  const int64_t bits = size_of_part(context, id);
+  auto converts = [&](InstructionId reader) {
+    const Form* user = context.form(reader);
+    return user && user->opcode == Opcode::cvt && user->type(0) == ScalarType::f32 && user->type(1) == ScalarType::u32;
+  };
+  if (bits != 0 && all_readers(context, context.result(id), converts)) return true;
+  const Form& form = *context.form(id);
+  const Operand* distance = context.source(id, 1);
+  if (form.opcode != Opcode::shr || bit_width(form.type()) != 32 || context.capability >= 90 ||
+      !distance->is(OperandKind::integer))
+    return false;
+  return all_readers(context, context.result(id), [&](InstructionId reader) {
+    const Form* user = context.form(reader);
+    if (!user || user->opcode != Opcode::and_ || context.function.instructions[reader].guard) return false;
+    const int64_t size = size_of_part(context, reader);
+    return size != 0 && distance->immediate % size == 0 && distance->immediate + size <= 32 &&
+           all_readers(context, context.result(reader), converts);
+  });
+}
+
 // min(a + b, c) is one instruction from 9.0 on.
 bool add_minimum(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
@@ -496,6 +568,8 @@ constexpr LoweringRule rules[] = {
     {"multiply-add", multiply_add, true},
     {"add-minimum", add_minimum},
     {"three-input add", three_input_add},
+    {"converted part", converted_part},
+    {"complement", complement},
     {"logic test", logic_test, true},
     {"three-input logic", three_input_logic},
     {"operand sign", operand_sign, true},
