@@ -54,6 +54,13 @@ void move_again(LoweringContext& context, const std::map<BlockId, InstructionId>
   }
 }
 
+// A product that its sums have taken over is computed in each of them.
+std::vector<InstructionId> where_computed(const LoweringContext& context, InstructionId reader) {
+  if (!context.function.is_opcode(reader, Opcode::mul) || !context.absorbed[reader.index()]) return {reader};
+  const std::span<const InstructionId> sums = context.values.readers(context.result(reader));
+  return {sums.begin(), sums.end()};
+}
+
 // Values that are no registers at first cost where some reader needs them in one, at their definition.
 void weigh_constant(LoweringContext& context, InstructionId id) {
   ValueId value = context.result(id);
@@ -72,7 +79,8 @@ void weigh_constant(LoweringContext& context, InstructionId id) {
     if (!context.needed[reader.index()] || reads_without_register(context, reader, value, source)) continue;
     in_register = true;
     everywhere |= context.reads_as_address(reader, value);
-    places.try_emplace(context.function.instructions[reader].block, reader);
+    for (InstructionId place : where_computed(context, reader))
+      places.try_emplace(context.function.instructions[place].block, place);
   }
   if (loads) {
     // One load brings it, wherever it is read.

@@ -34,9 +34,10 @@ public:
 
   void weigh(InstructionId id) {
     InstructionCost& at = context_.costs[id.index()];
-    if (at.weight == 0 || context_.absorbed[id.index()]) return;
+    if ((at.weight == 0 && at.uniform == 0) || context_.absorbed[id.index()]) return;
     const Form& form = *context_.form(id);
     if (bit_width(form.type()) != 32 || form.has(Modifier::wide)) return;
+    if (at.weight == 0) return weigh_uniform(id, at);
     if (form.opcode == Opcode::prmt) return weigh_permutation(id, at);
     std::vector<Operand> operands = operands_of(id, form);
     std::erase_if(operands, [&](const Operand& operand) { return !needs_place(operand); });
@@ -107,6 +108,14 @@ private:
       return operands;
     }
     return {};
+  }
+
+  // On the uniform datapath, too, only the distance has a place.
+  void weigh_uniform(InstructionId id, InstructionCost& at) {
+    const Operand* shifted = context_.source(id, 0);
+    const bool is_shift = context_.function.is_opcode(id, Opcode::shl) || context_.function.is_opcode(id, Opcode::shr);
+    if (!is_shift || !shifted || context_.last_is_literal(id)) return;
+    if (context_.is_literal(shifted) && needs_place(*shifted)) at.uniform += moves(id, *shifted);
   }
 
   // The selector stands in the instruction word, or beside one other constant in a register; only the second number has
