@@ -358,8 +358,7 @@ private:
       const InstructionId first = earlier(id);
       if (!first) continue;
       const ValueId same = function_.operands_of(first)[0].as_value();
-      if (known.opcode == Opcode::mov || known.opcode == Opcode::ld || known.opcode == Opcode::cvta ||
-          is_scaled_addend(id)) {
+      if (known.opcode == Opcode::mov || known.opcode == Opcode::ld || is_scaled_addend(id)) {
         copy_of_[result.index()] = ValueId(number_of(same)); // no work, or other rules' business
         continue;
       }
