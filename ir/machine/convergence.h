@@ -11,8 +11,8 @@ namespace ptxrewrite::ir {
 uint32_t slow_paths_of_exchanges(const LoweringContext& context, const ControlFlow& flow,
                                  const PostDominatorTree& post_dominators, const UniformValues& uniform);
 
-// Loops that some lanes leave before others and in which lanes may wait for each other give the others their turn at the
-// end of each trip: adds what that costs to the branches back.
+// Loops that some lanes leave before others and in which lanes may wait for each other give the others their turn at
+// the end of each trip: adds what that costs to the branches back.
 void weigh_waiting_loops(LoweringContext& context, const ControlFlow& flow, const UniformValues& uniform);
 
 } // namespace ptxrewrite::ir

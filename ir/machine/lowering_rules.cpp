@@ -2,6 +2,7 @@
 #include "ir/machine/lowering_rules.h"
 
 #include "ir/kernel_parameters.h"
+#include "ir/machine/disjoint.h"
 #include "ir/machine/first_generation.h"
 #include "ir/machine/rule_helpers.h"
 #include "ir/machine/second_constants.h"
@@ -74,7 +75,8 @@ bool select_of_compared(LoweringContext& context, InstructionId id) {
   return true;
 }
 
-// (a << k) + b: LEA. A shift into a shared address: the scaled address of targets before 9.0.
+// (a << k) + b, also by an or of what has no bit in common: LEA. A shift into a shared address: the scaled address of
+// targets before 9.0.
 bool shift_add(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.opcode != Opcode::shl || !is_int32(form)) return false;
@@ -91,8 +93,8 @@ bool shift_add(LoweringContext& context, InstructionId id) {
   };
   auto fits = [&](InstructionId reader) {
     const Form* user = context.form(reader);
-    return scaled_access(reader) || (user && is_add(*user) && is_int32(*user) && !context.absorbs[reader.index()] &&
-                                     !context.absorbed[reader.index()]);
+    return scaled_access(reader) || (user && ((is_add(*user) && is_int32(*user)) || is_sum_by_or(context, reader)) &&
+                                     !context.absorbs[reader.index()] && !context.absorbed[reader.index()]);
   };
   if (!all_readers(context, value, fits)) return false;
   for (InstructionId reader : context.values.readers(value))
