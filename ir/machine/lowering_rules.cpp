@@ -326,6 +326,26 @@ std::vector<Operand> leaves_together(LoweringContext& context, InstructionId id,
   return together;
 }
 
+// The same when other tables that only this one reads are taken over, too.
+std::vector<Operand> with_siblings(LoweringContext& context, std::vector<Operand> leaves, InstructionId reader) {
+  std::vector<Operand> together;
+  auto add = [&](const Operand& leaf) {
+    if (std::ranges::none_of(together, [&](const Operand& known) { return is_same(known, leaf); }))
+      together.push_back(leaf);
+  };
+  for (const Operand& leaf : leaves) {
+    const InstructionId table = context.definition(&leaf);
+    const Form* form = table ? context.form(table) : nullptr;
+    const bool only_here = form && is_table(*form) && form->type() == context.form(reader)->type() &&
+                           !context.absorbs[table.index()] && free_only_reader(context, table) == reader;
+    if (only_here)
+      std::ranges::for_each(leaves_of(context, table), add);
+    else
+      add(leaf);
+  }
+  return together;
+}
+
 // Logic on three inputs, however many steps it takes: LOP3, twice for 64 bits.
 bool three_input_logic(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
@@ -334,15 +354,19 @@ bool three_input_logic(LoweringContext& context, InstructionId id) {
   const Form* user = reader ? context.form(reader) : nullptr;
   if (!user || !is_table(*user) || user->type() != form.type()) return false;
   std::vector<Operand> together = leaves_together(context, id, reader);
+  if (together.size() > 3) together = with_siblings(context, std::move(together), reader);
   if (together.size() > 3 || constants_among(context, together) > 1) return false;
   leaves_of(context, reader) = std::move(together);
   return true;
 }
 
-// An input's complement is the input in another table, wherever and how often it is read.
+// An input's complement is the input in another table, wherever and how often it is read. Where the input is a table
+// itself, that one computes the complement.
 bool complement(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
-  if (form.opcode != Opcode::not_ || !(is_int32(form) || is_int64(form)) || context.function.instructions[id].guard)
+  if (form.opcode != Opcode::not_ || !(is_int32(form) || is_int64(form)) || context.function.instructions[id].guard ||
+      leaves_of(context, id).size() != 1 ||
+      context.definition(&leaves_of(context, id)[0]) != context.definition(context.source(id, 0)))
     return false;
   const bool tables = all_readers(context, context.result(id), [&](InstructionId reader) {
     const Form* user = context.form(reader);
