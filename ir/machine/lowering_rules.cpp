@@ -4,6 +4,7 @@
 #include "ir/kernel_parameters.h"
 #include "ir/machine/disjoint.h"
 #include "ir/machine/first_generation.h"
+#include "ir/machine/generations.h"
 #include "ir/machine/rule_helpers.h"
 #include "ir/machine/second_constants.h"
 #include "ir/machine/wide_arithmetic.h"
@@ -326,6 +327,17 @@ std::vector<Operand> leaves_together(LoweringContext& context, InstructionId id,
   return together;
 }
 
+// Is it an or that becomes a scaled sum, so that no table takes it over nor it another?
+bool is_scaled_sum(const LoweringContext& context, InstructionId id) {
+  for (size_t index : {0, 1}) {
+    const InstructionId shift = context.definition(context.source(id, index));
+    if (shift && context.function.is_opcode(shift, Opcode::shl) && context.is_literal(context.source(shift, 1)) &&
+        context.values.only_reader(context.result(shift)) == id)
+      return is_sum_by_or(context, id);
+  }
+  return false;
+}
+
 // The same when other tables that only this one reads are taken over, too.
 std::vector<Operand> with_siblings(LoweringContext& context, std::vector<Operand> leaves, InstructionId reader) {
   std::vector<Operand> together;
@@ -352,7 +364,7 @@ bool three_input_logic(LoweringContext& context, InstructionId id) {
   if (!is_table(form) || !(is_int32(form) || is_int64(form)) || context.absorbs[id.index()]) return false;
   const InstructionId reader = free_only_reader(context, id);
   const Form* user = reader ? context.form(reader) : nullptr;
-  if (!user || !is_table(*user) || user->type() != form.type()) return false;
+  if (!user || !is_table(*user) || user->type() != form.type() || is_scaled_sum(context, reader)) return false;
   std::vector<Operand> together = leaves_together(context, id, reader);
   if (together.size() > 3) together = with_siblings(context, std::move(together), reader);
   if (together.size() > 3 || constants_among(context, together) > 1) return false;
@@ -400,6 +412,17 @@ bool has_free_factor(const LoweringContext& context, InstructionId id) {
   return false;
 }
 
+// Is it computed once on the uniform datapath, since both factors are loaded there?
+bool is_uniform_product(const LoweringContext& context, InstructionId id) {
+  if (context.capability < first_loaded_parameters) return false;
+  for (size_t index : {0, 1}) {
+    const Operand* factor = context.source(id, index);
+    if (!factor->is(OperandKind::value) || context.source_of(factor->as_value()) != ValueSource::constant_bank)
+      return false;
+  }
+  return true;
+}
+
 // c - a * b: -a first, once for all, unless b is a literal or the steps of a division make it.
 void negate_factor(LoweringContext& context, InstructionId product, InstructionId reader) {
   const Operand* minuend = context.source(reader, 0);
@@ -443,6 +466,7 @@ bool integer_multiply_add(LoweringContext& context, InstructionId id) {
   const ValueId value = context.result(id);
   const bool anywhere = !first_generation && has_free_factor(context, id);
   const bool only = value && context.values.readers(value).size() == 1;
+  if (!only && is_uniform_product(context, id)) return false;
   const bool fits = all_readers(context, value, [&](InstructionId reader) {
     const Form* user = context.form(reader);
     if (!user || !is_add_or_sub(*user) || !is_int32(*user) || context.absorbs[reader.index()]) return false;
@@ -544,8 +568,11 @@ bool converted_part(LoweringContext& context, InstructionId id) {
     const Form* user = context.form(reader);
     return user && user->opcode == Opcode::cvt && user->type(0) == ScalarType::f32 && user->type(1) == ScalarType::u32;
   };
-  if (bits != 0 && all_readers(context, context.result(id), converts)) return true;
   const Form& form = *context.form(id);
+  const InstructionId source = context.definition(context.source(id, 0));
+  const bool shifted_first = form.opcode == Opcode::and_ && source && context.function.is_opcode(source, Opcode::shr);
+  if (bits != 0 && !(shifted_first && context.capability >= 90) && all_readers(context, context.result(id), converts))
+    return true;
   const Operand* distance = context.source(id, 1);
   if (form.opcode != Opcode::shr || bit_width(form.type()) != 32 || context.capability >= 90 ||
       !distance->is(OperandKind::integer))

@@ -293,6 +293,53 @@ std::vector<Pair> second_constants() {
   };
 }
 
+// Parts of words, and tables of three inputs.
+std::vector<Pair> parts_and_tables() {
+  auto converted = [](const std::string& part) { return part + "cvt.rn.f32.u32 %f1, %r40; mov.b32 %r12, %f1;"; };
+  const std::string stride = "mov.u32 %r43, %nctaid.x; mov.u32 %r44, %ntid.x;";
+  auto in_two_loops = [](const std::string& step) {
+    return "setp.gt.s32 %p2, %r13, 9; @%p2 bra other;" + loop(step) +
+           "bra.uni end; other: st.volatile.global.u32 [%rd9+8], %r12; again2: .pragma \"nounroll\";" + step +
+           "st.volatile.global.u32 [%rd9+4], %r12; setp.lt.s32 %p1, %r12, %r13; @%p1 bra again2; end:";
+  };
+  return {
+      {"a byte that is converted", converted("mov.b32 %r40, %r10;"), converted("and.b32 %r40, %r10, 255;")},
+      {"the second byte", converted("mov.b32 %r40, %r10;"), converted("bfe.u32 %r40, %r10, 8, 8;")},
+      {"a byte by a shift and a mask", converted("prmt.b32 %r40, %r10, 0, 0x4441;"),
+       converted("shr.u32 %r41, %r10, 8; and.b32 %r40, %r41, 255;")},
+      {"bits that are no byte", converted("and.b32 %r40, %r10, 255;"),
+       converted("shr.u32 %r41, %r10, 9; and.b32 %r40, %r41, 255;")},
+      {"the upper half", converted("mov.b32 %r40, %r10;"), converted("shr.u32 %r40, %r10, 16;")},
+      {"a byte that is stored, too", converted("and.b32 %r40, %r10, 255;"),
+       converted("and.b32 %r40, %r10, 255; mov.b32 %r13, %r40;")},
+      {"a complement in two tables", "and.b32 %r12, %r10, %r12; or.b32 %r13, %r10, %r13;",
+       "not.b32 %r40, %r10; and.b32 %r12, %r40, %r12; or.b32 %r13, %r40, %r13;"},
+      {"a complement in a table and a sum", "and.b32 %r12, %r10, %r12; add.s32 %r13, %r10, %r13;",
+       "not.b32 %r40, %r10; and.b32 %r12, %r40, %r12; add.s32 %r13, %r40, %r13;"},
+      {"a table's complement in two", "or.b32 %r40, %r10, %r11; and.b32 %r12, %r40, %r12; or.b32 %r13, %r40, %r13;",
+       "or.b32 %r41, %r10, %r11; not.b32 %r40, %r41; and.b32 %r12, %r40, %r12; or.b32 %r13, %r40, %r13;"},
+      {"the majority of three", "lop3.b32 %r13, %r10, %r11, %r12, 0xe8;",
+       "or.b32 %r40, %r10, %r11; and.b32 %r41, %r12, %r40; and.b32 %r42, %r10, %r11; or.b32 %r13, %r41, %r42;"},
+      {"is a table of three zero",
+       "and.b32 %r40, %r10, %r11; setp.eq.s32 %p1, %r40, 0; selp.b32 %r12, %r12, %r13, %p1;",
+       "lop3.b32 %r40, %r10, %r11, %r12, 0x48; setp.eq.s32 %p1, %r40, 0; selp.b32 %r12, %r12, %r13, %p1;"},
+      {"a byte beside a shifted word", "and.b32 %r41, %r11, 255; shl.b32 %r40, %r10, 7; or.b32 %r12, %r40, %r41;",
+       "and.b32 %r41, %r11, 255; shl.b32 %r40, %r10, 8; or.b32 %r12, %r40, %r41; xor.b32 %r13, %r13, %r12;"},
+      {"bytes side by side in one table",
+       "and.b32 %r41, %r11, 255; shl.b32 %r40, %r10, 16; and.b32 %r42, %r12, 255; shl.b32 %r43, %r42, 8; "
+       "or.b32 %r44, %r43, %r41; or.b32 %r12, %r44, %r40;",
+       "and.b32 %r41, %r11, 255; shl.b32 %r40, %r10, 16; and.b32 %r42, %r12, 255; shl.b32 %r43, %r42, 8; "
+       "lop3.b32 %r12, %r43, %r41, %r40, 0xfe;"},
+      {"a parameter compared with zero", "setp.gt.s32 %p1, %r50, %r10; selp.b32 %r12, %r11, %r13, %p1;",
+       "setp.gt.s32 %p1, %r50, 0; selp.b32 %r12, %r11, %r13, %p1;"},
+      {"the threads of all blocks, in two loops", stride + in_two_loops("mad.lo.s32 %r12, %r43, %r44, %r12;"),
+       stride + "mul.lo.s32 %r45, %r43, %r44;" + in_two_loops("add.s32 %r12, %r12, %r45;")},
+      {"an address made global twice", "cvta.to.global.u64 %rd3, %rd9; ld.volatile.global.u32 %r12, [%rd3];",
+       "cvta.to.global.u64 %rd3, %rd9; cvta.to.global.u64 %rd4, %rd9; ld.volatile.global.u32 %r12, [%rd3]; "
+       "st.volatile.global.u32 [%rd4], %r12;"},
+  };
+}
+
 int estimate(const std::string& text, uint32_t capability) {
   ReadText read(text);
   REQUIRE_MESSAGE(read.ok(), read.messages());
@@ -318,7 +365,7 @@ TEST_CASE("differences between two ways to write the same") {
     return;
   }
   std::vector<Pair> all = pairs();
-  for (const std::vector<Pair>& more : {known_numbers(), second_constants()})
+  for (const std::vector<Pair>& more : {known_numbers(), second_constants(), parts_and_tables()})
     all.insert(all.end(), more.begin(), more.end());
   for (uint32_t capability : {75u, 80u, 90u})
     for (const Pair& pair : all) {
