@@ -4,6 +4,7 @@
 #include "ir/analysis/cfg.h"
 #include "ir/analysis/dominators.h"
 #include "ir/machine/branches.h"
+#include "ir/machine/canonical.h"
 #include "ir/machine/combined_atomics.h"
 #include "ir/machine/constant_operands.h"
 #include "ir/machine/convergence.h"
@@ -409,14 +410,14 @@ Lowering lower_as_written(const Function& function, uint32_t compute_capability)
 
 static Lowering lower_tidied(const Function& function, uint32_t compute_capability) {
   if (compute_capability < first_generation_end) return lower_as_written(function, compute_capability);
-  std::optional<Tidied> tidy = tidied(function);
+  std::optional<Tidied> tidy = tidied(function, compute_capability);
   if (!tidy || tidy->crosses_blocks) {
     Lowering result;
     Lowerer lowerer(function, compute_capability, result);
     lowerer.run();
     if (!tidy) return result;
     // Across the slow paths of exchanges between lanes, nothing is kept in registers for later.
-    if (lowerer.has_slow_exchanges()) tidy = tidied(function, false);
+    if (lowerer.has_slow_exchanges()) tidy = tidied(function, compute_capability, false);
     if (!tidy) return result;
   }
   Lowering result;
@@ -426,7 +427,9 @@ static Lowering lower_tidied(const Function& function, uint32_t compute_capabili
 
 Lowering lower(const Function& function, uint32_t compute_capability) {
   const std::optional<Function> known = folded(function);
-  return lower_tidied(known ? *known : function, compute_capability);
+  const Function& text = known ? *known : function;
+  const std::optional<Function> one = compute_capability < first_generation_end ? std::nullopt : canonical(text);
+  return lower_tidied(one ? *one : text, compute_capability);
 }
 
 } // namespace ptxrewrite::ir

@@ -597,6 +597,21 @@ bool add_minimum(LoweringContext& context, InstructionId id) {
   return true;
 }
 
+// min(min(a, b), c) is one instruction from 9.0 on, so is the larger one of min(a, b) and zero.
+bool minimum_of_three(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (context.capability < 90 || (form.opcode != Opcode::min && form.opcode != Opcode::max) || !is_int32(form) ||
+      context.absorbs[id.index()])
+    return false;
+  const InstructionId reader = free_only_reader(context, id);
+  const Form* user = reader ? context.form(reader) : nullptr;
+  if (!user || user->type() != form.type()) return false;
+  const bool limits = user->opcode == Opcode::max && is_signed(user->type()) && is_zero(context.source(reader, 1));
+  if (user->opcode != form.opcode && !limits) return false;
+  take_over(context, reader);
+  return true;
+}
+
 constexpr LoweringRule rules[] = {
     {"constant address offset", constant_address_offset, true},
     {"equal sum", equal_sum, true},
@@ -620,6 +635,7 @@ constexpr LoweringRule rules[] = {
     {"integer multiply-add", integer_multiply_add, true},
     {"multiply-add", multiply_add, true},
     {"add-minimum", add_minimum},
+    {"minimum of three", minimum_of_three},
     {"three-input add", three_input_add},
     {"converted part", converted_part},
     {"complement", complement},

@@ -7,10 +7,12 @@
 #include "ir/kernel_parameters.h"
 #include "ir/machine/sections.h"
 #include "ir/machine/value_flow.h"
+#include "ir/machine/weights.h"
 #include "ir/module.h"
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 namespace ptxrewrite::ir {
@@ -40,14 +42,15 @@ struct Access {
 
 class Tidier {
 public:
-  Tidier(const Function& function, bool across_blocks)
+  Tidier(const Function& function, uint32_t compute_capability, bool across_blocks)
       : function_(function), flow_(function), dominators_(function, flow_), values_(function),
         places_(function.values.size()), equal_(function.values.size()), copy_of_(function.values.size()),
         gone_(function.instructions.size()), moves_(function.instructions.size()),
-        in_section_(function.instructions.size()), across_blocks_(across_blocks) {}
+        in_section_(function.instructions.size()), capability_(compute_capability), across_blocks_(across_blocks) {}
 
   bool run() {
     in_section_ = instructions_in_sections(function_);
+    find_calls();
     find_local_variables();
     for (BlockId block : flow_.reverse_postorder())
       visit(block);
@@ -264,15 +267,51 @@ private:
     return original ? original.index() : value.index();
   }
 
+  // Whether a number has a sign does not matter to what has no more words than its operands.
+  bool is_same_work(FormId a, FormId b) const {
+    if (a == b) return true;
+    const Form &first = ir::form(a), &second = ir::form(b);
+    if (first.opcode != second.opcode || first.modifiers.size() != second.modifiers.size()) return false;
+    auto signless = [](const Form& one) {
+      if (one.carry_out || one.has(Modifier::sat) || is_float(one.type())) return false;
+      return one.opcode == Opcode::add || one.opcode == Opcode::sub ||
+             (one.opcode == Opcode::mul && one.has(Modifier::lo));
+    };
+    return signless(first) && signless(second) && bit_width(first.type()) == bit_width(second.type());
+  }
+
+  static bool commutes(const Form& form) {
+    switch (form.opcode) {
+    case Opcode::add:
+    case Opcode::mul:
+    case Opcode::and_:
+    case Opcode::or_:
+    case Opcode::xor_:
+    case Opcode::min:
+    case Opcode::max:
+      return !form.carry_out;
+    default:
+      return false;
+    }
+  }
+
+  // What it computes with: registers by their number, of two that may be swapped the lower one first.
+  std::vector<Operand> numbered_sources(InstructionId id) const {
+    std::vector<Operand> sources;
+    for (const Operand& operand : function_.operands_of(id).subspan(1))
+      sources.push_back(numbered(operand));
+    auto place = [](const Operand& one) { return std::tuple(one.kind, one.id, one.immediate); };
+    if (sources.size() == 2 && commutes(*form(id)) && place(sources[1]) < place(sources[0]))
+      std::swap(sources[0], sources[1]);
+    return sources;
+  }
+
   // The same but for the value that it is written to.
   bool computes_same(InstructionId a, InstructionId b) const {
-    if (function_.instructions[a].form != function_.instructions[b].form) return false;
-    const std::span<const Operand> first = function_.operands_of(a), second = function_.operands_of(b);
-    if (first.size() != second.size()) return false;
-    if (function_.values[first[0].as_value()].type != function_.values[second[0].as_value()].type) return false;
-    for (size_t i = 1; i < first.size(); ++i)
-      if (numbered(first[i]) != numbered(second[i])) return false;
-    return true;
+    if (!is_same_work(function_.instructions[a].form, function_.instructions[b].form)) return false;
+    const ValueId first = function_.operands_of(a)[0].as_value(), second = function_.operands_of(b)[0].as_value();
+    return bit_width(function_.values[first].type) == bit_width(function_.values[second].type) &&
+           numbered_sources(a) == numbered_sources(b);
   }
 
   Operand numbered(Operand operand) const {
@@ -283,17 +322,61 @@ private:
   }
 
   uint64_t hash_of(InstructionId id) const {
-    uint64_t hash = function_.instructions[id].form.index();
+    uint64_t hash = static_cast<uint64_t>(form(id)->opcode);
     auto mix = [&](uint64_t part) {
       hash = (hash ^ part) * 0x9E3779B97F4A7C15;
       hash ^= hash >> 32;
     };
-    for (const Operand& spelled : function_.operands_of(id).subspan(1)) {
-      const Operand operand = numbered(spelled);
+    for (const Operand& operand : numbered_sources(id)) {
       mix(uint64_t{operand.id} << 16 | static_cast<uint64_t>(operand.kind) << 8 | static_cast<uint8_t>(operand.flags));
       mix(static_cast<uint64_t>(operand.immediate));
     }
     return hash;
+  }
+
+  // --- calls, of functions and of the slow paths that the assembler appends ---
+
+  bool is_call(InstructionId id) const {
+    const Form* known = form(id);
+    if (!known || in_section_[id.index()]) return false;
+    if (known->effects.call) return true;
+    const bool literal = function_.operands_of(id).size() > 1 && function_.operands_of(id).back().is_constant();
+    return weight_of(*known, capability_, literal).subroutine != Subroutine::none;
+  }
+
+  void find_calls() {
+    calls_in_.assign(function_.blocks.size(), 0);
+    calls_before_.assign(function_.instructions.size(), 0);
+    for (BlockId block : function_.layout)
+      for (InstructionId id : function_.instructions_in(block)) {
+        calls_before_[id.index()] = calls_in_[block.index()];
+        calls_in_[block.index()] += is_call(id);
+      }
+    has_calls_ = std::ranges::any_of(calls_in_, [](uint32_t count) { return count > 0; });
+  }
+
+  // Does a way from the first, which dominates the second, lead through a call? What has been computed before one is
+  // computed again behind it.
+  bool call_between(InstructionId first, InstructionId second) const {
+    if (!has_calls_) return false;
+    const BlockId from = function_.instructions[first].block, to = function_.instructions[second].block;
+    if (from == to) return calls_before_[first.index()] != calls_before_[second.index()];
+    if (calls_before_[second.index()] > 0 || calls_in_[from.index()] > calls_before_[first.index()]) return true;
+    std::vector<bool> seen(function_.blocks.size());
+    std::vector<BlockId> work{to};
+    seen[from.index()] = true;
+    while (!work.empty()) {
+      const BlockId block = work.back();
+      work.pop_back();
+      for (EdgeId edge : flow_.predecessors(block)) {
+        const BlockId before = function_.edges[edge].from;
+        if (seen[before.index()] || !flow_.reachable(before)) continue;
+        if (calls_in_[before.index()] > 0) return true;
+        seen[before.index()] = true;
+        work.push_back(before);
+      }
+    }
+    return false;
   }
 
   // What has computed the same before.
@@ -302,7 +385,8 @@ private:
     std::vector<InstructionId>& candidates = computed_[hash_of(id)];
     for (InstructionId one : candidates) {
       const BlockId there = function_.instructions[one].block;
-      if ((there == block || (across_blocks_ && dominators_.dominates(there, block))) && computes_same(one, id))
+      if ((there == block || (across_blocks_ && dominators_.dominates(there, block))) && computes_same(one, id) &&
+          !call_between(one, id))
         return one;
     }
     candidates.push_back(id);
@@ -381,16 +465,20 @@ private:
   std::vector<ValueId> equal_;                                        // by ValueId: the same value, defined earlier
   std::vector<ValueId> copy_of_;                                      // by ValueId: the same value
   std::vector<bool> gone_, moves_;
-  std::vector<bool> in_section_; // of a hardware form: what is written there is executed
+  std::vector<bool> in_section_;       // of a hardware form: what is written there is executed
+  std::vector<uint32_t> calls_in_;     // by BlockId
+  std::vector<uint32_t> calls_before_; // by InstructionId: in its block
+  bool has_calls_ = false;
+  uint32_t capability_;
   bool across_blocks_;
   bool crosses_blocks_ = false;
 };
 
 } // namespace
 
-std::optional<Tidied> tidied(const Function& function, bool across_blocks) {
+std::optional<Tidied> tidied(const Function& function, uint32_t compute_capability, bool across_blocks) {
   if (!function.is_ssa || function.affine_stream) return std::nullopt;
-  Tidier tidier(function, across_blocks);
+  Tidier tidier(function, compute_capability, across_blocks);
   if (!tidier.run()) return std::nullopt;
   return tidier.result();
 }

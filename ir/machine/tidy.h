@@ -18,6 +18,6 @@ struct Tidied {
 };
 
 // Nothing where there is nothing to do. `across_blocks`: values of blocks that dominate a block are computed before.
-std::optional<Tidied> tidied(const Function& function, bool across_blocks = true);
+std::optional<Tidied> tidied(const Function& function, uint32_t compute_capability, bool across_blocks = true);
 
 } // namespace ptxrewrite::ir

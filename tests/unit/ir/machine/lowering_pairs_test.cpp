@@ -233,6 +233,43 @@ std::vector<Pair> known_numbers() {
   };
 }
 
+// What an assembler takes for the same, or would but for what stands between.
+std::vector<Pair> spellings() {
+  const std::string divide = "mov.b32 %f2, %r10; mov.b32 %f3, %r11; div.rn.f32 %f1, %f2, %f3; mov.b32 %r10, %f1;\n";
+  const std::string count = "popc.b32 %r40, %r12; st.volatile.global.u32 [%rd9], %r40;\n";
+  const std::string other = "popc.b32 %r40, %r11; st.volatile.global.u32 [%rd9], %r40;\n";
+  const std::string branch = "setp.ne.s32 %p1, %r13, 3; @%p1 bra over; st.volatile.global.u32 [%rd9], %r13;\n";
+  const std::string over = "bar.sync 0; over:\n";
+  const std::string product = "mul.lo.s32 %r40, %r10, %r11; xor.b32 %r42, %r13, %r40;";
+  const std::string sum = "add.s32 %r40, %r10, %r11;";
+  return {
+      {"a multiply-add in two", "mad.lo.s32 %r12, %r10, %r11, %r13;",
+       "mul.lo.s32 %r40, %r10, %r11; add.s32 %r12, %r40, %r13;"},
+      {"sums of a product, by multiply-adds", product + "add.s32 %r12, %r40, %r42; add.s32 %r13, %r40, %r12;",
+       product + "mad.lo.s32 %r12, %r10, %r11, %r42; mad.lo.s32 %r13, %r10, %r11, %r12;"},
+      {"the smaller of a sum and another, by a choice", sum + "min.s32 %r12, %r40, %r13;",
+       sum + "setp.lt.s32 %p1, %r40, %r13; selp.b32 %r12, %r40, %r13, %p1;"},
+      {"the same, the other way round", sum + "min.s32 %r12, %r40, %r13;",
+       sum + "setp.gt.s32 %p1, %r40, %r13; selp.b32 %r12, %r13, %r40, %p1;"},
+      {"the larger, by a choice", sum + "max.u32 %r12, %r40, %r13;",
+       sum + "setp.ge.u32 %p1, %r40, %r13; selp.b32 %r12, %r40, %r13, %p1;"},
+      {"the smallest of three", "min.s32 %r40, %r10, %r11; max.s32 %r12, %r40, %r13;",
+       "min.s32 %r40, %r10, %r11; min.s32 %r12, %r40, %r13;"},
+      {"the larger of zero and the smaller of two", "min.s32 %r40, %r10, %r11; max.s32 %r12, %r40, %r13;",
+       "min.s32 %r40, %r10, %r11; max.s32 %r12, %r40, 0;"},
+      {"a product again, its factors swapped",
+       product + "mul.lo.s32 %r41, %r10, %r11; sub.s32 %r12, %r42, %r41; add.s32 %r13, %r41, %r41;",
+       product + "mul.lo.u32 %r41, %r11, %r10; sub.s32 %r12, %r42, %r41; add.s32 %r13, %r41, %r41;"},
+      {"a value again behind a division", divide + count + count, count + divide + count},
+      {"a value again, no division at the side", count + branch + over + other, count + branch + over + count},
+      {"a value again behind a division at the side", count + branch + divide + over + other,
+       count + branch + divide + over + count},
+      {"a value again on another way than a division",
+       count + branch + other + "bra.uni end; over:" + divide + "end:\n",
+       count + branch + count + "bra.uni end; over:" + divide + "end:\n"},
+  };
+}
+
 // Literals and parameters, for which an instruction has one place.
 std::vector<Pair> second_constants() {
   auto in_two_blocks = [](const std::string& operation) {
@@ -365,7 +402,7 @@ TEST_CASE("differences between two ways to write the same") {
     return;
   }
   std::vector<Pair> all = pairs();
-  for (const std::vector<Pair>& more : {known_numbers(), second_constants(), parts_and_tables()})
+  for (const std::vector<Pair>& more : {known_numbers(), spellings(), second_constants(), parts_and_tables()})
     all.insert(all.end(), more.begin(), more.end());
   for (uint32_t capability : {75u, 80u, 90u})
     for (const Pair& pair : all) {
