@@ -19,29 +19,6 @@ bool literal_is_zero(const LoweringContext& context, ValueId value) {
   return operand && operand->is_constant() && operand->immediate == 0;
 }
 
-// Can the reader name the value without a register?
-bool reads_without_register(const LoweringContext& context, InstructionId reader, ValueId value, ValueSource source) {
-  const Form* form = context.form(reader);
-  if (!form) return true;
-  if (form->opcode == Opcode::mov || form->opcode == Opcode::cvta) return true; // its own result answers for it
-  if (context.reads_as_address(reader, value)) return false;
-  if (is_sign_of_pair(context, reader)) return true; // an extension
-  bool is_zero = source == ValueSource::literal && literal_is_zero(context, value);
-  if (is_zero) return true;
-  // Distance, clamp and the mask of all lanes stand in the instruction word.
-  if (form->kind == InstructionClass::warp_shuffle && source == ValueSource::literal)
-    return context.source(reader, 0)->as_value() != value;
-  if (!has_constant_operand(*form)) return false;
-  // One such operand to an instruction: the last one.
-  bool last = false;
-  for (size_t i = 0; const Operand* operand = context.source(reader, i); ++i) {
-    if (operand->is(OperandKind::value) && context.source_of(operand->as_value()) != ValueSource::computed)
-      last = operand->as_value() == value;
-    if (operand->is_constant() && operand->immediate != 0) last = false; // zero is a register of its own
-  }
-  return last;
-}
-
 // ptxas 13.0 moves a constant of 32 bits anew in each block that no other such block dominates, but for addresses.
 void move_again(LoweringContext& context, const std::map<BlockId, InstructionId>& places) {
   bool first = true;
@@ -76,7 +53,9 @@ void weigh_constant(LoweringContext& context, InstructionId id) {
   bool in_register = context.values.merges(value), everywhere = in_register;
   std::map<BlockId, InstructionId> places; // blocks that read it in a register, by their first reader
   for (InstructionId reader : context.values.readers(value)) {
-    if (!context.needed[reader.index()] || reads_without_register(context, reader, value, source)) continue;
+    if (!context.needed[reader.index()] || context.uniform[reader.index()] ||
+        reads_without_register(context, reader, value, source))
+      continue;
     in_register = true;
     everywhere |= context.reads_as_address(reader, value);
     for (InstructionId place : where_computed(context, reader))
@@ -147,6 +126,28 @@ void weigh_long_literals(LoweringContext& context, std::set<std::pair<BlockId, i
 }
 
 } // namespace
+
+bool reads_without_register(const LoweringContext& context, InstructionId reader, ValueId value, ValueSource source) {
+  const Form* form = context.form(reader);
+  if (!form) return true;
+  if (form->opcode == Opcode::mov || form->opcode == Opcode::cvta) return true; // its own result answers for it
+  if (context.reads_as_address(reader, value)) return false;
+  if (is_sign_of_pair(context, reader)) return true; // an extension
+  bool is_zero = source == ValueSource::literal && literal_is_zero(context, value);
+  if (is_zero) return true;
+  // Distance, clamp and the mask of all lanes stand in the instruction word.
+  if (form->kind == InstructionClass::warp_shuffle && source == ValueSource::literal)
+    return context.source(reader, 0)->as_value() != value;
+  if (!has_constant_operand(*form)) return false;
+  // One such operand to an instruction: the last one.
+  bool last = false;
+  for (size_t i = 0; const Operand* operand = context.source(reader, i); ++i) {
+    if (operand->is(OperandKind::value) && context.source_of(operand->as_value()) != ValueSource::computed)
+      last = operand->as_value() == value;
+    if (operand->is_constant() && operand->immediate != 0) last = false; // zero is a register of its own
+  }
+  return last;
+}
 
 bool has_constant_operand(const Form& form) {
   switch (form.kind) {

@@ -9,6 +9,9 @@ namespace ptxrewrite::ir {
 // May one of its operands be no register? Instructions that compute have one place for such an operand.
 bool has_constant_operand(const Form& form);
 
+// Can the reader name the value, which no register holds so far?
+bool reads_without_register(const LoweringContext& context, InstructionId reader, ValueId value, ValueSource source);
+
 // At their definitions: values that are no registers where all readers can name them.
 void weigh_constants(LoweringContext& context);
 // At their readers: literals that have to be in registers.

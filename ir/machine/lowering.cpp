@@ -22,6 +22,7 @@
 #include "ir/machine/split_pointers.h"
 #include "ir/machine/tidy.h"
 #include "ir/machine/uniform.h"
+#include "ir/machine/uniform_datapath.h"
 #include "ir/machine/unrolling.h"
 #include "ir/machine/weights.h"
 #include "ir/module.h"
@@ -53,6 +54,7 @@ public:
                                     std::vector<bool>(function.instructions.size()),
                                     {}} {
     context_.in_section.assign(function.instructions.size(), false);
+    context_.uniform.assign(function.instructions.size(), false);
     if (is_first_generation()) context_.low_halves = low_halves(function);
   }
 
@@ -64,12 +66,14 @@ public:
     mark_sections();
     for_each_needed([&](InstructionId id) { weigh_movement(id); });
     for_each_needed([&](InstructionId id) { apply_rules(id); });
+    if (has_uniform_work()) context_.uniform = on_uniform_datapath(context_, uniform_);
     weigh_constants(context_);
     weigh_linear_operands(context_);
     join_shared_accesses(context_);
     if (!is_first_generation()) share_reciprocals(context_);
     weigh_literals(context_);
     if (capability_ >= first_uniform_datapath) for_each_needed([&](InstructionId id) { move_to_uniform(id); });
+    if (has_uniform_work()) weigh_uniform_loads(context_);
     weigh_second_constants(context_);
     for_each_needed([&](InstructionId id) { weigh_named_address(id); });
     weigh_combined_atomics(context_, uniform_);
@@ -266,24 +270,24 @@ private:
       }
   }
 
+  // What the uniform datapath reads from constant banks is loaded: not where loads bring all parameters.
+  bool has_uniform_work() const {
+    return capability_ >= first_uniform_datapath && capability_ < first_loaded_parameters;
+  }
+
   // Integer work on values that are the same in all lanes is done once per warp, on the uniform datapath.
   void move_to_uniform(InstructionId id) {
     const Form& form = *context_.form(id);
     InstructionCost& at = cost(id);
     if (at.weight == 0 || function_.instructions[id].guard || !form.effects.pure()) return;
-    const bool extreme = is_extreme(id);
+    const bool extreme = is_extreme(context_, id);
     bool suits = extreme || form.kind == InstructionClass::integer || form.kind == InstructionClass::logic ||
                  form.kind == InstructionClass::shift;
     if (!suits || is_float(form.type()) || form.type() == ScalarType::pred) return;
     ValueId value = context_.result(id);
     if (!value || !uniform_.uniform(value)) return;
+    if (has_uniform_work() && bit_width(form.type()) == 32 && !context_.uniform[id.index()]) return;
     at = {0, static_cast<uint16_t>(at.weight + (extreme ? 1 : 0)), Pipe::uniform}; // a compare and a choice
-  }
-
-  // A minimum or maximum, as one instruction or as a choice that has taken the compare over.
-  bool is_extreme(InstructionId id) const {
-    const Opcode opcode = context_.form(id)->opcode;
-    return opcode == Opcode::min || opcode == Opcode::max || (opcode == Opcode::selp && context_.absorbs[id.index()]);
   }
 
   // An access names a global variable itself: its address comes from constant memory, once for each variable.

@@ -51,6 +51,7 @@ struct LoweringContext {
   std::set<ValueId> moved = {};      // factors from constant banks that have been moved into registers
   std::vector<bool> predicated = {}; // by BlockId: short, and skipped by a predicate instead of a branch
   std::map<WideProduct, InstructionId> wide_products = {}; // that have been computed, by the first mad.wide
+  std::vector<bool> uniform = {};                          // by InstructionId: work of the uniform datapath on 32 bits
   std::vector<bool> in_section = {}; // by InstructionId: of a hardware form, what is written there is executed
 
   // nullptr if the instruction is no real one.

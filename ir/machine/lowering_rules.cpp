@@ -94,8 +94,9 @@ bool shift_add(LoweringContext& context, InstructionId id) {
   };
   auto fits = [&](InstructionId reader) {
     const Form* user = context.form(reader);
-    return scaled_access(reader) || (user && ((is_add(*user) && is_int32(*user)) || is_sum_by_or(context, reader)) &&
-                                     !context.absorbs[reader.index()] && !context.absorbed[reader.index()]);
+    return scaled_access(reader) ||
+           (user && ((is_add_or_sub(*user) && is_int32(*user)) || is_sum_by_or(context, reader)) &&
+            !context.absorbs[reader.index()] && !context.absorbed[reader.index()]);
   };
   if (!all_readers(context, value, fits)) return false;
   for (InstructionId reader : context.values.readers(value))
@@ -618,6 +619,7 @@ constexpr LoweringRule rules[] = {
     {"wide multiply-add", wide_multiply_add, true},
     {"wide product and sum", wide_product_and_sum},
     {"wide shift-add", wide_shift_add},
+    {"extended shift-add", extended_shift_add},
     {"long multiply-add", long_multiply_add},
     {"sign test", sign_test},
     {"extension", extension},

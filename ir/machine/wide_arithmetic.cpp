@@ -119,6 +119,27 @@ bool wide_shift_add(LoweringContext& context, InstructionId id) {
   return true;
 }
 
+// (a << k) in 32 bits, zero-extended for one sum in 64: LEA for the low words, which is all that is shifted.
+bool extended_shift_add(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  const bool shifts = form.opcode == Opcode::shl && context.is_literal(context.source(id, 1));
+  const bool multiplies = form.opcode == Opcode::mul && !form.has(Modifier::wide) && !form.has(Modifier::hi) &&
+                          (is_power_of_two(context.source(id, 0)) || is_power_of_two(context.source(id, 1)));
+  if (!is_int32(form) || !(shifts || multiplies) || context.function.instructions[id].guard) return false;
+  const ValueId value = context.result(id);
+  const InstructionId extension = value ? context.values.only_reader(value) : InstructionId();
+  const Form* extends = extension ? context.form(extension) : nullptr;
+  if (!extends || extends->opcode != Opcode::cvt || extends->type(1) != ScalarType::u32 || !is_int64(*extends))
+    return false;
+  const ValueId extended = context.result(extension);
+  const InstructionId sum = extended ? context.values.only_reader(extended) : InstructionId();
+  const Form* user = sum ? context.form(sum) : nullptr;
+  if (!user || !is_add(*user) || !is_int64(*user) || context.absorbs[sum.index()] || context.absorbed[sum.index()])
+    return false;
+  take_over(context, sum);
+  return true;
+}
+
 // a * b in 64 bits: the cross products, then a wide multiply-add with carry for each sum that reads it.
 bool long_multiply_add(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);

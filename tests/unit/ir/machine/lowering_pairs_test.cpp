@@ -377,6 +377,33 @@ std::vector<Pair> parts_and_tables() {
   };
 }
 
+// Work on what is the same in all lanes: with the shape of the launch, and with a known one.
+std::vector<Pair> uniform_work() {
+  const auto shape = [](std::string body) {
+    return "mov.u32 %r40, %ctaid.x; mov.u32 %r41, %ntid.x; mul.lo.s32 %r42, %r40, %r41; " + body;
+  };
+  const auto known = [](std::string body) { return "mov.u32 %r40, %ctaid.x; mul.lo.s32 %r42, %r40, 256; " + body; };
+  const auto of = [&](const char* name, const char* body) { return Pair{name, shape(body), known(body)}; };
+  return {
+      of("a uniform product for logic on the lanes", "xor.b32 %r10, %r42, %r10; add.s32 %r11, %r11, %r42;"),
+      of("a uniform product for one sum", "add.s32 %r10, %r42, %r10;"),
+      of("a uniform product for addresses",
+         "mul.wide.s32 %rd5, %r42, 4; add.s64 %rd5, %rd9, %rd5; ld.global.u32 %r10, [%rd5];"),
+      of("a uniform product that is stored", "xor.b32 %r10, %r42, %r10; mov.u32 %r11, %r42;"),
+      of("a uniform product beside a parameter", "mad.lo.s32 %r10, %r10, %r42, %r50;"),
+      of("a uniform product beside a literal", "mad.lo.s32 %r10, %r10, 7, %r42;"),
+      of("two uniform factors", "mul.lo.s32 %r43, %r42, %r50; xor.b32 %r10, %r10, %r43;"),
+      of("a uniform address of shared memory", "ld.shared.u32 %r10, [%r42]; xor.b32 %r11, %r11, %r42;"),
+      of("a uniform distance", "shl.b32 %r10, %r10, %r42;"),
+      of("a uniform number that is shifted by the lanes", "shl.b32 %r10, %r42, %r10;"),
+      {"a product by a power of two, added in 64 bits",
+       "mul.lo.s32 %r42, %r10, %r50; cvt.u64.u32 %rd5, %r42; add.s64 %rd10, %rd10, %rd5;",
+       "mul.lo.s32 %r42, %r10, 256; cvt.u64.u32 %rd5, %r42; add.s64 %rd10, %rd10, %rd5;"},
+      {"a shifted number is taken away", "shl.b32 %r42, %r10, %r11; sub.s32 %r12, %r12, %r42;",
+       "shl.b32 %r42, %r10, 8; sub.s32 %r12, %r12, %r42;"},
+  };
+}
+
 int estimate(const std::string& text, uint32_t capability) {
   ReadText read(text);
   REQUIRE_MESSAGE(read.ok(), read.messages());
@@ -402,7 +429,8 @@ TEST_CASE("differences between two ways to write the same") {
     return;
   }
   std::vector<Pair> all = pairs();
-  for (const std::vector<Pair>& more : {known_numbers(), spellings(), second_constants(), parts_and_tables()})
+  for (const std::vector<Pair>& more :
+       {known_numbers(), spellings(), second_constants(), parts_and_tables(), uniform_work()})
     all.insert(all.end(), more.begin(), more.end());
   for (uint32_t capability : {75u, 80u, 90u})
     for (const Pair& pair : all) {
