@@ -2,6 +2,7 @@
 // together, until ptxas 13.0 left them alone: see unrolling.h. They are the same for sm_75, 80 and 90 but where said.
 #include "ir/machine/unrolling.h"
 
+#include "ir/machine/size_in_loop.h"
 #include "ir/machine/weights.h"
 #include "ir/module.h"
 
@@ -9,6 +10,7 @@
 #include <array>
 #include <cstdlib>
 #include <optional>
+#include <set>
 
 namespace ptxrewrite::ir {
 
@@ -139,11 +141,13 @@ std::optional<CountedLoop> counted_loop(const LoweringContext& context, BlockId 
 struct Body {
   uint32_t work = 0;         // machine instructions that every copy repeats
   uint32_t inductions = 0;   // counters and pointers, once for all copies
-  uint32_t size = 0;         // as the assembler measures it, before it expands and fuses anything
+  uint32_t size = 0;         // as the assembler measures it (size_in_loop.h)
+  uint32_t known_size = 0;   // of it, what copies know the result or the place of
+  uint32_t known = 0;        // how many such there are; accesses whose place moves count as several
+  uint32_t known_work = 0;   // of the work, what copies need not do
   uint32_t global_loads = 0; //
   uint32_t shared_loads = 0; //
   bool fixed = false;        // something that is not copied
-  bool known_places = true;  // shared memory is read where copies could name the place, and no other memory
   // By memory_of: what is loaded, and what is stored elsewhere than at a place that moves on from trip to trip.
   std::array<bool, 3> loads{}, stores_anywhere{};
   bool atomics = false;
@@ -154,113 +158,71 @@ size_t memory_of(const Form& form) {
   return is_shared(form.space) ? 0 : form.space == StateSpace::local ? 1 : 2;
 }
 
-// Does it add to an address that nothing else reads? The assembler steps such sums from trip to trip.
-bool adds_to_address(const LoweringContext& context, InstructionId id) {
-  ValueId sum = context.result(id);
-  if (!sum || !context.function.is_opcode(id, Opcode::add) || context.values.merges(sum)) return false;
-  return std::ranges::all_of(context.values.readers(sum), [&](InstructionId reader) {
-    ValueId next = context.result(reader);
-    return context.reads_as_address(reader, sum) || (next && context.without_constant[next.index()]);
-  });
-}
-
-// An operand of its reader.
-bool reads_known_constant(const LoweringContext& context, InstructionId id) {
-  const Operand* address = context.source(id, 0);
-  return context.form(id)->space == StateSpace::constant && address && address->is(OperandKind::address) &&
-         (address[1].is(OperandKind::symbol) || context.is_literal(&address[1]));
-}
-
-// Instructions that count more than one before they are expanded.
-uint32_t size_of_form(const Form& form, const InstructionCost& cost, bool literal) {
-  const bool is_long = bit_width(form.type()) == 64, is_short = bit_width(form.type()) == 16;
-  switch (form.opcode) {
-  case Opcode::div:
-  case Opcode::rem: {
-    if (is_float(form.type()) || is_long) break;
-    const uint32_t quotient = literal ? (is_signed(form.type()) ? 23 : 18) : (is_signed(form.type()) ? 27 : 21);
-    const uint32_t saved = is_signed(form.type()) && literal ? 3 : 2;
-    return form.opcode == Opcode::div ? quotient : quotient - saved;
+// Values of a loop that are literals in each of its copies, given that its trips are counted.
+class KnownInCopies {
+public:
+  KnownInCopies(const LoweringContext& context, const CountedLoop& loop) : context_(context), loop_(loop) {
+    if (!loop.trips) return;
+    std::span<const ValueId> parameters = context.function.parameters(loop.header());
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      std::optional<Operand> first = first_operand(context, loop, i);
+      if (first && context.is_literal(&*first)) known_.insert(parameters[i]);
+    }
+    for (bool fewer = true; fewer;) {
+      compute();
+      fewer = drop_changed();
+    }
   }
-  case Opcode::shl:
-    return is_short ? 3 : is_long && !literal ? 2 : 1;
-  case Opcode::shr:
-    return is_short || (is_long && !literal) ? 2 : 1;
-  case Opcode::mul:
-    return is_short && !form.has(Modifier::wide) && !is_float(form.type()) ? 3 : 1;
-  case Opcode::bfe:
-  case Opcode::bfi:
-    return literal ? 1 : 2;
-  case Opcode::clz:
-    return is_long ? 8 : 2;
-  case Opcode::popc:
-    return is_long ? 5 : 1;
-  case Opcode::rcp:
-    return cost.weight; // scales small numbers once
-  default:
-    break;
-  }
-  // Logarithms and roots that scale small numbers.
-  constexpr uint32_t scaled = 4;
-  return cost.pipe == Pipe::special && cost.weight >= scaled ? cost.weight + cost.weight / 2 : 1;
-}
 
-uint32_t size_of(const LoweringContext& context, InstructionId id) {
-  constexpr uint32_t access = 2, elected = 11; // lanes elect one that does the atomic operation for all
-  const Form& form = *context.form(id);
-  const InstructionCost& cost = context.costs[id.index()];
-  ValueId result = context.result(id);
-  if (result && (context.source_of(result) != ValueSource::computed || context.without_constant[result.index()]))
-    return 0;
-  switch (form.kind) {
-  case InstructionClass::data_movement:
-  case InstructionClass::address_conversion:
-  case InstructionClass::barrier:
-    return 0;
-  case InstructionClass::atomic:
-    return is_shared(form.space) || cost.weight > access ? elected : access;
-  case InstructionClass::load:
-  case InstructionClass::store:
-    return is_param(form.space) || reads_known_constant(context, id) ? 0 : access;
-  default:
-    break;
+  bool operator()(const Operand& operand) const {
+    if (context_.is_literal(&operand) || operand.is(OperandKind::symbol) || !operand.is(OperandKind::value))
+      return !operand.is(OperandKind::special_register);
+    return known_.contains(operand.as_value()) || computed_.contains(operand.as_value());
   }
-  if (adds_to_address(context, id)) return 0;
-  // Products that integer sums take over.
-  if (form.opcode == Opcode::mul && form.has(Modifier::lo) && context.absorbed[id.index()]) return 0;
-  if (form.opcode == Opcode::cvt && cost.weight == 0 && !context.absorbed[id.index()]) return 0;
-  if (cost.pipe == Pipe::memory) return access;
-  const Operand* last = nullptr;
-  for (size_t i = 0; const Operand* operand = context.source(id, i); ++i)
-    last = operand;
-  return size_of_form(form, cost, context.is_literal(last));
-}
 
-// Is the operand a literal in each trip, given that the trips are counted?
-bool known_in_each_trip(const LoweringContext& context, const CountedLoop& loop, const Operand& operand,
-                        int depth = 0) {
-  if (context.is_literal(&operand) || operand.is(OperandKind::symbol)) return true;
-  if (!operand.is(OperandKind::value) || depth > 4) return false;
-  const Function& function = context.function;
-  std::span<const ValueId> parameters = function.parameters(loop.header());
-  auto place = std::ranges::find(parameters, operand.as_value());
-  if (place != parameters.end()) {
-    std::optional<Operand> first = first_operand(context, loop, static_cast<size_t>(place - parameters.begin()));
-    return first && context.is_literal(&*first);
+  bool all_sources(InstructionId id) const {
+    for (const Operand& operand : context_.function.operands_of(id))
+      if (!operand.is_definition() && !operand.is_group() && !(*this)(operand)) return false;
+    return !context_.function.instructions[id].guard;
   }
-  InstructionId id = context.definition(&operand);
-  const Form* form = id ? context.form(id) : nullptr;
-  if (!form || form->opcode != Opcode::add || !loop.contains(function.instructions[id].block)) return false;
-  return known_in_each_trip(context, loop, *context.source(id, 0), depth + 1) &&
-         known_in_each_trip(context, loop, *context.source(id, 1), depth + 1);
-}
 
-bool reads_known_place(const LoweringContext& context, const CountedLoop& loop, InstructionId id) {
-  const Form& form = *context.form(id);
-  const Operand* address = context.source(id, 0);
-  return form.opcode == Opcode::ld && is_shared(form.space) && address && address->is(OperandKind::address) &&
-         address->group_size() == 1 && known_in_each_trip(context, loop, address[1]);
-}
+  // Is it so because of something that differs from copy to copy?
+  bool moves(InstructionId id) const {
+    for (const Operand& operand : context_.function.operands_of(id))
+      if (!operand.is_definition() && operand.is(OperandKind::value) && !context_.is_literal(&operand)) return true;
+    return false;
+  }
+
+private:
+  // What follows from the parameters that are known.
+  void compute() {
+    computed_.clear();
+    for (BlockId block : loop_.blocks)
+      for (InstructionId id : context_.function.instructions_in(block)) {
+        const ValueId value = context_.result(id);
+        const Form* form = context_.form(id);
+        if (value && form && form->effects.pure() && all_sources(id)) computed_.insert(value);
+      }
+  }
+
+  // Parameters that the next trip gets something unknown for.
+  bool drop_changed() {
+    const Function& function = context_.function;
+    std::span<const ValueId> parameters = function.parameters(loop_.header());
+    size_t dropped = 0;
+    for (EdgeId edge : function.successors(loop_.blocks.back())) {
+      if (function.edges[edge].to != loop_.header()) continue;
+      for (size_t i = 0; i < parameters.size(); ++i)
+        if (!(*this)(Operand::value(function.arguments(edge)[i]))) dropped += known_.erase(parameters[i]);
+    }
+    return dropped > 0;
+  }
+
+  const LoweringContext& context_;
+  const CountedLoop& loop_;
+  std::set<ValueId> known_;    // parameters of the header
+  std::set<ValueId> computed_; // from them
+};
 
 // Assemblers do not copy what gathers lanes, waits for memory or calls.
 bool is_fixed(const LoweringContext& context, InstructionId id) {
@@ -299,7 +261,32 @@ bool stores_to_stepped(const LoweringContext& context, const CountedLoop& loop, 
   return false;
 }
 
-void measure(const LoweringContext& context, const CountedLoop& loop, InstructionId id, Body& body) {
+// What copies know: see is_straight(). True if they need not do it.
+bool measure_known(const LoweringContext& context, const KnownInCopies& known, InstructionId id, Body& body) {
+  constexpr uint32_t moving_place = 6;
+  const Form& form = *context.form(id);
+  const uint32_t size = size_in_loop(context, id);
+  const bool accesses = (form.kind == InstructionClass::load || form.kind == InstructionClass::store) &&
+                        (is_shared(form.space) || form.space == StateSpace::constant);
+  if (size == 0) return false;
+  if (accesses) {
+    const Operand* place = nullptr;
+    for (size_t i = 0; const Operand* operand = context.source(id, i); ++i)
+      if (operand->is(OperandKind::address)) place = operand;
+    if (!place || place->group_size() != 1 || !known(place[1])) return false;
+    const bool moves = place[1].is(OperandKind::value) && !context.is_literal(&place[1]);
+    body.known += moves ? moving_place + (place->immediate != 0) : 1;
+    body.known_size += size;
+    return false;
+  }
+  if (!known.all_sources(id) || !(form.effects.pure() || form.kind == InstructionClass::barrier)) return false;
+  ++body.known;
+  body.known_size += size;
+  return form.effects.pure();
+}
+
+void measure(const LoweringContext& context, const CountedLoop& loop, const KnownInCopies& known, InstructionId id,
+             Body& body) {
   const Function& function = context.function;
   if (function.instructions[id].kind == InstructionKind::pragma) body.fixed = true;
   const Form* form = context.form(id);
@@ -313,17 +300,22 @@ void measure(const LoweringContext& context, const CountedLoop& loop, Instructio
   int64_t step = 0;
   InstructionId increment;
   ValueId value = context.result(id);
-  const bool induction = value && stepped_parameter(context, loop, value, step, increment).has_value();
+  const std::optional<size_t> parameter =
+      value ? stepped_parameter(context, loop, value, step, increment) : std::nullopt;
+  const bool induction = parameter.has_value();
   (induction ? body.inductions : body.work) += weight;
   const bool skips = function.is_opcode(id, Opcode::bra);
   if (skips) return;
-  const bool guarded = function.instructions[id].guard || context.predicated[function.instructions[id].block.index()];
-  if (induction) return;
-  if (const uint32_t size = size_of(context, id)) body.size += size + (guarded ? 1 : 0);
+  const bool guarded = static_cast<bool>(function.instructions[id].guard);
+  if (loop.trips && measure_known(context, known, id, body) && !induction) body.known_work += weight;
+  if (induction) {
+    ++body.size;
+    return;
+  }
+  if (const uint32_t size = size_in_loop(context, id)) body.size += size + (guarded ? 1 : 0);
   const bool memory = form->kind == InstructionClass::load || form->kind == InstructionClass::store ||
                       form->kind == InstructionClass::atomic;
   if (!memory || form->space == StateSpace::constant || is_param(form->space)) return;
-  body.known_places &= reads_known_place(context, loop, id);
   const size_t at = memory_of(*form);
   body.atomics |= form->kind == InstructionClass::atomic;
   if (form->kind == InstructionClass::load) body.loads[at] = true;
@@ -341,6 +333,15 @@ uint32_t copies_in_loop(uint32_t size, uint64_t trips) {
     if (fitting - away >= fewest_copies && trips % (fitting - away) == 0) return fitting - away;
   }
   return fitting;
+}
+
+// Is no loop left? All copies together may be so long, times what looping would execute over what they do: without the
+// counter, its test and the branch (three times twenty), and without what each copy knows.
+bool is_straight(uint64_t trips, const Body& body) {
+  constexpr uint64_t longest = 240, control = 60, of_known = 20, longest_of_all = 2000;
+  const uint64_t left = std::max(body.size - std::min(body.known_size, body.size), 1u);
+  if (trips > longest_of_all || trips * left > longest_of_all) return false;
+  return trips * left * left <= longest * (left + control + of_known * body.known);
 }
 
 // How long a trip may be for the copies to pay, where nobody knows how many trips there are: they hide the latency of
@@ -365,12 +366,12 @@ bool pays_for_separate_lanes(const CountedLoop& loop, const Body& body) {
 Unrolling unrolling_of(const LoweringContext& context, const UniformValues& together, BlockId header) {
   std::optional<CountedLoop> loop = counted_loop(context, header);
   if (!loop) return {};
+  const KnownInCopies known(context, *loop);
   Body body;
   for (BlockId block : loop->blocks) {
-    // What is chosen between where a predicated block has been skipped.
-    if (block != header) body.size += static_cast<uint32_t>(context.function.parameters(block).size());
+    if (context.predicated[block.index()]) ++body.size;
     for (InstructionId id : context.function.instructions_in(block))
-      measure(context, *loop, id, body);
+      measure(context, *loop, known, id, body);
   }
   if (body.fixed) return {};
   Unrolling result;
@@ -385,24 +386,16 @@ Unrolling unrolling_of(const LoweringContext& context, const UniformValues& toge
     result.copies = 4;
     return result;
   }
-  // Small enough: no loop is left. Each trip may be longer by what a trip's counter and branch are held for.
-  constexpr uint64_t longest_straight = 352, control_of_trip = 10, longest_in_all = 930;
-  // Where the copies' loads have literal addresses, what ends it is how long the whole function becomes.
-  constexpr uint64_t longest_of_known_places = 2000;
-  const uint64_t trips = *loop->trips, size = trips * body.size;
-  const bool straight = size <= std::min(longest_straight + control_of_trip * trips, longest_in_all);
-  const bool known = context.capability < 90 && body.shared_loads > 0 && body.known_places &&
-                     trips * body.work <= longest_of_known_places;
-  if (trips > 0 && (straight || known)) {
-    const uint64_t all = trips * body.work, kept = body.work + body.inductions + control;
+  if (*loop->trips > 0 && is_straight(*loop->trips, body)) {
+    const uint64_t all = *loop->trips * (body.work - body.known_work), kept = body.work + body.inductions + control;
     result.instructions = all > kept ? static_cast<uint32_t>(all - kept) : 0;
-    result.copies = static_cast<uint32_t>(trips);
+    result.copies = static_cast<uint32_t>(*loop->trips);
     return result;
   }
   // Else some copies in a loop.
   constexpr uint32_t longest_body = 72;
   if (body.size == 0 || body.size > longest_body) return {};
-  result.copies = copies_in_loop(body.size, trips);
+  result.copies = copies_in_loop(body.size, *loop->trips);
   result.instructions = (result.copies - 1) * body.work;
   return result;
 }

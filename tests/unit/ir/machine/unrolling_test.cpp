@@ -1,0 +1,159 @@
+// Which loops the assembler copies, against ptxas: of loops with more and more work, the longest one that is unrolled,
+// for work of many kinds beside. A loop is unrolled where a longer one has much less code.
+#include "ir/machine/figures.h"
+#include "ir/machine/lowering.h"
+#include "ir/ssa.h"
+#include "support/ptxas.h"
+#include "tests/unit/grammar/read.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <map>
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::ir;
+
+namespace {
+
+constexpr const char* header = ".version 8.0\n.target sm_75\n.address_size 64\n.const .align 4 .b8 table[64];\n";
+
+std::string repeated(const std::string& text, unsigned times) {
+  std::string all;
+  for (unsigned i = 0; i < times; ++i)
+    all += text;
+  return all;
+}
+
+// The counter is %r1 and, if `trips` is none, starts with a parameter; %rd1 moves on, %rd2 and %r6 do not, %r5 is zero.
+std::string kernel(unsigned number, const std::string& beside, unsigned sums, unsigned trips) {
+  const std::string start = trips ? "mov.u32 %r1, " + std::to_string(trips) + ";\n" : "ld.param.u32 %r1, [n];\n";
+  return ".visible .entry k" + std::to_string(number) +
+         "(.param .u64 p, .param .u64 q, .param .u32 n)\n{\n"
+         ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<20>; .reg .b64 %rd<20>; .reg .f32 %f<9>;\n"
+         "ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; cvta.to.global.u64 %rd1, %rd1;\n"
+         "cvta.to.global.u64 %rd2, %rd2; mov.f32 %f1, 0f00000000; mov.u32 %r2, %ctaid.y; add.s64 %rd5, %rd1, 320;\n"
+         "setp.ne.s32 %p2, %r2, 7; mov.u32 %r5, 0; mov.u32 %r6, %ctaid.x; mov.b64 %rd8, 0;\n" +
+         start + "again: ld.global.f32 %f2, [%rd1];\n" + repeated("fma.rn.f32 %f1, %f1, %f1, %f2;\n", sums) + beside +
+         "\nadd.s64 %rd1, %rd1, 64; add.s32 %r1, %r1, -1; setp.ne.s32 %p1, %r1, 0; @%p1 bra again;\n"
+         "st.global.f32 [%rd2], %f1; st.global.u32 [%rd2+4], %r5; st.global.u32 [%rd2+12], %r6;\n"
+         "st.global.u64 [%rd2+16], %rd8; ret;\n}\n";
+}
+
+struct Case {
+  const char* name;
+  std::string beside;
+};
+
+std::vector<Case> cases() {
+  const std::string loads = "ld.global.f32 %f3, [%rd1+4]; add.f32 %f1, %f1, %f3;"
+                            "ld.global.f32 %f4, [%rd1+8]; add.f32 %f1, %f1, %f4;";
+  return {
+      {"nothing", ""},
+      {"two loads", loads},
+      {"a counter", "add.s32 %r5, %r5, 4;"},
+      {"a pointer", "ld.global.f32 %f3, [%rd5]; add.f32 %f1, %f1, %f3; add.s64 %rd5, %rd5, 64;"},
+      {"a pointer by a register", "ld.global.f32 %f3, [%rd5]; add.f32 %f1, %f1, %f3; add.s64 %rd5, %rd5, %rd2;"},
+      {"an address", "mul.wide.s32 %rd6, %r1, 4; add.s64 %rd7, %rd2, %rd6; ld.global.f32 %f3, [%rd7];"
+                     "add.f32 %f1, %f1, %f3;"},
+      {"a wide product and sum", "mad.wide.s32 %rd8, %r1, %r6, %rd8;"},
+      {"a store", "st.global.f32 [%rd2+64], %f1;"},
+      {"guarded prefetches", "@%p2 prefetch.global.L2 [%rd1+256]; @%p2 prefetch.global.L2 [%rd1+512];"},
+      {"a byte", "ld.global.u8 %h1, [%rd1+1]; cvt.u32.u16 %r7, %h1; add.s32 %r6, %r6, %r7;"},
+      {"bytes compared", "ld.global.u8 %h1, [%rd1+1]; ld.global.u8 %h2, [%rd5]; setp.ne.s16 %p3, %h1, %h2;"
+                         "selp.u32 %r7, 1, 0, %p3; add.s32 %r6, %r6, %r7;"},
+      {"a sign", "abs.f32 %f3, %f2; add.f32 %f1, %f1, %f3;"},
+      {"a skipped block", "setp.gt.f32 %p3, %f1, %f2; @%p3 bra over; add.f32 %f1, %f1, %f2; xor.b64 %rd8, %rd8, %rd1;"
+                          "over:"},
+      {"a skipped store", "setp.gt.f32 %p3, %f1, %f2; @%p3 bra over; st.global.f32 [%rd2+64], %f1; over:"},
+      {"barriers", repeated("bar.sync 0;", 2)},
+      {"constants", "ld.const.f32 %f3, [table+4]; add.f32 %f1, %f1, %f3;"},
+  };
+}
+
+// Only where trips are counted.
+std::vector<Case> known_cases() {
+  return {
+      {"four barriers", repeated("bar.sync 0;", 4)},
+      {"numbers of the trip", "shl.b32 %r7, %r1, 2; add.s32 %r7, %r7, 4; xor.b32 %r6, %r6, %r7;"},
+      {"shared memory at the trip's place", "ld.shared.f32 %f3, [%r1+4]; add.f32 %f1, %f1, %f3;"},
+      {"shared memory at a moving place", "ld.shared.f32 %f3, [%r5]; add.f32 %f1, %f1, %f3; add.s32 %r5, %r5, 4;"},
+      {"a store to shared memory", "shl.b32 %r7, %r1, 2; st.shared.f32 [%r7+4], %f1;"},
+      {"a table by the trip", "shl.b32 %r7, %r1, 2; ld.const.f32 %f3, [%r7]; add.f32 %f1, %f1, %f3;"},
+      {"shared memory anywhere", "ld.shared.f32 %f3, [%r6]; add.f32 %f1, %f1, %f3; add.s32 %r6, %r6, 4;"},
+  };
+}
+
+struct Longest {
+  unsigned by_ptxas = 0, estimated = 0;
+};
+
+// The last of the sizes behind which code is much shorter.
+template <class Size> unsigned last_copied(const std::vector<unsigned>& sums, Size&& size_of) {
+  for (size_t i = sums.size() - 1; i > 0; --i)
+    if (size_of(sums[i]) + 10 < size_of(sums[i - 1])) return sums[i - 1];
+  return 0;
+}
+
+Longest longest_copied(const Case& one, uint32_t capability, unsigned trips, const std::vector<unsigned>& sums) {
+  std::string text = header;
+  for (unsigned count : sums)
+    text += kernel(count, one.beside, count, trips);
+  Result<FiguresByFunction> real = machine_figures(text, "sm_" + std::to_string(capability));
+  REQUIRE_MESSAGE(real.ok(), one.name);
+  ReadText read(text);
+  REQUIRE_MESSAGE(read.ok(), read.messages());
+  std::map<std::string, uint64_t> estimated;
+  for (const std::unique_ptr<Function>& function : read.module->functions) {
+    REQUIRE(construct_ssa(*function).ok());
+    estimated[std::string(read.module->text(function->name))] = lower(*function, capability).static_instructions();
+  }
+  auto name = [](unsigned count) { return "k" + std::to_string(count); };
+  return {last_copied(sums, [&](unsigned count) { return real->at(name(count)).instructions; }),
+          last_copied(sums, [&](unsigned count) { return estimated.at(name(count)); })};
+}
+
+std::vector<unsigned> all_from_to(unsigned first, unsigned last, unsigned step) {
+  std::vector<unsigned> all;
+  for (unsigned i = first; i <= last; i += step)
+    all.push_back(i);
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("loops of unknown length that are copied") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (const Case& one : cases()) {
+    const Longest longest = longest_copied(one, 80, 0, all_from_to(30, 47, 1));
+    INFO(std::string(one.name));
+    CHECK(longest.by_ptxas > 0);
+    CHECK(longest.estimated == longest.by_ptxas);
+  }
+}
+
+TEST_CASE("loops of known length of which nothing is left") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  for (uint32_t capability : {75u, 90u})
+    for (unsigned trips : {3u, 8u, 24u}) {
+      if (capability == 90 && trips != 8) continue;
+      std::vector<Case> all = known_cases();
+      all.push_back({"nothing", ""});
+      for (const Case& one : all) {
+        const unsigned longest_known = trips == 3 ? 210 : trips == 8 ? 105 : 60;
+        const Longest longest =
+            longest_copied(one, capability, trips, all_from_to(longest_known / 5, longest_known, longest_known / 30));
+        INFO("sm_" << capability << ", " << trips << " trips, " << std::string(one.name) << ": up to "
+                   << longest.by_ptxas << " by ptxas, " << longest.estimated << " estimated");
+        CHECK(longest.by_ptxas > 0);
+        CHECK(std::abs(static_cast<int>(longest.estimated) - static_cast<int>(longest.by_ptxas)) <=
+              static_cast<int>(longest.by_ptxas / 7));
+      }
+    }
+}
