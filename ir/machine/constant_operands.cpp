@@ -1,6 +1,7 @@
 #include "ir/machine/constant_operands.h"
 
 #include "ir/composite.h"
+#include "ir/machine/constant_ranges.h"
 #include "ir/machine/first_generation.h"
 #include "ir/machine/generations.h"
 #include "ir/machine/wide_arithmetic.h"
@@ -27,7 +28,7 @@ void move_again(LoweringContext& context, const std::map<BlockId, InstructionId>
       return other.first != block && context.dominators.dominates(other.first, block);
     });
     if (dominated || context.absorbed[reader.index()] || std::exchange(first, false)) continue;
-    ++context.costs[reader.index()].weight;
+    context.move_constant(reader);
   }
 }
 
@@ -50,7 +51,7 @@ void weigh_constant(LoweringContext& context, InstructionId id) {
   at.pipe = Pipe::issue;
   bool loads = source == ValueSource::constant_bank && context.capability >= first_loaded_parameters;
   bool starts = form.opcode == Opcode::ld || form.opcode == Opcode::mov;
-  bool in_register = context.values.merges(value), everywhere = in_register;
+  bool in_register = context.values.merges(value), everywhere = in_register, only_addresses = !in_register;
   std::map<BlockId, InstructionId> places; // blocks that read it in a register, by their first reader
   for (InstructionId reader : context.values.readers(value)) {
     if (!context.needed[reader.index()] || context.uniform[reader.index()] ||
@@ -60,6 +61,7 @@ void weigh_constant(LoweringContext& context, InstructionId id) {
     everywhere |= context.reads_as_address(reader, value);
     for (InstructionId place : where_computed(context, reader))
       places.try_emplace(context.function.instructions[place].block, place);
+    only_addresses &= context.reads_as_address(reader, value);
   }
   if (loads) {
     // One load brings it, wherever it is read.
@@ -70,16 +72,19 @@ void weigh_constant(LoweringContext& context, InstructionId id) {
     return;
   }
   if (!in_register) return;
+  if (only_addresses && has_uniform_addresses(context.capability)) {
+    at = {0, 1, Pipe::uniform}; // both words
+    return;
+  }
   at.weight = static_cast<uint16_t>(context.words_of(value));
   if (!everywhere && at.weight == 1) move_again(context, places);
 }
 
-// By factor: the blocks that have moved it into a register.
-using LiteralPlaces = std::map<int64_t, std::vector<BlockId>>;
+// By factor: the blocks that need it in a register, by their first reader.
+using LiteralPlaces = std::map<int64_t, std::map<BlockId, InstructionId>>;
 
-// The factor of a wide multiply-add whose addend is a parameter must be in a register: ptxas moves it there anew in
-// each block, even in loops.
-void weigh_wide_literal(LoweringContext& context, LiteralPlaces& literal_places, InstructionId id) {
+// The factor of a wide multiply-add whose addend is a parameter must be in a register.
+void find_wide_literals(const LoweringContext& context, LiteralPlaces& literal_places, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.opcode != Opcode::mul || !form.has(Modifier::wide) || !context.absorbed[id.index()]) return;
   const Operand* factor = context.source(id, 1);
@@ -92,12 +97,20 @@ void weigh_wide_literal(LoweringContext& context, LiteralPlaces& literal_places,
       parameter |= operand && operand->is(OperandKind::value) &&
                    context.source_of(operand->as_value()) == ValueSource::constant_bank;
     if (!parameter) continue;
-    BlockId block = context.function.instructions[reader].block;
-    auto& places = literal_places[factor->is_constant() ? factor->immediate : -1];
-    if (std::ranges::find(places, block) != places.end()) continue;
-    places.push_back(block);
-    ++context.costs[reader.index()].weight;
+    literal_places[factor->is_constant() ? factor->immediate : -1].try_emplace(
+        context.function.instructions[reader].block, reader);
   }
+}
+
+void weigh_wide_literals(LoweringContext& context) {
+  LiteralPlaces literals;
+  context.for_each_needed([&](InstructionId id) { find_wide_literals(context, literals, id); });
+  const ConstantRanges ranges(context);
+  for (const auto& [factor, places] : literals)
+    for (const auto& [block, reader] : places)
+      if (std::ranges::none_of(
+              places, [&](const auto& other) { return other.first != block && ranges.keeps(other.first, block); }))
+        context.move_constant(reader);
 }
 
 // The literal itself, or the one that the register holds.
@@ -178,14 +191,9 @@ void weigh_constants(LoweringContext& context) {
 
 void weigh_literals(LoweringContext& context) {
   if (context.capability < first_generation_end) return;
-  LiteralPlaces places;
+  if (context.capability < first_loaded_parameters) return weigh_wide_literals(context);
   std::set<std::pair<BlockId, int64_t>> literals; // that have been moved into registers
-  context.for_each_needed([&](InstructionId id) {
-    if (context.capability < first_loaded_parameters)
-      weigh_wide_literal(context, places, id);
-    else
-      weigh_long_literals(context, literals, id);
-  });
+  context.for_each_needed([&](InstructionId id) { weigh_long_literals(context, literals, id); });
 }
 
 } // namespace ptxrewrite::ir

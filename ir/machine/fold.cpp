@@ -337,6 +337,7 @@ private:
       if (is(a, ones)) return become_same(id, b);
       return false;
     case Opcode::shl:
+      return (is_number(b, 32, 0) && become_same(id, a)) || scale_product(id, operands);
     case Opcode::shr:
       return is_number(b, 32, 0) && become_same(id, a);
     case Opcode::min:
@@ -357,6 +358,25 @@ private:
     default:
       return false;
     }
+  }
+
+  // (a * c) << k of 32 bits extended to 64: a * (c << k).
+  bool scale_product(InstructionId id, const std::vector<Operand>& operands) {
+    if (bit_width(function_.form_of(id).type()) != 64 || !operands[1].is(OperandKind::value)) return false;
+    const std::optional<uint64_t> distance = bits_of(operands[2], 32).value();
+    const InstructionId product = values_->definition(operands[1].as_value());
+    if (!distance || *distance >= 32 || !product || !function_.is_opcode(product, Opcode::mul) ||
+        function_.instructions[product].guard)
+      return false;
+    const Form& form = function_.form_of(product);
+    const std::vector<Operand> factors(function_.operands_of(product).begin(), function_.operands_of(product).end());
+    if (!form.has(Modifier::wide) || bit_width(form.type()) != 32 || !factors[2].is(OperandKind::integer)) return false;
+    const int64_t scaled = factors[2].immediate * (int64_t(1) << *distance);
+    const int64_t least = is_signed(form.type()) ? INT32_MIN : 0,
+                  most = is_signed(form.type()) ? INT32_MAX : UINT32_MAX;
+    if (factors[2].immediate < least || scaled < least || scaled > most) return false;
+    become(id, "mul.wide." + std::string(spelling(form.type())), {operands[0], factors[1], Operand::integer(scaled)});
+    return true;
   }
 
   bool simplify_multiply_add(InstructionId id, const Form& form, const std::vector<Operand>& operands) {

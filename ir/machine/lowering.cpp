@@ -300,7 +300,7 @@ private:
       InstructionCost& at = cost(id);
       if (capability_ >= first_loaded_parameters)
         at.weight += 1;
-      else if (capability_ >= first_uniform_datapath && capability_ < 80)
+      else if (has_uniform_addresses(capability_))
         at.uniform += 1; // addresses may be uniform registers there
       else
         at.weight += 2;

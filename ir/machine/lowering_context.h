@@ -52,6 +52,8 @@ struct LoweringContext {
   std::vector<bool> predicated = {}; // by BlockId: short, and skipped by a predicate instead of a branch
   std::map<WideProduct, InstructionId> wide_products = {}; // that have been computed, by the first mad.wide
   std::vector<bool> uniform = {};                          // by InstructionId: work of the uniform datapath on 32 bits
+  // Of the instructions' costs: constants that come into registers in front of them.
+  std::map<InstructionId, uint16_t> constant_moves = {};
   std::vector<bool> in_section = {}; // by InstructionId: of a hardware form, what is written there is executed
 
   // nullptr if the instruction is no real one.
@@ -73,6 +75,12 @@ struct LoweringContext {
   bool reads_as_address(InstructionId reader, ValueId value) const;
   bool same_block(InstructionId a, InstructionId b) const {
     return function.instructions[a].block == function.instructions[b].block;
+  }
+
+  // In front of the instruction, a constant comes into a register; copies of the instruction find it there.
+  void move_constant(InstructionId id, uint16_t times = 1) {
+    costs[id.index()].weight += times;
+    constant_moves[id] += times;
   }
 
   template <class Visit> void for_each_needed(Visit&& visit) const {

@@ -38,13 +38,13 @@ public:
     const Form& form = *context_.form(id);
     if (bit_width(form.type()) != 32 || form.has(Modifier::wide)) return;
     if (at.weight == 0) return weigh_uniform(id, at);
-    if (form.opcode == Opcode::prmt) return weigh_permutation(id, at);
+    if (form.opcode == Opcode::prmt) return weigh_permutation(id);
     std::vector<Operand> operands = operands_of(id, form);
     std::erase_if(operands, [&](const Operand& operand) { return !needs_place(operand); });
     const bool shifted = form.opcode == Opcode::shl || form.opcode == Opcode::shr; // the place is for the distance
     const size_t places = shifted ? 0 : 1;
     for (size_t i = 0; i + places < operands.size(); ++i)
-      at.weight += moves(id, operands[i]);
+      move(id, operands[i]);
   }
 
 private:
@@ -120,11 +120,15 @@ private:
 
   // The selector stands in the instruction word, or beside one other constant in a register; only the second number has
   // a place there.
-  void weigh_permutation(InstructionId id, InstructionCost& at) {
+  void weigh_permutation(InstructionId id) {
     const std::vector<Operand> operands = first(id, 3);
     if (operands.size() != 3 || !needs_place(operands[2])) return;
-    if (needs_place(operands[0])) at.weight += moves(id, operands[0]);
-    if (needs_place(operands[1])) at.weight += 2 * moves(id, operands[2]);
+    if (needs_place(operands[0])) move(id, operands[0]);
+    if (needs_place(operands[1])) move(id, operands[2], 2);
+  }
+
+  void move(InstructionId id, const Operand& operand, uint16_t times = 1) {
+    context_.move_constant(id, static_cast<uint16_t>(times * moves(id, operand)));
   }
 
   // 1 if nothing has moved it before on the way there.

@@ -2,6 +2,9 @@
 
 #include "ir/machine/rule_helpers.h"
 
+#include <algorithm>
+#include <array>
+
 namespace ptxrewrite::ir {
 
 namespace {
@@ -13,14 +16,21 @@ enum class Registers : uint8_t {
   words, // one after the other
 };
 
+bool adds_wide_product(const LoweringContext& context, InstructionId sum) {
+  return std::ranges::any_of(std::array<size_t, 2>{0, 1}, [&](size_t index) {
+    const InstructionId product = context.definition(context.source(sum, index));
+    const Form* form = product ? context.form(product) : nullptr;
+    return form && form->opcode == Opcode::mul && form->has(Modifier::wide) && context.absorbed[product.index()];
+  });
+}
+
 Registers registers_of(const LoweringContext& context, ValueId value) {
   if (context.source_of(value) == ValueSource::constant_bank) return Registers::pair;
   const InstructionId definition = context.values.definition(value);
   const Form* form = definition ? context.form(definition) : nullptr;
   if (!form) return Registers::words;
   if (form->kind == InstructionClass::load) return Registers::pair;
-  const bool wide = context.absorbs[definition.index()] && context.costs[definition.index()].weight == 1;
-  return wide && is_add(*form) ? Registers::wide : Registers::words;
+  return is_add(*form) && adds_wide_product(context, definition) ? Registers::wide : Registers::words;
 }
 
 // The first access in the loop whose address is the value, or the value and a constant.

@@ -2,6 +2,7 @@
 // together, until ptxas 13.0 left them alone: see unrolling.h. They are the same for sm_75, 80 and 90 but where said.
 #include "ir/machine/unrolling.h"
 
+#include "ir/machine/generations.h"
 #include "ir/machine/size_in_loop.h"
 #include "ir/machine/weights.h"
 #include "ir/module.h"
@@ -140,7 +141,9 @@ std::optional<CountedLoop> counted_loop(const LoweringContext& context, BlockId 
 // What one trip is made of.
 struct Body {
   uint32_t work = 0;         // machine instructions that every copy repeats
-  uint32_t inductions = 0;   // counters and pointers, once for all copies
+  uint32_t inductions = 0;   // counters, pointers and constants, once for all copies
+  bool counts = false;       // the work reads a counter, not only as an address: each copy adds its part
+  bool points = false;       // a pointer moves on, in registers that are moved into a pair for the copies
   uint32_t size = 0;         // as the assembler measures it (size_in_loop.h)
   uint32_t known_size = 0;   // of it, what copies know the result or the place of
   uint32_t known = 0;        // how many such there are; accesses whose place moves count as several
@@ -285,25 +288,47 @@ bool measure_known(const LoweringContext& context, const KnownInCopies& known, I
   return form.effects.pure();
 }
 
+// A value that the next trip finds changed by a literal.
+void measure_induction(const LoweringContext& context, const CountedLoop& loop, InstructionId id, Body& body) {
+  const InstructionCost& cost = context.costs[id.index()];
+  body.inductions += cost.weight + cost.uniform;
+  const Operand* base = context.source(id, 0);
+  if (!base->is(OperandKind::value)) return;
+  if (bit_width(context.form(id)->type()) == 64) {
+    body.points |= cost.uniform == 0 || !has_uniform_addresses(context.capability);
+    return;
+  }
+  for (InstructionId reader : context.values.readers(base->as_value()))
+    body.counts |= reader != id && reader != loop.compare && context.needed[reader.index()] &&
+                   loop.contains(context.function.instructions[reader].block) &&
+                   !context.reads_as_address(reader, base->as_value());
+}
+
 void measure(const LoweringContext& context, const CountedLoop& loop, const KnownInCopies& known, InstructionId id,
              Body& body) {
   const Function& function = context.function;
   if (function.instructions[id].kind == InstructionKind::pragma) body.fixed = true;
   const Form* form = context.form(id);
   if (!form || !context.needed[id.index()] || id == loop.branch || id == loop.compare || id == loop.increment) {
-    if (id == loop.increment) body.inductions += context.costs[id.index()].weight + context.costs[id.index()].uniform;
+    if (id == loop.increment) measure_induction(context, loop, id, body);
     return;
   }
   body.fixed |= is_fixed(context, id);
   const InstructionCost& cost = context.costs[id.index()];
-  const uint32_t weight = cost.weight + cost.uniform;
+  const auto found = context.constant_moves.find(id);
+  const uint32_t moves = found == context.constant_moves.end() ? 0 : found->second;
+  const uint32_t weight = cost.weight + cost.uniform - moves;
+  body.inductions += moves;
   int64_t step = 0;
   InstructionId increment;
   ValueId value = context.result(id);
   const std::optional<size_t> parameter =
       value ? stepped_parameter(context, loop, value, step, increment) : std::nullopt;
   const bool induction = parameter.has_value();
-  (induction ? body.inductions : body.work) += weight;
+  if (induction)
+    measure_induction(context, loop, id, body);
+  else
+    body.work += weight;
   const bool skips = function.is_opcode(id, Opcode::bra);
   if (skips) return;
   const bool guarded = static_cast<bool>(function.instructions[id].guard);
@@ -379,10 +404,11 @@ Unrolling unrolling_of(const LoweringContext& context, const UniformValues& toge
   constexpr uint32_t control = 2;
   if (!loop->trips) {
     // Four copies, then two, then one for what is left.
-    constexpr uint32_t between_copies = 15;
+    constexpr uint32_t between_copies = 11, of_counter = 4, of_pointer = 4;
     if (body.size > longest_trip(body)) return {};
     if (!together.branch_is_uniform(loop->blocks.back()) && !pays_for_separate_lanes(*loop, body)) return {};
-    result.instructions = 6 * body.work + 2 * (body.inductions + control) + between_copies;
+    result.instructions = 6 * body.work + 2 * (body.inductions + control) + between_copies +
+                          (body.counts ? of_counter : 0) + (body.points ? of_pointer : 0);
     result.copies = 4;
     return result;
   }

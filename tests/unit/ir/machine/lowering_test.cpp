@@ -160,12 +160,48 @@ TEST_CASE("neighbouring loads from shared memory at a linear register are joined
 }
 
 // By ptxas 13.0 for sm_75 and sm_80: IMAD.MOV.U32 R3, RZ, RZ, 0x4 in front of IMAD.WIDE R2, R0, R3, c[0x0][0x160].
-TEST_CASE("the literal factor of wide multiply-adds comes into a register anew in each block") {
+TEST_CASE("the literal factor of wide multiply-adds comes into a register in each block that no other such dominates") {
   const std::string load = "ld.param.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1];\n",
                     access = "mul.wide.s32 %rd2, %r1, 4; add.s64 %rd2, %rd1, %rd2; ld.global.u32 %r1, [%rd2];\n",
                     end = "setp.ne.u32 %p1, %r1, 0; @%p1 bra L;\n";
   CHECK(weights(load + "L:" + access + access + end, 80, true) == "2 1 0 2 1 0 1 1 1 1 1");
-  CHECK(weights(load + access + "L: " + access + end, 80, true) == "2 1 0 2 1 0 2 1 1 1 1");
+  CHECK(weights(load + access + "L: " + access + end, 80, true) == "2 1 0 2 1 0 1 1 1 1 1");
+  const std::string branch = "setp.ne.u32 %p1, %r1, 0; @%p1 bra M;\n", work = "atom.global.add.u32 %r1, [%rd2], %r1;\n",
+                    long_work = work + work + work + work + work + work + work + work;
+  CHECK(weights(load + branch + access + long_work + "M:" + access + "st.global.u32 [%rd1], %r1;\n", 80, true) ==
+        "2 1 1 1 0 2 1 1 1 1 1 1 1 1 1 0 2 1 1 1");
+  // Loops of several blocks move it anew.
+  CHECK(weights(load + access + "L: " + access + branch + "st.global.u32 [%rd1], %r1;\n" + end + "M:", 80, true) ==
+        "2 1 0 2 1 0 2 1 1 1 1 1 1 1");
+}
+
+// By ptxas 13.0 for sm_80: one IMAD.WIDE.U32 R2, R0, 0xc, R2, and the second sum in no instruction of its own.
+TEST_CASE("a wide product that is shifted is one product, a sum is known with its operands in either order") {
+  CHECK(weights("ld.global.u32 %r1, [%rd1]; ld.global.u64 %rd1, [%rd1+8]; mul.wide.u32 %rd2, %r1, 3;\n"
+                "shl.b64 %rd2, %rd2, 2; add.s64 %rd2, %rd2, %rd1; st.global.u32 [%rd2], %r1;\n",
+                80, true) == "1 1 0 0 1 1 1");
+  CHECK(weights("ld.global.u32 %r1, [%rd1]; ld.global.u32 %r2, [%rd1+8]; add.s32 %r3, %r1, %r2;\n"
+                "add.s32 %r4, %r2, %r1; st.global.u32 [%rd1], %r3; st.global.u32 [%rd1+4], %r4;\n",
+                80, true) == "1 1 1 0 1 1 1");
+}
+
+// By ptxas 13.0 for sm_75: ULDC.64 UR4, c[0x0][0x160], STG.E.SYS [UR4], R0; for sm_80 two moves.
+TEST_CASE("a parameter that is only an address comes into uniform registers where accesses name them") {
+  const std::string text = "ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; st.global.u32 [%rd1], %r1;\n";
+  CHECK(weights(text, 75, true) == "0+1 1 1 1");
+  CHECK(weights(text, 80, true) == "2 1 1 1");
+}
+
+// By ptxas 13.0: ten loads, and ten sums IMAD R4, R4, 0x5, R5 and so on, each with its number.
+TEST_CASE("copies of a loop whose trips are known compute no number that follows from them") {
+  ReadText text(kernel("ld.param.u64 %rd1, [p]; mov.u32 %r1, 0; mov.u32 %r4, 0;\n"
+                       "L: mul.lo.s32 %r2, %r1, 12; xor.b32 %r2, %r2, 5; ld.volatile.global.u32 %r3, [%rd1];\n"
+                       "mul.lo.s32 %r3, %r3, %r2; add.s32 %r4, %r4, %r3;\n"
+                       "add.s32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 10; @%p1 bra L;\nst.global.u32 [%rd1], %r4;\n"));
+  REQUIRE_MESSAGE(text.ok(), text.messages());
+  REQUIRE(construct_ssa(text.function()).ok());
+  // Loads and multiply-adds; in the text are those of one trip, the number's, and the loop's counter and branch.
+  CHECK(lower(text.function(), 80).unrolled_instructions() == 10 * 2 - (2 + 2 + 3));
 }
 
 TEST_CASE("two compares and their conjunction are two instructions") {
