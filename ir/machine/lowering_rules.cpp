@@ -265,6 +265,16 @@ bool predicate_as_number(LoweringContext& context, InstructionId id) {
   return true;
 }
 
+// One register, one constant bank, and 1 or 2 that carries bring (IADD3.X).
+bool is_carried_sum(const LoweringContext& context, const Form& first, const Form& second,
+                    std::span<const Operand> summands) {
+  if (!is_add(first) || !is_add(second) || !is_int32(first) || summands.size() != 3) return false;
+  const auto literals = std::ranges::count_if(summands, [](const Operand& operand) {
+    return operand.is(OperandKind::integer) && (operand.immediate == 1 || operand.immediate == 2);
+  });
+  return literals == 1 && constants_among(context, summands) == 2;
+}
+
 // a + b + c: IADD3, twice for 64 bits.
 bool three_input_add(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
@@ -285,7 +295,7 @@ bool three_input_add(LoweringContext& context, InstructionId id) {
         continue;
       summands.push_back(*operand);
     }
-  if (constants_among(context, summands) > 1) return false;
+  if (constants_among(context, summands) > 1 && !is_carried_sum(context, form, *user, summands)) return false;
   take_over(context, reader);
   if (wide)
     context.costs[reader.index()].weight += signs_in_registers(context, id) + signs_in_registers(context, reader);

@@ -371,6 +371,8 @@ std::vector<Pair> parts_and_tables() {
        "setp.gt.s32 %p1, %r50, 0; selp.b32 %r12, %r11, %r13, %p1;"},
       {"the threads of all blocks, in two loops", stride + in_two_loops("mad.lo.s32 %r12, %r43, %r44, %r12;"),
        stride + "mul.lo.s32 %r45, %r43, %r44;" + in_two_loops("add.s32 %r12, %r12, %r45;")},
+      {"a parameter and one", "add.s32 %r40, %r10, %r50; add.s32 %r12, %r40, 3;",
+       "add.s32 %r40, %r10, %r50; add.s32 %r12, %r40, 1;"},
       {"an address made global twice", "cvta.to.global.u64 %rd3, %rd9; ld.volatile.global.u32 %r12, [%rd3];",
        "cvta.to.global.u64 %rd3, %rd9; cvta.to.global.u64 %rd4, %rd9; ld.volatile.global.u32 %r12, [%rd3]; "
        "st.volatile.global.u32 [%rd4], %r12;"},
