@@ -4,7 +4,9 @@
 #include "ir/machine/sections.h"
 #include "ir/machine/value_flow.h"
 
+#include <bit>
 #include <string>
+#include <vector>
 
 namespace ptxrewrite::ir {
 
@@ -19,13 +21,26 @@ public:
     for (BlockId block : function_.layout)
       for (InstructionId id : function_.instructions_in(block))
         if (!in_section_[id.index()] && !function_.instructions[id].guard)
-          changed_ |= join_multiply_add(id) || choose_extreme(id);
+          changed_ |= shift_by_power(id) || join_multiply_add(id) || choose_extreme(id);
     return changed_;
   }
 
   Function take() { return std::move(function_); }
 
 private:
+  // A product by a power of two.
+  bool shift_by_power(InstructionId id) {
+    if (!is_product(id)) return false;
+    const std::span<const Operand> operands = function_.operands_of(id);
+    if (!operands[1].is(OperandKind::value) || !operands[2].is(OperandKind::integer)) return false;
+    const auto factor = static_cast<uint32_t>(operands[2].immediate);
+    if (factor < 2 || !std::has_single_bit(factor)) return false;
+    const std::vector<Operand> shifted{operands[0], operands[1], Operand::integer(std::countr_zero(factor))};
+    function_.instructions[id].form = known_form("shl.b32");
+    function_.set_operands(id, shifted);
+    return true;
+  }
+
   // A product that one sum alone reads is part of it before anybody asks what has been computed twice.
   bool join_multiply_add(InstructionId id) {
     if (!function_.is_opcode(id, Opcode::add)) return false;

@@ -13,6 +13,7 @@
 #include "ir/machine/fold.h"
 #include "ir/machine/generations.h"
 #include "ir/machine/linear_operands.h"
+#include "ir/machine/low_words.h"
 #include "ir/machine/lowering_rules.h"
 #include "ir/machine/needed.h"
 #include "ir/machine/predicate_registers.h"
@@ -413,7 +414,6 @@ Lowering lower_as_written(const Function& function, uint32_t compute_capability)
 }
 
 static Lowering lower_tidied(const Function& function, uint32_t compute_capability) {
-  if (compute_capability < first_generation_end) return lower_as_written(function, compute_capability);
   std::optional<Tidied> tidy = tidied(function, compute_capability);
   if (!tidy || tidy->crosses_blocks) {
     Lowering result;
@@ -432,8 +432,11 @@ static Lowering lower_tidied(const Function& function, uint32_t compute_capabili
 Lowering lower(const Function& function, uint32_t compute_capability) {
   const std::optional<Function> known = folded(function);
   const Function& text = known ? *known : function;
-  const std::optional<Function> one = compute_capability < first_generation_end ? std::nullopt : canonical(text);
-  return lower_tidied(one ? *one : text, compute_capability);
+  if (compute_capability < first_generation_end) return lower_as_written(text, compute_capability);
+  const std::optional<Function> words = low_words(text);
+  const Function& needed = words ? *words : text;
+  const std::optional<Function> one = canonical(needed);
+  return lower_tidied(one ? *one : needed, compute_capability);
 }
 
 } // namespace ptxrewrite::ir

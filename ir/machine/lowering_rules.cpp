@@ -76,6 +76,10 @@ bool select_of_compared(LoweringContext& context, InstructionId id) {
   return true;
 }
 
+bool reads_as_shared_address(const LoweringContext& context, InstructionId reader, ValueId value) {
+  return context.reads_as_address(reader, value) && is_shared(context.form(reader)->space);
+}
+
 // (a << k) + b, also by an or of what has no bit in common: LEA. A shift into a shared address: the scaled address of
 // targets before 9.0.
 bool shift_add(LoweringContext& context, InstructionId id) {
@@ -86,11 +90,11 @@ bool shift_add(LoweringContext& context, InstructionId id) {
   ValueId value = context.result(id);
   auto scaled_access = [&](InstructionId reader) {
     if (context.capability < 70 || context.capability >= 90 || count->immediate > 4) return false;
-    if (context.reads_as_address(reader, value)) return true;
+    if (reads_as_shared_address(context, reader, value)) return true;
     ValueId sum = context.result(reader);
     return sum && context.without_constant[sum.index()] == value && hands_constant_on(context, sum) &&
            std::ranges::all_of(context.values.readers(sum),
-                               [&](InstructionId access) { return context.reads_as_address(access, sum); });
+                               [&](InstructionId access) { return reads_as_shared_address(context, access, sum); });
   };
   auto fits = [&](InstructionId reader) {
     const Form* user = context.form(reader);

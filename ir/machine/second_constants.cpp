@@ -64,7 +64,9 @@ private:
       return factors;
     }
     case Opcode::add: // a product that is taken away has a factor in a register anyway
-      return operands_of_sum(id);
+      return operands_of_sum(id, is_float(form.type()));
+    case Opcode::mul:
+      return is_float(form.type()) ? first(id, 2) : std::vector<Operand>();
     case Opcode::selp:
       return first(id, 2);
     case Opcode::lop3:
@@ -96,7 +98,7 @@ private:
   }
 
   // A product that the sum has taken over, and what is added to it.
-  std::vector<Operand> operands_of_sum(InstructionId id) const {
+  std::vector<Operand> operands_of_sum(InstructionId id, bool floating) const {
     for (size_t i : {0, 1}) {
       const InstructionId product = context_.definition(context_.source(id, i));
       const Operand* other = context_.source(id, 1 - i);
@@ -107,7 +109,7 @@ private:
       operands.push_back(*other);
       return operands;
     }
-    return {};
+    return floating ? first(id, 2) : std::vector<Operand>();
   }
 
   // On the uniform datapath, too, only the distance has a place.

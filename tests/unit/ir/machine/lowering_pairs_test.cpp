@@ -242,7 +242,18 @@ std::vector<Pair> spellings() {
   const std::string over = "bar.sync 0; over:\n";
   const std::string product = "mul.lo.s32 %r40, %r10, %r11; xor.b32 %r42, %r13, %r40;";
   const std::string sum = "add.s32 %r40, %r10, %r11;";
+  const std::string places = ".local .align 8 .b8 places[400]; mov.b64 %rd12, places;\n";
+  const std::string read = "ld.local.u32 %r12, [%rd14];";
   return {
+      {"a long sum of which the low word is read", "add.s32 %r12, %r10, %r11;",
+       "add.s64 %rd12, %rd10, %rd11; cvt.u32.u64 %r12, %rd12;"},
+      {"a long product of which the low word is read", "mul.lo.s32 %r12, %r10, %r11;",
+       "mul.lo.s64 %rd12, %rd10, %rd11; cvt.u32.u64 %r12, %rd12;"},
+      {"logic and a shift, of which the low word is read", "xor.b32 %r40, %r10, %r11; shl.b32 %r12, %r40, 3;",
+       "xor.b64 %rd12, %rd10, %rd11; shl.b64 %rd13, %rd12, 3; cvt.u32.u64 %r12, %rd13;"},
+      {"a place in a local variable, by a shift",
+       places + "mul.wide.s32 %rd13, %r11, 4; add.s64 %rd14, %rd12, %rd13;" + read,
+       places + "cvt.s64.s32 %rd13, %r11; shl.b64 %rd13, %rd13, 2; add.s64 %rd14, %rd12, %rd13;" + read},
       {"a multiply-add in two", "mad.lo.s32 %r12, %r10, %r11, %r13;",
        "mul.lo.s32 %r40, %r10, %r11; add.s32 %r12, %r40, %r13;"},
       {"sums of a product, by multiply-adds", product + "add.s32 %r12, %r40, %r42; add.s32 %r13, %r40, %r12;",
@@ -324,6 +335,8 @@ std::vector<Pair> second_constants() {
       {"LOP3 with two literals", "lop3.b32 %r12, %r10, %r11, %r13, 0xf8;", "lop3.b32 %r12, %r10, 0xff, 0x100, 0xf8;"},
       {"a shifted literal", "shl.b32 %r12, %r11, %r10;", "shl.b32 %r12, 1, %r10;"},
       {"a shifted parameter", "shl.b32 %r12, %r11, %r10;", "shl.b32 %r12, %r50, %r10;"},
+      {"a parameter added to itself", "mov.b32 %f2, %r10; add.rn.f32 %f1, %f2, %f2; mov.b32 %r12, %f1;",
+       "mov.b32 %f2, %r50; add.rn.f32 %f1, %f2, %f2; mov.b32 %r12, %f1;"},
       {"a polynomial's last step",
        "mov.b32 %f2, %r10; mov.b32 %f3, %r11; fma.rn.f32 %f1, %f2, %f3, %f3; mov.b32 %r12, %f1;",
        "mov.b32 %f2, %r10; mov.b32 %f3, %r11; fma.rn.f32 %f1, %f2, 0f40400000, 0f40A00000; mov.b32 %r12, %f1;"},
