@@ -80,6 +80,15 @@ bool reads_as_shared_address(const LoweringContext& context, InstructionId reade
   return context.reads_as_address(reader, value) && is_shared(context.form(reader)->space);
 }
 
+// Is the value read in shared addresses alone, there with constants added?
+bool is_shared_address(const LoweringContext& context, ValueId value, int depth = 0) {
+  return all_readers(context, value, [&](InstructionId reader) {
+    if (context.reads_as_address(reader, value)) return reads_as_shared_address(context, reader, value);
+    return depth < 4 && context.form(reader) && is_left_to_accesses(context, reader) &&
+           is_shared_address(context, context.result(reader), depth + 1);
+  });
+}
+
 // (a << k) + b, also by an or of what has no bit in common: LEA. A shift into a shared address: the scaled address of
 // targets before 9.0.
 bool shift_add(LoweringContext& context, InstructionId id) {
@@ -88,19 +97,15 @@ bool shift_add(LoweringContext& context, InstructionId id) {
   const Operand* count = context.source(id, 1);
   if (!context.is_literal(count)) return false;
   ValueId value = context.result(id);
-  auto scaled_access = [&](InstructionId reader) {
-    if (context.capability < 70 || context.capability >= 90 || count->immediate > 4) return false;
-    if (reads_as_shared_address(context, reader, value)) return true;
-    ValueId sum = context.result(reader);
-    return sum && context.without_constant[sum.index()] == value && hands_constant_on(context, sum) &&
-           std::ranges::all_of(context.values.readers(sum),
-                               [&](InstructionId access) { return reads_as_shared_address(context, access, sum); });
-  };
+  const bool scales =
+      context.capability >= 70 && context.capability < 90 && count->immediate >= 2 && count->immediate <= 4;
   auto fits = [&](InstructionId reader) {
+    if (context.reads_as_address(reader, value)) return scales && reads_as_shared_address(context, reader, value);
     const Form* user = context.form(reader);
-    return scaled_access(reader) ||
-           (user && ((is_add_or_sub(*user) && is_int32(*user)) || is_sum_by_or(context, reader)) &&
-            !context.absorbs[reader.index()] && !context.absorbed[reader.index()]);
+    if (!user || context.absorbs[reader.index()]) return false;
+    if (is_left_to_accesses(context, reader)) return scales && is_shared_address(context, context.result(reader));
+    return ((is_add_or_sub(*user) && is_int32(*user)) || is_sum_by_or(context, reader)) &&
+           !context.absorbed[reader.index()];
   };
   if (!all_readers(context, value, fits)) return false;
   for (InstructionId reader : context.values.readers(value))

@@ -63,6 +63,15 @@ inline bool is_address_constant(const LoweringContext& context, const Operand* o
   return operand->is(OperandKind::value) && context.capability < 90;
 }
 
+// Do the accesses that read the sum add its constant part themselves?
+inline bool is_left_to_accesses(const LoweringContext& context, InstructionId sum) {
+  const Form& form = *context.form(sum);
+  return is_add(form) && !context.function.instructions[sum].guard &&
+         (is_address_constant(context, context.source(sum, 0)) ||
+          is_address_constant(context, context.source(sum, 1))) &&
+         hands_constant_on(context, context.result(sum));
+}
+
 inline bool is_power_of_two(const Operand* operand) {
   return operand && operand->is(OperandKind::integer) && operand->immediate > 0 &&
          (operand->immediate & (operand->immediate - 1)) == 0;

@@ -30,15 +30,6 @@ uint16_t signs_in_registers(const LoweringContext& context, InstructionId sum) {
 
 namespace {
 
-// Do the accesses that read the sum add its constant part themselves?
-bool is_left_to_accesses(const LoweringContext& context, InstructionId sum) {
-  const Form& form = *context.form(sum);
-  return is_add(form) && !context.function.instructions[sum].guard &&
-         (is_address_constant(context, context.source(sum, 0)) ||
-          is_address_constant(context, context.source(sum, 1))) &&
-         hands_constant_on(context, context.result(sum));
-}
-
 bool is_minuend(const LoweringContext& context, InstructionId difference, ValueId value) {
   const Operand* minuend = context.source(difference, 0);
   const Operand* subtrahend = context.source(difference, 1);

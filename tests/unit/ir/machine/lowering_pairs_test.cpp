@@ -346,6 +346,9 @@ std::vector<Pair> second_constants() {
 // Parts of words, and tables of three inputs.
 std::vector<Pair> parts_and_tables() {
   auto converted = [](const std::string& part) { return part + "cvt.rn.f32.u32 %f1, %r40; mov.b32 %r12, %f1;"; };
+  const std::string shared = ".shared .align 8 .b8 words[4096]; mov.u32 %r40, words;";
+  const std::string stored = "add.s32 %r42, %r40, %r41; st.shared.u16 [%r42], %r11; add.s32 %r43, %r42, 64; "
+                             "bar.sync 0; ld.shared.u16 %r12, [%r43];";
   const std::string stride = "mov.u32 %r43, %nctaid.x; mov.u32 %r44, %ntid.x;";
   auto in_two_loops = [](const std::string& step) {
     return "setp.gt.s32 %p2, %r13, 9; @%p2 bra other;" + loop(step) +
@@ -384,6 +387,10 @@ std::vector<Pair> parts_and_tables() {
        "setp.gt.s32 %p1, %r50, 0; selp.b32 %r12, %r11, %r13, %p1;"},
       {"the threads of all blocks, in two loops", stride + in_two_loops("mad.lo.s32 %r12, %r43, %r44, %r12;"),
        stride + "mul.lo.s32 %r45, %r43, %r44;" + in_two_loops("add.s32 %r12, %r12, %r45;")},
+      {"a shared word by its index", shared + "shl.b32 %r41, %r10, 2;" + stored,
+       shared + "shl.b32 %r41, %r10, 5;" + stored},
+      {"a shared half by its index", shared + "shl.b32 %r41, %r10, 3;" + stored,
+       shared + "shl.b32 %r41, %r10, 1;" + stored},
       {"a parameter and one", "add.s32 %r40, %r10, %r50; add.s32 %r12, %r40, 3;",
        "add.s32 %r40, %r10, %r50; add.s32 %r12, %r40, 1;"},
       {"an address made global twice", "cvta.to.global.u64 %rd3, %rd9; ld.volatile.global.u32 %r12, [%rd3];",
