@@ -160,7 +160,7 @@ TEST_CASE("estimated code size and registers against ptxas") {
   }
   for (uint32_t capability : {75u, 80u, 90u}) {
     auto [sizes, registers] = compare_with_ptxas(capability);
-    CHECK(sizes < 0.065);
+    CHECK(sizes < 0.062);
     CHECK(registers < 0.21);
   }
 }
@@ -181,6 +181,6 @@ TEST_CASE("which of two versions is longer") {
       if (const std::string changed = rewritten(text, pipelines[i]); !changed.empty())
         append(by_pass, pairs_of(text, pipelines[i], changed, capabilities[turn++ % 3]));
   }
-  CHECK(right_share(by_text) >= 0.93);
+  CHECK(right_share(by_text) >= 0.945);
   CHECK(right_share(by_pass) >= 0.85);
 }
