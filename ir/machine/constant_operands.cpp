@@ -32,9 +32,11 @@ void move_again(LoweringContext& context, const std::map<BlockId, InstructionId>
   }
 }
 
-// A product that its sums have taken over is computed in each of them.
+// A product or a shift that its sums have taken over is computed in each of them.
 std::vector<InstructionId> where_computed(const LoweringContext& context, InstructionId reader) {
-  if (!context.function.is_opcode(reader, Opcode::mul) || !context.absorbed[reader.index()]) return {reader};
+  const bool is_product =
+      context.function.is_opcode(reader, Opcode::mul) || context.function.is_opcode(reader, Opcode::shl);
+  if (!is_product || !context.absorbed[reader.index()]) return {reader};
   const std::span<const InstructionId> sums = context.values.readers(context.result(reader));
   return {sums.begin(), sums.end()};
 }

@@ -393,6 +393,9 @@ std::vector<Pair> parts_and_tables() {
        shared + "shl.b32 %r41, %r10, 1;" + stored},
       {"a parameter and one", "add.s32 %r40, %r10, %r50; add.s32 %r12, %r40, 3;",
        "add.s32 %r40, %r10, %r50; add.s32 %r12, %r40, 1;"},
+      {"the same where blocks have 256 threads",
+       stride + "mul.lo.s32 %r45, %r43, %r44;" + in_two_loops("add.s32 %r12, %r12, %r45;"),
+       stride + "mul.lo.s32 %r45, %r43, 256;" + in_two_loops("add.s32 %r12, %r12, %r45;")},
       {"an address made global twice", "cvta.to.global.u64 %rd3, %rd9; ld.volatile.global.u32 %r12, [%rd3];",
        "cvta.to.global.u64 %rd3, %rd9; cvta.to.global.u64 %rd4, %rd9; ld.volatile.global.u32 %r12, [%rd3]; "
        "st.volatile.global.u32 [%rd4], %r12;"},
