@@ -2,7 +2,10 @@
 // divisions.h. ptxas 13.0 writes the same for sm_75, 80 and 90.
 #include "ir/machine/divisions.h"
 
+#include "ir/machine/constant_ranges.h"
+
 #include <map>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -48,6 +51,7 @@ void share_reciprocals(LoweringContext& context) {
   const Function& function = context.function;
   if (!function.is_ssa) return; // as read, a register may hold another number by then
   std::map<std::pair<ScalarType, Number>, std::vector<InstructionId>> by_divisor;
+  std::optional<ConstantRanges> ranges; // reciprocals are made anew where constants are
   for (BlockId block : function.layout)
     for (InstructionId id : function.instructions_in(block)) {
       const Form* form = context.form(id);
@@ -59,7 +63,8 @@ void share_reciprocals(LoweringContext& context) {
       uint16_t weight = row->first;
       std::vector<InstructionId>& earlier = by_divisor[{form->type(), number_of(*divisor)}];
       for (InstructionId other : earlier) {
-        if (!context.dominators.dominates(function.instructions[other].block, block)) continue;
+        if (!ranges) ranges.emplace(context);
+        if (!ranges->keeps(function.instructions[other].block, block)) continue;
         const bool partner = number_of(*context.source(other, 0)) == number_of(*dividend);
         weight = std::min(weight, partner ? row->partner : row->later);
       }
