@@ -9,6 +9,7 @@
 #include "ir/machine/constant_operands.h"
 #include "ir/machine/convergence.h"
 #include "ir/machine/divisions.h"
+#include "ir/machine/edge_copies.h"
 #include "ir/machine/first_generation.h"
 #include "ir/machine/fold.h"
 #include "ir/machine/generations.h"
@@ -80,6 +81,7 @@ public:
     weigh_combined_atomics(context_, uniform_);
     weigh_system_values();
     weigh_branches(context_, post_dominators_, together_);
+    if (!is_first_generation()) weigh_edge_copies(context_);
     if (!is_first_generation()) weigh_moved_predicates(context_);
     if (capability_ >= first_separate_lanes) weigh_waiting_loops(context_, flow_, together_);
     result_.register_units_.assign(function_.values.size(), 0);

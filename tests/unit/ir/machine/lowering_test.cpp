@@ -204,6 +204,29 @@ TEST_CASE("copies of a loop whose trips are known compute no number that follows
   CHECK(lower(text.function(), 80).unrolled_instructions() == 10 * 2 - (2 + 2 + 3));
 }
 
+// By ptxas 13.0: MOV R7, R5 in front of the loop, where both counters start.
+TEST_CASE("one value that two counters of a loop start from is moved for one of them") {
+  const std::string start = "ld.global.u32 %r1, [%rd1]; mov.u32 %r2, %r1;\n",
+                    loop = "L: st.global.u32 [%rd1+4], %r1; add.s32 %r1, %r1, 3; add.s32 %r2, %r2, 5;\n"
+                           "setp.lt.s32 %p1, %r1, %r2; @%p1 bra L; st.global.u32 [%rd1+8], %r2;\n";
+  CHECK(weights(start + loop, 80, true) == "1 1 1 1 1 1 1 1 1");
+  CHECK(weights(start + "xor.b32 %r2, %r2, 9;\n" + loop, 80, true) == "1 0 1 1 1 1 1 1 1 1");
+}
+
+// By ptxas 13.0: MUFU.RCP once, and again behind the loop that it may leave in two places.
+TEST_CASE("the reciprocal of a divisor stays at hand, but not through loops of several blocks") {
+  const std::string divide = "div.s32 %r3, %r3, %r2; st.global.u32 [%rd1], %r3;\n",
+                    loop = "L: ld.volatile.global.u32 %r3, [%rd1+4]; setp.lt.s32 %p1, %r3, %r2;\n",
+                    leave = "setp.eq.s32 %p2, %r3, 7; @%p2 bra M;\n", again = "@%p1 bra L;\n";
+  const std::string start = "ld.global.u32 %r2, [%rd1+8]; ld.global.u32 %r3, [%rd1];\n" + divide;
+  auto second_division = [&](const std::string& between) {
+    const std::string all = weights(start + between + divide + "M:", 80, true);
+    return all.substr(0, all.rfind(" 1 1")).substr(all.substr(0, all.rfind(" 1 1")).rfind(' ') + 1);
+  };
+  CHECK(second_division(loop + again) == "12");
+  CHECK(second_division(loop + leave + again) == "25");
+}
+
 TEST_CASE("two compares and their conjunction are two instructions") {
   check_both("ld.global.u32 %r1, [%rd1]; ld.global.u32 %r2, [%rd1+4]; setp.lt.s32 %p1, %r1, %r2;\n"
              "setp.gt.s32 %p2, %r1, 5; and.pred %p1, %p1, %p2; selp.u32 %r3, 1, 2, %p1; st.global.u32 [%rd1], %r3;",
