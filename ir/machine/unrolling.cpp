@@ -19,7 +19,8 @@ namespace {
 
 // From `start` by `step` until it has reached `limit`, the counter is a parameter of the first block.
 struct CountedLoop {
-  std::vector<BlockId> blocks; // the first and the last one, and what lies between
+  std::vector<BlockId> blocks; // the first one, what lies between, and the one that leads back
+  BlockId exit;                // the one that it is left from
   InstructionId increment, compare, branch;
   std::optional<uint64_t> trips; // where start and limit are literals
 
@@ -37,27 +38,45 @@ std::optional<int64_t> literal(const LoweringContext& context, const Operand* op
   return std::nullopt;
 }
 
-// The blocks of a loop in order, if they follow each other but for predicated ones that are skipped; empty if not.
-std::vector<BlockId> chain_of(const LoweringContext& context, BlockId header) {
+// The blocks from which control comes back to the header, in reverse post-order; empty if they are too many, if the
+// header does not dominate them, or if another loop is among them.
+std::vector<BlockId> loop_of(const LoweringContext& context, BlockId header) {
   const Function& function = context.function;
-  std::vector<BlockId> blocks;
   constexpr size_t most_blocks = 64;
-  for (BlockId now = header; blocks.size() < most_blocks;) {
-    blocks.push_back(now);
-    std::span<const EdgeId> edges = function.successors(now);
-    const bool ends = std::ranges::any_of(edges, [&](EdgeId edge) { return function.edges[edge].to == header; });
-    if (ends) return edges.size() == 2 ? blocks : std::vector<BlockId>();
-    if (edges.empty() || edges.size() > 2) return {};
-    BlockId next = function.edges[edges[0]].to;
-    if (edges.size() == 2) {
-      BlockId skipped = function.edges[edges[1]].to;
-      if (!context.predicated[skipped.index()]) return {};
-      blocks.push_back(skipped);
+  std::vector<BlockId> blocks = {header};
+  for (size_t next = 0; next < blocks.size(); ++next)
+    for (EdgeId edge : context.flow.predecessors(blocks[next])) {
+      const BlockId from = function.edges[edge].from;
+      const bool returns = context.dominators.dominates(header, from);
+      if (blocks[next] == header && !returns) continue;
+      if (!returns || blocks.size() == most_blocks) return {};
+      if (std::ranges::find(blocks, from) == blocks.end()) blocks.push_back(from);
     }
-    if (std::ranges::find(blocks, next) != blocks.end()) return {};
-    now = next;
-  }
-  return {};
+  std::ranges::sort(blocks, {}, [&](BlockId block) { return context.flow.position(block); });
+  const bool is_loop = std::ranges::any_of(function.successors(blocks.back()),
+                                           [&](EdgeId edge) { return function.edges[edge].to == header; });
+  if (!is_loop) return {};
+  for (BlockId from : blocks)
+    for (EdgeId edge : function.successors(from)) {
+      const BlockId to = function.edges[edge].to;
+      if (to != header && context.flow.position(to) <= context.flow.position(from)) return {};
+    }
+  return blocks;
+}
+
+// The only block that control leaves the loop from; invalid if there are several, or several that lead back.
+BlockId only_exit(const LoweringContext& context, const std::vector<BlockId>& blocks) {
+  const Function& function = context.function;
+  BlockId exit;
+  for (BlockId from : blocks)
+    for (EdgeId edge : function.successors(from)) {
+      const BlockId to = function.edges[edge].to;
+      if (to == blocks.front() && from != blocks.back()) return {};
+      if (std::ranges::find(blocks, to) != blocks.end()) continue;
+      if (exit) return {};
+      exit = from;
+    }
+  return exit;
 }
 
 // value = parameter + constant, in this loop: the index of that parameter.
@@ -94,12 +113,50 @@ std::optional<Operand> first_operand(const LoweringContext& context, const Count
   return start;
 }
 
+// The counter is tested `ahead` of what it is when a trip begins.
 std::optional<uint64_t> trips_of(const LoweringContext& context, const CountedLoop& loop, size_t parameter,
-                                 const Operand* limit, int64_t step) {
+                                 const Operand* limit, int64_t step, int64_t ahead) {
   std::optional<Operand> first = first_operand(context, loop, parameter);
   std::optional<int64_t> start = first ? literal(context, &*first) : std::nullopt, end = literal(context, limit);
   if (!start || !end) return std::nullopt;
-  return (std::abs(*end - *start) + std::abs(step) - 1) / std::abs(step);
+  return (std::abs(*end - *start - ahead) + std::abs(step) - 1) / std::abs(step) + 1;
+}
+
+// What a parameter of the header becomes for the next trip; another value is itself.
+ValueId next_of(const LoweringContext& context, const CountedLoop& loop, ValueId value) {
+  const Function& function = context.function;
+  std::span<const ValueId> parameters = function.parameters(loop.header());
+  auto place = std::ranges::find(parameters, value);
+  if (place == parameters.end()) return value;
+  for (EdgeId edge : function.successors(loop.blocks.back()))
+    if (function.edges[edge].to == loop.header())
+      return function.arguments(edge)[static_cast<size_t>(place - parameters.begin())];
+  return value;
+}
+
+// A parameter of the header and what has been added to it.
+struct Moved {
+  ValueId parameter;
+  int64_t distance = 0;
+};
+Moved moved_parameter(const LoweringContext& context, const CountedLoop& loop, ValueId value) {
+  std::span<const ValueId> parameters = context.function.parameters(loop.header());
+  Moved moved;
+  for (int step = 0; step < 4; ++step) {
+    if (std::ranges::find(parameters, value) != parameters.end()) {
+      moved.parameter = value;
+      return moved;
+    }
+    const InstructionId id = context.values.definition(value);
+    const Form* form = id && loop.contains(context.function.instructions[id].block) ? context.form(id) : nullptr;
+    if (!form || (form->opcode != Opcode::add && form->opcode != Opcode::sub)) return {};
+    const Operand* base = context.source(id, 0);
+    const std::optional<int64_t> constant = literal(context, context.source(id, 1));
+    if (!constant || !base || !base->is(OperandKind::value)) return {};
+    moved.distance += form->opcode == Opcode::sub ? -*constant : *constant;
+    value = base->as_value();
+  }
+  return {};
 }
 
 // Upwards until it is no longer greater: a test that has nothing to do with the number of trips.
@@ -114,9 +171,11 @@ bool counts_away(const Form& compare, size_t side, int64_t step) {
 std::optional<CountedLoop> counted_loop(const LoweringContext& context, BlockId header) {
   const Function& function = context.function;
   CountedLoop loop;
-  loop.blocks = chain_of(context, header);
+  loop.blocks = loop_of(context, header);
   if (loop.blocks.empty()) return std::nullopt;
-  loop.branch = function.terminator(loop.blocks.back());
+  loop.exit = only_exit(context, loop.blocks);
+  if (!loop.exit || !context.dominators.dominates(loop.exit, loop.blocks.back())) return std::nullopt;
+  loop.branch = function.terminator(loop.exit);
   if (!loop.branch || !function.instructions[loop.branch].guard) return std::nullopt;
   loop.compare = context.values.definition(function.instructions[loop.branch].guard);
   if (!loop.compare || !loop.contains(function.instructions[loop.compare].block) ||
@@ -126,12 +185,18 @@ std::optional<CountedLoop> counted_loop(const LoweringContext& context, BlockId 
     const Operand* tested = context.source(loop.compare, side);
     const Operand* limit = context.source(loop.compare, 1 - side);
     if (!tested || !limit || !tested->is(OperandKind::value)) continue;
-    int64_t step = 0;
-    std::optional<size_t> index = stepped_parameter(context, loop, tested->as_value(), step, loop.increment);
-    if (!index || step == 0) continue;
+    const Moved counter = moved_parameter(context, loop, tested->as_value());
+    if (!counter.parameter) continue;
+    const ValueId next = next_of(context, loop, counter.parameter);
+    const Moved moved = moved_parameter(context, loop, next);
+    const int64_t step = moved.distance;
+    if (moved.parameter != counter.parameter || step == 0) continue;
+    loop.increment = context.values.definition(next);
     InstructionId limit_definition = context.definition(limit);
     if (limit_definition && loop.contains(function.instructions[limit_definition].block)) continue;
-    loop.trips = trips_of(context, loop, *index, limit, step);
+    std::span<const ValueId> parameters = function.parameters(header);
+    const auto index = static_cast<size_t>(std::ranges::find(parameters, counter.parameter) - parameters.begin());
+    loop.trips = trips_of(context, loop, index, limit, step, counter.distance);
     if (!loop.trips && counts_away(*context.form(loop.compare), side, step)) return std::nullopt;
     return loop;
   }
@@ -151,6 +216,7 @@ struct Body {
   uint32_t global_loads = 0; //
   uint32_t shared_loads = 0; //
   bool fixed = false;        // something that is not copied
+  bool branches = false;     // that remain branches
   // By memory_of: what is loaded, and what is stored elsewhere than at a place that moves on from trip to trip.
   std::array<bool, 3> loads{}, stores_anywhere{};
   bool atomics = false;
@@ -169,7 +235,7 @@ public:
     std::span<const ValueId> parameters = context.function.parameters(loop.header());
     for (size_t i = 0; i < parameters.size(); ++i) {
       std::optional<Operand> first = first_operand(context, loop, i);
-      if (first && context.is_literal(&*first)) known_.insert(parameters[i]);
+      if (first && is_number(*first)) known_.insert(parameters[i]);
     }
     for (bool fewer = true; fewer;) {
       compute();
@@ -178,8 +244,8 @@ public:
   }
 
   bool operator()(const Operand& operand) const {
-    if (context_.is_literal(&operand) || operand.is(OperandKind::symbol) || !operand.is(OperandKind::value))
-      return !operand.is(OperandKind::special_register);
+    if (!operand.is(OperandKind::value)) return !operand.is(OperandKind::special_register) && is_number(operand);
+    if (context_.is_literal(&operand)) return is_number(operand);
     return known_.contains(operand.as_value()) || computed_.contains(operand.as_value());
   }
 
@@ -197,6 +263,17 @@ public:
   }
 
 private:
+  // Where shared variables lie is known before 9.0.
+  bool is_number(Operand operand) const {
+    if (context_.capability < 90) return context_.is_literal(&operand) || operand.is(OperandKind::symbol);
+    for (int step = 0; step < 8 && operand.is(OperandKind::value); ++step) {
+      const InstructionId id = context_.definition(&operand);
+      if (!id || !context_.function.is_opcode(id, Opcode::mov)) break;
+      operand = *context_.source(id, 0);
+    }
+    return !operand.is(OperandKind::symbol) && context_.is_literal(&operand);
+  }
+
   // What follows from the parameters that are known.
   void compute() {
     computed_.clear();
@@ -242,16 +319,8 @@ bool is_stepped(const LoweringContext& context, const CountedLoop& loop, ValueId
   int64_t step = 0;
   InstructionId increment;
   if (stepped_parameter(context, loop, value, step, increment)) return true;
-  const Function& function = context.function;
-  std::span<const ValueId> parameters = function.parameters(loop.header());
-  auto place = std::ranges::find(parameters, value);
-  if (place == parameters.end()) return false;
-  for (EdgeId edge : function.successors(loop.blocks.back())) {
-    if (function.edges[edge].to != loop.header()) continue;
-    ValueId next = function.arguments(edge)[static_cast<size_t>(place - parameters.begin())];
-    return stepped_parameter(context, loop, next, step, increment).has_value();
-  }
-  return false;
+  const ValueId next = next_of(context, loop, value);
+  return next != value && stepped_parameter(context, loop, next, step, increment).has_value();
 }
 
 bool stores_to_stepped(const LoweringContext& context, const CountedLoop& loop, InstructionId id) {
@@ -386,6 +455,14 @@ bool pays_for_separate_lanes(const CountedLoop& loop, const Body& body) {
   return !clashes || (others && !body.atomics && loop.blocks.size() == 1);
 }
 
+// Is it some trips' only, and more than a jump?
+bool is_skipped(const LoweringContext& context, const CountedLoop& loop, BlockId block) {
+  if (context.dominators.dominates(block, loop.blocks.back())) return false;
+  for (InstructionId id : context.function.instructions_in(block))
+    if (context.form(id) && !context.function.is_opcode(id, Opcode::bra)) return true;
+  return false;
+}
+
 } // namespace
 
 Unrolling unrolling_of(const LoweringContext& context, const UniformValues& together, BlockId header) {
@@ -394,11 +471,14 @@ Unrolling unrolling_of(const LoweringContext& context, const UniformValues& toge
   const KnownInCopies known(context, *loop);
   Body body;
   for (BlockId block : loop->blocks) {
-    if (context.predicated[block.index()]) ++body.size;
+    if (is_skipped(context, *loop, block)) {
+      ++body.size;
+      body.branches |= !context.predicated[block.index()];
+    }
     for (InstructionId id : context.function.instructions_in(block))
       measure(context, *loop, known, id, body);
   }
-  if (body.fixed) return {};
+  if (body.fixed || body.branches) return {};
   Unrolling result;
   result.blocks = loop->blocks;
   constexpr uint32_t control = 2;
@@ -406,7 +486,7 @@ Unrolling unrolling_of(const LoweringContext& context, const UniformValues& toge
     // Four copies, then two, then one for what is left.
     constexpr uint32_t between_copies = 11, of_counter = 4, of_pointer = 4;
     if (body.size > longest_trip(body)) return {};
-    if (!together.branch_is_uniform(loop->blocks.back()) && !pays_for_separate_lanes(*loop, body)) return {};
+    if (!together.branch_is_uniform(loop->exit) && !pays_for_separate_lanes(*loop, body)) return {};
     result.instructions = 6 * body.work + 2 * (body.inductions + control) + between_copies +
                           (body.counts ? of_counter : 0) + (body.points ? of_pointer : 0);
     result.copies = 4;

@@ -26,7 +26,7 @@ std::string repeated(const std::string& text, unsigned times) {
 }
 
 // The counter is %r1 and, if `trips` is none, starts with a parameter; %rd1 moves on, %rd2 and %r6 do not, %r5 is zero.
-std::string kernel(unsigned number, const std::string& beside, unsigned sums, unsigned trips) {
+std::string kernel(unsigned number, const std::string& beside, unsigned sums, unsigned trips, bool left_in_middle) {
   const std::string start = trips ? "mov.u32 %r1, " + std::to_string(trips) + ";\n" : "ld.param.u32 %r1, [n];\n";
   return ".visible .entry k" + std::to_string(number) +
          "(.param .u64 p, .param .u64 q, .param .u32 n)\n{\n"
@@ -35,7 +35,10 @@ std::string kernel(unsigned number, const std::string& beside, unsigned sums, un
          "cvta.to.global.u64 %rd2, %rd2; mov.f32 %f1, 0f00000000; mov.u32 %r2, %ctaid.y; add.s64 %rd5, %rd1, 320;\n"
          "setp.ne.s32 %p2, %r2, 7; mov.u32 %r5, 0; mov.u32 %r6, %ctaid.x; mov.b64 %rd8, 0;\n" +
          start + "again: ld.global.f32 %f2, [%rd1];\n" + repeated("fma.rn.f32 %f1, %f1, %f1, %f2;\n", sums) + beside +
-         "\nadd.s64 %rd1, %rd1, 64; add.s32 %r1, %r1, -1; setp.ne.s32 %p1, %r1, 0; @%p1 bra again;\n"
+         (left_in_middle
+              ? "\nsetp.eq.s32 %p1, %r1, 1; @%p1 bra done;\n"
+                "add.s64 %rd1, %rd1, 64; add.s32 %r1, %r1, -1; bra.uni again;\ndone:\n"
+              : "\nadd.s64 %rd1, %rd1, 64; add.s32 %r1, %r1, -1; setp.ne.s32 %p1, %r1, 0; @%p1 bra again;\n") +
          "st.global.f32 [%rd2], %f1; st.global.u32 [%rd2+4], %r5; st.global.u32 [%rd2+12], %r6;\n"
          "st.global.u64 [%rd2+16], %rd8; ret;\n}\n";
 }
@@ -43,6 +46,7 @@ std::string kernel(unsigned number, const std::string& beside, unsigned sums, un
 struct Case {
   const char* name;
   std::string beside;
+  bool left_in_middle = false;
 };
 
 std::vector<Case> cases() {
@@ -67,6 +71,7 @@ std::vector<Case> cases() {
                           "over:"},
       {"a skipped store", "setp.gt.f32 %p3, %f1, %f2; @%p3 bra over; st.global.f32 [%rd2+64], %f1; over:"},
       {"barriers", repeated("bar.sync 0;", 2)},
+      {"an exit in the middle", "", true},
       {"constants", "ld.const.f32 %f3, [table+4]; add.f32 %f1, %f1, %f3;"},
   };
 }
@@ -98,7 +103,7 @@ template <class Size> unsigned last_copied(const std::vector<unsigned>& sums, Si
 Longest longest_copied(const Case& one, uint32_t capability, unsigned trips, const std::vector<unsigned>& sums) {
   std::string text = header;
   for (unsigned count : sums)
-    text += kernel(count, one.beside, count, trips);
+    text += kernel(count, one.beside, count, trips, one.left_in_middle);
   Result<FiguresByFunction> real = machine_figures(text, "sm_" + std::to_string(capability));
   REQUIRE_MESSAGE(real.ok(), one.name);
   ReadText read(text);
@@ -145,6 +150,7 @@ TEST_CASE("loops of known length of which nothing is left") {
       if (capability == 90 && trips != 8) continue;
       std::vector<Case> all = known_cases();
       all.push_back({"nothing", ""});
+      if (trips == 8) all.push_back({"an exit in the middle", known_cases().back().beside, true});
       for (const Case& one : all) {
         const unsigned longest_known = trips == 3 ? 210 : trips == 8 ? 105 : 60;
         const Longest longest =
