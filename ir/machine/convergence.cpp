@@ -3,6 +3,7 @@
 #include "ir/machine/convergence.h"
 
 #include "ir/analysis/loops.h"
+#include "ir/machine/generations.h"
 
 #include <algorithm>
 #include <vector>
@@ -11,8 +12,7 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-constexpr uint32_t first_joining_barriers = 90; // lanes that leave a loop or a barrier are together again
-constexpr uint32_t first_checked_masks = 80;    // a mask that is no literal may leave lanes out
+constexpr uint32_t first_checked_masks = 80; // a mask that is no literal may leave lanes out
 
 // Before 9.0 a barrier does not gather the lanes itself, but the next branch that gathers its own lanes behind it does.
 enum class Lanes : uint8_t { together, behind_barrier, apart };

@@ -10,6 +10,7 @@ constexpr uint32_t first_separate_lanes = 70;    // each lane has a program coun
 constexpr uint32_t first_clean_barriers = 80;    // what gathers lanes is not cleared before each use
 constexpr uint32_t first_combined_atomics = 70;  // lanes of a warp elect one that does the atomic operation for all
 constexpr uint32_t first_warp_reductions = 80;   // redux
+constexpr uint32_t first_joining_barriers = 90;  // lanes that leave a loop or a barrier are together again
 constexpr uint32_t first_loaded_parameters = 90; // operands no longer name constant banks, a load brings them
 
 // Accesses may name uniform registers, two for an address, instead of the lanes' own.

@@ -39,9 +39,14 @@ bool UniformValues::mark(ValueId value) {
 }
 
 bool UniformValues::branch_is_uniform(BlockId block) const {
+  const InstructionId branch = function_.terminator(block);
+  return (branch && function_.form_of(branch).has(Modifier::uni)) || knows_branch_uniform(block);
+}
+
+bool UniformValues::knows_branch_uniform(BlockId block) const {
   for (InstructionId id = function_.blocks[block].last; id; id = function_.instructions[id].previous) {
     if (function_.instructions[id].kind != InstructionKind::real) continue;
-    if (function_.form_of(id).has(Modifier::uni)) return true; // the text says so
+    if (function_.form_of(id).has(Modifier::uni) && !function_.instructions[id].guard) return true;
     ValueId guard = function_.instructions[id].guard;
     if (guard && varying_[guard.index()]) return false;
     if (function_.is_opcode(id, Opcode::brx))
@@ -64,6 +69,15 @@ bool UniformValues::is_thread_index(const Operand& operand) const {
   if (operand.is(OperandKind::value)) return thread_index_[operand.as_value().index()];
   return operand.is(OperandKind::special_register) && operand.selector == component_selector(0) &&
          static_cast<SpecialRegister>(operand.id) == SpecialRegister::tid;
+}
+
+// A copy, or a conversion that has room for any index.
+static bool keeps_number(const Function& function, InstructionId id) {
+  if (function.is_opcode(id, Opcode::mov)) return function.operands_of(id).size() == 2;
+  if (!function.is_opcode(id, Opcode::cvt)) return false;
+  const Form& form = function.form_of(id);
+  return !is_float(form.type(0)) && !is_float(form.type(1)) && bit_width(form.type(0)) >= 16 &&
+         bit_width(form.type(1)) >= 16;
 }
 
 // tid.x >> 5, tid.x & -32, tid.x < 64: as ptxas 13.0 sees it, the same for a whole warp.
@@ -90,7 +104,7 @@ bool UniformValues::visit(InstructionId id) {
   bool varies = false;
   if (warps_in_rows_ && function_.instructions[id].kind == InstructionKind::real) {
     const std::span<const Operand> operands = function_.operands_of(id);
-    if (function_.is_ssa && function_.is_opcode(id, Opcode::mov) && is_thread_index(operands[1]))
+    if (function_.is_ssa && keeps_number(function_, id) && is_thread_index(operands[1]))
       thread_index_[operands[0].as_value().index()] = true;
     if (parts_between_warps(id)) return false;
   }

@@ -23,6 +23,8 @@ public:
   bool uniform(ValueId value) const { return !varying_[value.index()]; }
   // Do all lanes that reach the end of the block leave it the same way?
   bool branch_is_uniform(BlockId block) const;
+  // The same by its operands alone, whatever the text says of the branch.
+  bool knows_branch_uniform(BlockId block) const;
 
 private:
   bool step();

@@ -26,14 +26,9 @@ public:
 
   std::vector<bool> run() {
     context_.for_each_needed([&](InstructionId id) { there_[id.index()] = could_be(id); });
-    for (bool changed = true; changed;) {
-      changed = false;
-      context_.for_each_needed([&](InstructionId id) {
-        if (!there_[id.index()] || stays(id)) return;
-        there_[id.index()] = false;
-        changed = true;
-      });
-    }
+    settle();
+    alone_ = true; // two that one instruction would read are both no more
+    settle();
     context_.for_each_needed([&](InstructionId id) { // reads are no work: they bring the index to either place
       if (reads_index(id)) there_[id.index()] = false;
     });
@@ -41,6 +36,19 @@ public:
   }
 
 private:
+  // All that cannot stay goes at a time.
+  void settle() {
+    std::vector<InstructionId> leaving;
+    do {
+      leaving.clear();
+      context_.for_each_needed([&](InstructionId id) {
+        if (there_[id.index()] && !stays(id)) leaving.push_back(id);
+      });
+      for (InstructionId id : leaving)
+        there_[id.index()] = false;
+    } while (!leaving.empty());
+  }
+
   // The block's index.
   bool reads_index(InstructionId id) const {
     const Operand* operand = context_.source(id, 0);
@@ -63,25 +71,26 @@ private:
 
   bool operands_come_from_there(InstructionId id) const {
     for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i)
-      if (operand->is(OperandKind::value) && !comes_from_there(operand->as_value())) return false;
+      if (operand->is(OperandKind::value) && !comes_from_there(operand->as_value(), id)) return false;
     return true;
   }
 
-  bool comes_from_there(ValueId value) const {
+  bool comes_from_there(ValueId value, InstructionId reader) const {
     const InstructionId definition = context_.values.definition(value);
     if (!definition) return false;
     if (context_.absorbed[definition.index()]) return operands_come_from_there(definition);
     const ValueSource source = context_.source_of(value);
     if (source == ValueSource::literal) return true;
-    if (source == ValueSource::constant_bank) return !stands_in_register(value, source);
+    if (source == ValueSource::constant_bank) return !stands_in_register(value, source, reader);
     return there_[definition.index()];
   }
 
-  // For work of the lanes.
-  bool stands_in_register(ValueId value, ValueSource source) const {
+  // For work of the lanes on the way there.
+  bool stands_in_register(ValueId value, ValueSource source, InstructionId there) const {
     if (context_.values.merges(value)) return true;
     return std::ranges::any_of(context_.values.readers(value), [&](InstructionId reader) {
       return context_.needed[reader.index()] && !there_[reader.index()] &&
+             context_.dominators.dominates(function_.instructions[reader].block, function_.instructions[there].block) &&
              !reads_without_register(context_, reader, value, source);
     });
   }
@@ -144,7 +153,7 @@ private:
       if (!definition) continue;
       if (context_.absorbed[definition.index()] && depth < 3) {
         if (!leaves_place(definition, value, depth + 1)) return false;
-      } else if (there_[definition.index()]) {
+      } else if (alone_ && there_[definition.index()]) {
         return false;
       }
     }
@@ -176,6 +185,7 @@ private:
   const Function& function_;
   const UniformValues& uniform_;
   std::vector<bool> there_; // by InstructionId
+  bool alone_ = false;      // asks that a reader on the lanes reads one uniform register only
 };
 
 } // namespace

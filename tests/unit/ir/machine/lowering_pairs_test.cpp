@@ -429,6 +429,39 @@ std::vector<Pair> uniform_work() {
   };
 }
 
+// What branches skip, and how ptxas takes it: under a predicate, behind a branch, gathering lanes behind it.
+std::vector<Pair> skipped_code() {
+  const std::string by_whole_warps = "bar.sync 0; setp.gt.s32 %p1, %r1, 31;";
+  const auto skipped = [](const std::string& test, const char* branch, int stores, const std::string& more = "") {
+    std::string body = test + "@%p1 " + branch + " end;\n" + more;
+    for (int i = 0; i < stores; ++i)
+      body += "st.volatile.global.u32 [%rd1+" + std::to_string(200 + 4 * i) + "], %r11;\n";
+    return body + "end: bar.sync 0;";
+  };
+  const auto in_a_row = [&](const char* name, const std::string& test, int stores, const std::string& more = "") {
+    const std::string body = skipped(test, "bra", stores, more);
+    return Pair{name, body, body, ".reqntid 256"};
+  };
+  const std::string sum = "add.s64 %rd5, %rd10, %rd11; st.volatile.global.u64 [%rd1+300], %rd5;";
+  return {
+      {"long code that whole warps skip, as marked", skipped(by_whole_warps, "bra", 20),
+       skipped(by_whole_warps, "bra.uni", 20)},
+      {"code that whole warps skip, as marked", skipped(by_whole_warps, "bra", 8),
+       skipped(by_whole_warps, "bra.uni", 8)},
+      in_a_row("long code that whole warps skip, in blocks of one row", by_whole_warps, 20),
+      in_a_row("code that whole warps skip, in blocks of one row", by_whole_warps, 8),
+      {"code that loads, alone and beside another load",
+       "bar.sync 0; mov.u32 %r41, %r10;" +
+           skipped("setp.gt.s32 %p1, %r1, %r50;", "bra", 0, "ld.global.u32 %r12, [%rd1+400];"),
+       "bar.sync 0; ld.global.u32 %r41, [%rd1+500]; " +
+           skipped("setp.gt.s32 %p1, %r1, %r50;", "bra", 0, "ld.global.u32 %r12, [%rd1+400];") + "mov.u32 %r10, %r41;"},
+      in_a_row("short code that whole warps skip, in blocks of one row", by_whole_warps, 5),
+      in_a_row("a sum in 64 bits that whole warps skip", by_whole_warps, 3, sum),
+      in_a_row("the index by way of 64 bits, in blocks of one row",
+               "bar.sync 0; cvt.s64.s32 %rd6, %r1; cvt.u32.u64 %r40, %rd6; setp.gt.s32 %p1, %r40, 31;", 20),
+  };
+}
+
 int estimate(const std::string& text, uint32_t capability) {
   ReadText read(text);
   REQUIRE_MESSAGE(read.ok(), read.messages());
@@ -455,7 +488,7 @@ TEST_CASE("differences between two ways to write the same") {
   }
   std::vector<Pair> all = pairs();
   for (const std::vector<Pair>& more :
-       {known_numbers(), spellings(), second_constants(), parts_and_tables(), uniform_work()})
+       {known_numbers(), spellings(), second_constants(), parts_and_tables(), uniform_work(), skipped_code()})
     all.insert(all.end(), more.begin(), more.end());
   for (uint32_t capability : {75u, 80u, 90u})
     for (const Pair& pair : all) {
