@@ -216,7 +216,7 @@ struct Body {
   uint32_t global_loads = 0; //
   uint32_t shared_loads = 0; //
   bool fixed = false;        // something that is not copied
-  bool branches = false;     // that remain branches
+  bool skips = false;        // blocks that not all trips execute
   // By memory_of: what is loaded, and what is stored elsewhere than at a place that moves on from trip to trip.
   std::array<bool, 3> loads{}, stores_anywhere{};
   bool atomics = false;
@@ -473,12 +473,15 @@ Unrolling unrolling_of(const LoweringContext& context, const UniformValues& toge
   for (BlockId block : loop->blocks) {
     if (is_skipped(context, *loop, block)) {
       ++body.size;
-      body.branches |= !context.predicated[block.index()];
+      body.skips = true;
+      // Where the exit is in the middle, nothing in front of it may be skipped.
+      body.fixed |=
+          loop->exit != loop->blocks.back() && context.flow.position(block) < context.flow.position(loop->exit);
     }
     for (InstructionId id : context.function.instructions_in(block))
       measure(context, *loop, known, id, body);
   }
-  if (body.fixed || body.branches) return {};
+  if (body.fixed) return {};
   Unrolling result;
   result.blocks = loop->blocks;
   constexpr uint32_t control = 2;
@@ -498,9 +501,9 @@ Unrolling unrolling_of(const LoweringContext& context, const UniformValues& toge
     result.copies = static_cast<uint32_t>(*loop->trips);
     return result;
   }
-  // Else some copies in a loop.
+  // Else some copies in a loop, if it is one block.
   constexpr uint32_t longest_body = 72;
-  if (body.size == 0 || body.size > longest_body) return {};
+  if (body.size == 0 || body.size > longest_body || body.skips) return {};
   result.copies = copies_in_loop(body.size, *loop->trips);
   result.instructions = (result.copies - 1) * body.work;
   return result;

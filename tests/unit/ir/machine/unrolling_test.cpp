@@ -163,3 +163,31 @@ TEST_CASE("loops of known length of which nothing is left") {
       }
     }
 }
+
+TEST_CASE("some copies in a loop are made of one block only") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  const std::string skipped = "setp.gt.f32 %p3, %f1, %f2; @%p3 bra over; xor.b32 %r6, %r6, %r1; over:";
+  const Longest of_one_block = longest_copied({"one block", ""}, 80, 1000, all_from_to(50, 80, 1));
+  CHECK(of_one_block.by_ptxas > 50);
+  CHECK(of_one_block.estimated == of_one_block.by_ptxas);
+  const Longest of_several = longest_copied({"a skipped block", skipped}, 80, 1000, all_from_to(4, 80, 4));
+  CHECK(of_several.by_ptxas == 0);
+  CHECK(of_several.estimated == 0);
+}
+
+TEST_CASE("loops that are left behind a skipped block are not copied") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  const std::string skipped = "setp.gt.f32 %p3, %f1, %f2; @%p3 bra over; xor.b32 %r6, %r6, %r1; over:";
+  const Longest in_middle = longest_copied({"left in the middle", skipped, true}, 80, 8, all_from_to(10, 90, 4));
+  CHECK(in_middle.by_ptxas == 0);
+  CHECK(in_middle.estimated == 0);
+  const Longest at_end = longest_copied({"left at the end", skipped, false}, 80, 8, all_from_to(10, 90, 4));
+  CHECK(at_end.by_ptxas > 0);
+  CHECK(std::abs(static_cast<int>(at_end.estimated) - static_cast<int>(at_end.by_ptxas)) <= 8);
+}
