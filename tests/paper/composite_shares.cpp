@@ -124,11 +124,12 @@ Result<Row> measure(const cli::LaunchInput& input, const std::string& name, cons
 }
 
 // Each composite instruction stands for two, so what is saved is what was fused; but for some that the choice could not
-// know: a neighbour that the assembler would have folded into the one that is gone.
+// know: a neighbour that the assembler would have folded into the one that is gone, and a parameter that needs a
+// register beside a literal, since a composite has one place for a constant (composite-hpca13 3.3).
 std::vector<std::string> broken_rules(const Row& row) {
   std::vector<std::string> broken;
   if (row.hardware > row.baseline) broken.push_back("the hardware form executes more instructions");
-  if (10 * (row.baseline - std::min(row.hardware, row.baseline)) < 9 * row.counts.composites)
+  if (100 * (row.baseline - std::min(row.hardware, row.baseline)) < 85 * row.counts.composites)
     broken.push_back(fmt::format("{} composites save {} instructions", row.counts.composites,
                                  static_cast<int64_t>(row.baseline) - static_cast<int64_t>(row.hardware)));
   constexpr double encryption_bar = 0.25; // spec: AES and SHA fuse a quarter of their instructions at least
