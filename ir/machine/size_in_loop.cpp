@@ -70,7 +70,7 @@ uint32_t size_of_load(const LoweringContext& context, InstructionId id) {
   return size_of_access(context, id) + (widens ? 1 : 0);
 }
 
-// What takes 16 bits from registers of 32 first converts them, to compare; signs belong to operands of what follows.
+// Signs belong to the operands of what follows.
 bool is_sign(const LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.opcode != Opcode::neg && form.opcode != Opcode::abs) return false;
@@ -113,7 +113,7 @@ uint32_t size_in_loop(const LoweringContext& context, InstructionId id) {
     registers += !context.is_literal(operand);
     last = operand;
   }
-  // Compares have no 16 bits.
+  // There is no compare of 16 bits: each register is converted first.
   if (form.opcode == Opcode::setp && bit_width(form.type()) == 16 && !is_float(form.type())) return 1 + registers;
   return size_of_form(form, cost, context.is_literal(last));
 }

@@ -12,8 +12,8 @@ struct Unrolling {
   uint32_t copies = 1;         // that stand one after the other
   std::vector<BlockId> blocks; // of one copy
 };
-// Nothing is added if no loop begins with the block, if its branches are more than instructions under a predicate, if
-// it is kept rolled by a pragma, or if it is not counted.
+// Nothing is added if no loop begins with the block, if the loop is not counted, has another loop in it or several
+// exits, is left behind a block that not all trips execute, or is kept rolled by a pragma.
 // `together` knows which loops all lanes leave after as many trips.
 Unrolling unrolling_of(const LoweringContext& context, const UniformValues& together, BlockId header);
 
