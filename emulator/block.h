@@ -34,7 +34,7 @@ struct WorkerCounters {
 
 inline constexpr uint32_t maximum_call_depth = 4096; // activations of one warp at a time
 
-// One of the 16 barriers of a block (PTX ISA 9.7.13.1; facts 10). Arrivals are counted in warps.
+// One of the 16 barriers of a block (PTX ISA 9.7.13.1). Arrivals are counted in warps.
 struct Barrier {
   uint32_t arrived_warps = 0;
   uint32_t expected_warps = 0; // 0: all live warps of the block

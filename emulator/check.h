@@ -56,7 +56,7 @@ private:
   std::map<Key, Entry> entries_;
 };
 
-// One for each block that runs (design.md, Memory is checked).
+// The checker of one running block.
 class MemoryChecker {
 public:
   virtual ~MemoryChecker() = default;

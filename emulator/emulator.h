@@ -1,4 +1,4 @@
-// Runs kernels of an IR module on the host: functional SIMT at warp granularity (design.md, Emulator).
+// Runs kernels of an IR module on the host: functional SIMT at warp granularity.
 //
 //   DeviceMemory memory;
 //   auto program = Program::load(module, memory);            // places variables; decodes kernels when first launched

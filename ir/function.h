@@ -25,7 +25,7 @@ namespace ptxrewrite::ir {
 
 class Module;
 
-// Which register file a value lives in; everything but `general` exists only in hardware forms (forms.md).
+// Which register file a value lives in; everything but `general` exists only in hardware forms.
 enum class RegisterClass : uint8_t {
   general,
   coefficient, // R2D2: %cr %tr %br %lr

@@ -22,7 +22,7 @@ enum class [[nodiscard]] Change : bool{unchanged, changed};
 
 enum class OutputForm : uint8_t { legal, annotated, hardware };
 
-// One entry of the assumption ledger (spec of linear forms): what must hold for a rewrite to be right, and who says so.
+// One entry of the assumption ledger: a condition that a rewrite needs, and how it is established.
 enum class Discharge : uint8_t { proved, launch_checked, in_kernel, assumed };
 struct Obligation {
   std::string function;

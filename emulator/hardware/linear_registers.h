@@ -1,4 +1,4 @@
-// R2D2's machine: what decoding and counting need to know of it (r2d2-isca23 section 4; forms.md).
+// R2D2's machine: what decoding and counting need to know of it (r2d2-isca23 section 4).
 #pragma once
 
 #include "emulator/program.h"

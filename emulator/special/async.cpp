@@ -1,4 +1,4 @@
-// cp.async, mbarrier and st.bulk (PTX ISA 9.7.9.25 and 9.7.13.15; facts 10). A copy is carried out when it is issued,
+// cp.async, mbarrier and st.bulk (PTX ISA 9.7.9.25 and 9.7.13.15). A copy is carried out when it is issued,
 // or when it is waited for (emulator/copies.h): a kernel that waits as it must sees no difference.
 #include "emulator/check.h"
 #include "emulator/copies.h"

@@ -1,4 +1,4 @@
-// atom and red: read, compute and write as one step (PTX ISA 9.7.13.5 and 9.7.13.6; facts 8). The lanes of a warp take
+// atom and red: read, compute and write as one step (PTX ISA 9.7.13.5 and 9.7.13.6). The lanes of a warp take
 // turns, lowest lane first. Global memory is changed with the host's own atomic instructions when several host threads
 // run blocks of the kernel; orders and scopes are at least as strong as asked for.
 #include "emulator/decode.h"

@@ -1,4 +1,4 @@
-// bar, barrier: waiting for, and telling, the other warps of the block (PTX ISA 9.7.13.1; facts 10).
+// bar, barrier: waiting for, and telling, the other warps of the block (PTX ISA 9.7.13.1).
 #include "emulator/block.h"
 #include "emulator/check.h"
 #include "emulator/decode.h"

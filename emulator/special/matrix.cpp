@@ -1,5 +1,4 @@
-// mma.sync and wmma.mma: D = A * B + C of small matrices that the lanes of a warp hold together (PTX ISA 9.7.14;
-// facts 14).
+// mma.sync and wmma.mma: D = A * B + C of small matrices that the lanes of a warp hold together (PTX ISA 9.7.14).
 //
 // What the manual leaves open is done so: each element of D is summed up from C on, along k from 0 on; products are
 // exact, each partial sum is rounded to nearest even in f32 (f64 for f64, by the instruction's rounding), and f16

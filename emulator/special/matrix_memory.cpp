@@ -1,5 +1,5 @@
 // ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store: matrices between memory and the registers of a warp (PTX ISA
-// 9.7.14.5.15 to 17 and 9.7.14.4; facts 14).
+// 9.7.14.5.15 to 17 and 9.7.14.4).
 #include "emulator/special/address.h"
 #include "emulator/special/matrix.h"
 #include "emulator/special/watch.h"

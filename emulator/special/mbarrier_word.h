@@ -11,7 +11,7 @@
 
 namespace ptxrewrite::emulator {
 
-// Of arrivals, and of bytes (facts 10).
+// Limit of pending arrivals and of the transaction count in bytes (PTX ISA 9.7.13.15).
 inline constexpr int64_t largest_barrier_count = (1 << 20) - 1;
 
 struct BarrierWord {

@@ -181,7 +181,7 @@ const MicroOp* is_in_space(Warp& warp, const MicroOp& op) {
   const auto wanted = static_cast<Space>(op.extra);
   detail::write_lanes<bool>(warp, op.destination[0], warp.mask, [&](unsigned lane) {
     const Space space = split_generic(from[lane]).space;
-    // The window of kernel parameters lies inside global memory (facts 7, isspacep).
+    // The window of kernel parameters lies inside global memory (PTX ISA, isspacep).
     return space == wanted || (wanted == Space::global && space == Space::parameter);
   });
   return &op + 1;

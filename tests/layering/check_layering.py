@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the shape of the source tree: who may include whom, where ANTLR may be seen, how long files and functions are.
+"""Checks the shape of the source tree: who may include whom, where ANTLR may be seen, how long files and functions are,
+and that what comments cite can be found.
 
 usage: check_layering.py [ROOT]     prints one line per violation, exit code 1 if there is any
 
@@ -36,6 +37,10 @@ ALLOWED = {
 }
 ANTLR = re.compile(r"antlr4-runtime|^Ptx(Lexer|Parser)\w*\.h$")
 UNWANTED_WORDS = re.compile(r"\b(%s)\b" % "|".join(["TO" + "DO", "FIX" + "ME"]))
+REFERENCES = "docs/references.md"
+PAPER_KEY = re.compile(r"\b[a-z][a-z0-9]*-(?:isca|micro|hpca|asplos)[0-9]{2}\b")
+PAGE = re.compile(r"\b[\w/]+\.md\b")
+NUMBERED_FACT = re.compile(r"\bfacts [0-9]+")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -154,14 +159,35 @@ def check_words(path, text):
             yield f"{path}:{number}: leaves a {found.group()}; finish it or file an issue"
 
 
+def check_citations(path, text, known, references):
+    """Papers cited by key are in docs/references.md; pages and tables cited in code are in the tree."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for key in PAPER_KEY.findall(line):
+            if key not in references:
+                yield f"{path}:{number}: cites {key}, which {REFERENCES} does not have"
+        if not path.endswith((".h", ".cpp")):
+            continue
+        comment = line.partition("//")[2]
+        for page in PAGE.findall(comment):
+            if not any(is_below(name, page) or name.endswith("/" + page) for name in known):
+                yield f"{path}:{number}: cites {page}, which is not in the tree"
+        if NUMBERED_FACT.search(comment):
+            yield f"{path}:{number}: cites a numbered fact, which is not in the tree"
+
+
 def violations(root):
     paths = list(files_below(root))
     known = set(paths)
     graph = {}
+    references = ""
+    if REFERENCES in known:
+        with open(os.path.join(root, REFERENCES), encoding="utf-8") as file:
+            references = file.read()
     for path in paths:
         with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
             text = file.read()
         yield from check_words(path, text)
+        yield from check_citations(path, text, known, references)
         if path.endswith(UNLIMITED):
             continue
         yield from check_lengths(path, text)

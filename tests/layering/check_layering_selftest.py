@@ -90,6 +90,14 @@ class Layering(unittest.TestCase):
         self.assert_one({"ir/h.h": "#pragma once\n"}, "open with a comment")
         self.assert_one({"ir/h.h": "// H.\n"}, "#pragma once")
 
+    def test_citations(self):
+        known, paper = "good" + "-micro01", "warp" + "-isca99"
+        references = {"docs/references.md": f"| `{known}` | a paper |\n"}
+        self.assertEqual(self.violations({**references, "ir/c.cpp": f"// As in {known} section 2 (docs/references.md).\n"}), [])
+        self.assert_one({**references, "ir/c.cpp": f"// See {paper} Table 1.\n"}, f"cites {paper}")
+        self.assert_one({"ir/c.cpp": "// See absent.md, Memory.\n"}, "cites absent.md")
+        self.assert_one({"ir/c.cpp": "int a; // granules (facts" + " 12)\n"}, "numbered fact")
+
     def test_unfinished_work(self):
         self.assert_one({"support/a.cpp": "// TO" + "DO: later\n"}, "support/a.cpp:1")
         self.assert_one({"README.md": "x\nFIX" + "ME\n"}, "README.md:2")

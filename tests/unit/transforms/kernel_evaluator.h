@@ -229,7 +229,7 @@ private:
     registers_[target.id] = kept;
   }
 
-  // Address of the group at `index`; the classes of its registers decide nothing: all are added (forms.md).
+  // Address of the group at `index`; the classes of its registers decide nothing: all are added.
   uint64_t address(std::span<const ir::Operand> operands, size_t index, ir::StateSpace space) {
     uint64_t sum = static_cast<uint64_t>(operands[index].immediate);
     for (size_t i = index + 1; i < ir::next_sibling(operands, index); ++i)
