@@ -2,9 +2,9 @@
 
 #include "cli/module_input.h"
 #include "grammar/reader.h"
-#include "launch/near_names.h"
 #include "launch/signature.h"
 #include "support/file_io.h"
+#include "support/near_names.h"
 #include "transforms/pipeline.h"
 
 #include <CLI/CLI.hpp>
@@ -82,8 +82,7 @@ bool keep_launches(launch::LaunchPlan& plan, const std::string& kernels, const S
   std::erase_if(plan.launches,
                 [&](const launch::Launch& one) { return !transforms::matches_glob(kernels, one.kernel); });
   if (!plan.launches.empty() || known.empty()) return true;
-  show(Error{"no launch is of a kernel '" + kernels + "'" + launch::near_names(kernels, known), {}}, plan.source,
-       session);
+  show(Error{"no launch is of a kernel '" + kernels + "'" + near_names(kernels, known), {}}, plan.source, session);
   return false;
 }
 

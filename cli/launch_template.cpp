@@ -2,8 +2,8 @@
 #include "launch/launch_template.h"
 
 #include "cli/module_input.h"
-#include "launch/near_names.h"
 #include "support/file_io.h"
+#include "support/near_names.h"
 #include "transforms/pipeline.h"
 
 #include <CLI/CLI.hpp>
@@ -33,7 +33,7 @@ int run_template(const TemplateOptions& options, const Session& session) {
   }
   if (kernels.empty()) {
     show(Error{"no kernel matches '" + options.kernels + "'" +
-                   (known.empty() ? "; there is none in this file" : launch::near_names(options.kernels, known)),
+                   (known.empty() ? "; there is none in this file" : near_names(options.kernels, known)),
                {}},
          module->source, session);
     return exit_diagnostics;

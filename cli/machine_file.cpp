@@ -2,7 +2,7 @@
 
 #include "ir/machine/machine_fields.h"
 #include "launch/document.h"
-#include "launch/near_names.h"
+#include "support/near_names.h"
 
 #include <fmt/format.h>
 
@@ -172,7 +172,7 @@ private:
       const bool fits = (node.is(NodeKind::integer) || node.is(NodeKind::decimal)) && value >= 0 && value <= 1e12;
       if (!to)
         diagnostics_.error(member.key_range, fmt::format("{}: '{}' is no event{}", energy_section, member.key,
-                                                         launch::near_names(member.key, known)));
+                                                         near_names(member.key, known)));
       else if (!fits)
         diagnostics_.error(node.range, fmt::format("{}.{}: expected a number from 0 to 1e12 ({})", energy_section,
                                                    member.key, to == &set.static_watt ? "W" : "pJ"));
@@ -217,10 +217,10 @@ private:
         if (!field.section.empty() && std::ranges::find(known, field.section) == known.end())
           known.emplace_back(field.section);
     }
-    diagnostics_.error(member.key_range, fmt::format("{}'{}' is no figure of a machine{}",
-                                                     section.empty() ? "" : section + ": ", member.key,
-                                                     elsewhere.empty() ? launch::near_names(member.key, known)
-                                                                       : "; it belongs elsewhere: " + elsewhere));
+    diagnostics_.error(
+        member.key_range,
+        fmt::format("{}'{}' is no figure of a machine{}", section.empty() ? "" : section + ": ", member.key,
+                    elsewhere.empty() ? near_names(member.key, known) : "; it belongs elsewhere: " + elsewhere));
   }
 
   // By section, so that an empty file is no wall of text.

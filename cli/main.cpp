@@ -1,11 +1,14 @@
 // ptxrewrite COMMAND [options] FILE...
 #include "cli/command.h"
+#include "support/interruption.h"
 
 #include <CLI/CLI.hpp>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <new>
 
 namespace {
@@ -82,12 +85,24 @@ int run(int argument_count, char** arguments) {
   return session.action();
 }
 
+// Output that was lost makes a run that went well a failed one.
+int checked_output(int code) {
+  errno = 0;
+  const bool flushed = std::fflush(stdout) == 0;
+  if (flushed && std::ferror(stdout) == 0) return code;
+  // The reason of an earlier failure is not kept by the stream.
+  std::fprintf(stderr, "ptxrewrite: error: <stdout>: cannot write%s%s\n", errno ? ": " : "",
+               errno ? std::strerror(errno) : "");
+  return code == exit_ok ? int{exit_diagnostics} : code;
+}
+
 } // namespace
 
 int main(int argument_count, char** arguments) {
   // The libraries report errors as values; what still arrives here is the end of memory, or a defect.
   try {
-    return run(argument_count, arguments);
+    ptxrewrite::clean_up_on_signals();
+    return checked_output(run(argument_count, arguments));
   } catch (const std::bad_alloc&) {
     std::fputs("ptxrewrite: error: out of memory\n", stderr);
   } catch (const std::exception& error) {

@@ -179,7 +179,9 @@ std::optional<Output> rewritten_output(const OptOptions& options, const transfor
   if (!result) return std::nullopt;
   Figures figures;
   bool show_figures = options.report.statistics && !options.pipeline.gpu.empty();
-  if (show_figures || (options.pipeline.optimise && changed(result->report, pipeline)))
+  if (options.pipeline.no_ptxas)
+    figures.failure = "--no-ptxas";
+  else if (show_figures || (options.pipeline.optimise && changed(result->report, pipeline)))
     if (!weigh(options, pipeline, session, *result, figures)) return std::nullopt;
   if (options.json) {
     reports.push_back(report_json(result->report, result->module->source, options.report));

@@ -60,8 +60,9 @@ void add_pipeline_options(CLI::App& command, PipelineOptions& options) {
       ->type_name("LIB.so")
       ->allow_extra_args(false);
   command.add_flag("--verify-each", options.verify_each, "check the IR's rules after every pass");
-  command.add_flag("--no-ptxas", options.no_ptxas,
-                   "passes choose by the static machine model even where ptxas is at hand: the same result everywhere");
+  command.add_flag(
+      "--no-ptxas", options.no_ptxas,
+      "never run ptxas: passes choose by the static machine model, so that the result is the same everywhere");
 }
 
 std::optional<transforms::Pipeline> make_pipeline(const PipelineOptions& options, const Session& session) {

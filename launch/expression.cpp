@@ -1,6 +1,6 @@
 #include "launch/expression.h"
 
-#include "launch/near_names.h"
+#include "support/near_names.h"
 
 #include <array>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "launch/json_document.h"
 
-#include "launch/near_names.h"
+#include "support/near_names.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,8 +1,8 @@
 #include "launch/launch_file.h"
 
-#include "launch/near_names.h"
 #include "launch/plan_builder.h"
 #include "launch/scope.h"
+#include "support/near_names.h"
 
 #include <algorithm>
 #include <filesystem>

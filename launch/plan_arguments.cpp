@@ -1,8 +1,8 @@
 // Kernel parameters of a plan.
-#include "launch/near_names.h"
 #include "launch/plan_builder.h"
 #include "launch/scalar_bytes.h"
 #include "launch/signature.h"
+#include "support/near_names.h"
 
 #include <algorithm>
 #include <array>

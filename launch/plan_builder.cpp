@@ -1,8 +1,8 @@
 // The data of a plan: PTX file, buffers, module variables, textures.
 #include "launch/plan_builder.h"
 
-#include "launch/near_names.h"
 #include "launch/scalar_bytes.h"
+#include "support/near_names.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 #include "launch/scope.h"
 
 #include "launch/functions.h"
-#include "launch/near_names.h"
+#include "support/near_names.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "launch/signature.h"
 
-#include "launch/near_names.h"
+#include "support/near_names.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,7 @@
 #include "support/file_io.h"
 
+#include "support/interruption.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -56,14 +58,15 @@ mode_t default_mode() {
 
 Status replace_file(const std::string& path, std::string_view bytes, mode_t mode) {
   std::string temporary_path = path + ".XXXXXX";
-  Descriptor temporary(::mkstemp(temporary_path.data()));
+  Descriptor temporary(interruption::make_file(temporary_path));
   if (temporary.get() < 0) return system_error(path, "create a temporary file beside it", errno);
   int code = write_all(temporary.get(), bytes);
   if (code == 0 && ::fchmod(temporary.get(), mode) != 0) code = errno;
   if (temporary.close_now() != 0 && code == 0) code = errno;
   if (code == 0 && ::rename(temporary_path.c_str(), path.c_str()) != 0) code = errno;
+  if (code != 0) ::unlink(temporary_path.c_str());
+  interruption::file_finished(temporary_path);
   if (code == 0) return {};
-  ::unlink(temporary_path.c_str());
   return system_error(path, "write", code);
 }
 
@@ -120,7 +123,7 @@ Result<TempDirectory> TempDirectory::create() {
   std::filesystem::path base = std::filesystem::temp_directory_path(failure);
   if (failure) return Error{"no directory for temporary files: " + failure.message(), {}};
   std::string name = (base / "ptxrewrite-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) return system_error(base.string(), "make a temporary directory in", errno);
+  if (!interruption::make_folder(name)) return system_error(base.string(), "make a temporary directory in", errno);
   return TempDirectory(std::filesystem::path(name));
 }
 
@@ -142,8 +145,7 @@ TempDirectory::~TempDirectory() {
 }
 
 void TempDirectory::remove() {
-  std::error_code ignored; // nothing sensible can be done about a leftover in the temporary directory
-  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  if (!path_.empty()) interruption::remove_folder(path_.string());
 }
 
 } // namespace ptxrewrite

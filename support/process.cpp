@@ -1,5 +1,7 @@
 #include "support/process.h"
 
+#include "support/interruption.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -245,7 +247,7 @@ Result<ProcessResult> run_process(const ProcessOptions& options) {
   Pipe out, err, failure;
   if (!input.open() || !out.create() || !err.create() || !failure.create()) return start_error(name, errno);
   uint64_t our_memory_kib = own_memory_kib();
-  pid_t child = ::fork();
+  pid_t child = interruption::fork_child();
   if (child < 0) return start_error(name, errno);
   if (child == 0)
     become(program.c_str(), arguments.data(), options, input.get(), out.write_end.get(), err.write_end.get(),
@@ -263,6 +265,7 @@ Result<ProcessResult> run_process(const ProcessOptions& options) {
   ProcessResult result;
   struct rusage usage {};
   int status = Supervisor(child, out.read_end, err.read_end, options, result).run(usage);
+  interruption::child_ended(child);
   if (count == sizeof start_failure) return start_error(name, start_failure);
   record(result, status, usage, our_memory_kib);
   return result;

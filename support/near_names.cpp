@@ -1,8 +1,8 @@
-#include "launch/near_names.h"
+#include "support/near_names.h"
 
 #include <algorithm>
 
-namespace ptxrewrite::launch {
+namespace ptxrewrite {
 
 namespace {
 
@@ -49,4 +49,4 @@ std::string near_names(std::string_view name, std::span<const std::string> known
          (known.size() > most_listed ? ", ..." : "");
 }
 
-} // namespace ptxrewrite::launch
+} // namespace ptxrewrite

@@ -1,0 +1,110 @@
+#include "support/interruption.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace ptxrewrite {
+
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<pid_t> children;
+  std::vector<std::string> paths; // temporary files and folders
+};
+
+// Never destroyed: the waiting thread may still use it while static objects go.
+Registry& registry() {
+  static Registry& everything = *new Registry;
+  return everything;
+}
+
+void wait_and_clean_up(const sigset_t& signals) {
+  int number = 0;
+  while (::sigwait(&signals, &number) != 0) {
+  }
+  Registry& everything = registry();
+  everything.mutex.lock(); // for good: other threads stop where they would register or use a result
+  for (pid_t child : everything.children) {
+    if (::kill(-child, SIGKILL) != 0 && ::kill(child, SIGKILL) != 0) continue; // it may not lead its group yet
+    siginfo_t ended{}; // not reaped, so that the thread that started it is not confused
+    while (::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+    }
+  }
+  std::error_code ignored;
+  for (const std::string& path : everything.paths)
+    std::filesystem::remove_all(path, ignored);
+  std::signal(number, SIG_DFL);
+  ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  ::kill(::getpid(), number);
+}
+
+} // namespace
+
+void clean_up_on_signals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  bool any = false;
+  for (int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now {};
+    if (::sigaction(number, nullptr, &now) != 0 || now.sa_handler == SIG_IGN) continue;
+    ::sigaddset(&signals, number);
+    any = true;
+  }
+  if (!any) return;
+  registry();
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr); // inherited by all threads: only the waiting one sees them
+  std::thread(wait_and_clean_up, signals).detach();
+}
+
+namespace interruption {
+
+pid_t fork_child() {
+  const std::lock_guard guard(registry().mutex);
+  const pid_t child = ::fork();
+  if (child > 0) registry().children.push_back(child);
+  return child;
+}
+
+void child_ended(pid_t child) {
+  const std::lock_guard guard(registry().mutex);
+  std::erase(registry().children, child);
+}
+
+bool make_folder(std::string& name_template) {
+  const std::lock_guard guard(registry().mutex);
+  if (::mkdtemp(name_template.data()) == nullptr) return false;
+  registry().paths.push_back(name_template);
+  return true;
+}
+
+int make_file(std::string& name_template) {
+  const std::lock_guard guard(registry().mutex);
+  const int descriptor = ::mkstemp(name_template.data());
+  if (descriptor >= 0) registry().paths.push_back(name_template);
+  return descriptor;
+}
+
+void remove_folder(const std::string& folder) {
+  const std::lock_guard guard(registry().mutex);
+  std::error_code ignored; // nothing sensible can be done about a leftover in the temporary directory
+  std::filesystem::remove_all(folder, ignored);
+  std::erase(registry().paths, folder);
+}
+
+void file_finished(const std::string& file) {
+  const std::lock_guard guard(registry().mutex);
+  std::erase(registry().paths, file);
+}
+
+} // namespace interruption
+
+} // namespace ptxrewrite

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""A signal that ends ptxrewrite while ptxas runs leaves no temporary folder and no ptxas behind, and ptxrewrite ends by
+that signal. The ptxas here says through a FIFO that it runs, and then waits on another one for ever.
+
+usage: check_signals.py PROJECT_ROOT PTXREWRITE
+"""
+import os
+import select
+import signal
+import subprocess
+import sys
+
+from common import Place, finish
+
+WAITING_PTXAS = """#!/bin/sh
+echo $$ > "{folder}/started"
+read nothing < "{folder}/never"
+"""
+
+
+def is_running(process):
+    """Whether a process is there that is no zombie."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def check(place, invocation, number, ignored=False):
+    """What is wrong, as text."""
+    temporary = place.path("temporary")
+    os.makedirs(temporary, exist_ok=True)
+    environment = dict(os.environ, TMPDIR=temporary, PTXREWRITE_PTXAS=place.path("ptxas"))
+
+    def before():
+        signal.signal(number, signal.SIG_IGN if ignored else signal.SIG_DFL)
+
+    started = os.open(place.path("started"), os.O_RDONLY | os.O_NONBLOCK)
+    child = subprocess.Popen([place.tool, *invocation], cwd=place.folder, env=environment, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=before)
+    poll = select.poll()
+    for descriptor in (started, ended := os.pidfd_open(child.pid)):
+        poll.register(descriptor, select.POLLIN)
+    poll.poll()  # until ptxas runs, or there will be none
+    line = os.read(started, 100)
+    os.close(started)
+    os.close(ended)
+    if not line:
+        yield f"{invocation}: ran no ptxas: {child.communicate()}"
+        return
+    ptxas = int(line)
+    folders = os.listdir(temporary)
+    if not folders:
+        yield f"{invocation}: no temporary folder while ptxas runs, so this test shows nothing"
+    child.send_signal(number)
+    if ignored:
+        if child.poll() is not None:
+            yield f"{invocation}: ended by an ignored {number.name}"
+        child.send_signal(signal.SIGTERM)
+    output, _ = child.communicate()
+    expected = signal.SIGTERM if ignored else number
+    if child.returncode != -expected:
+        yield f"{invocation}, {number.name}: exit code {child.returncode}"
+    if output:
+        yield f"{invocation}, {number.name}: wrote a result though it was interrupted"
+    if os.listdir(temporary):
+        yield f"{invocation}, {number.name}: left {os.listdir(temporary)}"
+    if is_running(ptxas):
+        yield f"{invocation}, {number.name}: ptxas still runs"
+        os.kill(ptxas, signal.SIGKILL)
+
+
+def main():
+    failures = []
+    with Place(*sys.argv[1:3]) as place:
+        with open(place.path("ptxas"), "w", encoding="ascii") as file:
+            file.write(WAITING_PTXAS.format(folder=place.folder))
+        os.chmod(place.path("ptxas"), 0o755)
+        for fifo in ("started", "never"):
+            os.mkfifo(place.path(fifo))
+        opt = ["opt", "kernel.ptx", "-p", "dce", "--stats", "--gpu", "sm_80"]
+        reduce = ["reduce", "kernel.ptx", "--test", place.path("ptxas") + " {}"]
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            failures += check(place, opt, number)
+        failures += check(place, reduce, signal.SIGINT)
+        failures += check(place, opt, signal.SIGHUP, ignored=True)
+    finish(failures)
+
+
+main()
