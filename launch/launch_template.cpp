@@ -3,6 +3,7 @@
 #include "launch/scalar_bytes.h"
 #include "launch/signature.h"
 
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -127,7 +128,8 @@ class TemplateWriter {
 public:
   explicit TemplateWriter(const ir::Module& module) : module_(module) {}
 
-  std::string write(std::span<const ir::Function* const> kernels, std::string_view ptx) {
+  std::string write(std::span<const ir::Function* const> kernels) {
+    const std::string ptx = std::filesystem::path(module_.source.name()).filename().string();
     out_ = "ptx = " + toml_string(ptx) + "\n\n[let]\nn = 1024 # elements of each buffer: set what the kernels need\n";
     for (const ir::Function* kernel : kernels)
       write_kernel(*kernel);
@@ -227,9 +229,8 @@ private:
 
 } // namespace
 
-std::string launch_template(const ir::Module& module, std::span<const ir::Function* const> kernels,
-                            std::string_view ptx) {
-  return TemplateWriter(module).write(kernels, ptx);
+std::string launch_template(const ir::Module& module, std::span<const ir::Function* const> kernels) {
+  return TemplateWriter(module).write(kernels);
 }
 
 } // namespace ptxrewrite::launch

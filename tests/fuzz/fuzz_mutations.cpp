@@ -7,11 +7,9 @@
 // --write keeps the inputs for against_ptxas.py. Input NUMBER of seed S is always the same: what fails is repeated with
 // --only. Exit code 1 when a check failed.
 #include "grammar/reader.h"
-#include "ir/print.h"
-#include "ir/ssa.h"
-#include "ir/verify.h"
 #include "support/diagnostic.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/text_checks.h"
 
 #include <csignal>
 #include <cstdio>
@@ -20,7 +18,6 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -61,68 +58,14 @@ void install_handlers() {
   std::signal(SIGALRM, on_signal);
 }
 
-struct Tally {
-  uint64_t modules = 0;
-  uint64_t diagnostics = 0;
-  uint64_t ssa_functions = 0;
+struct Tally : fuzz::TextTally {
   std::map<std::string, uint64_t> failures;
 };
 
-std::unique_ptr<ir::Module> read(const std::string& text, Diagnostics& diagnostics) {
-  return grammar::read_module(SourceFile("mutation.ptx", text), diagnostics);
-}
-
-// Every diagnostic must render: its range lies in the text, its caret somewhere.
-bool diagnostics_render(const Diagnostics& diagnostics, const std::string& text) {
-  const SourceFile source("mutation.ptx", text);
-  for (const Diagnostic& diagnostic : diagnostics.list())
-    if (diagnostic.range.end > text.size() || diagnostic.range.begin > diagnostic.range.end ||
-        render(diagnostic, source).find("mutation.ptx") == std::string::npos)
-      return false;
-  return true;
-}
-
-// The first check that does not hold, or an empty string.
-std::string check(const std::string& text, Tally& tally) {
-  Diagnostics diagnostics;
-  const std::unique_ptr<ir::Module> module = read(text, diagnostics);
-  if (!diagnostics_render(diagnostics, text)) return "a diagnostic does not render";
-  if (!module) {
-    ++tally.diagnostics;
-    return diagnostics.has_errors() ? "" : "neither a module nor an error";
-  }
-  if (diagnostics.has_errors()) return "a module in spite of errors";
-  ++tally.modules;
-  if (const auto findings = ir::verify(*module); !findings.empty()) return "verifier: " + findings.front().rule;
-
-  const std::string printed = ir::print(*module);
-  Diagnostics again_diagnostics;
-  const std::unique_ptr<ir::Module> again = read(printed, again_diagnostics);
-  if (!again)
-    return "printed text is refused: " +
-           (again_diagnostics.list().empty() ? "" : again_diagnostics.list().front().message);
-  if (ir::print(*again) != printed) return "printing is not a fixed point";
-
-  for (const auto& function : again->functions) {
-    if (!ir::construct_ssa(*function).ok()) continue;
-    ++tally.ssa_functions;
-    if (const auto findings = ir::verify(*function); !findings.empty())
-      return "verifier after SSA construction: " + findings.front().rule;
-    ir::destruct_ssa(*function);
-    if (const auto findings = ir::verify(*function); !findings.empty())
-      return "verifier after SSA destruction: " + findings.front().rule;
-  }
-  Diagnostics final_diagnostics;
-  if (!read(ir::print(*again), final_diagnostics))
-    return "text after SSA is refused: " +
-           (final_diagnostics.list().empty() ? "" : final_diagnostics.list().front().message);
-  return "";
-}
-
 void explain(const std::string& text) {
   Diagnostics diagnostics;
-  read(text, diagnostics);
   const SourceFile source("mutation.ptx", text);
+  grammar::read_module(source, diagnostics);
   for (const Diagnostic& diagnostic : diagnostics.list())
     std::fputs(render(diagnostic, source).c_str(), stderr);
 }
@@ -176,7 +119,7 @@ int main(int argc, char** argv) {
   current_seed = options.seed;
   Tally tally;
   for (const std::string& text : options.seeds)
-    if (const std::string failure = check(text, tally); !failure.empty()) {
+    if (const std::string failure = fuzz::check_text(text, tally); !failure.empty()) {
       std::fprintf(stderr, "an input that is not mutated fails: %s\n", failure.c_str());
       return 1;
     }
@@ -190,7 +133,7 @@ int main(int argc, char** argv) {
     if (options.explain) explain(mutation.text);
     alarm(hang_seconds);
     const uint64_t read_before = tally.modules;
-    const std::string failure = check(mutation.text, tally);
+    const std::string failure = fuzz::check_text(mutation.text, tally);
     alarm(0);
     if (!options.folder.empty()) {
       const char* outcome = tally.modules != read_before ? "read" : "refused";

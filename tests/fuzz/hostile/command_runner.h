@@ -1,0 +1,35 @@
+// Commands of the program, carried out in this process: the same code from the words of the command line on, without a
+// process for each.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::fuzz {
+
+struct CommandOutcome {
+  int code = 0;          // cli::ExitCode
+  std::string errors;    // standard error
+  std::string exception; // that left the command; "" for none
+};
+
+// Standard output and standard error of the process belong to it as long as it lives.
+class CommandRunner {
+public:
+  CommandRunner();
+  ~CommandRunner();
+  CommandRunner(const CommandRunner&) = delete;
+  CommandRunner& operator=(const CommandRunner&) = delete;
+
+  // `words`: the command and its arguments.
+  CommandOutcome run(const std::vector<std::string>& words);
+  // For the caller's own messages.
+  int output() const { return saved_output_; }
+  int errors() const { return saved_errors_; }
+
+private:
+  int saved_output_ = -1, saved_errors_ = -1;
+  int captured_ = -1; // a file in memory in the place of standard error
+};
+
+} // namespace ptxrewrite::fuzz
