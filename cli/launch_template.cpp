@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <filesystem>
 #include <memory>
 
 namespace ptxrewrite::cli {
@@ -19,6 +20,22 @@ struct TemplateOptions {
   std::string kernels = "*";
   std::string output = "-";
 };
+
+// The PTX file as a launch file at `output` has to name it: paths of launch files are relative to their folder. On
+// standard output the launch file is taken to end up in the current folder.
+std::string path_from_launch_file(const std::string& ptx, const std::string& output) {
+  namespace fs = std::filesystem;
+  if (ptx == "-") return "kernel.ptx"; // whatever name the text gets
+  if (output == "-" || fs::path(ptx).is_absolute()) return ptx;
+  // Links in the way of either would make `..` lead elsewhere.
+  std::error_code error;
+  const fs::path file = fs::absolute(ptx);
+  const fs::path from = fs::weakly_canonical(fs::absolute(output).parent_path(), error);
+  if (error) return file.string();
+  const fs::path to = fs::weakly_canonical(file.parent_path(), error);
+  if (error) return file.string();
+  return (to.lexically_relative(from) / file.filename()).lexically_normal().string();
+}
 
 int run_template(const TemplateOptions& options, const Session& session) {
   if (options.file.empty()) return usage_error("launch-template", "FILE is missing (- is standard input)");
@@ -38,7 +55,7 @@ int run_template(const TemplateOptions& options, const Session& session) {
          module->source, session);
     return exit_diagnostics;
   }
-  if (Status status = write_file(options.output, launch::launch_template(*module, kernels)); !status) {
+  if (Status status = write_file(options.output, launch::launch_template(*module, kernels, path_from_launch_file(options.file, options.output))); !status) {
     show(status.error());
     return exit_diagnostics;
   }

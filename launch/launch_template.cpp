@@ -3,7 +3,6 @@
 #include "launch/scalar_bytes.h"
 #include "launch/signature.h"
 
-#include <filesystem>
 #include <map>
 #include <set>
 
@@ -128,8 +127,7 @@ class TemplateWriter {
 public:
   explicit TemplateWriter(const ir::Module& module) : module_(module) {}
 
-  std::string write(std::span<const ir::Function* const> kernels) {
-    const std::string ptx = std::filesystem::path(module_.source.name()).filename().string();
+  std::string write(std::span<const ir::Function* const> kernels, std::string_view ptx) {
     out_ = "ptx = " + toml_string(ptx) + "\n\n[let]\nn = 1024 # elements of each buffer: set what the kernels need\n";
     for (const ir::Function* kernel : kernels)
       write_kernel(*kernel);
@@ -229,8 +227,9 @@ private:
 
 } // namespace
 
-std::string launch_template(const ir::Module& module, std::span<const ir::Function* const> kernels) {
-  return TemplateWriter(module).write(kernels);
+std::string launch_template(const ir::Module& module, std::span<const ir::Function* const> kernels,
+                            std::string_view ptx) {
+  return TemplateWriter(module).write(kernels, ptx);
 }
 
 } // namespace ptxrewrite::launch

@@ -167,7 +167,7 @@ TEST_CASE("templates of all samples are launch files that fit their kernels") {
     for (const auto& function : module->functions)
       if (function->is_entry && function->has_body) entries.push_back(function.get());
     kernels += static_cast<unsigned>(entries.size());
-    const std::string skeleton = launch::launch_template(*module, entries);
+    const std::string skeleton = launch::launch_template(*module, entries, path.string());
     INFO(path.string() << '\n' << skeleton);
     auto file = launch::read_launch_file(SourceFile(path.string(), skeleton), diagnostics);
     REQUIRE(file);

@@ -1,0 +1,195 @@
+"""What is done with one PTX file, and what must hold of each step."""
+
+import json
+import os
+import re
+
+
+def read(path):
+    with open(path, encoding="latin-1", newline="") as file:
+        return file.read()
+
+
+def first_difference(one, other):
+    for number, (was, now) in enumerate(zip(one.splitlines(), other.splitlines()), 1):
+        if was != now:
+            return f"line {number}: {was.strip()[:100]!r} becomes {now.strip()[:100]!r}"
+    return "one is longer"
+
+
+class Steps:
+    """All steps over one file. Each adds a row {"step", "outcome", "failed", "message"} to `rows`."""
+
+    def __init__(self, tool, assembler, path, scratch, settings):
+        self.tool = tool
+        self.assembler = assembler
+        self.path = path
+        self.scratch = scratch
+        self.settings = settings
+        self.rows = []
+
+    # -- rows ---------------------------------------------------------------------------------------------------------
+
+    def add(self, step, outcome="ok", failed=False, message=""):
+        self.rows.append({"step": step, "outcome": outcome, "failed": failed, "message": self._without_paths(message)})
+        return not failed
+
+    def _without_paths(self, message):
+        for folder in (self.scratch + os.sep, os.path.dirname(self.path) + os.sep):
+            message = message.replace(folder, "")
+        return message[:300]
+
+    def must_succeed(self, step, *arguments):
+        """Runs the tool; anything but success is a failure. Returns whether it succeeded."""
+        outcome = self.tool.run(*arguments)
+        if not outcome.ok:
+            self.add(step, outcome.kind, True, outcome.message)
+        return outcome.ok
+
+    def file(self, name):
+        return os.path.join(self.scratch, name)
+
+    # -- reading and identity -----------------------------------------------------------------------------------------
+
+    def assemble_original(self):
+        """Whether ptxas takes the file at all."""
+        self.flags = []
+        if self.assembler is None:
+            return True
+        self.original, self.flags = self.assembler.assemble_original(read(self.path))
+        if self.original["ok"]:
+            return True
+        self.add("original", "refused by ptxas", False, self.original["message"].splitlines()[0])
+        return False
+
+    def assembles(self, step, text):
+        """The assembler's answer, or None with a failure noted."""
+        if self.assembler is None:
+            return None
+        answer = self.assembler.assemble(text, self.flags)
+        if not answer["ok"]:
+            self.add(step, "not assembled", True, answer["message"].splitlines()[0])
+            return None
+        return answer
+
+    def same_code(self, step, text):
+        """Whether ptxas makes the same machine code, byte for byte, of the text as of the original."""
+        if self.assembler is None:
+            return True
+        answer = self.assembles(step, text)
+        if answer is None:
+            return False
+        code = [n for n in set(self.original["sections"]) | set(answer["sections"]) if n.startswith(".text")]
+        different = sorted(n for n in code if self.original["sections"].get(n) != answer["sections"].get(n))
+        if different:
+            return self.add(step, "other code", True, " ".join(different)[:200])
+        return True
+
+    def reads_back(self, step, path, exactly):
+        """The text at `path` can be read; its print is at a fixed point, and is the text itself if `exactly`."""
+        printed, again = self.file("printed.ptx"), self.file("again.ptx")
+        for source, target in ((path, printed), (printed, again)):
+            outcome = self.tool.run("opt", "--no-ssa", source, "-o", target)
+            if not outcome.ok:
+                kind = outcome.kind if outcome.crashed else "not read back"
+                return self.add(step, kind, True, outcome.message)
+            if exactly and source == path and read(source) != read(target):
+                return self.add(step, "no fixed point", True, first_difference(read(source), read(target)))
+        if read(printed) != read(again):
+            return self.add(step, "no fixed point", True, first_difference(read(printed), read(again)))
+        return True
+
+    def reading(self):
+        printed = self.file("text.ptx")
+        if (self.must_succeed("read", "opt", "--no-ssa", self.path, "-o", printed)
+                and self.reads_back("read", printed, True) and self.same_code("read", read(printed))):
+            self.add("read")
+
+    def identity(self):
+        printed = self.file("identity.ptx")
+        if (self.must_succeed("identity", "opt", "--verify-each", self.path, "-o", printed)
+                and self.reads_back("identity", printed, True) and self.same_code("identity", read(printed))):
+            self.add("identity")
+
+    # -- passes -------------------------------------------------------------------------------------------------------
+
+    def rewrites(self):
+        unchanged = read(self.file("identity.ptx")) if os.path.exists(self.file("identity.ptx")) else None
+        for name, arguments, form in self.settings.rewrites:
+            step, output = f"{name} {form}", self.file("rewritten.ptx")
+            if os.path.exists(output):
+                os.remove(output)
+            if not self.must_succeed(step, "opt", self.path, *arguments, "--form", form, "--verify-each", "-o", output):
+                continue
+            text = read(output)
+            if text == unchanged:
+                self.add(step, "unchanged")
+                continue
+            # Annotations are comments, which a print does not keep.
+            if not self.reads_back(step, output, form != "annotated"):
+                continue
+            if form == "hardware" or self.assembler is None or self.assembles(step, text) is not None:
+                self.add(step)
+
+    # -- other commands -----------------------------------------------------------------------------------------------
+
+    def reports(self):
+        for step, arguments in (("analyze", ["analyze", self.path]),
+                                ("analyze json", ["analyze", "--json", self.path]),
+                                ("mark", ["mark", self.path]),
+                                ("diff legal", ["diff", self.path, "-p", "r2d2(force)", "--html", self.file("d.html")]),
+                                ("diff hardware", ["diff", self.path, "-p", "r2d2", "--form", "hardware", "--html",
+                                                   self.file("d.html")])):
+            if self.must_succeed(step, *arguments):
+                self.add(step)
+
+    def launches(self):
+        """The launch file as launch-template writes it, unedited. Not every kernel runs with made-up arguments, and
+        not all of PTX is emulated: refusals and faults are counted; what must not happen is a crash or a rewritten
+        kernel that differs where the original runs clean."""
+        text = read(self.path)
+        if not re.search(r"\.entry\b", re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)):
+            return
+        folder = self.file("launch")
+        os.makedirs(folder, exist_ok=True)
+        launch = os.path.join(folder, "launch.toml")
+        outcome = self.tool.run("launch-template", self.path, "-o", launch)
+        if not outcome.ok:
+            self.add("launch-template", outcome.kind, True, outcome.message)
+            return
+        self.add("launch-template")
+        fuel = ["--fuel", str(self.settings.fuel)]
+        outcome = self.tool.run("run", launch, "--check", "--json", "--host-threads", "1", *fuel)
+        self.add("run", outcome.kind, outcome.crashed, outcome.message)
+        if outcome.crashed or outcome.kind == "refused":
+            return
+        outcome = self.tool.run("verify", launch, "-p", "all", "--no-ptxas", "--json",
+                                *(fuel if self.settings.verify_takes_fuel else []))
+        self.judge_verification(outcome)
+
+    def judge_verification(self, outcome):
+        if outcome.kind != "differs":
+            self.add("verify", outcome.kind, outcome.crashed, outcome.message)
+            return
+        try:
+            document = json.loads(outcome.stdout)
+        except ValueError:
+            self.add("verify", "no JSON", True, outcome.stdout[:100])
+            return
+        for report in document if isinstance(document, list) else [document]:
+            wrong = [case for case in report.get("cases", []) if case["result"] == "differs"]
+            names = ", ".join(f"{case['passes']} {case['form']}: {case.get('reason', 'other values')}"
+                              for case in wrong)
+            if report.get("original_findings"):
+                self.add("verify", "differs, original not clean", False, names)
+            elif wrong:
+                self.add("verify", "differs", True, names)
+
+    def all(self):
+        if not self.assemble_original():
+            return self.rows
+        for name, step in (("read", self.reading), ("identity", self.identity), ("rewrites", self.rewrites),
+                           ("reports", self.reports), ("launches", self.launches)):
+            if name in self.settings.steps:
+                step()
+        return self.rows

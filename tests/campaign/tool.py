@@ -1,0 +1,74 @@
+"""Runs ptxrewrite under limits and says how it ended."""
+
+import os
+import re
+import resource
+import subprocess
+
+
+class Outcome:
+    """How one command ended.
+
+    kind is "ok", "refused" (exit code 1), "usage" (2), "fault" (3), "differs" (4), "internal error", "signal N",
+    "time" (its share of processor time is used up) or "code N"; message is its first line of error.
+    """
+
+    def __init__(self, kind, message="", stdout="", stderr=""):
+        self.kind = kind
+        self.message = message
+        self.stdout = stdout
+        self.stderr = stderr
+
+    @property
+    def ok(self):
+        return self.kind == "ok"
+
+    @property
+    def crashed(self):
+        """What no input may bring about, whatever it holds."""
+        return self.kind in ("internal error", "time", "usage") or self.kind.startswith(("signal", "code"))
+
+
+EXIT_KINDS = {0: "ok", 1: "refused", 2: "usage", 3: "fault", 4: "differs"}
+SIGXCPU = 24
+
+
+def first_error(stderr):
+    """The first line that states an error, without the place in the file."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    for line in lines:
+        if re.search(r"\b(error|fault|internal)\b", line):
+            return line[:300]
+    return lines[0][:300] if lines else ""
+
+
+class Tool:
+    def __init__(self, path, seconds, megabytes):
+        self.path = path
+        self.seconds = seconds
+        self.megabytes = megabytes
+
+    def _limit(self):
+        resource.setrlimit(resource.RLIMIT_CPU, (self.seconds, self.seconds + 5))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if self.megabytes:
+            resource.setrlimit(resource.RLIMIT_AS, (self.megabytes << 20, self.megabytes << 20))
+
+    def run(self, *arguments):
+        # The limit is of processor time: a loaded machine changes no verdict. The other one ends what sleeps.
+        try:
+            result = subprocess.run([self.path, *arguments], capture_output=True, text=True, errors="replace",
+                                    stdin=subprocess.DEVNULL, preexec_fn=self._limit, timeout=60 * self.seconds)
+        except subprocess.TimeoutExpired:
+            return Outcome("time", "neither ends nor computes")
+        message = first_error(result.stderr)
+        if result.returncode < 0:
+            kind = "time" if -result.returncode == SIGXCPU else f"signal {-result.returncode}"
+        elif "internal error" in result.stderr:
+            kind = "internal error"
+        else:
+            kind = EXIT_KINDS.get(result.returncode, f"code {result.returncode}")
+        return Outcome(kind, message, result.stdout, result.stderr)
+
+    def has_option(self, command, option):
+        return re.search(rf"(^|[ ,]){re.escape(option)}\b", self.run(command, "--help").stdout, re.M) is not None
