@@ -70,6 +70,7 @@ public:
   void warp_arrived(Warp& warp, unsigned number) override;
   void barrier_completed(Block& block, unsigned number, uint32_t waiting_warps, bool of_all) override;
   void activation_started(Warp& warp, const Activation& activation) override;
+  void local_written(Warp& warp, uint32_t lanes, uint64_t address, uint64_t bytes) override;
   void take_findings(FindingTable& findings) override;
 
 private:
@@ -289,6 +290,11 @@ void BlockChecker::activation_started(Warp& warp, const Activation& activation) 
   for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1)
     local_.mark(warp.index * warp_size + static_cast<unsigned>(std::countr_zero(lanes)), activation.local_offset, bytes,
                 false);
+}
+
+void BlockChecker::local_written(Warp& warp, uint32_t lanes, uint64_t address, uint64_t bytes) {
+  for (; lanes; lanes &= lanes - 1)
+    local_.mark(warp.index * warp_size + static_cast<unsigned>(std::countr_zero(lanes)), address, bytes, true);
 }
 
 // --- order ---

@@ -77,6 +77,8 @@ public:
   // The warps of the mask `waiting_warps` go on. `of_all`: the barrier was one of all warps that have not ended.
   virtual void barrier_completed(Block& block, unsigned number, uint32_t waiting_warps, bool of_all) = 0;
   virtual void activation_started(Warp& warp, const Activation& activation) = 0;
+  // A call has put a parameter or a result of these lanes there.
+  virtual void local_written(Warp& warp, uint32_t lanes, uint64_t address, uint64_t bytes) = 0;
   // Adds what was found in the block that has ended.
   virtual void take_findings(FindingTable& findings) = 0;
 };

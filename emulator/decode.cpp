@@ -43,6 +43,34 @@ const MicroOp* end_of_function(Warp& warp, const MicroOp& op) {
   return warp.block->fail(warp, op, 0, "control runs over the end of the function");
 }
 
+// Parameters and results of a device function whose address is taken: they lie in local memory, and the address is one
+// of local memory (PTX ISA 5.1.6.2).
+std::vector<ir::VariableId> addressed_parameters(const ir::Function& function) {
+  std::vector<ir::VariableId> addressed;
+  if (function.is_entry) return addressed;
+  std::vector<bool> is_parameter(function.variables.size(), false);
+  for (PoolSpan span : {function.signature.parameters, function.signature.results})
+    for (ir::VariableId id : function.variable_lists.view(span))
+      is_parameter[id.index()] = !function.variables[id].register_parameter;
+  for (ir::BlockId block : function.layout)
+    for (ir::InstructionId id : function.instructions_in(block)) {
+      if (function.instructions[id].kind != ir::InstructionKind::real) continue;
+      const std::span<const ir::Operand> operands = function.operands_of(id);
+      for (size_t i = 0; i < operands.size(); ++i) {
+        // By name in an address, or passed on by a call: no address is taken.
+        if (operands[i].is(ir::OperandKind::address) || operands[i].is(ir::OperandKind::list))
+          i = ir::next_sibling(operands, i) - 1;
+        else if (operands[i].is(ir::OperandKind::symbol) &&
+                 operands[i].as_symbol().kind() == ir::SymbolRef::Kind::local_variable &&
+                 is_parameter[operands[i].as_symbol().variable().index()]) {
+          addressed.push_back(operands[i].as_symbol().variable());
+          is_parameter[addressed.back().index()] = false;
+        }
+      }
+    }
+  return addressed;
+}
+
 } // namespace
 
 bool is_region_entry(const MicroOp& op) {
@@ -120,22 +148,20 @@ unsigned Decoder::register_bits(ir::ValueId value) const {
 }
 
 void Decoder::place_registers() {
+  auto place = [&](ir::ValueId value) {
+    if (registers_[value.index()].valid()) return;
+    const ir::Value& info = function_.values[value];
+    const uint32_t bytes = lane_array_size(lane_bits(info.type)) * info.vector_width;
+    registers_[value.index()] = LaneRef(LaneBase::registers, allocate(bytes));
+  };
   for (ir::BlockId block : function_.layout)
     for (ir::InstructionId id : function_.instructions_in(block)) {
       ir::for_each_use(function_, id, [&](ir::ValueId value) { read_[value.index()] = true; });
-      auto place = [&](ir::ValueId value) {
-        if (registers_[value.index()].valid()) return;
-        const ir::Value& info = function_.values[value];
-        const uint32_t bytes = lane_array_size(lane_bits(info.type)) * info.vector_width;
-        registers_[value.index()] = LaneRef(LaneBase::registers, allocate(bytes));
-      };
       ir::for_each_use(function_, id, place);
       ir::for_each_definition(function_, id, place);
     }
   for (const ir::Variable& variable : function_.variables)
-    if (variable.register_parameter && !registers_[variable.register_parameter.index()].valid())
-      registers_[variable.register_parameter.index()] =
-          LaneRef(LaneBase::registers, allocate(lane_array_size(register_bits(variable.register_parameter))));
+    if (variable.register_parameter) place(variable.register_parameter);
   carry_ = LaneRef(LaneBase::registers, allocate(lane_array_size(1)));
 }
 
@@ -163,6 +189,17 @@ void Decoder::place_variables() {
       local += bytes;
     }
   }
+  for (ir::VariableId id : addressed_parameters(function_)) {
+    const ir::Variable& variable = function_.variables[id];
+    const uint64_t alignment = std::max<uint64_t>(variable_alignment(variable), 16);
+    local = (local + alignment - 1) / alignment * alignment;
+    ParameterSlot& slot = output_.slots[id.index()];
+    slot.in_local = true;
+    slot.size = static_cast<uint32_t>(variable_bytes(variable, function_.dimensions.view(variable.dimensions)));
+    slot.offset = static_cast<uint32_t>(local);
+    output_.local_offsets[id.index()] = local;
+    local += slot.size;
+  }
   output_.local_bytes = (local + 15) / 16 * 16;
   if (local) image_.uses_local = true;
 }
@@ -174,7 +211,7 @@ void Decoder::place_parameter_slots() {
     bool of_entry = false;
     for (ir::VariableId parameter : function_.variable_lists.view(function_.signature.parameters))
       of_entry |= function_.is_entry && parameter == id;
-    if (of_entry) continue;
+    if (of_entry || output_.slots.contains(id.index())) continue;
     const uint64_t bytes = variable_bytes(variable, function_.dimensions.view(variable.dimensions));
     ParameterSlot slot;
     slot.size = static_cast<uint32_t>(bytes);
@@ -186,11 +223,16 @@ void Decoder::place_parameter_slots() {
     for (ir::VariableId id : function_.variable_lists.view(span)) {
       CallValue value;
       if (ir::ValueId reg = function_.variables[id].register_parameter) {
-        value.lanes = registers_[reg.index()];
+        ir::Operand element = ir::Operand::value(reg);
         value.bits = static_cast<uint8_t>(register_bits(reg));
-      } else if (auto found = output_.slots.find(id.index()); found != output_.slots.end()) {
-        value.slot = found->second;
+        for (unsigned k = 0; k < function_.values[reg].vector_width; ++k) {
+          element.selector = ir::component_selector(k);
+          value.lanes = register_lanes(element);
+          values.push_back(value);
+        }
+        continue;
       }
+      if (auto found = output_.slots.find(id.index()); found != output_.slots.end()) value.slot = found->second;
       values.push_back(value);
     }
   };
@@ -291,9 +333,39 @@ void Decoder::begin_section(ir::InstructionId id) {
   section_ = static_cast<uint8_t>(1 + static_cast<unsigned>(kind));
 }
 
+// A vector register used whole is the braced list of its elements: there is one reading for both spellings.
+void Decoder::take_operands(ir::InstructionId id) {
+  operands_ = function_.operands_of(id);
+  auto is_whole = [&](const ir::Operand& operand) {
+    return operand.is(ir::OperandKind::value) && operand.selector == ir::no_selector &&
+           function_.values[operand.as_value()].vector_width > 1;
+  };
+  if (std::none_of(operands_.begin(), operands_.end(), is_whole)) return;
+  expanded_operands_.clear();
+  std::vector<std::pair<size_t, size_t>> open; // groups: where they begin here, and where they end in operands_
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    if (operands_[i].is_group()) open.emplace_back(expanded_operands_.size(), ir::next_sibling(operands_, i));
+    if (is_whole(operands_[i])) {
+      const unsigned width = function_.values[operands_[i].as_value()].vector_width;
+      ir::Operand element = operands_[i];
+      expanded_operands_.push_back(ir::Operand::group(ir::OperandKind::vector, width));
+      for (unsigned k = 0; k < width; ++k) {
+        element.selector = ir::component_selector(k);
+        expanded_operands_.push_back(element);
+      }
+    } else {
+      expanded_operands_.push_back(operands_[i]);
+    }
+    for (; !open.empty() && open.back().second <= i + 1; open.pop_back())
+      expanded_operands_[open.back().first].id =
+          static_cast<uint32_t>(expanded_operands_.size() - open.back().first - 1);
+  }
+  operands_ = expanded_operands_;
+}
+
 void Decoder::decode_instruction(ir::InstructionId id) {
   form_ = &function_.form_of(id);
-  operands_ = function_.operands_of(id);
+  take_operands(id);
   for (auto& [bits, used] : temporaries_used_)
     used = 0;
   const Operation* operation = OperationTable::get().find(*form_, operands_);

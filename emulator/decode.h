@@ -34,8 +34,9 @@ public:
   DecodedFunction& output() { return output_; }
 
   // --- where operands lie ---
-  // The register's own lane array and width in bits (1: predicate).
-  LaneRef register_lanes(ir::ValueId value) const { return registers_[value.index()]; }
+  // The lane array of a register, or of the element of a vector register that the operand selects, and its width in
+  // bits (1: predicate).
+  LaneRef register_lanes(const ir::Operand& operand) const;
   unsigned register_bits(ir::ValueId value) const;
   // A source as a lane array of `type`: registers, immediates, special registers, addresses of symbols. A register of
   // another width is truncated, or extended by the signedness of `type`. A negated predicate is inverted.
@@ -104,6 +105,7 @@ private:
   void find_meeting_blocks();
   void decode_block(ir::BlockId block);
   void decode_instruction(ir::InstructionId id);
+  void take_operands(ir::InstructionId id);
   void begin_section(ir::InstructionId id);
   void decode_lane_operation(const Operation& operation);
   void begin_region(bool meeting_point);
@@ -137,6 +139,7 @@ private:
   const ir::Form* form_ = nullptr;
   ir::InstructionId instruction_;
   std::span<const ir::Operand> operands_;
+  std::vector<ir::Operand> expanded_operands_; // behind operands_ where there are whole vector registers
   ir::BlockId block_;
   std::vector<LaneRef> registers_; // by ValueId
   std::vector<bool> read_;

@@ -4,6 +4,7 @@
 #include "emulator/hardware/linear_registers.h"
 #include "emulator/lanes.h"
 #include "emulator/resize.h"
+#include "emulator/special/address.h"
 
 #include <fmt/format.h>
 
@@ -25,6 +26,14 @@ const MicroOp* local_variable_address(Warp& warp, const MicroOp& op) {
   const uint64_t address = warp.activation->local_offset + static_cast<uint64_t>(op.immediate);
   detail::write_lanes<uint64_t>(warp, op.destination[0], warp.mask, [&](unsigned) { return address; });
   return &op + 1;
+}
+
+// The state space of a variable that is named.
+ir::StateSpace space_of(const ir::Function& function, ir::SymbolRef symbol) {
+  if (symbol.kind() == ir::SymbolRef::Kind::module_variable)
+    return function.module().variables[symbol.variable()].space;
+  if (symbol.kind() == ir::SymbolRef::Kind::local_variable) return function.variables[symbol.variable()].space;
+  return ir::StateSpace::global;
 }
 
 constexpr unsigned component_of(ir::Selector selector) {
@@ -82,13 +91,12 @@ LaneRef Decoder::resize(LaneRef from, unsigned from_bits, unsigned to_bits, bool
 LaneRef Decoder::immediate(const ir::Operand& operand, LaneType type) {
   uint64_t bits = std::bit_cast<uint64_t>(operand.immediate);
   if (type.kind == LaneKind::predicate) return constant(bits != 0 ? 1 : 0, 1);
-  // A double literal in an instruction on floats is rounded to the type at its use (PTX ISA 4.5.2).
+  // A double literal in an instruction on floats is rounded to the type at its use (PTX ISA 4.5.2). 0f in one on
+  // doubles gives the low bits, the others are zero: so ptxas has it.
   const bool single_precision =
       type.bits == 32 && (type.kind == LaneKind::floating || (form_ && form_->type(0) == ir::ScalarType::f32));
   if (operand.is(ir::OperandKind::float64) && single_precision)
     bits = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
-  if (operand.is(ir::OperandKind::float32) && type.kind == LaneKind::floating && type.bits == 64)
-    bits = std::bit_cast<uint64_t>(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits))));
   if (operand.is(ir::OperandKind::integer) && type.kind == LaneKind::floating)
     bits = type.bits == 32 ? std::bit_cast<uint32_t>(static_cast<float>(operand.immediate))
                            : std::bit_cast<uint64_t>(static_cast<double>(operand.immediate));
@@ -212,10 +220,15 @@ std::string Decoder::symbol_name(ir::SymbolRef symbol) const {
 
 std::optional<uint64_t> Decoder::fixed_address(ir::SymbolRef symbol) const {
   if (symbol.kind() == ir::SymbolRef::Kind::module_variable) {
-    if (auto place = places_.variables.find(symbol.variable().index()); place != places_.variables.end())
+    if (auto place = places_.variables.find({nullptr, symbol.variable().index()}); place != places_.variables.end())
       return place->second.address;
     if (!ir::is_shared(module().variables[symbol.variable()].space)) return std::nullopt;
   } else if (symbol.kind() == ir::SymbolRef::Kind::local_variable) {
+    // An affine stream names the variables of its kernel.
+    const ir::Function& kernel = *image_.functions.front()->source;
+    const ir::Function* owner = &function_ == kernel.affine_stream.get() ? &kernel : &function_;
+    if (auto place = places_.variables.find({owner, symbol.variable().index()}); place != places_.variables.end())
+      return place->second.address;
     if (function_.is_entry)
       if (auto parameter = image_.parameter_offsets.find(symbol.variable().index());
           parameter != image_.parameter_offsets.end())
@@ -224,6 +237,13 @@ std::optional<uint64_t> Decoder::fixed_address(ir::SymbolRef symbol) const {
     return std::nullopt;
   }
   return image_.shared_offset(function_, symbol);
+}
+
+LaneRef Decoder::register_lanes(const ir::Operand& operand) const {
+  const LaneRef first = registers_[operand.id];
+  const ir::Value& value = function_.values[operand.as_value()];
+  if (value.vector_width == 1) return first;
+  return {first.base(), first.offset() + component_of(operand.selector) * lane_array_size(lane_bits(value.type))};
 }
 
 LaneRef Decoder::source(const ir::Operand& operand, LaneType type) {
@@ -236,10 +256,8 @@ LaneRef Decoder::find_source(const ir::Operand& operand, LaneType type) {
   const bool is_signed = type.kind == LaneKind::signed_integer;
   switch (operand.kind) {
   case ir::OperandKind::value: {
-    LaneRef lanes = registers_[operand.id];
+    LaneRef lanes = register_lanes(operand);
     const unsigned bits = register_bits(operand.as_value());
-    if (operand.selector != ir::no_selector && function_.values[operand.as_value()].vector_width > 1)
-      lanes = LaneRef(lanes.base(), lanes.offset() + component_of(operand.selector) * lane_array_size(bits));
     if (bits != type.bits) lanes = resize(lanes, bits, type.bits, is_signed, false, {});
     if (type.kind == LaneKind::predicate && operand.has(ir::OperandFlag::negated)) {
       MicroOp& op = emit_further(invert_predicate_handler(), false);
@@ -280,10 +298,8 @@ LaneRef Decoder::find_destination(const ir::Operand& operand, LaneType type) {
     unsupported(fmt::format("an operand of '{}' that the emulator cannot write", form_->mnemonic));
     return {};
   }
-  LaneRef lanes = registers_[operand.id];
+  const LaneRef lanes = register_lanes(operand);
   const unsigned bits = register_bits(operand.as_value());
-  if (operand.selector != ir::no_selector && function_.values[operand.as_value()].vector_width > 1)
-    lanes = LaneRef(lanes.base(), lanes.offset() + component_of(operand.selector) * lane_array_size(bits));
   if (bits == type.bits) return lanes;
   LaneRef result = temporary(type.bits);
   // A thread part of 32 bits is extended as signed, whichever instruction wrote it.
@@ -317,13 +333,17 @@ Decoder::Address Decoder::address(size_t position, bool narrow_allowed) {
     result.symbol = base.as_symbol();
     result.is_symbol = true;
     result.offset += base.immediate;
+    const ParameterSlot* parameter = slot(result.symbol);
     if (std::optional<uint64_t> fixed = fixed_address(result.symbol)) {
       result.constant = true;
       result.offset += static_cast<int64_t>(*fixed);
-    } else if (!slot(result.symbol)) {
+    } else if (!parameter || parameter->in_local) {
       result.base = symbol_address(base, 64);
       result.offset -= base.immediate;
     }
+    // An instruction on generic addresses names a variable of any space.
+    if (decode_space(form_->space) == Space::generic)
+      result.offset += static_cast<int64_t>(window_of(decode_space(space_of(function_, result.symbol))));
   } else if (base.is(ir::OperandKind::integer)) {
     result.constant = true;
     result.offset += base.immediate;

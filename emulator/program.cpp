@@ -17,6 +17,43 @@ namespace {
 constexpr uint64_t largest_grid_x = (uint64_t(1) << 31) - 1;
 constexpr uint64_t largest_grid_yz = 65535;
 constexpr uint64_t largest_shared_memory = 232448; // of one block (sm_90 and later; facts/machines.tsv)
+
+// A variable of the module or one that is declared in a function's body, with what its owner keeps of it.
+struct ScopedVariable {
+  const ir::Function* function = nullptr; // null: of the module
+  ir::VariableId id;
+  const ir::Variable* variable = nullptr;
+  std::span<const ir::Operand> initialiser;
+  std::span<const uint64_t> dimensions;
+};
+
+std::vector<ScopedVariable> variables_of(const ir::Module& module) {
+  std::vector<ScopedVariable> all;
+  for (ir::VariableId id : module.variables.ids()) {
+    const ir::Variable& variable = module.variables[id];
+    all.push_back({nullptr, id, &variable, module.initialisers.view(variable.initialiser),
+                   module.dimensions.view(variable.dimensions)});
+  }
+  for (const auto& function : module.functions)
+    for (ir::VariableId id : function->variables.ids()) {
+      const ir::Variable& variable = function->variables[id];
+      all.push_back({function.get(), id, &variable, function->initialisers.view(variable.initialiser),
+                     function->dimensions.view(variable.dimensions)});
+    }
+  return all;
+}
+
+// Elements of `x[] = {...}`, which declares no size.
+uint64_t initialised_bytes(const ScopedVariable& scoped) {
+  uint64_t count = 0;
+  for (size_t i = 0; i < scoped.initialiser.size(); ++i) {
+    if (scoped.initialiser[i].is(ir::OperandKind::vector)) continue;
+    ++count;
+    i += scoped.initialiser[i].group_size();
+  }
+  return count * ir::byte_width(scoped.variable->type);
+}
+
 class LoadedProgram final : public Program {
 public:
   LoadedProgram(const ir::Module& module, DeviceMemory& memory) : module_(module), memory_(memory) {}
@@ -37,10 +74,11 @@ private:
   };
   Result<KernelImage*> image_of(std::string_view kernel);
   Result<LaunchResult> launch_affine(KernelImage& image, const LaunchRequest& request);
-  void initialise(const ir::Variable& variable, std::span<std::byte> bytes);
+  Status place_variable(const ScopedVariable& variable, uint64_t& constant_bytes);
+  Status fill_variable(const ScopedVariable& variable);
+  void initialise(const ScopedVariable& variable, std::span<std::byte> bytes);
   void initialise_elements(std::span<const ir::Operand> operands, std::span<const uint64_t> strides,
                            unsigned element_bytes, std::span<std::byte> bytes);
-  uint64_t initialised_bytes(const ir::Variable& variable) const;
   uint64_t symbol_value(const ir::Operand& operand) const;
   const ir::Variable* find_variable(std::string_view name, uint32_t& id) const;
 
@@ -52,36 +90,45 @@ private:
   std::map<std::string, Decoded, std::less<>> images_;
 };
 
-Status LoadedProgram::place_variables() {
-  uint64_t constant_bytes = 0;
-  for (ir::VariableId id : module_.variables.ids()) {
-    const ir::Variable& variable = module_.variables[id];
-    uint64_t bytes = variable_bytes(variable, module_.dimensions.view(variable.dimensions));
-    if (variable.unsized) bytes = initialised_bytes(variable);
-    if (variable.space == ir::StateSpace::constant) {
-      const uint64_t alignment = variable_alignment(variable);
-      constant_bytes = (constant_bytes + alignment - 1) / alignment * alignment;
-      places_.variables[id.index()] = {constant_bytes, bytes};
-      constant_bytes += bytes;
-    } else if (variable.space == ir::StateSpace::global) {
-      Result<uint64_t> address = memory_.allocate(std::max<uint64_t>(bytes, 1), module_.text(variable.name));
-      if (!address) return Error{address.error().message, variable.range};
-      places_.variables[id.index()] = {*address, bytes};
-    }
+Status LoadedProgram::place_variable(const ScopedVariable& scoped, uint64_t& constant_bytes) {
+  const ir::Variable& variable = *scoped.variable;
+  const uint64_t bytes = variable.unsized ? initialised_bytes(scoped) : variable_bytes(variable, scoped.dimensions);
+  VariablePlace place{0, bytes};
+  if (variable.space == ir::StateSpace::constant) {
+    const uint64_t alignment = variable_alignment(variable);
+    place.address = (constant_bytes + alignment - 1) / alignment * alignment;
+    constant_bytes = place.address + bytes;
+  } else if (variable.space == ir::StateSpace::global) {
+    Result<uint64_t> address = memory_.allocate(std::max<uint64_t>(bytes, 1), module_.text(variable.name));
+    if (!address) return Error{address.error().message, variable.range};
+    place.address = *address;
+  } else {
+    return {};
   }
+  places_.variables[{scoped.function, scoped.id.index()}] = place;
+  return {};
+}
+
+Status LoadedProgram::fill_variable(const ScopedVariable& scoped) {
+  auto place = places_.variables.find({scoped.function, scoped.id.index()});
+  if (place == places_.variables.end() || scoped.initialiser.empty()) return {};
+  std::vector<std::byte> bytes(place->second.bytes);
+  initialise(scoped, bytes);
+  if (scoped.variable->space != ir::StateSpace::constant) return memory_.write(place->second.address, bytes);
+  std::copy(bytes.begin(), bytes.end(), constant_bank_.begin() + static_cast<ptrdiff_t>(place->second.address));
+  return {};
+}
+
+Status LoadedProgram::place_variables() {
+  const std::vector<ScopedVariable> variables = variables_of(module_);
+  uint64_t constant_bytes = 0;
+  for (const ScopedVariable& variable : variables)
+    if (Status status = place_variable(variable, constant_bytes); !status) return status;
   if (constant_bytes > (uint64_t(16) << 20)) return Error{fmt::format("{} bytes of constants", constant_bytes), {}};
   constant_bank_.assign(constant_bytes, std::byte(0));
-  for (ir::VariableId id : module_.variables.ids()) {
-    const ir::Variable& variable = module_.variables[id];
-    auto place = places_.variables.find(id.index());
-    if (place == places_.variables.end() || variable.initialiser.empty()) continue;
-    std::vector<std::byte> bytes(place->second.bytes);
-    initialise(variable, bytes);
-    if (variable.space == ir::StateSpace::constant)
-      std::copy(bytes.begin(), bytes.end(), constant_bank_.begin() + static_cast<ptrdiff_t>(place->second.address));
-    else if (Status status = memory_.write(place->second.address, bytes); !status)
-      return status;
-  }
+  // Initialisers name other variables: all must have their places.
+  for (const ScopedVariable& variable : variables)
+    if (Status status = fill_variable(variable); !status) return status;
   return {};
 }
 
@@ -91,7 +138,7 @@ uint64_t LoadedProgram::symbol_value(const ir::Operand& operand) const {
   if (symbol.kind() == ir::SymbolRef::Kind::function)
     return code_address(definition_of(module_, symbol.function())) + offset;
   if (symbol.kind() != ir::SymbolRef::Kind::module_variable) return offset;
-  auto place = places_.variables.find(symbol.variable().index());
+  auto place = places_.variables.find({nullptr, symbol.variable().index()});
   if (place == places_.variables.end()) return offset;
   const bool constant = module_.variables[symbol.variable()].space == ir::StateSpace::constant;
   const bool generic = operand.has(ir::OperandFlag::generic_address);
@@ -128,13 +175,12 @@ void LoadedProgram::initialise_elements(std::span<const ir::Operand> operands, s
   }
 }
 
-void LoadedProgram::initialise(const ir::Variable& variable, std::span<std::byte> bytes) {
-  std::span<const ir::Operand> operands = module_.initialisers.view(variable.initialiser);
-  const unsigned element_bytes = ir::byte_width(variable.type);
+void LoadedProgram::initialise(const ScopedVariable& scoped, std::span<std::byte> bytes) {
+  std::span<const ir::Operand> operands = scoped.initialiser;
+  const unsigned element_bytes = ir::byte_width(scoped.variable->type);
   std::vector<uint64_t> strides; // of a row of each dimension but the last, and of a vector
   uint64_t row = bytes.size();
-  std::span<const uint64_t> dimensions = module_.dimensions.view(variable.dimensions);
-  for (uint64_t dimension : dimensions) {
+  for (uint64_t dimension : scoped.dimensions) {
     if (dimension) row /= dimension;
     strides.push_back(row);
   }
@@ -143,21 +189,10 @@ void LoadedProgram::initialise(const ir::Variable& variable, std::span<std::byte
   initialise_elements(operands, strides, element_bytes, bytes);
 }
 
-// Elements of `x[] = {...}`, which declares no size.
-uint64_t LoadedProgram::initialised_bytes(const ir::Variable& variable) const {
-  std::span<const ir::Operand> operands = module_.initialisers.view(variable.initialiser);
-  uint64_t count = 0;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i].is(ir::OperandKind::vector)) continue;
-    ++count;
-    i += operands[i].group_size();
-  }
-  return count * ir::byte_width(variable.type);
-}
-
 const ir::Variable* LoadedProgram::find_variable(std::string_view name, uint32_t& id) const {
   for (ir::VariableId candidate : module_.variables.ids())
-    if (places_.variables.contains(candidate.index()) && module_.text(module_.variables[candidate].name) == name) {
+    if (places_.variables.contains({nullptr, candidate.index()}) &&
+        module_.text(module_.variables[candidate].name) == name) {
       id = candidate.index();
       return &module_.variables[candidate];
     }
@@ -168,7 +203,7 @@ std::span<std::byte> LoadedProgram::variable(std::string_view name) {
   uint32_t id = 0;
   const ir::Variable* found = find_variable(name, id);
   if (!found) return {};
-  const VariablePlace place = places_.variables.at(id);
+  const VariablePlace place = places_.variables.at({nullptr, id});
   if (found->space == ir::StateSpace::constant) return std::span(constant_bank_).subspan(place.address, place.bytes);
   const MemoryRange range = memory_.find(place.address);
   return range.host ? std::span(range.host, place.bytes) : std::span<std::byte>();
@@ -178,7 +213,7 @@ uint64_t LoadedProgram::variable_address(std::string_view name) const {
   uint32_t id = 0;
   const ir::Variable* found = find_variable(name, id);
   if (!found) return 0;
-  return places_.variables.at(id).address + (found->space == ir::StateSpace::constant ? constant_window : 0);
+  return places_.variables.at({nullptr, id}).address + (found->space == ir::StateSpace::constant ? constant_window : 0);
 }
 
 Result<uint64_t> LoadedProgram::bind_texture(const TextureBinding& binding, std::string_view reference) {

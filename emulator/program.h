@@ -16,14 +16,17 @@
 
 namespace ptxrewrite::emulator {
 
-// Byte storage of a .param variable of a function's activation, lane after lane. Offset from Activation::registers.
+// Byte storage of a .param variable of a function's activation, lane after lane. Offset from Activation::registers; of
+// a variable whose address the function takes, from the activation's part of each thread's local memory.
 struct ParameterSlot {
   uint32_t offset = 0;
-  uint32_t stride = 0; // bytes per lane; 0: the variable has no slot
+  uint32_t stride = 0; // bytes per lane
   uint32_t size = 0;
+  bool in_local = false;
 };
 
-// One argument or result of a call: bytes of a slot, or a lane array.
+// One argument or result of a call: bytes of a slot, or a lane array; neither: nobody takes the result. A vector
+// register is as many of them as it has elements.
 struct CallValue {
   ParameterSlot slot;
   LaneRef lanes;    // valid: a register or constant is passed
@@ -182,13 +185,14 @@ constexpr uint64_t code_address(ir::FunctionId function) {
 uint64_t variable_bytes(const ir::Variable& variable, std::span<const uint64_t> dimensions);
 uint64_t variable_alignment(const ir::Variable& variable);
 
-// Addresses of the module's variables.
+// Addresses of .global and .const variables.
 struct VariablePlace {
   uint64_t address = 0; // global: generic address; const: offset in the bank
   uint64_t bytes = 0;
 };
 struct ModulePlaces {
-  std::map<uint32_t, VariablePlace> variables; // by VariableId, .global and .const
+  // Null and the VariableId of a variable of the module, or a function and that of one declared in its body.
+  std::map<std::pair<const ir::Function*, uint32_t>, VariablePlace> variables;
 };
 
 // Decodes an entry and all it can call. Error: what is not emulated, with its place in the source.

@@ -80,7 +80,7 @@ void decode_dequeues(Decoder& decoder) {
                             value.register_class == ir::RegisterClass::queued_address;
     MicroOp& op = decoder.emit_further(is_address ? &dequeue_address : &dequeue_predicate, guarded);
     op.extra = value.number;
-    op.destination[0] = decoder.register_lanes(id);
+    op.destination[0] = decoder.register_lanes(ir::Operand::value(id));
   };
   if (const ir::ValueId guard = function.instructions[decoder.instruction()].guard) dequeue(guard, false);
   for (const ir::Operand& operand : decoder.operands())

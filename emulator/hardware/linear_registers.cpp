@@ -65,7 +65,7 @@ void decode_linear_row(Decoder& decoder, std::span<const ir::Operand> operands) 
   if (operands.size() != 3) return decoder.unsupported("a linear row of another shape than %lr = %tr + %br");
   const LaneRef first = decoder.source(operands[1], lanes_of_bits(64));
   const LaneRef second = decoder.source(operands[2], lanes_of_bits(64));
-  emit_sum(decoder, first, second, decoder.register_lanes(operands[0].as_value()));
+  emit_sum(decoder, first, second, decoder.register_lanes(operands[0]));
 }
 
 SectionExecutions section_executions(const DecodedFunction& function, ir::InstructionId instruction,

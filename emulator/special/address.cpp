@@ -31,6 +31,21 @@ SpaceAddress split_generic(uint64_t address) {
   return {Space::global, address};
 }
 
+uint64_t window_of(Space space) {
+  switch (space) {
+  case Space::shared:
+    return shared_window;
+  case Space::local:
+    return local_window;
+  case Space::constant:
+    return constant_window;
+  case Space::parameter:
+    return parameter_window;
+  default:
+    return 0;
+  }
+}
+
 std::byte* resolve(Block& block, const Warp& warp, unsigned lane, Space space, uint64_t address, uint64_t bytes) {
   if (space == Space::generic) {
     const SpaceAddress split = split_generic(address);

@@ -20,6 +20,8 @@ struct SpaceAddress {
   uint64_t address = 0;
 };
 SpaceAddress split_generic(uint64_t address);
+// What a generic address has more than the address in `space`.
+uint64_t window_of(Space space);
 
 // Fails the warp: what is wrong with this access.
 const MicroOp* bad_access(Warp& warp, const MicroOp& op, unsigned lane, Space space, uint64_t address, uint64_t bytes,

@@ -4,10 +4,12 @@
 #include "emulator/decode.h"
 #include "emulator/lanes.h"
 #include "emulator/observer.h"
+#include "emulator/special/call_values.h"
 #include "emulator/special/system_calls.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 namespace ptxrewrite::emulator {
@@ -69,22 +71,34 @@ const MicroOp* exit_thread(Warp& warp, const MicroOp& op) {
   return warp.exit_lanes(warp.mask, &op + 1);
 }
 
+struct CallSide {
+  const std::vector<CallValue>& values;
+  const Activation& activation;
+};
+
 // Copies what a call passes, for the lanes of `mask`: from lane arrays or .param bytes into the same of another
 // activation. Sizes may differ where an argument is left out or longer than declared: the smaller one counts.
-void copy_call_values(const std::vector<CallValue>& from, std::byte* from_frame, const std::byte* constants,
-                      const std::vector<CallValue>& to, std::byte* to_frame, uint32_t mask) {
-  auto place = [&](const CallValue& value, std::byte* frame, unsigned lane) -> std::byte* {
-    if (!value.lanes) return frame + value.slot.offset + lane * value.slot.stride;
-    std::byte* base = value.lanes.base() == LaneBase::constants ? const_cast<std::byte*>(constants) : frame;
-    return base + value.lanes.offset() + lane * (value.bits / 8u);
-  };
+void copy_call_values(Warp& warp, const CallSide& from, const CallSide& to, uint32_t mask) {
   auto bytes = [](const CallValue& value) { return value.lanes ? value.bits / 8u : value.slot.size; };
-  for (size_t i = 0; i < std::min(from.size(), to.size()); ++i) {
-    const uint32_t size = std::min<uint32_t>(bytes(from[i]), bytes(to[i]));
+  for (size_t i = 0; i < std::min(from.values.size(), to.values.size()); ++i) {
+    const CallValue &source = from.values[i], &target = to.values[i];
+    if (source.bits == 1 && target.bits == 1) {
+      uint32_t given = 0, kept = 0;
+      std::byte* place = lanes_of(warp, target, to.activation);
+      std::memcpy(&given, lanes_of(warp, source, from.activation), sizeof given);
+      std::memcpy(&kept, place, sizeof kept);
+      kept = (kept & ~mask) | (given & mask);
+      std::memcpy(place, &kept, sizeof kept);
+      continue;
+    }
+    const uint32_t size = std::min<uint32_t>(bytes(source), bytes(target));
+    if (size == 0) continue;
     for (uint32_t lanes = mask; lanes; lanes &= lanes - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
-      std::memcpy(place(to[i], to_frame, lane), place(from[i], from_frame, lane), size);
+      std::memcpy(bytes_of(warp, target, to.activation, lane), bytes_of(warp, source, from.activation, lane), size);
     }
+    if (target.slot.in_local && warp.block->checker)
+      warp.block->checker->local_written(warp, mask, to.activation.local_offset + target.slot.offset, size);
   }
 }
 
@@ -100,8 +114,7 @@ const MicroOp* enter_function(Warp& warp, const MicroOp& op, const CallSite& sit
     return warp.block->fail(warp, op, static_cast<unsigned>(std::countr_zero(lanes)),
                             fmt::format("stack overflow: calls need more than {} bytes of local memory a thread",
                                         warp.block->local_stride));
-  std::byte* constants = warp.base[static_cast<unsigned>(LaneBase::constants)];
-  copy_call_values(site.arguments, caller->registers, constants, callee.parameters, activation->registers, lanes);
+  copy_call_values(warp, {site.arguments, *caller}, {callee.parameters, *activation}, lanes);
   // Lanes that do not call wait behind the call: they have arrived already.
   const uint32_t here =
       warp.new_meeting({&op + 1, caller, activation, warp.active, warp.active & ~lanes, warp.meeting, true});
@@ -157,8 +170,8 @@ const MicroOp* return_from_call(Warp& warp, const MicroOp& op) {
   if (place == warp.meetings.size()) return warp.exit_lanes(leaving, &op + 1); // an entry's ret ends the thread
   Activation* callee = warp.activation;
   const CallSite& site = warp.meetings[place].activation->function->calls[(warp.meetings[place].at - 1)->extra];
-  copy_call_values(callee->function->results, callee->registers, warp.base[static_cast<unsigned>(LaneBase::constants)],
-                   site.results, warp.meetings[place].activation->registers, leaving);
+  copy_call_values(warp, {callee->function->results, *callee}, {site.results, *warp.meetings[place].activation},
+                   leaving);
   warp.active &= ~leaving;
   warp.remove_from_meetings(leaving, callee);
   Meeting& meeting = warp.meetings[place];
@@ -263,26 +276,73 @@ void decode_nothing(Decoder& decoder, ir::InstructionId) {
   decoder.emit(&nothing);
 }
 
-std::vector<CallValue> call_values(Decoder& decoder, size_t list) {
+// A parameter or result as the called function, or the prototype of an indirect call, declares it.
+struct Formal {
+  ir::ScalarType type = ir::ScalarType::b64;
+  unsigned width = 1; // elements of a vector
+};
+struct Formals {
+  std::vector<Formal> parameters, results;
+};
+
+Formals formals_of(Decoder& decoder) {
+  const std::span<const ir::Operand> operands = decoder.operands();
+  const ir::Function* owner = nullptr;
+  ir::Prototype signature;
+  for (size_t i = 0; i < operands.size(); i = ir::next_sibling(operands, i)) {
+    if (operands[i].is(ir::OperandKind::prototype)) {
+      owner = &decoder.function();
+      signature = owner->prototypes[ir::PrototypeId(operands[i].id)];
+    } else if (operands[i].is(ir::OperandKind::symbol) &&
+               operands[i].as_symbol().kind() == ir::SymbolRef::Kind::function) {
+      owner = &decoder.module().function(operands[i].as_symbol().function());
+      signature = owner->signature;
+    }
+  }
+  auto list = [&](PoolSpan variables) {
+    std::vector<Formal> formals;
+    if (owner)
+      for (ir::VariableId id : owner->variable_lists.view(variables))
+        formals.push_back({owner->variables[id].type, std::max<unsigned>(owner->variables[id].vector_width, 1)});
+    return formals;
+  };
+  return {list(signature.parameters), list(signature.results)};
+}
+
+// One argument or result.
+CallValue call_value(Decoder& decoder, const ir::Operand& operand, ir::ScalarType type) {
+  CallValue value;
+  switch (operand.kind) {
+  case ir::OperandKind::symbol:
+    if (const ParameterSlot* slot = decoder.slot(operand.as_symbol()))
+      value.slot = *slot;
+    else
+      decoder.unsupported("an argument that is no .param variable of this function");
+    break;
+  case ir::OperandKind::value:
+    value.lanes = decoder.register_lanes(operand);
+    value.bits = static_cast<uint8_t>(decoder.register_bits(operand.as_value()));
+    break;
+  default: // a constant has the type of the parameter
+    value.bits = static_cast<uint8_t>(lane_bits(type));
+    value.lanes =
+        decoder.source(operand, {ir::is_float(type) ? LaneKind::floating : LaneKind::unsigned_integer, value.bits});
+    break;
+  }
+  return value;
+}
+
+std::vector<CallValue> call_values(Decoder& decoder, size_t list, const std::vector<Formal>& formals) {
   std::vector<CallValue> values;
   const std::span<const ir::Operand> operands = decoder.operands();
   const size_t past = ir::next_sibling(operands, list);
-  for (size_t i = list + 1; i < past; i = ir::next_sibling(operands, i)) {
-    CallValue value;
-    if (operands[i].is(ir::OperandKind::symbol)) {
-      const ParameterSlot* slot = decoder.slot(operands[i].as_symbol());
-      if (!slot)
-        decoder.unsupported("an argument that is no .param variable of this function");
-      else
-        value.slot = *slot;
-    } else if (operands[i].is(ir::OperandKind::value)) {
-      value.lanes = decoder.register_lanes(operands[i].as_value());
-      value.bits = static_cast<uint8_t>(decoder.register_bits(operands[i].as_value()));
-    } else {
-      value.bits = 64;
-      value.lanes = decoder.source(operands[i], lanes_of_bits(64));
-    }
-    values.push_back(value);
+  for (size_t i = list + 1, index = 0; i < past; i = ir::next_sibling(operands, i), ++index) {
+    const Formal formal = index < formals.size() ? formals[index] : Formal();
+    // `_` for a vector is nobody for each of its elements.
+    if (operands[i].is(ir::OperandKind::sink)) values.resize(values.size() + formal.width);
+    const size_t first = operands[i].is(ir::OperandKind::vector) ? i + 1 : i;
+    for (size_t j = first; j < ir::next_sibling(operands, i); j = ir::next_sibling(operands, j))
+      if (!operands[i].is(ir::OperandKind::sink)) values.push_back(call_value(decoder, operands[j], formal.type));
   }
   return values;
 }
@@ -290,16 +350,17 @@ std::vector<CallValue> call_values(Decoder& decoder, size_t list) {
 void decode_call(Decoder& decoder, ir::InstructionId) {
   const std::span<const ir::Operand> operands = decoder.operands();
   CallSite site;
+  const Formals formals = formals_of(decoder);
   decoder.takes_more_than_sources();
   size_t position = 0;
   if (operands[position].is(ir::OperandKind::list)) {
-    site.results = call_values(decoder, position);
+    site.results = call_values(decoder, position, formals.results);
     position = ir::next_sibling(operands, position);
   }
   const ir::Operand& target = operands[position];
   position = ir::next_sibling(operands, position);
   if (position < operands.size() && operands[position].is(ir::OperandKind::list))
-    site.arguments = call_values(decoder, position);
+    site.arguments = call_values(decoder, position, formals.parameters);
   auto emit_call = [&](Handler handler) {
     decoder.output().calls.push_back(std::move(site));
     decoder.emit(handler).extra = static_cast<uint32_t>(decoder.output().calls.size() - 1);

@@ -269,8 +269,16 @@ Place place_of(Decoder& decoder, size_t position) {
   const ir::Form& form = decoder.form();
   place.space = decode_space(form.space);
   place.address = decoder.address(position, true);
-  if (place.address.is_symbol && place.space == Space::parameter) place.slot = decoder.slot(place.address.symbol);
+  if (place.space != Space::parameter) return place;
+  if (place.address.is_symbol) place.slot = decoder.slot(place.address.symbol);
   if (place.slot) decoder.takes_more_than_sources();
+  // Parameters of a device function that are found through their address lie in local memory.
+  const bool by_address =
+      !place.address.is_symbol && !decoder.function().is_entry && form.space != ir::StateSpace::param_entry;
+  if (by_address || (place.slot && place.slot->in_local)) {
+    place.space = Space::local;
+    place.slot = nullptr;
+  }
   return place;
 }
 

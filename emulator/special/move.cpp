@@ -64,7 +64,7 @@ std::vector<size_t> inside(std::span<const ir::Operand> operands, size_t group) 
   return positions;
 }
 
-// The components of a .v2/.v4 register or of %tid read whole, as operands of their own.
+// The elements of a vector, or of %tid read whole, as operands of their own.
 std::vector<ir::Operand> components(Decoder& decoder, size_t position) {
   std::vector<ir::Operand> parts;
   const ir::Operand& operand = decoder.operands()[position];
@@ -74,10 +74,8 @@ std::vector<ir::Operand> components(Decoder& decoder, size_t position) {
     return parts;
   }
   unsigned width = 1;
-  if (operand.is(ir::OperandKind::value)) width = decoder.function().values[operand.as_value()].vector_width;
-  if (operand.is(ir::OperandKind::special_register))
+  if (operand.is(ir::OperandKind::special_register) && operand.selector == ir::no_selector)
     width = ir::info(static_cast<ir::SpecialRegister>(operand.id)).vector_width;
-  if (operand.selector != ir::no_selector) width = 1;
   for (unsigned i = 0; i < width; ++i) {
     parts.push_back(operand);
     if (width > 1) parts.back().selector = ir::component_selector(i);
@@ -85,13 +83,29 @@ std::vector<ir::Operand> components(Decoder& decoder, size_t position) {
   return parts;
 }
 
-void emit_copy(Decoder& decoder, const ir::Operand& to, const ir::Operand& from, unsigned bits, bool first) {
+// All elements move at once. Of a register that is written twice the last element stays.
+void emit_copies(Decoder& decoder, std::span<const ir::Operand> targets, std::span<const ir::Operand> sources,
+                 unsigned bits) {
   const LaneType type = lanes_of_bits(bits);
-  const LaneRef source = decoder.source(from, type);
-  const LaneRef target = decoder.destination(to, type);
-  MicroOp& op = first ? decoder.emit(copy_handler(bits)) : decoder.emit_further(copy_handler(bits), true);
-  op.source[0] = source;
-  op.destination[0] = target;
+  std::vector<LaneRef> from, to;
+  for (const ir::Operand& source : sources)
+    from.push_back(decoder.source(source, type));
+  for (const ir::Operand& target : targets)
+    to.push_back(decoder.destination(target, type));
+  auto copy = [&](MicroOp& op, LaneRef source, LaneRef target) {
+    op.source[0] = source;
+    op.destination[0] = target;
+  };
+  for (size_t i = 1; i < from.size(); ++i) {
+    const bool overwritten = std::find(to.begin(), to.begin() + static_cast<ptrdiff_t>(i), from[i]) !=
+                             to.begin() + static_cast<ptrdiff_t>(i);
+    if (!overwritten) continue;
+    const LaneRef kept = decoder.temporary(bits);
+    copy(decoder.emit_further(copy_handler(bits), false), from[i], kept);
+    from[i] = kept;
+  }
+  for (size_t i = 0; i < from.size(); ++i)
+    copy(i == 0 ? decoder.emit(copy_handler(bits)) : decoder.emit_further(copy_handler(bits), true), from[i], to[i]);
 }
 
 // Parts are gathered in a temporary: the destination may be one of them.
@@ -142,29 +156,13 @@ void decode_mov(Decoder& decoder, ir::InstructionId) {
   // `mov.v4 {a, b, c, d}, e` of one plain register: ptxas gives zeros to all but the first.
   if (decoder.form().vector_width > 1 && sources.size() == 1) sources.resize(targets.size(), ir::Operand::integer(0));
   if (targets.size() == sources.size()) {
-    for (size_t i = 0; i < targets.size(); ++i)
-      emit_copy(decoder, targets[i], sources[i], bits, i == 0);
+    emit_copies(decoder, targets, sources, bits);
   } else if (operands[from].is(ir::OperandKind::vector)) {
     emit_pack(decoder, sources, bits);
   } else if (operands[0].is(ir::OperandKind::vector)) {
     emit_unpack(decoder, targets, bits);
   } else {
     decoder.unsupported("a move between vectors of different sizes");
-  }
-}
-
-uint64_t window_of(Space space) {
-  switch (space) {
-  case Space::shared:
-    return shared_window;
-  case Space::local:
-    return local_window;
-  case Space::constant:
-    return constant_window;
-  case Space::parameter:
-    return parameter_window;
-  default:
-    return 0;
   }
 }
 
@@ -188,7 +186,11 @@ const MicroOp* is_in_space(Warp& warp, const MicroOp& op) {
 }
 
 void decode_cvta(Decoder& decoder, ir::InstructionId) {
-  const Space space = decode_space(decoder.form().space);
+  Space space = decode_space(decoder.form().space);
+  // Parameters of a device function whose address is taken lie in local memory.
+  if (space == Space::parameter && !decoder.function().is_entry &&
+      decoder.form().space != ir::StateSpace::param_entry && !decoder.form().has(ir::Modifier::to))
+    space = Space::local;
   const uint64_t window = window_of(space);
   const bool narrow = ir::bit_width(decoder.form().type()) == 32;
   if (narrow && window) return decoder.unsupported("generic addresses of 32 bits are not emulated");

@@ -2,6 +2,7 @@
 #include "emulator/special/system_calls.h"
 
 #include "emulator/special/address.h"
+#include "emulator/special/call_values.h"
 
 #include <fmt/format.h>
 
@@ -20,24 +21,16 @@ uint64_t argument(const Warp& warp, const CallSite& site, size_t index, unsigned
   uint64_t value = 0;
   if (index >= site.arguments.size()) return 0;
   const CallValue& from = site.arguments[index];
-  if (from.lanes) {
-    const std::byte* lanes = warp.lanes<std::byte>(from.lanes);
-    std::memcpy(&value, lanes + lane * (from.bits / 8u), from.bits / 8u);
-  } else {
-    std::memcpy(&value, warp.activation->registers + from.slot.offset + lane * from.slot.stride,
-                std::min<uint32_t>(from.slot.size, 8));
-  }
+  const uint32_t bytes = from.lanes ? from.bits / 8u : from.slot.size;
+  if (bytes) std::memcpy(&value, bytes_of(warp, from, *warp.activation, lane), std::min<uint32_t>(bytes, 8));
   return value;
 }
 
 void set_result(const Warp& warp, const CallSite& site, unsigned lane, uint64_t value) {
   if (site.results.empty()) return;
   const CallValue& to = site.results[0];
-  if (to.lanes)
-    std::memcpy(warp.lanes<std::byte>(to.lanes) + lane * (to.bits / 8u), &value, to.bits / 8u);
-  else
-    std::memcpy(warp.activation->registers + to.slot.offset + lane * to.slot.stride, &value,
-                std::min<uint32_t>(to.slot.size, 8));
+  const uint32_t bytes = to.lanes ? to.bits / 8u : to.slot.size;
+  if (bytes) std::memcpy(bytes_of(warp, to, *warp.activation, lane), &value, std::min<uint32_t>(bytes, 8));
 }
 
 // A zero-terminated string in the kernel's memory; long ones are cut.

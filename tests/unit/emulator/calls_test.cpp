@@ -470,3 +470,73 @@ TEST_CASE("a function that is declared, but not there, is refused before anythin
   PtxRun run = run_ptx(kernel("k", "", " call somewhere;\n ret;", ".extern .func somewhere();\n"), {.kernel = "k"});
   CHECK(run.error == "'somewhere' is declared, but has no body here");
 }
+
+TEST_CASE("predicates as parameters and results, of the lanes that call") {
+  const std::string functions = R"(
+.func (.reg .u32 a, .reg .pred b) f(.reg .u32 x) { add.u32 a, x, 1; setp.eq.u32 b, x, 5; ret; }
+.func (.reg .pred b) g(.reg .u32 x, .reg .pred q) { setp.gt.and.u32 b, x, 4, q; ret; }
+)";
+  // p1 holds for thread 5 alone, after g only for odd threads above 4; p3 keeps its value where g is not called.
+  PtxRun run = run_threads(calling(R"(
+  call (%r2, %p1), f, (%r1);
+  selp.u32 %r3, 1, 0, %p1;
+  and.b32 %r4, %r1, 1;
+  setp.eq.u32 %p2, %r4, 1;
+  call (%p3), g, (%r1, %p2);
+  selp.u32 %r5, 2, 0, %p3;
+  setp.lt.u32 %p4, %r1, 8;
+  @%p4 call (%p3), g, (9, %p4);
+  selp.u32 %r6, 4, 0, %p3;
+  call (_, %p5), f, (%r1);
+  selp.u32 %r7, 8, 0, %p5;
+  mad.lo.u32 %r2, %r2, 16, %r3;
+  add.u32 %r2, %r2, %r5; add.u32 %r2, %r2, %r6; add.u32 %r2, %r2, %r7;
+  st.global.u32 [%rd1], %r2;
+  ret;)",
+                                   functions),
+                           40);
+  CHECK(run.buffer<uint32_t>(0) == for_threads(40, [](uint32_t i) {
+          const bool five = i == 5, odd = i > 4 && i % 2 == 1, kept = i < 8 || odd;
+          return (i + 1) * 16 + five + 2 * odd + 4 * kept + 8 * five;
+        }));
+}
+
+TEST_CASE("a constant argument has the type of the parameter") {
+  const std::string functions = R"(
+.func (.reg .f32 r) single(.reg .f32 x) { add.f32 r, x, x; ret; }
+.func (.reg .f64 r) twice(.reg .f64 x) { add.f64 r, x, x; ret; }
+.func (.param .b32 r) in_memory(.param .f32 x) { .reg .f32 f; ld.param.f32 f, [x]; st.param.f32 [r], f; ret; }
+)";
+  PtxRun run = run_threads(calling(R"(
+  .reg .f32 %f<4>; .reg .f64 %d<4>;
+  call (%f1), single, (1.5);
+  call (%f2), single, (0f3fc00000);
+  call (%d1), twice, (1.5);
+  call (%d2), twice, (0d3ff8000000000000);
+  call (%r2), in_memory, (3.0);
+  cvt.rn.f32.f64 %f3, %d1;
+  mov.b32 %r3, %f1; mov.b32 %r4, %f2; mov.b32 %r5, %f3;
+  cvt.rn.f32.f64 %f3, %d2; mov.b32 %r6, %f3;
+  xor.b32 %r3, %r3, %r4; xor.b32 %r5, %r5, %r6; or.b32 %r3, %r3, %r5; xor.b32 %r4, %r4, %r2; or.b32 %r3, %r3, %r4;
+  add.u32 %r3, %r3, %r2;
+  st.global.u32 [%rd1], %r3;
+  ret;)",
+                                   functions),
+                           1);
+  CHECK(run.buffer<uint32_t>(0)[0] == 0x40400000); // all are 3
+}
+
+TEST_CASE("the bits of a 0f constant are those of a double whose high word is zero") {
+  PtxRun run = run_threads(calling(R"(
+  .reg .f64 %d<4>; .reg .b32 %low, %high;
+  call (%d1), same, (0f3fc00000);
+  mov.b64 {%r2, %r3}, %d1;
+  add.f64 %d2, 0f3fc00000, 0d0000000000000000;
+  mov.b64 {%r4, %r5}, %d2;
+  xor.b32 %r4, %r4, %r2; or.b32 %r3, %r3, %r4; or.b32 %r3, %r3, %r5; add.u32 %r2, %r2, %r3;
+  st.global.u32 [%rd1], %r2;
+  ret;)",
+                                   ".func (.reg .f64 r) same(.reg .f64 x) { mov.f64 r, x; ret; }\n"),
+                           1);
+  CHECK(run.buffer<uint32_t>(0)[0] == 0x3fc00000);
+}
