@@ -55,7 +55,10 @@ int run_template(const TemplateOptions& options, const Session& session) {
          module->source, session);
     return exit_diagnostics;
   }
-  if (Status status = write_file(options.output, launch::launch_template(*module, kernels, path_from_launch_file(options.file, options.output))); !status) {
+  if (Status status =
+          write_file(options.output,
+                     launch::launch_template(*module, kernels, path_from_launch_file(options.file, options.output)));
+      !status) {
     show(status.error());
     return exit_diagnostics;
   }

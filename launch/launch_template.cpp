@@ -1,110 +1,16 @@
 #include "launch/launch_template.h"
 
+#include "ir/machine/machine.h"
+#include "launch/parameter_use.h"
 #include "launch/scalar_bytes.h"
 #include "launch/signature.h"
 
-#include <map>
+#include <algorithm>
 #include <set>
 
 namespace ptxrewrite::launch {
 
 namespace {
-
-// What the code does with the memory behind a parameter.
-struct ParameterUse {
-  bool is_address = false;
-  bool is_written = false;
-  ir::ScalarType type = ir::ScalarType::none; // of the first access
-};
-
-// Follows each parameter through moves, cvta and additions to loads and stores. Registers are as written in the text,
-// so one that is used for several parameters belongs to the one that it was first made of: good enough for a skeleton.
-class ParameterTracer {
-public:
-  explicit ParameterTracer(const ir::Function& kernel) : kernel_(kernel) {
-    auto list = kernel.variable_lists.view(kernel.signature.parameters);
-    for (size_t i = 0; i < list.size(); ++i)
-      parameter_of_variable_[list[i].index()] = i;
-    uses_.resize(list.size());
-  }
-
-  std::vector<ParameterUse> trace() {
-    // Until nothing new is found: a loop may use a register above its definition.
-    do {
-      changed_ = false;
-      for (ir::BlockId block : kernel_.layout)
-        for (ir::InstructionId id : kernel_.instructions_in(block))
-          if (kernel_.instructions[id].kind == ir::InstructionKind::real) visit(id);
-    } while (changed_);
-    return uses_;
-  }
-
-private:
-  static constexpr size_t nobody = SIZE_MAX;
-
-  size_t owner(const ir::Operand& operand) const {
-    if (!operand.is(ir::OperandKind::value)) return nobody;
-    auto found = owner_.find(operand.as_value().index());
-    return found == owner_.end() ? nobody : found->second;
-  }
-  void give(const ir::Operand& operand, size_t parameter) {
-    if (!operand.is(ir::OperandKind::value) || !operand.is_definition()) return;
-    changed_ |= owner_.try_emplace(operand.as_value().index(), parameter).second;
-  }
-
-  void visit(ir::InstructionId id) {
-    const ir::Form& form = kernel_.form_of(id);
-    std::span<const ir::Operand> operands = kernel_.operands_of(id);
-    if (operands.empty()) return;
-    if (form.opcode == ir::Opcode::ld && ir::is_param(form.space)) return visit_load_of_parameter(operands);
-    switch (form.opcode) {
-    case ir::Opcode::mov:
-    case ir::Opcode::cvta:
-    case ir::Opcode::add:
-    case ir::Opcode::sub:
-    case ir::Opcode::mad:
-    case ir::Opcode::selp:
-      for (const ir::Operand& operand : operands.subspan(1))
-        if (size_t parameter = owner(operand); parameter != nobody) {
-          give(operands[0], parameter);
-          if (form.opcode == ir::Opcode::cvta) uses_[parameter].is_address = true;
-        }
-      return;
-    default:
-      visit_access(form, operands);
-    }
-  }
-
-  // operands: destination, address group, base.
-  void visit_load_of_parameter(std::span<const ir::Operand> operands) {
-    for (size_t i = 0; i + 1 < operands.size(); ++i) {
-      if (!operands[i].is(ir::OperandKind::address) || !operands[i + 1].is(ir::OperandKind::symbol)) continue;
-      const ir::SymbolRef symbol = operands[i + 1].as_symbol();
-      if (symbol.kind() != ir::SymbolRef::Kind::local_variable) return;
-      auto found = parameter_of_variable_.find(symbol.variable().index());
-      if (found != parameter_of_variable_.end()) give(operands[0], found->second);
-    }
-  }
-
-  void visit_access(const ir::Form& form, std::span<const ir::Operand> operands) {
-    for (size_t i = 0; i + 1 < operands.size(); ++i) {
-      if (!operands[i].is(ir::OperandKind::address)) continue;
-      const size_t parameter = owner(operands[i + 1]);
-      if (parameter == nobody) continue;
-      ParameterUse& use = uses_[parameter];
-      use.is_address = true;
-      use.is_written |=
-          form.opcode == ir::Opcode::st || form.opcode == ir::Opcode::atom || form.opcode == ir::Opcode::red;
-      if (use.type == ir::ScalarType::none && is_plain_type(form.type())) use.type = form.type();
-    }
-  }
-
-  const ir::Function& kernel_;
-  std::map<uint32_t, size_t> parameter_of_variable_;
-  std::map<uint32_t, size_t> owner_; // register -> parameter
-  std::vector<ParameterUse> uses_;
-  bool changed_ = false;
-};
 
 std::string toml_string(std::string_view text) {
   std::string out = "\"";
@@ -128,7 +34,10 @@ public:
   explicit TemplateWriter(const ir::Module& module) : module_(module) {}
 
   std::string write(std::span<const ir::Function* const> kernels, std::string_view ptx) {
-    out_ = "ptx = " + toml_string(ptx) + "\n\n[let]\nn = 1024 # elements of each buffer: set what the kernels need\n";
+    out_ = "ptx = " + toml_string(ptx) +
+           "\n\n[let]\n"
+           "n = 128 # bounds, extents and strides: set what the kernels need\n"
+           "elements = \"4 * n * n\" # of each buffer\n";
     for (const ir::Function* kernel : kernels)
       write_kernel(*kernel);
     out_ += buffers_;
@@ -156,15 +65,34 @@ private:
     return "256";
   }
 
+  // Some, where the launch says how much there is: 48 KiB are there everywhere; from sm_80 on twice as much can be had.
+  uint64_t shared_bytes(const ir::Function& kernel) const {
+    if (!uses_dynamic_shared_memory(module_, kernel)) return 0;
+    const uint32_t capability =
+        module_.targets.empty() ? 0 : ir::compute_capability_of(module_.text(module_.targets[0]));
+    const uint64_t most = (capability < 80 ? 48 : 96) * 1024;
+    uint64_t fixed = 0;
+    for (ir::VariableId id : module_.variables.ids())
+      fixed += shared_bytes(module_.variables[id], module_.dimensions);
+    for (const auto& function : module_.functions)
+      for (ir::VariableId id : function->variables.ids())
+        fixed += shared_bytes(function->variables[id], function->dimensions);
+    return fixed + 1024 < most ? (most - fixed) / 1024 * 1024 : 1024;
+  }
+  static uint64_t shared_bytes(const ir::Variable& variable, const SpanPool<uint64_t>& dimensions) {
+    if (!is_shared(variable.space)) return 0;
+    return std::min<uint64_t>(bytes_of(variable, dimensions.view(variable.dimensions)), 1 << 20);
+  }
+
   void write_kernel(const ir::Function& kernel) {
     const Signature signature = signature_of(kernel);
-    const std::vector<ParameterUse> uses = ParameterTracer(kernel).trace();
+    const std::vector<std::vector<ParameterPart>> parts = parameter_parts(module_, kernel);
     const std::string name(module_.text(kernel.name));
     out_ += "\n[[launch]]\nkernel = " + toml_string(name) + "\ngrid = [1, 1, 1]\nblock = " + block_of(kernel) +
-            "\nshared = 0 # bytes of dynamic shared memory\nargs = [\n";
+            "\nshared = " + std::to_string(shared_bytes(kernel)) + " # bytes of dynamic shared memory\nargs = [\n";
     for (size_t i = 0; i < signature.parameters.size(); ++i) {
       const Parameter& parameter = signature.parameters[i];
-      out_ += "    " + argument(name, parameter, uses[i]) + ", # " + std::string(parameter.name) + ": ." +
+      out_ += "    " + argument(name, parameter, parts[i]) + ", # " + std::string(parameter.name) + ": ." +
               std::string(spelling(parameter.type)) +
               (parameter.is_array ? "[" + std::to_string(parameter.bytes / byte_width(parameter.type)) + "]" : "") +
               "\n";
@@ -172,22 +100,73 @@ private:
     out_ += "]\n";
   }
 
-  std::string argument(const std::string& kernel, const Parameter& parameter, const ParameterUse& use) {
-    const unsigned address_bytes = module_.address_size == 32 ? 4 : 8;
-    if (!parameter.is_array && parameter.bytes == address_bytes && use.is_address)
-      return "{ buffer = " + toml_string(add_buffer(kernel, parameter, use)) + " }";
-    if (parameter.is_array) {
-      std::string bytes;
-      for (uint64_t i = 0; i < parameter.bytes && i < max_parameter_bytes; ++i)
-        bytes += i ? ", 0" : "0";
-      return "{ bytes = [" + bytes + "] }";
-    }
+  std::string argument(const std::string& kernel, const Parameter& parameter, const std::vector<ParameterPart>& parts) {
     if (type_kind(parameter.type) == ir::TypeKind::opaque_handle) return "{ u64 = 0 }";
-    return "{ " + std::string(spelling(parameter.type)) + " = 0 }";
+    if (!parameter.is_array) {
+      if (parts.empty()) return "{ " + std::string(spelling(parameter.type)) + " = 0 }"; // never loaded
+      ParameterPart whole = parts.front();
+      if (whole.offset == 0 && byte_width(whole.type) == parameter.bytes) {
+        // The signature says less than the load where it has bits only.
+        if (is_float(parameter.type)) whole.type = parameter.type;
+        if (whole.is_address) return "{ buffer = " + toml_string(add_buffer(kernel, parameter, whole)) + " }";
+        return number(whole, is_float(parameter.type) || is_plain_type(parameter.type) ? parameter.type : whole.type);
+      }
+    }
+    if (std::string members = struct_of(kernel, parameter, parts); !members.empty())
+      return "{ struct = [" + members + " ] }";
+    std::string bytes;
+    for (uint64_t i = 0; i < parameter.bytes && i < max_parameter_bytes; ++i)
+      bytes += i ? ", 0" : "0";
+    return "{ bytes = [" + bytes + "] }";
+  }
+
+  // A value with which a kernel does something: an extent where it is computed with, 1 where it is a choice, few bits
+  // to shift by.
+  static std::string number(const ParameterPart& part, ir::ScalarType type) {
+    std::string value = "\"n\"";
+    if (is_float(type) || is_float(part.type))
+      value = is_float(type) ? "0.5" : byte_width(type) == 4 ? "0x3f000000" : "0x3fe0000000000000";
+    else if (part.counts_shifts)
+      value = "2";
+    else if (byte_width(type) == 1 || !part.has_other_uses)
+      value = "1";
+    return "{ " + std::string(spelling(type)) + " = " + value + " }";
+  }
+
+  // The members of a parameter that is passed by value, with zeros between them; "" where they overlap or do not lie as
+  // members of a struct do.
+  std::string struct_of(const std::string& kernel, const Parameter& parameter,
+                        const std::vector<ParameterPart>& parts) {
+    std::string members;
+    uint64_t at = 0, end = 0, widest = 1;
+    const auto fill_to = [&](uint64_t place) {
+      if (at == place) return;
+      members += " { u8 = [";
+      for (bool first = true; at < place; ++at, first = false)
+        members += first ? "0" : ", 0";
+      members += "] },";
+    };
+    for (const ParameterPart& part : parts) {
+      const unsigned width = byte_width(part.type);
+      if (part.offset < end || width == 0 || part.offset % width != 0 || part.offset + width > parameter.bytes)
+        return "";
+      widest = std::max<uint64_t>(widest, width);
+      end = part.offset + width;
+    }
+    if (parts.empty() || parameter.bytes > max_parameter_bytes || parameter.bytes % widest != 0) return "";
+    for (const ParameterPart& part : parts) {
+      fill_to(part.offset);
+      members += part.is_address ? " { buffer = " + toml_string(add_buffer(kernel, parameter, part)) + " },"
+                                 : " " + number(part, part.type) + ",";
+      at += byte_width(part.type);
+    }
+    fill_to(parameter.bytes);
+    members.pop_back();
+    return members;
   }
 
   // nvcc names parameters KERNEL_param_0: the number alone says as much.
-  std::string add_buffer(const std::string& kernel, const Parameter& parameter, const ParameterUse& use) {
+  std::string add_buffer(const std::string& kernel, const Parameter& parameter, const ParameterPart& use) {
     std::string name(parameter.name);
     const std::string prefix = kernel + "_param_";
     if (name.starts_with(prefix)) name = "p" + name.substr(prefix.size());
@@ -196,12 +175,12 @@ private:
       while (!names_.insert(name).second)
         name += "_";
     }
-    const ir::ScalarType type = use.type == ir::ScalarType::none ? ir::ScalarType::f32 : use.type;
-    buffers_ += "\n[buffer." + key(name) + "]\ntype = " + toml_string(spelling(type)) + "\ncount = \"n\"\n";
+    const ir::ScalarType type = use.element_type == ir::ScalarType::none ? ir::ScalarType::f32 : use.element_type;
+    buffers_ += "\n[buffer." + key(name) + "]\ntype = " + toml_string(spelling(type)) + "\ncount = \"elements\"\n";
     const char* const bounds = is_float(type) ? "-1, 1" : "0, 100";
-    if (use.is_written)
-      buffers_ += "output = true\n";
-    else
+    if (use.is_written) buffers_ += "output = true\n";
+    // Counters and locks begin with zero.
+    if (use.is_read && !use.is_atomic)
       buffers_ += std::string("init = \"uniform(") + bounds + ", seed=" + std::to_string(names_.size()) + ")\"\n";
     return name;
   }

@@ -85,50 +85,71 @@ class Steps:
             return self.add(step, "other code", True, " ".join(different)[:200])
         return True
 
-    def reads_back(self, step, path, exactly):
-        """The text at `path` can be read; its print is at a fixed point, and is the text itself if `exactly`."""
-        printed, again = self.file("printed.ptx"), self.file("again.ptx")
-        for source, target in ((path, printed), (printed, again)):
-            outcome = self.tool.run("opt", "--no-ssa", source, "-o", target)
+    def print_all(self, names, source, target):
+        """Prints files of one folder into another without SSA form; name -> outcome of those that are not printed."""
+        os.makedirs(target, exist_ok=True)
+        paths = [os.path.join(source, name) for name in names]
+        if self.tool.run("opt", "--no-ssa", *paths, "-o", target).ok:
+            return {}
+        failed = {}
+        for name, path in zip(names, paths):
+            outcome = self.tool.run("opt", "--no-ssa", path, "-o", os.path.join(target, name))
             if not outcome.ok:
-                kind = outcome.kind if outcome.crashed else "not read back"
-                return self.add(step, kind, True, outcome.message)
-            if exactly and source == path and read(source) != read(target):
-                return self.add(step, "no fixed point", True, first_difference(read(source), read(target)))
-        if read(printed) != read(again):
-            return self.add(step, "no fixed point", True, first_difference(read(printed), read(again)))
-        return True
+                failed[name] = outcome
+        return failed
+
+    def read_back(self, texts):
+        """`texts`: step -> (file in the scratch folder, whether it must be at a fixed point as it stands). Each can be
+        read, and its print is at a fixed point. Returns the steps for which that holds; adds rows for the others."""
+        folders = [self.scratch, self.file("printed"), self.file("again")]
+        left = dict(texts)
+        for number in (1, 2):
+            names = [name for name, _exactly in left.values()]
+            failed = self.print_all(names, folders[number - 1], folders[number]) if names else {}
+            for step, (name, exactly) in list(left.items()):
+                outcome = failed.get(name)
+                if outcome:
+                    self.add(step, outcome.kind if outcome.crashed else "not read back", True, outcome.message)
+                    del left[step]
+                elif exactly or number == 2:
+                    was, now = (read(os.path.join(folders[number + i], name)) for i in (-1, 0))
+                    if was != now:
+                        self.add(step, "no fixed point", True, first_difference(was, now))
+                        del left[step]
+        return list(left)
+
+    def reads_back(self, step, name):
+        return self.read_back({step: (name, True)}) == [step]
 
     def reading(self):
         printed = self.file("text.ptx")
         if (self.must_succeed("read", "opt", "--no-ssa", self.path, "-o", printed)
-                and self.reads_back("read", printed, True) and self.same_code("read", read(printed))):
+                and self.reads_back("read", "text.ptx") and self.same_code("read", read(printed))):
             self.add("read")
 
     def identity(self):
         printed = self.file("identity.ptx")
         if (self.must_succeed("identity", "opt", "--verify-each", self.path, "-o", printed)
-                and self.reads_back("identity", printed, True) and self.same_code("identity", read(printed))):
+                and self.reads_back("identity", "identity.ptx") and self.same_code("identity", read(printed))):
             self.add("identity")
 
     # -- passes -------------------------------------------------------------------------------------------------------
 
     def rewrites(self):
         unchanged = read(self.file("identity.ptx")) if os.path.exists(self.file("identity.ptx")) else None
-        for name, arguments, form in self.settings.rewrites:
-            step, output = f"{name} {form}", self.file("rewritten.ptx")
-            if os.path.exists(output):
-                os.remove(output)
-            if not self.must_succeed(step, "opt", self.path, *arguments, "--form", form, "--verify-each", "-o", output):
+        changed = {}
+        for number, (name, arguments, form) in enumerate(self.settings.rewrites):
+            step, output = f"{name} {form}", f"rewritten{number}.ptx"
+            if not self.must_succeed(step, "opt", self.path, *arguments, "--form", form, "--verify-each", "-o",
+                                     self.file(output)):
                 continue
-            text = read(output)
-            if text == unchanged:
+            if read(self.file(output)) == unchanged:
                 self.add(step, "unchanged")
-                continue
-            # Annotations are comments, which a print does not keep.
-            if not self.reads_back(step, output, form != "annotated"):
-                continue
-            if form == "hardware" or self.assembler is None or self.assembles(step, text) is not None:
+            else:
+                changed[step] = (output, form != "annotated")  # annotations are comments, which a print does not keep
+        for step in self.read_back(changed):
+            text = read(self.file(changed[step][0]))
+            if step.endswith("hardware") or self.assembler is None or self.assembles(step, text) is not None:
                 self.add(step)
 
     # -- other commands -----------------------------------------------------------------------------------------------

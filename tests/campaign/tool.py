@@ -1,8 +1,6 @@
 """Runs ptxrewrite under limits and says how it ended."""
 
-import os
 import re
-import resource
 import subprocess
 
 
@@ -48,17 +46,15 @@ class Tool:
         self.seconds = seconds
         self.megabytes = megabytes
 
-    def _limit(self):
-        resource.setrlimit(resource.RLIMIT_CPU, (self.seconds, self.seconds + 5))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if self.megabytes:
-            resource.setrlimit(resource.RLIMIT_AS, (self.megabytes << 20, self.megabytes << 20))
+    def _limits(self):
+        limits = ["prlimit", f"--cpu={self.seconds}:{self.seconds + 5}", "--core=0"]
+        return limits + ([f"--as={self.megabytes << 20}"] if self.megabytes else [])
 
     def run(self, *arguments):
         # The limit is of processor time: a loaded machine changes no verdict. The other one ends what sleeps.
         try:
-            result = subprocess.run([self.path, *arguments], capture_output=True, text=True, errors="replace",
-                                    stdin=subprocess.DEVNULL, preexec_fn=self._limit, timeout=60 * self.seconds)
+            result = subprocess.run([*self._limits(), self.path, *arguments], capture_output=True, text=True,
+                                    errors="replace", stdin=subprocess.DEVNULL, timeout=60 * self.seconds)
         except subprocess.TimeoutExpired:
             return Outcome("time", "neither ends nor computes")
         message = first_error(result.stderr)
