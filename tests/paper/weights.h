@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/launch_input.h"
+#include "cli/machine_weights.h"
 #include "emulator/hardware/section_counts.h"
 #include "ir/machine/machine.h"
 
@@ -10,10 +11,12 @@
 
 namespace ptxrewrite::tests {
 
-// Machine instructions of PTX instructions, of any function of the modules at hand.
+// Machine instructions of PTX instructions, of any function of the modules at hand. Sections of a hardware form are
+// lowered together with the body: which lanes part in the body, and how its addresses are aligned, depends on what the
+// sections compute.
 class Weights {
 public:
-  explicit Weights(const ir::Machine& machine) : capability_(machine.compute_capability) {}
+  explicit Weights(const ir::Machine& machine) : lowered_(machine) {}
 
   uint64_t operator()(const ir::Function& function, ir::InstructionId id);
   emulator::InstructionWeight function() {
@@ -21,9 +24,9 @@ public:
   }
 
 private:
-  std::vector<uint64_t> weigh(const ir::Function& function) const;
+  std::vector<uint64_t> weigh(const ir::Function& function);
 
-  uint32_t capability_;
+  cli::MachineWeights lowered_;
   std::map<const ir::Function*, std::vector<uint64_t>> known_;
 };
 
