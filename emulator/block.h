@@ -53,6 +53,7 @@ void find_source_line(const ir::Function& function, ir::InstructionId instructio
 
 class AffineMachine; // emulator/hardware/affine_machine.h
 class MemoryChecker; // emulator/check.h
+class GlobalShadow;  // emulator/check/global_shadow.h
 class Observer;
 class LateCopies;  // emulator/copies.h
 class SkipMachine; // emulator/hardware/skip_machine.h
@@ -70,6 +71,7 @@ struct LaunchState {
   uint64_t shared_bytes = 0;
   uint64_t local_stride = 0;               // bytes of local memory of each thread
   bool concurrent = false;                 // several host threads run blocks at the same time
+  GlobalShadow* global_shadow = nullptr;   // in check mode
   const SkipPlan* skip_plan = nullptr;     // null: DARSIE's machine is off
   std::vector<uint64_t>* fences = nullptr; // then: fences and atomics so far, by %smid
 };

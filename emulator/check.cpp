@@ -1,6 +1,7 @@
 #include "emulator/check.h"
 
-#include "emulator/shadow.h"
+#include "emulator/check/global_shadow.h"
+#include "emulator/check/shadow.h"
 #include "emulator/special/watch.h"
 #include "ir/module.h"
 
@@ -16,12 +17,20 @@ namespace {
 
 constexpr unsigned maximum_warps = 32; // of a block
 
-// When each warp of the block was last known to be.
-using Clock = std::array<uint32_t, maximum_warps>;
+// When each warp of the block was last known to be, and what is known of global memory.
+struct Clock {
+  std::array<uint32_t, maximum_warps> warps{};
+  uint32_t others = 0; // the moment up to which all accesses of all blocks have happened before
+  uint32_t fenced = 0; // the moment of the last fence
+  uint32_t& operator[](size_t warp) { return warps[warp]; }
+  uint32_t operator[](size_t warp) const { return warps[warp]; }
+};
 
 void join(Clock& clock, const Clock& other) {
   for (unsigned warp = 0; warp < maximum_warps; ++warp)
     clock[warp] = std::max(clock[warp], other[warp]);
+  clock.others = std::max(clock.others, other.others);
+  clock.fenced = std::max(clock.fenced, other.fenced);
 }
 
 // What the checker has to know of a memory instruction.
@@ -44,8 +53,8 @@ Strength strength_of(const ir::Form& form) {
   return strength;
 }
 
-// The lanes of one instruction that access shared memory, with their addresses there.
-struct SharedAccess {
+// The lanes of one instruction that access shared or global memory, with their addresses there.
+struct LaneAccesses {
   const MicroOp* op = nullptr;
   std::array<uint64_t, warp_size> addresses;
   uint32_t lanes = 0;
@@ -55,16 +64,23 @@ struct SharedAccess {
   bool is_atomic = false;
 };
 
+Dimensions index_in(const Dimensions& grid, uint64_t number) {
+  return {static_cast<uint32_t>(number % grid.x), static_cast<uint32_t>(number / grid.x % grid.y),
+          static_cast<uint32_t>(number / grid.x / grid.y)};
+}
+
 class BlockChecker final : public MemoryChecker {
 public:
   explicit BlockChecker(const LaunchState& launch)
-      : shared_(launch.shared_bytes), local_(launch.warps * warp_size), strengths_(launch.image->instruction_count) {}
+      : global_(*launch.global_shadow), shared_(launch.shared_bytes), local_(launch.warps * warp_size),
+        strengths_(launch.image->instruction_count) {}
 
   void start_block(Block& block) override;
   void access(Warp& warp, const MicroOp& op, Space space, const uint64_t* addresses, uint64_t bytes, AccessKind kind,
               std::span<const LaneRef> values) override;
   void fence(Warp& warp) override;
   void release(Warp& warp, uint64_t shared_address) override;
+  void allocated(uint64_t address, uint64_t bytes) override;
   void barrier_executed(Warp& warp, const MicroOp& op, unsigned number, uint32_t expected_warps, bool aligned) override;
   void lanes_gathered(Warp& warp) override;
   void warp_arrived(Warp& warp, unsigned number) override;
@@ -78,6 +94,7 @@ private:
     uint32_t instruction = 0;
     uint32_t warp = 0;
     unsigned lane = 0;
+    std::optional<uint64_t> block = std::nullopt; // of another one
   };
   struct Found {
     uint64_t times = 0;
@@ -93,12 +110,20 @@ private:
 
   Strength strength(const MicroOp& op);
   bool ordered(const ShadowAccess& before, unsigned warp) const { return before.clock <= clocks_[warp][before.warp]; }
-  void load_shared(Warp& warp, const SharedAccess& access);
-  void store_shared(Warp& warp, const SharedAccess& access);
+  void load_shared(Warp& warp, const LaneAccesses& access);
+  void store_shared(Warp& warp, const LaneAccesses& access);
   void record_read(ShadowCell& cell, const ShadowAccess& read);
+  bool ordered(const GlobalAccess& before, unsigned warp) const;
+  GlobalAccess global_access(const LaneAccesses& access, const Warp& warp, unsigned lane) const;
+  void load_global(Warp& warp, const LaneAccesses& access);
+  void store_global(Warp& warp, const LaneAccesses& access);
+  void record_read(GlobalCell& cell, const GlobalAccess& read) const;
+  void find_lane_conflict(Warp& warp, const LaneAccesses& access);
   void check_local(Warp& warp, const MicroOp& op, unsigned lane, uint64_t address, uint64_t bytes, AccessKind kind);
   void synchronise(Warp& warp, Space space, uint64_t address, const Strength& strength, AccessKind kind);
-  void report_race(Warp& warp, const SharedAccess& access, unsigned lane, uint64_t address, const ShadowAccess& other,
+  void report_race(Warp& warp, const LaneAccesses& access, unsigned lane, uint64_t address, const ShadowAccess& other,
+                   const char* what, const char* other_what);
+  void report_race(const LaneAccesses& access, const GlobalAccess& here, uint64_t address, const GlobalAccess& other,
                    const char* what, const char* other_what);
   // Counts a finding once per instruction executed; true: it has to be described, too.
   bool is_new(const MicroOp& op, FindingKind kind, Found*& found);
@@ -106,6 +131,7 @@ private:
   std::string name_of_shared(uint64_t address) const;
 
   Block* block_ = nullptr;
+  GlobalShadow& global_; // of the launch; its blocks run on one host thread
   SharedShadow shared_;
   LocalShadow local_;
   std::vector<Strength> strengths_; // by image-wide instruction
@@ -152,30 +178,35 @@ Strength BlockChecker::strength(const MicroOp& op) {
 void BlockChecker::access(Warp& warp, const MicroOp& op, Space space, const uint64_t* addresses, uint64_t bytes,
                           AccessKind kind, std::span<const LaneRef> values) {
   ++serial_;
-  SharedAccess shared;
+  LaneAccesses shared;
   shared.op = &op;
   shared.bytes = bytes;
   shared.strength = strength(op);
   shared.values = values;
   shared.is_atomic = kind == AccessKind::atomic;
+  LaneAccesses global = shared;
   for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
     SpaceAddress place{space, addresses[lane]};
     if (space == Space::generic) place = split_generic(addresses[lane]);
     if (shared.strength.strong) synchronise(warp, place.space, place.address, shared.strength, kind);
     if (place.space == Space::local) check_local(warp, op, lane, place.address, bytes, kind);
-    if (place.space != Space::shared) continue;
+    LaneAccesses& all = place.space == Space::shared ? shared : global;
+    if (place.space != Space::shared && place.space != Space::global) continue;
     // Out of bounds: the access itself will say so.
-    if (place.address > shared_.bytes() || bytes > shared_.bytes() - place.address) continue;
-    shared.addresses[lane] = place.address;
-    shared.lanes |= 1u << lane;
+    if (place.space == Space::shared && (place.address > shared_.bytes() || bytes > shared_.bytes() - place.address))
+      continue;
+    if (place.space == Space::global && !resolve(*block_, warp, lane, Space::global, place.address, bytes)) continue;
+    all.addresses[lane] = place.address;
+    all.lanes |= 1u << lane;
   }
-  if (shared.lanes == 0) return;
-  if (kind != AccessKind::store) load_shared(warp, shared);
-  if (kind != AccessKind::load) store_shared(warp, shared);
+  if (shared.lanes && kind != AccessKind::store) load_shared(warp, shared);
+  if (shared.lanes && kind != AccessKind::load) store_shared(warp, shared);
+  if (global.lanes && kind != AccessKind::store) load_global(warp, global);
+  if (global.lanes && kind != AccessKind::load) store_global(warp, global);
 }
 
-void BlockChecker::load_shared(Warp& warp, const SharedAccess& access) {
+void BlockChecker::load_shared(Warp& warp, const LaneAccesses& access) {
   uint64_t previous = UINT64_MAX;
   for (uint32_t lanes = access.lanes; lanes; lanes &= lanes - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
@@ -220,7 +251,7 @@ std::byte stored_byte(const Warp& warp, std::span<const LaneRef> values, uint64_
   return warp.lanes<std::byte>(values[index / width])[lane * width + index % width];
 }
 
-void BlockChecker::store_shared(Warp& warp, const SharedAccess& access) {
+void BlockChecker::store_shared(Warp& warp, const LaneAccesses& access) {
   const bool strong = access.strength.strong;
   for (uint32_t lanes = access.lanes; lanes; lanes &= lanes - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
@@ -268,6 +299,107 @@ void BlockChecker::store_shared(Warp& warp, const SharedAccess& access) {
   }
 }
 
+// --- global memory ---
+
+bool BlockChecker::ordered(const GlobalAccess& before, unsigned warp) const {
+  if (before.clock == 0 || before.moment <= clocks_[warp].others) return true;
+  return before.block == static_cast<uint32_t>(block_->linear) && before.clock <= clocks_[warp][before.warp];
+}
+
+GlobalAccess BlockChecker::global_access(const LaneAccesses& access, const Warp& warp, unsigned lane) const {
+  // A strong write that gives a moment away belongs to it: who found it there may write the place plainly.
+  const uint32_t fenced = clocks_[warp.index].fenced;
+  return {.clock = clocks_[warp.index][warp.index],
+          .instruction = access.op->instruction,
+          .block = static_cast<uint32_t>(block_->linear),
+          .moment = access.strength.strong && fenced ? fenced : global_.moment(),
+          .warp = static_cast<uint8_t>(warp.index),
+          .lane = static_cast<uint8_t>(lane),
+          .strong = access.strength.strong};
+}
+
+// Where a strong write meets a read, nothing is said: flags and counters are looked at in passing.
+void BlockChecker::load_global(Warp& warp, const LaneAccesses& access) {
+  uint64_t previous = UINT64_MAX;
+  for (uint32_t lanes = access.lanes; lanes; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+    const uint64_t start = access.addresses[lane];
+    if (start == previous) continue;
+    previous = start;
+    const GlobalAccess read = global_access(access, warp, lane);
+    global_.for_each(start, access.bytes, [&](GlobalCell& cell, uint64_t address, unsigned) {
+      if (!cell.write.strong && !ordered(cell.write, warp.index))
+        report_race(access, read, address, cell.write, access.is_atomic ? "changed" : "read", "written");
+      if (!access.is_atomic) record_read(cell, read);
+    });
+  }
+}
+
+void BlockChecker::record_read(GlobalCell& cell, const GlobalAccess& read) const {
+  const GlobalAccess& last = cell.read;
+  const bool same_warp = last.block == read.block && last.warp == read.warp;
+  if (same_warp && last.clock == read.clock) return;
+  if (!same_warp && !ordered(last, read.warp) && (last.block != read.block || cell.other_read.block == read.block))
+    cell.other_read = last;
+  cell.read = read;
+}
+
+// A store of the bytes that are there changes nothing, and races with nothing.
+void BlockChecker::store_global(Warp& warp, const LaneAccesses& access) {
+  if (!access.strength.strong) find_lane_conflict(warp, access);
+  for (uint32_t lanes = access.lanes; lanes; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+    const uint64_t start = access.addresses[lane];
+    const std::byte* there = resolve(*block_, warp, lane, Space::global, start, access.bytes);
+    const GlobalAccess write = global_access(access, warp, lane);
+    global_.for_each(start, access.bytes, [&](GlobalCell& cell, uint64_t address, unsigned bytes) {
+      bool changes = access.strength.strong || access.values.empty();
+      for (uint64_t byte = address - start; byte < address - start + bytes && !changes; ++byte)
+        changes = stored_byte(warp, access.values, access.bytes, lane, byte) != there[byte];
+      if (!changes) return;
+      const char* what = access.is_atomic ? "changed" : "written";
+      if (!(cell.write.strong && write.strong) && !ordered(cell.write, warp.index))
+        report_race(access, write, address, cell.write, what, "written");
+      for (const GlobalAccess& read : {cell.read, cell.other_read})
+        if (!write.strong && !ordered(read, warp.index)) report_race(access, write, address, read, what, "read");
+      cell.write = write;
+      cell.read = cell.other_read = {};
+    });
+  }
+}
+
+// Which of the lanes that write one place in one instruction is the last is not defined.
+void BlockChecker::find_lane_conflict(Warp& warp, const LaneAccesses& access) {
+  if (access.values.empty()) return;
+  uint32_t before = 0;
+  uint64_t past = 0;
+  for (uint32_t lanes = access.lanes; lanes; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+    const uint64_t start = access.addresses[lane];
+    const bool is_behind_all = start >= past;
+    for (uint32_t others = is_behind_all ? 0 : before; others; others &= others - 1) {
+      const auto other = static_cast<unsigned>(std::countr_zero(others));
+      const uint64_t other_start = access.addresses[other];
+      const uint64_t both_past = std::min(start, other_start) + access.bytes;
+      for (uint64_t byte = std::max(start, other_start); byte < both_past; ++byte) {
+        if (stored_byte(warp, access.values, access.bytes, lane, byte - start) ==
+            stored_byte(warp, access.values, access.bytes, other, byte - other_start))
+          continue;
+        Found* found = nullptr;
+        if (is_new(*access.op, FindingKind::lane_conflict, found))
+          describe(*found, {access.op->instruction, warp.index, lane},
+                   fmt::format("lanes {} and {} of the warp write different values to global {:#x} ({}) in the same "
+                               "instruction",
+                               other, lane, byte, block_->launch->memory->describe(byte)),
+                   std::nullopt);
+        return;
+      }
+    }
+    before |= 1u << lane;
+    past = std::max(past, start + access.bytes);
+  }
+}
+
 void BlockChecker::check_local(Warp& warp, const MicroOp& op, unsigned lane, uint64_t address, uint64_t bytes,
                                AccessKind kind) {
   if (address > block_->local_stride || bytes > block_->local_stride - address) return;
@@ -308,7 +440,12 @@ void BlockChecker::synchronise(Warp& warp, Space space, uint64_t address, const 
     if (auto given = given_.find(place); given != given_.end()) {
       join(strength.acquires ? clocks_[self] : pending_[self], given->second);
     }
+  // What other blocks gave is known without a fence: no warning rests on one that a reader left out.
+  if (space == Space::global && kind != AccessKind::store)
+    clocks_[self].others = std::max(clocks_[self].others, global_.given(address));
   if (kind == AccessKind::load) return;
+  if (strength.releases) clocks_[self].fenced = global_.pass_moment();
+  if (space == Space::global && clocks_[self].fenced) global_.give(address, clocks_[self].fenced);
   if (strength.releases) {
     join(given_[place], clocks_[self]);
     ++clocks_[self][self];
@@ -320,6 +457,7 @@ void BlockChecker::synchronise(Warp& warp, Space space, uint64_t address, const 
 void BlockChecker::fence(Warp& warp) {
   const unsigned self = warp.index;
   join(clocks_[self], pending_[self]);
+  clocks_[self].fenced = global_.pass_moment();
   fenced_[self] = clocks_[self];
   has_fenced_[self] = true;
   ++clocks_[self][self];
@@ -328,6 +466,10 @@ void BlockChecker::fence(Warp& warp) {
 void BlockChecker::release(Warp& warp, uint64_t shared_address) {
   join(given_[shared_window + shared_address], clocks_[warp.index]);
   ++clocks_[warp.index][warp.index];
+}
+
+void BlockChecker::allocated(uint64_t address, uint64_t bytes) {
+  global_.forget(address, bytes);
 }
 
 void BlockChecker::warp_arrived(Warp& warp, unsigned number) {
@@ -420,14 +562,17 @@ void BlockChecker::describe(Found& found, const Place& here, std::string message
   auto failure_at = [&](const Place& place, std::string text) {
     MicroOp op;
     op.instruction = place.instruction;
-    return block_->describe(block_->warps[place.warp], op, place.lane, std::move(text), FailureKind::program_fault);
+    Failure failure =
+        block_->describe(block_->warps[place.warp], op, place.lane, std::move(text), FailureKind::program_fault);
+    if (place.block) failure.block = index_in(block_->launch->request->grid, *place.block);
+    return failure;
   };
   found.described = true;
   found.finding = Finding{failure_at(here, std::move(message)), 1, std::nullopt};
   if (other) found.finding->other = failure_at(*other, {});
 }
 
-void BlockChecker::report_race(Warp& warp, const SharedAccess& access, unsigned lane, uint64_t address,
+void BlockChecker::report_race(Warp& warp, const LaneAccesses& access, unsigned lane, uint64_t address,
                                const ShadowAccess& other, const char* what, const char* other_what) {
   Found* found = nullptr;
   if (!is_new(*access.op, FindingKind::race, found)) return;
@@ -435,6 +580,19 @@ void BlockChecker::report_race(Warp& warp, const SharedAccess& access, unsigned 
            fmt::format("race: shared {:#x}{} is {} by warp {} and {} by warp {}, with nothing that orders the two",
                        address, name_of_shared(address), what, warp.index, other_what, other.warp),
            Place{other.instruction, other.warp, other.lane});
+}
+
+void BlockChecker::report_race(const LaneAccesses& access, const GlobalAccess& here, uint64_t address,
+                               const GlobalAccess& other, const char* what, const char* other_what) {
+  Found* found = nullptr;
+  if (!is_new(*access.op, FindingKind::race, found)) return;
+  const bool same_block = here.block == other.block;
+  const std::string by = same_block ? fmt::format("by warp {}", here.warp) : "by this block";
+  const std::string other_by = same_block ? fmt::format("by warp {}", other.warp) : "by another one";
+  describe(*found, {here.instruction, here.warp, here.lane},
+           fmt::format("race: global {:#x} ({}) is {} {} and {} {}, with nothing that orders the two", address,
+                       block_->launch->memory->describe(address), what, by, other_what, other_by),
+           Place{other.instruction, other.warp, other.lane, other.block});
 }
 
 // " ('tile' + 16)", or nothing.

@@ -75,8 +75,9 @@ Diagnostic Failure::to_diagnostic() const {
 Diagnostic Finding::to_diagnostic(const SourceFile& source) const {
   Diagnostic diagnostic = where.to_diagnostic();
   if (other) {
-    std::string text =
-        fmt::format("the other one: line {}, thread {}", source.locate(other->range.begin).line, place(other->thread));
+    std::string text = fmt::format("the other one: line {}, ", source.locate(other->range.begin).line);
+    if (other->block != where.block) text += fmt::format("block {}, ", place(other->block));
+    text += "thread " + place(other->thread);
     if (other->source_line) text += ", from " + cuda_line(*other);
     diagnostic.notes.push_back(std::move(text));
   }

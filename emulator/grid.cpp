@@ -2,6 +2,7 @@
 
 #include "emulator/block.h"
 #include "emulator/check.h"
+#include "emulator/check/global_shadow.h"
 #include "emulator/hardware/affine_machine.h"
 #include "emulator/hardware/linear_registers.h"
 #include "emulator/hardware/skip_plan.h"
@@ -375,7 +376,9 @@ Counters make_counters(const KernelImage& image, const WorkerCounters& total, co
 }
 
 unsigned host_threads(const KernelImage& image, const LaunchRequest& request, uint64_t blocks) {
-  if (request.observer || request.skipping || request.staging || (image.order_sensitive && !request.unordered))
+  // Check mode remembers the global memory of all blocks together, and tells the same races every time.
+  if (request.observer || request.skipping || request.staging || request.check ||
+      (image.order_sensitive && !request.unordered))
     return 1;
   const unsigned wanted = request.host_threads ? request.host_threads : std::thread::hardware_concurrency();
   return static_cast<unsigned>(std::clamp<uint64_t>(wanted, 1, std::max<uint64_t>(blocks, 1)));
@@ -413,6 +416,8 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
   launch.local_stride = image.functions.front()->local_bytes;
   if (image.has_calls || image.uses_stack) launch.local_stride += call_stack_bytes;
   launch.block_specials = make_block_specials(launch);
+  std::optional<GlobalShadow> global_shadow;
+  if (request.check) launch.global_shadow = &global_shadow.emplace();
   std::optional<SkipPlan> skip_plan;
   std::vector<uint64_t> fences(emulated_sm_count);
   if (request.skipping) {

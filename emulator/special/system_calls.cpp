@@ -1,6 +1,7 @@
 // vprintf, malloc, free and __assertfail, lane after lane. What is printed appears in block order.
 #include "emulator/special/system_calls.h"
 
+#include "emulator/check.h"
 #include "emulator/special/address.h"
 #include "emulator/special/call_values.h"
 
@@ -158,7 +159,10 @@ const MicroOp* call_vprintf(Warp& warp, const MicroOp& op) {
 const MicroOp* call_malloc(Warp& warp, const MicroOp& op) {
   const CallSite& site = site_of(warp, op);
   return for_each_lane(warp, op, [&](unsigned lane) {
-    set_result(warp, site, lane, warp.block->launch->memory->allocate_on_device(argument(warp, site, 0, lane)));
+    const uint64_t bytes = argument(warp, site, 0, lane);
+    const uint64_t address = warp.block->launch->memory->allocate_on_device(bytes);
+    if (address && warp.block->checker) warp.block->checker->allocated(address, bytes);
+    set_result(warp, site, lane, address);
   });
 }
 

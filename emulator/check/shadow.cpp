@@ -1,4 +1,4 @@
-#include "emulator/shadow.h"
+#include "emulator/check/shadow.h"
 
 #include <algorithm>
 

@@ -1,0 +1,96 @@
+// What check mode remembers of global memory, byte by byte, for as long as one launch takes.
+//
+// Order between blocks is kept as one number, the moment: how many fences the launch has executed. A fence passes a
+// moment; who finds out about the fence (a strong read of what was written strongly behind it) knows all accesses up to
+// then, whichever block made them. That orders more than PTX does, so that no handshake is taken for a race.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace ptxrewrite::emulator {
+
+// One access to a byte or word of global memory. Never happened: clock 0.
+struct GlobalAccess {
+  uint32_t clock = 0; // of the warp, when it happened
+  uint32_t instruction = 0;
+  uint32_t block = 0;  // its number in the grid
+  uint32_t moment = 0; // of the launch, when it happened
+  uint8_t warp = 0;
+  uint8_t lane = 0;
+  bool strong = false;
+};
+
+struct GlobalCell {
+  GlobalAccess write; // the last one that changed the bytes
+  // Of the reads since: the last one, and one that nothing orders with it, of another block if there is one. A write
+  // that races with any read of another block races with one of the two.
+  GlobalAccess read, other_read;
+  uint32_t split = 0; // the word's bytes differ: index + 1 of their cells
+};
+
+class GlobalShadow {
+public:
+  // At most so many bytes of cells are kept, for a 16th of that in the launch's memory: what is touched first. Nothing is
+  // said of the rest.
+  static constexpr uint64_t default_limit = uint64_t(2) << 30;
+
+  explicit GlobalShadow(uint64_t limit = default_limit) : limit_(limit) {}
+
+  // visit(cell, first byte, bytes) for what [address, address + bytes) is made of, as far as it is remembered.
+  template <class Visit> void for_each(uint64_t address, uint64_t bytes, Visit&& visit) {
+    const uint64_t past = address + bytes;
+    while (address < past) {
+      const uint64_t stop = std::min(past, address / 4 * 4 + 4);
+      GlobalCell* word = word_at(address);
+      if (!word) {
+        address = stop;
+      } else if (word->split == 0 && stop - address == 4) {
+        visit(*word, address, 4u);
+        address = stop;
+      } else if (word->split == 0 && !split(*word)) {
+        address = stop;
+      } else {
+        for (const uint32_t pieces = word->split - 1; address < stop; ++address)
+          visit(pieces_[pieces][address % 4], address, 1u);
+      }
+    }
+  }
+  // The bytes are somebody else's from now on: a kernel's malloc.
+  void forget(uint64_t address, uint64_t bytes);
+
+  uint32_t moment() const { return moment_; }
+  // A fence: what has happened so far belongs to the moment that it returns, what happens from now on to the next one.
+  uint32_t pass_moment() { return moment_ == UINT32_MAX ? moment_ : moment_++; }
+  // A strong write to the address tells those who read it strongly about the moment, for ever.
+  void give(uint64_t address, uint32_t moment);
+  uint32_t given(uint64_t address) const;
+
+private:
+  static constexpr uint64_t words_of_page = 256;
+  using Page = std::array<GlobalCell, words_of_page>;
+
+  GlobalCell* word_at(uint64_t address) {
+    const uint64_t page = address / 4 / words_of_page;
+    if (page != last_page_) find_page(page);
+    return last_ ? &(*last_)[address / 4 % words_of_page] : nullptr;
+  }
+  void find_page(uint64_t page);
+  bool split(GlobalCell& word);
+
+  uint64_t limit_;
+  uint64_t used_ = 0;
+  uint32_t moment_ = 1;
+  uint64_t last_page_ = UINT64_MAX;
+  Page* last_ = nullptr; // null: there was no room for it
+  std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
+  std::vector<std::array<GlobalCell, 4>> pieces_;
+  std::unordered_map<uint64_t, uint32_t> given_;
+  uint32_t given_anywhere_ = 0; // where there was no room for the place
+};
+
+} // namespace ptxrewrite::emulator
