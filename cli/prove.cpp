@@ -17,7 +17,7 @@ namespace {
 struct ProveOptions {
   std::vector<std::string> files;
   PipelineOptions pipeline;
-  unsigned timeout_seconds = 10;
+  unsigned effort = 20; // millions
   bool json = false;
 };
 
@@ -64,7 +64,7 @@ int run_prove(const ProveOptions& options, const Session& session) {
   if (options.files.empty()) return usage_error("prove", "FILE is missing (- is standard input)");
   std::optional<transforms::Pipeline> pipeline = make_pipeline(options.pipeline, session);
   if (!pipeline) return exit_usage;
-  prove::ProofSettings settings{make_run_options(options.pipeline), options.timeout_seconds * 1000};
+  prove::ProofSettings settings{make_run_options(options.pipeline), options.effort * 1'000'000};
   Table table{{{"file"},
                {"kernel"},
                {"verdict"},
@@ -119,7 +119,9 @@ void add_prove_command(CLI::App& application, Session& session) {
                   "ptxrewrite prove samples/backprop/backprop.ptx -p r2d2");
   command->add_option("FILE", options->files, "PTX files; - is standard input");
   add_pipeline_options(*command, options->pipeline);
-  command->add_option("--timeout", options->timeout_seconds, "seconds for one expression (10)")->type_name("SECONDS");
+  command->add_option("--effort", options->effort, "million steps of the solver for one expression (20)")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 4000u));
   command->add_flag("--json", options->json, "print JSON");
   command->callback(
       [options, &session] { session.action = [options, &session] { return run_prove(*options, session); }; });

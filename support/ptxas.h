@@ -26,7 +26,7 @@ struct PtxasOptions {
   std::string arch; // "sm_80"; empty: the text's own .target
   int optimization_level = 3;
   std::vector<std::string> extra_flags;
-  double timeout_seconds = 300;
+  double timeout_seconds = 3600;
   uint64_t address_space_bytes = 0; // 0: no limit
 };
 

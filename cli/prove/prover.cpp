@@ -50,9 +50,9 @@ LaunchSize launch_size(const ir::Function& function) {
 class Prover {
 public:
   Prover(const ir::Function& original, const ir::Function& rewritten, const std::vector<transforms::Obligation>& ledger,
-         unsigned timeout, KernelProof& proof)
+         unsigned effort, KernelProof& proof)
       : original_(original), rewritten_(rewritten), proof_(proof), parameter_bytes_(bytes_of_parameters(original)),
-        solver_(terms_, timeout), bounds_(terms_, launch_size(original)),
+        solver_(terms_, effort), bounds_(terms_, launch_size(original)),
         exact_(terms_, bounds_,
                [this](AtomKind kind, unsigned from, unsigned to, const ir::Interval& range) {
                  return solver_.extension_is_exact(kind, from, to, range);
@@ -330,7 +330,7 @@ Result<KernelProof> prove_kernel(const Selected& kernel, const transforms::Pipel
     proof.changed |= step.pass.run(*kernel.rewritten, context) == transforms::Change::changed;
     ledger.insert(ledger.end(), context.ledger.begin(), context.ledger.end());
   }
-  if (proof.changed) Prover(*kernel.original, *kernel.rewritten, ledger, settings.timeout_milliseconds, proof).run();
+  if (proof.changed) Prover(*kernel.original, *kernel.rewritten, ledger, settings.effort, proof).run();
   proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return proof;
 }

@@ -40,7 +40,7 @@ struct KernelProof {
 
 struct ProofSettings {
   transforms::RunOptions run;
-  unsigned timeout_milliseconds = 10000; // for one expression
+  unsigned effort = 20'000'000; // steps of the solver for one expression
 };
 
 // Each selected kernel of the module. Errors: a kernel without SSA form is no error, it is not rewritten either.

@@ -2,7 +2,6 @@
 #include "cli/prove/solver.h"
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 
 #ifdef PTXREWRITE_HAS_Z3
@@ -13,12 +12,12 @@ namespace ptxrewrite::prove {
 
 #ifdef PTXREWRITE_HAS_Z3
 
-// The solver's own limit of time does not hold while it simplifies.
+// The solver's own limit does not hold while it simplifies.
 constexpr size_t most_atoms = 300;
-constexpr int most_timeouts = 5; // then a kernel's further questions are not asked
+constexpr uint64_t most_efforts = 5; // for all of a kernel's questions; then no further ones are asked
 
 struct Solver::State {
-  State(Terms& all, unsigned milliseconds) : terms(all), timeout(milliseconds) {}
+  State(Terms& all, unsigned steps) : terms(all), effort(steps) {}
 
   z3::expr literal(UInt128 value, unsigned width) {
     const auto low = static_cast<uint64_t>(value);
@@ -191,16 +190,13 @@ struct Solver::State {
     terms.collect_atoms(a, atoms_inside);
     terms.collect_atoms(b, atoms_inside);
     if (atoms_inside.size() > most_atoms) return {Outcome::unknown, "too large for the solver"};
-    if (spent > most_timeouts * std::chrono::milliseconds(timeout)) return {Outcome::unknown, "out of time"};
-    const auto start = std::chrono::steady_clock::now();
-    Judgement judgement = ask(a, b, assumptions);
-    spent += std::chrono::steady_clock::now() - start;
-    return judgement;
+    if (spent > most_efforts * effort) return {Outcome::unknown, "the questions before took too many steps"};
+    return ask(a, b, assumptions);
   }
 
   Judgement ask(TermId a, TermId b, const std::vector<Assumption>& assumptions) {
     z3::solver solver(context, "QF_UFBV");
-    solver.set("timeout", timeout);
+    solver.set("rlimit", effort);
     // Wide products are met first, so that narrow ones are their parts.
     products.clear();
     translated.clear();
@@ -212,7 +208,10 @@ struct Solver::State {
       solver.add(value <= literal(static_cast<UInt128>(assumption.range.high), 128));
     }
     solver.add(translate(a) != translate(b));
-    switch (solver.check()) {
+    const uint64_t before = steps_of(solver);
+    const z3::check_result result = solver.check();
+    spent += steps_of(solver) - before;
+    switch (result) {
     case z3::unsat:
       return {Outcome::proved, {}};
     case z3::unknown:
@@ -223,13 +222,21 @@ struct Solver::State {
     return {Outcome::refuted, counterexample(solver.get_model(), a, b)};
   }
 
+  // All that the context has taken so far: a count, so that proofs do not depend on the machine's speed.
+  static uint64_t steps_of(z3::solver& solver) {
+    const z3::stats statistics = solver.statistics();
+    for (unsigned i = 0; i < statistics.size(); ++i)
+      if (statistics.key(i) == "rlimit count") return statistics.is_uint(i) ? statistics.uint_value(i) : 0;
+    return 0;
+  }
+
   // About one unknown alone.
   bool extension_is_exact(AtomKind kind, unsigned from, unsigned to, const ir::Interval& range) {
     const z3::expr number = context.bv_const("number", 128);
     const z3::expr low = number.extract(from - 1, 0);
     const z3::expr extended = kind == AtomKind::sign_extend ? z3::sext(low, to - from) : z3::zext(low, to - from);
     z3::solver solver(context, "QF_BV");
-    solver.set("timeout", timeout);
+    solver.set("rlimit", effort);
     solver.add(number >= literal(static_cast<UInt128>(range.low), 128));
     solver.add(number <= literal(static_cast<UInt128>(range.high), 128));
     solver.add(extended != number.extract(to - 1, 0));
@@ -251,8 +258,8 @@ struct Solver::State {
   }
 
   Terms& terms;
-  unsigned timeout;
-  std::chrono::steady_clock::duration spent{}; // of all questions
+  unsigned effort;
+  uint64_t spent = 0; // by all questions
   z3::context context;
   std::map<TermId, z3::expr> translated;
   std::map<AtomId, z3::expr> atoms;
@@ -384,8 +391,7 @@ Elimination eliminate(Terms& terms, TermId a, TermId b, const std::vector<Assump
   return result;
 }
 
-Solver::Solver(Terms& terms, unsigned timeout_milliseconds)
-    : terms_(terms), state_(std::make_unique<State>(terms, timeout_milliseconds)) {}
+Solver::Solver(Terms& terms, unsigned effort) : terms_(terms), state_(std::make_unique<State>(terms, effort)) {}
 Solver::~Solver() = default;
 
 Judgement Solver::prove_equal(TermId a, TermId b, const std::vector<Assumption>& assumptions) {

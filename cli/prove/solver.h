@@ -50,8 +50,8 @@ Elimination eliminate(Terms& terms, TermId a, TermId b, const std::vector<Assump
 
 class Solver {
 public:
-  // The time is for one question; all together get a few times as much.
-  Solver(Terms& terms, unsigned timeout_milliseconds);
+  // `effort`: steps of Z3 (its rlimit) for one question; all together get a few times as many.
+  Solver(Terms& terms, unsigned effort);
   ~Solver();
   Solver(const Solver&) = delete;
   Solver& operator=(const Solver&) = delete;

@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 def ptxas(path):
     command = ["ptxas", "-arch=sm_80", path, "-o", os.devnull]
     try:
-        result = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
+        result = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=3600)
     except subprocess.TimeoutExpired:
         return None, "timeout"
     return result.returncode == 0, result.stderr

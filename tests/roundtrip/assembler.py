@@ -13,7 +13,7 @@ FORMAT = 3  # part of every cache key: raise when what is stored changes
 
 
 class Assembler:
-    def __init__(self, cache, timeout=600):
+    def __init__(self, cache, timeout=3600):
         self.cache = cache
         self.timeout = timeout
         os.makedirs(cache, exist_ok=True)

@@ -197,7 +197,7 @@ def main():
     parser.add_argument("--tool", required=True, help="the ptxrewrite executable")
     parser.add_argument("--cache", default=os.path.join(tempfile.gettempdir(), "ptxrewrite-roundtrip-cache"))
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--timeout", type=int, default=120, help="seconds for one run of the tool")
+    parser.add_argument("--timeout", type=int, default=3600, help="seconds for one run of the tool")
     parser.add_argument("--json", help="write summary and per-function figures here")
     parser.add_argument("--bar", type=float, default=99.0, help="percentage of kernels that must keep their figures")
     parser.add_argument("--sizes", type=int, nargs=2, metavar=("FROM", "BELOW"), help="only files of so many bytes")
