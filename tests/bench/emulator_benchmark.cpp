@@ -2,7 +2,7 @@
 // class.
 //
 //   emulator_benchmark kernel LAUNCH_FILE SIZE KERNEL [ROUNDS]   one launch of the plan, on 1 and on 2 host threads
-//   emulator_benchmark classes                                   one instruction at a time, in a loop
+//   emulator_benchmark classes [TURNS]                           one instruction at a time, in a loop of so many turns
 //
 // Times are of the launch alone (buffers are filled, and results written once, before), the best of the rounds, which
 // alternate between 1 and 2 threads. Peak memory is the process's, less the buffers.
@@ -119,9 +119,9 @@ const InstructionClass classes[] = {
     {"bar.sync", "bar.sync 0;"},
     {"guarded add", "@%p2 add.u32 %r1, %r1, %r2;"},
 };
-constexpr int copies = 50, turns = 2000;
+constexpr int copies = 50;
 
-std::string kernel_text(const char* instruction, int copies_to_write) {
+std::string kernel_text(const char* instruction, int copies_to_write, int turns) {
   std::string text = ".version 8.0\n.target sm_80\n.address_size 64\n"
                      ".visible .entry k(.param .u64 data)\n{\n"
                      ".reg .b32 %r<16>; .reg .b64 %rd<10>; .reg .f32 %f<10>; .reg .f64 %d<4>; .reg .b16 %h<4>;\n"
@@ -167,26 +167,30 @@ double time_kernel(const std::string& text) {
   return best;
 }
 
-int bench_classes() {
-  const double empty = time_kernel(kernel_text("", 0));
+// Exit code 1: a class is not emulated.
+int bench_classes(int turns) {
+  int code = 0;
+  const double empty = time_kernel(kernel_text("", 0, turns));
   std::printf("%-28s %s\n", "instruction", "ns per warp instruction");
   for (const InstructionClass& row : classes) {
-    const double seconds = time_kernel(kernel_text(row.instruction, copies));
-    if (seconds < 0)
+    const double seconds = time_kernel(kernel_text(row.instruction, copies, turns));
+    if (seconds < 0) {
       std::printf("%-28s not emulated\n", row.name);
-    else
+      code = 1;
+    } else {
       std::printf("%-28s %6.2f\n", row.name, (seconds - empty) * 1e9 / copies / turns);
+    }
   }
-  return 0;
+  return code;
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  if (mode == "classes") return bench_classes();
+  if (mode == "classes") return bench_classes(argc > 2 ? std::atoi(argv[2]) : 2000);
   if (mode == "kernel" && argc >= 5) return bench_kernel(argv[2], argv[3], argv[4], argc > 5 ? std::atoi(argv[5]) : 5);
   std::fprintf(stderr, "usage: emulator_benchmark kernel LAUNCH_FILE SIZE KERNEL [ROUNDS]\n"
-                       "       emulator_benchmark classes\n");
+                       "       emulator_benchmark classes [TURNS]\n");
   return 2;
 }

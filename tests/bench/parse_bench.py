@@ -39,17 +39,35 @@ def sample_bodies():
     return header, bodies
 
 
+def fresh_names(text, kernels, copy):
+    """The text with its kernels' names, and all that is named after them, as names of this copy alone.
+
+    The copy's number ends with an underscore: `matmul_tiled` of copy 332 is not `matmul_tiled32` of copy 3."""
+    names = "|".join(sorted(map(re.escape, kernels), key=len, reverse=True))
+    return re.sub(names, lambda name: f"{name[0]}_copy{copy}_", text)
+
+
+def check_names(bodies, copies=500):
+    """No two kernels of any copies have one name."""
+    seen = set()
+    for _text, kernels in bodies:
+        for copy in range(copies):
+            for name in fresh_names(" ".join(kernels), kernels, copy).split():
+                if name in seen:
+                    sys.exit(f"parse_bench: two copies have a kernel {name}")
+                seen.add(name)
+
+
 def make_file(path, size):
     """Writes `size` bytes of PTX or a little more, a copy at a time so that this process stays small."""
     header, bodies = sample_bodies()
+    check_names(bodies)
     with open(path, "w") as file:
         written = file.write(header)
         copy = 0
         while written < size:
             for text, kernels in bodies:
-                for kernel in kernels:
-                    text = text.replace(kernel, f"{kernel}_copy{copy}")
-                written += file.write(text)
+                written += file.write(fresh_names(text, kernels, copy))
             copy += 1
     return written
 

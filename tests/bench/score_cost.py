@@ -3,7 +3,8 @@
 Each is the least of several runs, of up to five rounds each (`--time` does plain and observed ones in turns): launches
 take some 10 ms, of which other processes may take as much.
 
-usage: score_cost.py PTXREWRITE LAUNCH_FILE...     bar: no more than the run itself; nothing fails for it
+usage: score_cost.py PTXREWRITE [--short] LAUNCH_FILE...     bar: no more than the run itself; nothing fails for it.
+--short: small sizes, one run.
 """
 import json
 import math
@@ -11,17 +12,18 @@ import subprocess
 import sys
 
 RUNS = 3
+SIZES = [["--size", "medium"], []]  # tried one after the other
 SHORT = 0.005  # seconds: a plain run below this is mostly preparation, shown but not judged
 
 
 def cost_of(tool, path):
-    runs = [cost_of_run(tool, path) for _ in range(RUNS)]
+    runs = [cost_of_run(tool, path) for _ in range(RUNS if len(SIZES) > 1 else 1)]
     return {part: min(run[part] for run in runs) for part in runs[0]}
 
 
 def cost_of_run(tool, path):
     command = [tool, "score", path, "--json", "--time"]
-    for size in (["--size", "medium"], []):
+    for size in SIZES:
         done = subprocess.run(command + size, capture_output=True, text=True)
         if done.returncode == 0:
             return json.loads(done.stdout)["files"][0]["versions"][0]["cost"]
@@ -30,6 +32,8 @@ def cost_of_run(tool, path):
 
 def main():
     tool, *paths = sys.argv[1:]
+    if paths[0] == "--short":
+        del paths[0], SIZES[0]
     print(f"{'sample':24} {'plain s':>8} {'record s':>8} {'model s':>8} {'times':>6}")
     ratios, plain_sum, more_sum = [], 0, 0
     for path in paths:

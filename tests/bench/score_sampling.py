@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """How far `ptxrewrite score`, which looks at some blocks and windows, is from `score --exact`, which looks at all.
 
-usage: score_sampling.py [--gpu NAME] PTXREWRITE LAUNCH_FILE...     nothing fails for it
+usage: score_sampling.py [--gpu NAME] PTXREWRITE [--short] LAUNCH_FILE...     nothing fails for it. --short: small sizes.
 """
 import json
 import math
 import subprocess
 import sys
 
+SIZES = [["--size", "medium"], []]  # tried one after the other
+
 
 def clocks_of(tool, gpu, path, more):
     command = [tool, "score", path, "--json", "--gpu", gpu] + more
-    for size in (["--size", "medium"], []):
+    for size in SIZES:
         done = subprocess.run(command + size, capture_output=True, text=True)
         if done.returncode == 0:
             kernels = json.loads(done.stdout)["files"][0]["versions"][0]["kernels"]
@@ -24,6 +26,8 @@ def main():
     gpu = "h200"
     if tool == "--gpu":
         gpu, tool, *paths = paths
+    if paths[0] == "--short":
+        del paths[0], SIZES[0]
     deviations = []
     print(f"{'kernel':44} {'exact':>12} {'sampled':>12} {'off by %':>9}")
     for path in paths:

@@ -20,7 +20,7 @@ def main():
     options = sys.argv[3] if len(sys.argv) > 3 else ""
     reasons, forms = collections.Counter(), collections.Counter()
     print(f"{'sample':24} {'kernel':28} {'line':>5}  load")
-    for ptx in sorted(samples.glob("*/*.ptx")):
+    for ptx in sorted(samples.glob("**/*.ptx")):
         child = subprocess.run([tool, "opt", ptx, "-p", f"dac({options})", "--explain", "-o", "/dev/null"],
                                capture_output=True, text=True, errors="replace", check=True)
         # A load may stay by one form for a reason of its own and be weighed in another.
