@@ -77,7 +77,7 @@ UInt128 evaluate(const Terms& terms, TermId id, const std::map<std::string, UInt
 }
 
 Outcome judged(Terms& terms, TermId a, TermId b, std::vector<Assumption> assumptions = {}) {
-  return Solver(terms, 5000).prove_equal(a, b, assumptions).outcome;
+  return Solver(terms, 10'000'000).prove_equal(a, b, assumptions).outcome;
 }
 
 std::vector<KernelProof> proofs_of(const std::string& text, const std::string& passes, transforms::OutputForm form) {

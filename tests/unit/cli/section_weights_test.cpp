@@ -61,10 +61,11 @@ std::string body_weights(const ir::Function& function) {
 TEST_CASE("a branch that parts lanes weighs the same in the original and behind R2D2's sections") {
   ReadText text(kernel_text);
   REQUIRE_MESSAGE(text.ok(), text.messages());
-  // By hand, for sm_70. A parameter is an operand in constant memory; so is ntid. S2R twice, IMAD; the address is one
-  // IMAD.WIDE; ISETP. The branch: the register that gathers lanes is cleared (BMOV.CLEAR) and set (BSSY), BRA, and BSYNC
-  // where the lanes meet. RED, STG, EXIT. What moves `n` into a register for the store is counted there.
-  CHECK(body_weights(text.function()) == "ld 0, ld 0, cvta 0, mov 1, mov 1, mov 0, mad 1, mul 0, add 1, setp 1, bra 4, "
+  // By hand, for sm_70. A parameter is an operand in constant memory, and so is ntid; only the store wants `n` in a
+  // register (MOV). S2R twice, IMAD; the address is IMAD.WIDE, whose 4 has to be in a register beside the pointer in
+  // constant memory (MOV); ISETP. The branch: the register that gathers lanes is cleared (BMOV.CLEAR) and set (BSSY),
+  // BRA, and BSYNC where the lanes meet. RED, STG, EXIT.
+  CHECK(body_weights(text.function()) == "ld 0, ld 1, cvta 0, mov 1, mov 1, mov 0, mad 1, mul 0, add 2, setp 1, bra 4, "
                                          "red 1, st 1, ret 1");
 
   Result<cli::Rewritten> rewritten = cli::rewrite(*text.module, "r2d2", transforms::OutputForm::hardware, {});
@@ -74,6 +75,6 @@ TEST_CASE("a branch that parts lanes weighs the same in the original and behind 
   for (const auto& function : rewritten->module->functions)
     if (rewritten->module->text(function->name) == "k__r2d2") hardware = function.get();
   REQUIRE(hardware);
-  // Threads' index and address are linear registers; all else is as it was.
-  CHECK(body_weights(*hardware) == "ld 0, r2d2.mov 0, setp 1, bra 4, red 1, st 1, ret 1");
+  // The thread's index and address are linear registers, `n` a coefficient; all else is as it was.
+  CHECK(body_weights(*hardware) == "r2d2.mov 0, r2d2.mov 0, setp 1, bra 4, red 1, st 1, ret 1");
 }

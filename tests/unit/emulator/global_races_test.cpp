@@ -166,7 +166,7 @@ TEST_CASE("atomics do not race with one another, nor with reads; with stores the
   CHECK(is_clean("red.global.add.u32 [%rd1], %r1;\n ld.global.u32 %r5, [%rd1];", 4));
   CHECK(is_clean("st.volatile.global.u32 [%rd1], %r2;\n ld.volatile.global.u32 %r5, [%rd1];", 4));
   CHECK(pair_of(check("setp.eq.u32 %p1, %r3, 64;\n @%p1 st.global.u32 [%rd1], %r9;\n red.global.add.u32 [%rd1], %r9;",
-                      2)) == "st.global.u32, red.global.add.u32");
+                      2)) == "@%p1, red.global.add.u32");
 }
 
 // The block that comes last reads what the others have written: every thread writes, `release`; one thread counts.
