@@ -164,8 +164,11 @@ void require_block(ir::Function& function, const std::array<uint32_t, 3>& block)
     const std::string_view name = module.text(directive.name);
     return name == ".reqntid" || name == ".maxntid";
   });
+  // What the module's version has: ptxas then at least knows how many registers a thread may take.
+  const unsigned version = module.version_major * 10u + module.version_minor;
+  if (version < 13) return function.changed();
   ir::FunctionDirective directive;
-  directive.name = module.intern(".reqntid");
+  directive.name = module.intern(version < 21 ? ".maxntid" : ".reqntid");
   directive.numbers = block;
   directive.count = 3;
   function.directives.insert(function.directives.begin(), directive);

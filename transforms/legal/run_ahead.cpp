@@ -38,6 +38,7 @@ constexpr unsigned most_trips = 16;
 // What every target grants a block without being asked for more.
 constexpr uint64_t static_shared_limit = 48 * 1024;
 constexpr uint64_t slack = 128; // for alignment
+constexpr uint32_t first_prefetch_target = 20;
 // So far ahead where nothing says how far (`force` without `distance`).
 constexpr unsigned forced_distance = 3;
 // Said of a form when each load has a reason of its own.
@@ -182,6 +183,9 @@ std::string RunAhead::make(Candidate& candidate, const RunAheadPlanner& planner,
   plan.slice = planner.slice_of(plan, loads);
   plan.loads = std::move(loads);
   if (candidate.choice.form == RunAheadForm::ring) return why_no_ring(candidate);
+  if (candidate.choice.form == RunAheadForm::prefetch &&
+      (capability_ < first_prefetch_target || function_.module().version_major < 2))
+    return "prefetch needs sm_20 and PTX 2.0";
   return candidate.choice.form == RunAheadForm::producer ? add_producer(candidate, planner, forms) : std::string();
 }
 
