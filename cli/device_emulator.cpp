@@ -60,7 +60,7 @@ public:
   Status read(uint64_t address, std::span<std::byte> bytes) override { return memory_.read(address, bytes); }
   std::span<std::byte> mapped(uint64_t address, uint64_t bytes) override {
     const emulator::MemoryRange range = memory_.find(address);
-    return range.contains(address, address + bytes) ? std::span(range.at(address), bytes) : std::span<std::byte>();
+    return range.contains(address, bytes) ? std::span(range.at(address), bytes) : std::span<std::byte>();
   }
 
   Status fill(uint64_t address, std::byte value, uint64_t bytes) override {

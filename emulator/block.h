@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/emulator.h"
+#include "emulator/printed.h"
 #include "emulator/program.h"
 #include "emulator/warp.h"
 
@@ -112,6 +113,8 @@ struct Block {
   // All live lanes of the warp stand at barrier `number`: the warp has arrived.
   void warp_arrives(Warp& warp, unsigned number, uint32_t expected_warps);
   void complete_barrier_if_full(unsigned number);
+  // For an instruction that is more work than a warp instruction is otherwise.
+  void take_fuel(uint64_t warp_instructions) { fuel -= static_cast<int64_t>(warp_instructions); }
   Dimensions thread_index(const Warp& warp, unsigned lane) const;
   // The failure's place in source and CUDA file.
   Failure describe(const Warp& warp, const MicroOp& op, unsigned lane, std::string message, FailureKind kind) const;
@@ -133,7 +136,7 @@ struct Block {
   uint64_t linear = 0;
   Dimensions index;
   std::optional<Failure> failure;
-  std::string printed;
+  PrintedText printed;
   std::unique_ptr<MemoryChecker> checker; // null: not asked for
   Observer* observer = nullptr;
   std::unique_ptr<SkipMachine> skipper;    // null: not asked for

@@ -194,8 +194,7 @@ void BlockChecker::access(Warp& warp, const MicroOp& op, Space space, const uint
     LaneAccesses& all = place.space == Space::shared ? shared : global;
     if (place.space != Space::shared && place.space != Space::global) continue;
     // Out of bounds: the access itself will say so.
-    if (place.space == Space::shared && (place.address > shared_.bytes() || bytes > shared_.bytes() - place.address))
-      continue;
+    if (place.space == Space::shared && !contains(0, shared_.bytes(), place.address, bytes)) continue;
     if (place.space == Space::global && !resolve(*block_, warp, lane, Space::global, place.address, bytes)) continue;
     all.addresses[lane] = place.address;
     all.lanes |= 1u << lane;
@@ -402,7 +401,7 @@ void BlockChecker::find_lane_conflict(Warp& warp, const LaneAccesses& access) {
 
 void BlockChecker::check_local(Warp& warp, const MicroOp& op, unsigned lane, uint64_t address, uint64_t bytes,
                                AccessKind kind) {
-  if (address > block_->local_stride || bytes > block_->local_stride - address) return;
+  if (!contains(0, block_->local_stride, address, bytes)) return;
   const uint32_t thread = warp.index * warp_size + lane;
   if (kind != AccessKind::store)
     if (const unsigned missing = local_.missing(thread, address, bytes)) {

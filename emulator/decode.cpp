@@ -8,6 +8,7 @@
 #include "ir/analysis/cfg.h"
 #include "ir/analysis/dominators.h"
 #include "ir/analysis/liveness.h"
+#include "support/sizes.h"
 
 #include <fmt/format.h>
 
@@ -16,6 +17,12 @@
 
 namespace ptxrewrite::emulator {
 namespace {
+
+// Of one thread, by its variables and likewise by the parameters of its calls (CUDA programming guide, Technical
+// Specifications per Compute Capability).
+constexpr uint64_t largest_local_memory = uint64_t(512) << 10;
+// Registers and call parameters of a function's activation; a LaneRef has 32 bits.
+constexpr uint64_t largest_frame = uint64_t(1) << 30;
 
 // Counts the region and takes its instructions off the fuel.
 const MicroOp* enter_region(Warp& warp, const MicroOp& op) {
@@ -93,7 +100,7 @@ uint64_t variable_bytes(const ir::Variable& variable, std::span<const uint64_t> 
   uint64_t bytes = uint64_t(ir::byte_width(variable.type)) * std::max<unsigned>(variable.vector_width, 1);
   if (variable.is_array)
     for (uint64_t dimension : dimensions)
-      bytes *= dimension;
+      bytes = saturating_multiply(bytes, dimension);
   return variable.unsized ? 0 : bytes;
 }
 
@@ -138,8 +145,16 @@ Decoder::Decoder(KernelImage& image, DecodedFunction& output, const ModulePlaces
       meeting_of_(function_.blocks.size()), block_start_(function_.blocks.size(), UINT32_MAX) {}
 
 uint32_t Decoder::allocate(uint32_t bytes) {
+  const uint64_t rounded = align_up(bytes, 64);
+  if (rounded > largest_frame - frame_) {
+    if (!error_)
+      error_ = Error{fmt::format("'{}' needs more than {} bytes of registers for a warp", module().text(function_.name),
+                                 largest_frame),
+                     function_.header_range};
+    return 0;
+  }
   const uint32_t offset = frame_;
-  frame_ += (bytes + 63) / 64 * 64;
+  frame_ += static_cast<uint32_t>(rounded);
   return offset;
 }
 
@@ -184,27 +199,40 @@ void Decoder::place_variables() {
     const uint64_t bytes = variable_bytes(variable, function_.dimensions.view(variable.dimensions));
     const uint64_t alignment = variable_alignment(variable);
     if (variable.space == ir::StateSpace::local) {
-      local = (local + alignment - 1) / alignment * alignment;
+      local = align_up(local, alignment);
       output_.local_offsets[id.index()] = local;
-      local += bytes;
+      local = saturating_add(local, bytes);
+      refuse_beyond_limit(variable, "local memory", local);
     }
   }
   for (ir::VariableId id : addressed_parameters(function_)) {
     const ir::Variable& variable = function_.variables[id];
-    const uint64_t alignment = std::max<uint64_t>(variable_alignment(variable), 16);
-    local = (local + alignment - 1) / alignment * alignment;
+    const uint64_t bytes = variable_bytes(variable, function_.dimensions.view(variable.dimensions));
+    local = align_up(local, std::max<uint64_t>(variable_alignment(variable), 16));
+    refuse_beyond_limit(variable, "local memory", saturating_add(local, bytes));
+    if (error_) return;
     ParameterSlot& slot = output_.slots[id.index()];
     slot.in_local = true;
-    slot.size = static_cast<uint32_t>(variable_bytes(variable, function_.dimensions.view(variable.dimensions)));
+    slot.size = static_cast<uint32_t>(bytes);
     slot.offset = static_cast<uint32_t>(local);
     output_.local_offsets[id.index()] = local;
     local += slot.size;
   }
-  output_.local_bytes = (local + 15) / 16 * 16;
+  output_.local_bytes = align_up(local, 16);
   if (local) image_.uses_local = true;
 }
 
+// `total`: of the function, with this variable.
+void Decoder::refuse_beyond_limit(const ir::Variable& variable, std::string_view what, uint64_t total) {
+  if (total <= largest_local_memory || error_) return;
+  error_ =
+      Error{fmt::format("'{}' with '{}' needs {} bytes of {} for each thread; a thread can have {}",
+                        module().text(function_.name), module().text(variable.name), total, what, largest_local_memory),
+            variable.range};
+}
+
 void Decoder::place_parameter_slots() {
+  uint64_t total = 0; // bytes of a lane
   for (ir::VariableId id : function_.variables.ids()) {
     const ir::Variable& variable = function_.variables[id];
     if (!ir::is_param(variable.space) || variable.register_parameter) continue;
@@ -213,9 +241,13 @@ void Decoder::place_parameter_slots() {
       of_entry |= function_.is_entry && parameter == id;
     if (of_entry || output_.slots.contains(id.index())) continue;
     const uint64_t bytes = variable_bytes(variable, function_.dimensions.view(variable.dimensions));
+    // They lie in local memory where the hardware keeps them.
+    total = saturating_add(total, align_up(bytes, 16));
+    refuse_beyond_limit(variable, "call parameters", total);
+    if (error_) return;
     ParameterSlot slot;
     slot.size = static_cast<uint32_t>(bytes);
-    slot.stride = static_cast<uint32_t>((bytes + 15) / 16 * 16);
+    slot.stride = static_cast<uint32_t>(align_up(bytes, 16));
     slot.offset = allocate(slot.stride * warp_size);
     output_.slots[id.index()] = slot;
   }
@@ -262,6 +294,7 @@ Status Decoder::run() {
   place_registers();
   place_variables();
   place_parameter_slots();
+  if (error_) return *error_;
   zero_undefined_registers();
   find_meeting_blocks();
   for (ir::BlockId block : function_.layout) {

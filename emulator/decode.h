@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace ptxrewrite::emulator {
 
@@ -101,6 +102,7 @@ private:
   void place_registers();
   void place_variables();
   void place_parameter_slots();
+  void refuse_beyond_limit(const ir::Variable& variable, std::string_view what, uint64_t total);
   void zero_undefined_registers();
   void find_meeting_blocks();
   void decode_block(ir::BlockId block);

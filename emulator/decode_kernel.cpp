@@ -2,6 +2,7 @@
 #include "emulator/decode.h"
 #include "emulator/hardware/affine_program.h"
 #include "emulator/program.h"
+#include "support/sizes.h"
 
 #include <fmt/format.h>
 
@@ -14,10 +15,9 @@ void place_parameters(const ir::Function& entry, KernelImage& image) {
   uint64_t offset = 0;
   for (ir::VariableId id : entry.variable_lists.view(entry.signature.parameters)) {
     const ir::Variable& variable = entry.variables[id];
-    const uint64_t alignment = variable_alignment(variable);
-    offset = (offset + alignment - 1) / alignment * alignment;
+    offset = align_up(offset, variable_alignment(variable));
     image.parameter_offsets[id.index()] = offset;
-    offset += variable_bytes(variable, entry.dimensions.view(variable.dimensions));
+    offset = saturating_add(offset, variable_bytes(variable, entry.dimensions.view(variable.dimensions)));
   }
   image.parameter_bytes = offset;
 }
@@ -41,10 +41,10 @@ void place_module_shared(const ir::Module& module, const std::vector<ir::Functio
     if (!named[id.index()] || !ir::is_shared(variable.space) || variable.linkage == ir::Linkage::external ||
         variable.unsized)
       continue;
-    const uint64_t alignment = variable_alignment(variable);
-    image.shared_static = (image.shared_static + alignment - 1) / alignment * alignment;
+    image.shared_static = align_up(image.shared_static, variable_alignment(variable));
     image.shared_offsets[{nullptr, id.index()}] = image.shared_static;
-    image.shared_static += variable_bytes(variable, module.dimensions.view(variable.dimensions));
+    image.shared_static =
+        saturating_add(image.shared_static, variable_bytes(variable, module.dimensions.view(variable.dimensions)));
   }
 }
 
@@ -58,10 +58,10 @@ void place_function_shared(const ir::Function& function, KernelImage& image) {
   for (ir::VariableId id : function.variables.ids()) {
     const ir::Variable& variable = function.variables[id];
     if (!ir::is_shared(variable.space) || is_dynamic_shared(variable)) continue;
-    const uint64_t alignment = variable_alignment(variable);
-    image.shared_static = (image.shared_static + alignment - 1) / alignment * alignment;
+    image.shared_static = align_up(image.shared_static, variable_alignment(variable));
     image.shared_offsets[{&function, id.index()}] = image.shared_static;
-    image.shared_static += variable_bytes(variable, function.dimensions.view(variable.dimensions));
+    image.shared_static =
+        saturating_add(image.shared_static, variable_bytes(variable, function.dimensions.view(variable.dimensions)));
   }
 }
 
@@ -93,7 +93,7 @@ std::vector<ir::FunctionId> reachable_functions(const ir::Module& module, ir::Fu
 }
 
 void place_dynamic_shared(const ir::Module& module, const std::vector<ir::FunctionId>& functions, KernelImage& image) {
-  const uint64_t start = (image.shared_static + 15) / 16 * 16;
+  const uint64_t start = image.static_shared();
   for (ir::VariableId id : module.variables.ids())
     if (is_dynamic_shared(module.variables[id])) image.shared_offsets[{nullptr, id.index()}] = start;
   for (ir::FunctionId function : functions)

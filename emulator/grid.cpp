@@ -13,7 +13,6 @@
 #include <atomic>
 #include <cstring>
 #include <deque>
-#include <map>
 #include <mutex>
 #include <thread>
 
@@ -87,7 +86,7 @@ struct Grid {
   std::atomic<uint64_t> failed_block{UINT64_MAX};
   unsigned workers = 1;
   std::atomic<unsigned> idle_workers{0}; // have no blocks any more, or only such as wait for others
-  std::map<uint64_t, std::string> printed;
+  PrintedBlocks printed;
   FindingTable findings;
   WorkerCounters total;
 };
@@ -196,7 +195,7 @@ private:
     if (block.observer) block.observer->block_ended(block);
     if (block.printed.empty() && !block.checker) return;
     std::lock_guard lock(grid_.mutex);
-    if (!block.printed.empty()) grid_.printed[block.linear] = std::move(block.printed);
+    grid_.printed.add(block.linear, std::move(block.printed));
     if (block.checker) block.checker->take_findings(grid_.findings);
   }
 
@@ -243,7 +242,7 @@ private:
     if (block.linear > grid_.failed_block) return;
     grid_.failed_block = block.linear;
     grid_.failure = std::move(block.failure);
-    grid_.printed[block.linear] = std::move(block.printed);
+    grid_.printed.add(block.linear, std::move(block.printed));
     if (block.checker) block.checker->take_findings(grid_.findings);
   }
 
@@ -297,7 +296,7 @@ void run_on_affine_machine(Grid& grid, AffineCheck* check, LaunchResult& result)
         batch.push_back(request.reversed ? grid.blocks - 1 - block : block);
       goes_on = machine.run_batch(batch);
       for (auto& block : machine.blocks()) {
-        if (!block->printed.empty()) grid.printed[block->linear] = std::move(block->printed);
+        grid.printed.add(block->linear, std::move(block->printed));
         if (block->checker) block->checker->take_findings(grid.findings);
       }
     }
@@ -412,7 +411,7 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
   launch.memory = &memory;
   launch.threads = static_cast<uint32_t>(request.block.count());
   launch.warps = (launch.threads + warp_size - 1) / warp_size;
-  launch.shared_bytes = (image.shared_static + 15) / 16 * 16 + request.shared_bytes;
+  launch.shared_bytes = image.static_shared() + request.shared_bytes;
   launch.local_stride = image.functions.front()->local_bytes;
   if (image.has_calls || image.uses_stack) launch.local_stride += call_stack_bytes;
   launch.block_specials = make_block_specials(launch);
@@ -462,8 +461,7 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
   result.skips = std::move(grid.total.skips);
   result.staging = std::move(grid.total.staging);
   if (request.skipping) result.skips.executed = result.counters.warp_instructions - result.skips.all_skipped();
-  for (const auto& [block, text] : grid.printed)
-    if (block <= grid.failed_block) result.printed += text;
+  result.printed = grid.printed.take(grid.failed_block);
   result.findings = grid.findings.take(grid.failed_block);
   result.failure = std::move(grid.failure);
   return result;

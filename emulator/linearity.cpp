@@ -18,14 +18,16 @@ ir::Launch facts_of(const ir::Function& entry, const LaunchRequest& request) {
   uint64_t offset = 0;
   for (ir::VariableId id : entry.variable_lists.view(entry.signature.parameters)) {
     const ir::Variable& variable = entry.variables[id];
-    const uint64_t alignment = variable_alignment(variable);
     const uint64_t bytes = variable_bytes(variable, entry.dimensions.view(variable.dimensions));
-    offset = (offset + alignment - 1) / alignment * alignment;
-    std::vector<uint8_t> value(bytes);
-    if (offset + bytes <= request.parameters.size())
-      std::memcpy(value.data(), request.parameters.data() + offset, bytes);
+    offset = align_up(offset, variable_alignment(variable));
+    std::vector<uint8_t> value; // empty: the launch will be refused
+    if (contains(0, request.parameters.size(), offset, bytes)) {
+      value.resize(bytes);
+      std::ranges::transform(std::span(request.parameters).subspan(offset, bytes), value.begin(),
+                             [](std::byte byte) { return std::to_integer<uint8_t>(byte); });
+    }
     launch.parameters.push_back(std::move(value));
-    offset += bytes;
+    offset = saturating_add(offset, bytes);
   }
   return launch;
 }

@@ -124,13 +124,13 @@ MemoryRange DeviceMemory::find(uint64_t address) const {
   if (after == allocations_.begin()) return {};
   --after;
   if (address - after->first >= after->second.size) return {};
-  return {after->first, after->first + after->second.size, host_ + (after->first - global_base)};
+  return {after->first, after->second.size, host_ + (after->first - global_base)};
 }
 
 Status DeviceMemory::write(uint64_t address, std::span<const std::byte> bytes) {
   if (bytes.empty()) return {};
   MemoryRange range = find(address);
-  if (!range.contains(address, address + bytes.size()))
+  if (!range.contains(address, bytes.size()))
     return Error{fmt::format("copy of {} bytes to {:#x}: {}", bytes.size(), address, describe(address)), {}};
   std::memcpy(range.at(address), bytes.data(), bytes.size());
   return {};
@@ -139,7 +139,7 @@ Status DeviceMemory::write(uint64_t address, std::span<const std::byte> bytes) {
 Status DeviceMemory::read(uint64_t address, std::span<std::byte> bytes) const {
   if (bytes.empty()) return {};
   MemoryRange range = find(address);
-  if (!range.contains(address, address + bytes.size()))
+  if (!range.contains(address, bytes.size()))
     return Error{fmt::format("copy of {} bytes from {:#x}: {}", bytes.size(), address, describe(address)), {}};
   std::memcpy(bytes.data(), range.at(address), bytes.size());
   return {};

@@ -27,12 +27,20 @@ inline constexpr uint64_t constant_window = 0x7f02'0000'0000;
 inline constexpr uint64_t parameter_window = 0x7f03'0000'0000;
 inline constexpr uint64_t window_size = 0x0001'0000'0000;
 
+// Do the `bytes` bytes at `address` lie among the `size` bytes at `begin`? Addresses and sizes come from kernels: no
+// sum of them is made that could wrap.
+constexpr bool contains(uint64_t begin, uint64_t size, uint64_t address, uint64_t bytes) {
+  return address - begin <= size && bytes <= size - (address - begin);
+}
+
 // A range of device addresses that may be accessed, and where its bytes are.
 struct MemoryRange {
   uint64_t begin = 0;
-  uint64_t end = 0;
-  std::byte* host = nullptr;
-  bool contains(uint64_t first, uint64_t past) const { return first >= begin && past <= end; }
+  uint64_t size = 0;
+  std::byte* host = nullptr; // null: nothing is allocated
+  bool contains(uint64_t address, uint64_t bytes) const {
+    return host && emulator::contains(begin, size, address, bytes);
+  }
   std::byte* at(uint64_t address) const { return host + (address - begin); }
 };
 

@@ -17,6 +17,8 @@ namespace {
 constexpr uint64_t largest_grid_x = (uint64_t(1) << 31) - 1;
 constexpr uint64_t largest_grid_yz = 65535;
 constexpr uint64_t largest_shared_memory = 232448; // of one block (sm_90 and later; facts/machines.tsv)
+// All banks: eleven of 64 KiB (PTX ISA 5.1.3), and room for what the assembler refuses.
+constexpr uint64_t largest_constant_memory = uint64_t(16) << 20;
 
 // A variable of the module or one that is declared in a function's body, with what its owner keeps of it.
 struct ScopedVariable {
@@ -95,9 +97,12 @@ Status LoadedProgram::place_variable(const ScopedVariable& scoped, uint64_t& con
   const uint64_t bytes = variable.unsized ? initialised_bytes(scoped) : variable_bytes(variable, scoped.dimensions);
   VariablePlace place{0, bytes};
   if (variable.space == ir::StateSpace::constant) {
-    const uint64_t alignment = variable_alignment(variable);
-    place.address = (constant_bytes + alignment - 1) / alignment * alignment;
-    constant_bytes = place.address + bytes;
+    place.address = align_up(constant_bytes, variable_alignment(variable));
+    constant_bytes = saturating_add(place.address, bytes);
+    if (constant_bytes > largest_constant_memory)
+      return Error{fmt::format("'{}' ends at byte {} of constant memory, which has {}", module_.text(variable.name),
+                               constant_bytes, largest_constant_memory),
+                   variable.range};
   } else if (variable.space == ir::StateSpace::global) {
     Result<uint64_t> address = memory_.allocate(std::max<uint64_t>(bytes, 1), module_.text(variable.name));
     if (!address) return Error{address.error().message, variable.range};
@@ -112,10 +117,11 @@ Status LoadedProgram::place_variable(const ScopedVariable& scoped, uint64_t& con
 Status LoadedProgram::fill_variable(const ScopedVariable& scoped) {
   auto place = places_.variables.find({scoped.function, scoped.id.index()});
   if (place == places_.variables.end() || scoped.initialiser.empty()) return {};
-  std::vector<std::byte> bytes(place->second.bytes);
-  initialise(scoped, bytes);
-  if (scoped.variable->space != ir::StateSpace::constant) return memory_.write(place->second.address, bytes);
-  std::copy(bytes.begin(), bytes.end(), constant_bank_.begin() + static_cast<ptrdiff_t>(place->second.address));
+  const auto [address, bytes] = place->second;
+  if (scoped.variable->space == ir::StateSpace::constant)
+    initialise(scoped, std::span(constant_bank_).subspan(address, bytes));
+  else
+    initialise(scoped, {memory_.find(address).host, bytes});
   return {};
 }
 
@@ -124,7 +130,6 @@ Status LoadedProgram::place_variables() {
   uint64_t constant_bytes = 0;
   for (const ScopedVariable& variable : variables)
     if (Status status = place_variable(variable, constant_bytes); !status) return status;
-  if (constant_bytes > (uint64_t(16) << 20)) return Error{fmt::format("{} bytes of constants", constant_bytes), {}};
   constant_bank_.assign(constant_bytes, std::byte(0));
   // Initialisers name other variables: all must have their places.
   for (const ScopedVariable& variable : variables)
@@ -261,18 +266,19 @@ Status LoadedProgram::check_supported(std::string_view kernel) {
 Result<uint64_t> LoadedProgram::static_shared(std::string_view kernel) {
   Result<KernelImage*> image = image_of(kernel);
   if (!image) return image.error();
-  return ((*image)->shared_static + 15) / 16 * 16;
+  return (*image)->static_shared();
 }
 
 Result<LaunchResult> LoadedProgram::launch(const LaunchRequest& request) {
   if (Status status = check_dimensions(request.grid, request.block); !status) return status.error();
   Result<KernelImage*> image = image_of(request.kernel);
   if (!image) return image.error();
-  const uint64_t shared = ((*image)->shared_static + 15) / 16 * 16 + request.shared_bytes;
+  const SourceRange header = (*image)->functions.front()->source->header_range;
+  const uint64_t shared = saturating_add((*image)->static_shared(), request.shared_bytes);
   if (shared > largest_shared_memory)
     return Error{fmt::format("kernel '{}' with {} bytes of shared memory; a block can have {}", request.kernel, shared,
                              largest_shared_memory),
-                 {}};
+                 header};
   if (request.parameters.size() != (*image)->parameter_bytes)
     return Error{fmt::format("kernel '{}' has {} bytes of parameters, not {}", request.kernel,
                              (*image)->parameter_bytes, request.parameters.size()),

@@ -8,6 +8,7 @@
 #include "emulator/warp.h"
 #include "ir/darsie_mark.h"
 #include "ir/isa.h"
+#include "support/sizes.h"
 
 #include <map>
 #include <memory>
@@ -150,7 +151,7 @@ struct KernelImage {
   std::unordered_map<uint32_t, DecodedFunction*> by_id;    // by FunctionId
   ConstantPool constants;
   std::map<std::pair<const ir::Function*, uint32_t>, uint64_t> shared_offsets; // (null: of the module, VariableId)
-  uint64_t shared_static = 0; // bytes; dynamic shared memory starts behind
+  uint64_t shared_static = 0;                                                  // bytes of variables
   uint64_t parameter_bytes = 0;
   std::map<uint32_t, uint64_t> parameter_offsets; // of the entry, by VariableId
   uint32_t region_count = 0;
@@ -167,6 +168,8 @@ struct KernelImage {
   std::shared_ptr<const StagingPlan> staging_plan;     // the same
   std::shared_ptr<const AffineProgram> affine_program; // of an entry in DAC's form, else null
 
+  // Where dynamic shared memory starts.
+  uint64_t static_shared() const { return align_up(shared_static, 16); }
   const DecodedFunction& function_of(uint32_t instruction) const;
   // Where a shared variable of the module or of `function` lies; nothing if it is no shared variable.
   std::optional<uint64_t> shared_offset(const ir::Function& function, ir::SymbolRef symbol) const;

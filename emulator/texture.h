@@ -1,6 +1,8 @@
 // Textures and surfaces: arrays of texels in the emulated GPU's memory, and how they are read.
 #pragma once
 
+#include "support/sizes.h"
+
 #include <cstdint>
 #include <map>
 
@@ -27,7 +29,9 @@ struct TextureBinding {
   unsigned texel_bytes() const { return channels * channel_bits / 8; }
   uint64_t rows() const { return height ? height : 1; }
   uint64_t planes() const { return depth ? depth : 1; }
-  uint64_t bytes() const { return width * rows() * planes() * texel_bytes(); }
+  uint64_t bytes() const {
+    return saturating_multiply(saturating_multiply(width, rows()), saturating_multiply(planes(), texel_bytes()));
+  }
 };
 
 // By handle: the address of a .texref or .surfref variable, or a number that only bind_texture knows.

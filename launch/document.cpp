@@ -18,6 +18,7 @@ struct ParserAssertion : std::exception {
 #include <toml++/toml.h>
 
 #include "launch/document.h"
+#include "launch/toml_depth.h"
 
 #include <algorithm>
 #include <optional>
@@ -144,6 +145,12 @@ private:
 } // namespace
 
 std::optional<Node> read_document(const SourceFile& source, Diagnostics& diagnostics) {
+  if (const std::optional<size_t> place = too_deep_at(source.text())) {
+    const auto begin = static_cast<uint32_t>(*place);
+    diagnostics.error({begin, begin + 1},
+                      "TOML: tables nest deeper than " + std::to_string(deepest_toml) + " levels here");
+    return std::nullopt;
+  }
   DocumentReader reader(source);
   try {
     return reader.convert(toml::parse(source.text(), std::string_view(source.name())));

@@ -52,7 +52,7 @@ std::byte* resolve(Block& block, const Warp& warp, unsigned lane, Space space, u
     return resolve(block, warp, lane, split.space, split.address, bytes);
   }
   auto inside = [&](std::byte* base, uint64_t size) -> std::byte* {
-    return address <= size && bytes <= size - address ? base + address : nullptr;
+    return contains(0, size, address, bytes) ? base + address : nullptr;
   };
   switch (space) {
   case Space::shared:
@@ -66,9 +66,9 @@ std::byte* resolve(Block& block, const Warp& warp, unsigned lane, Space space, u
   default:
     break;
   }
-  if (!block.last_global.contains(address, address + bytes)) {
+  if (!block.last_global.contains(address, bytes)) {
     const MemoryRange range = block.launch->memory->find(address);
-    if (!range.contains(address, address + bytes) || address + bytes < address) return nullptr;
+    if (!range.contains(address, bytes)) return nullptr;
     block.last_global = range;
   }
   return block.last_global.at(address);

@@ -210,6 +210,7 @@ const MicroOp* store_zeros(Warp& warp, const MicroOp& op) {
       if (!watch_access(warp, op, space, addresses, bytes, AccessKind::store)) return false;
       warp.mask = mask;
     }
+    warp.block->take_fuel(bytes / bytes_like_an_instruction);
     std::memset(host, 0, bytes);
     return true;
   });

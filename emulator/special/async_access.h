@@ -14,6 +14,9 @@ constexpr uint32_t flag_narrow_first = 1u << 8; // addresses of 32 bits
 constexpr uint32_t flag_narrow_second = 1u << 9;
 constexpr uint32_t flag_narrow_third = 1u << 10;
 
+// Of a bulk operation, in fuel.
+constexpr uint64_t bytes_like_an_instruction = 128;
+
 inline uint64_t lane_address(const Warp& warp, LaneRef base, bool narrow, int64_t offset, unsigned lane) {
   if (narrow) return static_cast<uint32_t>(warp.lanes<uint32_t>(base)[lane] + static_cast<uint64_t>(offset));
   return warp.lanes<uint64_t>(base)[lane] + static_cast<uint64_t>(offset);

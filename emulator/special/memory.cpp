@@ -6,6 +6,8 @@
 #include "emulator/special/warp_access.h"
 #include "emulator/special/watch.h"
 
+#include <fmt/format.h>
+
 namespace ptxrewrite::emulator {
 namespace {
 
@@ -172,6 +174,18 @@ template <unsigned bytes> const MicroOp* load_fixed(Warp& warp, const MicroOp& o
   return &op + 1;
 }
 
+// Outside of the .param variable op.extra of the function, as the assembler lets it be written: at its byte
+// op.immediate, op.auxiliary bytes.
+template <AccessKind kind> const MicroOp* access_outside_slot(Warp& warp, const MicroOp& op) {
+  const DecodedFunction& function = *warp.activation->function;
+  return warp.block->fail(
+      warp, op, static_cast<unsigned>(std::countr_zero(warp.mask)),
+      fmt::format("{} of {} bytes at byte {} of call parameter '{}', which has {} bytes",
+                  kind == AccessKind::load ? "load" : "store", op.auxiliary, op.immediate,
+                  function.source->module().text(function.source->variables[ir::VariableId(op.extra)].name),
+                  function.slots.at(op.extra).size));
+}
+
 // Bytes of a .param variable of the activation: op.immediate = offset of lane 0's, op.auxiliary = bytes per lane.
 template <unsigned bytes> const MicroOp* load_slot(Warp& warp, const MicroOp& op) {
   using Raw = typename RawOf<bytes>::Type;
@@ -282,6 +296,17 @@ Place place_of(Decoder& decoder, size_t position) {
   return place;
 }
 
+// Emits a fault in the place of an access that does not lie in the call parameter it names; false: it does, or is none.
+bool emit_outside_slot(Decoder& decoder, const Place& place, uint64_t bytes, AccessKind kind) {
+  if (!place.slot || contains(0, place.slot->size, static_cast<uint64_t>(place.address.offset), bytes)) return false;
+  MicroOp& op = decoder.emit(kind == AccessKind::load ? &access_outside_slot<AccessKind::load>
+                                                      : &access_outside_slot<AccessKind::store>);
+  op.immediate = place.address.offset;
+  op.auxiliary = static_cast<uint32_t>(bytes);
+  op.extra = place.address.symbol.variable().index();
+  return true;
+}
+
 void set_place(Decoder& decoder, MicroOp& op, const Place& place, size_t count) {
   op.flags = static_cast<uint32_t>(place.space);
   op.count = static_cast<uint8_t>(count);
@@ -308,6 +333,7 @@ void decode_load(Decoder& decoder, ir::InstructionId) {
     place.address.constant = false;
   }
   const unsigned bytes = type.bits / 8;
+  if (emit_outside_slot(decoder, place, bytes * targets.size(), AccessKind::load)) return;
   Handler handler = place.slot               ? load_slot_of(bytes)
                     : place.address.constant ? load_fixed_of(bytes)
                                              : load_of(bytes, place.address.narrow);
@@ -329,6 +355,7 @@ void decode_store(Decoder& decoder, ir::InstructionId) {
     values.push_back(decoder.source(operands[position], type));
   if (place.address.constant) place.address.base = decoder.constant(0, 64);
   const unsigned bytes = type.bits / 8;
+  if (emit_outside_slot(decoder, place, bytes * values.size(), AccessKind::store)) return;
   const uint32_t list = values.size() > 1 ? decoder.add_list(values) : 0;
   MicroOp& op = decoder.emit(place.slot ? store_slot_of(bytes) : store_of(bytes, place.address.narrow));
   set_place(decoder, op, place, values.size());

@@ -58,7 +58,7 @@ const BoundTexture* TextureLookup::find(unsigned lane) {
     return nullptr;
   }
   const MemoryRange range = block.launch->memory->find(found->second.address);
-  if (!range.contains(found->second.address, found->second.address + found->second.bytes())) {
+  if (!range.contains(found->second.address, found->second.bytes())) {
     block.fail(warp_, op_, lane,
                fmt::format("a texture of {} bytes, of which not all are allocated", found->second.bytes()));
     return nullptr;

@@ -96,9 +96,9 @@ inline void leave_generic(WarpAccess& access) {
   switch (access.space) {
   case Space::global: {
     MemoryRange& range = block.ranges[op.auxiliary];
-    if (!all_inside(warp, access, size, range.begin, range.end - range.begin)) [[unlikely]] {
+    if (!all_inside(warp, access, size, range.begin, range.size)) [[unlikely]] {
       range = block.launch->memory->find(access.addresses[access.first]);
-      if (!all_inside(warp, access, size, range.begin, range.end - range.begin)) return;
+      if (!all_inside(warp, access, size, range.begin, range.size)) return;
     }
     access.bias = range.host - range.begin;
     return;

@@ -69,7 +69,8 @@ uint64_t hash_of(std::span<const Step> steps) {
 
 // Is something of the line at `address` in it?
 bool touches(const emulator::MemoryRange& range, uint64_t address) {
-  return address + line_bytes > range.begin && address < range.end;
+  return emulator::contains(range.begin, range.size, address, 1) ||
+         emulator::contains(address, line_bytes - 1, range.begin, 0);
 }
 
 // In windows.
@@ -508,11 +509,11 @@ const emulator::MemoryRange* Recorder::range_of(uint64_t address) {
 void Recorder::add_range(const emulator::Block& block, uint64_t address) {
   emulator::MemoryRange range;
   if (address >= local_base) {
-    range = {local_base, local_base + local_bytes(recording_.blocks * recording_.warps_per_block), nullptr};
+    range = {local_base, local_bytes(recording_.blocks * recording_.warps_per_block), nullptr};
   } else {
     range = block.launch->memory->find(address);
-    if (range.begin == range.end) range = block.launch->memory->find(address + line_bytes - 1);
-    if (range.begin == range.end) return;
+    if (range.size == 0) range = block.launch->memory->find(address + line_bytes - 1);
+    if (range.size == 0) return;
   }
   ranges_.push_back(range);
 }
@@ -521,7 +522,7 @@ Recording Recorder::finish() {
   std::sort(recording_.accesses.begin(), recording_.accesses.end(),
             [](const BlockAccesses& a, const BlockAccesses& b) { return a.block < b.block; });
   for (const emulator::MemoryRange& range : ranges_)
-    recording_.allocations.push_back({range.begin / line_bytes, (range.end - 1) / line_bytes + 1});
+    recording_.allocations.push_back({range.begin / line_bytes, (range.begin + range.size - 1) / line_bytes + 1});
   std::sort(recording_.allocations.begin(), recording_.allocations.end(),
             [](const LineRange& a, const LineRange& b) { return a.first < b.first; });
   return std::move(recording_);
