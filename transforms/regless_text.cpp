@@ -61,10 +61,17 @@ public:
     std::string text;
     auto check = [&](ValueId value) {
       auto words = texts_.find(value);
-      if (words == texts_.end()) return;
-      ValueId& now = meaning_[function_.value_name(value)];
-      if (now == value) return;
-      now = value;
+      const std::string name = function_.value_name(value);
+      auto meaning = meaning_.find(name);
+      if (words == texts_.end()) {
+        // In no machine register, unlike another one of this name that stood for one.
+        if (meaning == meaning_.end()) return;
+        text += " " + name + "=none";
+        meaning_.erase(meaning);
+        return;
+      }
+      if (meaning != meaning_.end() && meaning->second == value) return;
+      meaning_[name] = value;
       text += " " + words->second;
     };
     for_each_use(function_, id, check);

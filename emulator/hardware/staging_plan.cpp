@@ -60,7 +60,7 @@ Result<MarkedText> read_marks(const ir::Function& function) {
       if (region) text.regions.push_back({id, *std::exchange(region, std::nullopt)});
       auto name_registers = [&](ValueId value) {
         auto found = names.find(function.value_name(value));
-        if (found != names.end()) text.registers.try_emplace(value, found->second);
+        if (found != names.end() && !found->second.empty()) text.registers.try_emplace(value, found->second);
       };
       ir::for_each_use(function, id, name_registers);
       ir::for_each_definition(function, id, name_registers);

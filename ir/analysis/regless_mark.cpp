@@ -40,6 +40,10 @@ bool read_allocation(std::string_view word, RegLessMark& mark) {
   size_t equals = word.find('=');
   if (equals == word.npos || equals == 0) return false;
   std::vector<uint16_t> numbers;
+  if (word.substr(equals + 1) == "none") {
+    mark.registers.push_back({std::string(word.substr(0, equals)), {}});
+    return true;
+  }
   for (std::string_view rest = word.substr(equals + 1);;) {
     size_t colon = rest.find(':');
     uint16_t number = 0;
