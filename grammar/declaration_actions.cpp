@@ -391,13 +391,12 @@ void ReaderActions::check_type(const Variable& variable) {
 
 // Sizes that ptxas refuses, or counts modulo 2^32 without a word.
 void ReaderActions::check_size(const Variable& variable) {
-  constexpr uint64_t largest_bank = 65536, largest_shared = INT32_MAX, largest = INT64_MAX;
+  constexpr uint64_t largest_on_chip = INT32_MAX, largest = INT64_MAX;
   uint64_t bytes = bit_width(variable.type) / 8 * variable.vector_width;
   for (uint64_t dimension : dimensions_)
     if (dimension != 0 && __builtin_mul_overflow(bytes, dimension, &bytes)) bytes = UINT64_MAX;
-  const uint64_t limit = variable.space == StateSpace::constant ? largest_bank
-                         : variable.space == StateSpace::shared ? largest_shared
-                                                                : largest;
+  const bool on_chip = variable.space == StateSpace::constant || variable.space == StateSpace::shared;
+  const uint64_t limit = on_chip ? largest_on_chip : largest;
   if (bytes > limit)
     error(declaration_.name, quote(declaration_.name) + " is larger than the " + std::to_string(limit) +
                                  " bytes that a variable in ." + std::string(spelling(variable.space)) + " may have");

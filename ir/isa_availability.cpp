@@ -53,6 +53,8 @@ bool target_fits(std::string_view word, PtxVersion version, std::string_view tar
   if (const size_t at = word.find('@'); at != std::string_view::npos)
     return bare(word.substr(0, at)) == target && version >= version_of(word.substr(at + 1));
   if (word.ends_with('+')) return number(target) >= number(bare(word));
+  // Until PTX 6.3, targets from sm_70 on had `vote` and `shfl` without .sync, whose rows end at sm_62.
+  if (word.ends_with("..sm_62") && version <= PtxVersion{6, 3}) return number(target) >= number(bare(word));
   if (const size_t dots = word.find(".."); dots != std::string_view::npos)
     return number(target) >= number(bare(word.substr(0, dots))) &&
            number(target) <= number(bare(word.substr(dots + 2)));

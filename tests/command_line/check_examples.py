@@ -59,6 +59,8 @@ def prepare(place):
         shutil.copy(os.path.join(place.root, "samples", sample), place.path(name))
     with open(place.path("big.ptx"), "w", encoding="ascii") as file:
         file.write(BIG)
+    place.record()
+    os.rename(place.path("recorded.json"), place.path("samples.json"))
     os.mkdir(place.path("bin"))
     with open(place.path("bin/ptxrewrite"), "w", encoding="ascii") as file:
         file.write(STAND_IN.format(tool=place.tool))
