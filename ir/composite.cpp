@@ -59,6 +59,18 @@ std::optional<CompositeParts> composite_parts(const Form& form) {
   return parts;
 }
 
+unsigned composite_source_bits(const CompositeParts& parts, unsigned index) {
+  auto is_shift = [](const CompositePart& part) {
+    const Opcode opcode = form(part.form).opcode;
+    return opcode == Opcode::shl || opcode == Opcode::shr;
+  };
+  const CompositePart& part = index < 2 ? parts.first : parts.second;
+  // The distance of a shift has 32 bits. In `.shl.wide` it is what the intermediate is shifted by.
+  const bool distance = is_shift(part) && (index == 1 || (index == 2 && !parts.reversed));
+  if (distance || part.widens) return 32;
+  return bit_width(form(part.form).type());
+}
+
 bool reads_composite_slot(const Operand& operand) {
   return operand.is(OperandKind::special_register) && static_cast<SpecialRegister>(operand.id) == SpecialRegister::crf;
 }

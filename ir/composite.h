@@ -28,6 +28,9 @@ std::optional<CompositeParts> composite_parts(const Form& form);
 
 bool is_composite(const Form& form);
 
+// The bits of a register that the composite instruction reads as its index-th source.
+unsigned composite_source_bits(const CompositeParts& parts, unsigned index);
+
 // Is the operand a read of the composite register file: %crf?
 bool reads_composite_slot(const Operand& operand);
 

@@ -2,12 +2,15 @@
 // share a register, what the classes could not absorb becomes copies, and the registers are named and declared.
 #include "ir/ssa.h"
 
+#include "ir/insertion.h"
 #include "ir/ssa_classes.h"
 #include "ir/ssa_copies.h"
 #include "ir/ssa_names.h"
 
 #include <algorithm>
 #include <optional>
+#include <unordered_set>
+#include <vector>
 
 namespace ptxrewrite::ir {
 
@@ -50,6 +53,76 @@ void connect_label_stubs(Function& function) {
   }
 }
 
+// Passes may put a use of a variable in front of its declaration, which stands wherever the source had it (nvcc -G puts
+// `.shared` behind labels and `.loc`); text needs the declaration first.
+class DeclarationOrder {
+public:
+  explicit DeclarationOrder(Function& function)
+      : function_(function), variables_(function.variables.size()), prototypes_(function.prototypes.size()) {}
+
+  void run() {
+    if (!collect()) return;
+    for (BlockId block : function_.layout)
+      for (InstructionId id : function_.instructions_in(block)) {
+        passed_[id.index()] = true;
+        // The affine stream is printed here; it knows the variables under the same handles.
+        if (function_.instructions[id].kind == InstructionKind::section_begin && function_.affine_stream)
+          for (BlockId inside : function_.affine_stream->layout)
+            for (InstructionId use : function_.affine_stream->instructions_in(inside))
+              note_uses(function_.affine_stream->operands_of(use));
+        if (!is_declaration(id)) note_uses(function_.operands_of(id));
+      }
+    if (late_.empty()) return;
+    std::erase_if(declarations_, [&](InstructionId id) { return !late_.contains(id); });
+    // In the order of the text: initial values name earlier variables.
+    for (InstructionId id : declarations_)
+      function_.remove(id);
+    const InstructionId place = code_start(function_);
+    for (InstructionId id : declarations_)
+      place ? function_.insert_before(place, id) : function_.append(function_.entry(), id);
+  }
+
+private:
+  bool is_declaration(InstructionId id) const {
+    const InstructionKind kind = function_.instructions[id].kind;
+    return kind == InstructionKind::declare_variable || kind == InstructionKind::prototype;
+  }
+
+  bool collect() {
+    for (BlockId block : function_.layout)
+      for (InstructionId id : function_.instructions_in(block)) {
+        if (!is_declaration(id)) continue;
+        const Operand& what = function_.operands_of(id)[0];
+        (what.is(OperandKind::prototype) ? prototypes_[what.id] : variables_[what.as_symbol().variable().index()]) = id;
+        declarations_.push_back(id);
+      }
+    passed_.resize(function_.instructions.size());
+    return !declarations_.empty();
+  }
+
+  void note_uses(std::span<const Operand> operands) {
+    for (const Operand& operand : operands)
+      if (operand.is(OperandKind::prototype))
+        note_use(prototypes_[operand.id]);
+      else if (operand.is(OperandKind::symbol) && operand.as_symbol().kind() == SymbolRef::Kind::local_variable)
+        note_use(variables_[operand.as_symbol().variable().index()]);
+  }
+
+  // Parameters have no declaration in the body.
+  void note_use(InstructionId declaration) {
+    if (!declaration || passed_[declaration.index()] || !late_.insert(declaration).second) return;
+    if (function_.instructions[declaration].kind == InstructionKind::prototype) return;
+    const VariableId variable = function_.operands_of(declaration)[0].as_symbol().variable();
+    note_uses(function_.initialisers.view(function_.variables[variable].initialiser));
+  }
+
+  Function& function_;
+  std::vector<InstructionId> variables_, prototypes_; // the declaration of each, if it has one in the body
+  std::vector<InstructionId> declarations_;           // in the order of the text
+  std::vector<bool> passed_;                          // by InstructionId
+  std::unordered_set<InstructionId> late_;            // declarations that stand behind a use
+};
+
 } // namespace
 
 void destruct_ssa(Function& function) {
@@ -67,6 +140,7 @@ void destruct_ssa(Function& function) {
     function.values[value].is_undefined = false;
   function.is_ssa = false;
   connect_label_stubs(function);
+  DeclarationOrder(function).run();
   name_and_declare_registers(function);
   function.changed();
 }

@@ -4,7 +4,7 @@
 #include "transforms/dac_hardware.h"
 
 #include "ir/analysis/exact_range.h"
-#include "ir/builder.h"
+#include "ir/insertion.h"
 #include "transforms/dac_plan.h"
 #include "transforms/dac_streams.h"
 #include "transforms/variant.h"
@@ -134,20 +134,8 @@ private:
     }
   }
 
-  // Behind what declares variables.
   void add_section() {
-    InstructionId place;
-    for (InstructionId id : function_.instructions_in(function_.entry())) {
-      const InstructionKind kind = function_.instructions[id].kind;
-      place = id;
-      if (kind != InstructionKind::declare_variable && kind != InstructionKind::prototype) break;
-      place = {};
-    }
-    ir::Builder builder(function_);
-    if (place)
-      builder.before(place);
-    else
-      builder.at_end(function_.entry());
+    ir::Builder builder = ir::builder_at_code_start(function_);
     builder.emit_marker(InstructionKind::section_begin,
                         {Operand::integer(static_cast<int64_t>(ir::SectionKind::dac_affine))});
     builder.emit_marker(InstructionKind::section_end, {});

@@ -235,7 +235,9 @@ private:
       mnemonic += "." + std::string(ir::spelling(form.type()));
     }
     guard_as(site.instruction);
-    emit(site.instruction, mnemonic, {number, operands[site.address], translated(operands[site.address + 1])});
+    // Without the qualifiers of the access: a queue takes any address.
+    const Operand address = Operand::group(OperandKind::address, 1, operands[site.address].immediate);
+    emit(site.instruction, mnemonic, {number, address, translated(operands[site.address + 1])});
     builder_.unguarded();
   }
 

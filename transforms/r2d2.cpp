@@ -60,19 +60,6 @@ size_t count_real(const ir::Function& function) {
   return count;
 }
 
-// Where the sections go: behind what declares variables, before all else.
-InstructionId section_position(const ir::Function& function) {
-  InstructionId position = function.blocks[function.entry()].first;
-  for (InstructionId id : function.instructions_in(function.entry())) {
-    InstructionKind kind = function.instructions[id].kind;
-    if (kind == InstructionKind::declare_variable || kind == InstructionKind::prototype)
-      position = function.instructions[id].next;
-    else if (kind == InstructionKind::real)
-      break;
-  }
-  return position;
-}
-
 void replace_address(ir::Function& function, const Site& site, const SiteOperands& use) {
   std::span<const Operand> old = function.operands_of(site.instruction);
   std::vector<Operand> operands(old.begin(), old.begin() + site.address);
@@ -122,7 +109,7 @@ private:
 bool HardwareForm::pays(const Plan& plan, ir::ExpressionPool& pool) const {
   constexpr double warps = 8, blocks = 4; // of a block; that an SM gets one after the other
   ir::Function scratch(function_);
-  const SectionSizes sizes = emit_sections(scratch, section_position(scratch), plan, pool).sizes;
+  const SectionSizes sizes = emit_sections(scratch, plan, pool).sizes;
   const double work = double(sizes.coefficient_instructions) + warps * double(sizes.thread_instructions) +
                       blocks * double(sizes.block_warp_instructions);
   return warps * blocks * plan.removed_weight > work;
@@ -205,8 +192,7 @@ Change HardwareForm::run() {
   // Even without launch predicates: a launch for which the machine has no registers to spare takes it (paper §4.4).
   if (options.launch_checks) original_ = std::make_unique<ir::Function>(function_);
   size_t before = count_real(function_);
-  InstructionId position = section_position(function_);
-  EmittedSections sections = emit_sections(function_, position, plan, forms.expressions());
+  EmittedSections sections = emit_sections(function_, plan, forms.expressions());
   if (original_)
     make_variant(function_, std::move(original_), {.pass = "r2d2", .requirements = launch_predicates_}, context_);
   std::vector<ir::ValueId> increments = emit_increments(function_, forms, plan, sections.steps);

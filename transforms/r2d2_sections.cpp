@@ -1,6 +1,8 @@
 // Generates the coefficient, thread-index and block-index sections and the table of linear registers.
 #include "transforms/r2d2_sections.h"
 
+#include "ir/insertion.h"
+#include <cassert>
 #include <charconv>
 #include <limits>
 #include <map>
@@ -267,11 +269,16 @@ std::optional<ExpressionId> CoefficientWriter::nearest_sum(ExpressionId id) {
 }
 
 Operand CoefficientWriter::sum(ExpressionId id) {
+  Operand result = terms_of_sum(id);
+  sums_.push_back(id); // only now: what it is made of must not be built on it
+  return result;
+}
+
+Operand CoefficientWriter::terms_of_sum(ExpressionId id) {
   unsigned width = pool_->width(id);
   if (std::optional<ExpressionId> near = shares() ? nearest_sum(id) : std::nullopt) {
     ExpressionId difference = pool_->subtract(id, *near);
     Operand accumulator = write(*near);
-    sums_.push_back(id);
     if ((*pool_)[difference].kind != ExpressionKind::sum)
       return emit("add.s" + word(width), {accumulator, write(difference)});
     if (uint64_t constant = static_cast<uint64_t>((*pool_)[difference].offset))
@@ -281,7 +288,6 @@ Operand CoefficientWriter::sum(ExpressionId id) {
       accumulator = add_term(term, width, accumulator);
     return accumulator;
   }
-  sums_.push_back(id);
   uint64_t constant = static_cast<uint64_t>((*pool_)[id].offset);
   std::vector<ir::ExpressionTerm> terms(pool_->terms(id).begin(), pool_->terms(id).end());
   std::optional<Operand> accumulator;
@@ -329,10 +335,8 @@ namespace {
 
 class SectionWriter {
 public:
-  SectionWriter(ir::Function& function, ir::InstructionId position, const Plan& plan, ir::ExpressionPool& pool)
-      : function_(function), plan_(plan), pool_(pool), builder_(function), coefficients_(function, builder_, pool) {
-    builder_.before(position);
-  }
+  SectionWriter(ir::Function& function, const Plan& plan, ir::ExpressionPool& pool)
+      : function_(function), plan_(plan), pool_(pool), builder_(ir::builder_at_code_start(function)), coefficients_(function, builder_, pool) {}
 
   EmittedSections run();
 
@@ -567,9 +571,8 @@ EmittedSections SectionWriter::run() {
 
 } // namespace
 
-EmittedSections emit_sections(ir::Function& function, ir::InstructionId position, const Plan& plan,
-                              ir::ExpressionPool& pool) {
-  return SectionWriter(function, position, plan, pool).run();
+EmittedSections emit_sections(ir::Function& function, const Plan& plan, ir::ExpressionPool& pool) {
+  return SectionWriter(function, plan, pool).run();
 }
 
 } // namespace ptxrewrite::transforms::r2d2

@@ -36,6 +36,7 @@ public:
 private:
   ir::Operand compute(ir::ExpressionId id);
   ir::Operand sum(ir::ExpressionId id);
+  ir::Operand terms_of_sum(ir::ExpressionId id);
   std::optional<ir::ExpressionId> nearest_sum(ir::ExpressionId id);
   bool shares() const { return register_class_ == ir::RegisterClass::coefficient; }
   ir::Operand add_term(const ir::ExpressionTerm& term, unsigned width, std::optional<ir::Operand> addend);
@@ -83,13 +84,12 @@ struct Step {
   std::optional<WideProduct> wide; // of 64-bit increments
 };
 
-// Emits the sections and rows in front of `position`; gives each site of the plan its operands.
+// Emits the sections and rows in front of the code; gives each site of the plan its operands.
 struct EmittedSections {
   SectionSizes sizes;
   std::vector<SiteOperands> sites; // by index in Plan::sites; without their offsets
   std::vector<Step> steps;         // by index in Plan::increments
 };
-EmittedSections emit_sections(ir::Function& function, ir::InstructionId position, const Plan& plan,
-                              ir::ExpressionPool& pool);
+EmittedSections emit_sections(ir::Function& function, const Plan& plan, ir::ExpressionPool& pool);
 
 } // namespace ptxrewrite::transforms::r2d2

@@ -10,7 +10,7 @@
 // Slots are not reused. Stores on an edge out of a conditional branch stand in front of it, under its condition.
 #include "transforms/spill.h"
 
-#include "ir/builder.h"
+#include "ir/insertion.h"
 #include "ir/machine/machine.h"
 #include "ir/module.h"
 #include "transforms/dce.h"
@@ -71,10 +71,7 @@ private:
     variable.name = free_name();
     variable_ = function_->variables.add(variable);
     Operand operand = Operand::symbol(SymbolRef::local_variable(variable_));
-    Builder builder(*function_);
-    InstructionId first = function_->blocks[function_->entry()].first;
-    first ? builder.before(first) : builder.at_end(function_->entry());
-    builder.emit_marker(InstructionKind::declare_variable, {operand});
+    ir::builder_at_start(*function_, function_->entry()).emit_marker(InstructionKind::declare_variable, {operand});
   }
   Symbol free_name() {
     Module& module = function_->module();

@@ -1,7 +1,7 @@
 // Variants of kernels and the annotations that describe them.
 #include "transforms/variant.h"
 
-#include "ir/builder.h"
+#include "ir/insertion.h"
 
 namespace ptxrewrite::transforms {
 
@@ -15,15 +15,6 @@ void annotate(ir::Builder& builder, ir::Module& module, const std::string& text)
   operand.kind = ir::OperandKind::text;
   operand.id = module.intern(text).index();
   builder.emit_marker(InstructionKind::annotation, {operand});
-}
-
-// Behind what declares variables, in front of all else.
-InstructionId head_of(const ir::Function& function) {
-  for (InstructionId id : function.instructions_in(function.entry())) {
-    InstructionKind kind = function.instructions[id].kind;
-    if (kind != InstructionKind::declare_variable && kind != InstructionKind::prototype) return id;
-  }
-  return {};
 }
 
 std::string variant_name(const std::string& kernel, std::string_view pass) {
@@ -82,11 +73,7 @@ void make_variant(ir::Function& function, std::unique_ptr<ir::Function> original
   ir::Module& module = function.module();
   const std::string name(module.text(function.name));
   function.name = module.intern(variant_name(name, terms.pass));
-  ir::Builder builder(function);
-  if (InstructionId head = head_of(function))
-    builder.before(head);
-  else
-    builder.at_end(function.entry());
+  ir::Builder builder = ir::builder_at_code_start(function);
   const std::string prefix = "@ " + std::string(terms.pass) + ' ';
   annotate(builder, module, prefix + "original " + name);
   for (const std::string& predicate : terms.requirements)

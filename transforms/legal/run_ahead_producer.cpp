@@ -1,7 +1,7 @@
 // Writes the producer warp, the ring that it fills, and what the other warps do instead of loading.
 #include "transforms/legal/run_ahead_producer.h"
 
-#include "ir/builder.h"
+#include "ir/insertion.h"
 #include "ir/module.h"
 
 #include <algorithm>
@@ -186,10 +186,7 @@ void ProducerRewriter::initialise_barriers() {
   const uint64_t bytes = producer_bytes(producer_);
   variable.dimensions = function_.dimensions.add(std::span(&bytes, 1));
   const Operand symbol = Operand::symbol(ir::SymbolRef::local_variable(function_.variables.add(variable)));
-  ir::Builder declaration(function_);
-  const InstructionId first = function_.blocks[entry_].first;
-  first ? declaration.before(first) : declaration.at_end(entry_);
-  declaration.emit_marker(InstructionKind::declare_variable, {symbol});
+  ir::builder_at_start(function_, entry_).emit_marker(InstructionKind::declare_variable, {symbol});
 
   builder_.at_end(entry_);
   array_ = emit("mov.u32", {symbol});

@@ -1,7 +1,7 @@
 // Emits slices ahead, issues, rings and what reads them.
 #include "transforms/legal/run_ahead_rewrite.h"
 
-#include "ir/builder.h"
+#include "ir/insertion.h"
 #include "ir/module.h"
 
 #include <algorithm>
@@ -265,10 +265,7 @@ void LoopRewriter::declare_rings() {
   const uint64_t bytes = ring_bytes(plan_, choice_);
   variable.dimensions = function_.dimensions.add(std::span(&bytes, 1));
   const Operand symbol = Operand::symbol(ir::SymbolRef::local_variable(function_.variables.add(variable)));
-  ir::Builder declaration(function_);
-  const InstructionId first = function_.blocks[function_.entry()].first;
-  first ? declaration.before(first) : declaration.at_end(function_.entry());
-  declaration.emit_marker(InstructionKind::declare_variable, {symbol});
+  ir::builder_at_start(function_, function_.entry()).emit_marker(InstructionKind::declare_variable, {symbol});
 
   // The thread's number in the block.
   const auto read = [&](SpecialRegister special, unsigned component) {
