@@ -1,7 +1,7 @@
 #include "transforms/fold_launch.h"
 
 #include "ir/analysis/linear.h"
-#include "ir/builder.h"
+#include "ir/insertion.h"
 #include "ir/module.h"
 #include "transforms/dce.h"
 #include "transforms/fold_control.h"
@@ -124,7 +124,7 @@ private:
   // ---- comparisons
 
   struct Side {
-    const LinearForm* form = nullptr;
+    LinearForm form; // a copy: asking for the next form may move the table
     std::optional<uint64_t> bits;
   };
 
@@ -133,7 +133,7 @@ private:
     if (!operand.is(OperandKind::value) && !operand.is(OperandKind::integer)) return std::nullopt;
     const LinearForm& form = forms_.operand_form(id, operand);
     if (form.kind == ir::ValueClass::any || !is_certain(form)) return std::nullopt;
-    return Side{&form, constant(form)};
+    return Side{form, constant(form)};
   }
 
   bool lies(const LinearForm& form, Interval range, InstructionId id) {
@@ -160,8 +160,8 @@ private:
     const bool is_signed = ir::is_signed(form.type()) && !form.has(Modifier::lo) && !form.has(Modifier::ls) &&
                            !form.has(Modifier::hi) && !form.has(Modifier::hs);
     const Side& known = left->bits ? *left : *right;
-    const LinearForm& unknown = left->bits ? *right->form : *left->form;
-    if (unknown.width != width || known.form->width != width) return;
+    const LinearForm& unknown = left->bits ? right->form : left->form;
+    if (unknown.width != width || known.form.width != width) return;
     const Interval all = is_signed ? ir::signed_range(width) : ir::unsigned_range(width);
     Int128 limit = static_cast<Int128>(*known.bits);
     if (is_signed && width <= 64 && (*known.bits >> (width - 1) & 1)) limit -= Int128(1) << width;
@@ -244,11 +244,7 @@ private:
         const char* mnemonic = mover(parameter);
         if (found == literals_.end() || !mnemonic) continue;
         if (forms_.def_use().uses(parameter).empty()) continue;
-        ir::Builder builder(function_);
-        if (const InstructionId first = function_.blocks[block].first)
-          builder.before(first);
-        else
-          builder.at_end(block);
+        ir::Builder builder = ir::builder_at_start(function_, block);
         ir::Value copy = function_.values[parameter];
         const ValueId value = function_.add_value(copy);
         builder.emit(mnemonic, {Operand::definition(value), literal(parameter, found->second)});

@@ -3,7 +3,7 @@
 // amount on all paths share it.
 #include "transforms/r2d2_joins.h"
 
-#include "ir/builder.h"
+#include "ir/insertion.h"
 #include "transforms/r2d2_planner.h"
 
 #include <algorithm>
@@ -212,13 +212,8 @@ public:
       : function_(function), operands_(operands) {}
 
   ValueId at_predicate(const Join& join, const ir::DefinitionSite& site) {
-    ir::Builder builder(function_);
-    if (!site.is_parameter())
-      builder.after(site.instruction);
-    else if (InstructionId first = function_.blocks[site.block].first)
-      builder.before(first);
-    else
-      builder.at_end(site.block);
+    ir::Builder builder = ir::builder_at_start(function_, site.block);
+    if (site.instruction) builder.after(site.instruction);
     ValueId otherwise = move(builder, join, 0, {});
     builder.guarded_by(join.predicate);
     return move(builder, join, 1, otherwise);

@@ -99,7 +99,7 @@ void SpillChooser::weigh(Candidate& candidate, const std::vector<bool>& unspilla
 bool SpillChooser::is_spillable(ValueId value) const {
   if (bit_width(function_.values[value].type) > 64) return false;
   const DefinitionSite& site = def_use_.definition(value);
-  if (!site.block) return false;
+  if (!site.instruction && !site.is_parameter()) return false;
   if (!site.is_parameter()) return true;
   // Stores on an edge take the condition of the branch; one that goes by a table has none.
   return std::ranges::all_of(flow_.predecessors(site.block),
@@ -108,7 +108,7 @@ bool SpillChooser::is_spillable(ValueId value) const {
 
 double SpillChooser::accesses_of(ValueId value) const {
   const DefinitionSite& site = def_use_.definition(value);
-  if (!site.block) return INFINITY;
+  if (!site.instruction && !site.is_parameter()) return INFINITY;
   double sum = 0;
   if (!site.is_parameter()) sum += weight_at(site.block);
   if (site.is_parameter())

@@ -38,6 +38,11 @@ DefUse::DefUse(const Function& function) {
     for (InstructionId id : function.instructions_in(block))
       for_each_definition(function, id, [&](ValueId value) { definitions_[value.index()] = {id, block}; });
   }
+  // A register that no path has written yet is there from the entry block on, so that every value that anything reads
+  // has a block, which dominates its uses.
+  if (!function.layout.empty())
+    for (ValueId value : function.values.ids())
+      if (function.values[value].is_undefined) definitions_[value.index()].block = function.entry();
   for_each_use_site(function, [&](ValueId value, Use) { ++use_start_[value.index() + 1]; });
   for (size_t i = 0; i + 1 < use_start_.size(); ++i)
     use_start_[i + 1] += use_start_[i];

@@ -2,6 +2,7 @@
 #include "ir/analysis/linear_state.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 namespace ptxrewrite::ir {
@@ -227,6 +228,9 @@ LinearFormId State::choose(const FormCondition& condition, LinearFormId if_true,
                               forms[if_true].kind == ValueClass::divergent_linear))
     return if_true;
   unsigned width = forms[if_true].width;
+  // A predicate that is never written need not choose alike where it is read twice.
+  if (condition.kind == FormCondition::Kind::predicate && function.values[condition.value].is_undefined)
+    return any(width);
   // The condition itself as a divergent form over two distinguishable constants; lifting then does the rest.
   if (width < 2) return any(width);
   LinearForm selector;

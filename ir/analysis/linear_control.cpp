@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <optional>
 
 namespace ptxrewrite::ir {
@@ -49,12 +50,15 @@ ValueId State::branch_selector(BlockId block) const {
   if (!last) return {};
   const Form& form = function.form_of(last);
   if (!form.effects.branch || form.effects.call) return {};
-  if (ValueId guard = function.instructions[last].guard)
-    return function.successors(block).size() <= 2 && form.opcode == Opcode::bra ? guard : ValueId();
-  if (form.opcode == Opcode::brx)
+  ValueId selector;
+  if (ValueId guard = function.instructions[last].guard) {
+    if (function.successors(block).size() <= 2 && form.opcode == Opcode::bra) selector = guard;
+  } else if (form.opcode == Opcode::brx) {
     for (const Operand& operand : function.operands_of(last))
-      if (operand.is(OperandKind::value)) return operand.as_value();
-  return {};
+      if (operand.is(OperandKind::value) && !selector) selector = operand.as_value();
+  }
+  // Nothing follows from a register that is never written: each thread, and each reading, may see other bits.
+  return selector && !function.values[selector].is_undefined ? selector : ValueId();
 }
 
 Level State::branch_level(BlockId block) const {

@@ -351,7 +351,7 @@ void solve_linear_forms(LinearForms::State& state) {
   state.value_form.resize(function.values.size());
   for (ValueId value : function.values.ids()) {
     const DefinitionSite& site = state.def_use.definition(value);
-    if (!site.block || !state.flow.reachable(site.block))
+    if ((!site.instruction && !site.is_parameter()) || !state.flow.reachable(site.block))
       state.value_form[value] = state.any(width_of(function, value));
   }
   LinearProblem problem(state);

@@ -46,7 +46,10 @@ bool equal_sum(LoweringContext& context, InstructionId id) {
   ValueId sum = context.result(id);
   if (!left || !right || !sum || !left->is(OperandKind::value) || !right->is(OperandKind::value)) return false;
   ValueId a = strip(context, left->as_value()), b = strip(context, right->as_value());
-  if (!context.function.is_ssa && !(context.values.definition(a) && context.values.definition(b))) return false;
+  // Where registers are written again, the same names need not be the same sum.
+  if (!context.function.is_ssa &&
+      !(context.values.definition(a) && context.values.definition(b) && context.values.definition(sum)))
+    return false;
   auto [place, first] = context.sums.try_emplace(std::minmax(a, b), sum);
   if (first) return false;
   InstructionId earlier = context.values.definition(place->second);

@@ -412,7 +412,7 @@ private:
       return false;
     if (!operands[1].is(OperandKind::value) || !is_number(operands[2], 0)) return false;
     const InstructionId word = values_.definition(known_as(operands[1].as_value()));
-    if (!word || form(word)->opcode != Opcode::selp || function_.instructions[word].guard) return false;
+    if (!word || !function_.is_opcode(word, Opcode::selp) || function_.instructions[word].guard) return false;
     const std::span<const Operand> choice = function_.operands_of(word);
     if (!is_number(choice[1], 1) || !is_number(choice[2], 0) || !choice[3].is(OperandKind::value) ||
         choice[3].has(OperandFlag::negated))

@@ -1,6 +1,9 @@
 // One pass over the operands for each of the tables of value_flow.h.
 #include "ir/machine/value_flow.h"
 
+#include "ir/analysis/cfg.h"
+#include "ir/analysis/dominators.h"
+
 #include <algorithm>
 
 namespace ptxrewrite::ir {
@@ -25,6 +28,34 @@ ValueFlow::ValueFlow(const Function& function)
   mark_merges();
 }
 
+// As read, a register may be read where its one definition has not run. Without those definitions whoever reads a value
+// sees what its definition computed from what that read, as in SSA form, and going from one to the next comes to an end.
+static void drop_partial_definitions(const Function& function, std::vector<InstructionId>& definitions,
+                                     std::vector<uint8_t>& counts) {
+  const ControlFlow flow(function);
+  const DominatorTree dominators(function, flow);
+  std::vector<uint32_t> place(function.instructions.size()); // in the layout
+  uint32_t next = 0;
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block))
+      place[id.index()] = next++;
+  auto comes_before = [&](InstructionId definition, InstructionId reader) {
+    const BlockId above = function.instructions[definition].block, below = function.instructions[reader].block;
+    if (above == below) return place[definition.index()] < place[reader.index()];
+    return flow.reachable(above) && dominators.dominates(above, below);
+  };
+  for (BlockId block : function.layout) {
+    if (!flow.reachable(block)) continue;
+    for (InstructionId id : function.instructions_in(block))
+      for_each_read(function, id, [&](ValueId value) {
+        InstructionId& definition = definitions[value.index()];
+        if (!definition || comes_before(definition, id)) return;
+        definition = InstructionId();
+        counts[value.index()] = 2; // several values, as if it were written again
+      });
+  }
+}
+
 void ValueFlow::count_definitions() {
   for (BlockId block : function_.layout) {
     for (ValueId parameter : function_.parameters(block))
@@ -36,6 +67,7 @@ void ValueFlow::count_definitions() {
         definitions_[value.index()] = count == 1 ? id : InstructionId();
       });
   }
+  if (!function_.is_ssa) drop_partial_definitions(function_, definitions_, definition_count_);
 }
 
 void ValueFlow::collect_readers() {
