@@ -195,12 +195,13 @@ void fix_single_indices(ir::Function& function, const KnownLaunch& known) {
 std::string why_it_loses(const ir::Function& rewritten, const ir::Function& original, PassContext& context) {
   if (context.options.flag("force")) return "";
   std::vector<std::string> machines = legal::architectures_to_ask(original.module(), context);
-  std::optional<legal::KernelCost> before = legal::cost_of(original, machines);
-  std::optional<legal::KernelCost> after = legal::cost_of(rewritten, machines);
-  if (!before || !after) { // ptxas does not assemble this kernel alone
-    before = legal::cost_of(original, {});
-    after = legal::cost_of(rewritten, {});
+  Result<legal::KernelCost> before = legal::cost_of(original, machines);
+  if (!before) { // the model decides, which is always at hand
+    machines.clear();
+    before = legal::cost_of(original, machines);
   }
+  const Result<legal::KernelCost> after = legal::cost_of(rewritten, machines);
+  if (!after) return "the kernel for this launch is not assembled (force keeps it): " + after.error().message;
   const std::string figures = legal::comparison(*after, *before);
   if (legal::loses(*after, *before)) return "the kernel for this launch is worse (force keeps it): " + figures;
   context.remarks.emplace_back("a kernel for this launch; " + figures, original.header_range);

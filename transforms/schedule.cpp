@@ -122,7 +122,8 @@ private:
   Candidate weigh(Function function) const {
     Candidate result{std::move(function), {}, {}};
     result.model = model_cost(result.function, capability_);
-    result.assembled = legal::cost_of(result.function, architectures_);
+    if (Result<legal::KernelCost> assembled = legal::cost_of(result.function, architectures_))
+      result.assembled = *std::move(assembled);
     return result;
   }
   uint64_t registers_of(const Candidate& candidate) const {

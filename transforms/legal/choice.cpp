@@ -2,6 +2,7 @@
 #include "transforms/legal/choice.h"
 
 #include "ir/analysis/loops.h"
+#include "ir/machine/equalities.h"
 #include "ir/print.h"
 #include "ir/ssa.h"
 #include "support/ptxas.h"
@@ -60,16 +61,21 @@ double ratio(const KernelCost& after, const KernelCost& before, uint32_t ir::Mac
 
 } // namespace
 
-std::optional<KernelCost> cost_of(const ir::Function& function, const std::vector<std::string>& architectures) {
+Result<KernelCost> cost_of(const ir::Function& function, const std::vector<std::string>& architectures) {
   KernelCost cost;
   {
-    ir::ControlFlow flow(function);
-    ir::DominatorTree dominators(function, flow);
-    ir::LoopForest loops(function, flow, dominators);
-    InstructionCosts costs(function, loops);
-    for (ir::BlockId block : function.layout)
-      for (ir::InstructionId id : function.instructions_in(block))
+    // As ptxas reads it: an index that a branch compares with a number is that number behind it, but not where a
+    // rewriting computes in front of the branch.
+    ir::Function text(function);
+    ir::use_equalities(text);
+    ir::ControlFlow flow(text);
+    ir::DominatorTree dominators(text, flow);
+    ir::LoopForest loops(text, flow, dominators);
+    InstructionCosts costs(text, loops);
+    for (ir::BlockId block : text.layout)
+      for (ir::InstructionId id : text.instructions_in(block))
         cost.weighted += costs.of(id);
+    cost.instructions = costs.static_instructions();
   }
   if (architectures.empty()) return cost;
   auto copy = std::make_unique<ir::Function>(function);
@@ -77,9 +83,9 @@ std::optional<KernelCost> cost_of(const ir::Function& function, const std::vecto
   const std::string text = text_with(std::move(copy));
   for (const std::string& architecture : architectures) {
     Result<ir::FiguresByFunction> figures = ir::machine_figures(text, architecture);
-    if (!figures) return std::nullopt;
+    if (!figures) return Error{architecture + ": " + figures.error().message, {}};
     auto row = figures->find(function.module().text(function.name));
-    if (row == figures->end()) return std::nullopt;
+    if (row == figures->end()) return Error{architecture + ": ptxas has left the kernel out", {}};
     cost.figures.emplace_back(architecture, row->second);
   }
   return cost;
@@ -98,6 +104,7 @@ bool loses(const KernelCost& after, const KernelCost& before) {
 
 bool wins(const KernelCost& after, const KernelCost& before, bool is_variant) {
   if (after.figures.empty()) {
+    if (after.instructions > before.instructions) return false;
     double saved = before.weighted - after.weighted;
     return is_variant ? saved >= std::max(4.0, before.weighted / 20) : saved > 0;
   }
@@ -118,10 +125,13 @@ bool is_better(const KernelCost& a, const KernelCost& b, const KernelCost& befor
 
 std::string comparison(const KernelCost& after, const KernelCost& before) {
   if (after.figures.empty()) {
-    char text[96];
+    char text[160];
     std::snprintf(text, sizeof text, "by the model, %.0f to %.0f machine instructions, weighted by loop depth",
                   before.weighted, after.weighted);
-    return text;
+    std::string comparison = text;
+    if (after.instructions > before.instructions)
+      comparison += "; unweighted, " + std::to_string(before.instructions) + " to " + std::to_string(after.instructions);
+    return comparison;
   }
   std::string text;
   for (size_t i = 0; i < after.figures.size(); ++i) {

@@ -3,6 +3,7 @@
 
 #include "ir/function.h"
 #include "ir/machine/figures.h"
+#include "support/result.h"
 #include "transforms/pass.h"
 
 #include <cstdint>
@@ -15,18 +16,20 @@ namespace ptxrewrite::transforms::legal {
 
 // What one form of a kernel costs.
 struct KernelCost {
-  double weighted = 0; // machine instructions by the model, times 10 for each loop around
+  double weighted = 0;       // machine instructions by the model, times 10 for each loop around
+  uint32_t instructions = 0; // by the model, as they stand in the machine code: copies of loop bodies, too
   // By architecture, in the order in which they were asked for; empty: by the model alone.
   std::vector<std::pair<std::string, ir::MachineFigures>> figures;
 };
 
-// `function` in SSA form. Without architectures ptxas is not asked; nothing if it was asked and would not assemble the
-// kernel for each of them.
-std::optional<KernelCost> cost_of(const ir::Function& function, const std::vector<std::string>& architectures);
+// `function` in SSA form. Without architectures ptxas is not asked, and nothing can fail. Errors: ptxas refuses the
+// kernel for one of them, crashes on it or does not end in time.
+Result<KernelCost> cost_of(const ir::Function& function, const std::vector<std::string>& architectures);
 
 // Does the rewritten kernel win? At no architecture may it spill more, lose occupancy or take more instructions, and
 // somewhere it must take fewer. By the model alone, a kernel that takes the original's place must save something, one
-// that stands beside it four instructions and a twentieth.
+// that stands beside it four instructions and a twentieth; and the machine code may not grow, as it does where a loop
+// that has become short enough is copied.
 bool wins(const KernelCost& after, const KernelCost& before, bool is_variant);
 // Is the rewritten kernel worse at any architecture: more instructions, more spills, fewer warps on an SM? By the model
 // alone: more instructions.

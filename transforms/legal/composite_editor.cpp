@@ -17,7 +17,7 @@ using ir::ValueId;
 
 Editor::Editor(ir::Function& function)
     : function_(function), definitions_(function.values.size()), readers_(function.values.size()),
-      converting_readers_(function.values.size()) {
+      converting_readers_(function.values.size()), zero_tests_(function.values.size()) {
   for (ir::BlockId block : function.layout) {
     for (InstructionId id : function.instructions_in(block)) {
       ir::for_each_definition(function, id, [&](ValueId value) { definitions_[value.index()] = id; });
@@ -29,11 +29,22 @@ Editor::Editor(ir::Function& function)
   }
 }
 
+static bool is_zero_test(const ir::Function& function, InstructionId id) {
+  if (!function.is_opcode(id, Opcode::setp)) return false;
+  const ir::Form& form = function.form_of(id);
+  if (!form.has(ir::Modifier::eq) && !form.has(ir::Modifier::ne)) return false;
+  return std::ranges::any_of(function.operands_of(id), [](const Operand& operand) {
+    return operand.is(OperandKind::integer) && operand.immediate == 0;
+  });
+}
+
 void Editor::count(InstructionId id, bool added) {
   const bool converts = function_.is_opcode(id, Opcode::cvt) && ir::is_float(function_.form_of(id).type(0)) &&
                         ir::is_integer(function_.form_of(id).type(1));
+  const bool tests = is_zero_test(function_, id);
   ir::for_each_use(function_, id, [&](ValueId value) {
     readers_[value.index()] += added ? 1u : ~0u;
+    if (tests) zero_tests_[value.index()] += added ? 1u : ~0u;
     if (converts) converting_readers_[value.index()] += added ? 1u : ~0u;
   });
 }
@@ -220,6 +231,7 @@ void Editor::put(std::string_view mnemonic, std::span<const Operand> operands) {
   definitions_.resize(function_.values.size());
   readers_.resize(function_.values.size());
   converting_readers_.resize(function_.values.size());
+  zero_tests_.resize(function_.values.size());
   ir::for_each_definition(function_, id, [&](ValueId value) { definitions_[value.index()] = id; });
   count(id, true);
 }

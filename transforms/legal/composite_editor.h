@@ -30,6 +30,11 @@ public:
   bool is_only_converted(ir::ValueId value) const {
     return readers(value) != 0 && converting_readers_[value.index()] == readers(value);
   }
+  // Do only comparisons with zero for equality read it? ptxas makes those and plain logic in front of them one
+  // instruction. A lop3 of the text there makes it crash (13.0) where the branch on it turns out to skip nothing.
+  bool is_only_tested(ir::ValueId value) const {
+    return readers(value) != 0 && zero_tests_[value.index()] == readers(value);
+  }
   ir::ValueId result(ir::InstructionId id) const { return function_.operands_of(id)[0].as_value(); }
   std::string_view mnemonic(ir::InstructionId id) const { return function_.form_of(id).mnemonic; }
   std::span<const ir::Operand> sources(ir::InstructionId id) const {
@@ -65,6 +70,7 @@ private:
   std::vector<ir::InstructionId> definitions_; // by ValueId
   std::vector<uint32_t> readers_;              // by ValueId
   std::vector<uint32_t> converting_readers_;   // by ValueId
+  std::vector<uint32_t> zero_tests_;           // by ValueId
   ir::InstructionId root_;
 };
 

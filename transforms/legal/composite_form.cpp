@@ -118,6 +118,7 @@ bool Rewriter::apply_best_rule(InstructionId root) {
   int best_benefit = candidate_.eagerness == Eagerness::saving ? 0 : -1;
   if (is_forced()) best_benefit = INT32_MIN;
   for (const Rule* rule : rows->second) {
+    if (rule->replacement.text == "lop3.b32" && editor_.is_only_tested(editor_.result(root))) continue;
     std::optional<Match> found = match(editor_, rule->pattern, rule->conditions, root);
     if (!found) continue;
     const int saved = benefit(editor_, *rule, *found);
@@ -157,7 +158,7 @@ private:
   ir::Function& function_;
   PassContext& context_;
   std::vector<std::string> architectures_;
-  std::optional<KernelCost> before_;
+  KernelCost before_;
   std::optional<Candidate> best_;
   KernelCost best_cost_;
   std::string lost_;
@@ -186,16 +187,19 @@ Candidate LegalComposite::attempt(Families families, Eagerness eagerness) const 
 }
 
 void LegalComposite::weigh(Candidate candidate) {
-  const std::optional<KernelCost> cost = cost_of(*candidate.function, architectures_);
-  if (!cost) return;
-  // The model knows neither ptxas's schedules nor its own rewriting: it has to promise a clear win.
-  constexpr double least_by_model = 0.02;
-  const bool is_clear = !architectures_.empty() || cost->weighted <= before_->weighted * (1 - least_by_model);
-  if (!is_clear || !wins(*cost, *before_, false)) {
-    lost_ += (lost_.empty() ? "" : "; ") + listed(candidate.taken) + " would make it " + comparison(*cost, *before_);
+  const Result<KernelCost> cost = cost_of(*candidate.function, architectures_);
+  if (!cost) {
+    lost_ += (lost_.empty() ? "" : "; ") + listed(candidate.taken) + " is not assembled: " + cost.error().message;
     return;
   }
-  if (best_ && !is_better(*cost, best_cost_, *before_)) return;
+  // The model knows neither ptxas's schedules nor its own rewriting: it has to promise a clear win.
+  constexpr double least_by_model = 0.02;
+  const bool is_clear = !architectures_.empty() || cost->weighted <= before_.weighted * (1 - least_by_model);
+  if (!is_clear || !wins(*cost, before_, false)) {
+    lost_ += (lost_.empty() ? "" : "; ") + listed(candidate.taken) + " would make it " + comparison(*cost, before_);
+    return;
+  }
+  if (best_ && !is_better(*cost, best_cost_, before_)) return;
   best_ = std::move(candidate);
   best_cost_ = *cost;
 }
@@ -214,13 +218,13 @@ Change LegalComposite::choose(Families families) {
   const Families fired = all.fired;
   if (!fired.any() && !neutral.fired.any()) return Change::unchanged;
   architectures_ = architectures_to_ask(function_.module(), context_);
-  before_ = cost_of(function_, architectures_);
-  if (!before_) {
-    context_.remarks.emplace_back("ptxas does not assemble this kernel alone: weighed by the model",
-                                  function_.header_range);
+  Result<KernelCost> before = cost_of(function_, architectures_);
+  if (!before) {
+    context_.remarks.emplace_back("weighed by the model: " + before.error().message, function_.header_range);
     architectures_.clear();
-    before_ = cost_of(function_, architectures_);
+    before = cost_of(function_, architectures_);
   }
+  before_ = *before;
   if (neutral.taken != all.taken && !architectures_.empty()) weigh(std::move(neutral));
   if (fired.any()) weigh(std::move(all));
   // One family after the other on top of what has won so far, each alone first.
@@ -229,7 +233,7 @@ Change LegalComposite::choose(Families families) {
   for (size_t family = 0; best_ && family < fired.size(); ++family)
     if (fired.test(family) && !best_->families.test(family))
       weigh(attempt(Families(best_->families).set(family), best_->eagerness));
-  if (best_) return commit(*std::move(best_), "; " + comparison(best_cost_, *before_));
+  if (best_) return commit(*std::move(best_), "; " + comparison(best_cost_, before_));
   if (!lost_.empty()) context_.remarks.emplace_back("left as it is: " + lost_, function_.header_range);
   return Change::unchanged;
 }

@@ -77,7 +77,7 @@ private:
   size_t release(Input input);
   void estimate_assembler();
   uint32_t component_of(Input input);
-  void emit(Node& node);
+  bool emit(Node& node);
   bool is_node(Input input) const { return static_cast<bool>(nodes_[input].instruction); }
 
   static constexpr size_t most_cuts = 16;
@@ -310,13 +310,15 @@ uint32_t Cover::component_of(Input input) {
   return input;
 }
 
-void Cover::emit(Node& node) {
+// Whether there was anything to write.
+bool Cover::emit(Node& node) {
   const Cut& cut = node.cuts[node.chosen];
   // Its own operands: as it is.
   std::set<Input> own;
   for (const Cut& operand : node.operands)
     own.insert(operand.leaves.begin(), operand.leaves.end());
-  if (std::ranges::equal(own, cut.leaves) && cut.leaves.size() == node.operands.size()) return;
+  if (std::ranges::equal(own, cut.leaves) && cut.leaves.size() == node.operands.size()) return false;
+  if (editor_.is_only_tested(editor_.result(node.instruction))) return false;
   editor_.begin(node.instruction);
   std::vector<Operand> operands;
   for (Input leaf : cut.leaves)
@@ -325,6 +327,7 @@ void Cover::emit(Node& node) {
     operands.push_back(operands.empty() ? Operand::integer(0) : operands.back());
   operands.push_back(literal_operand("lop3.b32", table_over({cut.leaves, cut.table, 0}, cut.leaves)));
   editor_.finish("lop3.b32", operands);
+  return true;
 }
 
 size_t Cover::rewrite(bool force) {
@@ -346,8 +349,7 @@ size_t Cover::rewrite(bool force) {
   for (Input input : order_) {
     const auto& [before, assembled, covered] = sizes[component_of(input)];
     if (nodes_[input].references == 0 || !(force ? covered < before : covered < assembled)) continue;
-    emit(nodes_[input]);
-    ++made;
+    made += emit(nodes_[input]);
   }
   return made;
 }

@@ -20,6 +20,8 @@ public:
     return (cost.weight + cost.uniform) * r2d2::execution_weight(loops_, function_.instructions[id].block);
   }
 
+  uint32_t static_instructions() const { return lowering_.static_instructions(); }
+
 private:
   const ir::Function& function_;
   const ir::LoopForest& loops_;

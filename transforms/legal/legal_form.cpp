@@ -113,10 +113,9 @@ std::optional<Attempt> LegalForm::attempt(const Combination& combination, bool f
 
 Change LegalForm::choose(const Combination& available) {
   std::vector<std::string> machines = architectures_to_ask(function_.module(), context_);
-  std::optional<KernelCost> before = cost_of(function_, machines);
+  Result<KernelCost> before = cost_of(function_, machines);
   if (!before) {
-    context_.remarks.emplace_back("ptxas does not assemble this kernel alone: weighed by the model",
-                                  function_.header_range);
+    context_.remarks.emplace_back("weighed by the model: " + before.error().message, function_.header_range);
     machines.clear();
     before = cost_of(function_, machines);
   }
@@ -130,8 +129,11 @@ Change LegalForm::choose(const Combination& available) {
       if (subset >> i & 1) combination.push_back(available[i]);
     std::optional<Attempt> next = attempt(combination, false);
     if (!next) continue;
-    std::optional<KernelCost> cost = cost_of(next->function(), machines);
-    if (!cost) continue;
+    Result<KernelCost> cost = cost_of(next->function(), machines);
+    if (!cost) {
+      lost += (lost.empty() ? "" : "; ") + name_of(combination) + " is not assembled: " + cost.error().message;
+      continue;
+    }
     const size_t guard = next->guard_instructions();
     bool guard_pays = guard == 0 || cost->weighted + double(guard) <= before->weighted;
     if (!guard_pays || !wins(*cost, *before, next->needs_original())) {
@@ -170,7 +172,7 @@ std::optional<Change> LegalForm::make_persistent_form(const Combination& availab
     if (!next && (force || combination.empty())) next.emplace(function_, policy_);
     if (!next) continue;
     make_persistent(*next, check.needs);
-    const double cost = cost_of(next->function(), {})->weighted;
+    const double cost = cost_of(next->function(), {})->weighted; // cannot fail: ptxas is not asked
     if (best && cost >= best_cost) continue;
     if (!combination.empty()) next->remark("with candidate " + name_of(combination), function_.header_range);
     best = std::move(next);

@@ -311,7 +311,7 @@ void RunAhead::choose_uniform_branches(const ir::LinearForms& forms) {
   } else {
     const std::vector<std::string> machines = architectures_to_ask(function_.module(), context_);
     if (machines.empty()) return;
-    const std::optional<KernelCost> before = cost_of(function_, machines), after = cost_of(changed, machines);
+    const Result<KernelCost> before = cost_of(function_, machines), after = cost_of(changed, machines);
     if (!before || !after || !wins(*after, *before, asks_launch)) return;
     attempt_->remark("branches by whole warps: " + comparison(*after, *before), function_.header_range);
   }
