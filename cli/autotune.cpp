@@ -25,11 +25,6 @@ TunedChoice choose(const Bench& bench, size_t shape) {
 
 namespace {
 
-// `text` as an expression; all parts are expressions by themselves.
-launch::LaunchExpression expression(const std::string& text) {
-  return *launch::LaunchExpression::parse(text);
-}
-
 std::string shape_condition(const BenchShape& shape) {
   std::string condition;
   auto add = [&](const char* name, const launch::Dim3& dimensions) {
@@ -71,7 +66,9 @@ public:
       std::string when = shape_condition(shape);
       for (const launch::LaunchExpression& requirement : variant.requirements)
         when += " && (" + requirement.text() + ')';
-      kernel.variants.push_back({*entry, expression(when), variant.parameters, variant.grid});
+      Result<launch::LaunchExpression> condition = launch::LaunchExpression::parse(when);
+      if (!condition) return Error{"the conditions of '" + variant.entry + "': " + condition.error().message, {}};
+      kernel.variants.push_back({*entry, *std::move(condition), variant.parameters, variant.grid});
     }
     return {};
   }

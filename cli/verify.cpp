@@ -142,13 +142,14 @@ Status Verifier::run_original(ErrorPlace& place) {
   Result<launch::Variants> variants =
       launch::Variants::of(*input_.module, input_.side_file ? &*input_.side_file : nullptr);
   if (!variants) return variants.error();
+  own_variants_ = *std::move(variants);
   uint64_t fuel = UINT64_MAX;
   for (launch::LaunchShape& shape : launch::shapes(input_.plan)) {
     if (shape.derived && !settings_.derived_shapes) continue;
     // A fault would end the GPU's context: it sees what the emulator found clean.
     if (settings_.gpu && std::ranges::find(settings_.gpu_shapes, shape.name) == settings_.gpu_shapes.end()) continue;
     launch::LaunchPlan plan = launch::with_shape(input_.plan, shape);
-    Result<SessionResult> result = run(plan, *input_.module, *variants, {fuel, resident_blocks[0]}, place);
+    Result<SessionResult> result = run(plan, *input_.module, own_variants_, {fuel, resident_blocks[0]}, place);
     const bool is_first = truths_.empty();
     if (!result && is_first) return result.error();
     const emulator::Failure* failure = result ? failure_of(*result) : nullptr;
@@ -181,6 +182,11 @@ std::vector<std::string> Verifier::clean_shapes() const {
 
 void Verifier::compare_all(CaseResult& result) {
   Result<launch::Variants> variants = launch::Variants::of(*result.module, nullptr);
+  if (!variants) {
+    result.verdict = Verdict::differs;
+    result.reason = variants.error().message;
+    return;
+  }
   for (Truth& truth : truths_)
     if (!compare_shape(truth, *result.module, *variants, result)) break;
   if (!result.differences.empty()) result.verdict = Verdict::differs;
@@ -255,10 +261,8 @@ ShapeDifference Verifier::difference_of(const Truth& truth, const SessionResult&
 bool Verifier::order_matters(Truth& truth) {
   if (truth.order_matters) return *truth.order_matters;
   ErrorPlace place = ErrorPlace::launch_file;
-  Result<launch::Variants> variants =
-      launch::Variants::of(*input_.module, input_.side_file ? &*input_.side_file : nullptr);
   Result<SessionResult> other =
-      run(truth.plan, *input_.module, *variants, {truth.fuel, resident_blocks[0], true}, place);
+      run(truth.plan, *input_.module, own_variants_, {truth.fuel, resident_blocks[0], true}, place);
   truth.order_matters = !other || failure_of(*other) || !compare_buffers(truth, *other).empty();
   if (*truth.order_matters) skipped_.push_back({truth.shape.name, "its result depends on the order of the blocks"});
   return *truth.order_matters;
@@ -268,13 +272,11 @@ bool Verifier::order_matters(Truth& truth) {
 bool Verifier::warp_order_matters(Truth& truth) {
   if (truth.warp_order_matters) return *truth.warp_order_matters;
   ErrorPlace place = ErrorPlace::launch_file;
-  Result<launch::Variants> variants =
-      launch::Variants::of(*input_.module, input_.side_file ? &*input_.side_file : nullptr);
   truth.warp_order_matters = false;
   for (uint64_t seed = 1; seed <= random_orders && !*truth.warp_order_matters; ++seed) {
     const RunMode mode{truth.fuel, resident_blocks[0], false,
                        emulator::SkipSettings{.share = false, .order_seed = seed}};
-    Result<SessionResult> other = run(truth.plan, *input_.module, *variants, mode, place);
+    Result<SessionResult> other = run(truth.plan, *input_.module, own_variants_, mode, place);
     truth.warp_order_matters = !other || failure_of(*other) || !compare_buffers(truth, *other).empty();
   }
   return *truth.warp_order_matters;

@@ -5,6 +5,7 @@
 #include "cli/device_options.h"
 #include "cli/launch_input.h"
 #include "launch/shapes.h"
+#include "launch/variants.h"
 #include "transforms/pipeline.h"
 
 #include <map>
@@ -134,6 +135,7 @@ private:
 
   const LaunchInput& input_;
   VerifySettings settings_;
+  launch::Variants own_variants_; // that the input has already
   std::vector<std::vector<std::byte>> contents_;
   std::vector<Truth> truths_;
   std::vector<SkippedShape> skipped_;

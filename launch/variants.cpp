@@ -164,10 +164,13 @@ SideFile Variants::as_side_file() const {
       std::string when;
       for (const LaunchExpression& requirement : variant.requirements)
         when += (when.empty() ? "(" : " && (") + requirement.text() + ')';
-      if (variant.requirements.size() == 1)
+      if (variant.requirements.size() == 1) {
         one.when = variant.requirements.front();
-      else if (!when.empty())
-        one.when = *LaunchExpression::parse(when); // parts that parse, in parentheses
+      } else if (!when.empty()) {
+        Result<LaunchExpression> all = LaunchExpression::parse(when); // parts that parse, in parentheses
+        if (!all) continue; // longer than an expression may be
+        one.when = *std::move(all);
+      }
       described.variants.push_back(std::move(one));
     }
     if (!described.variants.empty()) file.kernels.push_back(std::move(described));

@@ -299,3 +299,33 @@ ret;
   REQUIRE(again);
   check(*again);
 }
+
+TEST_CASE("a variant whose conditions are too long for a side file together is left out of it") {
+  // Each is well within the limit of an expression, both are not.
+  std::string condition = "ntid.y < 8";
+  for (int i = 0; i < 40'000; ++i)
+    condition += " && ntid.x < 1024";
+  Diagnostics diagnostics;
+  auto annotated = grammar::read_module(SourceFile("k.ptx", R"(
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k()
+{
+ret;
+}
+.visible .entry k__dac()
+{
+//@ dac original k
+//@ dac requires )" + condition + "\n//@ dac requires " + condition + " && ntid.z < 2" + R"(
+ret;
+}
+)"),
+                                        diagnostics);
+  REQUIRE(annotated);
+  auto variants = Variants::of(*annotated, nullptr);
+  REQUIRE(variants);
+  REQUIRE(variants->of_kernel("k").size() == 1);
+  CHECK(variants->of_kernel("k")[0].requirements.size() == 2);
+  CHECK(variants->as_side_file().kernels.empty());
+}
