@@ -211,7 +211,8 @@ void add_run_command(CLI::App& application, Session& session) {
   add_device_options(*command, options->device);
   options->device.gpu = "titanv"; // the R2D2 paper's
   add_machine_option(*command, options->device, options->device.gpu);
-  command->add_flag("--check", options->check, "also look for uninitialised reads, and for races in shared and global memory; on one host thread");
+  command->add_flag("--check", options->check,
+                    "also look for uninitialised reads, and for races in shared and global memory; on one host thread");
   command->add_flag("--late-copies", options->late_copies,
                     "asynchronous copies take place when they are waited for, not when they are issued");
   command

@@ -2,15 +2,16 @@
 //
 // Found are reads of shared and local memory that nothing has written, races between warps of a block on shared memory
 // and between warps of all blocks on global memory, lanes of one store instruction that write different values to one
-// place, `.aligned` barriers that not all lanes of a warp execute, and barriers whose warps disagree on how many they are.
+// place, `.aligned` barriers that not all lanes of a warp execute, and barriers whose warps disagree on how many they
+// are.
 //
 // Races are found by happens-before, whatever order the warps ran in: each warp has a vector clock. Barriers join the
 // clocks of those who wait with those who arrived; so does a strong read (atomic, volatile, relaxed, acquire) that is
 // followed by a fence with what its place was given by a strong write behind a fence (PTX ISA 8, causality order,
 // simplified: the whole warp takes part in what one of its lanes does, and a place never forgets). Strong accesses do
 // not race with one another; nor does a store race with a store of the same bytes. Lanes of one warp are ordered as
-// they were executed. On shared memory, barriers and flags that reach a warp of this block by way of another block are not
-// followed.
+// they were executed. On shared memory, barriers and flags that reach a warp of this block by way of another block are
+// not followed.
 //
 // On global memory a race has a plain store in it, that changes the bytes; strong accesses alone make none, nor does a
 // read of what was written strongly. Blocks are ordered by strong accesses with a fence in front of the write, all that

@@ -70,7 +70,8 @@ std::vector<std::byte> make_block_specials(const LaunchState& launch) {
   set(BlockSpecial::nwarpid, launch.warps);
   set(BlockSpecial::nsmid, emulated_sm_count);
   set(BlockSpecial::dynamic_smem_size, request.shared_bytes);
-  set(BlockSpecial::total_smem_size, static_cast<uint32_t>((launch.shared_bytes + 127) / 128 * 128)); // 128-byte granules
+  set(BlockSpecial::total_smem_size,
+      static_cast<uint32_t>((launch.shared_bytes + 127) / 128 * 128)); // 128-byte granules
   set(BlockSpecial::one, 1);
   return bytes;
 }

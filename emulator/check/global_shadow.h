@@ -35,8 +35,8 @@ struct GlobalCell {
 
 class GlobalShadow {
 public:
-  // At most so many bytes of cells are kept, for a 16th of that in the launch's memory: what is touched first. Nothing is
-  // said of the rest.
+  // At most so many bytes of cells are kept, for a 16th of that in the launch's memory: what is touched first. Nothing
+  // is said of the rest.
   static constexpr uint64_t default_limit = uint64_t(2) << 30;
 
   explicit GlobalShadow(uint64_t limit = default_limit) : limit_(limit) {}

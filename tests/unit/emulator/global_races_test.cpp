@@ -28,10 +28,10 @@ std::string text_with(const std::string& body, const std::string& more = {}) {
 }
 
 PtxRun check(const std::string& body, uint32_t blocks, unsigned host_threads = 0, const std::string& more = {}) {
-  PtxRun run = run_ptx(
-      text_with(body, more),
-      {.kernel = "k", .grid = {blocks}, .block = {threads}, .host_threads = host_threads, .check = true},
-      {zeros<uint32_t>(1024)});
+  PtxRun run =
+      run_ptx(text_with(body, more),
+              {.kernel = "k", .grid = {blocks}, .block = {threads}, .host_threads = host_threads, .check = true},
+              {zeros<uint32_t>(1024)});
   CHECK(run.error == "");
   CHECK(run.failure() == "");
   return run;
@@ -196,9 +196,9 @@ TEST_CASE("the last block may read what all have written in front of a fence") {
   const char* more = ".shared .align 4 .b32 s;";
   CHECK(text_of(check(last_block("membar.gl;\n bar.sync 0;"), 4, 0, more)) == "");
   // A plain reset of the counter is behind all increments.
-  CHECK(text_of(check(last_block("membar.gl;\n bar.sync 0;",
-                                 "mov.u32 %r11, 0;\n @!%p1 st.global.u32 [%rd1+4000], %r11;"),
-                      4, 0, more)) == "");
+  CHECK(
+      text_of(check(last_block("membar.gl;\n bar.sync 0;", "mov.u32 %r11, 0;\n @!%p1 st.global.u32 [%rd1+4000], %r11;"),
+                    4, 0, more)) == "");
   // Only the counting thread's own store is behind its fence; a barrier brings those of the others in front of it.
   CHECK(text_of(check(last_block("bar.sync 0;\n membar.gl;"), 4, 0, more)) == "");
   CHECK(pair_of(check(last_block("bar.sync 0;"), 4, 0, more)) == "ld.global.u32, st.global.u32");
@@ -225,12 +225,11 @@ DONE:)";
   CHECK(is_clean(handed_over("membar.gl;\n red.global.add.u32 [%rd1+4000], %r9;",
                              "ld.volatile.global.u32 %r5, [%rd1+4000];\n membar.gl;"),
                  2));
-  CHECK(is_clean(handed_over("red.release.gpu.global.add.u32 [%rd1+4000], %r9;",
-                             "ld.acquire.gpu.global.u32 %r5, [%rd1+4000];"),
-                 2));
-  CHECK(is_clean(handed_over("membar.gl;\n red.global.add.u32 [%rd1+4000], %r9;",
-                             "atom.global.add.u32 %r5, [%rd1+4000], 0;"),
-                 2));
+  CHECK(is_clean(
+      handed_over("red.release.gpu.global.add.u32 [%rd1+4000], %r9;", "ld.acquire.gpu.global.u32 %r5, [%rd1+4000];"),
+      2));
+  CHECK(is_clean(
+      handed_over("membar.gl;\n red.global.add.u32 [%rd1+4000], %r9;", "atom.global.add.u32 %r5, [%rd1+4000], 0;"), 2));
   CHECK(pair_of(check(handed_over("red.global.add.u32 [%rd1+4000], %r9;", "ld.volatile.global.u32 %r5, [%rd1+4000];"),
                       2)) == "ld.global.u32, st.global.u32");
 }

@@ -62,9 +62,8 @@ TEST_CASE("time-out ends the whole group") {
   ProcessOptions options;
   options.timeout_seconds = 0.2;
   while (!std::filesystem::exists(number)) {
-    ProcessResult result = shell("sleep 1000 & echo $! > " + number + ".new; mv " + number + ".new " + number +
-                                     "; sleep 1000",
-                                 options);
+    ProcessResult result =
+        shell("sleep 1000 & echo $! > " + number + ".new; mv " + number + ".new " + number + "; sleep 1000", options);
     CHECK(result.timed_out);
     CHECK(result.signal == SIGKILL);
     options.timeout_seconds *= 2;
