@@ -182,7 +182,8 @@ class Steps:
         fuel = ["--fuel", str(self.settings.fuel)]
         outcome = self.tool.run("run", launch, "--check", "--json", "--host-threads", "1", *fuel)
         self.add("run", outcome.kind, outcome.crashed, outcome.message)
-        if outcome.crashed or outcome.kind == "refused":
+        endless = "fuel" in outcome.stderr and not self.settings.verify_takes_fuel
+        if outcome.crashed or outcome.kind == "refused" or endless:
             return
         outcome = self.tool.run("verify", launch, "-p", "all", "--no-ptxas", "--json",
                                 *(fuel if self.settings.verify_takes_fuel else []))
