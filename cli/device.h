@@ -74,6 +74,8 @@ public:
     return {};
   }
   virtual Status fill(uint64_t address, std::byte value, uint64_t bytes) = 0;
+  // For malloc of kernels. Before the first launch.
+  virtual Status set_heap_bytes(uint64_t bytes) = 0;
   // Takes the place of all modules loaded before. `module` must outlive the device or the next load.
   virtual Status load(const ir::Module& module) = 0;
   // Loads one more; everything below is about the module in use, which the last one loaded is. Returns its number;
@@ -100,6 +102,14 @@ public:
   virtual Result<uint64_t> resident_blocks(const KernelLaunch& launch) = 0;
 };
 
+// What the user lets kernels take: set by the options of a command, and what every emulator of the process starts from.
+struct EmulatorLimits {
+  uint64_t fuel = emulator::default_fuel; // LaunchRequest::fuel
+  uint64_t memory = 0;                    // bytes of the host; 0: emulator::default_memory_limit()
+  uint64_t memory_bytes() const { return memory ? memory : emulator::default_memory_limit(); }
+};
+EmulatorLimits& emulator_limits();
+
 struct EmulatorOptions {
   bool check = false;
   bool count_memory = false;
@@ -107,7 +117,7 @@ struct EmulatorOptions {
   bool late_copies = false;  // asynchronous copies happen when they are waited for
   bool reversed = false;     // blocks start from the last one on
   unsigned host_threads = 0; // 0: all
-  uint64_t fuel = UINT64_MAX;
+  uint64_t fuel = emulator_limits().fuel;
   // Of a persistent grid. 0: what `machine` holds; otherwise a number by decision, small so that blocks loop.
   uint64_t resident_blocks = 8;
   // Hardware forms are counted for it, and run only if it has registers for them; nullptr: %nsmid SMs, no limits.

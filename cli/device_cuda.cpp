@@ -35,6 +35,8 @@ public:
     return gpu_->fill(address, static_cast<unsigned char>(value), bytes);
   }
 
+  Status set_heap_bytes(uint64_t bytes) override { return gpu_->set_heap_bytes(bytes); }
+
   Status load(const ir::Module& module) override {
     module_ = nullptr;
     modules_.clear();

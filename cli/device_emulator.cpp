@@ -51,7 +51,8 @@ emulator::TextureBinding binding_of(const launch::Texture& texture, ir::ScalarTy
 
 class EmulatorDevice final : public Device {
 public:
-  explicit EmulatorDevice(const EmulatorOptions& options) : options_(options) {}
+  explicit EmulatorDevice(const EmulatorOptions& options)
+      : options_(options), memory_(emulator_limits().memory_bytes()) {}
 
   DeviceInfo info() const override { return {.name = "emulator"}; }
   Result<uint64_t> allocate(uint64_t bytes, std::string_view name) override { return memory_.allocate(bytes, name); }
@@ -69,6 +70,11 @@ public:
       return {};
     }
     return write(address, std::vector<std::byte>(bytes, value));
+  }
+
+  Status set_heap_bytes(uint64_t bytes) override {
+    memory_.set_heap_bytes(bytes);
+    return {};
   }
 
   Status load(const ir::Module& module) override {
@@ -224,6 +230,11 @@ private:
 };
 
 } // namespace
+
+EmulatorLimits& emulator_limits() {
+  static EmulatorLimits limits;
+  return limits;
+}
 
 std::unique_ptr<Device> make_emulator_device(const EmulatorOptions& options) {
   return std::make_unique<EmulatorDevice>(options);

@@ -19,6 +19,20 @@ void add_device_options(CLI::App& command, DeviceOptions& options) {
       ->check(CLI::Range(0, 1024));
 }
 
+void add_limit_options(CLI::App& command) {
+  command
+      .add_option("--fuel", emulator_limits().fuel,
+                  "warp instructions that a block may execute, and all blocks of a launch 64 times as many: who wants "
+                  "more is taken for endless (default 4000000000)")
+      ->type_name("N");
+  command
+      .add_option("--memory", emulator_limits().memory,
+                  "bytes of the host that a launch may take, buffers and all else: 512M, 8G ... (default: three "
+                  "quarters of what there is)")
+      ->type_name("SIZE")
+      ->transform(CLI::Validator(CLI::AsSizeValue(false)).description(""));
+}
+
 void add_machine_option(CLI::App& command, DeviceOptions& options, const std::string& default_text) {
   command
       .add_option("--gpu", options.gpu,

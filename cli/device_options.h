@@ -17,6 +17,8 @@ struct DeviceOptions {
 };
 
 void add_device_options(CLI::App& command, DeviceOptions& options);
+// --fuel and --memory, for all commands that run kernels on the emulator. They go to emulator_limits().
+void add_limit_options(CLI::App& command);
 // --gpu, for what runs hardware forms. `default_text`: what is true without it.
 void add_machine_option(CLI::App& command, DeviceOptions& options, const std::string& default_text);
 

@@ -140,6 +140,7 @@ void add_record_command(CLI::App& application, Session& session) {
       "(exit code 77 without one), comparing on the emulator; exit code 4 when something differs.");
   command->add_option("FILE", options->files, "launch files");
   add_launch_input_options(*command, options->input);
+  add_limit_options(*command);
   add_device_options(*command, options->device);
   command->add_option("-o,--output", options->output, "where the record is written (default record.json)")
       ->type_name("FILE");

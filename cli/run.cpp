@@ -30,7 +30,6 @@ struct RunOptions {
   bool check = false;
   bool late_copies = false;
   bool json = false;
-  uint64_t fuel = UINT64_MAX;
   std::string darsie;   // a variant of the machine; "": runs without it
   uint32_t regless = 0; // entries of an SM; 0: runs without it
   uint32_t compressor_lines = emulator::StagingSettings().compressor_lines;
@@ -127,7 +126,6 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
                                      .count_memory = options.report.counters,
                                      .late_copies = options.late_copies,
                                      .host_threads = options.device.host_threads,
-                                     .fuel = options.fuel,
                                      .machine = options.machine,
                                      .skipping = skip_settings(options),
                                      .staging = staging_settings(options),
@@ -164,7 +162,8 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
 std::string contradiction(const RunOptions& options) {
   if (std::string wrong = contradiction_of_files(options.files, options.input); !wrong.empty()) return wrong;
   const bool wants_emulator = options.check || options.late_copies || options.report.counters ||
-                              options.fuel != UINT64_MAX || !options.darsie.empty() || options.dac_entries > 0;
+                              emulator_limits().fuel != emulator::default_fuel || !options.darsie.empty() ||
+                              options.dac_entries > 0;
   if (options.device.device == "cuda" && wants_emulator)
     return "--check, --late-copies, --counters, --fuel, --darsie and --dac-entries are for the emulator";
   return {};
@@ -237,7 +236,7 @@ void add_run_command(CLI::App& application, Session& session) {
           "192 of each kind for the warps of an SM); with --check what leaves them is compared with the original")
       ->type_name("N")
       ->check(CLI::Range(1u, 192u));
-  command->add_option("--fuel", options->fuel, "stop a block after so many warp instructions")->type_name("N");
+  add_limit_options(*command);
   command->add_flag("--counters", options->report.counters, "show what each instruction did");
   command->add_flag("--all", options->report.all_buffers, "show and dump all buffers, not only outputs");
   command->add_option("--head", options->report.head, "so many elements of each buffer (default 8)")->type_name("N");

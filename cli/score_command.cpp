@@ -176,6 +176,7 @@ void add_score_command(CLI::App& application, Session& session) {
                   "has its terms.");
   command->add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
   add_launch_input_options(*command, options->input);
+  add_limit_options(*command);
   add_direct_launch_options(*command, options->input.direct);
   command->add_option("-k,--kernel", options->input.kernels, "only launches of such kernels")->type_name("GLOB");
   command->add_option("--gpu", options->gpus, "the machines: h200 (default), titanv, gtx480, sm_80, FILE.toml ...")

@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <unistd.h>
 
 namespace ptxrewrite::cli {
 namespace {
@@ -25,24 +23,15 @@ Result<std::vector<std::byte>> contents_of(const launch::ModuleVariable& variabl
   return bytes;
 }
 
-// Bytes of memory that this process may fill: the machine's, or what its control group allows.
-uint64_t memory_limit() {
-  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
-  uint64_t limit = pages > 0 && size > 0 ? uint64_t(pages) * uint64_t(size) : UINT64_MAX;
-  std::ifstream group("/sys/fs/cgroup/memory.max");
-  if (uint64_t allowed = 0; group >> allowed) limit = std::min(limit, allowed);
-  return limit;
-}
-
 } // namespace
 
 Status check_memory(const launch::LaunchPlan& plan, unsigned copies) {
   uint64_t bytes = 0; // the plan's own limit keeps this from wrapping
   for (const launch::Buffer& buffer : plan.buffers)
     bytes += buffer.bytes();
-  const uint64_t limit = memory_limit();
+  const uint64_t limit = emulator_limits().memory_bytes();
   if (bytes * copies <= limit) return {};
-  return Error{fmt::format("the buffers take {} bytes, which are needed {}; this machine has {}", bytes,
+  return Error{fmt::format("the buffers take {} bytes, which are needed {}; {} may be taken (--memory)", bytes,
                            copies == 1 ? "once" : fmt::format("{} times", copies), limit),
                {}};
 }
@@ -60,6 +49,8 @@ PlanOnDevice::~PlanOnDevice() {
 }
 
 Status PlanOnDevice::allocate() {
+  if (plan_.heap_bytes)
+    if (Status status = device_.set_heap_bytes(*plan_.heap_bytes); !status) return status;
   for (size_t i = 0; i < plan_.buffers.size(); ++i) {
     const launch::Buffer& buffer = plan_.buffers[i];
     Result<uint64_t> address = device_.allocate(std::max<uint64_t>(buffer.bytes(), 1), buffer.name);

@@ -119,6 +119,7 @@ void add_study_command(CLI::App& application, Session& session) {
       "All rows come from one run on the emulator and count machine instructions. docs/studies.md has the rules.");
   command->add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
   add_launch_input_options(*command, options->input);
+  add_limit_options(*command);
   add_direct_launch_options(*command, options->input.direct);
   command->add_option("-k,--kernel", options->input.kernels, "only launches of such kernels")->type_name("GLOB");
   options->device.gpu = "titanv";

@@ -143,7 +143,7 @@ Status Verifier::run_original(ErrorPlace& place) {
       launch::Variants::of(*input_.module, input_.side_file ? &*input_.side_file : nullptr);
   if (!variants) return variants.error();
   own_variants_ = *std::move(variants);
-  uint64_t fuel = UINT64_MAX;
+  uint64_t fuel = emulator_limits().fuel;
   for (launch::LaunchShape& shape : launch::shapes(input_.plan)) {
     if (shape.derived && !settings_.derived_shapes) continue;
     // A fault would end the GPU's context: it sees what the emulator found clean.

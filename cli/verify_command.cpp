@@ -377,6 +377,7 @@ void add_verify_command(CLI::App& application, Session& session) {
       "something differs.");
   command->add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
   add_launch_input_options(*command, options->input);
+  add_limit_options(*command);
   add_direct_launch_options(*command, options->input.direct);
   add_pipeline_options(*command, options->pipeline);
   add_device_options(*command, options->device);

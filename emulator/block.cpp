@@ -7,6 +7,8 @@
 #include "emulator/hardware/skip_machine.h"
 #include "emulator/observer.h"
 
+#include "support/sizes.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +26,10 @@ std::byte* FramePool::take(uint32_t bytes) {
       return frame;
     }
   // Zeroed: lanes that never existed read the same everywhere.
-  auto* frame = static_cast<std::byte*>(std::aligned_alloc(64, (std::max<uint32_t>(bytes, 64) + 63) / 64 * 64));
+  const uint64_t rounded = align_up(std::max<uint32_t>(bytes, 64), 64);
+  if (!share_.try_grow(rounded)) return nullptr;
+  auto* frame = static_cast<std::byte*>(std::aligned_alloc(64, rounded));
+  if (!frame) return nullptr;
   std::memset(frame, 0, bytes);
   all_.push_back(frame);
   return frame;
@@ -49,17 +54,32 @@ Block::Block(LaunchState& launch_state, WorkerCounters& worker_counters, FramePo
     : launch(&launch_state), image(launch_state.image), counters(&worker_counters), frames(&frame_pool),
       shared_bytes(launch_state.shared_bytes), local_stride(launch_state.local_stride),
       parameters(launch_state.request->parameters), count_memory(launch_state.request->count_memory),
-      thread_specials_(&thread_specials), block_specials_(launch_state.block_specials),
-      shared_storage_(launch_state.shared_bytes + 64) {
+      share_(launch_state.memory->budget()), thread_specials_(&thread_specials),
+      block_specials_(launch_state.block_specials) {}
+
+Status Block::prepare() {
+  MemoryBudget& budget = share_.budget();
+  const uint64_t threads = uint64_t(launch->warps) * warp_size;
+  const uint64_t local_bytes = threads * local_stride; // both are bounded: threads of a block, memory of a thread
+  uint64_t bytes = local_bytes + shared_bytes + launch->warps * sizeof(Warp);
+  if (launch->request->check) bytes += checker_bytes(shared_bytes, local_bytes);
+  if (!share_.try_grow(bytes))
+    return budget.refusal(
+        bytes, fmt::format("a block with {} bytes of shared and {} of local memory", shared_bytes, local_bytes));
+  shared_storage_.resize(shared_bytes + 64);
   auto address = reinterpret_cast<uintptr_t>(shared_storage_.data());
   shared = shared_storage_.data() + ((64 - address % 64) % 64);
-  if (local_stride) local = static_cast<std::byte*>(std::calloc(uint64_t(launch->warps) * warp_size, local_stride));
+  if (local_stride) {
+    local = static_cast<std::byte*>(std::calloc(threads, local_stride));
+    if (!local) return Error{fmt::format("the host has no {} bytes for the local memory of a block", local_bytes), {}};
+  }
   warps.resize(launch->warps);
   ranges.resize(image->memory_operations);
   if (launch->request->check) checker = make_memory_checker(*launch);
   if (launch->request->late_copies) late_copies = std::make_unique<LateCopies>(launch->warps * warp_size);
   watch_memory = count_memory || checker;
   if (launch->skip_plan) skipper = std::make_unique<SkipMachine>(*this);
+  return {};
 }
 
 Block::~Block() {
@@ -87,7 +107,7 @@ void Block::start(uint64_t linear_index) {
   live_warps = launch->warps;
   next_to_start_ = 0;
   fuel = static_cast<int64_t>(std::min<uint64_t>(launch->request->fuel, INT64_MAX));
-  clock = 0;
+  clock = counted_clock = 0;
   failure.reset();
   printed.clear();
   ++counters->blocks;
@@ -110,7 +130,15 @@ void Block::start_warp(Warp& warp) {
   warp.past_states.clear();
   warp.arrived = false;
   warp.state = WarpState::runnable;
-  warp.root = {frames->take(entry.frame_bytes), &entry, nullptr, 0, entry.local_bytes};
+  std::byte* frame = frames->take(entry.frame_bytes);
+  if (!frame) {
+    warp.activation = &warp.root;
+    MicroOp place;
+    place.instruction = entry.first_instruction;
+    fail(warp, place, 0, call_failure(entry));
+    return;
+  }
+  warp.root = {frame, &entry, nullptr, 0, entry.local_bytes};
   for (const ZeroedLanes& zeroed : entry.zeroed)
     std::memset(warp.root.registers + zeroed.offset, 0, zeroed.bytes);
   warp.base[static_cast<unsigned>(LaneBase::constants)] = image->constants.data();
@@ -290,6 +318,7 @@ BlockState Block::run() {
       Warp& warp = warps[number];
       if (number == next_to_start_) {
         start_warp(warp);
+        if (warp.state == WarpState::failed) return BlockState::failed;
         ++next_to_start_;
       } else if (warp.state != WarpState::runnable && warp.state != WarpState::yielded) {
         continue;
@@ -336,6 +365,8 @@ Activation* Block::new_activation(Warp& warp, const DecodedFunction& callee) {
   const uint64_t local_offset = warp.activation->stack_pointer;
   if (local_offset + callee.local_bytes > local_stride && callee.local_bytes) return nullptr;
   if (warp.depth >= maximum_call_depth) return nullptr;
+  std::byte* frame = frames->take(callee.frame_bytes);
+  if (!frame) return nullptr;
   ++warp.depth;
   if (free_activations_.empty()) {
     activations_.push_back(std::make_unique<Activation>());
@@ -343,12 +374,19 @@ Activation* Block::new_activation(Warp& warp, const DecodedFunction& callee) {
   }
   Activation* activation = free_activations_.back();
   free_activations_.pop_back();
-  *activation = {frames->take(callee.frame_bytes), &callee, warp.activation, local_offset,
-                 local_offset + callee.local_bytes};
+  *activation = {frame, &callee, warp.activation, local_offset, local_offset + callee.local_bytes};
   for (const ZeroedLanes& zeroed : callee.zeroed)
     std::memset(activation->registers + zeroed.offset, 0, zeroed.bytes);
   if (checker) checker->activation_started(warp, *activation);
   return activation;
+}
+
+std::string Block::call_failure(const DecodedFunction& function) const {
+  if (Status room = share_.budget().take(function.frame_bytes, "a call's registers"); !room)
+    return room.error().message;
+  share_.budget().give_back(function.frame_bytes);
+  return fmt::format("stack overflow: calls need more than {} bytes of local memory a thread, or are {} deep",
+                     local_stride, maximum_call_depth);
 }
 
 void Block::end_activation(Warp& warp, Activation* activation) {
@@ -374,7 +412,7 @@ Failure Block::describe(const Warp& warp, const MicroOp& op, unsigned lane, std:
   failure_to_fill.function = module.text(function.source->name);
   failure_to_fill.block = index;
   failure_to_fill.thread = thread_index(warp, lane);
-  failure_to_fill.has_thread = kind != FailureKind::out_of_fuel;
+  failure_to_fill.has_thread = true;
   const ir::InstructionId id(op.instruction - function.first_instruction);
   if (id.index() < function.source->instructions.size()) {
     failure_to_fill.instruction = id;

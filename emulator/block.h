@@ -80,11 +80,14 @@ struct LaunchState {
 // Memory of activations, handed out again and again: kernels without barriers run all warps in the same, warm bytes.
 class FramePool {
 public:
+  explicit FramePool(MemoryBudget& budget) : share_(budget) {}
+  // Null: there is no memory for it.
   std::byte* take(uint32_t bytes);
   void give_back(std::byte* frame, uint32_t bytes);
   ~FramePool();
 
 private:
+  MemoryShare share_;
   std::vector<std::pair<uint32_t, std::vector<std::byte*>>> free_; // by size
   std::vector<std::byte*> all_;
 };
@@ -96,6 +99,8 @@ struct Block {
         std::vector<std::byte>& thread_specials);
   ~Block();
 
+  // Takes its memory. Error: there is not enough. Before everything else.
+  Status prepare();
   // Makes it block number `linear_index` of the grid, ready to run.
   void start(uint64_t linear_index);
   // Until it is finished or failed, or all its warps spin.
@@ -109,7 +114,9 @@ struct Block {
   const MicroOp* fail(Warp& warp, const MicroOp& op, unsigned lane, std::string message,
                       FailureKind kind = FailureKind::program_fault);
   void end_activation(Warp& warp, Activation* activation);
+  // Null: there is no room for it; call_failure says which.
   Activation* new_activation(Warp& warp, const DecodedFunction& function);
+  std::string call_failure(const DecodedFunction& function) const;
   // All live lanes of the warp stand at barrier `number`: the warp has arrived.
   void warp_arrives(Warp& warp, unsigned number, uint32_t expected_warps);
   void complete_barrier_if_full(unsigned number);
@@ -132,7 +139,8 @@ struct Block {
   std::vector<Warp> warps;
   uint32_t live_warps = 0;
   int64_t fuel = 0;
-  uint64_t clock = 0; // warp instructions this block has executed: %clock
+  uint64_t counted_clock = 0; // of the clock: taken off the launch's fuel
+  uint64_t clock = 0;         // warp instructions this block has executed: %clock
   uint64_t linear = 0;
   Dimensions index;
   std::optional<Failure> failure;
@@ -162,6 +170,7 @@ private:
   void report_deadlock();
   bool is_in_new_state(Warp& warp);
 
+  MemoryShare share_;
   std::vector<std::unique_ptr<Activation>> activations_; // a failed block leaves some in use
   std::vector<Activation*> free_activations_;
   std::vector<std::byte>* thread_specials_;

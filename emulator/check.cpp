@@ -25,6 +25,7 @@ struct Clock {
   uint32_t& operator[](size_t warp) { return warps[warp]; }
   uint32_t operator[](size_t warp) const { return warps[warp]; }
 };
+constexpr uint64_t place_bytes = 2 * sizeof(Clock), places_at_a_time = 4096;
 
 void join(Clock& clock, const Clock& other) {
   for (unsigned warp = 0; warp < maximum_warps; ++warp)
@@ -73,7 +74,7 @@ class BlockChecker final : public MemoryChecker {
 public:
   explicit BlockChecker(const LaunchState& launch)
       : global_(*launch.global_shadow), shared_(launch.shared_bytes), local_(launch.warps * warp_size),
-        strengths_(launch.image->instruction_count) {}
+        strengths_(launch.image->instruction_count), share_(launch.memory->budget()) {}
 
   void start_block(Block& block) override;
   void access(Warp& warp, const MicroOp& op, Space space, const uint64_t* addresses, uint64_t bytes, AccessKind kind,
@@ -108,6 +109,7 @@ private:
     Place first;
   };
 
+  bool has_room_for_places();
   Strength strength(const MicroOp& op);
   bool ordered(const ShadowAccess& before, unsigned warp) const { return before.clock <= clocks_[warp][before.warp]; }
   void load_shared(Warp& warp, const LaneAccesses& access);
@@ -135,6 +137,8 @@ private:
   SharedShadow shared_;
   LocalShadow local_;
   std::vector<Strength> strengths_; // by image-wide instruction
+  MemoryShare share_;               // of given_
+  size_t most_given_ = 0;           // places that there is memory for
   std::array<Clock, maximum_warps> clocks_{};
   std::array<Clock, maximum_warps> fenced_{};  // what a strong write gives away
   std::array<Clock, maximum_warps> pending_{}; // what strong reads found, until a fence
@@ -189,7 +193,15 @@ void BlockChecker::access(Warp& warp, const MicroOp& op, Space space, const uint
     const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
     SpaceAddress place{space, addresses[lane]};
     if (space == Space::generic) place = split_generic(addresses[lane]);
-    if (shared.strength.strong) synchronise(warp, place.space, place.address, shared.strength, kind);
+    if (shared.strength.strong) {
+      if (!has_room_for_places()) {
+        block_->fail(
+            warp, op, lane,
+            share_.budget().refusal(places_at_a_time * place_bytes, "--check, for places of strong accesses,").message);
+        return;
+      }
+      synchronise(warp, place.space, place.address, shared.strength, kind);
+    }
     if (place.space == Space::local) check_local(warp, op, lane, place.address, bytes, kind);
     LaneAccesses& all = place.space == Space::shared ? shared : global;
     if (place.space != Space::shared && place.space != Space::global) continue;
@@ -429,6 +441,14 @@ void BlockChecker::local_written(Warp& warp, uint32_t lanes, uint64_t address, u
 }
 
 // --- order ---
+
+// For one more place in given_.
+bool BlockChecker::has_room_for_places() {
+  if (given_.size() < most_given_) return true;
+  if (!share_.try_grow(places_at_a_time * place_bytes)) return false;
+  most_given_ += places_at_a_time;
+  return true;
+}
 
 // A strong access gives what the warp fenced to its place, and takes what others gave there.
 void BlockChecker::synchronise(Warp& warp, Space space, uint64_t address, const Strength& strength, AccessKind kind) {

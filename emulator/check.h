@@ -92,6 +92,11 @@ public:
   virtual void take_findings(FindingTable& findings) = 0;
 };
 
+// What it takes of the host's memory for a block, without what grows while the block runs.
+constexpr uint64_t checker_bytes(uint64_t shared_bytes, uint64_t local_bytes) {
+  return 64 * shared_bytes + local_bytes / 8;
+}
+
 std::unique_ptr<MemoryChecker> make_memory_checker(const LaunchState& launch);
 
 } // namespace ptxrewrite::emulator

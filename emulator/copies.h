@@ -25,8 +25,12 @@ void carry_out(const PendingCopy& copy);
 
 class LateCopies {
 public:
+  static constexpr size_t most_pending = 1 << 20;
+
   explicit LateCopies(uint32_t threads) : groups_{std::vector<uint32_t>(threads), std::vector<uint32_t>(threads)} {}
   void start_block();
+  // More than any kernel leaves open that waits for its copies at all.
+  bool full() const { return entries_.size() >= most_pending; }
 
   // Into the group of the thread that is open; with a barrier (its place), to be completed there instead.
   void add(CopyKind kind, uint32_t thread, const PendingCopy& copy, std::byte* barrier = nullptr);

@@ -1,7 +1,7 @@
 // Decoding of one function: where registers and variables lie, one operation after the other, then the branches.
 #include "emulator/decode.h"
 
-#include "emulator/block.h"
+#include "emulator/fuel.h"
 #include "emulator/hardware/affine_decode.h"
 #include "emulator/hardware/linear_registers.h"
 #include "emulator/resize.h"
@@ -33,7 +33,7 @@ const MicroOp* enter_region(Warp& warp, const MicroOp& op) {
   block.clock += op.auxiliary;
   block.fuel -= static_cast<int64_t>(op.auxiliary);
   if (block.fuel < 0) [[unlikely]]
-    return block.fail(warp, op, 0, "the block ran out of fuel", FailureKind::out_of_fuel);
+    return run_out_of_fuel(warp, op);
   return &op + 1;
 }
 
@@ -108,6 +108,10 @@ LaneRef ConstantPool::get(uint64_t value, unsigned bits, uint64_t high) {
   if (bits < 64 && bits > 1) value &= (uint64_t(1) << bits) - 1;
   auto [place, added] = known_.try_emplace({bits, value, high});
   if (!added) return place->second;
+  if (storage_.size() * sizeof(Line) >= largest_frame) {
+    is_full_ = true;
+    return place->second = LaneRef(LaneBase::constants, 0);
+  }
   const uint32_t offset = static_cast<uint32_t>(storage_.size() * sizeof(Line));
   storage_.resize(storage_.size() + lane_array_size(bits) / sizeof(Line));
   std::byte* lanes = data() + offset;

@@ -211,6 +211,8 @@ Result<std::unique_ptr<KernelImage>> decode_kernel(const ir::Module& module, ir:
   if (kernel.affine_stream) add_affine_stream(kernel, *image);
   for (auto& function : image->functions)
     if (Status status = Decoder(*image, *function, places).run(); !status) return status.error();
+  if (image->constants.is_full())
+    return Error{"more constants than the emulator can hold", module.function(entry).header_range};
   for (auto& function : image->functions)
     for (CallSite& site : function->calls)
       if (site.callee_id) site.callee = image->by_id.at(site.callee_id.index());

@@ -68,6 +68,10 @@ struct Finding {
 
 class Observer; // emulator/observer.h
 
+// Seconds for a block that turns round in a loop, and as long as a GPU's watchdog would wait for what it stands for.
+inline constexpr uint64_t default_fuel = 4'000'000'000;
+inline constexpr uint64_t launch_fuel_factor = 64;
+
 struct LaunchRequest {
   std::string kernel;
   Dimensions grid{};
@@ -77,10 +81,11 @@ struct LaunchRequest {
   unsigned host_threads = 0;           // 0: as many as the machine has
   bool unordered = false;              // blocks of any kernel may run at the same time
   bool reversed = false;               // the last block starts first: do results depend on the order?
-  bool check = false;         // uninitialised reads, races ...; out of bounds and misaligned always are checked
-  bool late_copies = false;   // asynchronous copies happen when they are waited for, not when they are issued
-  bool count_memory = false;  // InstructionCounters::transactions
-  uint64_t fuel = UINT64_MAX; // warp instructions per block
+  bool check = false;        // uninitialised reads, races ...; out of bounds and misaligned always are checked
+  bool late_copies = false;  // asynchronous copies happen when they are waited for, not when they are issued
+  bool count_memory = false; // InstructionCounters::transactions
+  // Warp instructions that a block may execute; all blocks together may launch_fuel_factor times as many.
+  uint64_t fuel = default_fuel;
   // SMs of the machine that a hardware form is counted for (Counters of its sections); 0: as many as %nsmid says, which
   // is the same whatever the machine.
   uint32_t multiprocessors = 0;

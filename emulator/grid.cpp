@@ -3,18 +3,23 @@
 #include "emulator/block.h"
 #include "emulator/check.h"
 #include "emulator/check/global_shadow.h"
+#include "emulator/fuel.h"
 #include "emulator/hardware/affine_machine.h"
 #include "emulator/hardware/linear_registers.h"
 #include "emulator/hardware/skip_plan.h"
 #include "emulator/hardware/staging_machine.h"
 #include "emulator/observer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <new>
 #include <thread>
+#include <utility>
 
 namespace ptxrewrite::emulator {
 namespace {
@@ -78,11 +83,15 @@ std::vector<std::byte> make_block_specials(const LaunchState& launch) {
 
 // What the host threads of one launch share.
 struct Grid {
+  explicit Grid(const LaunchRequest& request) : fuel(request) {}
+
   LaunchState launch;
+  LaunchFuel fuel;
   uint64_t blocks = 0;
   alignas(64) std::atomic<uint64_t> next{0}; // block that nobody has taken
   alignas(64) uint64_t share = 1; // blocks that a worker takes at a time: small blocks cost less than the taking
   std::mutex mutex;               // of what follows
+  std::optional<Error> error;     // of the host: no memory
   std::optional<Failure> failure;
   std::atomic<uint64_t> failed_block{UINT64_MAX};
   unsigned workers = 1;
@@ -92,15 +101,43 @@ struct Grid {
   WorkerCounters total;
 };
 
+Failure failure_without_fuel(const Grid& grid, uint64_t linear) {
+  const ir::Function& kernel = *grid.launch.image->functions.front()->source;
+  const Dimensions& size = grid.launch.request->grid;
+  Failure failure;
+  failure.kind = FailureKind::out_of_fuel;
+  failure.message = fmt::format("out of fuel: the {} blocks of the launch have executed the {} warp instructions that "
+                                "they may (--fuel allows more)",
+                                grid.blocks, grid.fuel.limit());
+  failure.kernel = failure.function = grid.launch.image->module->text(kernel.name);
+  failure.block = {static_cast<uint32_t>(linear % size.x), static_cast<uint32_t>(linear / size.x % size.y),
+                   static_cast<uint32_t>(linear / size.x / size.y)};
+  failure.range = kernel.header_range;
+  return failure;
+}
+
+// Block `linear` is not started.
+void fail_without_fuel(Grid& grid, uint64_t linear) {
+  std::lock_guard lock(grid.mutex);
+  if (linear > grid.failed_block) return;
+  grid.failed_block = linear;
+  grid.failure = failure_without_fuel(grid, linear);
+}
+
 class Worker {
 public:
-  explicit Worker(Grid& grid)
-      : grid_(grid), thread_specials_(make_thread_specials(*grid.launch.request, grid.launch.warps)) {
+  // `is_first`: without memory for its blocks the launch is an error; other workers only help.
+  explicit Worker(Grid& grid, bool is_first = true)
+      : grid_(grid), frames_(grid.launch.memory->budget()),
+        thread_specials_(make_thread_specials(*grid.launch.request, grid.launch.warps)), is_first_(is_first) {
     const KernelImage& image = *grid.launch.image;
     counters_.regions.resize(image.region_count);
     counters_.guards.resize(image.instruction_count);
     if (grid.launch.request->count_memory) counters_.transactions.resize(image.instruction_count);
   }
+
+  // Memory for a first block, before other workers take theirs.
+  void reserve() { spare_ = new_block(true); }
 
   // Blocks that share one SM on RegLess's machine.
   void run_staged(const StagingPlan& plan) {
@@ -112,15 +149,22 @@ public:
     std::vector<std::unique_ptr<Block>> resident, spare;
     for (;;) {
       while (resident.size() < most && !grid_.failure) {
+        std::unique_ptr<Block> block;
+        if (spare.empty()) {
+          block = new_block(resident.empty());
+          if (!block) break; // fewer at a time; or none, and the launch is over
+        } else {
+          block = std::move(spare.back());
+          spare.pop_back();
+        }
         const uint64_t number = take_block();
-        if (number >= grid_.blocks) break;
-        if (spare.empty()) spare.push_back(new_block());
-        resident.push_back(std::move(spare.back()));
-        spare.pop_back();
+        if (number >= grid_.blocks || !has_fuel(number)) break;
+        resident.push_back(std::move(block));
         resident.back()->start(request.reversed ? grid_.blocks - 1 - number : number);
         machine.add(*resident.back());
+        if (resident.back()->failure) report(*resident.back());
       }
-      Block* over = resident.empty() ? nullptr : machine.run();
+      Block* over = resident.empty() || grid_.failure ? nullptr : machine.run();
       if (!over) break;
       if (over->failure) {
         report(*over);
@@ -137,13 +181,18 @@ public:
   // Blocks that spin go to the back of the line, and new ones are started: one of those may be what they wait for.
   void run() {
     std::deque<std::unique_ptr<Block>> spinning;
-    std::unique_ptr<Block> spare;
+    bool has_memory = true;
     for (;;) {
-      const uint64_t number = spinning.size() < resident_block_limit ? take_block() : UINT64_MAX;
+      if (!spare_ && has_memory && spinning.size() < resident_block_limit && !is_over()) {
+        spare_ = new_block(spinning.empty());
+        has_memory = spare_ != nullptr;
+        if (!spare_ && spinning.empty()) break;
+      }
+      const uint64_t number = spare_ && spinning.size() < resident_block_limit ? take_block() : UINT64_MAX;
       std::unique_ptr<Block> block;
       const uint64_t linear = grid_.launch.request->reversed ? grid_.blocks - 1 - number : number;
-      if (number < grid_.blocks && linear <= grid_.failed_block) {
-        block = spare ? std::move(spare) : new_block();
+      if (number < grid_.blocks && linear <= grid_.failed_block && has_fuel(linear)) {
+        block = std::move(spare_);
         block->start(linear);
         Observer* observer = grid_.launch.request->observer;
         block->observer = observer && observer->wants(*block) ? observer : nullptr;
@@ -156,7 +205,9 @@ public:
         break;
       }
       block->watch_progress = turns_ > patient_turns;
-      switch (block->run()) {
+      const BlockState state = block->run();
+      count(*block, state);
+      switch (state) {
       case BlockState::yielded:
         if (nothing_will_come(*block, spinning.size() + 1)) give_up(*block);
         if (block->failure)
@@ -170,7 +221,8 @@ public:
         break;
       default:
         finish(*block);
-        spare = std::move(block);
+        spare_ = std::move(block);
+        has_memory = true;
         work_again();
       }
     }
@@ -188,8 +240,31 @@ private:
     return next_++;
   }
 
-  std::unique_ptr<Block> new_block() {
-    return std::make_unique<Block>(grid_.launch, counters_, frames_, thread_specials_);
+  // Are there no blocks that this worker could take?
+  bool is_over() const { return next_ == end_ && grid_.next.load() >= grid_.blocks; }
+
+  // Null: there is no memory for it. Who has none at all goes without blocks, if another worker has some.
+  std::unique_ptr<Block> new_block(bool is_needed) {
+    auto block = std::make_unique<Block>(grid_.launch, counters_, frames_, thread_specials_);
+    const Status status = block->prepare();
+    if (status.ok()) return block;
+    std::lock_guard lock(grid_.mutex);
+    if (is_needed && is_first_ && !grid_.error) grid_.error = status.error();
+    return nullptr;
+  }
+
+  // May one more block start? If not, the launch fails there.
+  bool has_fuel(uint64_t linear) {
+    if (grid_.fuel.start_block(grid_.launch.warps)) return true;
+    fail_without_fuel(grid_, linear);
+    return false;
+  }
+
+  // Takes what the block has executed since the last time off the launch's fuel.
+  void count(Block& block, BlockState state) {
+    const uint64_t executed = block.clock - std::exchange(block.counted_clock, block.clock);
+    if (!grid_.fuel.take(executed) && state == BlockState::yielded)
+      block.failure = failure_without_fuel(grid_, block.linear);
   }
 
   void finish(Block& block) {
@@ -271,18 +346,31 @@ private:
   WorkerCounters counters_;
   FramePool frames_;
   std::vector<std::byte> thread_specials_;
+  bool is_first_;
+  std::unique_ptr<Block> spare_;
   uint64_t turns_ = 0; // of blocks that spin, since one has ended
   uint64_t unchanged_turns_ = 0;
   uint64_t all_idle_turns_ = 0;
   bool idle_ = false;
 };
 
+// Memory that is not counted may run out, too, in any host thread.
+template <class Body> void guarded(Grid& grid, Body&& body) {
+  try {
+    body();
+  } catch (const std::bad_alloc&) {
+    std::lock_guard lock(grid.mutex);
+    grid.error = Error{"the host has no more memory for this launch", {}};
+    grid.failed_block = 0;
+  }
+}
+
 // Batch after batch of resident blocks: SM number s of n has the blocks s, s + n, s + 2 n ...
 void run_on_affine_machine(Grid& grid, AffineCheck* check, LaunchResult& result) {
   const LaunchState& launch = grid.launch;
   const LaunchRequest& request = *launch.request;
   std::vector<std::byte> thread_specials = make_thread_specials(request, launch.warps);
-  FramePool frames;
+  FramePool frames(launch.memory->budget());
   AffineMachine machine(grid.launch, *launch.image->affine_program, grid.total, frames, thread_specials, check);
   const uint64_t counted_for = request.multiprocessors ? request.multiprocessors : emulated_sm_count;
   const uint64_t multiprocessors = request.affine.multiprocessors ? request.affine.multiprocessors : counted_for;
@@ -295,7 +383,14 @@ void run_on_affine_machine(Grid& grid, AffineCheck* check, LaunchResult& result)
       std::vector<uint64_t> batch;
       for (uint64_t block = first + sm; block < grid.blocks && batch.size() < resident; block += multiprocessors)
         batch.push_back(request.reversed ? grid.blocks - 1 - block : block);
+      if (!grid.fuel.start_block(launch.warps * static_cast<uint32_t>(batch.size()))) {
+        fail_without_fuel(grid, batch.front());
+        return;
+      }
       goes_on = machine.run_batch(batch);
+      if (machine.error()) grid.error = machine.error();
+      for (auto& block : machine.blocks())
+        (void)grid.fuel.take(block->clock); // the next batch will notice
       for (auto& block : machine.blocks()) {
         grid.printed.add(block->linear, std::move(block->printed));
         if (block->checker) block->checker->take_findings(grid.findings);
@@ -405,7 +500,9 @@ Status make_staging_plan(KernelImage& image, const LaunchRequest& request) {
 
 Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, DeviceMemory& memory,
                               AffineCheck* check) {
-  Grid grid;
+  if (image.uses_heap)
+    if (Status status = memory.prepare_heap(); !status) return status.error();
+  Grid grid(request);
   LaunchState& launch = grid.launch;
   launch.image = &image;
   launch.request = &request;
@@ -417,7 +514,13 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
   if (image.has_calls || image.uses_stack) launch.local_stride += call_stack_bytes;
   launch.block_specials = make_block_specials(launch);
   std::optional<GlobalShadow> global_shadow;
-  if (request.check) launch.global_shadow = &global_shadow.emplace();
+  MemoryShare shadow_share(memory.budget());
+  if (request.check) {
+    const MemoryBudget& budget = memory.budget();
+    const uint64_t bytes =
+        std::min((budget.limit() - std::min(budget.limit(), budget.used())) / 4, GlobalShadow::default_limit);
+    launch.global_shadow = &global_shadow.emplace(shadow_share.try_grow(bytes) ? bytes : 0);
+  }
   std::optional<SkipPlan> skip_plan;
   std::vector<uint64_t> fences(emulated_sm_count);
   if (request.skipping) {
@@ -442,17 +545,24 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
   launch.concurrent = threads > 1;
   grid.workers = threads;
   grid.share = threads == 1 ? 1 : std::clamp<uint64_t>(grid.blocks / (threads * 64), 1, 16);
+  std::optional<Worker> first;
+  if (!is_affine) guarded(grid, [&] { first.emplace(grid); });
+  if (first && !request.staging) guarded(grid, [&] { first->reserve(); });
+  if (grid.error) return Error{grid.error->message, image.functions.front()->source->header_range};
   std::vector<std::thread> others;
   for (unsigned i = 1; i < threads; ++i)
-    others.emplace_back([&grid] { Worker(grid).run(); });
-  if (is_affine)
-    run_on_affine_machine(grid, check, result);
-  else if (request.staging)
-    Worker(grid).run_staged(*image.staging_plan);
-  else
-    Worker(grid).run();
+    others.emplace_back([&grid] { guarded(grid, [&] { Worker(grid, false).run(); }); });
+  guarded(grid, [&] {
+    if (is_affine)
+      run_on_affine_machine(grid, check, result);
+    else if (request.staging)
+      first->run_staged(*image.staging_plan);
+    else
+      first->run();
+  });
   for (std::thread& other : others)
     other.join();
+  if (grid.error) return Error{grid.error->message, image.functions.front()->source->header_range};
 
   result.counters = make_counters(image, grid.total,
                                   {grid.blocks, launch.warps, launch.threads,

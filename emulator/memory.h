@@ -6,6 +6,8 @@
 // allocate_on_device (malloc of a kernel).
 #pragma once
 
+#include "emulator/kernel_heap.h"
+#include "emulator/memory_budget.h"
 #include "support/result.h"
 
 #include <cstddef>
@@ -46,8 +48,9 @@ struct MemoryRange {
 
 class DeviceMemory {
 public:
-  // `capacity` bytes of addresses; only touched pages cost memory.
-  explicit DeviceMemory(uint64_t capacity = uint64_t(64) << 30);
+  // `limit`: of all that launches take, buffers and what is made to run kernels together. Addresses are reserved for
+  // more than that, where the process may have them; only touched pages cost memory.
+  explicit DeviceMemory(uint64_t limit = default_memory_limit());
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
@@ -55,7 +58,12 @@ public:
   // Zeroed memory, aligned to 256 bytes. The name is for messages. Error: capacity.
   Result<uint64_t> allocate(uint64_t bytes, std::string_view name);
   Status release(uint64_t address);
-  // malloc and free of a kernel; null (0) when there is none left. Any thread.
+  MemoryBudget& budget() { return budget_; }
+  // Of malloc. Before the first launch of a kernel that calls it; later it changes nothing.
+  void set_heap_bytes(uint64_t bytes) { heap_bytes_ = bytes; }
+  // Makes the heap if there is none yet. Error: no memory for it.
+  Status prepare_heap();
+  // malloc and free of a kernel, from the heap; null (0) when there is none left. Any thread.
   uint64_t allocate_on_device(uint64_t bytes);
   bool release_on_device(uint64_t address);
 
@@ -64,7 +72,7 @@ public:
 
   // All that is allocated and what is in it; and back to it.
   struct Snapshot;
-  std::shared_ptr<const Snapshot> snapshot() const;
+  Result<std::shared_ptr<const Snapshot>> snapshot();
   void restore(const Snapshot& snapshot);
 
   // The allocation that holds `address`; an empty range when there is none.
@@ -79,10 +87,15 @@ private:
     std::string name;
     bool from_device = false;
   };
-  Result<uint64_t> take(uint64_t bytes, std::string_view name, bool from_device);
+  Result<uint64_t> take(uint64_t bytes, std::string_view name);
+  Result<uint64_t> take_addresses(uint64_t bytes, std::string_view name);
 
+  MemoryBudget budget_;
   std::byte* host_ = nullptr;
-  uint64_t capacity_ = 0;
+  uint64_t capacity_ = 0; // bytes of addresses
+  uint64_t heap_bytes_ = default_heap_bytes;
+  bool has_heap_ = false;
+  KernelHeap heap_;
   uint64_t allocated_ = 0;
   std::map<uint64_t, Allocation> allocations_; // by address
   std::multimap<uint64_t, uint64_t> free_;     // size -> address, of released ranges

@@ -301,7 +301,9 @@ Result<LaunchResult> LoadedProgram::launch_affine(KernelImage& image, const Laun
   if (request.affine.check && !original)
     return Error{fmt::format("'{}' cannot be checked: it does not say which kernel it was made of", request.kernel),
                  {}};
-  const auto before = memory_.snapshot();
+  const auto copy = memory_.snapshot();
+  if (!copy) return Error{copy.error().message, image.functions.front()->source->header_range};
+  const std::shared_ptr<const DeviceMemory::Snapshot>& before = *copy;
   std::unique_ptr<AffineCheck> check;
   uint64_t baseline = 0;
   if (request.affine.check) {

@@ -132,12 +132,15 @@ public:
   // A lane array of `bits` (1: predicate mask, 8 .. 128) holding `value` in every lane.
   LaneRef get(uint64_t value, unsigned bits, uint64_t high = 0);
   std::byte* data() { return reinterpret_cast<std::byte*>(storage_.data()); }
+  // There were more than a LaneRef can name, and what was given for them is not theirs.
+  bool is_full() const { return is_full_; }
 
 private:
   struct alignas(64) Line {
     std::byte bytes[64];
   };
   std::vector<Line> storage_;
+  bool is_full_ = false;
   std::map<std::tuple<unsigned, uint64_t, uint64_t>, LaneRef> known_;
 };
 
@@ -162,6 +165,7 @@ struct KernelImage {
   bool has_calls = false;
   bool uses_local = false;
   bool uses_stack = false; // alloca
+  bool uses_heap = false;  // malloc
   std::span<std::byte> constant_bank;
   const TextureTable* textures = nullptr;              // of the program
   std::vector<ir::DarsieMark> darsie_marks;            // of the entry, once a launch has asked for them

@@ -56,7 +56,7 @@ public:
   StructureReader(LaunchFile& file, Diagnostics& diagnostics) : file_(file), diagnostics_(diagnostics) {}
 
   void read() {
-    static const std::vector<std::string> keys = {"about",  "ptx",    "default_size", "let",     "launch",
+    static const std::vector<std::string> keys = {"about",  "ptx",    "default_size", "heap",    "let", "launch",
                                                   "buffer", "global", "constant",     "texture", "size"};
     check_keys(file_.root, {"a launch file", keys});
     read_texts();
@@ -156,7 +156,7 @@ public:
 
   void merge(const Node& size) {
     for (const Member& member : size.members) {
-      if (member.key == "ptx")
+      if (member.key == "ptx" || member.key == "heap")
         replace(root_, member);
       else if (!member.value.is(NodeKind::table))
         replace(lets(size), member);

@@ -30,7 +30,8 @@ constexpr Dim3 max_block{1024, 1024, 64};
 constexpr Dim3 max_grid{2147483647, 65535, 65535};
 constexpr uint32_t max_dynamic_shared = 227 * 1024;
 constexpr uint64_t max_buffer_bytes = uint64_t{1} << 36; // all buffers of a plan together
-constexpr size_t max_launches = 200000;                  // of a plan, loops unrolled
+constexpr uint64_t max_heap_bytes = uint64_t{1} << 36;
+constexpr size_t max_launches = 200000; // of a plan, loops unrolled
 
 // An expression with the names it uses filled in.
 struct BoundExpression {
@@ -141,6 +142,7 @@ struct LaunchPlan {
   std::map<std::string, Number> names; // of [let], with the size's values
   std::string ptx;                     // path as it is to be opened; by the wanted target where the file has several
   SourceRange ptx_range;
+  std::optional<uint64_t> heap_bytes; // that malloc of kernels takes from; nothing: what the device has by itself
   std::vector<Buffer> buffers;
   std::vector<ModuleVariable> variables;
   std::vector<Texture> textures;

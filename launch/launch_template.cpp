@@ -35,6 +35,7 @@ public:
 
   std::string write(std::span<const ir::Function* const> kernels, std::string_view ptx) {
     out_ = "ptx = " + toml_string(ptx) +
+           (calls_malloc() ? "\n# heap = \"64 << 20\" # bytes for malloc; without this line 8 MiB" : "") +
            "\n\n[let]\n"
            "n = 128 # bounds, extents and strides: set what the kernels need\n"
            "elements = \"4 * n * n\" # of each buffer\n";
@@ -46,6 +47,11 @@ public:
   }
 
 private:
+  bool calls_malloc() const {
+    return std::ranges::any_of(module_.functions,
+                               [&](const auto& function) { return module_.text(function->name) == "malloc"; });
+  }
+
   // The dimensions that the kernel states, else a block of 256.
   std::string block_of(const ir::Function& kernel) const {
     for (const ir::FunctionDirective& directive : kernel.directives)

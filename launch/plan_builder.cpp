@@ -13,6 +13,9 @@ namespace ptxrewrite::launch {
 void PlanBuilder::build(const std::string& target) {
   if (const Node* about = root_.find("about")) plan_.about = about->text;
   choose_ptx(target);
+  if (const Node* heap = root_.find("heap"))
+    if (std::optional<Int128> bytes = scope_.integer(*heap, "heap", 0, max_heap_bytes))
+      plan_.heap_bytes = static_cast<uint64_t>(*bytes);
   read_buffers();
   read_textures();
   read_variables(ir::StateSpace::constant, "constant");

@@ -45,6 +45,7 @@ inline constexpr ResultCode error_illegal_instruction = 715;
 inline constexpr ResultCode error_misaligned_address = 716;
 inline constexpr ResultCode error_launch_failed = 719;
 
+enum class ContextLimit : int { malloc_heap_bytes = 2 };
 enum class DeviceAttribute : int {
   clock_rate = 13, // kHz
   multiprocessor_count = 16,
@@ -153,6 +154,7 @@ inline void* const launch_parameters_size = reinterpret_cast<void*>(uintptr_t(2)
   ENTRY_POINT(retain_context, cuDevicePrimaryCtxRetain, (ContextHandle * context, DeviceNumber device))                \
   ENTRY_POINT(release_context, cuDevicePrimaryCtxRelease_v2, (DeviceNumber device))                                    \
   ENTRY_POINT(set_context, cuCtxSetCurrent, (ContextHandle context))                                                   \
+  ENTRY_POINT(set_limit, cuCtxSetLimit, (ContextLimit limit, size_t value))                                            \
   ENTRY_POINT(synchronise, cuCtxSynchronize, ())                                                                       \
   ENTRY_POINT(load_module, cuModuleLoadDataEx,                                                                         \
               (ModuleHandle * module, const void* image, unsigned option_count, JitOption* options, void** values))    \

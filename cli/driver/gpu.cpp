@@ -132,6 +132,10 @@ Status Gpu::fill(DevicePointer address, unsigned char value, uint64_t bytes) {
   return check("cuMemsetD8", driver_->fill_bytes(address, value, bytes));
 }
 
+Status Gpu::set_heap_bytes(uint64_t bytes) {
+  return check("cuCtxSetLimit", driver_->set_limit(ContextLimit::malloc_heap_bytes, bytes));
+}
+
 Result<std::unique_ptr<GpuModule>> Gpu::load(const SourceFile& source, Diagnostics& diagnostics) {
   std::string text(source.text()); // the driver wants a terminating zero
   std::string errors(log_bytes, '\0'), notes(log_bytes, '\0');

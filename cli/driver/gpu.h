@@ -73,6 +73,8 @@ public:
   Status release(DevicePointer address);
   Status write(DevicePointer address, std::span<const std::byte> bytes);
   Status read(DevicePointer address, std::span<std::byte> bytes);
+  // For malloc of kernels. Before the first launch of one that calls it.
+  Status set_heap_bytes(uint64_t bytes);
   Status fill(DevicePointer address, unsigned char value, uint64_t bytes);
 
   // Compiles PTX text; under an earlier PTX version where the driver does not know the text's own. What the driver's

@@ -47,8 +47,9 @@ private:
 
 void touch(WarpAddresses& record, uint64_t address, unsigned bytes) {
   const uint64_t line_bytes = uint64_t(record.unit) * warp_size;
-  const uint64_t first = address / record.unit, last = (address + bytes - 1) / record.unit;
-  for (uint64_t unit = first; unit - first <= last - first; ++unit) {
+  // The address is anything, and its end may be beyond the last address there is: units are counted, not compared.
+  const uint64_t first = address / record.unit, count = (address % record.unit + bytes - 1) / record.unit + 1;
+  for (uint64_t unit = first; unit - first < count; ++unit) {
     const uint64_t line = unit * record.unit / line_bytes * line_bytes;
     auto found = std::ranges::find(record.lines, line, &TouchedLine::address);
     if (found == record.lines.end()) found = record.lines.insert(found, {line, 0});

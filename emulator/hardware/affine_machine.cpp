@@ -51,8 +51,14 @@ AffineMachine::AffineMachine(LaunchState& launch, const AffineProgram& program, 
 
 void AffineMachine::start_batch(std::span<const uint64_t> linear) {
   std::vector<Dimensions> indices;
-  while (blocks_.size() < linear.size())
+  while (blocks_.size() < linear.size()) {
     blocks_.push_back(std::make_unique<Block>(*launch_, *worker_counters_, *frames_, *thread_specials_));
+    if (Status status = blocks_.back()->prepare(); !status) {
+      error_ = status.error();
+      blocks_.clear();
+      return;
+    }
+  }
   blocks_.resize(linear.size());
   for (uint32_t i = 0; i < linear.size(); ++i) {
     blocks_[i]->affine = this;
@@ -60,6 +66,7 @@ void AffineMachine::start_batch(std::span<const uint64_t> linear) {
     blocks_[i]->start(linear[i]);
     observe(*blocks_[i]);
     blocks_[i]->start_all_warps();
+    if (blocks_[i]->failure) failure_ = blocks_[i]->failure;
     indices.push_back(blocks_[i]->index);
   }
   states_.assign(linear.size(), BlockState::running);
@@ -83,6 +90,7 @@ void AffineMachine::observe(Block& block) const {
 
 bool AffineMachine::run_batch(std::span<const uint64_t> linear) {
   start_batch(linear);
+  if (error_ || failure_) return false;
   while (!is_over()) {
     somebody_waits_for_memory_ = false;
     bool progress = false;
@@ -116,6 +124,14 @@ bool AffineMachine::step_affine_warp() {
   const ir::InstructionId place = warp_->place();
   switch (warp_->step()) {
   case AffineWarp::Turn::worked:
+    blocks_.front()->take_fuel(1);
+    if (blocks_.front()->fuel < 0) {
+      report_affine(fmt::format("out of fuel: its stream and the first block have executed the {} instructions that "
+                                "they may (--fuel allows more)",
+                                launch_->request->fuel));
+      failure_->kind = FailureKind::out_of_fuel;
+      return false;
+    }
     if (Observer* observer = blocks_.front()->observer; observer && place.valid())
       observer->affine_executed(*blocks_.front(), program_->function().first_instruction + place.index());
     return true;

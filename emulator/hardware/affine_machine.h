@@ -22,11 +22,13 @@ public:
   AffineMachine(LaunchState& launch, const AffineProgram& program, WorkerCounters& counters, FramePool& frames,
                 std::vector<std::byte>& thread_specials, AffineCheck* check);
 
-  // Runs these blocks of the grid, which an SM holds together, to their end. False: `failure()` or `gave_up()`.
+  // Runs these blocks of the grid, which an SM holds together, to their end. False: `failure()`, `error()` or
+  // `gave_up()`.
   bool run_batch(std::span<const uint64_t> linear);
 
   const std::optional<Failure>& failure() const { return failure_; }
-  const std::string& gave_up() const { return gave_up_; } // the machine is too small for the kernel: why
+  const std::optional<Error>& error() const { return error_; } // of the host: no memory
+  const std::string& gave_up() const { return gave_up_; }      // the machine is too small for the kernel: why
   AffineCounters& counters() { return counters_; }
   // Of the latest batch.
   std::vector<std::unique_ptr<Block>>& blocks() { return blocks_; }
@@ -88,6 +90,7 @@ private:
   AffineSettings settings_;
   AffineCounters counters_;
   std::optional<Failure> failure_;
+  std::optional<Error> error_;
   std::string gave_up_;
 
   std::vector<std::unique_ptr<Block>> blocks_;

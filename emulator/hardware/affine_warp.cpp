@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 namespace ptxrewrite::emulator {
 namespace {
@@ -32,6 +33,7 @@ AffineWarp::AffineWarp(const AffineProgram& program, const AffineBatch& batch, B
     lanes_of_tuple_ += extent > 1;
   const uint32_t bytes = (std::max<uint32_t>(program.function().frame_bytes, 64) + 63) / 64 * 64;
   frame_ = static_cast<std::byte*>(std::aligned_alloc(64, bytes));
+  if (!frame_) throw std::bad_alloc(); // is caught where the launch runs
   std::memset(frame_, 0, bytes);
   scratch_.block = &first_block;
   scratch_.members = scratch_.live = scratch_.active = full_mask;

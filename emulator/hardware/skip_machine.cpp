@@ -333,6 +333,7 @@ BlockState Block::run_in_steps() {
   changed = false;
   for (; next_to_start_ < warps.size(); ++next_to_start_)
     start_warp(warps[next_to_start_]);
+  if (failure) return BlockState::failed;
   uint32_t spun = 0; // warps
   for (;;) {
     skipper->begin_round();

@@ -55,6 +55,7 @@ void StagingMachine::add(Block& block) {
   for (; block.next_to_start_ < block.warps.size(); ++block.next_to_start_) {
     Warp& warp = block.warps[block.next_to_start_];
     block.start_warp(warp);
+    if (block.failure) return;
     while (contexts_[slot].state != State::absent)
       ++slot;
     Context& context = contexts_[slot];

@@ -50,6 +50,7 @@ const MicroOp* copy_async(Warp& warp, const MicroOp& op) {
     if (!watch_access(warp, op, Space::shared, to, op.count, AccessKind::store)) return nullptr;
   }
   return for_each_lane(warp, op, [&](unsigned lane) {
+    if (!has_room_for_copy(warp, op, lane)) return false;
     PendingCopy copy{nullptr, nullptr, op.count, static_cast<uint32_t>(wanted[lane])};
     if (wanted[lane]) {
       copy.from = lane_bytes(warp, op, lane, Space::global, from[lane], wanted[lane], op.count, "asynchronous load");
@@ -170,6 +171,9 @@ template <BarrierAction action> const MicroOp* barrier_operation(Warp& warp, con
       result = parity != barrier.parity ? result | bit : result & ~bit;
       return true;
     }
+    if ((action == BarrierAction::copies_arrive || action == BarrierAction::copies_join) &&
+        !has_room_for_copy(warp, op, lane))
+      return false;
     std::string wrong;
     if constexpr (action == BarrierAction::copies_arrive || action == BarrierAction::copies_join)
       wrong = apply_to_copies<action>(block, op, host, barrier, warp.index * warp_size + lane);

@@ -1,11 +1,13 @@
 // What asynchronous copies and mbarriers have in common: addresses of lanes, and their bytes.
 #pragma once
 
+#include "emulator/copies.h"
 #include "emulator/decode.h"
 #include "emulator/lanes.h"
 #include "emulator/special/address.h"
 
 #include <bit>
+#include <string>
 
 namespace ptxrewrite::emulator {
 
@@ -37,6 +39,16 @@ inline std::byte* lane_bytes(Warp& warp, const MicroOp& op, unsigned lane, Space
   if (host && address % alignment == 0) return host;
   bad_access(warp, op, lane, space, address, host ? alignment : bytes, what);
   return nullptr;
+}
+
+// Is there room for one more copy that takes place late? If not, the block has failed.
+inline bool has_room_for_copy(Warp& warp, const MicroOp& op, unsigned lane) {
+  const LateCopies* late = warp.block->late_copies.get();
+  if (!late || !late->full()) return true;
+  warp.block->fail(warp, op, lane,
+                   "the block has " + std::to_string(LateCopies::most_pending) +
+                       " asynchronous copies that nothing has waited for");
+  return false;
 }
 
 template <class Body> const MicroOp* for_each_lane(Warp& warp, const MicroOp& op, Body&& body) {

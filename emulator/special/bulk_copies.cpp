@@ -56,6 +56,7 @@ const MicroOp* copy_bulk(Warp& warp, const MicroOp& op) {
       block.fail(warp, op, lane, fmt::format("bulk copy of {} bytes, which is not a multiple of 16", bytes));
       return false;
     }
+    if (!has_room_for_copy(warp, op, lane)) return false;
     block.take_fuel(bytes / bytes_like_an_instruction);
     PendingCopy copy{nullptr, nullptr, bytes, bytes};
     copy.from = lane_bytes(warp, op, lane, places.from, from, bytes, bulk_alignment, "bulk load");

@@ -111,9 +111,7 @@ const MicroOp* enter_function(Warp& warp, const MicroOp& op, const CallSite& sit
   Activation* caller = warp.activation;
   Activation* activation = warp.block->new_activation(warp, callee);
   if (!activation)
-    return warp.block->fail(warp, op, static_cast<unsigned>(std::countr_zero(lanes)),
-                            fmt::format("stack overflow: calls need more than {} bytes of local memory a thread",
-                                        warp.block->local_stride));
+    return warp.block->fail(warp, op, static_cast<unsigned>(std::countr_zero(lanes)), warp.block->call_failure(callee));
   copy_call_values(warp, {site.arguments, *caller}, {callee.parameters, *activation}, lanes);
   // Lanes that do not call wait behind the call: they have arrived already.
   const uint32_t here =
@@ -370,6 +368,7 @@ void decode_call(Decoder& decoder, ir::InstructionId) {
     const std::string name = decoder.symbol_name(target.as_symbol());
     if (Handler system = system_call(name)) {
       if (name == "malloc" || name == "free") decoder.order_sensitive();
+      decoder.image().uses_heap |= name == "malloc";
       return emit_call(system);
     }
     ir::FunctionId callee;

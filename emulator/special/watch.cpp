@@ -73,7 +73,7 @@ bool watch_access(Warp& warp, const MicroOp& op, Space space, const uint64_t* ad
   if (block.count_memory) block.counters->transactions[op.instruction] += transactions(warp, space, addresses, bytes);
   if (block.observer) block.observer->accessed(block, warp, op, {space, addresses, bytes, kind});
   if (block.checker) block.checker->access(warp, op, space, addresses, bytes, kind, values);
-  return true;
+  return warp.state != WarpState::failed;
 }
 
 } // namespace ptxrewrite::emulator

@@ -262,6 +262,12 @@ ResultCode cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, FunctionHand
 }
 #endif
 
+ResultCode cuCtxSetLimit(ContextLimit limit, size_t value) {
+  INJECT(cuCtxSetLimit);
+  if (limit != ContextLimit::malloc_heap_bytes) return invalid_value;
+  gpu().memory.set_heap_bytes(value);
+  return success;
+}
 ResultCode cuMemAlloc_v2(DevicePointer* address, size_t bytes) {
   INJECT(cuMemAlloc_v2);
   Result<uint64_t> made = gpu().memory.allocate(bytes, "fake driver");

@@ -83,7 +83,7 @@ void check(const std::vector<std::string>& statements, std::vector<std::string>&
     answers.push_back("the reader refuses it");
     return;
   }
-  emulator::DeviceMemory memory(1 << 20);
+  emulator::DeviceMemory memory(uint64_t(1) << 28);
   auto program = emulator::Program::load(*module, memory);
   for (size_t i = 0; i < statements.size(); ++i) {
     Status status = program ? (*program)->check_supported("k" + std::to_string(i)) : Status(program.error());

@@ -83,7 +83,7 @@ void check(const std::vector<Fact>& facts, const std::vector<std::string>& excep
     outcome.different += facts.size();
     return;
   }
-  emulator::DeviceMemory memory(1 << 20);
+  emulator::DeviceMemory memory(uint64_t(1) << 28);
   auto program = emulator::Program::load(*module, memory);
   auto output = memory.allocate(8, "output");
   for (size_t i = 0; i < facts.size(); ++i) {

@@ -257,7 +257,7 @@ WAIT:
     CHECK(result.failure() == "all blocks spin: nothing that they wait for will come");
   }
   PtxRun result = run_ptx(text, {.kernel = "k", .block = {32}, .fuel = 10'000}, {zeros<uint32_t>(1)});
-  CHECK(result.failure() == "the block ran out of fuel");
+  CHECK(result.failure().find("out of fuel") == 0);
 }
 
 TEST_CASE("loops that look like waiting, but count, are not given up") {

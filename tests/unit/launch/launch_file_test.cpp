@@ -57,6 +57,16 @@ std::string errors_of(const std::string& text, const std::string& size = {}) {
 const std::string head = "ptx = 'k.ptx'\n";
 const std::string launch_lines = "[[launch]]\nkernel = 'k'\ngrid = 1\nblock = 32\n";
 
+TEST_CASE("heap says what malloc of kernels takes from; sizes override it") {
+  const std::string text = "ptx = \"k.ptx\"\nheap = \"n << 20\"\n[let]\nn = 64\n"
+                           "[[launch]]\nkernel = \"k\"\ngrid = 1\nblock = 1\nargs = []\n[size.big]\nheap = 1024\n";
+  CHECK(good(text).heap_bytes == uint64_t(64) << 20);
+  CHECK(good(text, "big").heap_bytes == 1024);
+  CHECK_FALSE(good("ptx = \"k.ptx\"\n[[launch]]\nkernel = \"k\"\ngrid = 1\nblock = 1\nargs = []\n").heap_bytes);
+  CHECK(errors_of("ptx = \"k.ptx\"\nheap = -1\n[[launch]]\nkernel = \"k\"\ngrid = 1\nblock = 1\nargs = []\n")
+            .find("2:8: heap") != std::string::npos);
+}
+
 } // namespace
 
 TEST_CASE("the samples' launch files give plans in all their sizes") {
