@@ -117,7 +117,7 @@ void measure(const std::string& path, const std::string& original, const std::st
     total.more += now.instructions > old.instructions;
     const double logarithm = std::log(double(now.instructions) / double(old.instructions));
     total.logarithms += logarithm;
-    if (transforms::legal::loses({0, {{architecture, now}}}, {0, {{architecture, old}}}))
+    if (transforms::legal::loses({.figures = {{architecture, now}}}, {.figures = {{architecture, old}}}))
       ++total.lost;
     else
       total.kept_logarithms += logarithm;
