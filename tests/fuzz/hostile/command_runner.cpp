@@ -6,9 +6,9 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -46,6 +46,14 @@ int carry_out(const std::vector<std::string>& words) {
   return session.action ? session.action() : static_cast<int>(cli::exit_usage);
 }
 
+// Its first million bytes: some kernels print without end.
+std::string contents(int file) {
+  std::string bytes(1 << 20, '\0');
+  const ssize_t size = pread(file, bytes.data(), bytes.size(), 0);
+  bytes.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  return bytes;
+}
+
 } // namespace
 
 CommandRunner::CommandRunner() {
@@ -53,11 +61,10 @@ CommandRunner::CommandRunner() {
   std::fflush(stderr);
   saved_output_ = dup(STDOUT_FILENO);
   saved_errors_ = dup(STDERR_FILENO);
-  captured_ = memfd_create("errors", 0);
-  const int nowhere = open("/dev/null", O_WRONLY);
-  dup2(nowhere, STDOUT_FILENO);
-  close(nowhere);
-  dup2(captured_, STDERR_FILENO);
+  captured_output_ = memfd_create("output", 0);
+  captured_errors_ = memfd_create("errors", 0);
+  dup2(captured_output_, STDOUT_FILENO);
+  dup2(captured_errors_, STDERR_FILENO);
   // Shared by all commands of the process; the program makes its own at its start.
   if (!spdlog::get("ptxrewrite")) spdlog::set_default_logger(spdlog::stderr_color_mt("ptxrewrite"));
 }
@@ -67,15 +74,16 @@ CommandRunner::~CommandRunner() {
   std::fflush(stderr);
   dup2(saved_output_, STDOUT_FILENO);
   dup2(saved_errors_, STDERR_FILENO);
-  for (const int file : {saved_output_, saved_errors_, captured_})
+  for (const int file : {saved_output_, saved_errors_, captured_output_, captured_errors_})
     close(file);
 }
 
 CommandOutcome CommandRunner::run(const std::vector<std::string>& words) {
   CommandOutcome outcome;
-  std::fflush(stderr);
-  if (ftruncate(captured_, 0) != 0) outcome.exception = "standard error cannot be emptied";
-  lseek(captured_, 0, SEEK_SET);
+  for (const int file : {captured_output_, captured_errors_}) {
+    if (ftruncate(file, 0) != 0) outcome.exception = "standard output cannot be emptied";
+    lseek(file, 0, SEEK_SET);
+  }
   try {
     outcome.code = carry_out(words);
   } catch (const std::exception& error) {
@@ -85,10 +93,8 @@ CommandOutcome CommandRunner::run(const std::vector<std::string>& words) {
   }
   std::fflush(stdout);
   std::fflush(stderr);
-  std::array<char, 4096> piece{};
-  off_t at = 0;
-  for (ssize_t got = 0; (got = pread(captured_, piece.data(), piece.size(), at)) > 0; at += got)
-    outcome.errors.append(piece.data(), static_cast<size_t>(got));
+  outcome.output = contents(captured_output_);
+  outcome.errors = contents(captured_errors_);
   return outcome;
 }
 

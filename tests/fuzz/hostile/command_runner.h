@@ -9,7 +9,8 @@ namespace ptxrewrite::fuzz {
 
 struct CommandOutcome {
   int code = 0;          // cli::ExitCode
-  std::string errors;    // standard error
+  std::string output;    // standard output, as much of it as matters
+  std::string errors;    // standard error, likewise
   std::string exception; // that left the command; "" for none
 };
 
@@ -29,7 +30,7 @@ public:
 
 private:
   int saved_output_ = -1, saved_errors_ = -1;
-  int captured_ = -1; // a file in memory in the place of standard error
+  int captured_output_ = -1, captured_errors_ = -1; // files in memory in their place
 };
 
 } // namespace ptxrewrite::fuzz

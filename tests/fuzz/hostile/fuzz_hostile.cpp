@@ -2,15 +2,15 @@
 // a sanitizer, an internal error, output that does not read back, or a rewriting that changes what a defined kernel
 // leaves is a failure. Meant to be built with sanitizers.
 //
-//   fuzz_hostile [--count N] [--first SEED] [--only SEED [--show]] [--all-steps] [--write FOLDER] STATEMENTS.tsv
-//   FILE.ptx...
+//   fuzz_hostile [--count N] [--first SEED] [--only SEED [--show]] [--all-steps] [--write FOLDER] [--skip FEATURE]
+//   STATEMENTS.tsv FILE.ptx...
 //
 // Kernels run in this process; a crash ends a worker, and the next one goes on behind it. --all-steps takes every step
 // for every kernel, else each takes those that its seed chooses. --write keeps the text of what failed. Launches are
 // bounded by fuel; a kernel that takes five minutes of the processor for all else hangs.
 #include "tests/fuzz/hostile/hostile_steps.h"
 
-#include <atomic>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -20,6 +20,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -41,7 +42,8 @@ struct Options {
   uint64_t count = 1000;
   uint64_t first = 1;
   bool show = false, all_steps = false;
-  std::string folder; // of failures; "": not kept
+  std::string folder;            // of failures; "": not kept
+  std::set<std::string> skipped; // features: kernels that have one are left out
   std::vector<std::string> files;
 };
 
@@ -147,6 +149,8 @@ void work(const Options& options, const fuzz::HostileMaterial& material, const s
     ++ledger->kernels;
     for (size_t i = 0; i < std::size(origins); ++i)
       ledger->by_origin[i] += kernel.origin == origins[i];
+    if (std::ranges::any_of(kernel.features, [&](const std::string& name) { return options.skipped.contains(name); }))
+      continue;
     failed = false;
     const uint64_t modules = tester.text.modules;
     tester.test(kernel);
@@ -224,6 +228,8 @@ bool parse_options(int argc, char** argv, Options& options) {
       options.all_steps = true;
     } else if (word == "--write" && has_value) {
       options.folder = argv[++i];
+    } else if (word == "--skip" && has_value) {
+      options.skipped.insert(argv[++i]);
     } else if (word == "--show") {
       options.show = true;
     } else if (word == "--all-steps") {
@@ -247,9 +253,9 @@ std::string contents(const std::string& path) {
 int main(int argc, char** argv) {
   Options options;
   if (!parse_options(argc, argv, options)) {
-    std::fprintf(stderr,
-                 "usage: fuzz_hostile [--count N] [--first SEED] [--only SEED [--show]] [--all-steps] [--write FOLDER] "
-                 "STATEMENTS.tsv FILE.ptx...\n");
+    std::fprintf(stderr, "usage: fuzz_hostile [--count N] [--first SEED] [--only SEED [--show]] [--all-steps] [--write "
+                         "FOLDER] [--skip FEATURE] "
+                         "STATEMENTS.tsv FILE.ptx...\n");
     return 2;
   }
   // The assembler would take most of the time, and has crashes of its own.

@@ -194,7 +194,7 @@ HostileKernel write_kernel(uint64_t seed, const HostileMaterial& material, bool 
   }
   if (defined || !random.one_in(8)) write_epilogue(out);
   if (out.body.find("LEND") != std::string::npos) out.place("LEND");
-  if (defined || !random.one_in(8)) out.line("{}", defined || random.one_in(2) ? "ret;" : "exit;");
+  if (!random.one_in(8)) out.line("{}", defined || random.one_in(2) ? "ret;" : "exit;"); // a body may end without
   kernel.text = head_for(target) + out.module + ".visible .entry k" + std::string(entry_head);
   if (!defined && random.one_in(10))
     kernel.text += fmt::format(

@@ -55,7 +55,7 @@ constexpr std::array steps = {
     HostileStep{"run LAUNCH --regless" FUEL, 6},
     HostileStep{"study LAUNCH", 6, true},
     HostileStep{"study LAUNCH --sample 1 --paper darsie --json", 12, true},
-    HostileStep{"score LAUNCH --no-ptxas -p r2d2(force) --gpu titanv", 8, true},
+    HostileStep{"score LAUNCH -p r2d2(force) --gpu titanv", 8, true},
     HostileStep{"score LAUNCH --form hardware -p dac --gpu fx5800 --darsie --regless --json --exact", 16, true},
     HostileStep{"score LAUNCH --terms --estimators --sensitivity --gpu h200 --html OUT", 32, true},
     HostileStep{"verify LAUNCH --no-ptxas -p all --given-shapes", 8, true},
@@ -71,6 +71,15 @@ bool has_word(const HostileStep& step, std::string_view word) {
 // The first line, without what is a number or a path.
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
+}
+
+// What `verify` says of the passes that failed.
+std::string verdict_lines(const CommandOutcome& outcome) {
+  std::string found = first_line(outcome.errors);
+  std::istringstream lines(outcome.output);
+  for (std::string line; std::getline(lines, line) && found.size() < 400;)
+    if (line.find("DIFFERS") != line.npos || line.find("FAILS") != line.npos) found += "; " + line;
+  return found;
 }
 
 std::string shell_word(const std::string& word) {
@@ -140,6 +149,10 @@ void HostileKernelTest::take(size_t index, const HostileKernel& kernel) {
   const std::vector<std::string> words = words_of(step, kernel);
   const CommandOutcome outcome = command(words);
   count(index, outcome.code);
+  // Launch shapes that cannot be are said to be wrong usage.
+  const bool may_misuse = has_word(step, "LAUNCH") && !kernel.launch.empty();
+  if (outcome.code > cli::exit_differs || (outcome.code == cli::exit_usage && !may_misuse))
+    fail(step.words, "exit code " + std::to_string(outcome.code) + ": " + first_line(outcome.errors));
   std::string line = "ptxrewrite";
   for (const std::string& word : words)
     line += ' ' + shell_word(word);
@@ -162,7 +175,7 @@ void HostileKernelTest::take(size_t index, const HostileKernel& kernel) {
   if (words.front() == "run" && outcome.code != cli::exit_ok)
     fail(line, "a defined kernel does not run: " + first_line(outcome.errors));
   if (words.front() == "verify" && outcome.code != cli::exit_ok)
-    fail(line, "exit code " + std::to_string(outcome.code) + " of a defined kernel: " + first_line(outcome.errors));
+    fail(line, "exit code " + std::to_string(outcome.code) + " of a defined kernel: " + verdict_lines(outcome));
 }
 
 void HostileKernelTest::test(const HostileKernel& kernel) {
