@@ -2,6 +2,8 @@
 
 #include "emulator/check/global_shadow.h"
 #include "emulator/check/shadow.h"
+#include "emulator/decode.h"
+#include "emulator/special/control.h"
 #include "emulator/special/watch.h"
 #include "ir/module.h"
 
@@ -514,8 +516,9 @@ void BlockChecker::barrier_completed(Block& block, unsigned number, uint32_t wai
 bool ends_threads(const Meeting& meeting) {
   if (meeting.activation->caller) return false;
   const MicroOp* op = meeting.at;
-  while (!op->is_instruction && op->handler == meeting.at->handler)
+  while (is_region_entry(*op))
     ++op;
+  if (is_end_of_function(*op)) return true;
   if (!op->is_instruction || op->guard) return false;
   const DecodedFunction& function = *meeting.activation->function;
   const ir::Opcode opcode =

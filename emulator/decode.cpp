@@ -5,6 +5,7 @@
 #include "emulator/hardware/affine_decode.h"
 #include "emulator/hardware/linear_registers.h"
 #include "emulator/resize.h"
+#include "emulator/special/control.h"
 #include "ir/analysis/cfg.h"
 #include "ir/analysis/dominators.h"
 #include "ir/analysis/liveness.h"
@@ -46,8 +47,10 @@ const MicroOp* enter_meeting_region(Warp& warp, const MicroOp& op) {
   return enter_region(warp, op);
 }
 
+// ptxas returns there, too.
 const MicroOp* end_of_function(Warp& warp, const MicroOp& op) {
-  return warp.block->fail(warp, op, 0, "control runs over the end of the function");
+  warp.mask = warp.active;
+  return return_from_call(warp, op);
 }
 
 // Parameters and results of a device function whose address is taken: they lie in local memory, and the address is one
@@ -79,6 +82,10 @@ std::vector<ir::VariableId> addressed_parameters(const ir::Function& function) {
 }
 
 } // namespace
+
+bool is_end_of_function(const MicroOp& op) {
+  return op.handler == &end_of_function;
+}
 
 bool is_region_entry(const MicroOp& op) {
   return op.handler == &enter_region || op.handler == &enter_meeting_region;

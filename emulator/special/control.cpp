@@ -1,4 +1,6 @@
 // Branches, calls and the ends of threads.
+#include "emulator/special/control.h"
+
 #include "emulator/block.h"
 #include "emulator/check.h"
 #include "emulator/decode.h"
@@ -159,6 +161,8 @@ const MicroOp* call_indirect(Warp& warp, const MicroOp& op) {
   return enter_function(warp, op, site, *callee, same);
 }
 
+} // namespace
+
 const MicroOp* return_from_call(Warp& warp, const MicroOp& op) {
   const uint32_t leaving = warp.mask;
   uint32_t place = 0;
@@ -183,6 +187,8 @@ const MicroOp* return_from_call(Warp& warp, const MicroOp& op) {
   }
   return warp.active ? &op + 1 : warp.next_split();
 }
+
+namespace {
 
 const MicroOp* trap(Warp& warp, const MicroOp& op) {
   return warp.block->fail(warp, op, static_cast<unsigned>(std::countr_zero(warp.mask)), "the kernel executed a trap");

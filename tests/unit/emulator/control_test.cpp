@@ -380,7 +380,30 @@ TEST_CASE("trap names the thread and the block") {
   CHECK(run.result.failure->has_thread);
 }
 
-TEST_CASE("a function's end without ret is a fault, not a crash") {
-  PtxRun run = run_ptx(with_thread(" st.global.u32 [%rd1], %r1;"), {.kernel = "k"}, {zeros<uint32_t>(1)});
-  CHECK(run.failure() == "control runs over the end of the function");
+TEST_CASE("control that comes to a body's end returns") {
+  // ptxas puts EXIT or RET there.
+  PtxRun kernel = run_ptx(with_thread(" setp.eq.u32 %p1, %r1, 3;\n @%p1 bra DONE;\n st.global.u32 [%rd1], %r1;\nDONE:"),
+                          {.kernel = "k", .block = {8}}, {zeros<uint32_t>(8)});
+  CHECK(kernel.failure() == "");
+  CHECK(kernel.buffer<uint32_t>(0) == std::vector<uint32_t>{0, 1, 2, 0, 4, 5, 6, 7});
+  // Some lanes return at `ret`, the others at the end.
+  const std::string function = R"(
+.func (.param .b32 r) f(.param .b32 x)
+{
+  .reg .b32 %a;
+  .reg .pred %p;
+  ld.param.b32 %a, [x];
+  st.param.b32 [r], %a;
+  setp.lt.u32 %p, %a, 3;
+  @%p ret;
+  add.s32 %a, %a, 100;
+  st.param.b32 [r], %a;
+})";
+  PtxRun called = run_ptx(with_thread(R"(
+  { .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call (b), f, (a); ld.param.b32 %r4, [b]; }
+  st.global.u32 [%rd1], %r4;)",
+                                      function),
+                          {.kernel = "k", .block = {5}}, {zeros<uint32_t>(5)});
+  CHECK(called.failure() == "");
+  CHECK(called.buffer<uint32_t>(0) == std::vector<uint32_t>{0, 1, 2, 103, 104});
 }
