@@ -2,6 +2,7 @@
 #include "transforms/legal/kernel_guard.h"
 
 #include "ir/builder.h"
+#include "ir/last_return.h"
 #include "transforms/r2d2_sections.h"
 
 #include <algorithm>
@@ -201,9 +202,7 @@ size_t KernelGuard::instruction_count() const {
 void KernelGuard::attach(ir::Function& rewritten) const {
   BlockId body = rewritten.entry();
   // Nothing may fall out of the rewritten body into the original one.
-  BlockId last = rewritten.layout.back();
-  if (!rewritten.terminator(last) || rewritten.instructions[rewritten.terminator(last)].guard)
-    ir::Builder(rewritten).at_end(last).emit("ret", {});
+  ir::spell_last_return(rewritten);
   BodyCopy copy(*guarded_, rewritten);
   copy.run();
   BlockId test = copy.block(test_), original = copy.block(guarded_->layout[1]);

@@ -8,6 +8,7 @@
 #include "transforms/legal/persistent.h"
 
 #include "ir/builder.h"
+#include "ir/last_return.h"
 #include "transforms/dce.h"
 
 #include <algorithm>
@@ -115,6 +116,7 @@ void PersistentLoop::add_terms() {
 }
 
 void PersistentLoop::make_blocks() {
+  ir::spell_last_return(function_);
   header_ = function_.entry();
   if (!function_.blocks[header_].label) function_.blocks[header_].label = new_label("block");
   preheader_ = function_.add_block();

@@ -21,6 +21,7 @@
 #include "transforms/legal/persistent.h"
 
 #include "ir/analysis/linear.h"
+#include "ir/last_return.h"
 #include "transforms/variant.h"
 
 #include <algorithm>
@@ -407,6 +408,7 @@ bool Checker::leaves_without_barrier(BlockId block) const {
       if (kernel_.is_opcode(id, Opcode::ret) || kernel_.is_opcode(id, Opcode::exit)) return true;
     }
     if (waited) continue;
+    if (ir::runs_off_the_end(kernel_, next)) return true;
     for (EdgeId edge : kernel_.successors(next))
       if (seen.insert(kernel_.edges[edge].to).second) work.push_back(kernel_.edges[edge].to);
   }
@@ -489,13 +491,15 @@ bool Checker::check_parting(BlockId block, InstructionId id, ValueId test, Block
 bool Checker::check_returns() {
   bool returns = false, meetings = false;
   meetings_.resize(kernel_.blocks.size());
-  for (BlockId block : kernel_.layout)
+  for (BlockId block : kernel_.layout) {
+    returns |= ir::runs_off_the_end(kernel_, block);
     for (InstructionId id : kernel_.instructions_in(block)) {
       returns |= kernel_.is_opcode(id, Opcode::ret) || kernel_.is_opcode(id, Opcode::exit);
       if (meeting_at(id) == Meeting::none) continue;
       meetings = true;
       meetings_[block.index()].push_back(id);
     }
+  }
   if (!returns) return refuse("never returns", kernel_.header_range);
   if (!meetings) return true;
   const ir::PostDominatorTree post_dominators(kernel_, forms_->control_flow());

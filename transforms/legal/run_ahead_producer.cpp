@@ -2,6 +2,7 @@
 #include "transforms/legal/run_ahead_producer.h"
 
 #include "ir/insertion.h"
+#include "ir/last_return.h"
 #include "ir/module.h"
 
 #include <algorithm>
@@ -212,9 +213,7 @@ void ProducerRewriter::make_entry() {
     function_.append(entry_, id);
   }
   // Nothing may fall out of the body into what is put behind it.
-  const BlockId last = function_.layout.back();
-  if (const InstructionId end = function_.terminator(last); !end || function_.instructions[end].guard)
-    builder_.at_end(last).emit("ret", {});
+  ir::spell_last_return(function_);
   producer_block_ =
       function_.add_block(new_name("$L_" + std::string(function_.module().text(function_.name)) + "_producer"));
   function_.place_block(producer_block_);

@@ -150,6 +150,20 @@ const std::string shared_tile = ".shared .align 4 .b8 tile[128];\n";
 
 } // namespace
 
+TEST_CASE("a body that ends without ret") {
+  const std::vector<launch::Dim3> grids = {{1, 1, 1}, {7, 1, 1}, {20, 1, 1}};
+  check_same(module_text(linear_index_x + "st.global.u32 [%rd3], %r1;\n"), grids, {32, 1, 1});
+  check_same(module_text(linear_index_x + "setp.lt.u32 %p1, %r1, 40;\n@%p1 ret;\nst.global.u32 [%rd3], %r1;\n"), grids,
+             {32, 1, 1});
+  // The last instruction is a guarded return: what does not take it returns all the same.
+  check_same(module_text(linear_index_x + "st.global.u32 [%rd3], %r1;\nsetp.lt.u32 %p1, %r1, 40;\n@%p1 exit;\n"), grids,
+             {32, 1, 1});
+  // Threads that run off the end do not wait for those at the barrier; the next round's would meet them.
+  check_refused(module_text(linear_index_x + "setp.lt.u32 %p1, %r18, 40;\n@%p1 bra OUT;\nbar.sync 0;\nOUT:\n"
+                                             "st.global.u32 [%rd3], %r1;\n"),
+                "");
+}
+
 TEST_CASE("Every block of a grid of one, two or three dimensions runs once") {
   // Adding, so that a block that runs twice is seen.
   check_same(module_text(linear_index + "add.u32 %r2, %r1, 7;\nred.global.add.u32 [%rd3], %r2;\nret;\n"),
