@@ -1,5 +1,6 @@
 # Compiler settings shared by every target: warnings, sanitizers, fast linker and compiler cache.
 option(PTXREWRITE_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+option(PTXREWRITE_SANITIZE_THREADS "Build with ThreadSanitizer" OFF)
 option(PTXREWRITE_WARNINGS_AS_ERRORS "Treat warnings as errors" ON)
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
@@ -21,6 +22,10 @@ if(PTXREWRITE_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_compile_definitions(_GLIBCXX_ASSERTIONS)
   add_link_options(-fsanitize=address,undefined)
+endif()
+if(PTXREWRITE_SANITIZE_THREADS)
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=thread)
 endif()
 
 add_library(ptxrewrite_options INTERFACE)
