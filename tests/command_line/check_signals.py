@@ -18,13 +18,20 @@ read nothing < "{folder}/never"
 """
 
 
-def is_running(process):
-    """Whether a process is there that is no zombie."""
+SECONDS_TO_DIE = 600  # of a process that was killed, on a machine under load: a killed process always ends
+
+
+def stays(process):
+    """Whether a process is there that does not end. One that was killed may take a moment to go."""
     try:
-        with open(f"/proc/{process}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
+        ended = os.pidfd_open(process)
+    except ProcessLookupError:
         return False
+    poll = select.poll()
+    poll.register(ended, select.POLLIN)
+    gone = poll.poll(SECONDS_TO_DIE * 1000)
+    os.close(ended)
+    return not gone
 
 
 def check(place, invocation, number, ignored=False):
@@ -66,7 +73,7 @@ def check(place, invocation, number, ignored=False):
         yield f"{invocation}, {number.name}: wrote a result though it was interrupted"
     if os.listdir(temporary):
         yield f"{invocation}, {number.name}: left {os.listdir(temporary)}"
-    if is_running(ptxas):
+    if stays(ptxas):
         yield f"{invocation}, {number.name}: ptxas still runs"
         os.kill(ptxas, signal.SIGKILL)
 

@@ -56,7 +56,7 @@ TEST_CASE("a special register is read once") {
 }
 
 TEST_CASE("constants added to addresses go into the access") {
-  check_both("ld.global.u64 %rd1, [%rd2]; add.s64 %rd2, %rd1, 16; ld.global.u32 %r1, [%rd2];\n"
+  check_both("ld.global.u64 %rd1, [%rd1]; add.s64 %rd2, %rd1, 16; ld.global.u32 %r1, [%rd2];\n"
              "st.global.u32 [%rd2+4], %r1;",
              80, "1 0 1 1 1");
   // Not when the address itself is stored.
