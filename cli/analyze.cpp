@@ -26,13 +26,6 @@ struct AnalyzeOptions {
 // What is printed for one function; `document` takes it when JSON is wanted.
 void analyze(const AnalyzeOptions& options, ir::Function& function, const Session& session, std::string& out,
              nlohmann::ordered_json& document) {
-  if (options.control_flow) {
-    if (options.json)
-      document.push_back(flow_graph_json(function));
-    else
-      out += flow_graph_dot(function);
-    return;
-  }
   if (Status status = ir::construct_ssa(function); !status) {
     show(Diagnostic{Severity::warning,
                     status.error().range,
@@ -53,11 +46,18 @@ void analyze(const AnalyzeOptions& options, ir::Function& function, const Sessio
   if (!out.empty() && out.back() != '\n') out += '\n';
 }
 
+// The places of a linear form, below listings that show some.
+constexpr const char* legend =
+    "{constant, tid.x, tid.y, tid.z, ctaid.x, ctaid.y, ctaid.z}: what one more of each adds to the value; P0: the "
+    "kernel's first parameter\n";
+
 int run_analyze(const AnalyzeOptions& options, const Session& session) {
   if (options.files.empty()) return usage_error("analyze", "FILE is missing (- is standard input)");
   int code = exit_ok;
   std::string out;
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
+  std::vector<std::unique_ptr<ir::Module>> modules;
+  std::vector<const ir::Function*> graphs;
   for (const std::string& path : options.files) {
     std::unique_ptr<ir::Module> module = read_input(path, session);
     if (!module || !check_selection(*module, options.kernels, session)) {
@@ -65,9 +65,18 @@ int run_analyze(const AnalyzeOptions& options, const Session& session) {
       continue;
     }
     for (const auto& function : module->functions)
-      if (function->has_body && transforms::matches_glob(options.kernels, module->text(function->name)))
-        analyze(options, *function, session, out, document);
+      if (function->has_body && transforms::matches_glob(options.kernels, module->text(function->name))) {
+        if (!options.control_flow)
+          analyze(options, *function, session, out, document);
+        else if (options.json)
+          document.push_back(flow_graph_json(*function));
+        else
+          graphs.push_back(function.get());
+      }
+    modules.push_back(std::move(module));
   }
+  if (options.control_flow && !options.json) out = flow_graph_dot(graphs);
+  if (!options.control_flow && out.find('{') != std::string::npos) out += std::string("\n") + legend;
   if (options.json) out = json_text(document) + '\n';
   if (Status status = write_file("-", out); !status) {
     show(status.error());
@@ -87,7 +96,7 @@ void add_analyze_command(CLI::App& application, Session& session) {
   command->add_option("-k,--kernel", options->kernels, "only kernels and functions with such a name")
       ->type_name("GLOB");
   command->add_flag("--json", options->json, "print JSON");
-  command->add_flag("--cfg", options->control_flow, "print the control-flow graph in DOT");
+  command->add_flag("--cfg", options->control_flow, "print the control-flow graphs as one graph in DOT");
   command->callback(
       [options, &session] { session.action = [options, &session] { return run_analyze(*options, session); }; });
 }

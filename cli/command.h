@@ -1,8 +1,12 @@
 // What every command of the program shares: exit codes, common options, how a command is added.
 #pragma once
 
+#include "support/diagnostic.h"
+
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -21,10 +25,19 @@ enum ExitCode : int {
 
 enum class ColourMode { automatic, always, never };
 
+// A diagnostic that goes into a document, for what stands on a stream beside no text.
+struct CollectedDiagnostic {
+  std::string file;
+  Diagnostic diagnostic;
+  std::optional<LineColumn> place;
+};
+
 // One run of the program. `action` is set by the command that the user named.
 struct Session {
   ColourMode colour = ColourMode::automatic;
   std::string log_level = "warn";
+  // Where diagnostics go instead of standard error; nullptr: there.
+  std::vector<CollectedDiagnostic>* collected = nullptr;
   std::function<int()> action;
 };
 

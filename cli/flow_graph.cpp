@@ -36,14 +36,13 @@ std::string name_of(const ir::Function& function, ir::BlockId block) {
   return function.blocks[block].label ? function.block_name(block) : "block " + std::to_string(block.index());
 }
 
-} // namespace
-
-std::string flow_graph_dot(const ir::Function& function) {
-  std::string out = "digraph \"" + escaped(function.module().text(function.name)) + "\" {\n";
-  out += "  node [shape=box, fontname=\"monospace\", fontsize=10];\n";
+std::string cluster(const ir::Function& function, size_t number) {
+  const std::string prefix = "f" + std::to_string(number) + "b";
+  std::string out = "  subgraph cluster_" + std::to_string(number) + " {\n    label=\"" +
+                    escaped(function.module().text(function.name)) + "\";\n";
   for (ir::BlockId block : function.layout) {
-    std::string node = "b" + std::to_string(block.index());
-    out += "  " + node + " [label=\"" + escaped(name_of(function, block)) + ":\\l";
+    const std::string node = "    " + prefix + std::to_string(block.index());
+    out += node + " [label=\"" + escaped(name_of(function, block)) + ":\\l";
     for (ir::InstructionId id : function.instructions_in(block))
       if (is_shown(function.instructions[id].kind))
         out += "    " + escaped(ir::print_instruction(function, id)) + "\\l";
@@ -51,10 +50,19 @@ std::string flow_graph_dot(const ir::Function& function) {
     std::span<const ir::EdgeId> successors = function.successors(block);
     for (size_t i = 0; i < successors.size(); ++i) {
       bool falls_through = function.blocks[block].falls_through && i + 1 == successors.size();
-      out += "  " + node + " -> b" + std::to_string(function.edges[successors[i]].to.index()) +
+      out += node + " -> " + prefix + std::to_string(function.edges[successors[i]].to.index()) +
              (falls_through ? " [style=dashed];\n" : ";\n");
     }
   }
+  return out + "  }\n";
+}
+
+} // namespace
+
+std::string flow_graph_dot(std::span<const ir::Function* const> functions) {
+  std::string out = "digraph {\n  node [shape=box, fontname=\"monospace\", fontsize=10];\n";
+  for (size_t i = 0; i < functions.size(); ++i)
+    out += cluster(*functions[i], i);
   return out + "}\n";
 }
 

@@ -5,12 +5,14 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <span>
 #include <string>
 
 namespace ptxrewrite::cli {
 
-// A digraph in DOT: one box per block with its instructions; fall-through edges are dashed.
-std::string flow_graph_dot(const ir::Function& function);
+// One digraph in DOT with a cluster per function, as `dot` draws one graph per file: a box per block with its
+// instructions; fall-through edges are dashed.
+std::string flow_graph_dot(std::span<const ir::Function* const> functions);
 // {"function", "blocks": [{"name", "instructions": [...], "successors": [...], "falls_through"}]}
 nlohmann::ordered_json flow_graph_json(const ir::Function& function);
 

@@ -2,6 +2,7 @@
 #include "ir/isa.h"
 #include "cli/command.h"
 #include "cli/json_text.h"
+#include "support/near_names.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,22 @@ struct IsaOptions {
   bool json = false;
 };
 
+// Of over two hundred names, all of them would be no help.
+std::string did_you_mean(const std::string& name) {
+  static constexpr const char* special_registers[] = {
+#define SPECIAL_REGISTER(name, text, type, width, uniformity, is_volatile, readers, version, targets, meaning) text,
+#include "ir/specialregs.def"
+#undef SPECIAL_REGISTER
+  };
+  std::vector<std::string> known(std::begin(special_registers), std::end(special_registers));
+  for (std::string_view opcode : ir::list_opcodes())
+    known.emplace_back(opcode);
+  for (const ir::DirectiveInfo& directive : ir::directives())
+    known.emplace_back(directive.name);
+  const std::string hint = near_names(name, known);
+  return hint.starts_with("; did you mean") ? hint : "; 'ptxrewrite isa' lists all opcodes";
+}
+
 int run_isa(const IsaOptions& options) {
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
   if (options.names.empty()) {
@@ -32,7 +49,8 @@ int run_isa(const IsaOptions& options) {
   for (const std::string& name : options.names) {
     std::string page = ir::isa_page(name);
     if (page.empty()) {
-      std::fprintf(stderr, "ptxrewrite: error: nothing in the instruction set is called '%s'\n", name.c_str());
+      std::fprintf(stderr, "ptxrewrite: error: nothing in the instruction set is called '%s'%s\n", name.c_str(),
+                   did_you_mean(name).c_str());
       code = exit_diagnostics;
     } else if (options.json) {
       document.push_back({{"name", name}, {"page", page}});

@@ -1,6 +1,7 @@
 // ptxrewrite COMMAND [options] FILE...
 #include "cli/command.h"
 #include "support/interruption.h"
+#include "support/near_names.h"
 
 #include <CLI/CLI.hpp>
 #include <spdlog/sinks/stdout_color_sinks.h>
@@ -29,10 +30,11 @@ bool has_command(const CLI::App& application, const std::string& word) {
 }
 
 int unknown_command(const CLI::App& application, const char* word) {
-  std::string names;
+  std::vector<std::string> names;
   for (const CLI::App* command : application.get_subcommands({}))
-    names += (names.empty() ? "" : ", ") + command->get_name();
-  std::fprintf(stderr, "ptxrewrite: there is no command '%s'; there are: %s\n", word, names.c_str());
+    names.push_back(command->get_name());
+  std::fprintf(stderr, "ptxrewrite: there is no command '%s'%s\nRun 'ptxrewrite --help' for all of them.\n", word,
+               ptxrewrite::near_names(word, names).c_str());
   return exit_usage;
 }
 

@@ -151,7 +151,7 @@ void add_mark_command(CLI::App& application, Session& session) {
   auto options = std::make_shared<MarkOptions>();
   CLI::App* command =
       add_command(application, session, "mark", "say which instructions all warps of a block execute alike",
-                  "ptxrewrite mark samples/matmul/matmul.ptx -k matmul_tiled16 --block 16,16\n"
+                  "ptxrewrite mark samples/matmul/matmul.ptx -k matmul_tiled --block 16,16\n"
                   "  ptxrewrite mark kernel.ptx --carrier=comment -o marked.ptx\n"
                   "DR: redundant in any launch; CR x, CR xy: if ntid.x (ntid.x*ntid.y) fits into a warp; V: no. With "
                   "--block, DR or V.");

@@ -12,7 +12,7 @@ namespace ptxrewrite::cli {
 std::unique_ptr<ir::Module> read_input(const std::string& path, const Session& session) {
   Result<std::string> text = read_file(path);
   if (!text) {
-    show(text.error());
+    show(text.error(), session);
     return nullptr;
   }
   spdlog::debug("{}: {} bytes", path, text->size());
@@ -26,6 +26,13 @@ std::unique_ptr<ir::Module> read_input(const std::string& path, const Session& s
 }
 
 void show(const Diagnostic& diagnostic, const SourceFile& source, const Session& session) {
+  if (session.collected) {
+    CollectedDiagnostic collected{source.name(), diagnostic, std::nullopt};
+    if (!diagnostic.range.empty() && diagnostic.range.begin <= source.text().size())
+      collected.place = source.locate(diagnostic.range.begin);
+    session.collected->push_back(std::move(collected));
+    return;
+  }
   std::string text = render(diagnostic, source, use_colour(session, stderr));
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
@@ -36,6 +43,13 @@ void show(const Error& error, const SourceFile& source, const Session& session) 
 
 void show(const Error& error) {
   std::fprintf(stderr, "ptxrewrite: error: %s\n", error.message.c_str());
+}
+
+void show(const Error& error, const Session& session) {
+  if (session.collected)
+    session.collected->push_back({"", error.to_diagnostic(), std::nullopt});
+  else
+    show(error);
 }
 
 bool check_selection(const ir::Module& module, const std::string& glob, const Session& session) {

@@ -18,6 +18,7 @@ void show(const Diagnostic& diagnostic, const SourceFile& source, const Session&
 void show(const Error& error, const SourceFile& source, const Session& session);
 // For errors that are about no file's content.
 void show(const Error& error);
+void show(const Error& error, const Session& session);
 
 // Checks that a glob selects at least one function with a body; shows an error that lists what there is otherwise.
 bool check_selection(const ir::Module& module, const std::string& glob, const Session& session);

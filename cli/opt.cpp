@@ -43,6 +43,10 @@ struct OptOptions {
   std::optional<uint64_t> stop_after;
 };
 
+Diagnostic warning(std::string message) {
+  return {Severity::warning, {}, std::move(message), {}};
+}
+
 transforms::RunOptions run_options(const OptOptions& options) {
   transforms::RunOptions run = make_run_options(options.pipeline);
   run.print_before = options.print_before;
@@ -77,6 +81,9 @@ std::string contradiction(const OptOptions& options) {
     return "-O is for today's GPUs: it excludes --form " + options.pipeline.form;
   if (!options.pipeline.gpu.empty() && !options.report.statistics && !options.pipeline.optimise)
     return "--gpu says which GPU --stats and -O count for: give one of them";
+  if (options.json &&
+      (!options.print_before.names.empty() || !options.print_after.names.empty() || options.print_changed))
+    return "--json has standard error to itself: it excludes --print-before, --print-after and --print-changed";
   if (options.no_ssa && (options.pipeline.optimise || options.pipeline.passes_given))
     return "--no-ssa only parses and prints: it excludes -p and -O";
   return "";
@@ -174,7 +181,7 @@ struct Output {
 // Reads, runs the passes and weighs the outcome; nothing after an error was shown.
 std::optional<Output> rewritten_output(const OptOptions& options, const transforms::Pipeline& pipeline,
                                        std::unique_ptr<ir::Module> module, const Session& session,
-                                       nlohmann::ordered_json& reports) {
+                                       nlohmann::ordered_json& report) {
   std::optional<Rewritten> result = run_passes(std::move(module), pipeline, run_options(options), session);
   if (!result) return std::nullopt;
   Figures figures;
@@ -184,15 +191,15 @@ std::optional<Output> rewritten_output(const OptOptions& options, const transfor
   else if (show_figures || (options.pipeline.optimise && changed(result->report, pipeline)))
     if (!weigh(options, pipeline, session, *result, figures)) return std::nullopt;
   if (options.json) {
-    reports.push_back(report_json(result->report, result->module->source, options.report));
-    if (show_figures) reports.back()["figures"] = figures.json();
+    report = report_json(result->report, result->module->source, options.report);
+    if (show_figures) report["figures"] = figures.json();
   } else if (options.report.any()) {
     std::string text = report_text(result->report, result->module->source, options.report, use_colour(session, stderr));
     if (show_figures) text += result->module->source.name() + ": on " + options.pipeline.gpu + '\n' + figures.text();
     std::fwrite(text.data(), 1, text.size(), stderr);
   }
   if (!options.pipeline.specialise.empty() && !result->report.statistics.contains("darsie.specialised"))
-    spdlog::warn("{}: no kernel was specialised; --explain says why", result->module->source.name());
+    show(warning("no kernel was specialised; --explain says why"), result->module->source, session);
   Output output{std::move(result->text), {}};
   if (Result<launch::Variants> variants = launch::Variants::of(*result->module, nullptr))
     if (launch::SideFile side_file = variants->as_side_file(); !side_file.kernels.empty())
@@ -201,19 +208,19 @@ std::optional<Output> rewritten_output(const OptOptions& options, const transfor
 }
 
 // What a launcher needs stands beside the module. A side file of another module would be taken for this one's.
-Status write_output(const Output& output, const std::string& path) {
+Status write_output(const Output& output, const std::string& path, const Session& session) {
   if (Status status = write_file(path, output.text); !status || path == "-") return status;
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return {}; // a device: nothing lies beside it
   const std::string side_file = launch::side_file_path(path);
   if (!output.side_file.empty()) return write_file(side_file, output.side_file);
   if (std::filesystem::exists(side_file, ignored))
-    spdlog::warn("{} is left over from another module: this one has no variants", side_file);
+    show(warning("left over from another module: this one has no variants"), SourceFile(side_file, ""), session);
   return {};
 }
 
 int rewrite(const OptOptions& options, const transforms::Pipeline& pipeline, const std::string& path,
-            const Session& session, nlohmann::ordered_json& reports) {
+            const Session& session, nlohmann::ordered_json& report) {
   std::unique_ptr<ir::Module> module = read_input(path, session);
   if (!module || !check_selection(*module, options.pipeline.kernels, session)) return exit_diagnostics;
   const std::string destination = output_path(options, path);
@@ -223,15 +230,28 @@ int rewrite(const OptOptions& options, const transforms::Pipeline& pipeline, con
     ir::print(*module, text);
     status = write_file(destination, text);
   } else {
-    std::optional<Output> output = rewritten_output(options, pipeline, std::move(module), session, reports);
+    std::optional<Output> output = rewritten_output(options, pipeline, std::move(module), session, report);
     if (!output) return exit_diagnostics;
-    status = write_output(*output, destination);
+    status = write_output(*output, destination, session);
   }
   if (!status) {
-    show(status.error());
+    show(status.error(), session);
     return exit_diagnostics;
   }
   return exit_ok;
+}
+
+// The same as `rewrite`; what would be text on standard error is in the report.
+int rewrite_with_report(const OptOptions& options, const transforms::Pipeline& pipeline, const std::string& path,
+                        const Session& session, nlohmann::ordered_json& reports) {
+  std::vector<CollectedDiagnostic> collected;
+  Session quiet = session;
+  quiet.collected = &collected;
+  nlohmann::ordered_json report = {{"file", path == "-" ? "<stdin>" : path}};
+  const int code = rewrite(options, pipeline, path, quiet, report);
+  report["diagnostics"] = diagnostics_json(collected);
+  reports.push_back(std::move(report));
+  return code;
 }
 
 int run_opt(OptOptions& options, const Session& session) {
@@ -251,7 +271,12 @@ int run_opt(OptOptions& options, const Session& session) {
   int code = exit_ok;
   nlohmann::ordered_json reports = nlohmann::ordered_json::array();
   for (const std::string& path : options.files)
-    code = std::max(code, rewrite(options, *pipeline, path, session, reports));
+    if (options.json) {
+      code = std::max(code, rewrite_with_report(options, *pipeline, path, session, reports));
+    } else {
+      nlohmann::ordered_json none;
+      code = std::max(code, rewrite(options, *pipeline, path, session, none));
+    }
   if (options.json) std::fprintf(stderr, "%s\n", json_text(reports).c_str());
   return code;
 }

@@ -136,4 +136,24 @@ nlohmann::ordered_json report_json(const transforms::PipelineReport& report, con
   return document;
 }
 
+nlohmann::ordered_json diagnostics_json(const std::vector<CollectedDiagnostic>& diagnostics) {
+  using Json = nlohmann::ordered_json;
+  Json document = Json::array();
+  for (const CollectedDiagnostic& collected : diagnostics) {
+    const Diagnostic& diagnostic = collected.diagnostic;
+    Json row = {{"severity", diagnostic.severity == Severity::error     ? "error"
+                             : diagnostic.severity == Severity::warning ? "warning"
+                                                                        : "note"}};
+    if (!collected.file.empty()) row["file"] = collected.file;
+    if (collected.place) {
+      row["line"] = collected.place->line;
+      row["column"] = collected.place->column;
+    }
+    row["message"] = diagnostic.message;
+    if (!diagnostic.notes.empty()) row["notes"] = diagnostic.notes;
+    document.push_back(std::move(row));
+  }
+  return document;
+}
+
 } // namespace ptxrewrite::cli

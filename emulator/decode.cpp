@@ -432,6 +432,9 @@ void Decoder::decode_lane_operation(const Operation& operation) {
   std::array<LaneRef, 4> sources;
   unsigned destination_count = 0, source_count = 0;
   uint64_t selectors = 0;
+  // Of p|p the first result stays.
+  const bool same_twice =
+      operands_.size() > 2 && operands_[0].is(ir::OperandKind::pair) && operands_[1] == operands_[2];
   for (size_t i = 0, index = 0; i < operands_.size(); i = ir::next_sibling(operands_, i), ++index) {
     const ir::Operand& operand = operands_[i];
     if (index < 4) selectors |= uint64_t(operand.selector) << (16 * index);
@@ -440,8 +443,9 @@ void Decoder::decode_lane_operation(const Operation& operation) {
     const size_t past = ir::next_sibling(operands_, i);
     for (size_t j = first; j < past; j = ir::next_sibling(operands_, j)) {
       if (writes && destination_count < operation.destinations) {
-        destinations[destination_count] = destination(operands_[j], operation.destination_types[destination_count]);
-        ++destination_count;
+        const LaneType type = operation.destination_types[destination_count];
+        const bool dropped = same_twice && destination_count == 1;
+        destinations[destination_count++] = dropped ? temporary(type.bits) : destination(operands_[j], type);
       } else if (!writes && source_count < operation.sources) {
         sources[source_count] = source(operands_[j], operation.source_types[source_count]);
         ++source_count;

@@ -118,7 +118,9 @@ initialiser
       | EQUAL { actions->initialiser_property(); } ( IDENTIFIER { actions->property_word(last()); } | constant { actions->constant_operand(); } )
       )?
     | INTEGER { actions->integer(last()); }
-      ( LEFT_PAREN IDENTIFIER { actions->initialiser_mask(last()); } RIGHT_PAREN
+      ( LEFT_PAREN IDENTIFIER { actions->initialiser_mask(last()); }
+        ( LEFT_PAREN IDENTIFIER { actions->initialiser_generic(last()); } RIGHT_PAREN )? { actions->end_initialiser_mask(); }
+        ( PLUS constant { actions->symbol_offset(); } )? RIGHT_PAREN
       | { actions->begin_constant_tail(); } constantTail { actions->constant_operand(); } )?
     | FLOAT { actions->decimal(last()); } ( { actions->begin_constant_tail(); } constantTail { actions->constant_operand(); } )?
     | ( FLOAT32_BITS | FLOAT64_BITS ) { actions->float_bits(last()); } // no part of expressions

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace ptxrewrite::grammar {
@@ -128,6 +129,7 @@ public:
   void initialiser_property();
   void property_word(const Lexeme& word);
   void initialiser_mask(const Lexeme& name);
+  void end_initialiser_mask();
 
   // ---- instructions (instruction_actions.cpp)
   void begin_statement(const Lexeme& word);
@@ -256,6 +258,7 @@ private:
   // declarations
   void check_type(const ir::Variable& variable);
   void check_variable(const ir::Variable& variable);
+  void check_size(const ir::Variable& variable);
   void check_parameter(const ir::Variable& variable);
   void declare_registers();
   void declare_variable();
@@ -269,6 +272,7 @@ private:
   // instructions
   void start_instruction(SourceRange begin, SourceRange mnemonic);
   void resolve_mnemonic();
+  void warn_of(const ir::Form& form);
   std::string_view mnemonic() const { return split_mnemonic_.empty() ? text(mnemonic_range_) : split_mnemonic_; }
   void mark_definitions(unsigned count);
   void check_negations();
@@ -369,6 +373,7 @@ private:
     ir::FormId form;
   };
   std::vector<CachedForm> forms_;
+  std::unordered_set<uint32_t> looked_at_; // forms whose version and target were checked
 
   // operands of the statement or initialiser, in pre-order, and beside them what we know of each
   std::vector<ir::Operand> operands_;

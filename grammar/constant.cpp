@@ -26,8 +26,11 @@ IntegerLiteral parse_integer(std::string_view text) {
   }
   for (char c : text) {
     unsigned digit = c <= '9' ? static_cast<unsigned>(c - '0') : static_cast<unsigned>((c | 0x20) - 'a' + 10);
-    if (base == 10 && literal.value > UINT64_MAX / 10) literal.overflows = true;
-    literal.value = literal.value * base + digit;
+    // ptxas refuses a digit behind 2^63 and more, and cuts what gets too long otherwise.
+    if (literal.value >> 63) literal.overflows = true;
+    const uint64_t before = literal.value;
+    literal.value = before * base + digit;
+    if (before > (UINT64_MAX - digit) / base) literal.is_cut = true;
   }
   if (literal.value >> 63) literal.is_unsigned = true;
   return literal;

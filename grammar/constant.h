@@ -26,7 +26,8 @@ struct IntegerLiteral {
   bool hexadecimal = false;
   bool is_unsigned = false;
   bool has_suffix = false;
-  bool overflows = false; // a decimal number of 2^64 + 10 or more, which ptxas refuses; it wraps the few below
+  bool overflows = false; // ptxas refuses it
+  bool is_cut = false;    // longer than 64 bits, which ptxas does not say
 };
 // `text` is a token of the lexer's INTEGER rule.
 IntegerLiteral parse_integer(std::string_view text);

@@ -137,6 +137,10 @@ void ReaderActions::declared_word(const Lexeme& word) {
     return;
   }
   std::optional<ScalarType> type = parse_type(name);
+  if (type && is_handle(*type) && declaration_.pointer) { // .param .u64 .ptr .texref: what OpenCL's parameters point to
+    declaration_.attributes = intern(std::string(module_.text(declaration_.attributes)) + " " + std::string(name));
+    return;
+  }
   if (!type || declaration_.type != ScalarType::none)
     fail(word.range, "unexpected " + quote(word.range) + " in a declaration");
   if (!is_declarable(*type))
@@ -159,8 +163,9 @@ void ReaderActions::declared_name(const Lexeme& name) {
 }
 
 void ReaderActions::declared_count(const Lexeme& number) {
+  constexpr uint64_t most = uint64_t{1} << 30; // ptxas runs out of memory before that
   declaration_.has_count = true;
-  declaration_.count = number32(number);
+  declaration_.count = number32(number, most);
 }
 
 void ReaderActions::dimension() {
@@ -384,8 +389,22 @@ void ReaderActions::check_type(const Variable& variable) {
     error(declaration_.name, "predicates do not form vectors");
 }
 
+// Sizes that ptxas refuses, or counts modulo 2^32 without a word.
+void ReaderActions::check_size(const Variable& variable) {
+  constexpr uint64_t largest_on_chip = INT32_MAX, largest = INT64_MAX;
+  uint64_t bytes = bit_width(variable.type) / 8 * variable.vector_width;
+  for (uint64_t dimension : dimensions_)
+    if (dimension != 0 && __builtin_mul_overflow(bytes, dimension, &bytes)) bytes = UINT64_MAX;
+  const bool on_chip = variable.space == StateSpace::constant || variable.space == StateSpace::shared;
+  const uint64_t limit = on_chip ? largest_on_chip : largest;
+  if (bytes > limit)
+    error(declaration_.name, quote(declaration_.name) + " is larger than the " + std::to_string(limit) +
+                                 " bytes that a variable in ." + std::string(spelling(variable.space)) + " may have");
+}
+
 void ReaderActions::check_variable(const Variable& variable) {
   const SourceRange range = declaration_.name;
+  check_size(variable);
   const StateSpace space = variable.space;
   const bool local = in_body_;
   if (space == StateSpace::tex && (local || version_at_least(1, 5)))
@@ -411,6 +430,7 @@ void ReaderActions::check_variable(const Variable& variable) {
 
 void ReaderActions::check_parameter(const Variable& variable) {
   const SourceRange range = declaration_.name;
+  check_size(variable);
   const bool entry = parameter_owner_ == Owner::entry_parameter;
   const bool prototype = reading_prototype_;
   if (entry && variable.space != StateSpace::param) error(range, "parameters of an entry must be in .param");
@@ -428,8 +448,8 @@ void ReaderActions::check_parameter(const Variable& variable) {
     error(range, ".samplerref needs .target texmode_independent");
   if (variable.unsized && entry) error(range, "an array parameter of an entry must have a size");
   if (variable.unsized && parameter_owner_ == Owner::result) error(range, "a result must have a size");
-  for (VariableId earlier : signature_variables_)
-    if (function_->variables[earlier].unsized) error(range, "only the last parameter may have no size");
+  if (!signature_variables_.empty() && function_->variables[signature_variables_.back()].unsized)
+    error(range, "only the last parameter may have no size");
 }
 
 // ---------------------------------------------------------------- initialisers
@@ -493,7 +513,14 @@ void ReaderActions::property_word(const Lexeme& word) {
 
 void ReaderActions::initialiser_mask(const Lexeme& name) {
   begin_pair();
-  push(initialiser_symbol(name.range), {name.range});
+  // `generic` is no reserved word: what follows tells whether it is a symbol.
+  Operand operand;
+  operand.kind = OperandKind::text;
+  push(operand, {name.range});
+}
+
+void ReaderActions::end_initialiser_mask() {
+  if (operands_.back().is(OperandKind::text)) operands_.back() = initialiser_symbol(notes_.back().range);
 }
 
 } // namespace ptxrewrite::grammar

@@ -2,6 +2,7 @@
 #include "grammar/actions.h"
 
 #include "ir/dac.h"
+#include "ir/isa_availability.h"
 #include "ir/operand_summary.h"
 
 #include <cstring>
@@ -108,10 +109,30 @@ void ReaderActions::resolve_mnemonic() {
       return;
     }
     cached = {hash, *resolved};
+    warn_of(form(*resolved));
   }
   form_id_ = cached.form;
   form_ = &form(form_id_);
   unknown_instruction_ = form_->opaque;
+}
+
+// Once per form: what ptxas will not take, though it can be read.
+void ReaderActions::warn_of(const Form& form) {
+  if (!looked_at_.insert(form.id.index()).second || limit_reached()) return;
+  if (form.opaque) {
+    diagnostics_.warning(mnemonic_range_, "unknown instruction " + quote(mnemonic_range_) +
+                                              ": it is kept as it is, and nothing is moved across it");
+    return;
+  }
+  std::string_view target;
+  for (Symbol word : module_.targets)
+    if (const std::string_view name = module_.text(word); name.starts_with("sm_") || name.starts_with("compute_"))
+      target = name;
+  const PtxVersion version{module_.version_major, module_.version_minor};
+  if (const std::string why = why_not_available(form, version, target); !why.empty())
+    diagnostics_.warning(mnemonic_range_, quote(mnemonic_range_) + " " + why + "; this file is PTX " +
+                                              std::to_string(version.major) + "." + std::to_string(version.minor) +
+                                              " for " + std::string(target));
 }
 
 // Index in operands_ of the n-th operand at the top level; operands_.size() if there are not as many.

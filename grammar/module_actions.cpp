@@ -1,6 +1,8 @@
 // Items that are neither functions nor variables: the header, and what is kept word for word.
 #include "grammar/actions.h"
 
+#include "ir/isa_availability.h"
+
 #include <algorithm>
 #include <array>
 
@@ -67,6 +69,10 @@ void ReaderActions::target(const Lexeme& word) {
   if (items_seen_ || module_.address_size != 0) fail(word.range, ".target must stand behind .version");
   if (!is_target_name(text(word))) error(word.range, "unknown target " + quote(word.range));
   if (text(word) == "texmode_independent") texture_mode_independent_ = true;
+  if (const std::optional<PtxVersion> first = first_version_of_target(text(word));
+      first && *first > PtxVersion{module_.version_major, module_.version_minor})
+    diagnostics_.warning(word.range, quote(word.range) + " needs PTX " + std::to_string(first->major) + "." +
+                                         std::to_string(first->minor) + " or later");
   module_.targets.push_back(intern(text(word)));
 }
 

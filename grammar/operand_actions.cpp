@@ -211,6 +211,9 @@ double ReaderActions::decimal_value(const Lexeme& literal) {
 IntegerLiteral ReaderActions::integer_value(const Lexeme& literal) {
   IntegerLiteral parsed = parse_integer(text(literal));
   if (parsed.overflows) fail(literal.range, quote(literal.range) + " does not fit into 64 bits");
+  if (parsed.is_cut)
+    diagnostics_.warning(literal.range, quote(literal.range) + " does not fit into 64 bits; as in ptxas, it is " +
+                                            std::to_string(parsed.value));
   return parsed;
 }
 

@@ -4,6 +4,7 @@
 #include "PtxLexer.h"
 #include "PtxParser.h"
 #include "grammar/error_strategy.h"
+#include "grammar/foreign_input.h"
 #include "grammar/item_scanner.h"
 #include "grammar/reader.h"
 
@@ -161,6 +162,10 @@ std::unique_ptr<ir::Module> read_module(SourceFile source, Diagnostics& diagnost
   if (text.substr(0, 3) == "\xef\xbb\xbf") {
     begin = 3;
     diagnostics.warning({0, 3}, "a byte order mark, which ptxas does not accept; it is left out");
+  }
+  if (const std::string_view what = what_is_not_ptx(text); !what.empty()) {
+    diagnostics.error({}, std::string(what));
+    return nullptr;
   }
   ReadOptions limited = options;
   limited.error_limit = static_cast<uint32_t>(errors_before + std::max<uint32_t>(options.error_limit, 1));

@@ -75,10 +75,12 @@ private:
   std::array<int, ordering_count> last_;
 };
 
-void match_aspect(const OpcodeRows& opcode, Aspect aspect, std::span<const Modifier> words,
+using RowFilter = std::function<bool(const Row&)>;
+
+void match_aspect(const OpcodeRows& opcode, Aspect aspect, std::span<const Modifier> words, const RowFilter& wanted,
                   std::vector<Match>& result) {
   for (const Row& row : opcode.rows) {
-    if (row.aspect != aspect || words.size() > row.max_words) continue;
+    if (row.aspect != aspect || words.size() > row.max_words || (wanted && !wanted(row))) continue;
     SlotMatcher matcher(row, words);
     if (matcher.match()) result.push_back({&row, matcher.take_binding()});
   }
@@ -101,7 +103,8 @@ bool is_wide_access(std::span<const Modifier> words) {
 
 // The composition rule of `ld` and `st`: the words fit an `access:` row, a `cache:` row and, when an L2 eviction
 // priority is among them, an `eviction:` row, each row seeing the words its aspect speaks about.
-void match_composed(const OpcodeRows& opcode, std::span<const Modifier> words, std::vector<Match>& result) {
+void match_composed(const OpcodeRows& opcode, std::span<const Modifier> words, const RowFilter& wanted,
+                    std::vector<Match>& result) {
   const ModifierSet& access_words = opcode.aspect_words[static_cast<size_t>(Aspect::access)];
   const ModifierSet& cache_words = opcode.aspect_words[static_cast<size_t>(Aspect::cache)];
   const ModifierSet& eviction_words = opcode.aspect_words[static_cast<size_t>(Aspect::eviction)];
@@ -117,14 +120,14 @@ void match_composed(const OpcodeRows& opcode, std::span<const Modifier> words, s
     eviction |= is_l2_eviction(word);
   }
   std::vector<Match> other;
-  match_aspect(opcode, Aspect::cache, cache, other);
+  match_aspect(opcode, Aspect::cache, cache, wanted, other);
   if (other.empty()) return;
   if (eviction) {
     other.clear();
-    match_aspect(opcode, Aspect::eviction, rest, other);
+    match_aspect(opcode, Aspect::eviction, rest, wanted, other);
     if (other.empty()) return;
   }
-  match_aspect(opcode, Aspect::access, access, result);
+  match_aspect(opcode, Aspect::access, access, wanted, result);
 }
 
 std::string joined(std::string_view opcode_name, std::span<const Modifier> words) {
@@ -141,12 +144,25 @@ std::string quoted(std::string_view text) {
 
 } // namespace
 
-std::vector<Match> match_rows(const OpcodeRows& opcode, std::span<const Modifier> words) {
+namespace {
+
+std::vector<Match> match_filtered(const OpcodeRows& opcode, std::span<const Modifier> words, const RowFilter& wanted) {
   std::vector<Match> result;
   if (words.size() > max_words) return result;
-  match_aspect(opcode, Aspect::whole, words, result);
-  if (opcode.has_aspects) match_composed(opcode, words, result);
+  match_aspect(opcode, Aspect::whole, words, wanted, result);
+  if (opcode.has_aspects) match_composed(opcode, words, wanted, result);
   return result;
+}
+
+} // namespace
+
+std::vector<Match> match_rows(const OpcodeRows& opcode, std::span<const Modifier> words) {
+  return match_filtered(opcode, words, nullptr);
+}
+
+bool match_only(const OpcodeRows& opcode, std::span<const Modifier> words,
+                const std::function<bool(const Row&)>& wanted) {
+  return !match_filtered(opcode, words, wanted).empty();
 }
 
 std::string explain_mismatch(const OpcodeRows& opcode, std::string_view opcode_name, std::span<const Modifier> words) {

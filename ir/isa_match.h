@@ -3,6 +3,7 @@
 
 #include "ir/isa_table.h"
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,11 @@ constexpr size_t max_words = 32;
 
 // Rows whose operand lists apply, empty if the words are no legal combination.
 std::vector<Match> match_rows(const OpcodeRows& opcode, std::span<const Modifier> words);
+
+// Whether the words are legal with the rows that `wanted` takes alone. Unlike in match_rows(), this asks of the cache
+// and eviction rows of `ld` and `st`, too.
+bool match_only(const OpcodeRows& opcode, std::span<const Modifier> words,
+                const std::function<bool(const Row&)>& wanted);
 
 // Why match_rows() found nothing, for people. `mnemonic` as spelled.
 std::string explain_mismatch(const OpcodeRows& opcode, std::string_view opcode_name, std::span<const Modifier> words);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <deque>
 #include <mutex>
 #include <unordered_map>
 
@@ -29,6 +30,10 @@ constexpr RowText all_rows[] = {
 #undef FORM
 #undef EXTENSION
 #undef EXTENSION_FORM
+#define TEXTURE_FORM(name, modifiers, operands, version, targets)                                                      \
+  {Opcode::name, #name, modifiers, operands, version, targets, InstructionClass::texture, "load", false},
+#include "ir/texture_forms.def"
+#undef TEXTURE_FORM
 };
 
 constexpr unsigned opcode_count = 1
@@ -105,7 +110,7 @@ public:
     }
     slots_ = &row.slots;
     for (std::string_view shape_text : split(text_.operands, ';'))
-      row.shapes.push_back(shape(shape_text));
+      optional_shapes(shape_text, row);
     effects(row);
     return row;
   }
@@ -146,6 +151,31 @@ private:
     for (std::string_view alternative : split(text, '|'))
       result.alternatives.push_back(words(alternative));
     return result;
+  }
+
+  // Every list that results where operands with a `?` behind them are there or not.
+  void optional_shapes(std::string_view text, Row& row) {
+    const size_t mark = text.find('?');
+    if (mark == std::string_view::npos) {
+      row.shapes.push_back(shape(text));
+      return;
+    }
+    size_t begin = mark; // of the comma before the operand
+    for (int depth = 0; begin > 0 && (text[begin] != ',' || depth > 0); --begin)
+      depth += (text[begin] == '}' || text[begin] == ')') - (text[begin] == '{' || text[begin] == '(');
+    if (begin == 0) return fail("optional first operand", text);
+    // Terms refer to the text of their row, so the shorter texts must stay, too.
+    static std::mutex mutex;
+    static std::deque<std::string> texts;
+    const std::string_view rest = text.substr(mark + 1);
+    std::string_view with, without;
+    {
+      const std::lock_guard guard(mutex);
+      with = texts.emplace_back(std::string(text.substr(0, mark)) + std::string(rest));
+      without = texts.emplace_back(std::string(text.substr(0, begin)) + std::string(rest));
+    }
+    optional_shapes(with, row);
+    optional_shapes(without, row);
   }
 
   ShapeText shape(std::string_view text) {

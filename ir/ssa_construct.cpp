@@ -404,6 +404,7 @@ Status construct_ssa(Function& function) {
   if (function.affine_stream)
     if (Status status = construct_ssa(*function.affine_stream); !status) return status;
   drop_unreachable_and_scopes(function);
+  drop_second_of_equal_results(function);
   scalarise_vector_registers(function);
   make_names_unique(function);
   make_register_names_unique(function);

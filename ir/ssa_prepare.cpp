@@ -52,6 +52,20 @@ Status check_ssa_readable(const Function& function) {
   return {};
 }
 
+// ---------------------------------------------------------------- results
+
+void drop_second_of_equal_results(Function& function) {
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block)) {
+      const std::span<const Operand> old = function.operands_of(id);
+      if (old.size() < 3 || !old[0].is(OperandKind::pair) || !old[1].is_definition() || old[1] != old[2]) continue;
+      std::vector<Operand> operands(old.begin(), old.end());
+      operands[2] = Operand();
+      operands[2].kind = OperandKind::sink;
+      function.set_operands(id, operands);
+    }
+}
+
 // ---------------------------------------------------------------- vector registers
 
 namespace {

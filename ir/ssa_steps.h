@@ -13,6 +13,9 @@ namespace ptxrewrite::ir {
 // Says why a function has no SSA reading; changes nothing.
 Status check_ssa_readable(const Function& function);
 
+// Of an instruction that writes p|p the first result stays: the second becomes `_`.
+void drop_second_of_equal_results(Function& function);
+
 // Replaces registers declared as .v2 or .v4 by one value per component.
 void scalarise_vector_registers(Function& function);
 

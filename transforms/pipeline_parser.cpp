@@ -1,4 +1,5 @@
 // Reads the text of a pipeline: `a,b(option=value,flag)`.
+#include "support/near_names.h"
 #include "transforms/pipeline.h"
 
 #include <charconv>
@@ -14,14 +15,11 @@ bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
 }
 
-// "a, b, c" of the names that could have been meant.
-template <class List> std::string names_of(const List& list) {
-  std::string text;
-  for (const auto& entry : list) {
-    if (!text.empty()) text += ", ";
-    text += entry.name;
-  }
-  return text;
+template <class List> std::vector<std::string> names_of(const List& list) {
+  std::vector<std::string> names;
+  for (const auto& entry : list)
+    names.emplace_back(entry.name);
+  return names;
 }
 
 class Parser {
@@ -75,7 +73,8 @@ private:
     const PassDescription* pass = find_pass(pass_name);
     if (!pass)
       return error_at(position_ - pass_name.size(), position_,
-                      "no pass is called '" + std::string(pass_name) + "'; there are: " + names_of(all_passes()));
+                      "no pass is called '" + std::string(pass_name) + "'" +
+                          near_names(pass_name, names_of(all_passes())));
     PipelineStep step{*pass, {}};
     if (accept('(') && !accept(')')) {
       do {
@@ -99,8 +98,8 @@ private:
       return error_at(name_begin, position_,
                       step.pass.options.empty()
                           ? "pass '" + pass_name + "' has no options"
-                          : "pass '" + pass_name + "' has no option '" + std::string(option_name) +
-                                "'; it has: " + names_of(step.pass.options));
+                          : "pass '" + pass_name + "' has no option '" + std::string(option_name) + "'" +
+                                near_names(option_name, names_of(step.pass.options)));
     }
     if (step.options.all().contains(option_name))
       return error_at(name_begin, position_, "option '" + std::string(option_name) + "' is given twice");

@@ -152,14 +152,12 @@ void decode_mov(Decoder& decoder, ir::InstructionId) {
   const unsigned bits = lane_bits(decoder.form().type());
   const size_t from = decoder.top_level(1);
   const std::vector<ir::Operand> targets = components(decoder, 0);
-  std::vector<ir::Operand> sources = components(decoder, from);
-  // `mov.v4 {a, b, c, d}, e` of one plain register: ptxas gives zeros to all but the first.
-  if (decoder.form().vector_width > 1 && sources.size() == 1) sources.resize(targets.size(), ir::Operand::integer(0));
+  const std::vector<ir::Operand> sources = components(decoder, from);
   if (targets.size() == sources.size()) {
     emit_copies(decoder, targets, sources, bits);
   } else if (operands[from].is(ir::OperandKind::vector)) {
     emit_pack(decoder, sources, bits);
-  } else if (operands[0].is(ir::OperandKind::vector)) {
+  } else if (operands[0].is(ir::OperandKind::vector)) { // also mov.v4.b32 {a, b, c, d}, e: each gets a byte of e
     emit_unpack(decoder, targets, bits);
   } else {
     decoder.unsupported("a move between vectors of different sizes");

@@ -87,7 +87,7 @@ bool FormTest::test_opcode(std::string_view opcode, const Extend& extend) {
     statements.insert(statements.end(), varied.begin(), varied.end());
     size_t stated = 0;
     for (const std::string& text : statements)
-      stated += add(text);
+      if (!text.empty()) stated += add({Statement(text), static_cast<Guard>((statements_ + 1) % 3)});
     forms += stated > 0;
   }
   flush();
@@ -97,14 +97,11 @@ bool FormTest::test_opcode(std::string_view opcode, const Extend& extend) {
   return forms > 0;
 }
 
-// False when nothing is stated about the statement.
-bool FormTest::add(const std::string& text) {
-  if (text.empty()) return false;
-  Statement statement(text);
-  Reference reference = reference_for_(statement);
+bool FormTest::add(GuardedStatement guarded) {
+  Reference reference = reference_for_(guarded.statement);
   if (!reference) return false;
   ++statements_;
-  batch_.push_back({std::move(statement), static_cast<Guard>(statements_ % 3)});
+  batch_.push_back(std::move(guarded));
   references_.push_back(std::move(reference));
   if (batch_.size() == 100) flush();
   return true;
@@ -112,7 +109,7 @@ bool FormTest::add(const std::string& text) {
 
 void FormTest::flush() {
   if (batch_.empty()) return;
-  auto observed = run_statements(batch_, threads_);
+  auto observed = run_statements(batch_, threads_, way_);
   if (!observed) {
     complain_singly();
   } else {
@@ -126,8 +123,8 @@ void FormTest::flush() {
 // Which statements of the batch the emulator does not run at all.
 void FormTest::complain_singly() {
   for (const GuardedStatement& guarded : batch_)
-    if (auto alone = run_statements({&guarded, 1}, threads_); !alone)
-      complain(guarded.statement.text + " " + alone.error().message);
+    if (auto alone = run_statements({&guarded, 1}, threads_, way_); !alone)
+      complain((guarded.spelled.empty() ? guarded.statement.text : guarded.spelled) + " " + alone.error().message);
 }
 
 void FormTest::compare(const GuardedStatement& guarded, const Reference& reference,
@@ -141,6 +138,7 @@ void FormTest::compare(const GuardedStatement& guarded, const Reference& referen
     const bool carry = writes_carry && guarded.executes(threads_[i]) ? result.carry : carry_before;
     if (agrees(observations[i].registers, expected, result.units) && carry == observations[i].carry) continue;
     std::string message = guarded.statement.text + " with";
+    if (!guarded.spelled.empty()) message = guarded.spelled + " (" + guarded.statement.text + ") with";
     for (Raw source : sources)
       message += " " + hexadecimal(source);
     message += " gives";

@@ -23,12 +23,15 @@ public:
 
   // All forms of the opcode. False when nothing is stated about any.
   bool test_opcode(std::string_view opcode, const Extend& extend = {});
+  // One statement; `guarded` has its reading and how it is spelled. False when nothing is stated about it.
+  bool add(GuardedStatement guarded);
+  // Runs and compares what was added.
+  void flush();
+  void go(Way way) { way_ = way; }
   size_t failures() const { return failures_; }
   size_t statements() const { return statements_; }
 
 private:
-  bool add(const std::string& text);
-  void flush();
   void complain_singly();
   void compare(const GuardedStatement& guarded, const Reference& reference,
                const std::vector<Observation>& observations);
@@ -36,6 +39,7 @@ private:
 
   std::vector<ThreadRegisters> threads_;
   Reference (*reference_for_)(const Statement&);
+  Way way_ = Way::as_written;
   std::vector<GuardedStatement> batch_;
   std::vector<Reference> references_;
   size_t statements_ = 0;

@@ -197,6 +197,7 @@ std::vector<std::string> variations(const ir::OperandPattern& pattern, const std
       if (may_be_sink(alternative.elements[1])) result.push_back(pair.substr(0, pair.find('|')) + "|_");
     } else if (alternative.kind == SummaryKind::vector && is_group && plain.front() == '{') {
       const size_t comma = plain.find(',');
+      if (comma == plain.npos) continue;
       if (alternative.sink_elements) result.push_back("{_" + plain.substr(comma));
       if (alternative.sink_elements) result.push_back(plain.substr(0, plain.rfind(',')) + ", _}");
       if (alternative.literal_elements) result.push_back("{-2" + plain.substr(comma));
@@ -267,6 +268,13 @@ std::vector<std::string> plain_statements(std::string_view mnemonic) {
   return result;
 }
 
+std::vector<PlainOperands> plain_operands_of(std::string_view mnemonic) {
+  std::vector<PlainOperands> result;
+  for (const ir::OperandShape& shape : form_of(mnemonic)->shapes)
+    if (auto operands = plain_operands(mnemonic, shape)) result.push_back({&shape, *std::move(operands)});
+  return result;
+}
+
 std::vector<std::string> varied_statements(std::string_view mnemonic) {
   std::vector<std::string> result;
   for (const ir::OperandShape& shape : form_of(mnemonic)->shapes) {
@@ -290,15 +298,21 @@ std::string_view module_preamble() {
          ".func (.param .b32 r) with_both(.param .b32 a)\n{\nret;\n}\n";
 }
 
+#define KERNEL_REGISTERS                                                                                               \
+  ".reg .pred %p<40>;\n.reg .b8 %c<40>;\n.reg .b16 %h<40>;\n.reg .b32 %r<80>;\n.reg .b64 %l<40>;\n"                    \
+  ".reg .b128 %q<40>;\n.reg .f32 %f<80>;\n.reg .f64 %d<40>;\n"
+
+std::string_view kernel_registers() {
+  return KERNEL_REGISTERS;
+}
+
 std::string_view kernel_preamble() {
-  return ".reg .pred %p<40>;\n.reg .b8 %c<40>;\n.reg .b16 %h<40>;\n.reg .b32 %r<80>;\n.reg .b64 %l<40>;\n"
-         ".reg .b128 %q<40>;\n.reg .f32 %f<80>;\n.reg .f64 %d<40>;\n"
-         ".param .b32 argument;\n.param .b32 result;\n"
-         "TARGETS: .branchtargets END;\n"
-         "FUNCTION: .callprototype _ ();\n"
-         "FUNCTION_OF_ARGUMENT: .callprototype _ (.param .b32 _);\n"
-         "FUNCTION_WITH_RESULT: .callprototype (.param .b32 _) _ ();\n"
-         "FUNCTION_WITH_BOTH: .callprototype (.param .b32 _) _ (.param .b32 _);\n";
+  return KERNEL_REGISTERS ".param .b32 argument;\n.param .b32 result;\n"
+                          "TARGETS: .branchtargets END;\n"
+                          "FUNCTION: .callprototype _ ();\n"
+                          "FUNCTION_OF_ARGUMENT: .callprototype _ (.param .b32 _);\n"
+                          "FUNCTION_WITH_RESULT: .callprototype (.param .b32 _) _ ();\n"
+                          "FUNCTION_WITH_BOTH: .callprototype (.param .b32 _) _ (.param .b32 _);\n";
 }
 
 std::string_view kernel_end() {

@@ -20,6 +20,13 @@ bool runs_on(std::string_view mnemonic, unsigned sm);
 // without selectors and signs. Empty for an operand list that the preamble has nothing for.
 std::vector<std::string> plain_statements(std::string_view mnemonic);
 
+// The operands of the statements above, with what the table says of each.
+struct PlainOperands {
+  const ir::OperandShape* shape = nullptr;
+  std::vector<std::string> operands;
+};
+std::vector<PlainOperands> plain_operands_of(std::string_view mnemonic);
+
 // Statements that differ from the plain ones in one operand each: constants, sinks, negated predicates, minus signs,
 // elements that nobody wants.
 std::vector<std::string> varied_statements(std::string_view mnemonic);
@@ -28,6 +35,8 @@ std::vector<std::string> varied_statements(std::string_view mnemonic);
 // %p predicates, %c %h %r %l %q (8 to 128 bits), %f and %d (floats).
 std::string_view module_preamble();
 std::string_view kernel_preamble();
+// The registers among them.
+std::string_view kernel_registers();
 // Behind the body: the label that branches go to.
 std::string_view kernel_end();
 

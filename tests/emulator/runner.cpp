@@ -2,7 +2,10 @@
 
 #include "emulator/emulator.h"
 #include "grammar/reader.h"
+#include "ir/print.h"
+#include "ir/ssa.h"
 #include "tests/emulator/forms.h"
+#include "tests/emulator/operand_kinds.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -48,7 +51,7 @@ class KernelWriter {
 public:
   explicit KernelWriter(size_t threads) : threads_(threads) {
     text_.append(module_preamble()).append(".visible .entry k(.param .u64 records, .param .u64 outputs)\n{\n");
-    text_.append(kernel_preamble());
+    text_.append(kernel_preamble()).append(kind_preamble());
     text_ += "mov.u32 %r18, %ctaid.x;\nmov.u32 %r17, %ntid.x;\nmov.u32 %r16, %tid.x;\n"
              "mad.lo.u32 %r18, %r18, %r17, %r16;\n"
              "ld.param.u64 %l18, [records];\nmul.wide.u32 %l17, %r18, " +
@@ -63,8 +66,9 @@ public:
   void add(const GuardedStatement& guarded) {
     // The carry flag is %p9's, whatever the instruction makes of it.
     text_ += "selp.b32 %r17, 1, 0, %p9;\nadd.cc.u32 %r17, %r17, -1;\n";
+    text_ += guarded.before;
     if (guarded.guard != Guard::none) text_ += guarded.guard == Guard::plain ? "@%p8 " : "@!%p8 ";
-    text_.append(guarded.statement.text).append("\n");
+    text_.append(guarded.spelled.empty() ? guarded.statement.text : guarded.spelled).append("\n" + guarded.after);
     text_ += "addc.u32 %r17, 0, 0;\n";
     if (!guarded.statement.operands.empty())
       for (const StatementOperand* target : registers_of(guarded.statement.operands.front())) {
@@ -146,17 +150,44 @@ void keep(std::string text, std::span<const std::byte> records, size_t threads, 
             "\noutput = true\n");
 }
 
-Result<std::vector<std::byte>> execute(const std::string& text, std::span<const ThreadRegisters> threads,
-                                       size_t outputs) {
+std::unique_ptr<ir::Module> read(const std::string& text) {
   Diagnostics diagnostics;
-  auto module = grammar::read_module(SourceFile("statements.ptx", text), diagnostics);
+  return grammar::read_module(SourceFile("statements.ptx", text), diagnostics);
+}
+
+std::unique_ptr<ir::Module> read_through_ssa(const std::string& text) {
+  auto module = read(text);
+  if (!module) return module;
+  for (auto& function : module->functions)
+    if (function->has_body && ir::construct_ssa(*function)) ir::destruct_ssa(*function);
+  return read(ir::print(*module));
+}
+
+// The environment's PTXREWRITE_KEEP_TEXTS names a folder that gets the text of every kernel: judge_kernels.py asks
+// ptxas about them.
+void keep_text(const std::string& text) {
+  static unsigned count = 0;
+  if (const char* folder = std::getenv("PTXREWRITE_KEEP_TEXTS"))
+    write(std::filesystem::path(folder) / (std::to_string(count++) + ".ptx"), text);
+}
+
+Result<std::unique_ptr<ir::Module>> read(const std::string& text, Way way) {
+  auto module = way == Way::through_ssa ? read_through_ssa(text) : read(text);
   if (!module) return Error{"the reader refuses the statements", {}};
+  return module;
+}
+
+Result<std::vector<std::byte>> execute(const std::string& text, std::span<const ThreadRegisters> threads,
+                                       size_t outputs, Way way) {
+  auto module = read(text, way);
+  if (!module) return module.error();
   emulator::DeviceMemory memory(uint64_t(1) << 32);
-  auto program = emulator::Program::load(*module, memory);
+  auto program = emulator::Program::load(**module, memory);
   if (!program) return program.error();
   const std::vector<std::byte> records = records_of(threads);
   std::vector<std::byte> results(outputs * threads.size() * slot_bytes);
   keep(text, records, threads.size(), results.size());
+  keep_text(text);
   auto input = memory.allocate(records.size(), "records");
   auto output = memory.allocate(results.size(), "outputs");
   if (!input) return input.error();
@@ -179,12 +210,36 @@ Result<std::vector<std::byte>> execute(const std::string& text, std::span<const 
 
 } // namespace
 
+Result<std::vector<std::byte>> run_text(const std::string& text, std::span<const std::byte> parameter,
+                                        size_t result_bytes, Way way) {
+  auto module = read(text, way);
+  if (!module) return module.error();
+  emulator::DeviceMemory memory(uint64_t(1) << 32);
+  auto program = emulator::Program::load(**module, memory);
+  if (!program) return program.error();
+  auto output = memory.allocate(result_bytes, "outputs");
+  if (!output) return output.error();
+  keep_text(text);
+  emulator::LaunchRequest request;
+  request.kernel = "k";
+  request.host_threads = 1;
+  request.parameters.resize(64 + parameter.size());
+  std::memcpy(request.parameters.data(), &*output, 8);
+  std::copy(parameter.begin(), parameter.end(), request.parameters.begin() + 64);
+  auto launched = (*program)->launch(request);
+  if (!launched) return launched.error();
+  if (launched->failure) return Error{launched->failure->message, {}};
+  std::vector<std::byte> results(result_bytes);
+  if (Status status = memory.read(*output, results); !status) return status.error();
+  return results;
+}
+
 Result<std::vector<std::vector<Observation>>> run_statements(std::span<const GuardedStatement> statements,
-                                                             std::span<const ThreadRegisters> threads) {
+                                                             std::span<const ThreadRegisters> threads, Way way) {
   KernelWriter writer(threads.size());
   for (const GuardedStatement& statement : statements)
     writer.add(statement);
-  auto bytes = execute(writer.finish(), threads, writer.outputs());
+  auto bytes = execute(writer.finish(), threads, writer.outputs(), way);
   if (!bytes) return bytes.error();
   auto output = [&](size_t slot, size_t thread) {
     Raw value = 0;

@@ -31,6 +31,9 @@ enum class Guard : uint8_t { none, plain, negated }; // @%p8, @!%p8
 struct GuardedStatement {
   Statement statement;
   Guard guard = Guard::none;
+  // The same statement as it is spelled where operands are no plain registers (empty: as it is), and what moves them
+  // there and back, for all threads.
+  std::string before{}, spelled{}, after{};
   bool executes(const ThreadRegisters& thread) const {
     const bool predicate = thread.of('p', guard_predicate) != 0;
     return guard == Guard::none || predicate == (guard == Guard::plain);
@@ -42,8 +45,17 @@ struct Observation {
   bool carry = false;         // CC.CF behind it; in front of it %p9 decides
 };
 
+// As the text has the kernel, or read, taken into SSA form and out of it, printed and read again.
+enum class Way : uint8_t { as_written, through_ssa };
+
+// Runs one thread of the kernel `k` of a module, whose parameters are a pointer to `result_bytes` bytes of zeros and,
+// behind it, aligned to 64 bytes, `parameter`. What it leaves in these bytes.
+Result<std::vector<std::byte>> run_text(const std::string& text, std::span<const std::byte> parameter,
+                                        size_t result_bytes, Way way);
+
 // result[statement][thread]. The number of threads is a multiple of 32; they make up blocks of 128 (or fewer).
 Result<std::vector<std::vector<Observation>>> run_statements(std::span<const GuardedStatement> statements,
-                                                             std::span<const ThreadRegisters> threads);
+                                                             std::span<const ThreadRegisters> threads,
+                                                             Way way = Way::as_written);
 
 } // namespace ptxrewrite::test

@@ -56,6 +56,19 @@ TEST_CASE("a move of vectors reads all elements before it writes any") {
         Words{11, 13, 3, 4, 5, 6, 7, 8});
 }
 
+TEST_CASE("a vector that is moved from one register is its parts, each with zeros above it") {
+  CHECK(words_after(
+            "mov.u32 x4, 0x84838281; mov.v4.b32 {x0, x1, x2, x3}, x4; st.global.v4.b32 [rd], {x0, x1, x2, x3};") ==
+        Words{0x81, 0x82, 0x83, 0x84, 5, 6, 7, 8});
+  CHECK(words_after("mov.v4.u32 v, 7; st.global.v4.b32 [rd], v;") == Words{7, 0, 0, 0, 5, 6, 7, 8});
+}
+
+TEST_CASE("of two results in one predicate the first stays") {
+  CHECK(words_after("setp.eq.u32 p0|p0, x0, 10; selp.u32 x4, 1, 2, p0; st.global.b32 [rd], x4;"
+                    "setp.eq.and.u32 p1|p1, x0, 11, p0; selp.u32 x4, 1, 2, p1; st.global.b32 [rd+4], x4;") ==
+        Words{1, 2, 3, 4, 5, 6, 7, 8});
+}
+
 TEST_CASE("a whole vector register is packed and unpacked") {
   CHECK(words_after("mov.v2.b32 w, {x0, x1}; mov.b64 l0, w; st.global.b64 [rd], l0;") ==
         Words{10, 11, 3, 4, 5, 6, 7, 8});

@@ -75,7 +75,7 @@ TEST_CASE("printed pipelines parse to themselves") {
 
 TEST_CASE("errors point at what is wrong") {
   CHECK(starts_with(error_of("test-second,nonsense"), "12-20 no pass is called 'nonsense'; there are: "));
-  CHECK(error_of("test-first(speed=1)") == "11-16 pass 'test-first' has no option 'speed'; it has: limit, fast, block");
+  CHECK(error_of("test-first(speed=1)") == "11-16 pass 'test-first' has no option 'speed'; there are: limit, fast, block");
   CHECK(error_of("test-second(x)") == "12-13 pass 'test-second' has no options");
   CHECK(starts_with(error_of("test-first(limit=8k)"), "17-19 "));
   CHECK(starts_with(error_of("test-first(limit=99999999999999999999)"), "17-37 "));
