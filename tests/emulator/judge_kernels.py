@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""judge_kernels.py MATRIX PTXAS: does ptxas take every statement of the operand matrix?
+"""judge_kernels.py MATRIX PTXAS [STEP [OPCODE...]]: does ptxas take every statement of the operand matrix?
 
 Runs the emulator_operand_matrix binary, keeps its kernels, assembles each and prints the statements that ptxas refuses.
 Exit code 1: there are some. Needs no GPU; minutes.
@@ -28,8 +28,9 @@ def refusals(ptxas, kernel):
 def main():
     matrix, ptxas = sys.argv[1:3]
     step = int(sys.argv[3]) if len(sys.argv) > 3 else 1  # every so many kernels
+    opcodes = sys.argv[4:]  # none: all
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([matrix], env=os.environ | {"PTXREWRITE_KEEP_TEXTS": folder}, check=True)
+        subprocess.run([matrix, *opcodes], env=os.environ | {"PTXREWRITE_KEEP_TEXTS": folder}, check=True)
         kernels = sorted(pathlib.Path(folder).glob("*.ptx"), key=lambda path: int(path.stem))[::step]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             found = [one for result in pool.map(lambda kernel: refusals(ptxas, kernel), kernels) for one in result]

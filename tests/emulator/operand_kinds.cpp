@@ -103,6 +103,7 @@ public:
 
   std::vector<KindStatement> run() {
     add("register", {});
+    if (tokens_.empty()) return std::move(result_);
     // Of p|p the first result stays.
     const Tokens results = split_operands(tokens_[0], '|');
     if (results.size() == 2 && results[0][1] == results[1][1])
