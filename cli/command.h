@@ -25,7 +25,7 @@ enum ExitCode : int {
 
 enum class ColourMode { automatic, always, never };
 
-// A diagnostic that goes into a document, for what stands on a stream beside no text.
+// A diagnostic kept for the JSON document, because --json shares its stream with no text.
 struct CollectedDiagnostic {
   std::string file;
   Diagnostic diagnostic;

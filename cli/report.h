@@ -25,7 +25,7 @@ std::string report_text(const transforms::PipelineReport& report, const SourceFi
 // columns are 1-based, seconds wall clock.
 nlohmann::ordered_json report_json(const transforms::PipelineReport& report, const SourceFile& source,
                                    const ReportSelection& selection);
-// [{"severity", "file", "line", "column", "message", "notes"}]; what is not known is left out.
+// [{"severity", "file", "line", "column", "message", "notes"}]; fields without a value are left out.
 nlohmann::ordered_json diagnostics_json(const std::vector<CollectedDiagnostic>& diagnostics);
 
 } // namespace ptxrewrite::cli

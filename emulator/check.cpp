@@ -19,7 +19,8 @@ namespace {
 
 constexpr unsigned maximum_warps = 32; // of a block
 
-// When each warp of the block was last known to be, and what is known of global memory.
+// The vector clock of a warp: the latest clock of each warp of its block, and of the other blocks, that it has
+// synchronised with.
 struct Clock {
   std::array<uint32_t, maximum_warps> warps{};
   uint32_t others = 0; // the moment up to which all accesses of all blocks have happened before

@@ -92,7 +92,7 @@ public:
   virtual void take_findings(FindingTable& findings) = 0;
 };
 
-// What it takes of the host's memory for a block, without what grows while the block runs.
+// Bytes of host memory that a checker allocates when a block starts. Tables that grow while it runs are not in it.
 constexpr uint64_t checker_bytes(uint64_t shared_bytes, uint64_t local_bytes) {
   return 64 * shared_bytes + local_bytes / 8;
 }

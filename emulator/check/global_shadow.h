@@ -1,8 +1,9 @@
 // What check mode remembers of global memory, byte by byte, for as long as one launch takes.
 //
-// Order between blocks is kept as one number, the moment: how many fences the launch has executed. A fence passes a
-// moment; who finds out about the fence (a strong read of what was written strongly behind it) knows all accesses up to
-// then, whichever block made them. That orders more than PTX does, so that no handshake is taken for a race.
+// Order between blocks is one counter, the moment: the number of fences that the launch has executed. A strong write
+// after a fence carries the fence's moment. A warp that reads that value with a strong read is ordered after all
+// accesses up to that moment, of every block. That orders more than PTX does, so that no handshake is reported as a
+// race.
 #pragma once
 
 #include <algorithm>
