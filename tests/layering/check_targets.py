@@ -13,6 +13,7 @@ import sys
 # Targets that are no measurement and no campaign.
 WITHOUT_SHORT_FORM = {
     "bless": "rewrites expectations, which golden/* compare",
+    "freeze_bless": "rewrites hashes, which freeze/short compares",
     "bless_driver": "rewrites expectations, which driver/* compare",
     "bless_rules": "rewrites a page, which rules/page compares",
     "bless_listings": "rewrites pages, which readme/transform_listings compares",
