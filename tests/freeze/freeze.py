@@ -43,7 +43,7 @@ OF_A_SAMPLE = {
     "study.text": ["study", "{launch}", "--gpu", "fx5800"],
     "verify": ["verify", "{launch}", "--json", "-p", "all", "--no-ptxas", "--given-shapes"],
     "prove": ["prove", "{ptx}", "--json", "-p", "r2d2", "--no-ptxas"],
-    "prove.composite": ["prove", "{ptx}", "--json", "-p", "composite(force)", "--no-ptxas"],
+    "prove.composite": ["prove", "{ptx}", "--json", "-p", "composite", "--effort", "1", "--no-ptxas"],
     "analyze": ["analyze", "{ptx}", "--json"],
     "mark": ["mark", "{ptx}"],
     "opt.best": ["opt", "{ptx}", "-O", "--no-ptxas", "--explain"],
@@ -67,7 +67,8 @@ def environment():
 def run(command, folder):
     result = subprocess.run(command, cwd=folder, env=environment(), stdin=subprocess.DEVNULL, capture_output=True,
                             check=False)
-    return result.stdout + b"==== standard error\n" + result.stderr + b"==== exit code %d\n" % result.returncode
+    output = re.sub(rb'"seconds": [-+.e0-9]+', b'"seconds": 0', result.stdout)  # of proofs
+    return output + b"==== standard error\n" + result.stderr + b"==== exit code %d\n" % result.returncode
 
 
 def keep(output, item, kind, contents):
