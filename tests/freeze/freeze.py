@@ -176,12 +176,12 @@ def read_list(path):
     if not os.path.exists(path):
         return {}
     with open(path, encoding="utf-8") as file:
-        return {name: value for value, name in (line.rstrip("\n").split(" ", 1) for line in file)}
+        return {name: value for value, name in (line.rstrip("\n").split("\t") for line in file)}
 
 
 def write_list(path, hashes):
     with open(path, "w", encoding="utf-8") as file:
-        file.writelines(f"{hashes[name]} {name}\n" for name in sorted(hashes))
+        file.writelines(f"{hashes[name]}\t{name}\n" for name in sorted(hashes))
 
 
 def item_of(name):
