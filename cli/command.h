@@ -1,12 +1,10 @@
 // What every command of the program shares: exit codes, common options, how a command is added.
 #pragma once
 
-#include "support/diagnostic.h"
+#include "support/text/console.h"
 
 #include <functional>
-#include <optional>
 #include <string>
-#include <vector>
 
 namespace CLI {
 class App;
@@ -23,21 +21,9 @@ enum ExitCode : int {
   exit_no_gpu = 77, // a GPU is wanted, and there is none
 };
 
-enum class ColourMode { automatic, always, never };
-
-// A diagnostic kept for the JSON document, because --json shares its stream with no text.
-struct CollectedDiagnostic {
-  std::string file;
-  Diagnostic diagnostic;
-  std::optional<LineColumn> place;
-};
-
 // One run of the program. `action` is set by the command that the user named.
-struct Session {
-  ColourMode colour = ColourMode::automatic;
+struct Session : Console {
   std::string log_level = "warn";
-  // Where diagnostics go instead of standard error; nullptr: there.
-  std::vector<CollectedDiagnostic>* collected = nullptr;
   std::function<int()> action;
 };
 

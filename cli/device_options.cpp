@@ -1,7 +1,7 @@
 #include "cli/device_options.h"
 
-#include "cli/machine_file.h"
-#include "cli/module_input.h"
+#include "emulator/timing/machine_file.h"
+#include "evaluate/common/module_input.h"
 #include "support/file_io.h"
 
 #include <CLI/CLI.hpp>
@@ -43,12 +43,12 @@ void add_machine_option(CLI::App& command, DeviceOptions& options, const std::st
 }
 
 MachineChoice find_machine(const std::string& command, const std::string& name, const Session& session) {
-  static std::map<std::string, std::unique_ptr<MachineFile>> of_files;
+  static std::map<std::string, std::unique_ptr<timing::MachineFile>> of_files;
   if (name.empty()) return {};
-  if (const uint32_t capability = ir::compute_capability_of(name); capability && !is_machine_path(name))
+  if (const uint32_t capability = ir::compute_capability_of(name); capability && !timing::is_machine_path(name))
     return {&ir::machine_for(capability), exit_ok};
   if (const ir::Machine* machine = ir::find_machine(name)) return {machine, exit_ok};
-  if (!is_machine_path(name)) return {nullptr, usage_error(command, ir::unknown_machine(name))};
+  if (!timing::is_machine_path(name)) return {nullptr, usage_error(command, ir::unknown_machine(name))};
   if (const auto known = of_files.find(name); known != of_files.end()) return {&known->second->machine, exit_ok};
   Result<std::string> text = read_file(name);
   if (!text) {
@@ -57,7 +57,7 @@ MachineChoice find_machine(const std::string& command, const std::string& name, 
   }
   const SourceFile source(name, *std::move(text));
   Diagnostics diagnostics;
-  std::unique_ptr<MachineFile> file = read_machine_file(source, diagnostics);
+  std::unique_ptr<timing::MachineFile> file = timing::read_machine_file(source, diagnostics);
   for (const Diagnostic& diagnostic : diagnostics.list())
     show(diagnostic, source, session);
   if (!file) return {nullptr, exit_diagnostics};

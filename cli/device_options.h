@@ -2,8 +2,8 @@
 #pragma once
 
 #include "cli/command.h"
-#include "cli/device.h"
-#include "ir/machine/machine.h"
+#include "cuda/device.h"
+#include "ir/machine/figures/machine.h"
 
 #include <memory>
 #include <string>

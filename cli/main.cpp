@@ -1,11 +1,10 @@
 // ptxrewrite COMMAND [options] FILE...
 #include "cli/command.h"
 #include "support/interruption.h"
-#include "support/near_names.h"
+#include "support/log.h"
+#include "support/text/near_names.h"
 
 #include <CLI/CLI.hpp>
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -15,13 +14,6 @@
 namespace {
 
 using namespace ptxrewrite::cli;
-
-void start_logging(const std::string& level) {
-  auto logger = spdlog::stderr_color_mt("ptxrewrite");
-  logger->set_pattern("ptxrewrite: %l: %v");
-  spdlog::set_default_logger(std::move(logger));
-  spdlog::set_level(spdlog::level::from_str(level));
-}
 
 bool has_command(const CLI::App& application, const std::string& word) {
   for (const CLI::App* command : application.get_subcommands({}))
@@ -83,7 +75,7 @@ int run(int argument_count, char** arguments) {
     std::fputs(application.help().c_str(), stderr);
     return exit_usage;
   }
-  start_logging(session.log_level);
+  ptxrewrite::start_logging(session.log_level);
   return session.action();
 }
 

@@ -1,8 +1,8 @@
 #include "cli/pipeline_options.h"
 
-#include "cli/module_input.h"
-#include "cli/passes.h"
-#include "transforms/darsie_specialise.h"
+#include "cli/cmd_passes.h"
+#include "evaluate/common/module_input.h"
+#include "transforms/darsie/darsie_specialise.h"
 
 #include <CLI/CLI.hpp>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "transforms/pipeline.h"
+#include "transforms/manager/pipeline.h"
 
 #include <optional>
 #include <string>

@@ -2,7 +2,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(PTXREWRITE_PACKAGE_DEPENDENCIES Threads) # what the static libraries link
+set(PTXREWRITE_PACKAGE_DEPENDENCIES Threads fmt spdlog) # what the static libraries link
 set(package_libraries ptxrewrite_support ptxrewrite_ir ptxrewrite_grammar ptxrewrite_transforms
     ptxrewrite_launch ptxrewrite_driver)
 foreach(library ${package_libraries})
@@ -24,7 +24,7 @@ install(EXPORT ptxrewriteTargets NAMESPACE ptxrewrite:: DESTINATION ${CMAKE_INST
 # Includes are written from the project root, so the folders keep their names below one folder of ours.
 install(DIRECTORY support ir transforms launch DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ptxrewrite
         FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
-install(DIRECTORY cli/driver DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ptxrewrite/cli FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY cuda/driver DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ptxrewrite/cuda FILES_MATCHING PATTERN "*.h")
 install(FILES grammar/reader.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ptxrewrite/grammar)
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/ptxrewriteConfig.cmake.in

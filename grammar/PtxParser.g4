@@ -1,4 +1,4 @@
-// The shape of PTX. What an instruction's modifiers and operands may be is the ISA table's business (ir/isa.h), so one
+// The shape of PTX. What an instruction's modifiers and operands may be is the ISA table's business (ir/isa/isa.h), so one
 // coarse rule serves every opcode. The actions call ReaderActions (grammar/actions.h), which fills the IR's tables
 // while the text goes by; no tree is built.
 // Every decision here is LL(1): the generated code is plain switches and never predicts by simulation. The test

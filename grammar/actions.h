@@ -9,8 +9,8 @@
 #include "grammar/lexeme.h"
 #include "grammar/names.h"
 #include "grammar/reader.h"
-#include "ir/module.h"
-#include "ir/operand_summary.h"
+#include "ir/core/module.h"
+#include "ir/core/operand_summary.h"
 
 #include <optional>
 #include <span>

@@ -2,7 +2,7 @@
 // that are not instructions.
 #include "grammar/actions.h"
 
-#include "ir/dac.h"
+#include "ir/forms/dac.h"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 // Instructions: mnemonic, guard, what the ISA table says about the operands, and the row in the function's tables.
 #include "grammar/actions.h"
 
-#include "ir/dac.h"
-#include "ir/isa_availability.h"
-#include "ir/operand_summary.h"
+#include "ir/core/operand_summary.h"
+#include "ir/forms/dac.h"
+#include "ir/isa/isa_availability.h"
 
 #include <cstring>
 

@@ -1,7 +1,7 @@
 // Items that are neither functions nor variables: the header, and what is kept word for word.
 #include "grammar/actions.h"
 
-#include "ir/isa_availability.h"
+#include "ir/isa/isa_availability.h"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 // A numbered name is looked up as prefix + number, so `%r17` never has to be interned.
 #pragma once
 
-#include "ir/module.h"
+#include "ir/core/module.h"
 
 #include <optional>
 #include <span>

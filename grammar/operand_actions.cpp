@@ -1,7 +1,7 @@
 // Operands in pre-order, and the constant expressions in them.
 #include "grammar/actions.h"
 
-#include "ir/dac.h"
+#include "ir/forms/dac.h"
 
 namespace ptxrewrite::grammar {
 

@@ -1,7 +1,7 @@
 // PTX text to IR. The only way into the parser; no ANTLR type leaves this folder.
 #pragma once
 
-#include "ir/module.h"
+#include "ir/core/module.h"
 #include "support/diagnostic.h"
 
 #include <memory>

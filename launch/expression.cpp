@@ -1,6 +1,6 @@
 #include "launch/expression.h"
 
-#include "support/near_names.h"
+#include "support/text/near_names.h"
 
 #include <array>
 #include <cmath>

@@ -7,7 +7,7 @@
 // Integers are exact: an operation whose result does not fit 128 bits is an error, never a wrong value.
 #pragma once
 
-#include "ir/types.h"
+#include "ir/isa/types.h"
 #include "launch/integer.h"
 #include "support/result.h"
 

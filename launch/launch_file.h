@@ -5,9 +5,9 @@
 //   auto plan = file ? make_plan(*file, {.size = "small"}, diagnostics) : std::nullopt;
 #pragma once
 
-#include "launch/document.h"
 #include "launch/launch_plan.h"
 #include "support/diagnostic.h"
+#include "support/text/document.h"
 
 #include <map>
 #include <optional>

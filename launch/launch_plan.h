@@ -2,7 +2,7 @@
 // data, independent of what runs it: the emulator and the CUDA driver read the same plan.
 #pragma once
 
-#include "ir/types.h"
+#include "ir/isa/types.h"
 #include "launch/expression.h"
 #include "support/source.h"
 

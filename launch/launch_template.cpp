@@ -1,6 +1,6 @@
 #include "launch/launch_template.h"
 
-#include "ir/machine/machine.h"
+#include "ir/machine/figures/machine.h"
 #include "launch/parameter_use.h"
 #include "launch/scalar_bytes.h"
 #include "launch/signature.h"

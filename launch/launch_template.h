@@ -1,7 +1,7 @@
 // A skeleton launch file from the signatures of a module's kernels, which the reader of launch files accepts as it is.
 #pragma once
 
-#include "ir/module.h"
+#include "ir/core/module.h"
 
 #include <span>
 #include <string>

@@ -1,6 +1,6 @@
 #include "launch/parameter_use.h"
 
-#include "ir/ssa.h"
+#include "ir/ssa/ssa.h"
 #include "launch/scalar_bytes.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 // from.
 #pragma once
 
-#include "ir/module.h"
+#include "ir/core/module.h"
 
 #include <cstdint>
 #include <vector>

@@ -2,7 +2,7 @@
 #include "launch/plan_builder.h"
 
 #include "launch/scalar_bytes.h"
-#include "support/near_names.h"
+#include "support/text/near_names.h"
 
 #include <algorithm>
 #include <array>

@@ -1,9 +1,9 @@
 // From the tree of a launch file, sizes merged, to a plan. Internal to this folder.
 #pragma once
 
-#include "launch/document.h"
 #include "launch/launch_plan.h"
 #include "launch/scope.h"
+#include "support/text/document.h"
 
 #include <set>
 

@@ -1,6 +1,6 @@
 // The launches of a plan: dimensions, loops, further shapes.
 #include "launch/plan_builder.h"
-#include "support/near_names.h"
+#include "support/text/near_names.h"
 
 #include <algorithm>
 #include <set>

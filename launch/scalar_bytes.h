@@ -1,7 +1,7 @@
 // Numbers as the bytes of a PTX type.
 #pragma once
 
-#include "ir/types.h"
+#include "ir/isa/types.h"
 #include "launch/expression.h"
 
 #include <cstddef>

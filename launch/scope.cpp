@@ -1,7 +1,7 @@
 #include "launch/scope.h"
 
 #include "launch/functions.h"
-#include "support/near_names.h"
+#include "support/text/near_names.h"
 
 #include <algorithm>
 

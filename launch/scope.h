@@ -1,9 +1,9 @@
 // The names of a launch file and the numbers that its values give with them.
 #pragma once
 
-#include "launch/document.h"
 #include "launch/launch_plan.h"
 #include "support/diagnostic.h"
+#include "support/text/document.h"
 
 #include <map>
 #include <optional>

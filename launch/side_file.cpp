@@ -1,6 +1,6 @@
 #include "launch/side_file.h"
 
-#include "launch/json_document.h"
+#include "support/text/json_document.h"
 
 #include <nlohmann/json.hpp>
 

@@ -3,7 +3,7 @@
 // checked against it.
 #pragma once
 
-#include "ir/types.h"
+#include "ir/isa/types.h"
 #include "launch/predicate.h"
 #include "support/diagnostic.h"
 

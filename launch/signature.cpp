@@ -1,6 +1,6 @@
 #include "launch/signature.h"
 
-#include "support/near_names.h"
+#include "support/text/near_names.h"
 
 #include <algorithm>
 #include <limits>

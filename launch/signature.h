@@ -1,7 +1,7 @@
 // A kernel's parameters as they lie in memory, and whether a plan's launches fit the kernels of a module.
 #pragma once
 
-#include "ir/module.h"
+#include "ir/core/module.h"
 #include "launch/launch_plan.h"
 #include "support/diagnostic.h"
 #include "support/result.h"

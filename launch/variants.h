@@ -10,7 +10,7 @@
 // kernel are not looked at. A predicate that cannot be read or evaluated is not fulfilled.
 #pragma once
 
-#include "ir/module.h"
+#include "ir/core/module.h"
 #include "launch/predicate.h"
 #include "launch/side_file.h"
 

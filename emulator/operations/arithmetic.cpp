@@ -1,6 +1,6 @@
 // Rows of the integer arithmetic instructions: add sub mul mad mul24 mad24 sad div rem abs neg min max dp2a dp4a, of
 // plain and of packed 16-bit integers.
-#include "emulator/operation.h"
+#include "emulator/core/operation.h"
 #include "emulator/semantics/integer.h"
 #include "emulator/semantics/packed.h"
 

@@ -1,6 +1,6 @@
 // Rows of the instructions that count, find and move bits: popc clz bfind brev fns bfe bfi szext bmsk, shifts, prmt.
 #include "emulator/semantics/bits.h"
-#include "emulator/operation.h"
+#include "emulator/core/operation.h"
 #include "emulator/semantics/logic.h"
 
 namespace ptxrewrite::emulator {

@@ -1,7 +1,7 @@
 // Rows of extended-precision arithmetic: add.cc addc sub.cc subc mad.cc madc. The carry flag is a predicate of the
 // activation: the last source of a function that reads it, the second result of one that writes it.
 #include "emulator/semantics/carry.h"
-#include "emulator/operation.h"
+#include "emulator/core/operation.h"
 
 namespace ptxrewrite::emulator {
 namespace {

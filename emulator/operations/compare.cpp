@@ -3,7 +3,7 @@
 // `setp.lt.s32 p, a, b`, by far the most frequent kind, has a function per comparison; all others read the comparison
 // and the operation that joins it with a predicate from the flags.
 #include "emulator/semantics/compare.h"
-#include "emulator/operation.h"
+#include "emulator/core/operation.h"
 
 namespace ptxrewrite::emulator {
 namespace {

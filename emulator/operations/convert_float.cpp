@@ -1,7 +1,7 @@
 // Rows of conversions between floats: f16, bf16, f32, f64, tf32, integral values, and packs of f16, bf16 and of the 8,
 // 6 and 4-bit formats.
-#include "emulator/decode.h"
-#include "emulator/operation.h"
+#include "emulator/core/decode.h"
+#include "emulator/core/operation.h"
 #include "emulator/operations/float_modes.h"
 #include "emulator/semantics/convert.h"
 

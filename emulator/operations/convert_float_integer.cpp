@@ -3,7 +3,7 @@
 // f32 to 32-bit integers toward zero and to the nearest, and integers to the nearest f32, are frequent and have
 // functions of their own; the others read rounding, .ftz and .sat from the flags. To integers .sat changes nothing, and
 // .ftz matters for roundings away from zero only.
-#include "emulator/operation.h"
+#include "emulator/core/operation.h"
 #include "emulator/operations/float_modes.h"
 #include "emulator/semantics/convert.h"
 

@@ -1,6 +1,6 @@
 // Rows of conversions between integers: cvt, cvt.sat, cvt.pack.
 #include "emulator/semantics/convert_integer.h"
-#include "emulator/operation.h"
+#include "emulator/core/operation.h"
 
 namespace ptxrewrite::emulator {
 namespace {

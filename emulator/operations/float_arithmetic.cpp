@@ -4,7 +4,7 @@
 // Every combination of rounding, .ftz and .sat of f32 has a function of its own. Forms without a rounding or .approx
 // that only PTX 1.3 and older have mean what the manual says there: approximations with .ftz for f32 (approximate.cpp),
 // and fma with .ftz for mad.f32, which is how it is compiled for later machines.
-#include "emulator/operation.h"
+#include "emulator/core/operation.h"
 #include "emulator/operations/float_modes.h"
 #include "emulator/semantics/float.h"
 

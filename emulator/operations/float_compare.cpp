@@ -4,7 +4,7 @@
 // `setp.lt.f32 p, a, b` and its kin have a function per comparison. All others read from the flags which of less,
 // equal, greater and unordered make the comparison true, and what joins it with a predicate.
 #include "emulator/semantics/float_compare.h"
-#include "emulator/operation.h"
+#include "emulator/core/operation.h"
 #include "emulator/operations/float_modes.h"
 #include "emulator/semantics/compare.h"
 

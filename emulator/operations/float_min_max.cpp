@@ -1,5 +1,5 @@
 // Rows of min and max of floats: f32 f64 f16 f16x2 bf16 bf16x2, with .ftz .NaN .xorsign.abs, and of three f32.
-#include "emulator/operation.h"
+#include "emulator/core/operation.h"
 #include "emulator/operations/float_modes.h"
 #include "emulator/semantics/min_max.h"
 

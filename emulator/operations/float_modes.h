@@ -4,7 +4,7 @@
 // in Flags; by_rounding and its kin turn them into template parameters where they are used.
 #pragma once
 
-#include "emulator/lanes.h"
+#include "emulator/core/lanes.h"
 #include "emulator/semantics/float.h"
 #include "emulator/semantics/half.h"
 

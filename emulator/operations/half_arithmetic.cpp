@@ -1,5 +1,5 @@
 // Rows of f16 and bf16 arithmetic and of their pairs: add sub mul fma abs neg.
-#include "emulator/operation.h"
+#include "emulator/core/operation.h"
 #include "emulator/operations/float_modes.h"
 #include "emulator/semantics/half.h"
 

@@ -1,6 +1,6 @@
 // Rows of bitwise logic: and or xor not cnot of registers and of predicates, lop3.
 #include "emulator/semantics/logic.h"
-#include "emulator/decode.h"
+#include "emulator/core/decode.h"
 
 namespace ptxrewrite::emulator {
 namespace {

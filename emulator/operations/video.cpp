@@ -1,7 +1,7 @@
 // The video instructions. Which bytes and halves an instruction names is packed into the micro-operation's immediate
 // when it is decoded; a handler exists per operation.
 #include "emulator/semantics/video.h"
-#include "emulator/decode.h"
+#include "emulator/core/decode.h"
 
 #include <bit>
 

@@ -1,10 +1,10 @@
 // cp.async, mbarrier and st.bulk (PTX ISA 9.7.9.25 and 9.7.13.15). A copy is carried out when it is issued,
-// or when it is waited for (emulator/copies.h): a kernel that waits as it must sees no difference.
-#include "emulator/check.h"
-#include "emulator/copies.h"
+// or when it is waited for (emulator/core/copies.h): a kernel that waits as it must sees no difference.
+#include "emulator/core/check.h"
+#include "emulator/core/copies.h"
+#include "emulator/core/watch.h"
+#include "emulator/memory/mbarrier_word.h"
 #include "emulator/special/async_access.h"
-#include "emulator/special/mbarrier_word.h"
-#include "emulator/special/watch.h"
 
 #include <fmt/format.h>
 

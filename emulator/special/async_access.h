@@ -1,10 +1,10 @@
 // What asynchronous copies and mbarriers have in common: addresses of lanes, and their bytes.
 #pragma once
 
-#include "emulator/copies.h"
-#include "emulator/decode.h"
-#include "emulator/lanes.h"
-#include "emulator/special/address.h"
+#include "emulator/core/address.h"
+#include "emulator/core/copies.h"
+#include "emulator/core/decode.h"
+#include "emulator/core/lanes.h"
 
 #include <bit>
 #include <string>

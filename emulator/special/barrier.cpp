@@ -1,9 +1,9 @@
 // bar, barrier: waiting for, and telling, the other warps of the block (PTX ISA 9.7.13.1).
-#include "emulator/block.h"
-#include "emulator/check.h"
-#include "emulator/decode.h"
-#include "emulator/hardware/affine_machine.h"
-#include "emulator/lanes.h"
+#include "emulator/core/block.h"
+#include "emulator/core/check.h"
+#include "emulator/core/decode.h"
+#include "emulator/core/lanes.h"
+#include "emulator/machines/dac/affine_machine.h"
 
 #include <fmt/format.h>
 

@@ -2,11 +2,11 @@
 // and the bytes are counted at an mbarrier or belong to a group of the thread. A block is a cluster of its own, so that
 // shared::cluster addresses are those of its shared memory. What orders these copies with other accesses (the
 // asynchronous proxy) is not modelled.
-#include "emulator/check.h"
-#include "emulator/copies.h"
+#include "emulator/core/check.h"
+#include "emulator/core/copies.h"
+#include "emulator/core/watch.h"
+#include "emulator/memory/mbarrier_word.h"
 #include "emulator/special/async_access.h"
-#include "emulator/special/mbarrier_word.h"
-#include "emulator/special/watch.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // Where the arguments and results of a call lie while it is carried out.
 #pragma once
 
-#include "emulator/block.h"
+#include "emulator/core/block.h"
 
 namespace ptxrewrite::emulator {
 

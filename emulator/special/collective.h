@@ -3,8 +3,8 @@
 // function (PTX ISA 9.7.9.6: "the same qualifiers and the same membermask").
 #pragma once
 
-#include "emulator/block.h"
-#include "emulator/lanes.h"
+#include "emulator/core/block.h"
+#include "emulator/core/lanes.h"
 
 #include <cstring>
 

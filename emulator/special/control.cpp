@@ -1,11 +1,11 @@
 // Branches, calls and the ends of threads.
-#include "emulator/special/control.h"
+#include "emulator/core/function_end.h"
 
-#include "emulator/block.h"
-#include "emulator/check.h"
-#include "emulator/decode.h"
-#include "emulator/lanes.h"
-#include "emulator/observer.h"
+#include "emulator/core/block.h"
+#include "emulator/core/check.h"
+#include "emulator/core/decode.h"
+#include "emulator/core/lanes.h"
+#include "emulator/core/observer.h"
 #include "emulator/special/call_values.h"
 #include "emulator/special/system_calls.h"
 

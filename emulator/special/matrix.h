@@ -1,7 +1,7 @@
 // What the matrix instructions share: reading and writing fragments.
 #pragma once
 
-#include "emulator/decode.h"
+#include "emulator/core/decode.h"
 #include "emulator/special/collective.h"
 #include "emulator/special/matrix_layout.h"
 

@@ -5,8 +5,8 @@
 // same elements again. So f16 and f32 accumulators of one shape agree.
 #pragma once
 
-#include "emulator/micro_op.h"
-#include "ir/matrix_shape.h"
+#include "emulator/core/micro_op.h"
+#include "ir/isa/matrix_shape.h"
 
 #include <cstdint>
 #include <vector>

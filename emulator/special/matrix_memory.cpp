@@ -1,8 +1,8 @@
 // ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store: matrices between memory and the registers of a warp (PTX ISA
 // 9.7.14.5.15 to 17 and 9.7.14.4).
-#include "emulator/special/address.h"
+#include "emulator/core/address.h"
+#include "emulator/core/watch.h"
 #include "emulator/special/matrix.h"
-#include "emulator/special/watch.h"
 
 #include <algorithm>
 #include <bit>

@@ -2,9 +2,9 @@
 //
 // The fast paths are those that kernels take most: all lanes at neighbouring addresses, or all at the same one. Every
 // access is checked against the allocation it falls into, but once for the warp where the lanes are neighbours.
-#include "emulator/decode.h"
+#include "emulator/core/decode.h"
+#include "emulator/core/watch.h"
 #include "emulator/special/warp_access.h"
-#include "emulator/special/watch.h"
 
 #include <fmt/format.h>
 

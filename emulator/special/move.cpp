@@ -1,8 +1,8 @@
 // mov in all its shapes (registers, immediates, special registers, addresses, packing and unpacking), and the
 // conversion of addresses between spaces.
-#include "emulator/decode.h"
-#include "emulator/resize.h"
-#include "emulator/special/address.h"
+#include "emulator/core/address.h"
+#include "emulator/core/decode.h"
+#include "emulator/core/resize.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "emulator/special/printf.h"
 
-#include "emulator/special/address.h"
+#include "emulator/core/address.h"
 
 #include <fmt/format.h>
 

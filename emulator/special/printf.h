@@ -2,7 +2,7 @@
 // guide, Formatted Output).
 #pragma once
 
-#include "emulator/block.h"
+#include "emulator/core/block.h"
 
 #include <string>
 

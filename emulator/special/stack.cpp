@@ -2,9 +2,9 @@
 //
 // The lanes of an activation have one stack pointer: what one of them takes, all do not use. So a restore counts only
 // when all lanes of the warp come to it together; else the memory comes back when the function returns.
-#include "emulator/block.h"
-#include "emulator/decode.h"
-#include "emulator/lanes.h"
+#include "emulator/core/block.h"
+#include "emulator/core/decode.h"
+#include "emulator/core/lanes.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // suld.b, sust.b and sured.b: reading, writing and reducing elements of surfaces by coordinates, the first of which
 // counts bytes (PTX ISA 9.7.11).
-#include "emulator/lanes.h"
+#include "emulator/core/lanes.h"
 #include "emulator/special/texture_access.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // vprintf, malloc, free and __assertfail, lane after lane. What is printed appears in block order.
 #include "emulator/special/system_calls.h"
 
-#include "emulator/check.h"
+#include "emulator/core/check.h"
 #include "emulator/special/call_values.h"
 #include "emulator/special/printf.h"
 

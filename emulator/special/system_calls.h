@@ -1,7 +1,7 @@
 // Functions that the driver provides to kernels: vprintf, malloc, free, __assertfail.
 #pragma once
 
-#include "emulator/micro_op.h"
+#include "emulator/core/micro_op.h"
 
 #include <string_view>
 

@@ -1,6 +1,6 @@
 #include "emulator/special/texture_access.h"
 
-#include "emulator/observer.h"
+#include "emulator/core/observer.h"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,10 @@
 // What the instructions on textures and on surfaces share: handles and coordinates.
 #pragma once
 
-#include "emulator/block.h"
-#include "emulator/decode.h"
-#include "emulator/special/watch.h"
-#include "emulator/texture.h"
+#include "emulator/core/block.h"
+#include "emulator/core/decode.h"
+#include "emulator/core/watch.h"
+#include "emulator/memory/texture.h"
 
 #include <array>
 #include <optional>

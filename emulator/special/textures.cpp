@@ -4,7 +4,7 @@
 // There is one level of detail. Weights of linear filtering have 8 bits of fraction, as on hardware. Integer
 // coordinates count texels, whatever the binding says; outside they read zeros, as tex1Dfetch does. A channel that the
 // texture does not have reads as zero.
-#include "emulator/lanes.h"
+#include "emulator/core/lanes.h"
 #include "emulator/semantics/half.h"
 #include "emulator/special/texture_access.h"
 

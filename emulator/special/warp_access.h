@@ -2,8 +2,8 @@
 // space, lane by lane otherwise.
 #pragma once
 
-#include "emulator/lanes.h"
-#include "emulator/special/address.h"
+#include "emulator/core/address.h"
+#include "emulator/core/lanes.h"
 
 #include <bit>
 #include <cstring>

@@ -1,6 +1,6 @@
 // shfl, vote, match, activemask, redux, elect and bar.warp: values that go from lane to lane of a warp (PTX ISA 9.7.9.5
 // and 9.7.13). The forms without .sync take the lanes that happen to execute them together.
-#include "emulator/decode.h"
+#include "emulator/core/decode.h"
 #include "emulator/special/collective.h"
 
 #include <bit>

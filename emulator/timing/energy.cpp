@@ -1,6 +1,6 @@
 #include "emulator/timing/energy.h"
 
-#include "ir/composite.h"
+#include "ir/forms/composite.h"
 
 #include <algorithm>
 #include <map>

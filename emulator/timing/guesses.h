@@ -2,7 +2,7 @@
 #pragma once
 
 #include "emulator/timing/model.h"
-#include "ir/machine/machine_fields.h"
+#include "ir/machine/figures/machine_fields.h"
 
 #include <string_view>
 #include <vector>

@@ -1,8 +1,8 @@
 #include "emulator/timing/machine_code.h"
 
-#include "ir/composite.h"
-#include "ir/machine/latency.h"
-#include "ir/machine/weights.h"
+#include "ir/forms/composite.h"
+#include "ir/machine/figures/latency.h"
+#include "ir/machine/figures/weights.h"
 
 #include <algorithm>
 #include <array>

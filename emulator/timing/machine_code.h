@@ -3,8 +3,8 @@
 #pragma once
 
 #include "emulator/timing/recorder.h"
-#include "ir/machine/lowering.h"
-#include "ir/machine/machine.h"
+#include "ir/machine/figures/machine.h"
+#include "ir/machine/select/lowering.h"
 
 #include <functional>
 #include <span>

@@ -2,7 +2,7 @@
 // and shared memory have in common. Pure functions of the lanes' addresses.
 #pragma once
 
-#include "ir/machine/machine.h"
+#include "ir/machine/figures/machine.h"
 
 #include <array>
 #include <cstdint>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "emulator/timing/traffic.h"
-#include "ir/machine/machine.h"
+#include "ir/machine/figures/machine.h"
 
 namespace ptxrewrite::timing {
 

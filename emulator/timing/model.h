@@ -11,7 +11,7 @@
 // fitted to a result; every one is in KernelTime::terms.
 #pragma once
 
-#include "emulator/counters.h"
+#include "emulator/core/counters.h"
 #include "emulator/timing/interval.h"
 #include "emulator/timing/machine_code.h"
 #include "emulator/timing/technique.h"

@@ -18,7 +18,7 @@
 // all err where warps differ); there are at most eight, and each keeps the sequence of its first warp.
 #pragma once
 
-#include "emulator/observer.h"
+#include "emulator/core/observer.h"
 #include "emulator/timing/access_memo.h"
 
 #include <array>

@@ -10,7 +10,7 @@
 // than instructions. Requests for registers take clocks of L1's port, what misses there bytes of L2.
 //
 // Where preloads are found, what is written back and how often comes from a run on RegLess's machine
-// (emulator/hardware/staging_machine.h), which is functional; how long regions take comes from here.
+// (emulator/machines/regless/staging_machine.h), which is functional; how long regions take comes from here.
 #pragma once
 
 #include "emulator/timing/model.h"

@@ -3,7 +3,7 @@
 // they were as many times larger. What SMs share in L2 beyond the slice is lost.
 #pragma once
 
-#include "ir/machine/machine.h"
+#include "ir/machine/figures/machine.h"
 
 namespace ptxrewrite::timing {
 

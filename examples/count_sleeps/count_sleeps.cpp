@@ -1,7 +1,7 @@
 // A pass outside the tree, built as a shared library:
 //   ptxrewrite opt kernel.ptx --load-pass libcount_sleeps.so -p count-sleeps --stats
 // It links nothing: ptxrewrite itself provides what it uses.
-#include "transforms/pass.h"
+#include "transforms/manager/pass.h"
 
 using namespace ptxrewrite;
 

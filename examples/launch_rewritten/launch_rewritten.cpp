@@ -1,7 +1,7 @@
 // A program that launches kernels of a rewritten module on a GPU by itself: PTX and side file are read, the loader
 // decides before each launch which kernel runs. The data goes through the kernel `add` twice; every element must then
 // be 14 more than its index.
-#include "cli/driver/loader.h"
+#include "cuda/driver/loader.h"
 #include "grammar/reader.h"
 #include "support/file_io.h"
 

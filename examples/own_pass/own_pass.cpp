@@ -1,9 +1,9 @@
 // Reads a PTX file, runs a pass of its own on every function, prints the result: what a tool on top of ptxrewrite
 // looks like. The pass gives every shared-memory store a statistic and leaves the code as it is.
 #include "grammar/reader.h"
-#include "ir/print.h"
+#include "ir/core/print.h"
 #include "support/file_io.h"
-#include "transforms/pipeline.h"
+#include "transforms/manager/pipeline.h"
 
 #include <iostream>
 

@@ -6,7 +6,7 @@
 //
 // Times are of the launch alone (buffers are filled, and results written once, before), the best of the rounds, which
 // alternate between 1 and 2 threads. Peak memory is the process's, less the buffers.
-#include "cli/session.h"
+#include "cuda/session.h"
 #include "grammar/reader.h"
 #include "launch/launch_file.h"
 #include "support/file_io.h"

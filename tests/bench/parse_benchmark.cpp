@@ -2,7 +2,7 @@
 //   parse_benchmark FILE [REPEATS]
 // Prints user seconds and MB/s of the fastest repeat, and the peak memory of the process in bytes per source byte.
 #include "grammar/reader.h"
-#include "ir/print.h"
+#include "ir/core/print.h"
 #include "support/file_io.h"
 
 #include <algorithm>

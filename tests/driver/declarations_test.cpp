@@ -1,5 +1,5 @@
 // Our declarations of the driver's binary interface against the vendor's header, where that is installed.
-#include "cli/driver/api.h"
+#include "cuda/driver/api.h"
 
 #include <doctest/doctest.h>
 

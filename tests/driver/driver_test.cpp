@@ -1,7 +1,7 @@
 // The way to a GPU on the fake driver: what runs equals the emulator, and whatever fails ends in an error, not in a
 // crash or a leak.
-#include "cli/driver/gpu.h"
-#include "cli/session.h"
+#include "cuda/driver/gpu.h"
+#include "cuda/session.h"
 #include "grammar/reader.h"
 #include "launch/launch_file.h"
 #include "support/file_io.h"

@@ -1,9 +1,9 @@
 // What the libcuda of the tests holds: modules, memory and textures of one GPU that is not there.
 #pragma once
 
-#include "cli/driver/api.h"
-#include "emulator/emulator.h"
-#include "ir/module.h"
+#include "cuda/driver/api.h"
+#include "emulator/core/emulator.h"
+#include "ir/core/module.h"
 
 #include <map>
 #include <memory>

@@ -1,5 +1,5 @@
 // Records of devices: written and read back, and what counts as a difference from one.
-#include "cli/record.h"
+#include "evaluate/record/record.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Textures and surfaces on the fake driver: what kernels see and leave is what the emulator has by itself.
-#include "cli/session.h"
-#include "cli/texture_use.h"
+#include "cuda/session.h"
+#include "cuda/texture_use.h"
 #include "grammar/reader.h"
 #include "launch/launch_file.h"
 

@@ -4,7 +4,7 @@
 // which forms are not emulated and why: lines of an opcode with or without modifier words that a form has, a tab and a
 // reason. Exit code 1: a form is missing that no line explains. --all prints every missing form, else the first few of
 // each opcode are named.
-#include "emulator/emulator.h"
+#include "emulator/core/emulator.h"
 #include "grammar/reader.h"
 #include "support/file_io.h"
 #include "tests/emulator/forms.h"

@@ -3,7 +3,7 @@
 // without MPFR.
 #include "tests/emulator/form_test.h"
 #include "tests/emulator/forms.h"
-#include "tests/unit/emulator/float_reference.h"
+#include "tests/unit/emulator/semantics/float_reference.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // emulator_fold_facts FACTS EXCEPTIONS: computations on constants, run on the emulator in one thread, against what
 // ptxas folds them to. EXCEPTIONS lists queries whose answer may differ, with the reason: lines of a query's statement
 // that matters, a tab and why.
-#include "emulator/emulator.h"
+#include "emulator/core/emulator.h"
 #include "grammar/reader.h"
 #include "support/file_io.h"
 

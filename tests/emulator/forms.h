@@ -1,7 +1,7 @@
 // The forms of the ISA table and statements that spell them: what the emulator's tests enumerate.
 #pragma once
 
-#include "ir/isa.h"
+#include "ir/isa/isa.h"
 
 #include <string>
 #include <string_view>

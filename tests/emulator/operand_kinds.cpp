@@ -1,6 +1,6 @@
 #include "tests/emulator/operand_kinds.h"
 
-#include "ir/isa_operands.h"
+#include "ir/isa/isa_operands.h"
 #include "tests/emulator/forms.h"
 
 #include <algorithm>

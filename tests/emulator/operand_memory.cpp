@@ -1,6 +1,6 @@
 #include "tests/emulator/operand_memory.h"
 
-#include "ir/isa.h"
+#include "ir/isa/isa.h"
 #include "tests/emulator/forms.h"
 #include "tests/emulator/operand_kinds.h"
 #include "tests/emulator/reference.h"

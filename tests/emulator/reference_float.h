@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tests/emulator/reference.h"
-#include "tests/unit/emulator/float_reference.h"
+#include "tests/unit/emulator/semantics/float_reference.h"
 
 namespace ptxrewrite::test {
 

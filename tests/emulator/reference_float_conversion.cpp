@@ -1,7 +1,7 @@
 // Conversions with a float on a side: by MPFR, and by tables of the values of narrow formats.
 #include "tests/emulator/reference.h"
 #include "tests/emulator/reference_float.h"
-#include "tests/unit/emulator/narrow_floats.h"
+#include "tests/unit/emulator/semantics/narrow_floats.h"
 
 namespace ptxrewrite::test {
 

@@ -1,9 +1,9 @@
 #include "tests/emulator/runner.h"
 
-#include "emulator/emulator.h"
+#include "emulator/core/emulator.h"
 #include "grammar/reader.h"
-#include "ir/print.h"
-#include "ir/ssa.h"
+#include "ir/core/print.h"
+#include "ir/ssa/ssa.h"
 #include "tests/emulator/forms.h"
 #include "tests/emulator/operand_kinds.h"
 

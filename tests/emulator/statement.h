@@ -1,7 +1,7 @@
 // One statement of PTX as text, taken apart: its words and operands, for tests that state what it must compute.
 #pragma once
 
-#include "ir/types.h"
+#include "ir/isa/types.h"
 
 #include <cstdint>
 #include <string>

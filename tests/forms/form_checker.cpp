@@ -1,6 +1,6 @@
 #include "tests/forms/form_checker.h"
 
-#include "ir/ssa.h"
+#include "ir/ssa/ssa.h"
 #include "launch/predicate.h"
 #include "launch/signature.h"
 

@@ -11,9 +11,9 @@
 // at. Divergent-linear values are left to tests/unit/ir/linear_random_test.cpp.
 #pragma once
 
-#include "emulator/observer.h"
-#include "ir/analysis/linear.h"
-#include "ir/module.h"
+#include "emulator/core/observer.h"
+#include "ir/analysis/linear/linear.h"
+#include "ir/core/module.h"
 
 #include <map>
 #include <memory>

@@ -6,16 +6,16 @@
 //
 // The same on every machine: no assembler is asked, and nothing printed is a time, an address or a path.
 #include "grammar/reader.h"
-#include "ir/analysis/allocation.h"
-#include "ir/machine/lowering.h"
-#include "ir/machine/registers.h"
-#include "ir/print.h"
-#include "ir/ssa.h"
+#include "ir/core/print.h"
+#include "ir/machine/registers/allocation.h"
+#include "ir/machine/registers/registers.h"
+#include "ir/machine/select/lowering.h"
+#include "ir/ssa/ssa.h"
 #include "support/file_io.h"
 #include "tests/fuzz/kernels/kernel_generator.h"
 #include "tests/fuzz/kernels/kernel_launch_file.h"
 #include "tests/fuzz/kernels/kernel_print.h"
-#include "transforms/text_insertion.h"
+#include "transforms/manager/text_insertion.h"
 
 #include <algorithm>
 #include <array>

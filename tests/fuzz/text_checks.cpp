@@ -1,9 +1,9 @@
 #include "tests/fuzz/text_checks.h"
 
 #include "grammar/reader.h"
-#include "ir/print.h"
-#include "ir/ssa.h"
-#include "ir/verify.h"
+#include "ir/core/print.h"
+#include "ir/ssa/ssa.h"
+#include "ir/verify/verify.h"
 #include "support/diagnostic.h"
 
 #include <memory>

@@ -4,7 +4,7 @@
 // and %xu32_1 .u32 for any type. Names in capitals are labels, other names symbols.
 #pragma once
 
-#include "ir/isa.h"
+#include "ir/isa/isa.h"
 
 #include <cctype>
 #include <deque>

@@ -2,8 +2,8 @@
 //   value: adds 1 to the immediate of integer additions
 //   fault: moves stores by 2^30 bytes
 //   race:  takes barriers out
-#include "ir/function.h"
-#include "transforms/pass.h"
+#include "ir/core/function.h"
+#include "transforms/manager/pass.h"
 
 namespace ptxrewrite::transforms {
 

@@ -9,9 +9,9 @@
 //   ... --spoil                                   everything counts as marked: then there must be contradictions
 //
 // Exit code 1 when a mark is contradicted, or when almost nothing was compared.
-#include "cli/launch_input.h"
-#include "emulator/mark_check.h"
-#include "ir/print.h"
+#include "emulator/observe/mark_check.h"
+#include "evaluate/common/launch_input.h"
+#include "ir/core/print.h"
 #include "launch/shapes.h"
 #include "tests/fuzz/kernels/differential.h"
 #include "tests/fuzz/kernels/kernel_generator.h"

@@ -6,12 +6,12 @@
 // Each kernel of a launch file is specialised for its first launch there, smallest size: for its block alone, and for
 // block, grid and integer parameters. Then the whole file runs, in its shapes: the variant where the launch matches,
 // the original elsewhere. Exit code 1 when memory differs, or when no variant ever ran.
-#include "cli/launch_input.h"
-#include "cli/table.h"
-#include "cli/verify.h"
-#include "ir/machine/figures.h"
-#include "ir/print.h"
-#include "transforms/legal/choice.h"
+#include "evaluate/common/launch_input.h"
+#include "evaluate/verify/verify.h"
+#include "ir/core/print.h"
+#include "ir/machine/figures/figures.h"
+#include "support/text/table.h"
+#include "transforms/common/choice.h"
 
 #include <cmath>
 #include <cstdio>
@@ -97,8 +97,7 @@ std::optional<std::string> variant_text(const std::string& path, const std::stri
 }
 
 void measure(const std::string& path, const std::string& original, const std::string& kernel, const char* what,
-             const std::string& passes, const Options& options, std::map<std::string, Totals>& totals,
-             cli::Table& table) {
+             const std::string& passes, const Options& options, std::map<std::string, Totals>& totals, TextTable& table) {
   const auto text = variant_text(path, kernel, passes);
   if (!text) return;
   std::vector<std::string> row{kernel, what};
@@ -126,8 +125,7 @@ void measure(const std::string& path, const std::string& original, const std::st
   table.rows.push_back(std::move(row));
 }
 
-bool examine(const std::string& path, const Options& options, std::map<std::string, Totals>& totals,
-             cli::Table& table) {
+bool examine(const std::string& path, const Options& options, std::map<std::string, Totals>& totals, TextTable& table) {
   cli::Session session;
   const std::optional<cli::LaunchInput> input = cli::read_launch_input(path, {.size = "small"}, session);
   if (!input) return false;
@@ -157,7 +155,7 @@ int main(int argc, char** argv) {
       options.files.emplace_back(argv[i]);
   }
   if (options.architectures.empty()) options.architectures = {"sm_80", "sm_90"};
-  cli::Table table{{{"kernel"}, {"known"}}, {}};
+  TextTable table{{{"kernel"}, {"known"}}, {}};
   for (const std::string& architecture : options.architectures)
     for (const char* column : {" instructions", " after", " registers", " after"})
       table.columns.push_back({architecture + column, true});

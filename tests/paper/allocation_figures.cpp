@@ -4,13 +4,13 @@
 //   allocation_figures --check [--limit N] FILE.ptx ...          no ptxas; exit code 1 if an allocation is wrong
 //
 // Columns: registers and predicates used, most that are live at one place, moves and vector temporaries left over,
-// ptxas's registers, their ratio; what is estimated without ptxas (ir/machine/registers.h), and its ratio.
+// ptxas's registers, their ratio; what is estimated without ptxas (ir/machine/registers/registers.h), and its ratio.
 #include "grammar/reader.h"
-#include "ir/analysis/allocation.h"
-#include "ir/machine/figures.h"
-#include "ir/machine/machine.h"
-#include "ir/machine/registers.h"
-#include "ir/ssa.h"
+#include "ir/machine/figures/figures.h"
+#include "ir/machine/figures/machine.h"
+#include "ir/machine/registers/allocation.h"
+#include "ir/machine/registers/registers.h"
+#include "ir/ssa/ssa.h"
 
 #include <CLI/CLI.hpp>
 

@@ -6,11 +6,11 @@
 //
 // Each row changes the machine, the launches or the model for the original and the technique alike (ScoreExperiment);
 // none is a setting of `score`. Files are told apart by what bounds them as the model is.
-#include "cli/json_text.h"
-#include "cli/score_paper.h"
-#include "cli/table.h"
 #include "emulator/timing/slice.h"
-#include "ir/instruction.h"
+#include "evaluate/score/score_paper.h"
+#include "ir/core/instruction.h"
+#include "support/text/json_text.h"
+#include "support/text/table.h"
 #include "tests/paper/sample_tool.h"
 
 #include <fmt/format.h>
@@ -235,8 +235,8 @@ std::string number_text(std::optional<double> number, cli::PaperMeasure measure)
   return number ? fmt::format("{:.{}f}", *number, measure == cli::PaperMeasure::speedup ? 3 : 1) : "-";
 }
 
-cli::Table empty_table(const std::string& title, const std::vector<cli::PaperTimeFigure>& figures) {
-  cli::Table table{{{title, false}}, {{"reported"}}};
+TextTable empty_table(const std::string& title, const std::vector<cli::PaperTimeFigure>& figures) {
+  TextTable table{{{title, false}}, {{"reported"}}};
   for (const cli::PaperTimeFigure& figure : figures) {
     table.columns.push_back({std::string(figure.what.substr(0, figure.what.find(" ("))), true});
     table.rows[0].push_back(number_text(figure.reported, figure.measure));
@@ -246,7 +246,7 @@ cli::Table empty_table(const std::string& title, const std::vector<cli::PaperTim
 
 json add_row(const std::string& about, const std::vector<cli::PaperTimeFigure>& figures,
              const std::vector<Gains>& files, const std::vector<Gains>& bounds, const std::vector<bool>& counted,
-             cli::Table& table) {
+             TextTable& table) {
   table.rows.push_back({about});
   json row = json::object();
   for (const cli::PaperTimeFigure& figure : figures) {
@@ -288,7 +288,7 @@ int main(int count, char** arguments) {
   std::vector<bool> benchmarks;
   for (const std::string& file : tool.files)
     benchmarks.push_back(cli::is_benchmark(paper, file));
-  cli::Table of_all = empty_table("all samples", figures), of_benchmarks = empty_table("its benchmarks", figures);
+  TextTable of_all = empty_table("all samples", figures), of_benchmarks = empty_table("its benchmarks", figures);
   json document = json::array();
   std::vector<Gains> as_is;
   for (const Cause& cause : causes_of(name)) {
@@ -310,8 +310,7 @@ int main(int count, char** arguments) {
     document.push_back(std::move(row));
     std::fprintf(stderr, "%s\n", cause.about.c_str());
   }
-  std::fputs(tool.json ? (cli::json_text(document) + '\n').c_str()
-                       : (of_all.text() + '\n' + of_benchmarks.text()).c_str(),
+  std::fputs(tool.json ? (json_text(document) + '\n').c_str() : (of_all.text() + '\n' + of_benchmarks.text()).c_str(),
              stdout);
   return tool.exit_code();
 }

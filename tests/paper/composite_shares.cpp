@@ -4,10 +4,10 @@
 //   composite_shares --check LAUNCH_FILE ...     what has to hold whatever the figures are; exit code 1 if it does not
 //
 // Counts are of machine instructions of FX5800, the paper's machine, for the original and the hardware form alike.
-#include "cli/json_text.h"
-#include "cli/rewrite.h"
-#include "cli/table.h"
-#include "emulator/hardware/composite_registers.h"
+#include "emulator/machines/composite/composite_registers.h"
+#include "evaluate/common/rewrite.h"
+#include "support/text/json_text.h"
+#include "support/text/table.h"
 #include "tests/paper/sample_tool.h"
 #include "tests/paper/weights.h"
 
@@ -139,17 +139,17 @@ std::vector<std::string> broken_rules(const Row& row) {
 }
 
 std::string text_of(const std::vector<Row>& rows) {
-  cli::Table table{{{"sample"},
-                    {"paper's"},
-                    {"warp instructions", true},
-                    {"composites", true},
-                    {"composite %", true},
-                    {"fused %", true},
-                    {"saved %", true},
-                    {"slot reads", true},
-                    {"MRF accesses avoided %", true},
-                    {"energy saved uJ", true}},
-                   {}};
+  TextTable table{{{"sample"},
+               {"paper's"},
+               {"warp instructions", true},
+               {"composites", true},
+               {"composite %", true},
+               {"fused %", true},
+               {"saved %", true},
+               {"slot reads", true},
+               {"MRF accesses avoided %", true},
+               {"energy saved uJ", true}},
+              {}};
   double sum = 0, paper_sum = 0;
   size_t paper_rows = 0;
   for (const Row& row : rows) {
@@ -171,7 +171,7 @@ std::string text_of(const std::vector<Row>& rows) {
     return found == rows.end() ? std::string("-") : fmt::format("{:.1f}", 100 * found->share());
   };
   std::string out = "Machine instructions of FX5800\n" + table.text() + '\n';
-  cli::Table paper{{{"figure"}, {"paper", true}, {"here", true}}, {}};
+  TextTable paper{{{"figure"}, {"paper", true}, {"here", true}}, {}};
   paper.rows.push_back({"composites in encryption kernels, % of instructions (SHA)", "up to 35", of("sha1")});
   paper.rows.push_back({"the same (AES)", "up to 35", of("aes")});
   paper.rows.push_back({"instructions fetched, decoded and scheduled less, % (the paper's benchmarks)", "17",
@@ -216,7 +216,7 @@ int main(int count, char** arguments) {
     return {};
   });
   if (tool.json)
-    std::puts(cli::json_text(json_of(rows, *machine)).c_str());
+    std::puts(json_text(json_of(rows, *machine)).c_str());
   else
     std::fputs(text_of(rows).c_str(), stdout);
   return tool.exit_code();

@@ -5,11 +5,11 @@
 //
 // Counts are of machine instructions of a GTX 480, the paper's machine, for the original and both streams alike:
 // batches of the affine warp are the blocks that its SMs hold.
-#include "cli/json_text.h"
-#include "cli/rewrite.h"
-#include "cli/table.h"
-#include "emulator/hardware/compact_affine.h"
-#include "emulator/hardware/stride_prefetcher.h"
+#include "emulator/machines/dac/compact_affine.h"
+#include "emulator/machines/dac/stride_prefetcher.h"
+#include "evaluate/common/rewrite.h"
+#include "support/text/json_text.h"
+#include "support/text/table.h"
 #include "tests/paper/sample_tool.h"
 #include "tests/paper/weights.h"
 
@@ -255,7 +255,7 @@ std::string paper_text(const std::vector<Row>& rows) {
     return one.affine_instructions ? fmt::format("{:.1f}", double(one.replaced) / double(one.affine_instructions))
                                    : std::string("-");
   };
-  cli::Table table{{{"figure"}, {"paper", true}, {"its benchmarks here", true}, {"all samples", true}}, {}};
+  TextTable table{{{"figure"}, {"paper", true}, {"its benchmarks here", true}, {"all samples", true}}, {}};
   auto add = [&](const char* figure, const char* paper, const std::string& here, const std::string& everywhere) {
     table.rows.push_back({figure, paper, here, everywhere});
   };
@@ -275,22 +275,22 @@ std::string paper_text(const std::vector<Row>& rows) {
 }
 
 std::string text_of(const std::vector<Row>& rows, const ir::Machine& machine) {
-  cli::Table table{{{"sample"},
-                    {"paper's"},
-                    {"baseline", true},
-                    {"body", true},
-                    {"affine", true},
-                    {"executed", true},
-                    {"affine %", true},
-                    {"replaced", true},
-                    {"coverage %", true},
-                    {"early loads %", true},
-                    {"lead", true},
-                    {"CAE %", true},
-                    {"MTA %", true},
-                    {"scalar/ends/lanes %"},
-                    {"decoupled"}},
-                   {}};
+  TextTable table{{{"sample"},
+               {"paper's"},
+               {"baseline", true},
+               {"body", true},
+               {"affine", true},
+               {"executed", true},
+               {"affine %", true},
+               {"replaced", true},
+               {"coverage %", true},
+               {"early loads %", true},
+               {"lead", true},
+               {"CAE %", true},
+               {"MTA %", true},
+               {"scalar/ends/lanes %"},
+               {"decoupled"}},
+              {}};
   std::string notes;
   for (const Row& row : rows) {
     const Benchmark* benchmark = benchmark_of(row.sample);
@@ -356,7 +356,7 @@ int main(int count, char** arguments) {
     return {};
   });
   if (tool.json)
-    std::puts(cli::json_text(json_of(rows, *machine)).c_str());
+    std::puts(json_text(json_of(rows, *machine)).c_str());
   else
     std::fputs(text_of(rows, *machine).c_str(), stdout);
   return tool.exit_code();

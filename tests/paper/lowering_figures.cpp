@@ -8,10 +8,10 @@
 // A text for a newer target than an architecture is read as one for the architecture; where ptxas refuses that, the
 // file is left out there.
 #include "grammar/reader.h"
-#include "ir/machine/figures.h"
-#include "ir/machine/lowering.h"
-#include "ir/machine/machine.h"
-#include "ir/ssa.h"
+#include "ir/machine/figures/figures.h"
+#include "ir/machine/figures/machine.h"
+#include "ir/machine/select/lowering.h"
+#include "ir/ssa/ssa.h"
 #include "support/file_io.h"
 #include "tests/paper/signs.h"
 #include "tests/paper/versions.h"

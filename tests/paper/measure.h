@@ -2,9 +2,9 @@
 // machine, the same for the original and what is made of it.
 #pragma once
 
-#include "cli/launch_input.h"
-#include "emulator/hardware/section_counts.h"
-#include "ir/machine/machine.h"
+#include "emulator/machines/r2d2/section_counts.h"
+#include "evaluate/common/launch_input.h"
+#include "ir/machine/figures/machine.h"
 #include "support/result.h"
 
 #include <memory>
@@ -38,8 +38,8 @@ struct HardwareMeasurement {
   emulator::SectionCounts hardware; // of what ran: originals where conditions or registers were missing
   emulator::SectionCounts hardware_ptx;
   // Of the body: moves of linear registers into others, which are instructions; and those that are none, because the
-  // paper's machine reads linear registers as operands of any instruction (§4.3, ir/machine/linear_operands.h), counted
-  // as if they were. The other figures do not hold the latter.
+  // paper's machine reads linear registers as operands of any instruction (§4.3, ir/machine/select/linear_operands.h),
+  // counted as if they were. The other figures do not hold the latter.
   uint64_t moves = 0, moves_ptx = 0;
   uint64_t operands = 0, operands_ptx = 0;
   IdealCounts ideal, ideal_ptx; // ..._ptx: of PTX instructions

@@ -1,7 +1,7 @@
-#include "cli/rewrite.h"
-#include "emulator/emulator.h"
-#include "ir/machine/figures.h"
-#include "ir/machine/occupancy.h"
+#include "emulator/core/emulator.h"
+#include "evaluate/common/rewrite.h"
+#include "ir/machine/figures/figures.h"
+#include "ir/machine/figures/occupancy.h"
 #include "tests/paper/measure.h"
 #include "tests/paper/weights.h"
 

@@ -9,8 +9,8 @@
 #include "tests/paper/report.h"
 #include "tests/paper/sample_tool.h"
 
-#include "cli/json_text.h"
 #include "support/ptxas.h"
+#include "support/text/json_text.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -107,6 +107,6 @@ int main(int count, char** arguments) {
     std::fputs("no ptxas: no table of the legal form\n", stderr);
   else if (options.legal)
     code = std::max(code, legal_tables(options, document));
-  if (options.json) std::puts(cli::json_text(document).c_str());
+  if (options.json) std::puts(json_text(document).c_str());
   return code;
 }

@@ -6,11 +6,11 @@
 //
 // Exit code 1 if regions break a rule.
 #include "grammar/reader.h"
-#include "ir/analysis/machine_blocks.h"
-#include "ir/analysis/regions.h"
-#include "ir/analysis/schedule.h"
-#include "ir/machine/machine.h"
-#include "ir/ssa.h"
+#include "ir/machine/figures/machine.h"
+#include "ir/machine/registers/machine_blocks.h"
+#include "ir/machine/registers/regions.h"
+#include "ir/machine/registers/schedule.h"
+#include "ir/ssa/ssa.h"
 
 #include <CLI/CLI.hpp>
 

@@ -1,6 +1,6 @@
 // The tables of regless_tables, the paper's figures beside ours.
-#include "cli/score_regless.h"
-#include "cli/table.h"
+#include "evaluate/score/score_regless.h"
+#include "support/text/table.h"
 #include "tests/paper/regless_rows.h"
 
 #include <fmt/format.h>
@@ -147,26 +147,26 @@ double main_file_share(const RegLessRow& row) {
 }
 
 std::string machine_table(std::span<const RegLessRow> rows) {
-  cli::Table table{{{"sample"},
-                    {"insns", true},
-                    {"paper", true},
-                    {"cycles", true},
-                    {"paper", true},
-                    {"inputs", true},
-                    {"live", true},
-                    {"+-", true},
-                    {"active", true},
-                    {"notes %", true},
-                    {"staged %", true},
-                    {"compr. %", true},
-                    {"L1 %", true},
-                    {"below %", true},
-                    {"L1/cycle", true},
-                    {"KB", true},
-                    {"RF", true},
-                    {"RFH", true},
-                    {"L1", true}},
-                   {}};
+  TextTable table{{{"sample"},
+               {"insns", true},
+               {"paper", true},
+               {"cycles", true},
+               {"paper", true},
+               {"inputs", true},
+               {"live", true},
+               {"+-", true},
+               {"active", true},
+               {"notes %", true},
+               {"staged %", true},
+               {"compr. %", true},
+               {"L1 %", true},
+               {"below %", true},
+               {"L1/cycle", true},
+               {"KB", true},
+               {"RF", true},
+               {"RFH", true},
+               {"L1", true}},
+              {}};
   for (const RegLessRow& row : rows) {
     const MachineFigures figures = figures_of(row, paper_configuration(row));
     const Table2* paper = in_table_2(row.sample);
@@ -195,14 +195,14 @@ std::string machine_table(std::span<const RegLessRow> rows) {
 std::string time_table(std::span<const RegLessRow> rows) {
   const std::string& regless = rows[0].configurations[paper_configuration(rows[0])].name;
   const std::array<std::string_view, 3> versions = {regless, cli::rfv_name, cli::rfh_name};
-  cli::Table table{{{"sample"},
-                    {"run time: RegLess", true},
-                    {"RFV", true},
-                    {"RFH", true},
-                    {"register energy %: RegLess", true},
-                    {"RFV", true},
-                    {"RFH", true}},
-                   {}};
+  TextTable table{{{"sample"},
+               {"run time: RegLess", true},
+               {"RFV", true},
+               {"RFH", true},
+               {"register energy %: RegLess", true},
+               {"RFV", true},
+               {"RFH", true}},
+              {}};
   for (const RegLessRow& row : rows) {
     table.rows.push_back({row.sample});
     for (std::string_view version : versions)
@@ -216,18 +216,18 @@ std::string time_table(std::span<const RegLessRow> rows) {
 }
 
 std::string comparator_table(std::span<const RegLessRow> rows) {
-  cli::Table table{{{"sample"},
-                    {"RFV: mapped", true},
-                    {"most", true},
-                    {"writes that get room %", true},
-                    {"of 1024 %", true},
-                    {"RFH reads %: last result", true},
-                    {"operand", true},
-                    {"main", true},
-                    {"RFH writes %: last result", true},
-                    {"operand", true},
-                    {"main", true}},
-                   {}};
+  TextTable table{{{"sample"},
+               {"RFV: mapped", true},
+               {"most", true},
+               {"writes that get room %", true},
+               {"of 1024 %", true},
+               {"RFH reads %: last result", true},
+               {"operand", true},
+               {"main", true},
+               {"RFH writes %: last result", true},
+               {"operand", true},
+               {"main", true}},
+              {}};
   for (const RegLessRow& row : rows) {
     const auto& [renaming, hierarchy] = row.comparators;
     double resident = 0; // warps of an SM, where there are most
@@ -251,17 +251,17 @@ std::string comparator_table(std::span<const RegLessRow> rows) {
 }
 
 std::string sweep_table(std::span<const RegLessRow> rows) {
-  cli::Table table{{{"entries"},
-                    {"compressor lines", true},
-                    {"run time", true},
-                    {"worst", true},
-                    {"on"},
-                    {"compr. %", true},
-                    {"L1 %", true},
-                    {"below %", true},
-                    {"L1/cycle", true},
-                    {"registers %", true}},
-                   {}};
+  TextTable table{{{"entries"},
+               {"compressor lines", true},
+               {"run time", true},
+               {"worst", true},
+               {"on"},
+               {"compr. %", true},
+               {"L1 %", true},
+               {"below %", true},
+               {"L1/cycle", true},
+               {"registers %", true}},
+              {}};
   for (const timing::EnergySet& set : timing::energy_sets())
     table.columns.push_back({fmt::format("{} %", set.name), true});
   const std::vector<cli::StagingConfiguration>& configurations = rows[0].configurations;
@@ -310,7 +310,7 @@ public:
 
 private:
   std::span<const RegLessRow> rows_;
-  cli::Table table_{{{"figure"}, {"paper", true}, {"its benchmarks here", true}, {"all samples", true}}, {}};
+  TextTable table_{{{"figure"}, {"paper", true}, {"its benchmarks here", true}, {"all samples", true}}, {}};
 };
 
 std::string summary(std::span<const RegLessRow> rows) {

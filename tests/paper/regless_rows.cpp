@@ -1,7 +1,7 @@
 // One sample, and the rules that hold for it; its tables are in regless_report.cpp.
 #include "tests/paper/regless_rows.h"
 
-#include "cli/score_regless.h"
+#include "evaluate/score/score_regless.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // What regless_tables measures of a sample, the rules that hold for it, and its tables.
 #pragma once
 
-#include "cli/score.h"
+#include "evaluate/score/score.h"
 #include "tests/paper/measure.h"
 
 #include <nlohmann/json_fwd.hpp>

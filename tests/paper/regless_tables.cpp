@@ -5,9 +5,9 @@
 //   regless_tables --check LAUNCH_FILE ...     what has to hold whatever the figures are; exit code 1 if it does not
 //
 // What registers do comes from RegLess's machine on the emulator, with its own count of cycles, in which warps compete
-// for entries (emulator/hardware/staging_machine.h). Run time and energy come from the timing model.
-#include "cli/json_text.h"
-#include "cli/rewrite.h"
+// for entries (emulator/machines/regless/staging_machine.h). Run time and energy come from the timing model.
+#include "evaluate/common/rewrite.h"
+#include "support/text/json_text.h"
 #include "tests/paper/regless_rows.h"
 #include "tests/paper/sample_tool.h"
 
@@ -65,7 +65,7 @@ int main(int count, char** arguments) {
   });
   if (rows.empty()) return tool.exit_code();
   if (tool.json)
-    std::puts(cli::json_text(regless_json(rows)).c_str());
+    std::puts(json_text(regless_json(rows)).c_str());
   else
     std::fputs(regless_text(rows).c_str(), stdout);
   return tool.exit_code();

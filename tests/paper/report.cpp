@@ -1,6 +1,6 @@
 #include "tests/paper/report.h"
 
-#include "cli/table.h"
+#include "support/text/table.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -107,24 +107,24 @@ std::string reasons_text(std::span<const HardwareMeasurement> rows) {
 std::string hardware_text(std::span<const HardwareMeasurement> rows, const ir::Machine& machine) {
   std::string out =
       fmt::format("R2D2 hardware form: machine-level warp instructions on {}, {} SMs\n", machine.name, machine.sms);
-  cli::Table table{{{"sample"},
-                    {"size"},
-                    {"baseline", true},
-                    {"scalar %", true},
-                    {"coefficient", true},
-                    {"thread", true},
-                    {"block", true},
-                    {"rest", true},
-                    {"moves", true},
-                    {"operands", true},
-                    {"saved %", true},
-                    {"linear %", true},
-                    {"PTX saved %", true},
-                    {"WP %", true},
-                    {"TB %", true},
-                    {"LN %", true},
-                    {"original ran"}},
-                   {}};
+  TextTable table{{{"sample"},
+               {"size"},
+               {"baseline", true},
+               {"scalar %", true},
+               {"coefficient", true},
+               {"thread", true},
+               {"block", true},
+               {"rest", true},
+               {"moves", true},
+               {"operands", true},
+               {"saved %", true},
+               {"linear %", true},
+               {"PTX saved %", true},
+               {"WP %", true},
+               {"TB %", true},
+               {"LN %", true},
+               {"original ran"}},
+              {}};
   for (const HardwareMeasurement& row : rows) {
     table.rows.push_back(
         {row.sample, row.size, std::to_string(row.baseline_warps),
@@ -136,7 +136,7 @@ std::string hardware_text(std::span<const HardwareMeasurement> rows, const ir::M
          percent(saved(row.ideal.linear, row.ideal)), launches_text(row)});
   }
   out += table.text() + reasons_text(rows);
-  cli::Table averages{{{"figure, %"}, {"paper", true}, {"here", true}, {"here, of PTX", true}}, {}};
+  TextTable averages{{{"figure, %"}, {"paper", true}, {"here", true}, {"here, of PTX", true}}, {}};
   for (const PaperFigure& figure : paper_figures)
     if (std::optional<double> here = figure_here(figure, rows, machine_level))
       averages.rows.push_back(
@@ -213,7 +213,7 @@ std::string ratio_line(std::span<const LegalMeasurement> rows, const std::string
 std::string legal_text(std::span<const LegalMeasurement> rows, const std::string& passes,
                        const std::string& architecture) {
   std::string out = fmt::format("{}, legal form, by ptxas for {}: kernels that changed\n", passes, architecture);
-  cli::Table table{
+  TextTable table{
       {{"sample"}, {"kernel"}, {"instructions", true}, {"registers", true}, {"spilled", true}, {"warps per SM", true}},
       {}};
   for (const LegalMeasurement& row : rows)

@@ -6,7 +6,7 @@
 //   return tool.run([&](const cli::LaunchInput& input, const std::string& sample) -> Status { ... }) or print ...
 #pragma once
 
-#include "ir/machine/machine.h"
+#include "ir/machine/figures/machine.h"
 #include "tests/paper/measure.h"
 
 #include <CLI/CLI.hpp>

@@ -2,11 +2,11 @@
 //
 //   schedule_figures [--passes schedule] [--architectures sm_80,sm_90] [--rows] FILE.ptx ...
 #include "grammar/reader.h"
-#include "ir/machine/figures.h"
-#include "ir/machine/machine.h"
-#include "ir/machine/occupancy.h"
-#include "ir/print.h"
-#include "transforms/pipeline.h"
+#include "ir/core/print.h"
+#include "ir/machine/figures/figures.h"
+#include "ir/machine/figures/machine.h"
+#include "ir/machine/figures/occupancy.h"
+#include "transforms/manager/pipeline.h"
 
 #include <CLI/CLI.hpp>
 

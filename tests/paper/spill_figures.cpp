@@ -4,12 +4,12 @@
 //
 //   spill_figures [--limit 32,16] [--rows] FILE.ptx ...      exit code 1 if a kernel does not fit or breaks a rule
 #include "grammar/reader.h"
-#include "ir/analysis/allocation.h"
-#include "ir/machine/machine.h"
-#include "ir/print.h"
-#include "ir/ssa.h"
-#include "transforms/pipeline.h"
-#include "transforms/spill.h"
+#include "ir/core/print.h"
+#include "ir/machine/figures/machine.h"
+#include "ir/machine/registers/allocation.h"
+#include "ir/ssa/ssa.h"
+#include "transforms/manager/pipeline.h"
+#include "transforms/registers/spill.h"
 
 #include <CLI/CLI.hpp>
 

@@ -1,10 +1,10 @@
 // Machine instructions of a run: what weighs each PTX instruction, and runs of samples.
 #pragma once
 
-#include "cli/launch_input.h"
-#include "cli/machine_weights.h"
-#include "emulator/hardware/section_counts.h"
-#include "ir/machine/machine.h"
+#include "emulator/machines/r2d2/section_counts.h"
+#include "evaluate/common/launch_input.h"
+#include "evaluate/common/machine_weights.h"
+#include "ir/machine/figures/machine.h"
 
 #include <map>
 #include <vector>

@@ -6,9 +6,9 @@
 // One line for each kernel that changed (--all: for each), then a summary for each architecture. --no-ptxas lets the
 // machine model choose; the figures are ptxas's all the same.
 #include "grammar/reader.h"
-#include "ir/machine/figures.h"
-#include "ir/print.h"
-#include "transforms/pipeline.h"
+#include "ir/core/print.h"
+#include "ir/machine/figures/figures.h"
+#include "transforms/manager/pipeline.h"
 
 #include <CLI/CLI.hpp>
 

@@ -1,12 +1,12 @@
 // Each rule's pattern, as a kernel, is found by the pass and replaced; and the cover of bitwise instructions is as
 // small as brute force over all choices finds.
 #include "grammar/reader.h"
-#include "ir/print.h"
-#include "ir/ssa.h"
+#include "ir/core/print.h"
+#include "ir/ssa/ssa.h"
 #include "tests/fuzz/random.h"
 #include "tests/rules/rule_kernels.h"
-#include "transforms/legal/composite_logic.h"
-#include "transforms/pipeline.h"
+#include "transforms/composite/composite_logic.h"
+#include "transforms/manager/pipeline.h"
 
 #include <algorithm>
 #include <bit>

@@ -2,7 +2,7 @@
 //
 // Each rule becomes two kernels. No rule may claim more than it saves for sm_80 and for sm_90; --table prints all
 // figures.
-#include "ir/machine/figures.h"
+#include "ir/machine/figures/figures.h"
 #include "support/ptxas.h"
 #include "tests/rules/rule_kernels.h"
 

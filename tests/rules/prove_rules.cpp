@@ -4,7 +4,7 @@
 //
 // A tree of any shape is covered row by row: BYTES and LOGIC say what one instruction does to operands of which bytes
 // or tables are known, so that the description of a tree follows by induction over its instructions.
-#include "transforms/legal/composite_rules.h"
+#include "transforms/composite/composite_rules.h"
 
 #include <chrono>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // Small kernels that hold one rule's pattern, or its replacement.
 #pragma once
 
-#include "transforms/legal/composite_rules.h"
+#include "transforms/composite/composite_rules.h"
 
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 // docs/composite_rules.md, made from composite_rules.def: `rules_page FILE` says whether the file is current,
 // `rules_page --bless FILE` writes it.
-#include "transforms/legal/composite_rules.h"
+#include "transforms/composite/composite_rules.h"
 
 #include <cstdio>
 #include <cstring>
@@ -26,7 +26,8 @@ std::string number(unsigned tenths) {
 std::string page() {
   std::string text =
       "# The rules of composite's legal form\n\n"
-      "Made from `transforms/legal/composite_rules.def`, which says how the terms are to be read; `ninja bless_rules`\n"
+      "Made from `transforms/composite/composite_rules.def`, which says how the terms are to be read; `ninja "
+      "bless_rules`\n"
       "writes it again. Each row is proved for all inputs by `tests/rules`. Saves: machine instructions, sm_80 and\n"
       "sm_90, where nothing else reads what is inside; 0: ptxas does it by itself.\n\n"
       "| family | rule | term | where | becomes | PTX | sm | saves |\n|---|---|---|---|---|---|---|---|\n";

@@ -1,10 +1,9 @@
 #include "tests/fuzz/hostile/command_runner.h"
 
 #include "cli/command.h"
+#include "support/log.h"
 
 #include <CLI/CLI.hpp>
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
@@ -65,8 +64,7 @@ CommandRunner::CommandRunner() {
   captured_errors_ = memfd_create("errors", 0);
   dup2(captured_output_, STDOUT_FILENO);
   dup2(captured_errors_, STDERR_FILENO);
-  // Shared by all commands of the process; the program makes its own at its start.
-  if (!spdlog::get("ptxrewrite")) spdlog::set_default_logger(spdlog::stderr_color_mt("ptxrewrite"));
+  start_logging("warn"); // shared by all commands of the process
 }
 
 CommandRunner::~CommandRunner() {

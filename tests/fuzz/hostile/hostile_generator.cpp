@@ -1,6 +1,6 @@
 #include "tests/fuzz/hostile/hostile_generator.h"
 
-#include "emulator/memory.h"
+#include "emulator/memory/memory.h"
 #include "tests/fuzz/hostile/hostile_writer.h"
 #include "tests/fuzz/kernels/kernel_generator.h"
 #include "tests/fuzz/kernels/kernel_print.h"

@@ -1,9 +1,9 @@
-#include "emulator/emulator.h"
+#include "emulator/core/emulator.h"
 #include "grammar/reader.h"
-#include "ir/isa.h"
-#include "ir/print.h"
+#include "ir/core/print.h"
+#include "ir/isa/isa.h"
 #include "tests/fuzz/hostile/hostile_generator.h"
-#include "transforms/pipeline.h"
+#include "transforms/manager/pipeline.h"
 
 #include <array>
 

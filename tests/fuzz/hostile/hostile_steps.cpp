@@ -2,9 +2,9 @@
 
 #include "cli/command.h"
 #include "grammar/reader.h"
-#include "ir/machine/lowering.h"
-#include "ir/machine/registers.h"
-#include "ir/ssa.h"
+#include "ir/machine/registers/registers.h"
+#include "ir/machine/select/lowering.h"
+#include "ir/ssa/ssa.h"
 #include "tests/fuzz/random.h"
 
 #include <algorithm>

@@ -1,14 +1,14 @@
 #include "tests/fuzz/kernels/differential.h"
 
-#include "emulator/hardware/staging_plan.h"
+#include "emulator/machines/regless/staging_plan.h"
 #include "grammar/reader.h"
-#include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/core/print.h"
+#include "ir/verify/verify.h"
 #include "launch/persistent_grid.h"
 #include "launch/variants.h"
 #include "tests/fuzz/random.h"
-#include "transforms/pipeline.h"
-#include "transforms/text_insertion.h"
+#include "transforms/manager/pipeline.h"
+#include "transforms/manager/text_insertion.h"
 
 #include <algorithm>
 #include <array>

@@ -1,11 +1,11 @@
 // Runs random kernels on the emulator: the original against the oracle, rewritten ones against the original.
 #pragma once
 
-#include "emulator/emulator.h"
-#include "ir/module.h"
+#include "emulator/core/emulator.h"
+#include "ir/core/module.h"
 #include "launch/predicate.h"
 #include "tests/fuzz/kernels/kernel_program.h"
-#include "transforms/pass.h"
+#include "transforms/manager/pass.h"
 
 #include <cstdint>
 #include <memory>

@@ -2,8 +2,8 @@
 // are wrong on purpose; they are registered in this executable alone.
 #include "tests/fuzz/kernels/differential.h"
 
-#include "cli/reducer.h"
-#include "ir/function.h"
+#include "evaluate/reduce/reducer.h"
+#include "ir/core/function.h"
 #include "launch/launch_file.h"
 #include "support/file_io.h"
 #include "tests/fuzz/kernels/kernel_generator.h"

@@ -18,8 +18,8 @@
 // The kernel of a seed is always the same (with the same weights and knobs). --write keeps what failed: the PTX file, a
 // launch file and its buffers beside it, and the kernel reduced to what still fails. Exit code 1 when something failed,
 // 77 when --ptxas finds no ptxas.
-#include "cli/reducer.h"
-#include "emulator/mark_check.h"
+#include "emulator/observe/mark_check.h"
+#include "evaluate/reduce/reducer.h"
 #include "support/file_io.h"
 #include "support/ptxas.h"
 #include "tests/fuzz/kernels/differential.h"

@@ -2,7 +2,7 @@
 // reader, our verifier and ptxas take, no race and nothing undefined according to the oracle, whose own checks fail
 // when a kernel is spoilt.
 #include "grammar/reader.h"
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 #include "support/ptxas.h"
 #include "tests/fuzz/kernels/kernel_generator.h"
 #include "tests/fuzz/kernels/kernel_operations.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "launch/predicate.h"
-#include "transforms/pass.h"
+#include "transforms/manager/pass.h"
 
 #include <array>
 #include <cstdint>

@@ -1,6 +1,7 @@
-// Compiled with one more row in ir/opcodes.def (the README's `mulsub`): everything that comes from the table knows it.
+// Compiled with one more row in ir/isa/opcodes.def (the README's `mulsub`): everything that comes from the table knows
+// it.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-#include "emulator/operation.h"
+#include "emulator/core/operation.h"
 #include "tests/isa/statement.h"
 
 #include <doctest/doctest.h>

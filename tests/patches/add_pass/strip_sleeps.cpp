@@ -1,6 +1,6 @@
 // strip-sleeps: removes nanosleep. Sleeping only gives time to others; results do not depend on it.
-#include "ir/function.h"
-#include "transforms/pass.h"
+#include "ir/core/function.h"
+#include "transforms/manager/pass.h"
 
 namespace ptxrewrite::transforms {
 

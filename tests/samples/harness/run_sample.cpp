@@ -1,6 +1,6 @@
 #include "tests/samples/harness/run_sample.h"
 
-#include "cli/session.h"
+#include "cuda/session.h"
 #include "grammar/reader.h"
 #include "launch/launch_file.h"
 #include "launch/signature.h"

@@ -1,7 +1,7 @@
 // A sample's launch file, run on the emulator. Whatever goes wrong is thrown as std::runtime_error.
 #pragma once
 
-#include "ir/module.h"
+#include "ir/core/module.h"
 #include "launch/launch_plan.h"
 
 #include <cstddef>

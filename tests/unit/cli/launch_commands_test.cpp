@@ -1,14 +1,14 @@
 // What `run` and `verify` stand on: comparing buffers, showing elements, launches from the command line, templates.
-#include "cli/buffer_text.h"
-#include "cli/compare.h"
-#include "cli/launch_input.h"
-#include "cli/table.h"
+#include "cuda/buffer_text.h"
+#include "cuda/compare.h"
+#include "evaluate/common/launch_input.h"
 #include "grammar/reader.h"
 #include "launch/launch_file.h"
 #include "launch/launch_template.h"
 #include "launch/scalar_bytes.h"
 #include "launch/signature.h"
 #include "support/file_io.h"
+#include "support/text/table.h"
 #include "tests/unit/paths.h"
 
 #include <doctest/doctest.h>
@@ -126,7 +126,7 @@ TEST_CASE("the checksum is FNV-1a's") {
 }
 
 TEST_CASE("tables: numbers to the right, no blanks at line ends") {
-  cli::Table table{{{"a"}, {"number", true}, {"b"}}, {{"longer", "1", "x"}, {"s", "123"}}};
+  TextTable table{{{"a"}, {"number", true}, {"b"}}, {{"longer", "1", "x"}, {"s", "123"}}};
   CHECK(table.text() == "a       number  b\nlonger       1  x\ns          123\n");
 }
 

@@ -1,6 +1,6 @@
 // Check mode on global memory: which pairs of accesses race follows from the memory model (PTX ISA 8), not from the
 // order in which the emulator runs blocks.
-#include "emulator/check/global_shadow.h"
+#include "emulator/memory/global_shadow.h"
 #include "tests/unit/emulator/run_ptx.h"
 
 using namespace ptxrewrite;

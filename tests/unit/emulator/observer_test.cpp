@@ -1,8 +1,8 @@
 // Observers see sources before and results behind every instruction; the redundancy study agrees with what a kernel was
 // written to repeat.
-#include "emulator/observer.h"
+#include "emulator/core/observer.h"
 
-#include "emulator/redundancy.h"
+#include "emulator/observe/redundancy.h"
 #include "tests/unit/emulator/run_ptx.h"
 
 #include <bit>

@@ -4,7 +4,7 @@
 //   {zeros<uint32_t>(32)}); CHECK(run.buffer<uint32_t>(0)[5] == 25);
 #pragma once
 
-#include "emulator/emulator.h"
+#include "emulator/core/emulator.h"
 #include "grammar/reader.h"
 
 #include <doctest/doctest.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "grammar/reader.h"
-#include "ir/print.h"
+#include "ir/core/print.h"
 #include "support/diagnostic.h"
 
 #include <memory>

@@ -1,8 +1,8 @@
 // Dominators, post-dominators, loops and liveness against their definitions, by search on random graphs.
-#include "ir/analysis/def_use.h"
-#include "ir/analysis/liveness.h"
-#include "ir/analysis/loops.h"
-#include "ir/ssa.h"
+#include "ir/flow/def_use.h"
+#include "ir/flow/liveness.h"
+#include "ir/flow/loops.h"
+#include "ir/ssa/ssa.h"
 #include "tests/unit/grammar/read.h"
 #include "tests/unit/ir/random_functions.h"
 

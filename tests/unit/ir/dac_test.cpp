@@ -1,11 +1,11 @@
 // DAC's two streams in the IR: what crosses over, copies, SSA form, and the verifier's rule about them. The rules of
 // their text are in tests/golden/dac.
-#include "ir/dac.h"
+#include "ir/forms/dac.h"
 
-#include "ir/builder.h"
-#include "ir/print.h"
-#include "ir/ssa.h"
-#include "ir/verify.h"
+#include "ir/core/builder.h"
+#include "ir/core/print.h"
+#include "ir/ssa/ssa.h"
+#include "ir/verify/verify.h"
 #include "tests/unit/grammar/read.h"
 
 #include <doctest/doctest.h>

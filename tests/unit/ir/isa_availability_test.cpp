@@ -1,5 +1,5 @@
 // Which version and target have a form: against what ptxas accepted.
-#include "ir/isa_availability.h"
+#include "ir/isa/isa_availability.h"
 #include "tests/unit/paths.h"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // Forms: what a mnemonic means. Expectations are from the PTX ISA manual.
-#include "ir/isa.h"
-#include "ir/isa_table.h"
+#include "ir/isa/isa.h"
+#include "ir/isa/isa_table.h"
 
 #include <doctest/doctest.h>
 
@@ -181,7 +181,8 @@ TEST_CASE("reference pages") {
   CHECK(isa_page(".reg") != "");
   CHECK(isa_page("frobnicate") == "");
   auto opcodes = list_opcodes();
-  CHECK(std::set<std::string_view>(opcodes.begin(), opcodes.end()).size() == 149); // 135 of the manual; the hardware forms'
+  CHECK(std::set<std::string_view>(opcodes.begin(), opcodes.end()).size() ==
+        149); // 135 of the manual; the hardware forms'
 }
 
 TEST_CASE("special registers") {

@@ -1,11 +1,11 @@
 // Expressions against plain arithmetic, and the two ways of asking an obligation of a launch against each other: the
 // evaluator, and the text that goes into the side file, read here by a small evaluator of its own.
-#include "ir/analysis/expression.h"
-#include "ir/analysis/linear.h"
+#include "ir/analysis/linear/expression.h"
+#include "ir/analysis/linear/linear.h"
 #include "tests/unit/ir/linear_interpreter.h"
 
 #include "grammar/reader.h"
-#include "ir/ssa.h"
+#include "ir/ssa/ssa.h"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
 // The forms that the papers print: R2D2's Figures 6 and 7 on nvcc's code for backprop, DAC's Figure 5 on its example
 // kernel, and the shapes of index code that nvcc writes besides. Values are found by what defines them.
 #include "grammar/reader.h"
-#include "ir/analysis/linear.h"
-#include "ir/analysis/report.h"
-#include "ir/module.h"
-#include "ir/print.h"
-#include "ir/ssa.h"
+#include "ir/analysis/linear/linear.h"
+#include "ir/analysis/linear/report.h"
+#include "ir/core/module.h"
+#include "ir/core/print.h"
+#include "ir/ssa/ssa.h"
 #include "tests/unit/paths.h"
 
 #include <doctest/doctest.h>

@@ -2,9 +2,9 @@
 // computes with what the linear-form analysis says of it. Shares no arithmetic with the analysis.
 #pragma once
 
-#include "ir/analysis/linear.h"
-#include "ir/module.h"
-#include "ir/print.h"
+#include "ir/analysis/linear/linear.h"
+#include "ir/core/module.h"
+#include "ir/core/print.h"
 
 #include <map>
 #include <string>

@@ -2,8 +2,8 @@
 // the analysis says of a value must be what each thread computes, whenever the obligations it names hold.
 #include "tests/unit/ir/linear_interpreter.h"
 
-#include "ir/analysis/report.h"
-#include "ir/builder.h"
+#include "ir/analysis/linear/report.h"
+#include "ir/core/builder.h"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 // cycles, guards on anything, brx.idx, pairs, vectors and registers that some paths never write.
 #pragma once
 
-#include "ir/module.h"
+#include "ir/core/module.h"
 
 #include <random>
 #include <string>

@@ -1,10 +1,10 @@
 // DARSIE's marks: the paper's Figures 3 and 6, promotion against brute force over block shapes, and where source
 // operands alone would say too much: joins, loop exits, memory that others write.
 #include "grammar/reader.h"
-#include "ir/analysis/redundancy.h"
-#include "ir/module.h"
-#include "ir/print.h"
-#include "ir/ssa.h"
+#include "ir/analysis/redundancy/redundancy.h"
+#include "ir/core/module.h"
+#include "ir/core/print.h"
+#include "ir/ssa/ssa.h"
 #include "tests/unit/paths.h"
 
 #include <doctest/doctest.h>

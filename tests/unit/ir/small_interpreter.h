@@ -2,7 +2,7 @@
 // written is tracked: it may be anything, so it is compared with nothing.
 #pragma once
 
-#include "ir/module.h"
+#include "ir/core/module.h"
 
 #include <optional>
 #include <stdexcept>

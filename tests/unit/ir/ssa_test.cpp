@@ -1,8 +1,8 @@
 // SSA construction and destruction: behaviour is that of the original under an interpreter, and code that nobody
 // touched comes back as it was.
-#include "ir/ssa.h"
+#include "ir/ssa/ssa.h"
 
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 #include "tests/unit/grammar/read.h"
 #include "tests/unit/ir/random_functions.h"
 #include "tests/unit/ir/small_interpreter.h"

@@ -1,8 +1,8 @@
 // Each rule of the verifier is broken once, in a function that is sound otherwise.
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 
-#include "ir/builder.h"
-#include "ir/ssa.h"
+#include "ir/core/builder.h"
+#include "ir/ssa/ssa.h"
 #include "tests/unit/grammar/read.h"
 
 #include <doctest/doctest.h>

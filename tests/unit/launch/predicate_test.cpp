@@ -3,8 +3,8 @@
 #include "launch/predicate.h"
 
 #include "grammar/reader.h"
-#include "ir/analysis/linear.h"
-#include "ir/ssa.h"
+#include "ir/analysis/linear/linear.h"
+#include "ir/ssa/ssa.h"
 #include "support/file_io.h"
 #include "tests/unit/paths.h"
 

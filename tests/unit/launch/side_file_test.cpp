@@ -1,7 +1,7 @@
 // Side files: reading, writing, what is refused, and which variant runs.
-#include "launch/json_document.h"
 #include "launch/side_file.h"
 #include "launch/variants.h"
+#include "support/text/json_document.h"
 
 #include "grammar/reader.h"
 #include "support/file_io.h"
@@ -317,7 +317,8 @@ ret;
 .visible .entry k__dac()
 {
 //@ dac original k
-//@ dac requires )" + condition + "\n//@ dac requires " + condition + " && ntid.z < 2" + R"(
+//@ dac requires )" + condition + "\n//@ dac requires " + condition +
+                                                                " && ntid.z < 2" + R"(
 ret;
 }
 )"),

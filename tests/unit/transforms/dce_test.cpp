@@ -1,13 +1,13 @@
 // Dead code removal on functions built by hand: what must go, what must stay.
-#include "ir/builder.h"
-#include "transforms/dce.h"
-#include "transforms/pass.h"
+#include "ir/core/builder.h"
+#include "ir/edit/dead_code.h"
+#include "transforms/manager/pass.h"
 
 #include <doctest/doctest.h>
 
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
-using transforms::remove_dead_code;
+using ir::remove_dead_code;
 
 namespace {
 
@@ -72,9 +72,9 @@ TEST_CASE("A chain that only feeds itself goes, parameter load included; a store
   k.builder.emit_value("add.s64", ScalarType::u64, {Operand::value(unused), Operand::integer(8)});
   k.store(address, data);
   k.builder.emit("ret", {});
-  CHECK(remove_dead_code(k.function) == 2);
+  CHECK(ir::remove_dead_code(k.function) == 2);
   CHECK(k.size() == 4);
-  CHECK(remove_dead_code(k.function) == 0);
+  CHECK(ir::remove_dead_code(k.function) == 0);
 }
 
 TEST_CASE("Side effects, traps, the carry chain and clock reads stay although nobody reads their results") {
@@ -92,7 +92,7 @@ TEST_CASE("Side effects, traps, the carry chain and clock reads stay although no
   k.builder.emit_value("addc.u32", ScalarType::u32, {Operand::value(a), Operand::value(a)});
   k.builder.emit_value("mov.u32", ScalarType::u32, {Operand::special(static_cast<uint32_t>(SpecialRegister::clock))});
   k.builder.emit("ret", {});
-  CHECK(remove_dead_code(k.function) == 0);
+  CHECK(ir::remove_dead_code(k.function) == 0);
 }
 
 TEST_CASE("A guard is a use, and a dead guarded instruction goes with its guard's computation") {
@@ -109,7 +109,7 @@ TEST_CASE("A guard is a use, and a dead guarded instruction goes with its guard'
   k.builder.guarded_by(kept);
   k.store(address, a);
   k.builder.unguarded().emit("ret", {});
-  CHECK(remove_dead_code(k.function) == 2);
+  CHECK(ir::remove_dead_code(k.function) == 2);
   CHECK(k.size() == 5);
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("A loop counter that only counts itself dies with its block parameter;
   k.function.set_successors(k.entry, enter, true);
   k.function.set_successors(loop, leave, true);
 
-  CHECK(remove_dead_code(k.function) == 2); // the addition and the block parameter
+  CHECK(ir::remove_dead_code(k.function) == 2); // the addition and the block parameter
   REQUIRE(k.function.parameters(loop).size() == 1);
   CHECK(k.function.parameters(loop)[0] == used);
   CHECK(k.function.arguments(leave[0]).size() == 1);

@@ -6,8 +6,8 @@
 // function and executes the sections of hardware forms, checking that each reads only what it may.
 #pragma once
 
-#include "ir/analysis/expression.h"
-#include "ir/module.h"
+#include "ir/analysis/linear/expression.h"
+#include "ir/core/module.h"
 
 #include <array>
 #include <cstdint>

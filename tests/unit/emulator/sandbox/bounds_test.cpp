@@ -1,6 +1,6 @@
 // Kernels that reach for memory that is not theirs: every kind of access at places around the ends of an allocation, of
 // a window and of the address space ends in a fault. What lies where is known from the allocations made here.
-#include "emulator/memory.h"
+#include "emulator/memory/memory.h"
 #include "support/sizes.h"
 #include "tests/unit/emulator/run_ptx.h"
 

@@ -1,7 +1,7 @@
 // What a launch may take of the host: memory, the kernels' heap, instructions. Kernels that would take all of it end in
 // a fault or a refusal that says what asked for how much.
-#include "emulator/kernel_heap.h"
-#include "emulator/memory_budget.h"
+#include "emulator/memory/kernel_heap.h"
+#include "emulator/memory/memory_budget.h"
 #include "tests/unit/emulator/run_ptx.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // DAC in the timing model (dac-isca17 §4): what runs ahead hides latency and no more than that. The law of the queues
 // is stated on their own, by arithmetic; then kernels whose two streams are written by hand are timed.
-#include "cli/affine_technique.h"
+#include "evaluate/score/affine_technique.h"
 #include "tests/unit/emulator/timing/timed_kernel.h"
 
 #include <fmt/format.h>

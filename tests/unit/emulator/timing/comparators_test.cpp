@@ -1,7 +1,7 @@
 // Laws of the comparators in the model: what finds nothing to do is the baseline, what is done elsewhere is not slower,
 // what is fetched in vain is not faster, and the energy of register files follows Table 4 of composite-hpca13.
-#include "cli/comparator_techniques.h"
 #include "emulator/timing/energy.h"
+#include "evaluate/score/comparator_techniques.h"
 #include "tests/unit/emulator/timing/timed_kernel.h"
 
 using namespace ptxrewrite;

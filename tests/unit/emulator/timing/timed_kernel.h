@@ -3,8 +3,8 @@
 
 #include "emulator/timing/memory_system.h"
 #include "emulator/timing/model.h"
-#include "ir/machine/occupancy.h"
-#include "ir/ssa.h"
+#include "ir/machine/figures/occupancy.h"
+#include "ir/ssa/ssa.h"
 #include "tests/unit/emulator/run_ptx.h"
 
 #include <functional>

@@ -1,8 +1,8 @@
 // Register allocation: what the theory of chordal graphs promises, what machines ask of pairs and vectors, and that the
 // verifier sees every register that is given away too early.
-#include "ir/analysis/allocation.h"
+#include "ir/machine/registers/allocation.h"
 
-#include "ir/ssa.h"
+#include "ir/ssa/ssa.h"
 #include "support/file_io.h"
 #include "tests/unit/grammar/read.h"
 #include "tests/unit/ir/random_functions.h"

@@ -1,10 +1,10 @@
 // Regions: Algorithm 1 on blocks by hand, and a staging unit that follows the marks for each lane over random graphs:
 // it finds what a lane has lost, what nobody frees, and every mark that is left out.
-#include "ir/analysis/regions.h"
+#include "ir/machine/registers/regions.h"
 
-#include "ir/analysis/machine_blocks.h"
-#include "ir/module.h"
-#include "ir/ssa.h"
+#include "ir/core/module.h"
+#include "ir/machine/registers/machine_blocks.h"
+#include "ir/ssa/ssa.h"
 #include "support/file_io.h"
 #include "tests/unit/grammar/read.h"
 #include "tests/unit/ir/analysis/warp_simulator.h"

@@ -1,9 +1,9 @@
 // Orders of blocks: which pairs of instructions may change places, by the ISA's rules, and how near to the best order
 // of all the greedy one comes, which small blocks tell by trying all.
-#include "ir/analysis/schedule.h"
+#include "ir/machine/registers/schedule.h"
 
-#include "ir/module.h"
-#include "ir/ssa.h"
+#include "ir/core/module.h"
+#include "ir/ssa/ssa.h"
 #include "tests/fuzz/random.h"
 #include "tests/unit/grammar/read.h"
 

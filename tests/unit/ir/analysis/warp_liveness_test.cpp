@@ -1,8 +1,8 @@
 // Soft definitions: by hand on the shapes of RegLess Fig. 7 and the ones that its Algorithm 2 misses, and against a
 // warp whose lanes are followed one by one over random graphs.
-#include "ir/analysis/warp_liveness.h"
+#include "ir/machine/registers/warp_liveness.h"
 
-#include "ir/module.h"
+#include "ir/core/module.h"
 #include "tests/unit/ir/analysis/warp_simulator.h"
 
 #include <doctest/doctest.h>

@@ -3,7 +3,7 @@
 // post-dominator. Which way a lane goes is chance, so that every path is possible.
 #pragma once
 
-#include "ir/analysis/register_program.h"
+#include "ir/machine/registers/register_program.h"
 #include "tests/unit/ir/random_functions.h"
 
 #include <algorithm>

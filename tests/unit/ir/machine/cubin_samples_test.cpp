@@ -1,5 +1,5 @@
 // What the cubin reader finds in our samples' cubins against what `ptxas -v` printed when it wrote them.
-#include "ir/machine/cubin.h"
+#include "ir/machine/figures/cubin.h"
 #include "support/file_io.h"
 #include "support/ptxas.h"
 #include "tests/unit/paths.h"

@@ -1,5 +1,5 @@
 // The cubin reader against `ptxas -v`, against counts a reader of the PTX can make, and against hostile files.
-#include "ir/machine/cubin.h"
+#include "ir/machine/figures/cubin.h"
 #include "support/ptxas.h"
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // Which branches tell ptxas 13.0 a number, found by assembling a store at an index behind each (sm_80, sm_90, sm_120).
-#include "ir/machine/equalities.h"
-#include "ir/ssa.h"
-#include "ir/verify.h"
+#include "ir/machine/prepare/equalities.h"
+#include "ir/ssa/ssa.h"
+#include "ir/verify/verify.h"
 #include "tests/unit/grammar/read.h"
 
 #include <doctest/doctest.h>

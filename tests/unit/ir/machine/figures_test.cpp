@@ -1,5 +1,5 @@
 // The order by which -O chooses: spilling first, then machine instructions, then registers.
-#include "ir/machine/figures.h"
+#include "ir/machine/figures/figures.h"
 #include "support/ptxas.h"
 
 #include <doctest/doctest.h>

@@ -1,8 +1,8 @@
 // The first generation of machines (FX5800): what it has not comes to, step by step, what the PTX ISA manual says the
 // instruction computes; and counts of sequences written down by hand for a machine of two-input logic and 32 bits.
-#include "ir/machine/lowering.h"
-#include "ir/machine/simple_steps.h"
-#include "ir/ssa.h"
+#include "ir/machine/prepare/simple_steps.h"
+#include "ir/machine/select/lowering.h"
+#include "ir/ssa/ssa.h"
 #include "tests/unit/grammar/read.h"
 
 #include <doctest/doctest.h>

@@ -1,9 +1,9 @@
 // What is folded is right: results by hand from the ISA manual's definitions, bits that are ruled out against all
 // numbers they are ruled out for, and well-formed functions of all samples for a known block.
-#include "ir/machine/fold.h"
-#include "ir/machine/known_bits.h"
-#include "ir/ssa.h"
-#include "ir/verify.h"
+#include "ir/machine/prepare/fold.h"
+#include "ir/machine/prepare/known_bits.h"
+#include "ir/ssa/ssa.h"
+#include "ir/verify/verify.h"
 #include "tests/unit/grammar/read.h"
 #include "tests/unit/paths.h"
 

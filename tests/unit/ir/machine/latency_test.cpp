@@ -1,5 +1,5 @@
 // Latencies and throughputs against figures printed elsewhere: vendors' throughput tables and public micro-benchmarks.
-#include "ir/machine/latency.h"
+#include "ir/machine/figures/latency.h"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // What instructions cost by what stands around them, against ptxas: divisions by one number, exchanges between lanes in
 // and behind branches and loops, neighbours in shared memory. Long: the list of kernels is data.
-#include "ir/machine/figures.h"
-#include "ir/machine/lowering.h"
-#include "ir/ssa.h"
+#include "ir/machine/figures/figures.h"
+#include "ir/machine/select/lowering.h"
+#include "ir/ssa/ssa.h"
 #include "support/ptxas.h"
 #include "tests/unit/grammar/read.h"
 

@@ -1,8 +1,8 @@
 // Two ways to write the same, against ptxas: which is longer, and by how much. Each pair is one thing that rewritings
 // change and assemblers see through, or do not.
-#include "ir/machine/figures.h"
-#include "ir/machine/lowering.h"
-#include "ir/ssa.h"
+#include "ir/machine/figures/figures.h"
+#include "ir/machine/select/lowering.h"
+#include "ir/ssa/ssa.h"
 #include "support/ptxas.h"
 #include "tests/unit/grammar/read.h"
 

@@ -1,16 +1,16 @@
 // The estimates of ir/machine against what ptxas makes of our samples: size of the code, registers, and which of two
 // versions of a kernel is the longer one. The bounds are what is reached, rounded to the worse side.
-#include "ir/machine/figures.h"
-#include "ir/machine/lowering.h"
-#include "ir/machine/registers.h"
-#include "ir/ssa.h"
+#include "ir/machine/figures/figures.h"
+#include "ir/machine/registers/registers.h"
+#include "ir/machine/select/lowering.h"
+#include "ir/ssa/ssa.h"
 #include "support/file_io.h"
 #include "support/ptxas.h"
 #include "tests/paper/signs.h"
 #include "tests/paper/versions.h"
 #include "tests/unit/grammar/read.h"
 #include "tests/unit/paths.h"
-#include "transforms/pipeline.h"
+#include "transforms/manager/pipeline.h"
 
 #include <doctest/doctest.h>
 

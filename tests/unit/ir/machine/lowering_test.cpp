@@ -1,7 +1,7 @@
 // What folds into what, by the rules of the machines' own instruction sets: each case says what ptxas issues for it.
-#include "ir/machine/lowering.h"
+#include "ir/machine/select/lowering.h"
 
-#include "ir/ssa.h"
+#include "ir/ssa/ssa.h"
 #include "tests/unit/grammar/read.h"
 
 #include <doctest/doctest.h>

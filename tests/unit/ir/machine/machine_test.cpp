@@ -1,5 +1,5 @@
 // The table of machines, and how its rows are found.
-#include "ir/machine/machine.h"
+#include "ir/machine/figures/machine.h"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
 // Tensor-core instructions: machine instructions against ptxas, and times against the peaks of data sheets.
-#include "ir/machine/figures.h"
-#include "ir/machine/latency.h"
-#include "ir/machine/lowering.h"
-#include "ir/machine/matrix_work.h"
-#include "ir/machine/weights.h"
-#include "ir/ssa.h"
+#include "ir/machine/figures/figures.h"
+#include "ir/machine/figures/latency.h"
+#include "ir/machine/figures/matrix_work.h"
+#include "ir/machine/figures/weights.h"
+#include "ir/machine/select/lowering.h"
+#include "ir/ssa/ssa.h"
 #include "support/ptxas.h"
 #include "tests/unit/grammar/read.h"
 

@@ -1,6 +1,6 @@
 // Blocks per SM against a search that hands out registers and shared memory block by block, and against the calculator
 // that comes with CUDA: systematically where steps are, and on a million random configurations each.
-#include "ir/machine/occupancy.h"
+#include "ir/machine/figures/occupancy.h"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // Registers that values surely need, since all of them are live across a barrier.
-#include "ir/machine/registers.h"
+#include "ir/machine/registers/registers.h"
 
-#include "ir/machine/figures.h"
-#include "ir/ssa.h"
+#include "ir/machine/figures/figures.h"
+#include "ir/ssa/ssa.h"
 #include "support/ptxas.h"
 #include "tests/unit/grammar/read.h"
 

@@ -1,8 +1,8 @@
 // Which loops the assembler copies, against ptxas: of loops with more and more work, the longest one that is unrolled,
 // for work of many kinds beside. A loop is unrolled where a longer one has much less code.
-#include "ir/machine/figures.h"
-#include "ir/machine/lowering.h"
-#include "ir/ssa.h"
+#include "ir/machine/figures/figures.h"
+#include "ir/machine/select/lowering.h"
+#include "ir/ssa/ssa.h"
 #include "support/ptxas.h"
 #include "tests/unit/grammar/read.h"
 

@@ -1,8 +1,8 @@
 // Every kind of row of weights.def against ptxas: kernels that hold an instruction twice and four times, with operands
 // from memory and results to memory, differ by two of it. Long: the list of instructions is data.
-#include "ir/machine/figures.h"
-#include "ir/machine/lowering.h"
-#include "ir/ssa.h"
+#include "ir/machine/figures/figures.h"
+#include "ir/machine/select/lowering.h"
+#include "ir/ssa/ssa.h"
 #include "support/ptxas.h"
 #include "tests/unit/grammar/read.h"
 

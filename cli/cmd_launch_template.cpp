@@ -1,0 +1,84 @@
+// `ptxrewrite launch-template`: a skeleton launch file from the signatures of a PTX file's kernels.
+#include "cli/command.h"
+#include "launch/launch_template.h"
+
+#include "evaluate/common/module_input.h"
+#include "support/file_io.h"
+#include "support/text/near_names.h"
+#include "transforms/manager/pipeline.h"
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <memory>
+
+namespace ptxrewrite::cli {
+
+namespace {
+
+struct TemplateOptions {
+  std::string file;
+  std::string kernels = "*";
+  std::string output = "-";
+};
+
+// The PTX file as a launch file at `output` has to name it: paths of launch files are relative to their folder. On
+// standard output the launch file is taken to end up in the current folder.
+std::string path_from_launch_file(const std::string& ptx, const std::string& output) {
+  namespace fs = std::filesystem;
+  if (ptx == "-") return "kernel.ptx"; // whatever name the text gets
+  if (output == "-" || fs::path(ptx).is_absolute()) return ptx;
+  // Links in the way of either would make `..` lead elsewhere.
+  std::error_code error;
+  const fs::path file = fs::absolute(ptx);
+  const fs::path from = fs::weakly_canonical(fs::absolute(output).parent_path(), error);
+  if (error) return file.string();
+  const fs::path to = fs::weakly_canonical(file.parent_path(), error);
+  if (error) return file.string();
+  return (to.lexically_relative(from) / file.filename()).lexically_normal().string();
+}
+
+int run_template(const TemplateOptions& options, const Session& session) {
+  if (options.file.empty()) return usage_error("launch-template", "FILE is missing (- is standard input)");
+  std::unique_ptr<ir::Module> module = read_input(options.file, session);
+  if (!module) return exit_diagnostics;
+  std::vector<const ir::Function*> kernels;
+  std::vector<std::string> known;
+  for (const auto& function : module->functions) {
+    if (!function->is_entry || !function->has_body) continue;
+    known.emplace_back(module->text(function->name));
+    if (transforms::matches_glob(options.kernels, known.back())) kernels.push_back(function.get());
+  }
+  if (kernels.empty()) {
+    show(Error{"no kernel matches '" + options.kernels + "'" +
+                   (known.empty() ? "; there is none in this file" : near_names(options.kernels, known)),
+               {}},
+         module->source, session);
+    return exit_diagnostics;
+  }
+  if (Status status =
+          write_file(options.output,
+                     launch::launch_template(*module, kernels, path_from_launch_file(options.file, options.output)));
+      !status) {
+    show(status.error());
+    return exit_diagnostics;
+  }
+  return exit_ok;
+}
+
+} // namespace
+
+void add_launch_template_command(CLI::App& application, Session& session) {
+  auto options = std::make_shared<TemplateOptions>();
+  CLI::App* command =
+      add_command(application, session, "launch-template", "write a skeleton launch file for a PTX file",
+                  "ptxrewrite launch-template kernel.ptx -o kernel.toml");
+  command->add_option("FILE", options->file, "a PTX file; - is standard input");
+  command->add_option("-k,--kernel", options->kernels, "only kernels with such a name")->type_name("GLOB");
+  command->add_option("-o,--output", options->output, "where to write; standard output if not given")
+      ->type_name("FILE");
+  command->callback(
+      [options, &session] { session.action = [options, &session] { return run_template(*options, session); }; });
+}
+
+} // namespace ptxrewrite::cli

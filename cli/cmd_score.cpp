@@ -1,0 +1,236 @@
+// `ptxrewrite score`: what kernels and their rewritings take on a machine, by the timing model.
+#include "cli/command.h"
+#include "cli/device_options.h"
+#include "cli/launch_options.h"
+#include "cli/pipeline_options.h"
+#include "emulator/timing/slice.h"
+#include "evaluate/common/launch_input.h"
+#include "evaluate/common/module_input.h"
+#include "evaluate/common/progress.h"
+#include "evaluate/score/score_comparators.h"
+#include "evaluate/score/score_html.h"
+#include "evaluate/score/score_paper.h"
+#include "evaluate/score/score_report.h"
+#include "support/file_io.h"
+#include "support/text/json_text.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <deque>
+#include <memory>
+#include <sstream>
+
+namespace ptxrewrite::cli {
+namespace {
+
+struct ScoreOptions {
+  std::vector<std::string> files;
+  LaunchInputOptions input;
+  std::vector<std::string> gpus;
+  std::vector<std::string> passes;
+  std::string form = "legal";
+  ScoreReportOptions report;
+  bool darsie = false;
+  bool regless = false;
+  bool exact = false;
+  uint32_t slice = 1;
+  std::vector<std::string> comparators;
+  bool json = false;
+  std::string html;
+  std::string paper; // "": none
+};
+
+struct ScoredMachine {
+  const ir::Machine* machine = nullptr;
+  uint32_t slice = 1; // that it is one of
+};
+
+// The exit code; what was scored goes to `scored`.
+int score_file(const ScoreOptions& options, const std::string& path, const ScoredMachine& on, const Session& session,
+               std::vector<ScoredFile>& scored) {
+  std::optional<LaunchInput> input = read_launch_input(path, options.input, session);
+  if (!input) return exit_diagnostics;
+  if (Status status = check_memory(input->plan, 1); !status) {
+    show(status.error(), input->plan.source, session);
+    return exit_diagnostics;
+  }
+  ScoreSettings settings{.machine = *on.machine,
+                         .slice = on.slice,
+                         .passes = options.passes,
+                         .darsie = options.darsie,
+                         .regless = options.regless ? paper_configurations() : std::vector<StagingConfiguration>(),
+                         .comparators = options.comparators,
+                         .measure_cost = options.report.cost,
+                         .exact = options.exact,
+                         .changes = {}};
+  if (options.report.sensitivity) settings.changes = changed_machines(*on.machine);
+  const Paper* paper = find_paper(options.paper);
+  if (paper && paper->by_bound) settings.changes.push_back(with_perfect_memory(*on.machine));
+  if (options.form == "hardware") settings.form = transforms::OutputForm::hardware;
+  ErrorPlace place = ErrorPlace::launch_file;
+  Result<ScoreRun> run = score(*input, settings, place);
+  if (!run) {
+    show_session_error(run.error(), place, *input, session);
+    return exit_diagnostics;
+  }
+  if (run->failure) {
+    show(run->failure->to_diagnostic(), input->module->source, session);
+    return exit_fault;
+  }
+  run->scored.file = path;
+  run->scored.size = input->plan.size;
+  run->scored.has_perfect_memory = paper && paper->by_bound;
+  scored.push_back(std::move(run->scored));
+  return exit_ok;
+}
+
+// A paper brings its machine and its technique; what the user names beside is scored, too.
+void take_from_paper(const Paper& paper, ScoreOptions& options) {
+  options.gpus = {std::string(paper.machine)};
+  options.darsie = options.darsie || paper.darsie;
+  options.regless = options.regless || paper.regless;
+  std::istringstream comparators{std::string(paper.comparators)};
+  for (std::string name; comparators >> name;)
+    options.comparators.push_back(name);
+  if (paper.passes.empty()) return;
+  options.form = "hardware";
+  options.passes.insert(options.passes.begin(), std::string(paper.passes));
+}
+
+// Shows what is wrong with them, before anything runs.
+bool are_pipelines(const std::vector<std::string>& passes, const Session& session) {
+  return std::ranges::all_of(passes, [&](const std::string& text) {
+    PipelineOptions pipeline;
+    pipeline.passes = text;
+    return make_pipeline(pipeline, session).has_value();
+  });
+}
+
+int run_score(ScoreOptions& options, const Session& session) {
+  if (std::string wrong = contradiction_of_files(options.files, options.input); !wrong.empty())
+    return usage_error("score", wrong);
+  if (!are_pipelines(options.passes, session)) return exit_usage;
+  const Paper* paper = find_paper(options.paper);
+  if (paper && !options.gpus.empty()) return usage_error("score", "--paper brings its machine: leave out --gpu");
+  if (paper) take_from_paper(*paper, options);
+  if (options.gpus.empty()) options.gpus = {"h200"};
+  std::vector<ScoredMachine> machines;
+  std::deque<ir::Machine> slices;
+  for (const std::string& name : options.gpus) {
+    const MachineChoice choice = find_machine("score", name, session);
+    if (choice.code != exit_ok) return choice.code;
+    const uint32_t slice = paper && paper->sliced ? choice.machine->sms : options.slice;
+    if (slice > choice.machine->sms)
+      return usage_error("score", "--slice: " + std::string(choice.machine->name) + " has " +
+                                      std::to_string(choice.machine->sms) + " SMs");
+    if (slice == 1 || (paper && paper->sliced)) machines.push_back({choice.machine, 1});
+    if (slice > 1) machines.push_back({&slices.emplace_back(timing::slice_of(*choice.machine, slice)), slice});
+  }
+  std::deque<ir::Machine> of_paper;
+  if (paper)
+    for (ScoredMachine& on : machines)
+      on.machine = &of_paper.emplace_back(machine_of(*paper, *on.machine));
+  int code = exit_ok;
+  std::vector<ScoredFile> scored;
+  nlohmann::ordered_json files = nlohmann::ordered_json::array();
+  Progress progress(options.files.size() * machines.size());
+  size_t done = 0;
+  for (const std::string& path : options.files)
+    for (const ScoredMachine& machine : machines) {
+      progress.show(done++, path);
+      const size_t before = scored.size();
+      code = std::max(code, score_file(options, path, machine, session, scored));
+      progress.clear();
+      if (scored.size() == before) continue;
+      if (options.json)
+        files.push_back(score_json(scored.back(), options.report));
+      else if (!paper)
+        std::printf("%s%s", before ? "\n" : "", score_text(scored.back(), options.report).c_str());
+      std::fflush(stdout);
+    }
+  if (options.json) {
+    nlohmann::ordered_json document = {{"files", std::move(files)}};
+    if (paper) document["paper"] = paper_json(*paper, scored);
+    std::puts(json_text(document).c_str());
+  } else if (paper && !scored.empty()) {
+    std::printf("%s", paper_text(*paper, scored).c_str());
+  }
+  if (!options.html.empty() && !scored.empty())
+    if (Status status = write_file(options.html, score_html(scored)); !status) {
+      show(status.error());
+      return exit_diagnostics;
+    }
+  return code;
+}
+
+} // namespace
+
+void add_score_command(CLI::App& application, Session& session) {
+  auto options = std::make_shared<ScoreOptions>();
+  CLI::App* command =
+      add_command(application, session, "score", "estimate time on a GPU, of kernels and of what passes make of them",
+                  "ptxrewrite score samples/backprop/backprop.toml --gpu titanv\n"
+                  "  ptxrewrite score samples/vecadd/vecadd.toml -p r2d2 --gpu h200,a100 --json\n"
+                  "Kernels run on the emulator; an interval model turns what that counts into clocks. docs/score.md "
+                  "has its terms.");
+  command->add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
+  add_launch_input_options(*command, options->input);
+  add_limit_options(*command);
+  add_direct_launch_options(*command, options->input.direct);
+  command->add_option("-k,--kernel", options->input.kernels, "only launches of such kernels")->type_name("GLOB");
+  command->add_option("--gpu", options->gpus, "the machines: h200 (default), titanv, gtx480, sm_80, FILE.toml ...")
+      ->type_name("GPU,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
+      ->add_option("-p,--passes", options->passes,
+                   "passes whose result is set beside the original; once for each version")
+      ->type_name("PASSES")
+      ->allow_extra_args(false);
+  command->add_option("--form", options->form, "of the rewritings: legal (default) or hardware")
+      ->check(CLI::IsMember({"legal", "hardware"}))
+      ->type_name("FORM");
+  command->add_flag("--darsie", options->darsie, "one more version: the original on DARSIE's machine");
+  command->add_flag("--regless", options->regless,
+                    "more versions: the original on RegLess's machine, with a register file by RFV and by RFH");
+  std::vector<std::string> comparators;
+  for (const ComparatorInfo& info : comparator_infos())
+    if (!info.of_darsie) comparators.emplace_back(info.option);
+  command
+      ->add_option("--with", options->comparators,
+                   "versions more, by machines that execute the same otherwise: cae, mta, dac-ideal, scalar, sliced, "
+                   "scalar+sliced")
+      ->check(CLI::IsMember(comparators))
+      ->type_name("NAME,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_flag("--terms", options->report.terms, "show every term of the model");
+  command->add_flag("--sensitivity", options->report.sensitivity,
+                    "show what hangs on each figure of the machine that is a guess");
+  command->add_flag("--estimators", options->report.estimators,
+                    "show what counting instructions, roofline and MWP-CWP say");
+  std::vector<std::string> papers;
+  for (const Paper& paper : papers_of_score())
+    papers.emplace_back(paper.name);
+  command
+      ->add_option("--paper", options->paper,
+                   "set a paper's figures beside ours, on its machine: r2d2, dac, darsie, regless or composite")
+      ->check(CLI::IsMember(papers))
+      ->type_name("NAME");
+  command->add_option("--html", options->html, "write one page with pictures to FILE")->type_name("FILE");
+  command->add_flag("--time", options->report.cost, "run without the model, too, and show what it costs");
+  command
+      ->add_option("--slice", options->slice,
+                   "on one of N slices of the machine, with its share of SMs, L2 and bandwidth: for small grids")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  command->add_flag("--exact", options->exact, "look at all blocks and instructions, not at some");
+  command->add_flag("--json", options->json, "print JSON");
+  command->callback(
+      [options, &session] { session.action = [options, &session] { return run_score(*options, session); }; });
+}
+
+} // namespace ptxrewrite::cli

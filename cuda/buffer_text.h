@@ -1,0 +1,22 @@
+// Contents of buffers for people: elements, checksums.
+#pragma once
+
+#include "ir/isa/types.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace ptxrewrite::cli {
+
+// One element, so exact that it reads back as the same bits: "-0.25", "7", "0x1f" for bit types.
+std::string element_text(ir::ScalarType type, const std::byte* bytes);
+
+// The first elements, separated by blanks, "..." behind them when there are more.
+std::string head_text(ir::ScalarType type, std::span<const std::byte> bytes, size_t most);
+
+// FNV-1a of 64 bits, as 16 digits.
+std::string checksum_text(std::span<const std::byte> bytes);
+
+} // namespace ptxrewrite::cli

@@ -1,0 +1,133 @@
+// One GPU: memory, modules, launches and times, with handles that give back what they hold.
+#pragma once
+
+#include "cuda/driver/library.h"
+#include "ir/core/module.h"
+#include "launch/launch_plan.h"
+#include "support/diagnostic.h"
+#include "support/source.h"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace ptxrewrite::driver {
+
+struct GpuInfo {
+  std::string name;           // "NVIDIA H200"
+  std::string bus_id;         // "0000:3B:00.0": PCI's domain, bus, device and function
+  int compute_capability = 0; // 90
+  int multiprocessors = 0;
+  int clock_khz = 0; // the highest
+  uint64_t l2_bytes = 0;
+  uint64_t shared_bytes = 0; // of one block, with opt-in
+  int driver_version = 0;
+};
+
+struct FunctionInfo {
+  int registers = 0;
+  uint64_t static_shared_bytes = 0;
+  uint64_t local_bytes = 0;
+};
+
+class Gpu;
+
+// A module as the driver has compiled it.
+class GpuModule {
+public:
+  GpuModule(Gpu& gpu, ModuleHandle handle) : gpu_(&gpu), handle_(handle) {}
+  ~GpuModule();
+  GpuModule(const GpuModule&) = delete;
+  GpuModule& operator=(const GpuModule&) = delete;
+
+  // Error: no such kernel.
+  Result<FunctionHandle> function(std::string_view name);
+  Result<FunctionInfo> function_info(std::string_view name);
+  // Address and size of a .global or .const variable.
+  Result<std::pair<DevicePointer, uint64_t>> variable(std::string_view name) const;
+  ModuleHandle handle() const { return handle_; }
+
+private:
+  Gpu* gpu_;
+  ModuleHandle handle_;
+  std::unordered_map<std::string, FunctionHandle> functions_;
+};
+
+class Gpu {
+public:
+  // Errors: no GPU here (see Library::open). `library_path`: as there.
+  static Result<std::unique_ptr<Gpu>> open(const std::string& library_path = {}, int ordinal = 0);
+  ~Gpu();
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  const GpuInfo& info() const { return info_; }
+  const Library& driver() const { return *driver_; }
+
+  // Zeroed.
+  Result<DevicePointer> allocate(uint64_t bytes, std::string_view name);
+  Status release(DevicePointer address);
+  Status write(DevicePointer address, std::span<const std::byte> bytes);
+  Status read(DevicePointer address, std::span<std::byte> bytes);
+  // For malloc of kernels. Before the first launch of one that calls it.
+  Status set_heap_bytes(uint64_t bytes);
+  Status fill(DevicePointer address, unsigned char value, uint64_t bytes);
+
+  // Compiles PTX text; under an earlier PTX version where the driver does not know the text's own. What the driver's
+  // compiler complains about becomes diagnostics on `source`; the error then is the first of them.
+  Result<std::unique_ptr<GpuModule>> load(const SourceFile& source, Diagnostics& diagnostics);
+
+  // A module of ours, by the text that it prints. Errors quote the line.
+  Result<std::unique_ptr<GpuModule>> load(const ir::Module& module);
+
+  // Starts a kernel; returns at once. `parameters` are the bytes of its .param space.
+  Status start(GpuModule& module, std::string_view kernel, const launch::Dim3& grid, const launch::Dim3& block,
+               uint32_t dynamic_shared, std::span<const std::byte> parameters);
+  // Waits. A fault of a kernel shows here; the GPU's context is of no use after it.
+  Status finish();
+  // Blocks of a kernel that fit on one multiprocessor.
+  Result<int> occupancy(GpuModule& module, std::string_view kernel, const launch::Dim3& block, uint32_t dynamic_shared);
+  // Blocks of such a launch that the whole GPU runs at the same time; at least 1.
+  Result<uint64_t> resident_blocks(GpuModule& module, std::string_view kernel, const launch::Dim3& block,
+                                   uint32_t dynamic_shared);
+  // Did a kernel fault? Then nothing but closing helps.
+  bool lost() const { return lost_; }
+
+  // Seconds between two points of the stream.
+  class Timer {
+  public:
+    explicit Timer(Gpu& gpu);
+    ~Timer();
+    Timer(const Timer&) = delete;
+    Timer& operator=(const Timer&) = delete;
+    Status start();
+    Status stop();
+    Result<double> seconds(); // waits for the stop
+  private:
+    Gpu& gpu_;
+    EventHandle first_ = nullptr, last_ = nullptr;
+    ResultCode state_ = success;
+  };
+
+  // A driver call's status as ours.
+  Status check(const char* what, ResultCode status);
+
+private:
+  friend class GpuModule;
+  Gpu() = default;
+
+  std::unique_ptr<Library> driver_;
+  DeviceNumber device_ = 0;
+  ContextHandle context_ = nullptr;
+  GpuInfo info_;
+  bool lost_ = false;
+};
+
+// The driver's compiler log as diagnostics: `ptxas application ptx input, line 12; error   : ...`.
+void read_jit_log(std::string_view log, const SourceFile& source, Diagnostics& diagnostics);
+
+} // namespace ptxrewrite::driver

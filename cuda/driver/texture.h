@@ -1,0 +1,67 @@
+// A buffer as a texture or surface of the GPU.
+//
+// Kernels sample CUDA arrays, whose layout is the GPU's secret: the texels are copied into one, and back when a kernel
+// has stored through the surface. One-dimensional textures that are only read by element number lie over the buffer
+// itself: arrays are too short for some of those.
+#pragma once
+
+#include "cuda/driver/gpu.h"
+#include "ir/isa/types.h"
+#include "launch/launch_plan.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace ptxrewrite::driver {
+
+enum class TexelStore : uint8_t {
+  array,
+  surface_array, // an array that kernels may store to
+  buffer,        // the buffer itself: one dimension, element numbers as coordinates
+};
+
+class GpuTexture {
+public:
+  // `element`: the type of the buffer's elements. The buffer must outlive the texture. Errors: an element type that no
+  // texture has, a driver without textures, what the driver says.
+  static Result<std::unique_ptr<GpuTexture>> make(Gpu& gpu, const launch::Texture& texture, ir::ScalarType element,
+                                                  DevicePointer buffer, TexelStore store);
+  ~GpuTexture();
+  GpuTexture(const GpuTexture&) = delete;
+  GpuTexture& operator=(const GpuTexture&) = delete;
+
+  TextureObject texture() const { return texture_; }
+  SurfaceObject surface() const { return surface_; } // 0 without one
+  DevicePointer buffer() const { return buffer_; }
+  const std::string& name() const { return plan_.name; }
+
+  // A .texref or .surfref variable of the module stands for it from now on.
+  Status bind_reference(const GpuModule& module, std::string_view name);
+  Status bind_surface_reference(const GpuModule& module, std::string_view name);
+
+  // Between buffer and array; nothing to do without one.
+  Status take_from_buffer();
+  Status give_to_buffer();
+
+private:
+  GpuTexture(Gpu& gpu, const launch::Texture& texture, DevicePointer buffer)
+      : gpu_(gpu), plan_(texture), buffer_(buffer) {}
+  Status create_array(bool stores);
+  Status create_objects(bool stores);
+  Status copy(bool to_array);
+  size_t row_bytes() const { return plan_.width * plan_.channels * element_bytes_; }
+  unsigned flags() const;
+
+  Gpu& gpu_;
+  launch::Texture plan_;
+  DevicePointer buffer_;
+  ArrayFormat format_ = ArrayFormat::float_32;
+  size_t element_bytes_ = 4;
+  bool is_integer_ = false;
+  ArrayHandle array_ = nullptr;
+  TextureObject texture_ = 0;
+  SurfaceObject surface_ = 0;
+};
+
+} // namespace ptxrewrite::driver

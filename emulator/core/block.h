@@ -1,0 +1,182 @@
+// One block (CTA) while it runs, and the host thread's store of memory that its blocks use one after the other.
+#pragma once
+
+#include "emulator/core/emulator.h"
+#include "emulator/core/printed.h"
+#include "emulator/core/program.h"
+#include "emulator/core/warp.h"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::emulator {
+
+struct RegionCounter {
+  uint64_t executions = 0;
+  uint64_t lanes = 0;
+};
+struct GuardCounter {
+  uint64_t lanes = 0;
+  uint64_t off = 0;
+};
+
+// What one host thread counts; added up when all are done.
+struct WorkerCounters {
+  std::vector<RegionCounter> regions;
+  std::vector<GuardCounter> guards;   // by image-wide instruction
+  std::vector<uint64_t> transactions; // by image-wide instruction
+  uint64_t blocks = 0;
+  uint64_t warps = 0;
+  SkipCounters skips;
+  StagingCounters staging;
+};
+
+inline constexpr uint32_t maximum_call_depth = 4096; // activations of one warp at a time
+
+// One of the 16 barriers of a block (PTX ISA 9.7.13.1). Arrivals are counted in warps.
+struct Barrier {
+  uint32_t arrived_warps = 0;
+  uint32_t expected_warps = 0; // 0: all live warps of the block
+  bool in_use = false;
+  uint32_t true_count = 0; // barrier.red: predicates that were true
+  bool all_true = true;
+  uint32_t result_count = 0; // of the phase that completed last
+  bool result_all = true;
+};
+
+// MicroOp::flags of a barrier: all lanes of a warp must execute the same one.
+inline constexpr uint32_t barrier_aligned = 1;
+
+// The CUDA line of an instruction, from the `.loc` before it, into `failure`.
+void find_source_line(const ir::Function& function, ir::InstructionId instruction, Failure& failure);
+
+class AffineMachine; // emulator/machines/dac/affine_machine.h
+class MemoryChecker; // emulator/core/check.h
+class GlobalShadow;  // emulator/memory/global_shadow.h
+class Observer;
+class LateCopies;  // emulator/core/copies.h
+class SkipMachine; // emulator/machines/darsie/skip_machine.h
+class SkipPlan;
+class StagingMachine; // emulator/machines/regless/staging_machine.h
+
+// What all blocks of a launch have in common.
+struct LaunchState {
+  KernelImage* image = nullptr;
+  const LaunchRequest* request = nullptr;
+  DeviceMemory* memory = nullptr;
+  std::vector<std::byte> block_specials; // but for %ctaid and %smid, which are written per block
+  uint32_t threads = 0;
+  uint32_t warps = 0;
+  uint64_t shared_bytes = 0;
+  uint64_t local_stride = 0;               // bytes of local memory of each thread
+  bool concurrent = false;                 // several host threads run blocks at the same time
+  GlobalShadow* global_shadow = nullptr;   // in check mode
+  const SkipPlan* skip_plan = nullptr;     // null: DARSIE's machine is off
+  std::vector<uint64_t>* fences = nullptr; // then: fences and atomics so far, by %smid
+};
+
+// Memory of activations, handed out again and again: kernels without barriers run all warps in the same, warm bytes.
+class FramePool {
+public:
+  explicit FramePool(MemoryBudget& budget) : share_(budget) {}
+  // Null: there is no memory for it.
+  std::byte* take(uint32_t bytes);
+  void give_back(std::byte* frame, uint32_t bytes);
+  ~FramePool();
+
+private:
+  MemoryShare share_;
+  std::vector<std::pair<uint32_t, std::vector<std::byte*>>> free_; // by size
+  std::vector<std::byte*> all_;
+};
+
+enum class BlockState : uint8_t { running, yielded, finished, failed };
+
+struct Block {
+  Block(LaunchState& launch_state, WorkerCounters& worker_counters, FramePool& frame_pool,
+        std::vector<std::byte>& thread_specials);
+  ~Block();
+
+  // Takes its memory. Error: there is not enough. Before everything else.
+  Status prepare();
+  // Makes it block number `linear_index` of the grid, ready to run.
+  void start(uint64_t linear_index);
+  // Until it is finished or failed, or all its warps spin.
+  BlockState run();
+  // For machines that let warps take turns in their own way: all warps at their first instruction; and what comes of a
+  // warp's turn, at a barrier or at its end.
+  void start_all_warps();
+  void settle(Warp& warp);
+
+  // --- called by handlers ---
+  const MicroOp* fail(Warp& warp, const MicroOp& op, unsigned lane, std::string message,
+                      FailureKind kind = FailureKind::program_fault);
+  void end_activation(Warp& warp, Activation* activation);
+  // Null: there is no room for it; call_failure says which.
+  Activation* new_activation(Warp& warp, const DecodedFunction& function);
+  std::string call_failure(const DecodedFunction& function) const;
+  // All live lanes of the warp stand at barrier `number`: the warp has arrived.
+  void warp_arrives(Warp& warp, unsigned number, uint32_t expected_warps);
+  void complete_barrier_if_full(unsigned number);
+  // For an instruction that is more work than a warp instruction is otherwise.
+  void take_fuel(uint64_t warp_instructions) { fuel -= static_cast<int64_t>(warp_instructions); }
+  Dimensions thread_index(const Warp& warp, unsigned lane) const;
+  // The failure's place in source and CUDA file.
+  Failure describe(const Warp& warp, const MicroOp& op, unsigned lane, std::string message, FailureKind kind) const;
+
+  LaunchState* launch = nullptr;
+  KernelImage* image = nullptr;
+  WorkerCounters* counters = nullptr;
+  FramePool* frames = nullptr;
+  std::byte* shared = nullptr;
+  uint64_t shared_bytes = 0;
+  std::byte* local = nullptr; // local_stride bytes for each thread
+  uint64_t local_stride = 0;
+  std::span<const std::byte> parameters;
+  std::array<Barrier, 16> barriers;
+  std::vector<Warp> warps;
+  uint32_t live_warps = 0;
+  int64_t fuel = 0;
+  uint64_t counted_clock = 0; // of the clock: taken off the launch's fuel
+  uint64_t clock = 0;         // warp instructions this block has executed: %clock
+  uint64_t linear = 0;
+  Dimensions index;
+  std::optional<Failure> failure;
+  PrintedText printed;
+  std::unique_ptr<MemoryChecker> checker; // null: not asked for
+  Observer* observer = nullptr;
+  std::unique_ptr<SkipMachine> skipper;    // null: not asked for
+  std::unique_ptr<LateCopies> late_copies; // null: asynchronous copies are carried out at once
+  AffineMachine* affine = nullptr;         // null: no kernel of DAC's; else:
+  uint32_t affine_slot = 0;                // its place among the blocks of a batch
+  MemoryRange last_global;                 // where the last global access of a single lane went: most go there again
+  std::vector<MemoryRange> ranges;         // the same for each memory operation of the image
+  bool count_memory = false;
+  bool watch_progress = false; // find out whether a turn changes anything; then:
+  bool changed = false;        // the last one did, or it was not watched
+  bool watch_memory = false;   // checker or count_memory: memory operations take the slow side road
+
+private:
+  friend class StagingMachine; // takes the place of run()
+  void run_warp(Warp& warp);
+  void run_warp_observed(Warp& warp, const MicroOp* op);
+  const MicroOp* run_warp_unseen(Warp& warp, const MicroOp* op);
+  BlockState run_in_steps(); // emulator/machines/darsie/skip_machine.cpp
+  void note_arrival(Warp& warp);
+  void start_warp(Warp& warp);
+  void warp_finished(Warp& warp);
+  void report_deadlock();
+  bool is_in_new_state(Warp& warp);
+
+  MemoryShare share_;
+  std::vector<std::unique_ptr<Activation>> activations_; // a failed block leaves some in use
+  std::vector<Activation*> free_activations_;
+  std::vector<std::byte>* thread_specials_;
+  std::vector<std::byte> block_specials_;
+  std::vector<std::byte> shared_storage_;
+  uint32_t next_to_start_ = 0;
+};
+
+} // namespace ptxrewrite::emulator

@@ -1,0 +1,76 @@
+// Which of the copies that are still to come happen when somebody waits.
+#include "emulator/core/copies.h"
+
+#include "emulator/memory/mbarrier_word.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ptxrewrite::emulator {
+
+void carry_out(const PendingCopy& copy) {
+  if (copy.wanted) std::memmove(copy.to, copy.from, copy.wanted);
+  std::memset(copy.to + copy.wanted, 0, copy.bytes - copy.wanted);
+}
+
+void LateCopies::start_block() {
+  entries_.clear();
+  for (std::vector<uint32_t>& groups : groups_)
+    std::fill(groups.begin(), groups.end(), 0);
+}
+
+void LateCopies::add(CopyKind kind, uint32_t thread, const PendingCopy& copy, std::byte* barrier) {
+  entries_.push_back({kind, false, thread, groups_[static_cast<unsigned>(kind)][thread], barrier, copy});
+}
+
+template <class Chosen> void LateCopies::carry_out_if(Chosen&& chosen) {
+  const auto kept = std::stable_partition(entries_.begin(), entries_.end(), [&](const Entry& e) { return !chosen(e); });
+  std::for_each(kept, entries_.end(), [](const Entry& entry) { carry_out(entry.copy); });
+  entries_.erase(kept, entries_.end());
+}
+
+void LateCopies::wait(CopyKind kind, uint32_t thread, uint32_t but) {
+  const uint32_t closed = groups_[static_cast<unsigned>(kind)][thread];
+  carry_out_if([&](const Entry& entry) {
+    return entry.kind == kind && entry.thread == thread && !entry.barrier && uint64_t(entry.group) + but < closed;
+  });
+}
+
+void LateCopies::wait_for_all(CopyKind kind, uint32_t thread) {
+  carry_out_if([&](const Entry& entry) { return entry.kind == kind && entry.thread == thread && !entry.barrier; });
+}
+
+void LateCopies::arrive_when_done(uint32_t thread, std::byte* barrier) {
+  entries_.push_back({CopyKind::plain, true, thread, 0, barrier, {}});
+}
+
+std::string LateCopies::complete(std::byte* barrier) {
+  std::string wrong;
+  const auto note = [&](std::string message) {
+    if (wrong.empty()) wrong = std::move(message);
+  };
+  // An arrival waits for the copies that its thread issued before it.
+  for (size_t at = 0; at < entries_.size(); ++at) {
+    if (!entries_[at].arrival || entries_[at].barrier != barrier) continue;
+    const uint32_t thread = entries_[at].thread;
+    std::vector<Entry> later(entries_.begin() + static_cast<std::ptrdiff_t>(at) + 1, entries_.end());
+    entries_.resize(at);
+    wait_for_all(CopyKind::plain, thread);
+    at = entries_.size() - 1; // the loop goes on behind what was kept
+    entries_.insert(entries_.end(), later.begin(), later.end());
+    note(change_barrier(barrier, [](BarrierWord& word) { return arrive_at_barrier(word, 1); }));
+  }
+  carry_out_if([&](const Entry& entry) {
+    if (entry.barrier != barrier || entry.arrival) return false;
+    note(change_barrier(barrier, [&](BarrierWord& word) { return complete_bytes(word, entry.copy.bytes); }));
+    return true;
+  });
+  return wrong;
+}
+
+void LateCopies::finish() {
+  carry_out_if([](const Entry& entry) { return !entry.arrival; });
+  entries_.clear();
+}
+
+} // namespace ptxrewrite::emulator

@@ -1,0 +1,176 @@
+// Turns instructions into micro-operations. Families of special instructions (memory, control flow, warp functions ...)
+// get a Decoder, look at the operands of the current instruction and emit what is to be executed.
+#pragma once
+
+#include "emulator/core/operation.h"
+#include "emulator/core/program.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ptxrewrite::emulator {
+
+constexpr LaneType lanes_of_bits(unsigned bits) {
+  return {bits == 1 ? LaneKind::predicate : LaneKind::unsigned_integer, static_cast<uint8_t>(bits)};
+}
+
+class Decoder {
+public:
+  Decoder(KernelImage& image, DecodedFunction& output, const ModulePlaces& places);
+
+  // Decodes the whole function.
+  Status run();
+
+  // --- the current instruction ---
+  const ir::Function& function() const { return function_; }
+  const ir::Module& module() const { return function_.module(); }
+  const ir::Form& form() const { return *form_; }
+  ir::InstructionId instruction() const { return instruction_; }
+  std::span<const ir::Operand> operands() const { return operands_; }
+  // Position in operands() of the i-th operand at the top level; operands().size() if there are fewer.
+  size_t top_level(unsigned index) const;
+  unsigned top_level_count() const;
+  KernelImage& image() { return image_; }
+  DecodedFunction& output() { return output_; }
+
+  // --- where operands lie ---
+  // The lane array of a register, or of the element of a vector register that the operand selects, and its width in
+  // bits (1: predicate).
+  LaneRef register_lanes(const ir::Operand& operand) const;
+  unsigned register_bits(ir::ValueId value) const;
+  // A source as a lane array of `type`: registers, immediates, special registers, addresses of symbols. A register of
+  // another width is truncated, or extended by the signedness of `type`. A negated predicate is inverted.
+  LaneRef source(const ir::Operand& operand, LaneType type);
+  // The instruction takes values of its thread that are no lane arrays.
+  void takes_more_than_sources() { output_.lanes_of[instruction_.index()].complete = false; }
+  // Where to write a result of `type`. A register of another width is written behind the instruction, truncated or
+  // extended by the signedness of `type`. `_` gives lanes that nobody reads.
+  LaneRef destination(const ir::Operand& operand, LaneType type);
+  LaneRef constant(uint64_t value, unsigned bits) { return image_.constants.get(value, bits); }
+  LaneRef temporary(unsigned bits);
+  LaneRef carry() const { return carry_; }
+  // The slot of the hardware form `composite`, for an intermediate result of so many bits. Reading %crf, which is in
+  // the same block, finds what was written last.
+  LaneRef write_composite_slot(unsigned bits);
+  // Fixed bytes of the activation, for .param variables of this function.
+  const ParameterSlot* slot(ir::SymbolRef symbol) const;
+  // Address in its own space of a .global, .const or .shared variable or of the entry's parameter: known at decode
+  // time.
+  std::optional<uint64_t> fixed_address(ir::SymbolRef symbol) const;
+  std::string symbol_name(ir::SymbolRef symbol) const;
+
+  // The address [base + offset] of an address group; a base that is a symbol is folded into the offset where it is
+  // known. The base has 64-bit lanes; `narrow_allowed`: or 32-bit ones, to be extended by zeros, if it is so written.
+  struct Address {
+    LaneRef base;
+    bool narrow = false; // 32-bit lanes
+    int64_t offset = 0;
+    ir::SymbolRef symbol; // when the base is one
+    bool is_symbol = false;
+    bool constant = false; // the same known offset for all lanes: base is invalid, `offset` says all
+  };
+  Address address(size_t position, bool narrow_allowed = false);
+
+  // --- emitting ---
+  // The instruction's own operation: executed under its guard and counted. One per instruction.
+  MicroOp& emit(Handler handler);
+  // More of the same instruction: under the guard (`guarded`) or for all active lanes.
+  MicroOp& emit_further(Handler handler, bool guarded);
+  uint32_t add_list(std::span<const LaneRef> list);
+  // Behind this instruction lanes may be missing: counts go to a new region, which may be a place where lanes meet.
+  void end_region(bool meeting_point) {
+    region_ended_ = true;
+    region_is_meeting_ = meeting_point;
+  }
+  // Code index of a block's first micro-operation, to be had when the whole function is decoded: writes it into
+  // `immediate` as a pointer.
+  void branch_to(MicroOp& op, ir::BlockId target);
+  // Index into output().code of the place where lanes that part at the end of the current block meet; UINT32_MAX: none.
+  // Known only in the end: it is written into op.auxiliary.
+  void meet_behind_block(MicroOp& op);
+  void order_sensitive() { image_.order_sensitive = true; }
+  // Is the register read by any instruction of the function?
+  bool is_read(ir::ValueId value) const { return read_[value.index()]; }
+
+  // The instruction cannot be emulated: nothing of the kernel will run.
+  void unsupported(std::string message);
+
+private:
+  LaneRef find_source(const ir::Operand& operand, LaneType type);
+  LaneRef find_destination(const ir::Operand& operand, LaneType type);
+  void place_registers();
+  void place_variables();
+  void place_parameter_slots();
+  void refuse_beyond_limit(const ir::Variable& variable, std::string_view what, uint64_t total);
+  void zero_undefined_registers();
+  void find_meeting_blocks();
+  void decode_block(ir::BlockId block);
+  void decode_instruction(ir::InstructionId id);
+  void take_operands(ir::InstructionId id);
+  void begin_section(ir::InstructionId id);
+  void decode_lane_operation(const Operation& operation);
+  void begin_region(bool meeting_point);
+  void flush_pending_writes();
+  void resolve_branches();
+  LaneRef resize(LaneRef from, unsigned from_bits, unsigned to_bits, bool is_signed, bool guarded, LaneRef to);
+  bool is_hardware_register(const ir::Operand& operand) const;
+  LaneRef immediate(const ir::Operand& operand, LaneType type);
+  LaneRef special(const ir::Operand& operand, unsigned& bits);
+  LaneRef symbol_address(const ir::Operand& operand, unsigned bits);
+  uint32_t allocate(uint32_t bytes);
+
+  struct PendingWrite {
+    LaneRef from, to;
+    unsigned from_bits, to_bits;
+    bool is_signed;
+  };
+  struct PendingBranch {
+    uint32_t op;
+    ir::BlockId target;
+  };
+  struct PendingMeeting {
+    uint32_t op;
+    ir::BlockId block;
+  };
+
+  KernelImage& image_;
+  DecodedFunction& output_;
+  const ModulePlaces& places_;
+  const ir::Function& function_;
+  const ir::Form* form_ = nullptr;
+  ir::InstructionId instruction_;
+  std::span<const ir::Operand> operands_;
+  std::vector<ir::Operand> expanded_operands_; // behind operands_ where there are whole vector registers
+  ir::BlockId block_;
+  std::vector<LaneRef> registers_; // by ValueId
+  std::vector<bool> read_;
+  std::vector<bool> is_meeting_block_;  // by BlockId
+  std::vector<ir::BlockId> meeting_of_; // by BlockId: immediate post-dominator
+  std::vector<uint32_t> block_start_;   // by BlockId: code index
+  std::vector<PendingWrite> pending_writes_;
+  std::vector<PendingBranch> pending_branches_;
+  std::vector<PendingMeeting> pending_meetings_;
+  std::map<unsigned, std::vector<LaneRef>> temporaries_; // free for the next instruction, by width
+  std::map<unsigned, unsigned> temporaries_used_;
+  LaneRef carry_;
+  std::map<unsigned, LaneRef> composite_slots_; // by width
+  unsigned composite_bits_ = 32;                // of what the slot holds at the current instruction
+  uint32_t frame_ = 0;
+  uint8_t section_ = 0; // of a hardware form, see DecodedFunction::section_of; 0: the body
+  uint32_t region_ = UINT32_MAX;
+  bool region_ended_ = false;
+  bool region_is_meeting_ = false;
+  std::optional<Error> error_;
+};
+
+// Does a counting region begin with it? Such a micro-operation belongs to no instruction.
+bool is_region_entry(const MicroOp& op);
+
+// The register widths in which lane arrays are held: 1 (predicate mask), 8, 16, 32, 64, 128.
+unsigned lane_bits(ir::ScalarType type);
+constexpr uint32_t lane_array_size(unsigned bits) {
+  return bits == 1 ? 64 : (warp_size * bits / 8 + 63) / 64 * 64;
+}
+
+} // namespace ptxrewrite::emulator

@@ -1,0 +1,378 @@
+// Where the operands of an instruction lie: registers, immediates, special registers, addresses of variables.
+#include "emulator/core/address.h"
+#include "emulator/core/block.h"
+#include "emulator/core/decode.h"
+#include "emulator/core/lanes.h"
+#include "emulator/core/resize.h"
+#include "emulator/machines/r2d2/linear_registers.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+using ir::SpecialRegister;
+
+// %clock and its kin count the warp instructions of the block, so that runs repeat.
+template <class T, unsigned shift> const MicroOp* read_clock(Warp& warp, const MicroOp& op) {
+  const T value = static_cast<T>((warp.block->clock++) >> shift);
+  detail::write_lanes<T>(warp, op.destination[0], warp.mask, [&](unsigned) { return value; });
+  return &op + 1;
+}
+
+const MicroOp* local_variable_address(Warp& warp, const MicroOp& op) {
+  const uint64_t address = warp.activation->local_offset + static_cast<uint64_t>(op.immediate);
+  detail::write_lanes<uint64_t>(warp, op.destination[0], warp.mask, [&](unsigned) { return address; });
+  return &op + 1;
+}
+
+// The state space of a variable that is named.
+ir::StateSpace space_of(const ir::Function& function, ir::SymbolRef symbol) {
+  if (symbol.kind() == ir::SymbolRef::Kind::module_variable)
+    return function.module().variables[symbol.variable()].space;
+  if (symbol.kind() == ir::SymbolRef::Kind::local_variable) return function.variables[symbol.variable()].space;
+  return ir::StateSpace::global;
+}
+
+constexpr unsigned component_of(ir::Selector selector) {
+  return selector == ir::no_selector ? 0 : (selector & 3u);
+}
+
+LaneRef by_component(LaneRef first, ir::Selector selector, LaneRef zero) {
+  const unsigned component = component_of(selector);
+  return component == 3 ? zero : LaneRef(first.base(), first.offset() + component * lane_array_bytes);
+}
+
+} // namespace
+
+size_t Decoder::top_level(unsigned index) const {
+  size_t position = 0;
+  while (index-- > 0 && position < operands_.size())
+    position = ir::next_sibling(operands_, position);
+  return position;
+}
+
+unsigned Decoder::top_level_count() const {
+  unsigned count = 0;
+  for (size_t i = 0; i < operands_.size(); i = ir::next_sibling(operands_, i))
+    if (!operands_[i].has(ir::OperandFlag::old_value)) ++count;
+  return count;
+}
+
+LaneRef Decoder::temporary(unsigned bits) {
+  std::vector<LaneRef>& pool = temporaries_[bits];
+  unsigned& used = temporaries_used_[bits];
+  if (used == pool.size()) pool.push_back(LaneRef(LaneBase::registers, allocate(lane_array_size(bits))));
+  return pool[used++];
+}
+
+LaneRef Decoder::write_composite_slot(unsigned bits) {
+  composite_bits_ = bits;
+  LaneRef& slot = composite_slots_[bits];
+  if (!slot) slot = LaneRef(LaneBase::registers, allocate(lane_array_size(bits)));
+  return slot;
+}
+
+// The result lies in `to` if that is valid, else in a temporary.
+LaneRef Decoder::resize(LaneRef from, unsigned from_bits, unsigned to_bits, bool is_signed, bool guarded, LaneRef to) {
+  if (from_bits == 1 || to_bits == 1) {
+    unsupported("a predicate where another register is expected");
+    return from;
+  }
+  if (!to) to = temporary(to_bits);
+  MicroOp& op = emit_further(resize_handler(from_bits, to_bits, is_signed), guarded);
+  op.source[0] = from;
+  op.destination[0] = to;
+  return to;
+}
+
+LaneRef Decoder::immediate(const ir::Operand& operand, LaneType type) {
+  uint64_t bits = std::bit_cast<uint64_t>(operand.immediate);
+  if (type.kind == LaneKind::predicate) return constant(bits != 0 ? 1 : 0, 1);
+  // A double literal in an instruction on floats is rounded to the type at its use (PTX ISA 4.5.2). 0f in one on
+  // doubles gives the low bits, the others are zero: so ptxas has it.
+  const bool single_precision =
+      type.bits == 32 && (type.kind == LaneKind::floating || (form_ && form_->type(0) == ir::ScalarType::f32));
+  if (operand.is(ir::OperandKind::float64) && single_precision)
+    bits = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
+  if (operand.is(ir::OperandKind::integer) && type.kind == LaneKind::floating)
+    bits = type.bits == 32 ? std::bit_cast<uint32_t>(static_cast<float>(operand.immediate))
+                           : std::bit_cast<uint64_t>(static_cast<double>(operand.immediate));
+  // A constant has 64 bits: of a 128-bit register those above are zero (what ptxas makes of `mov.b128 q, -2`).
+  return image_.constants.get(bits, type.bits);
+}
+
+LaneRef Decoder::special(const ir::Operand& operand, unsigned& bits) {
+  const auto which = static_cast<SpecialRegister>(operand.id);
+  const LaneRef zero = block_special(BlockSpecial::zero);
+  bits = 32;
+  auto clock = [&](Handler handler, unsigned width) {
+    bits = width;
+    MicroOp& op = emit_further(handler, false);
+    op.destination[0] = temporary(width);
+    return op.destination[0];
+  };
+  switch (which) {
+  case SpecialRegister::tid:
+    return by_component(thread_special(ThreadSpecial::tid_x), operand.selector, thread_special(ThreadSpecial::zero));
+  case SpecialRegister::ntid:
+    return by_component(block_special(BlockSpecial::ntid_x), operand.selector, zero);
+  case SpecialRegister::ctaid:
+    return by_component(block_special(BlockSpecial::ctaid_x), operand.selector, zero);
+  case SpecialRegister::nctaid:
+    return by_component(block_special(BlockSpecial::nctaid_x), operand.selector, zero);
+  // Without clusters every block is a cluster of its own.
+  case SpecialRegister::clusterid:
+    return by_component(block_special(BlockSpecial::ctaid_x), operand.selector, zero);
+  case SpecialRegister::nclusterid:
+    return by_component(block_special(BlockSpecial::nctaid_x), operand.selector, zero);
+  case SpecialRegister::cluster_nctaid:
+    return component_of(operand.selector) == 3 ? zero : block_special(BlockSpecial::one);
+  case SpecialRegister::cluster_nctarank:
+    return block_special(BlockSpecial::one);
+  case SpecialRegister::cluster_ctaid:
+  case SpecialRegister::cluster_ctarank:
+    return zero;
+  case SpecialRegister::is_explicit_cluster:
+    bits = 1;
+    return constant(0, 1);
+  case SpecialRegister::crf:
+    bits = composite_bits_;
+    return write_composite_slot(bits);
+  case SpecialRegister::laneid:
+    return thread_special(ThreadSpecial::laneid);
+  case SpecialRegister::warpid:
+    return thread_special(ThreadSpecial::warpid);
+  case SpecialRegister::lanemask_eq:
+    return thread_special(ThreadSpecial::lanemask_eq);
+  case SpecialRegister::lanemask_le:
+    return thread_special(ThreadSpecial::lanemask_le);
+  case SpecialRegister::lanemask_lt:
+    return thread_special(ThreadSpecial::lanemask_lt);
+  case SpecialRegister::lanemask_ge:
+    return thread_special(ThreadSpecial::lanemask_ge);
+  case SpecialRegister::lanemask_gt:
+    return thread_special(ThreadSpecial::lanemask_gt);
+  case SpecialRegister::nwarpid:
+    return block_special(BlockSpecial::nwarpid);
+  case SpecialRegister::smid:
+    return block_special(BlockSpecial::smid);
+  case SpecialRegister::nsmid:
+    return block_special(BlockSpecial::nsmid);
+  case SpecialRegister::dynamic_smem_size:
+    return block_special(BlockSpecial::dynamic_smem_size);
+  case SpecialRegister::aggr_smem_size:
+  case SpecialRegister::total_smem_size:
+    return block_special(BlockSpecial::total_smem_size);
+  case SpecialRegister::clock:
+  case SpecialRegister::globaltimer_lo:
+    return clock(&read_clock<uint32_t, 0>, 32);
+  case SpecialRegister::clock_hi:
+  case SpecialRegister::globaltimer_hi:
+    return clock(&read_clock<uint32_t, 32>, 32);
+  case SpecialRegister::clock64:
+  case SpecialRegister::globaltimer:
+    return clock(&read_clock<uint64_t, 0>, 64);
+  default:
+    break;
+  }
+  // %gridid, %envreg, %pm, reserved memory: the emulated machine has nothing there.
+  bits = lane_bits(ir::info(which).type);
+  return constant(0, bits);
+}
+
+LaneRef Decoder::symbol_address(const ir::Operand& operand, unsigned bits) {
+  const ir::SymbolRef symbol = operand.as_symbol();
+  const auto offset = static_cast<uint64_t>(operand.immediate);
+  if (symbol.kind() == ir::SymbolRef::Kind::function) {
+    return constant(code_address(definition_of(module(), symbol.function())) + offset, bits);
+  }
+  Address place;
+  place.symbol = symbol;
+  if (symbol.kind() == ir::SymbolRef::Kind::local_variable) {
+    if (auto local = output_.local_offsets.find(symbol.variable().index()); local != output_.local_offsets.end()) {
+      MicroOp& op = emit_further(&local_variable_address, false);
+      op.immediate = static_cast<int64_t>(local->second + offset);
+      op.destination[0] = temporary(64);
+      return bits == 64 ? op.destination[0] : resize(op.destination[0], 64, bits, false, false, {});
+    }
+  }
+  if (std::optional<uint64_t> address = fixed_address(symbol)) return constant(*address + offset, bits);
+  unsupported(fmt::format("the address of '{}' is not known to the emulator", symbol_name(symbol)));
+  return constant(0, bits);
+}
+
+std::string Decoder::symbol_name(ir::SymbolRef symbol) const {
+  switch (symbol.kind()) {
+  case ir::SymbolRef::Kind::module_variable:
+    return std::string(module().text(module().variables[symbol.variable()].name));
+  case ir::SymbolRef::Kind::local_variable:
+    return std::string(module().text(function_.variables[symbol.variable()].name));
+  case ir::SymbolRef::Kind::function:
+    return std::string(module().text(module().function(symbol.function()).name));
+  case ir::SymbolRef::Kind::undeclared:
+    return std::string(module().text(symbol.name()));
+  }
+  return {};
+}
+
+std::optional<uint64_t> Decoder::fixed_address(ir::SymbolRef symbol) const {
+  if (symbol.kind() == ir::SymbolRef::Kind::module_variable) {
+    if (auto place = places_.variables.find({nullptr, symbol.variable().index()}); place != places_.variables.end())
+      return place->second.address;
+    if (!ir::is_shared(module().variables[symbol.variable()].space)) return std::nullopt;
+  } else if (symbol.kind() == ir::SymbolRef::Kind::local_variable) {
+    // An affine stream names the variables of its kernel.
+    const ir::Function& kernel = *image_.functions.front()->source;
+    const ir::Function* owner = &function_ == kernel.affine_stream.get() ? &kernel : &function_;
+    if (auto place = places_.variables.find({owner, symbol.variable().index()}); place != places_.variables.end())
+      return place->second.address;
+    if (function_.is_entry)
+      if (auto parameter = image_.parameter_offsets.find(symbol.variable().index());
+          parameter != image_.parameter_offsets.end())
+        return parameter->second;
+  } else {
+    return std::nullopt;
+  }
+  return image_.shared_offset(function_, symbol);
+}
+
+LaneRef Decoder::register_lanes(const ir::Operand& operand) const {
+  const LaneRef first = registers_[operand.id];
+  const ir::Value& value = function_.values[operand.as_value()];
+  if (value.vector_width == 1) return first;
+  return {first.base(), first.offset() + component_of(operand.selector) * lane_array_size(lane_bits(value.type))};
+}
+
+LaneRef Decoder::source(const ir::Operand& operand, LaneType type) {
+  const LaneRef lanes = find_source(operand, type);
+  output_.lanes_of[instruction_.index()].sources.push_back({lanes, type.bits});
+  return lanes;
+}
+
+LaneRef Decoder::find_source(const ir::Operand& operand, LaneType type) {
+  const bool is_signed = type.kind == LaneKind::signed_integer;
+  switch (operand.kind) {
+  case ir::OperandKind::value: {
+    LaneRef lanes = register_lanes(operand);
+    const unsigned bits = register_bits(operand.as_value());
+    if (bits != type.bits) lanes = resize(lanes, bits, type.bits, is_signed, false, {});
+    if (type.kind == LaneKind::predicate && operand.has(ir::OperandFlag::negated)) {
+      MicroOp& op = emit_further(invert_predicate_handler(), false);
+      op.source[0] = lanes;
+      op.destination[0] = temporary(1);
+      return op.destination[0];
+    }
+    return lanes;
+  }
+  case ir::OperandKind::integer:
+  case ir::OperandKind::float32:
+  case ir::OperandKind::float64:
+    return immediate(operand, type);
+  case ir::OperandKind::special_register: {
+    unsigned bits = 32;
+    LaneRef lanes = special(operand, bits);
+    return bits == type.bits ? lanes : resize(lanes, bits, type.bits, is_signed, false, {});
+  }
+  case ir::OperandKind::symbol:
+    return symbol_address(operand, type.bits);
+  case ir::OperandKind::sink:
+    return constant(0, type.bits);
+  default:
+    unsupported(fmt::format("an operand of '{}' that the emulator cannot read", form_->mnemonic));
+    return {};
+  }
+}
+
+LaneRef Decoder::destination(const ir::Operand& operand, LaneType type) {
+  const LaneRef lanes = find_destination(operand, type);
+  output_.lanes_of[instruction_.index()].results.push_back({lanes, type.bits});
+  return lanes;
+}
+
+LaneRef Decoder::find_destination(const ir::Operand& operand, LaneType type) {
+  if (operand.is(ir::OperandKind::sink)) return temporary(type.bits);
+  if (!operand.is(ir::OperandKind::value)) {
+    unsupported(fmt::format("an operand of '{}' that the emulator cannot write", form_->mnemonic));
+    return {};
+  }
+  const LaneRef lanes = register_lanes(operand);
+  const unsigned bits = register_bits(operand.as_value());
+  if (bits == type.bits) return lanes;
+  LaneRef result = temporary(type.bits);
+  // A thread part of 32 bits is extended as signed, whichever instruction wrote it.
+  const bool is_signed = type.kind == LaneKind::signed_integer ||
+                         function_.values[operand.as_value()].register_class == ir::RegisterClass::thread_index;
+  pending_writes_.push_back({result, lanes, type.bits, bits, is_signed});
+  return result;
+}
+
+const ParameterSlot* Decoder::slot(ir::SymbolRef symbol) const {
+  if (symbol.kind() != ir::SymbolRef::Kind::local_variable) return nullptr;
+  auto found = output_.slots.find(symbol.variable().index());
+  return found == output_.slots.end() ? nullptr : &found->second;
+}
+
+bool Decoder::is_hardware_register(const ir::Operand& operand) const {
+  return operand.is(ir::OperandKind::value) &&
+         function_.values[operand.as_value()].register_class != ir::RegisterClass::general;
+}
+
+Decoder::Address Decoder::address(size_t position, bool narrow_allowed) {
+  Address result;
+  const ir::Operand& group = operands_[position];
+  if (!group.is(ir::OperandKind::address) || group.group_size() == 0) {
+    unsupported(fmt::format("an address of '{}' that the emulator cannot read", form_->mnemonic));
+    return result;
+  }
+  const ir::Operand& base = operands_[position + 1];
+  result.offset = group.immediate;
+  if (base.is(ir::OperandKind::symbol)) {
+    result.symbol = base.as_symbol();
+    result.is_symbol = true;
+    result.offset += base.immediate;
+    const ParameterSlot* parameter = slot(result.symbol);
+    if (std::optional<uint64_t> fixed = fixed_address(result.symbol)) {
+      result.constant = true;
+      result.offset += static_cast<int64_t>(*fixed);
+    } else if (!parameter || parameter->in_local) {
+      result.base = symbol_address(base, 64);
+      result.offset -= base.immediate;
+    }
+    // An instruction on generic addresses names a variable of any space.
+    if (decode_space(form_->space) == Space::generic)
+      result.offset += static_cast<int64_t>(window_of(decode_space(space_of(function_, result.symbol))));
+  } else if (base.is(ir::OperandKind::integer)) {
+    result.constant = true;
+    result.offset += base.immediate;
+  } else {
+    result.narrow = narrow_allowed && base.is(ir::OperandKind::value) && register_bits(base.as_value()) == 32;
+    result.base = source(base, lanes_of_bits(result.narrow ? 32 : 64));
+  }
+  // var[reg], and a second register of hardware forms.
+  if (group.group_size() > 1) {
+    if (!operands_[position + 2].is(ir::OperandKind::value) && !operands_[position + 2].is(ir::OperandKind::integer))
+      return result; // coordinates: the caller's business
+    if (!result.base) {
+      unsupported("an address of a symbol and a register is not emulated");
+      return result;
+    }
+    if (result.narrow) result.base = resize(result.base, 32, 64, false, false, {});
+    result.narrow = false;
+    result.base = emit_sum(*this, result.base, source(operands_[position + 2], lanes_of_bits(64)));
+  }
+  // Linear and coefficient registers hold sums of sign-extended parts; in shared memory only the low half is the
+  // address.
+  const bool hardware =
+      is_hardware_register(base) || (group.group_size() > 1 && is_hardware_register(operands_[position + 2]));
+  if (hardware && ir::is_shared(form_->space)) {
+    result.base = resize(result.base, 64, 32, false, false, {});
+    result.narrow = narrow_allowed;
+    if (!narrow_allowed) result.base = resize(result.base, 32, 64, false, false, {});
+  }
+  return result;
+}
+
+} // namespace ptxrewrite::emulator

@@ -1,0 +1,581 @@
+#include "emulator/core/grid.h"
+
+#include "emulator/core/block.h"
+#include "emulator/core/check.h"
+#include "emulator/core/fuel.h"
+#include "emulator/core/observer.h"
+#include "emulator/machines/dac/affine_machine.h"
+#include "emulator/machines/darsie/skip_plan.h"
+#include "emulator/machines/r2d2/linear_registers.h"
+#include "emulator/machines/regless/staging_machine.h"
+#include "emulator/memory/global_shadow.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <utility>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+constexpr uint64_t call_stack_bytes = uint64_t(64) << 10;
+// Blocks that spin on one another are all kept; a real GPU keeps some thousands, too.
+constexpr uint64_t resident_block_limit = 4096;
+// Turns of blocks that spin, without one of them ending, before it is watched whether anything changes.
+constexpr uint64_t patient_turns = 10'000;
+// When this many turns for each resident block have changed nothing, nothing will come.
+constexpr uint64_t turns_without_change = 64;
+
+uint32_t* lanes_at(std::vector<std::byte>& bytes, LaneRef ref, size_t base = 0) {
+  return reinterpret_cast<uint32_t*>(bytes.data() + base + ref.offset());
+}
+
+std::vector<std::byte> make_thread_specials(const LaunchRequest& request, uint32_t warps) {
+  const size_t size = static_cast<size_t>(ThreadSpecial::count) * lane_array_bytes;
+  std::vector<std::byte> bytes(size * warps);
+  for (uint32_t warp = 0; warp < warps; ++warp)
+    for (uint32_t lane = 0; lane < warp_size; ++lane) {
+      const uint32_t thread = warp * warp_size + lane;
+      auto set = [&](ThreadSpecial which, uint32_t value) {
+        lanes_at(bytes, thread_special(which), size * warp)[lane] = value;
+      };
+      set(ThreadSpecial::tid_x, thread % request.block.x);
+      set(ThreadSpecial::tid_y, thread / request.block.x % request.block.y);
+      set(ThreadSpecial::tid_z, thread / request.block.x / request.block.y);
+      set(ThreadSpecial::laneid, lane);
+      set(ThreadSpecial::warpid, warp);
+      const uint32_t own = 1u << lane;
+      set(ThreadSpecial::lanemask_eq, own);
+      set(ThreadSpecial::lanemask_lt, own - 1);
+      set(ThreadSpecial::lanemask_le, own | (own - 1));
+      set(ThreadSpecial::lanemask_ge, ~(own - 1));
+      set(ThreadSpecial::lanemask_gt, ~(own | (own - 1)));
+    }
+  return bytes;
+}
+
+std::vector<std::byte> make_block_specials(const LaunchState& launch) {
+  std::vector<std::byte> bytes(static_cast<size_t>(BlockSpecial::count) * lane_array_bytes);
+  auto set = [&](BlockSpecial which, uint32_t value) {
+    std::fill_n(lanes_at(bytes, block_special(which)), warp_size, value);
+  };
+  const LaunchRequest& request = *launch.request;
+  set(BlockSpecial::ntid_x, request.block.x);
+  set(BlockSpecial::ntid_y, request.block.y);
+  set(BlockSpecial::ntid_z, request.block.z);
+  set(BlockSpecial::nctaid_x, request.grid.x);
+  set(BlockSpecial::nctaid_y, request.grid.y);
+  set(BlockSpecial::nctaid_z, request.grid.z);
+  set(BlockSpecial::nwarpid, launch.warps);
+  set(BlockSpecial::nsmid, emulated_sm_count);
+  set(BlockSpecial::dynamic_smem_size, request.shared_bytes);
+  set(BlockSpecial::total_smem_size,
+      static_cast<uint32_t>((launch.shared_bytes + 127) / 128 * 128)); // 128-byte granules
+  set(BlockSpecial::one, 1);
+  return bytes;
+}
+
+// What the host threads of one launch share.
+struct Grid {
+  explicit Grid(const LaunchRequest& request) : fuel(request) {}
+
+  LaunchState launch;
+  LaunchFuel fuel;
+  uint64_t blocks = 0;
+  alignas(64) std::atomic<uint64_t> next{0}; // block that nobody has taken
+  alignas(64) uint64_t share = 1; // blocks that a worker takes at a time: small blocks cost less than the taking
+  std::mutex mutex;               // of what follows
+  std::optional<Error> error;     // of the host: no memory
+  std::optional<Failure> failure;
+  std::atomic<uint64_t> failed_block{UINT64_MAX};
+  unsigned workers = 1;
+  std::atomic<unsigned> idle_workers{0}; // have no blocks any more, or only such as wait for others
+  PrintedBlocks printed;
+  FindingTable findings;
+  WorkerCounters total;
+};
+
+Failure failure_without_fuel(const Grid& grid, uint64_t linear) {
+  const ir::Function& kernel = *grid.launch.image->functions.front()->source;
+  const Dimensions& size = grid.launch.request->grid;
+  Failure failure;
+  failure.kind = FailureKind::out_of_fuel;
+  failure.message = fmt::format("out of fuel: the {} blocks of the launch have executed the {} warp instructions that "
+                                "they may (--fuel allows more)",
+                                grid.blocks, grid.fuel.limit());
+  failure.kernel = failure.function = grid.launch.image->module->text(kernel.name);
+  failure.block = {static_cast<uint32_t>(linear % size.x), static_cast<uint32_t>(linear / size.x % size.y),
+                   static_cast<uint32_t>(linear / size.x / size.y)};
+  failure.range = kernel.header_range;
+  return failure;
+}
+
+// Block `linear` is not started.
+void fail_without_fuel(Grid& grid, uint64_t linear) {
+  std::lock_guard lock(grid.mutex);
+  if (linear > grid.failed_block) return;
+  grid.failed_block = linear;
+  grid.failure = failure_without_fuel(grid, linear);
+}
+
+class Worker {
+public:
+  // `is_first`: without memory for its blocks the launch is an error; other workers only help.
+  explicit Worker(Grid& grid, bool is_first = true)
+      : grid_(grid), frames_(grid.launch.memory->budget()),
+        thread_specials_(make_thread_specials(*grid.launch.request, grid.launch.warps)), is_first_(is_first) {
+    const KernelImage& image = *grid.launch.image;
+    counters_.regions.resize(image.region_count);
+    counters_.guards.resize(image.instruction_count);
+    if (grid.launch.request->count_memory) counters_.transactions.resize(image.instruction_count);
+  }
+
+  // Memory for a first block, before other workers take theirs.
+  void reserve() { spare_ = new_block(true); }
+
+  // Blocks that share one SM on RegLess's machine.
+  void run_staged(const StagingPlan& plan) {
+    const LaunchRequest& request = *grid_.launch.request;
+    StagingMachine machine(plan, *request.staging, counters_.staging);
+    const uint64_t share = (grid_.blocks + request.staging->multiprocessors - 1) / request.staging->multiprocessors;
+    const uint64_t most = std::min<uint64_t>(
+        machine.resident_blocks(plan, grid_.launch.warps, grid_.launch.shared_bytes), std::max<uint64_t>(share, 1));
+    std::vector<std::unique_ptr<Block>> resident, spare;
+    for (;;) {
+      while (resident.size() < most && !grid_.failure) {
+        std::unique_ptr<Block> block;
+        if (spare.empty()) {
+          block = new_block(resident.empty());
+          if (!block) break; // fewer at a time; or none, and the launch is over
+        } else {
+          block = std::move(spare.back());
+          spare.pop_back();
+        }
+        const uint64_t number = take_block();
+        if (number >= grid_.blocks || !has_fuel(number)) break;
+        resident.push_back(std::move(block));
+        resident.back()->start(request.reversed ? grid_.blocks - 1 - number : number);
+        machine.add(*resident.back());
+        if (resident.back()->failure) report(*resident.back());
+      }
+      Block* over = resident.empty() || grid_.failure ? nullptr : machine.run();
+      if (!over) break;
+      if (over->failure) {
+        report(*over);
+        break;
+      }
+      finish(*over);
+      auto place = std::ranges::find(resident, over, &std::unique_ptr<Block>::get);
+      spare.push_back(std::move(*place));
+      resident.erase(place);
+    }
+    add_counters();
+  }
+
+  // Blocks that spin go to the back of the line, and new ones are started: one of those may be what they wait for.
+  void run() {
+    std::deque<std::unique_ptr<Block>> spinning;
+    bool has_memory = true;
+    for (;;) {
+      if (!spare_ && has_memory && spinning.size() < resident_block_limit && !is_over()) {
+        spare_ = new_block(spinning.empty());
+        has_memory = spare_ != nullptr;
+        if (!spare_ && spinning.empty()) break;
+      }
+      const uint64_t number = spare_ && spinning.size() < resident_block_limit ? take_block() : UINT64_MAX;
+      std::unique_ptr<Block> block;
+      const uint64_t linear = grid_.launch.request->reversed ? grid_.blocks - 1 - number : number;
+      if (number < grid_.blocks && linear <= grid_.failed_block && has_fuel(linear)) {
+        block = std::move(spare_);
+        block->start(linear);
+        Observer* observer = grid_.launch.request->observer;
+        block->observer = observer && observer->wants(*block) ? observer : nullptr;
+        block->watch_memory =
+            block->count_memory || block->checker || (block->observer && block->observer->wants_accesses());
+      } else if (!spinning.empty()) {
+        block = std::move(spinning.front());
+        spinning.pop_front();
+      } else {
+        break;
+      }
+      block->watch_progress = turns_ > patient_turns;
+      const BlockState state = block->run();
+      count(*block, state);
+      switch (state) {
+      case BlockState::yielded:
+        if (nothing_will_come(*block, spinning.size() + 1)) give_up(*block);
+        if (block->failure)
+          report(*block);
+        else
+          spinning.push_back(std::move(block));
+        break;
+      case BlockState::failed:
+        report(*block);
+        work_again();
+        break;
+      default:
+        finish(*block);
+        spare_ = std::move(block);
+        has_memory = true;
+        work_again();
+      }
+    }
+    if (!idle_) ++grid_.idle_workers;
+    add_counters();
+  }
+
+private:
+  // Number of the next block for this worker; no block's if there are no more.
+  uint64_t take_block() {
+    if (next_ == end_) {
+      next_ = grid_.next.fetch_add(grid_.share);
+      end_ = next_ + grid_.share;
+    }
+    return next_++;
+  }
+
+  // Are there no blocks that this worker could take?
+  bool is_over() const { return next_ == end_ && grid_.next.load() >= grid_.blocks; }
+
+  // Null: there is no memory for it. Who has none at all goes without blocks, if another worker has some.
+  std::unique_ptr<Block> new_block(bool is_needed) {
+    auto block = std::make_unique<Block>(grid_.launch, counters_, frames_, thread_specials_);
+    const Status status = block->prepare();
+    if (status.ok()) return block;
+    std::lock_guard lock(grid_.mutex);
+    if (is_needed && is_first_ && !grid_.error) grid_.error = status.error();
+    return nullptr;
+  }
+
+  // May one more block start? If not, the launch fails there.
+  bool has_fuel(uint64_t linear) {
+    if (grid_.fuel.start_block(grid_.launch.warps)) return true;
+    fail_without_fuel(grid_, linear);
+    return false;
+  }
+
+  // Takes what the block has executed since the last time off the launch's fuel.
+  void count(Block& block, BlockState state) {
+    const uint64_t executed = block.clock - std::exchange(block.counted_clock, block.clock);
+    if (!grid_.fuel.take(executed) && state == BlockState::yielded)
+      block.failure = failure_without_fuel(grid_, block.linear);
+  }
+
+  void finish(Block& block) {
+    if (block.observer) block.observer->block_ended(block);
+    if (block.printed.empty() && !block.checker) return;
+    std::lock_guard lock(grid_.mutex);
+    grid_.printed.add(block.linear, std::move(block.printed));
+    if (block.checker) block.checker->take_findings(grid_.findings);
+  }
+
+  // After a turn of a block that spins: do all blocks of all host threads spin without any change?
+  bool nothing_will_come(const Block& block, uint64_t resident) {
+    ++turns_;
+    if (!block.watch_progress) return false;
+    if (block.changed) {
+      unchanged_turns_ = all_idle_turns_ = 0;
+      set_idle(false);
+      return false;
+    }
+    if (++unchanged_turns_ < turns_without_change * resident) return false;
+    set_idle(true);
+    // What another host thread did last has to be seen here first.
+    all_idle_turns_ = grid_.idle_workers == grid_.workers ? all_idle_turns_ + 1 : 0;
+    return all_idle_turns_ > turns_without_change * resident;
+  }
+
+  void work_again() {
+    turns_ = unchanged_turns_ = all_idle_turns_ = 0;
+    set_idle(false);
+  }
+
+  void set_idle(bool idle) {
+    if (idle == idle_) return;
+    idle_ = idle;
+    if (idle)
+      ++grid_.idle_workers;
+    else
+      --grid_.idle_workers;
+  }
+
+  void give_up(Block& block) {
+    for (Warp& warp : block.warps)
+      if (!warp.splits.empty() && !block.failure)
+        block.fail(warp, *warp.splits.back().next, 0, "all blocks spin: nothing that they wait for will come",
+                   FailureKind::deadlock);
+  }
+
+  // The failure of the lowest block counts, whoever finds it first.
+  void report(Block& block) {
+    std::lock_guard lock(grid_.mutex);
+    if (block.linear > grid_.failed_block) return;
+    grid_.failed_block = block.linear;
+    grid_.failure = std::move(block.failure);
+    grid_.printed.add(block.linear, std::move(block.printed));
+    if (block.checker) block.checker->take_findings(grid_.findings);
+  }
+
+  void add_counters() {
+    std::lock_guard lock(grid_.mutex);
+    WorkerCounters& total = grid_.total;
+    for (size_t i = 0; i < counters_.regions.size(); ++i) {
+      total.regions[i].executions += counters_.regions[i].executions;
+      total.regions[i].lanes += counters_.regions[i].lanes;
+    }
+    for (size_t i = 0; i < counters_.guards.size(); ++i) {
+      total.guards[i].lanes += counters_.guards[i].lanes;
+      total.guards[i].off += counters_.guards[i].off;
+    }
+    for (size_t i = 0; i < counters_.transactions.size(); ++i)
+      total.transactions[i] += counters_.transactions[i];
+    total.blocks += counters_.blocks;
+    total.warps += counters_.warps;
+    total.skips += counters_.skips;
+    total.staging += counters_.staging;
+  }
+
+  Grid& grid_;
+  uint64_t next_ = 0, end_ = 0; // blocks taken, not started
+  WorkerCounters counters_;
+  FramePool frames_;
+  std::vector<std::byte> thread_specials_;
+  bool is_first_;
+  std::unique_ptr<Block> spare_;
+  uint64_t turns_ = 0; // of blocks that spin, since one has ended
+  uint64_t unchanged_turns_ = 0;
+  uint64_t all_idle_turns_ = 0;
+  bool idle_ = false;
+};
+
+// Memory that is not counted may run out, too, in any host thread.
+template <class Body> void guarded(Grid& grid, Body&& body) {
+  try {
+    body();
+  } catch (const std::bad_alloc&) {
+    std::lock_guard lock(grid.mutex);
+    grid.error = Error{"the host has no more memory for this launch", {}};
+    grid.failed_block = 0;
+  }
+}
+
+// Batch after batch of resident blocks: SM number s of n has the blocks s, s + n, s + 2 n ...
+void run_on_affine_machine(Grid& grid, AffineCheck* check, LaunchResult& result) {
+  const LaunchState& launch = grid.launch;
+  const LaunchRequest& request = *launch.request;
+  std::vector<std::byte> thread_specials = make_thread_specials(request, launch.warps);
+  FramePool frames(launch.memory->budget());
+  AffineMachine machine(grid.launch, *launch.image->affine_program, grid.total, frames, thread_specials, check);
+  const uint64_t counted_for = request.multiprocessors ? request.multiprocessors : emulated_sm_count;
+  const uint64_t multiprocessors = request.affine.multiprocessors ? request.affine.multiprocessors : counted_for;
+  const uint64_t resident = request.affine.resident_blocks
+                                ? request.affine.resident_blocks
+                                : default_resident_blocks(launch.threads, launch.shared_bytes);
+  bool goes_on = true;
+  for (uint64_t first = 0; first < grid.blocks && goes_on; first += multiprocessors * resident)
+    for (uint64_t sm = 0; sm < multiprocessors && first + sm < grid.blocks && goes_on; ++sm) {
+      std::vector<uint64_t> batch;
+      for (uint64_t block = first + sm; block < grid.blocks && batch.size() < resident; block += multiprocessors)
+        batch.push_back(request.reversed ? grid.blocks - 1 - block : block);
+      if (!grid.fuel.start_block(launch.warps * static_cast<uint32_t>(batch.size()))) {
+        fail_without_fuel(grid, batch.front());
+        return;
+      }
+      goes_on = machine.run_batch(batch);
+      if (machine.error()) grid.error = machine.error();
+      for (auto& block : machine.blocks())
+        (void)grid.fuel.take(block->clock); // the next batch will notice
+      for (auto& block : machine.blocks()) {
+        grid.printed.add(block->linear, std::move(block->printed));
+        if (block->checker) block->checker->take_findings(grid.findings);
+      }
+    }
+  grid.failure = machine.failure();
+  result.affine = std::move(machine.counters());
+  if (machine.gave_up().empty()) return;
+  result.affine->fallbacks = 1;
+  result.affine->fallback_reason = machine.gave_up();
+}
+
+// What DAC's machine alone does not know: the other stream, and its loads.
+void complete_affine_counters(const LaunchResult& result, AffineCounters& affine) {
+  affine.body = result.counters.warp_instructions - affine.affine;
+  const FunctionCounters& rows = result.counters.functions.front();
+  for (ir::BlockId block : rows.source->layout)
+    for (ir::InstructionId id : rows.source->instructions_in(block)) {
+      if (!rows.source->is_opcode(id, ir::Opcode::ld)) continue;
+      const ir::StateSpace space = rows.source->form_of(id).space;
+      const InstructionCounters& row = rows.instructions[id.index()];
+      if (space == ir::StateSpace::global || space == ir::StateSpace::local || space == ir::StateSpace::none ||
+          space == ir::StateSpace::generic)
+        affine.loads += row.executions - row.guarded_off;
+    }
+}
+
+void set_affine_rows(const AffineCounters& affine, FunctionCounters& rows, Counters& counters) {
+  for (size_t i = 0; i < std::min(rows.instructions.size(), affine.executions.size()); ++i) {
+    rows.instructions[i].executions = affine.executions[i];
+    rows.instructions[i].lanes = affine.lanes[i];
+    counters.warp_instructions += affine.executions[i];
+    counters.thread_instructions += affine.lanes[i];
+  }
+}
+
+// `affine`: of the last function, where DAC's machine ran; or null.
+Counters make_counters(const KernelImage& image, const WorkerCounters& total, const LaunchFacts& facts,
+                       const AffineCounters* affine) {
+  Counters counters;
+  counters.blocks = total.blocks;
+  counters.warps = total.warps;
+  for (const auto& function : image.functions) {
+    FunctionCounters rows;
+    rows.source = function->source;
+    rows.function = image.module->text(function->source->name);
+    rows.instructions.resize(function->source->instructions.size());
+    if (affine && function == image.functions.back()) {
+      set_affine_rows(*affine, rows, counters);
+      counters.functions.push_back(std::move(rows));
+      continue;
+    }
+    for (ir::BlockId block : function->source->layout)
+      for (ir::InstructionId id : function->source->instructions_in(block)) {
+        if (uint8_t section = function->section_of[id.index()]) {
+          const SectionExecutions counted =
+              section_executions(*function, id, static_cast<ir::SectionKind>(section - 1), facts);
+          rows.instructions[id.index()].executions = counted.warps;
+          rows.instructions[id.index()].lanes = counted.lanes;
+          counters.warp_instructions += counted.warps;
+          counters.thread_instructions += counted.lanes;
+          continue;
+        }
+        const uint32_t region = function->region_of[id.index()];
+        if (region == UINT32_MAX) continue;
+        InstructionCounters& row = rows.instructions[id.index()];
+        const uint32_t number = function->first_instruction + id.index();
+        row.executions = total.regions[region].executions;
+        row.lanes = function->source->instructions[id].guard ? total.guards[number].lanes : total.regions[region].lanes;
+        row.guarded_off = total.guards[number].off;
+        if (!total.transactions.empty()) row.transactions = total.transactions[number];
+        counters.warp_instructions += row.executions;
+        counters.thread_instructions += row.lanes;
+      }
+    counters.functions.push_back(std::move(rows));
+  }
+  return counters;
+}
+
+unsigned host_threads(const KernelImage& image, const LaunchRequest& request, uint64_t blocks) {
+  // Check mode remembers the global memory of all blocks together, and tells the same races every time.
+  if (request.observer || request.skipping || request.staging || request.check ||
+      (image.order_sensitive && !request.unordered))
+    return 1;
+  const unsigned wanted = request.host_threads ? request.host_threads : std::thread::hardware_concurrency();
+  return static_cast<unsigned>(std::clamp<uint64_t>(wanted, 1, std::max<uint64_t>(blocks, 1)));
+}
+
+// What the launch asks for has to be possible.
+Status make_staging_plan(KernelImage& image, const LaunchRequest& request) {
+  if (request.observer || request.skipping) return Error{"RegLess's machine runs alone and without observers", {}};
+  if (!image.staging_plan) {
+    Result<std::unique_ptr<StagingPlan>> plan = StagingPlan::make(image);
+    if (!plan) return plan.error();
+    image.staging_plan = std::move(*plan);
+  }
+  constexpr uint32_t granularity = staging_shards * banks_of_staging;
+  const uint32_t lines = request.staging->entries / granularity, needed = image.staging_plan->largest_bank();
+  if (lines < std::max(1u, needed))
+    return Error{"a region needs " + std::to_string(needed) + " entries of a bank: RegLess's unit has to have " +
+                     std::to_string(needed * granularity) + " entries at least",
+                 image.functions.front()->source->header_range};
+  return {};
+}
+
+} // namespace
+
+Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, DeviceMemory& memory,
+                              AffineCheck* check) {
+  if (image.uses_heap)
+    if (Status status = memory.prepare_heap(); !status) return status.error();
+  Grid grid(request);
+  LaunchState& launch = grid.launch;
+  launch.image = &image;
+  launch.request = &request;
+  launch.memory = &memory;
+  launch.threads = static_cast<uint32_t>(request.block.count());
+  launch.warps = (launch.threads + warp_size - 1) / warp_size;
+  launch.shared_bytes = image.static_shared() + request.shared_bytes;
+  launch.local_stride = image.functions.front()->local_bytes;
+  if (image.has_calls || image.uses_stack) launch.local_stride += call_stack_bytes;
+  launch.block_specials = make_block_specials(launch);
+  std::optional<GlobalShadow> global_shadow;
+  MemoryShare shadow_share(memory.budget());
+  if (request.check) {
+    const MemoryBudget& budget = memory.budget();
+    const uint64_t bytes =
+        std::min((budget.limit() - std::min(budget.limit(), budget.used())) / 4, GlobalShadow::default_limit);
+    launch.global_shadow = &global_shadow.emplace(shadow_share.try_grow(bytes) ? bytes : 0);
+  }
+  std::optional<SkipPlan> skip_plan;
+  std::vector<uint64_t> fences(emulated_sm_count);
+  if (request.skipping) {
+    if (request.observer) return Error{"DARSIE's machine runs without observers", {}};
+    if (image.darsie_marks.empty()) image.darsie_marks = ir::marks_of(*image.functions.front()->source);
+    launch.skip_plan =
+        &skip_plan.emplace(image, image.darsie_marks, std::array{request.block.x, request.block.y, request.block.z});
+    launch.fences = &fences;
+  }
+  if (request.staging) {
+    if (Status status = make_staging_plan(image, request); !status.ok()) return status.error();
+  }
+  const bool is_affine = image.affine_program != nullptr;
+  if (is_affine && (request.skipping || request.staging)) return Error{"DAC's machine runs without other machines", {}};
+  grid.blocks = request.grid.count();
+  grid.total.regions.resize(image.region_count);
+  grid.total.guards.resize(image.instruction_count);
+  if (request.count_memory) grid.total.transactions.resize(image.instruction_count);
+
+  LaunchResult result;
+  const unsigned threads = is_affine ? 1 : host_threads(image, request, grid.blocks);
+  launch.concurrent = threads > 1;
+  grid.workers = threads;
+  grid.share = threads == 1 ? 1 : std::clamp<uint64_t>(grid.blocks / (threads * 64), 1, 16);
+  std::optional<Worker> first;
+  if (!is_affine) guarded(grid, [&] { first.emplace(grid); });
+  if (first && !request.staging) guarded(grid, [&] { first->reserve(); });
+  if (grid.error) return Error{grid.error->message, image.functions.front()->source->header_range};
+  std::vector<std::thread> others;
+  for (unsigned i = 1; i < threads; ++i)
+    others.emplace_back([&grid] { guarded(grid, [&] { Worker(grid, false).run(); }); });
+  guarded(grid, [&] {
+    if (is_affine)
+      run_on_affine_machine(grid, check, result);
+    else if (request.staging)
+      first->run_staged(*image.staging_plan);
+    else
+      first->run();
+  });
+  for (std::thread& other : others)
+    other.join();
+  if (grid.error) return Error{grid.error->message, image.functions.front()->source->header_range};
+
+  result.counters = make_counters(image, grid.total,
+                                  {grid.blocks, launch.warps, launch.threads,
+                                   request.multiprocessors ? request.multiprocessors : emulated_sm_count},
+                                  result.affine ? &*result.affine : nullptr);
+  if (result.affine) complete_affine_counters(result, *result.affine);
+  result.skips = std::move(grid.total.skips);
+  result.staging = std::move(grid.total.staging);
+  if (request.skipping) result.skips.executed = result.counters.warp_instructions - result.skips.all_skipped();
+  result.printed = grid.printed.take(grid.failed_block);
+  result.findings = grid.findings.take(grid.failed_block);
+  result.failure = std::move(grid.failure);
+  return result;
+}
+
+} // namespace ptxrewrite::emulator

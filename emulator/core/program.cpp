@@ -1,0 +1,370 @@
+// Loading a module and launching its kernels: variables are placed, kernels decoded, blocks spread over host threads.
+#include "emulator/core/program.h"
+
+#include "emulator/core/grid.h"
+#include "emulator/core/observer.h"
+#include "emulator/machines/dac/affine_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+constexpr uint64_t largest_grid_x = (uint64_t(1) << 31) - 1;
+constexpr uint64_t largest_grid_yz = 65535;
+constexpr uint64_t largest_shared_memory = 232448; // of one block (sm_90 and later; facts/machines.tsv)
+// All banks: eleven of 64 KiB (PTX ISA 5.1.3), and room for what the assembler refuses.
+constexpr uint64_t largest_constant_memory = uint64_t(16) << 20;
+
+// A variable of the module or one that is declared in a function's body, with what its owner keeps of it.
+struct ScopedVariable {
+  const ir::Function* function = nullptr; // null: of the module
+  ir::VariableId id;
+  const ir::Variable* variable = nullptr;
+  std::span<const ir::Operand> initialiser;
+  std::span<const uint64_t> dimensions;
+};
+
+std::vector<ScopedVariable> variables_of(const ir::Module& module) {
+  std::vector<ScopedVariable> all;
+  for (ir::VariableId id : module.variables.ids()) {
+    const ir::Variable& variable = module.variables[id];
+    all.push_back({nullptr, id, &variable, module.initialisers.view(variable.initialiser),
+                   module.dimensions.view(variable.dimensions)});
+  }
+  for (const auto& function : module.functions)
+    for (ir::VariableId id : function->variables.ids()) {
+      const ir::Variable& variable = function->variables[id];
+      all.push_back({function.get(), id, &variable, function->initialisers.view(variable.initialiser),
+                     function->dimensions.view(variable.dimensions)});
+    }
+  return all;
+}
+
+// Elements of `x[] = {...}`, which declares no size.
+uint64_t initialised_bytes(const ScopedVariable& scoped) {
+  uint64_t count = 0;
+  for (size_t i = 0; i < scoped.initialiser.size(); ++i) {
+    if (scoped.initialiser[i].is(ir::OperandKind::vector)) continue;
+    ++count;
+    i += scoped.initialiser[i].group_size();
+  }
+  return count * ir::byte_width(scoped.variable->type);
+}
+
+class LoadedProgram final : public Program {
+public:
+  LoadedProgram(const ir::Module& module, DeviceMemory& memory) : module_(module), memory_(memory) {}
+
+  Status place_variables();
+  Result<LaunchResult> launch(const LaunchRequest& request) override;
+  Status check_supported(std::string_view kernel) override;
+  Result<uint64_t> static_shared(std::string_view kernel) override;
+  std::span<std::byte> variable(std::string_view name) override;
+  uint64_t variable_address(std::string_view name) const override;
+  Result<uint64_t> bind_texture(const TextureBinding& binding, std::string_view reference) override;
+  void set_textures(TextureTable textures) override { textures_ = std::move(textures); }
+
+private:
+  struct Decoded {
+    std::unique_ptr<KernelImage> image;
+    Error error; // when there is no image
+  };
+  Result<KernelImage*> image_of(std::string_view kernel);
+  Result<LaunchResult> launch_affine(KernelImage& image, const LaunchRequest& request);
+  Status place_variable(const ScopedVariable& variable, uint64_t& constant_bytes);
+  Status fill_variable(const ScopedVariable& variable);
+  void initialise(const ScopedVariable& variable, std::span<std::byte> bytes);
+  void initialise_elements(std::span<const ir::Operand> operands, std::span<const uint64_t> strides,
+                           unsigned element_bytes, std::span<std::byte> bytes);
+  uint64_t symbol_value(const ir::Operand& operand) const;
+  const ir::Variable* find_variable(std::string_view name, uint32_t& id) const;
+
+  const ir::Module& module_;
+  DeviceMemory& memory_;
+  ModulePlaces places_;
+  TextureTable textures_;
+  std::vector<std::byte> constant_bank_;
+  std::map<std::string, Decoded, std::less<>> images_;
+};
+
+Status LoadedProgram::place_variable(const ScopedVariable& scoped, uint64_t& constant_bytes) {
+  const ir::Variable& variable = *scoped.variable;
+  const uint64_t bytes = variable.unsized ? initialised_bytes(scoped) : variable_bytes(variable, scoped.dimensions);
+  VariablePlace place{0, bytes};
+  if (variable.space == ir::StateSpace::constant) {
+    place.address = align_up(constant_bytes, variable_alignment(variable));
+    constant_bytes = saturating_add(place.address, bytes);
+    if (constant_bytes > largest_constant_memory)
+      return Error{fmt::format("'{}' ends at byte {} of constant memory, which has {}", module_.text(variable.name),
+                               constant_bytes, largest_constant_memory),
+                   variable.range};
+  } else if (variable.space == ir::StateSpace::global) {
+    Result<uint64_t> address = memory_.allocate(std::max<uint64_t>(bytes, 1), module_.text(variable.name));
+    if (!address) return Error{address.error().message, variable.range};
+    place.address = *address;
+  } else {
+    return {};
+  }
+  places_.variables[{scoped.function, scoped.id.index()}] = place;
+  return {};
+}
+
+Status LoadedProgram::fill_variable(const ScopedVariable& scoped) {
+  auto place = places_.variables.find({scoped.function, scoped.id.index()});
+  if (place == places_.variables.end() || scoped.initialiser.empty()) return {};
+  const auto [address, bytes] = place->second;
+  if (scoped.variable->space == ir::StateSpace::constant)
+    initialise(scoped, std::span(constant_bank_).subspan(address, bytes));
+  else
+    initialise(scoped, {memory_.find(address).host, bytes});
+  return {};
+}
+
+Status LoadedProgram::place_variables() {
+  const std::vector<ScopedVariable> variables = variables_of(module_);
+  uint64_t constant_bytes = 0;
+  for (const ScopedVariable& variable : variables)
+    if (Status status = place_variable(variable, constant_bytes); !status) return status;
+  constant_bank_.assign(constant_bytes, std::byte(0));
+  // Initialisers name other variables: all must have their places.
+  for (const ScopedVariable& variable : variables)
+    if (Status status = fill_variable(variable); !status) return status;
+  return {};
+}
+
+uint64_t LoadedProgram::symbol_value(const ir::Operand& operand) const {
+  const ir::SymbolRef symbol = operand.as_symbol();
+  const auto offset = static_cast<uint64_t>(operand.immediate);
+  if (symbol.kind() == ir::SymbolRef::Kind::function)
+    return code_address(definition_of(module_, symbol.function())) + offset;
+  if (symbol.kind() != ir::SymbolRef::Kind::module_variable) return offset;
+  auto place = places_.variables.find({nullptr, symbol.variable().index()});
+  if (place == places_.variables.end()) return offset;
+  const bool constant = module_.variables[symbol.variable()].space == ir::StateSpace::constant;
+  const bool generic = operand.has(ir::OperandFlag::generic_address);
+  return place->second.address + offset + (constant && generic ? constant_window : 0);
+}
+
+// Nested braces fill whole rows, the sizes of which are `strides`, outermost first; scalars fill one element after the
+// other. `mask(symbol)` is one byte of an address.
+void LoadedProgram::initialise_elements(std::span<const ir::Operand> operands, std::span<const uint64_t> strides,
+                                        unsigned element_bytes, std::span<std::byte> bytes) {
+  size_t at = 0;
+  for (size_t i = 0; i < operands.size(); i = ir::next_sibling(operands, i)) {
+    const ir::Operand& operand = operands[i];
+    const size_t share = operand.is(ir::OperandKind::vector) && !strides.empty() ? strides.front() : element_bytes;
+    if (at >= bytes.size()) return;
+    std::span<std::byte> place = bytes.subspan(at, std::min<size_t>(share, bytes.size() - at));
+    at += share;
+    if (operand.is(ir::OperandKind::vector)) {
+      initialise_elements(operands.subspan(i + 1, operand.group_size()), strides.empty() ? strides : strides.subspan(1),
+                          element_bytes, place);
+      continue;
+    }
+    uint64_t value = std::bit_cast<uint64_t>(operand.immediate);
+    if (operand.is(ir::OperandKind::symbol)) {
+      value = symbol_value(operand);
+    } else if (operand.is(ir::OperandKind::pair)) {
+      const auto mask = static_cast<uint64_t>(operands[i + 1].immediate);
+      value = operands[i + 2].is(ir::OperandKind::symbol) ? symbol_value(operands[i + 2]) : 0;
+      if (mask) value = (value & mask) >> std::countr_zero(mask);
+    } else if (operand.is(ir::OperandKind::float64) && element_bytes == 4) {
+      value = std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(value)));
+    }
+    std::memcpy(place.data(), &value, std::min<size_t>(place.size(), sizeof value));
+  }
+}
+
+void LoadedProgram::initialise(const ScopedVariable& scoped, std::span<std::byte> bytes) {
+  std::span<const ir::Operand> operands = scoped.initialiser;
+  const unsigned element_bytes = ir::byte_width(scoped.variable->type);
+  std::vector<uint64_t> strides; // of a row of each dimension but the last, and of a vector
+  uint64_t row = bytes.size();
+  for (uint64_t dimension : scoped.dimensions) {
+    if (dimension) row /= dimension;
+    strides.push_back(row);
+  }
+  if (operands.size() && operands[0].is(ir::OperandKind::vector))
+    operands = operands.subspan(1, operands[0].group_size());
+  initialise_elements(operands, strides, element_bytes, bytes);
+}
+
+const ir::Variable* LoadedProgram::find_variable(std::string_view name, uint32_t& id) const {
+  for (ir::VariableId candidate : module_.variables.ids())
+    if (places_.variables.contains({nullptr, candidate.index()}) &&
+        module_.text(module_.variables[candidate].name) == name) {
+      id = candidate.index();
+      return &module_.variables[candidate];
+    }
+  return nullptr;
+}
+
+std::span<std::byte> LoadedProgram::variable(std::string_view name) {
+  uint32_t id = 0;
+  const ir::Variable* found = find_variable(name, id);
+  if (!found) return {};
+  const VariablePlace place = places_.variables.at({nullptr, id});
+  if (found->space == ir::StateSpace::constant) return std::span(constant_bank_).subspan(place.address, place.bytes);
+  const MemoryRange range = memory_.find(place.address);
+  return range.host ? std::span(range.host, place.bytes) : std::span<std::byte>();
+}
+
+uint64_t LoadedProgram::variable_address(std::string_view name) const {
+  uint32_t id = 0;
+  const ir::Variable* found = find_variable(name, id);
+  if (!found) return 0;
+  return places_.variables.at({nullptr, id}).address + (found->space == ir::StateSpace::constant ? constant_window : 0);
+}
+
+Result<uint64_t> LoadedProgram::bind_texture(const TextureBinding& binding, std::string_view reference) {
+  if (binding.width == 0 || (binding.channels != 1 && binding.channels != 2 && binding.channels != 4) ||
+      (binding.channel_bits != 8 && binding.channel_bits != 16 && binding.channel_bits != 32))
+    return Error{fmt::format("a texture of width {} with {} channels of {} bits", binding.width, binding.channels,
+                             binding.channel_bits),
+                 {}};
+  uint64_t handle = texture_handle_window + 16 * (textures_.size() + 1);
+  if (!reference.empty()) {
+    handle = variable_address(reference);
+    if (!handle) return Error{fmt::format("no texture or surface reference '{}'", reference), {}};
+  }
+  textures_[handle] = binding;
+  return handle;
+}
+
+Result<KernelImage*> LoadedProgram::image_of(std::string_view kernel) {
+  auto known = images_.find(kernel);
+  if (known == images_.end()) {
+    ir::FunctionId entry;
+    for (uint32_t i = 0; i < module_.functions.size(); ++i) {
+      const ir::Function& function = *module_.functions[i];
+      if (function.is_entry && function.has_body && module_.text(function.name) == kernel) entry = ir::FunctionId(i);
+    }
+    if (!entry) return Error{fmt::format("no kernel '{}' in {}", kernel, module_.source.name()), {}};
+    Decoded decoded;
+    Result<std::unique_ptr<KernelImage>> image = decode_kernel(module_, entry, places_, memory_, constant_bank_);
+    if (image) {
+      decoded.image = std::move(*image);
+      decoded.image->textures = &textures_;
+    } else
+      decoded.error = image.error();
+    known = images_.emplace(std::string(kernel), std::move(decoded)).first;
+  }
+  if (!known->second.image) return known->second.error;
+  return known->second.image.get();
+}
+
+Status LoadedProgram::check_supported(std::string_view kernel) {
+  Result<KernelImage*> image = image_of(kernel);
+  return image ? Status() : Status(image.error());
+}
+
+Result<uint64_t> LoadedProgram::static_shared(std::string_view kernel) {
+  Result<KernelImage*> image = image_of(kernel);
+  if (!image) return image.error();
+  return (*image)->static_shared();
+}
+
+Result<LaunchResult> LoadedProgram::launch(const LaunchRequest& request) {
+  if (Status status = check_dimensions(request.grid, request.block); !status) return status.error();
+  Result<KernelImage*> image = image_of(request.kernel);
+  if (!image) return image.error();
+  const SourceRange header = (*image)->functions.front()->source->header_range;
+  const uint64_t shared = saturating_add((*image)->static_shared(), request.shared_bytes);
+  if (shared > largest_shared_memory)
+    return Error{fmt::format("kernel '{}' with {} bytes of shared memory; a block can have {}", request.kernel, shared,
+                             largest_shared_memory),
+                 header};
+  if (request.parameters.size() != (*image)->parameter_bytes)
+    return Error{fmt::format("kernel '{}' has {} bytes of parameters, not {}", request.kernel,
+                             (*image)->parameter_bytes, request.parameters.size()),
+                 {}};
+  if ((*image)->affine_program) return launch_affine(**image, request);
+  return run_grid(**image, request, memory_);
+}
+
+// In check mode the kernel that it was made of runs first; and in the end, when the machine is too small for it.
+Result<LaunchResult> LoadedProgram::launch_affine(KernelImage& image, const LaunchRequest& request) {
+  const std::string& name = image.affine_program->original();
+  KernelImage* original = nullptr;
+  LaunchRequest plain = request;
+  plain.kernel = name;
+  if (!name.empty()) {
+    Result<KernelImage*> found = image_of(name);
+    if (!found) return found.error();
+    original = *found;
+  }
+  if (request.affine.check && !original)
+    return Error{fmt::format("'{}' cannot be checked: it does not say which kernel it was made of", request.kernel),
+                 {}};
+  const auto copy = memory_.snapshot();
+  if (!copy) return Error{copy.error().message, image.functions.front()->source->header_range};
+  const std::shared_ptr<const DeviceMemory::Snapshot>& before = *copy;
+  std::unique_ptr<AffineCheck> check;
+  uint64_t baseline = 0;
+  if (request.affine.check) {
+    auto made = AffineCheck::make(*original, image, *image.affine_program, request.block, request.affine.check_data);
+    if (!made) return made.error();
+    check = *std::move(made);
+    plain.observer = check.get();
+    plain.check = false;
+    Result<LaunchResult> truth = run_grid(*original, plain, memory_);
+    if (!truth || truth->failure) return truth;
+    baseline = truth->counters.warp_instructions;
+    memory_.restore(*before);
+  }
+  Result<LaunchResult> result = run_grid(image, request, memory_, check.get());
+  if (!result) return result;
+  result->affine->baseline = baseline;
+  if (check) result->affine->checked = check->checked();
+  if (result->failure && check && check->differs()) {
+    memory_.restore(*before);
+    check->look_again();
+    if (Result<LaunchResult> again = run_grid(*original, plain, memory_); again) check->explain(*result->failure);
+  }
+  if (result->affine->fallbacks == 0) return result;
+  if (!original)
+    return Error{fmt::format("'{}' is too much for DAC's machine: {}", request.kernel, result->affine->fallback_reason),
+                 {}};
+  memory_.restore(*before);
+  plain.observer = request.observer;
+  if (plain.observer) plain.observer->restarted();
+  plain.check = request.check;
+  Result<LaunchResult> instead = run_grid(*original, plain, memory_);
+  if (instead) {
+    instead->affine.emplace();
+    instead->affine->fallbacks = 1;
+    instead->affine->fallback_reason = result->affine->fallback_reason;
+  }
+  return instead;
+}
+
+} // namespace
+
+Status check_dimensions(const Dimensions& grid, const Dimensions& block) {
+  if (grid.count() == 0 || block.count() == 0)
+    return Error{fmt::format("a grid of {} x {} x {} blocks of {} x {} x {} threads: no size may be zero", grid.x,
+                             grid.y, grid.z, block.x, block.y, block.z),
+                 {}};
+  if (block.x > 1024 || block.y > 1024 || block.z > 64 || block.count() > 1024)
+    return Error{fmt::format("a block of {} x {} x {} threads; at most 1024 x 1024 x 64 and 1024 in all", block.x,
+                             block.y, block.z),
+                 {}};
+  if (grid.x > largest_grid_x || grid.y > largest_grid_yz || grid.z > largest_grid_yz)
+    return Error{fmt::format("a grid of {} x {} x {} blocks; at most {} x {} x {}", grid.x, grid.y, grid.z,
+                             largest_grid_x, largest_grid_yz, largest_grid_yz),
+                 {}};
+  return {};
+}
+
+Result<std::unique_ptr<Program>> Program::load(const ir::Module& module, DeviceMemory& memory) {
+  auto program = std::make_unique<LoadedProgram>(module, memory);
+  if (Status status = program->place_variables(); !status) return status.error();
+  return std::unique_ptr<Program>(std::move(program));
+}
+
+} // namespace ptxrewrite::emulator

@@ -1,0 +1,116 @@
+// Composite instructions (composite-hpca13 §3): both halves one after the other, by the operations of the PTX
+// instructions that they stand for; then the intermediate result goes to the slot. A composite instruction may read the
+// slot itself, so it is written last.
+#include "emulator/machines/composite/composite_registers.h"
+
+#include "emulator/core/decode.h"
+#include "emulator/core/resize.h"
+#include "ir/forms/composite.h"
+
+#include <array>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+// The row of a half: it has one result, and one or two sources.
+const Operation* find_operation(const ir::Form& form, unsigned sources) {
+  std::array<ir::Operand, 3> shape{};
+  return OperationTable::get().find(form, std::span(shape).first(1 + sources));
+}
+
+LaneType widened(const ir::CompositePart& part, LaneType type) {
+  if (part.widens) type.kind = part.widens_signed ? LaneKind::signed_integer : LaneKind::unsigned_integer;
+  return type;
+}
+
+// The intermediate result as a source of the second half: extended where that asks for more bits.
+LaneRef as_source(Decoder& decoder, LaneRef lanes, unsigned bits, LaneType type) {
+  if (bits == type.bits) return lanes;
+  LaneRef resized = decoder.temporary(type.bits);
+  MicroOp& op = decoder.emit_further(resize_handler(bits, type.bits, type.kind == LaneKind::signed_integer), true);
+  op.source[0] = lanes;
+  op.destination[0] = resized;
+  return resized;
+}
+
+void decode_composite(Decoder& decoder, ir::InstructionId) {
+  const std::optional<ir::CompositeParts> parts = ir::composite_parts(decoder.form());
+  const Operation* first = parts ? find_operation(ir::form(parts->first.form), 2) : nullptr;
+  const Operation* second =
+      parts ? find_operation(ir::form(parts->second.form), parts->second_has_operand ? 2 : 1) : nullptr;
+  if (!first || !second || !first->handler || !second->handler)
+    return decoder.unsupported("a composite instruction of halves that are not emulated");
+  const std::span<const ir::Operand> operands = decoder.operands();
+  auto operand = [&](unsigned index) { return operands[decoder.top_level(index)]; };
+  const LaneRef a = decoder.source(operand(1), widened(parts->first, first->source_types[0]));
+  const LaneRef b = decoder.source(operand(2), first->source_types[1]);
+  const unsigned place = parts->reversed ? 0 : 1; // of c among the sources of the second half
+  LaneRef c;
+  if (parts->second_has_operand) c = decoder.source(operand(3), second->source_types[place]);
+  const LaneRef target = decoder.destination(operand(0), second->destination_types[0]);
+  const LaneRef intermediate = decoder.temporary(first->destination_types[0].bits);
+
+  MicroOp& early = decoder.emit_further(first->handler, true);
+  early.source[0] = a;
+  early.source[1] = b;
+  early.destination[0] = intermediate;
+  early.flags = modifier_flags(ir::form(parts->first.form));
+  const LaneRef taken = as_source(decoder, intermediate, first->destination_types[0].bits,
+                                  widened(parts->second, second->source_types[1 - place]));
+
+  MicroOp& op = decoder.emit(second->handler);
+  op.source[1 - place] = taken;
+  op.source[place] = c;
+  op.destination[0] = target;
+  op.flags = modifier_flags(ir::form(parts->second.form));
+
+  const unsigned bits = first->destination_types[0].bits;
+  MicroOp& keep = decoder.emit_further(copy_handler(bits), true);
+  keep.source[0] = intermediate;
+  keep.destination[0] = decoder.write_composite_slot(bits);
+}
+
+} // namespace
+
+void add_composite_operations(OperationTable& table) {
+  for (std::string_view pattern :
+       {"crf.add*", "crf.sub*", "crf.and*", "crf.or*", "crf.xor*", "crf.mul*", "crf.shl*", "crf.shr*"})
+    table.special(pattern, &decode_composite);
+}
+
+CompositeCounts& CompositeCounts::operator+=(const CompositeCounts& other) {
+  composites += other.composites;
+  lanes += other.lanes;
+  slot_writes += other.slot_writes;
+  slot_reads += other.slot_reads;
+  main_writes_avoided += other.main_writes_avoided;
+  main_reads_avoided += other.main_reads_avoided;
+  return *this;
+}
+
+CompositeCounts composite_counts(const Counters& counters) {
+  CompositeCounts counts;
+  for (const FunctionCounters& function : counters.functions)
+    for (uint32_t i = 0; i < function.instructions.size(); ++i) {
+      const ir::InstructionId id(i);
+      if (function.source->instructions[id].kind != ir::InstructionKind::real) continue;
+      const InstructionCounters& at = function.instructions[i];
+      const uint64_t executions = at.executions - at.guarded_off;
+      if (ir::is_composite(function.source->form_of(id))) {
+        counts.composites += executions;
+        counts.lanes += at.lanes;
+        counts.slot_writes += executions;
+        counts.slot_reads += executions;
+        counts.main_writes_avoided += executions;
+        counts.main_reads_avoided += executions;
+      }
+      for (const ir::Operand& operand : function.source->operands_of(id)) {
+        if (!ir::reads_composite_slot(operand)) continue;
+        counts.slot_reads += executions;
+        counts.main_reads_avoided += executions;
+      }
+    }
+  return counts;
+}
+
+} // namespace ptxrewrite::emulator

@@ -1,0 +1,112 @@
+// DAC's machine in one SM (dac-isca17 §4.1, Fig. 9): the affine warp, the expansion units and the warps of the resident
+// blocks take turns. In a turn of all, each warp executes an instruction, the affine warp one or some, and each unit
+// serves each warp once. An observer sees the other warps' instructions as on any machine, and the affine warp's.
+#pragma once
+
+#include "emulator/core/block.h"
+#include "emulator/machines/dac/affine_check.h"
+#include "emulator/machines/dac/affine_warp.h"
+#include "emulator/machines/dac/line_locks.h"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace ptxrewrite::emulator {
+
+class FindingTable;
+
+class AffineMachine {
+public:
+  // `check`: null: off. All must outlive the machine.
+  AffineMachine(LaunchState& launch, const AffineProgram& program, WorkerCounters& counters, FramePool& frames,
+                std::vector<std::byte>& thread_specials, AffineCheck* check);
+
+  // Runs these blocks of the grid, which an SM holds together, to their end. False: `failure()`, `error()` or
+  // `gave_up()`.
+  bool run_batch(std::span<const uint64_t> linear);
+
+  const std::optional<Failure>& failure() const { return failure_; }
+  const std::optional<Error>& error() const { return error_; } // of the host: no memory
+  const std::string& gave_up() const { return gave_up_; }      // the machine is too small for the kernel: why
+  AffineCounters& counters() { return counters_; }
+  // Of the latest batch.
+  std::vector<std::unique_ptr<Block>>& blocks() { return blocks_; }
+
+  // --- called by the handlers of what a warp takes and gives (affine_decode.cpp) ---
+  const MicroOp* dequeue_address(Warp& warp, const MicroOp& op);
+  const MicroOp* dequeue_predicate(Warp& warp, const MicroOp& op);
+  const MicroOp* give_predicate(Warp& warp, const MicroOp& op);
+  // Warps of the block go on behind a barrier, or have told others that they were there.
+  void barrier_passed(const Block& block, uint32_t warps);
+
+private:
+  struct AddressRecord {
+    TupleKind kind = TupleKind::data;
+    uint32_t site = 0;
+    uint64_t number = 0;
+    WarpAddresses access;
+    std::vector<uint64_t> locked; // lines
+    uint64_t ready = 0;           // the turn in which the data are there
+  };
+  struct PredicateRecord {
+    uint32_t site = 0;
+    uint32_t lanes = 0;
+    uint32_t bits = 0;
+  };
+  // Between the affine warp and one other.
+  struct Link {
+    explicit Link(size_t entries) : addresses(entries), predicates(entries) {}
+    BoundedQueue<AddressRecord> addresses;
+    BoundedQueue<PredicateRecord> predicates;
+    uint64_t barriers_passed = 0, barriers_seen = 0; // by the warp, and by expansion for it
+  };
+
+  void observe(Block& block) const;
+  void start_batch(std::span<const uint64_t> linear);
+  bool step_affine_warp();
+  bool expand_for(uint32_t warp);
+  bool expand_address(uint32_t warp, const QueuedTuple& tuple);
+  bool request(AddressRecord& record);
+  bool step_warps();
+  bool step(Warp& warp, Link& link);
+  bool must_wait(const Warp& warp, const MicroOp& op, Link& link);
+  const MicroOp* execute(Warp& warp, const MicroOp& op);
+  void suspend(Warp& warp, const MicroOp* next);
+  bool is_over() const;
+  bool check_end();
+  void report_affine(std::string message);
+  void report_deadlock();
+  const MicroOp* mismatch(Warp& warp, const MicroOp& op, const std::string& what);
+
+  uint32_t number_of(const Warp& warp) const { return warp.block->affine_slot * launch_->warps + warp.index; }
+
+  LaunchState* launch_;
+  const AffineProgram* program_;
+  WorkerCounters* worker_counters_;
+  FramePool* frames_;
+  std::vector<std::byte>* thread_specials_;
+  AffineCheck* check_;
+  AffineSettings settings_;
+  AffineCounters counters_;
+  std::optional<Failure> failure_;
+  std::optional<Error> error_;
+  std::string gave_up_;
+
+  std::vector<std::unique_ptr<Block>> blocks_;
+  std::vector<BlockState> states_;
+  std::optional<AffineBatch> batch_;
+  std::optional<TupleQueue> queue_;
+  std::vector<Link> links_; // by warp of the batch
+  std::vector<BoundedQueue<GivenPredicate>> given_;
+  std::unique_ptr<AffineWarp> warp_;
+  std::optional<LineLocks> locks_;
+  uint64_t turn_ = 0;
+  uint64_t idle_turns_ = 0; // in which nobody but spinning warps did anything
+  bool somebody_waits_for_memory_ = false;
+};
+
+// How many blocks of such a launch an SM of a GTX 480 holds, if registers do not matter.
+uint32_t default_resident_blocks(uint32_t threads, uint64_t shared_bytes);
+
+} // namespace ptxrewrite::emulator

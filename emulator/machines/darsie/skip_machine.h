@@ -1,0 +1,99 @@
+// DARSIE's machine in one block (darsie §4.3 to §4.5): warps on the majority path take turns instruction by
+// instruction; the first that comes to a redundant instruction executes it for all, the others take its result.
+//
+// What the paper leaves to registers' version numbers, a history of the blocks that a warp has entered does here. At a
+// barrier of all warps those are put back on the path that stand at the same place in the same trips of the loops
+// around it: the history goes on from there.
+#pragma once
+
+#include "emulator/core/block.h"
+#include "emulator/machines/darsie/skip_plan.h"
+#include "emulator/machines/darsie/skip_table.h"
+
+#include <set>
+#include <vector>
+
+namespace ptxrewrite::emulator {
+
+class SkipMachine {
+public:
+  explicit SkipMachine(Block& block);
+
+  void start_block();
+  // All warps get a turn in a round; the n-th is this one's.
+  void begin_round();
+  Warp& warp_of_turn(uint32_t turn);
+  // Executes or skips an instruction of the warp, or some (with a random order); it may then wait for others.
+  void take_turn(Warp& warp);
+  bool waits(const Warp& warp) const { return waiting_ >> warp.index & 1; }
+  // Nobody can go on but those who may spin (if `others_run`) or wait: all leave the path, unless the others deserve
+  // more patience. False: nobody waits.
+  bool give_up_waiting(bool others_run);
+
+  void warp_finished(const Warp& warp);
+  void barrier_completed(uint32_t warps);
+
+private:
+  enum class Wait : uint8_t { none, branch, registers };
+  struct State {
+    bool on_path = false;
+    Wait wait = Wait::none;
+    uint64_t history = 0;       // of the blocks entered since the path was made
+    uint64_t whole_history = 0; // since the start
+    Progress progress;          // of the instruction begun last
+    ir::BlockId last_block;
+    std::vector<uint32_t> trips; // by ir::LoopId
+  };
+
+  void step(Warp& warp);
+  const MicroOp* begin_instruction(Warp& warp, const MicroOp& first, const SkipPlace& place);
+  const MicroOp* begin_redundant(Warp& warp, const MicroOp& first, const SkipPlace& place);
+  const MicroOp* follow(Warp& warp, const MicroOp& first, const SkipPlace& place, SkipEntry& entry);
+  const MicroOp* lead(Warp& warp, const MicroOp& first, const SkipPlace& place);
+  const MicroOp* execute_alone(Warp& warp, const MicroOp& first, const SkipPlace& place);
+  const MicroOp* execute_instruction(Warp& warp, const MicroOp& first, const SkipPlace& place);
+  const MicroOp* execute(Warp& warp, const MicroOp& op);
+  void suspend(Warp& warp, const MicroOp* next);
+  const MicroOp* wait_for_others(Warp& warp, const MicroOp& first, Wait wait);
+
+  void enter_block(Warp& warp, uint32_t block);
+  void apply_effects(uint32_t instruction);
+  void take_results(const Warp& warp, const RedundantInstruction& what, const SkipEntry& entry);
+  void keep_results(const Warp& warp, const RedundantInstruction& what, const SkipEntry& entry);
+  // The first lane and result in which the warp's own differs from what is shared; "" if none does.
+  std::string difference(const Warp& warp, const RedundantInstruction& what, const SkipEntry& entry,
+                         unsigned& lane) const;
+  void count_skipped_guard(const Warp& warp, const SkipPlace& place);
+
+  void leave_path(uint32_t warp);
+  void remove_from_table(uint32_t warp);
+  void forget_who_passed();
+  bool sync_would_help(uint32_t warp, const SkipPlace& place) const;
+  void release_waiting();
+  bool release_registers();
+  void release_branch();
+  void make_path(uint32_t candidates);
+  uint64_t instance_of(const State& state) const;
+
+  uint32_t code_index(const MicroOp& op) const { return static_cast<uint32_t>(&op - plan_->entry().code.data()); }
+  State& state_of(const Warp& warp) { return states_[warp.index]; }
+  bool has_branch_sync() const { return settings_.variant != SkipVariant::no_branch_sync; }
+  uint64_t& fences() { return (*block_->launch->fences)[block_->linear % emulated_sm_count]; }
+  uint64_t random();
+
+  Block* block_;
+  const SkipPlan* plan_;
+  SkipSettings settings_;
+  SkipCounters* counters_;
+  RenameTable registers_;
+  SkipTable table_;
+  std::vector<State> states_; // by warp
+  uint32_t path_ = 0, waiting_ = 0;
+  unsigned fruitless_turns_ = 0; // of all that run, since somebody was let go
+  Progress resolved_;            // where the last register sync was
+  std::set<uint32_t> probed_;    // in this round
+  std::vector<uint32_t> turns_;  // order of the round
+  uint64_t random_state_ = 0;
+};
+
+} // namespace ptxrewrite::emulator

@@ -1,0 +1,37 @@
+// The instructions of a launch by the parts of R2D2's hardware form (r2d2-isca23 Figs. 12, 14), in machine instructions
+// or in PTX.
+#pragma once
+
+#include "emulator/core/counters.h"
+
+#include <functional>
+
+namespace ptxrewrite::emulator {
+
+struct InstructionCount {
+  uint64_t warps = 0;   // warp instructions
+  uint64_t threads = 0; // thread instructions
+  InstructionCount& operator+=(const InstructionCount& other) {
+    warps += other.warps;
+    threads += other.threads;
+    return *this;
+  }
+};
+
+// Of a kernel in any other form, all is rest.
+struct SectionCounts {
+  InstructionCount coefficient, thread, block;
+  InstructionCount rest; // the body: the paper's non-linear instructions
+
+  InstructionCount linear() const;
+  InstructionCount total() const;
+  SectionCounts& operator+=(const SectionCounts& other);
+};
+
+// How many machine instructions a PTX instruction is; ir/machine has such tables.
+using InstructionWeight = std::function<uint64_t(const ir::Function&, ir::InstructionId)>;
+
+// Executions times weight, 1 where no weight is given.
+SectionCounts section_counts(const Counters& counters, const InstructionWeight& weight = {});
+
+} // namespace ptxrewrite::emulator

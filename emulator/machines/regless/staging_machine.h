@@ -1,0 +1,122 @@
+// RegLess's machine: an SM whose warps have no registers but what its operand staging units hold (RegLess §5). Runs the
+// blocks that are resident on one SM, cycle by cycle, machine instruction by machine instruction.
+//
+// Strict in all it does: an instruction that reads what is not staged, was released before or has lost lanes, an
+// annotation that releases what is not staged, a copy that is left behind: each is a fault of the kernel that names
+// region, instruction and register.
+//
+// Time is simple: each scheduler issues one machine instruction per cycle, in the order of each warp and as soon as its
+// operands are there; results take as long as their kind says, nothing else is waited for. It says which warps run side
+// by side and compete for entries, not how fast a GPU is.
+#pragma once
+
+#include "emulator/core/block.h"
+#include "emulator/machines/regless/staging_plan.h"
+#include "emulator/machines/regless/staging_unit.h"
+
+#include <array>
+#include <deque>
+#include <vector>
+
+namespace ptxrewrite::emulator {
+
+class StagingMachine {
+public:
+  StagingMachine(const StagingPlan& plan, const StagingSettings& settings, StagingCounters& counters);
+
+  // Blocks with so many warps that are resident together.
+  static uint32_t resident_blocks(const StagingPlan& plan, uint32_t warps, uint64_t shared_bytes);
+
+  // A block that was just started. Its warps must find room.
+  void add(Block& block);
+  // Until a block is finished or has failed; nullptr: there is none.
+  Block* run();
+
+private:
+  enum class State : uint8_t {
+    absent,
+    waiting,    // for other warps of its block
+    inactive,   // on the warp stack
+    preloading, //
+    active,     //
+    draining,   // until its last results are written
+  };
+  struct Context {
+    State state = State::absent;
+    Block* block = nullptr;
+    Warp* warp = nullptr;
+    const MicroOp* op = nullptr; // of `instruction`, which is next
+    uint32_t instruction = 0;
+    uint32_t region = UINT32_MAX; // that it runs, or else the last one it ran
+    uint32_t expected = 0;        // instruction's place in it
+    bool in_region = false;
+    uint64_t wake = 0;  // preloading, draining
+    uint64_t ready = 0; // active: when the instruction's operands are there
+    uint64_t started = 0;
+    uint64_t age = 0;
+    bool spins = false;
+    uint32_t turns = 0;                // of loops that may wait for somebody
+    bool unfinished = false;           // waits inside of `instruction`, whose results come when the wait is over
+    uint32_t mask = 0;                 // of its lanes
+    size_t stood_back = 0;             // times in a row, for other lanes of the warp
+    std::vector<uint64_t> value_ready; // by index of the plan's values
+    std::vector<std::byte> home;
+    std::vector<uint16_t> leaving; // registers whose last results are waited for
+    std::array<uint64_t, 256> register_ready;
+    BankCounts held{}, promised{};
+  };
+
+  // Requests so far.
+  struct Traffic {
+    uint64_t l1 = 0, compressed = 0;
+  };
+  Traffic traffic() const;
+  void pass(uint32_t slot, const Traffic& before);
+
+  bool start_regions(uint32_t shard);
+  bool activate(uint32_t slot);
+  bool issue(uint32_t shard);
+  bool execute(uint32_t slot);
+  const MicroOp* execute_free(Context& context, uint32_t slot, const StagedInstruction& row, const MicroOp* op);
+  bool wait_inside(uint32_t slot, const StagedInstruction& row, uint32_t mask);
+  bool complete(uint32_t slot, const MicroOp* next);
+  void finish_region(uint32_t slot);
+  bool leave_region(uint32_t slot);
+  void go_on(uint32_t slot);
+  void enter(uint32_t slot);
+  void end_waiting(Warp& warp);
+  bool stand_back(Context& context, const StagedRegion& region);
+  uint64_t entries_free(uint32_t slot, const StagedInstruction& row);
+  void collect(uint32_t slot);
+  void block_changed(Block& block);
+  void warp_ended(uint32_t slot);
+  uint64_t next_event() const;
+
+  bool prepare(Context& context, uint32_t slot, const StagedInstruction& row);
+  bool fetch(Context& context, uint32_t slot, const StagedValue& value);
+  bool check_reads(Context& context, uint32_t slot, const StagedInstruction& row, uint32_t mask);
+  bool write_value(Context& context, uint32_t slot, const StagedValue& value, uint32_t mask);
+  bool release(Context& context, uint32_t slot, const ir::RegisterSet& erase, const ir::RegisterSet& evict);
+  void touch(uint32_t slot, const ir::RegisterSet& registers);
+  const MicroOp* step(Context& context, const MicroOp& op);
+  bool fail(Context& context, std::string_view message, unsigned lane = 0);
+  std::string name_of(uint16_t number) const;
+  uint32_t code_index(const MicroOp& op) const { return static_cast<uint32_t>(&op - plan_->entry().code.data()); }
+
+  const StagingPlan* plan_;
+  bool stage_;
+  StagingCounters* counters_;
+  StagingUnit unit_;
+  bool has_compressor_;
+  std::vector<Context> contexts_;                           // by the SM's warps
+  std::array<std::deque<uint32_t>, staging_shards> stacks_; // the last one goes first
+  std::array<uint32_t, staging_shards> last_issued_{};      // goes on as long as it can
+  std::array<uint64_t, staging_shards> issue_free_{};       // cycle
+  std::array<uint64_t, staging_shards> compressor_free_{};  //
+  std::vector<std::pair<Block*, bool>> over_;               // blocks, and whether they failed
+  std::vector<std::vector<std::byte>> slots_;               // of StagedStep::save
+  std::vector<uint64_t> window_of_;                         // by warp and register
+  uint64_t now_ = 0, l1_free_ = 0, ages_ = 0, window_ = 1;
+};
+
+} // namespace ptxrewrite::emulator

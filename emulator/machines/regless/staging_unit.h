@@ -1,0 +1,91 @@
+// RegLess's operand staging units, one for each scheduler of an SM (RegLess §5.1, §5.2): eight banks of lines each,
+// which hold registers of active regions; what is left caches registers that may be evicted. Warp w belongs to shard w
+// mod 4 and is number w / 4 there; its register r lies in bank (w / 4 + r) mod 8.
+//
+// The unit does what annotations say and nothing else: what it is asked for and does not have is its caller's error.
+#pragma once
+
+#include "emulator/machines/regless/register_memory.h"
+#include "ir/machine/registers/register_program.h"
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace ptxrewrite::emulator {
+
+inline constexpr uint32_t staging_warps = 64;             // of an SM
+inline constexpr uint32_t banks_of_staging = 8;           // of a shard
+using BankCounts = std::array<uint8_t, banks_of_staging>; // of a warp's registers r, by r mod 8
+
+class StagingUnit {
+public:
+  StagingUnit(uint32_t registers, const StagingSettings& settings, StagingCounters& counters);
+
+  uint32_t lines_per_bank() const { return lines_per_bank_; }
+
+  // --- what the capacity manager promises a region ---
+  bool has_room(uint32_t warp, const BankCounts& need) const;
+  void reserve(uint32_t warp, const BankCounts& need);
+  void give_back(uint32_t warp, const BankCounts& need);
+
+  // --- registers of a region ---
+  // The register becomes active. `drops`: what is stored of it goes.
+  PreloadSource preload(uint32_t warp, uint32_t number, bool drops);
+  // Its copy outside, if there is one.
+  bool is_compressed(uint32_t warp, uint32_t number) const { return memory_.is_compressed(warp, number); }
+  // nullptr: it is not staged.
+  const RegisterContent* active(uint32_t warp, uint32_t number) const;
+  // For writing; a line is taken for it if it is not staged.
+  RegisterContent& written(uint32_t warp, uint32_t number);
+  // It leaves its region: for good, or to be needed again. `later`: its line is still waited for (finish).
+  void erase(uint32_t warp, uint32_t number, bool later);
+  void evict(uint32_t warp, uint32_t number, bool later);
+  void finish(uint32_t warp, uint32_t number);
+  // All copies outside of regions.
+  void invalidate(uint32_t warp, uint32_t number);
+
+  // Registers in entries of active regions, of which a copy is kept outside, and that were ever written.
+  const ir::RegisterSet& staged(uint32_t warp) const { return warps_[warp].staged; }
+  const ir::RegisterSet& stored(uint32_t warp) const { return warps_[warp].stored; }
+  const ir::RegisterSet& ever_written(uint32_t warp) const { return warps_[warp].ever_written; }
+  // The warp is over: what it has stored goes.
+  void forget(uint32_t warp);
+  // A new warp.
+  void start(uint32_t warp);
+
+private:
+  static constexpr int32_t nowhere = -1;
+  enum class Use : uint8_t { free, active, leaving_free, leaving_evicted, clean, dirty };
+  struct Line {
+    RegisterContent content;
+    uint32_t warp = 0, number = 0;
+    Use use = Use::free;
+    bool is_dirty = false; // differs from the copy in memory, or there is none
+  };
+  struct Bank {
+    std::deque<int32_t> free, clean, dirty; // the first one goes first
+    uint32_t reserved = 0;
+  };
+  struct WarpRegisters {
+    ir::RegisterSet staged, stored, ever_written;
+    std::array<int32_t, 256> line;
+  };
+
+  Bank& bank_of(uint32_t warp, uint32_t number) { return banks_[bank_index(warp, number)]; }
+  uint32_t bank_index(uint32_t warp, uint32_t number) const {
+    return warp % staging_shards * banks_of_staging + (warp / staging_shards + number) % banks_of_staging;
+  }
+  Line& take_line(uint32_t warp, uint32_t number);
+  void put_free(int32_t line);
+  void remove_from_list(int32_t line);
+
+  uint32_t lines_per_bank_;
+  StagingCounters* counters_;
+  std::vector<Line> lines_;
+  std::vector<Bank> banks_;
+  std::vector<WarpRegisters> warps_;
+  RegisterMemory memory_;
+};
+
+} // namespace ptxrewrite::emulator

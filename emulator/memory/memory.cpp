@@ -1,0 +1,221 @@
+#include "emulator/memory/memory.h"
+
+#include "support/sizes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <sys/mman.h>
+#include <vector>
+
+namespace ptxrewrite::emulator {
+namespace {
+constexpr uint64_t granularity = 256;
+// Between allocations, so that a step over an end never lands in the neighbour.
+constexpr uint64_t gap = 256;
+constexpr uint64_t smallest_reservation = uint64_t(64) << 20;
+constexpr uint64_t most_addresses = uint64_t(1) << 44;
+} // namespace
+
+DeviceMemory::DeviceMemory(uint64_t limit) : budget_(limit) {
+  // Released ranges are used again, but not every one fits: there are more addresses than bytes. Where the address
+  // space is limited, everything else has to find room in it, too.
+  uint64_t wanted = std::min(saturating_add(saturating_multiply(limit, 2), smallest_reservation), most_addresses);
+  if (const uint64_t free = free_address_space(); free != UINT64_MAX) wanted = std::min(wanted, free / 2);
+  for (wanted = wanted / granularity * granularity; wanted >= granularity;
+       wanted = wanted / 2 / granularity * granularity) {
+    void* memory = mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) continue;
+    host_ = static_cast<std::byte*>(memory);
+    // A page is made when it is first written, often by a kernel: big ones make that rare. Only advice: it may fail.
+    (void)madvise(memory, wanted, MADV_HUGEPAGE);
+    capacity_ = wanted;
+    return;
+  }
+}
+
+DeviceMemory::~DeviceMemory() {
+  if (host_) munmap(host_, capacity_);
+}
+
+Result<uint64_t> DeviceMemory::take_addresses(uint64_t bytes, std::string_view name) {
+  const uint64_t rounded = saturating_add(align_up(bytes, granularity), gap);
+  if (auto found = free_.lower_bound(rounded); found != free_.end()) {
+    const uint64_t address = found->second;
+    if (found->first > rounded) free_.emplace(found->first - rounded, address + rounded);
+    free_.erase(found);
+    std::memset(host_ + (address - global_base), 0, bytes);
+    return address;
+  }
+  if (!contains(0, capacity_, next_ - global_base, rounded))
+    return Error{fmt::format("no room for '{}' ({} bytes): {} bytes of addresses could be reserved for the emulated "
+                             "device (ulimit -v), of which {} are in use",
+                             name, bytes, capacity_, next_ - global_base),
+                 {}};
+  const uint64_t address = next_;
+  next_ += rounded;
+  return address;
+}
+
+Result<uint64_t> DeviceMemory::take(uint64_t bytes, std::string_view name) {
+  if (Status status = budget_.take(bytes, fmt::format("'{}'", name)); !status) return status.error();
+  Result<uint64_t> address = take_addresses(bytes, name);
+  if (!address) {
+    budget_.give_back(bytes);
+    return address;
+  }
+  allocations_[*address] = {bytes, std::string(name), false};
+  allocated_ += bytes;
+  return address;
+}
+
+Result<uint64_t> DeviceMemory::allocate(uint64_t bytes, std::string_view name) {
+  std::lock_guard lock(mutex_);
+  return take(bytes, name);
+}
+
+Status DeviceMemory::release(uint64_t address) {
+  std::lock_guard lock(mutex_);
+  auto found = allocations_.find(address);
+  if (found == allocations_.end() || found->second.from_device)
+    return Error{fmt::format("nothing was allocated at {:#x}", address), {}};
+  allocated_ -= found->second.size;
+  budget_.give_back(found->second.size);
+  free_.emplace(align_up(found->second.size, granularity) + gap, address);
+  allocations_.erase(found);
+  return {};
+}
+
+Status DeviceMemory::prepare_heap() {
+  std::lock_guard lock(mutex_);
+  if (has_heap_) return {};
+  if (Status status = budget_.take(heap_bytes_, "the kernels' heap"); !status) return status;
+  Result<uint64_t> address = take_addresses(heap_bytes_, "the kernels' heap");
+  if (!address) {
+    budget_.give_back(heap_bytes_);
+    return address.error();
+  }
+  heap_ = KernelHeap(*address, heap_bytes_);
+  has_heap_ = true;
+  return {};
+}
+
+uint64_t DeviceMemory::allocate_on_device(uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  const uint64_t address = heap_.take(bytes);
+  if (!address) return 0;
+  std::memset(host_ + (address - global_base), 0, bytes);
+  allocations_[address] = {bytes, "malloc", true};
+  return address;
+}
+
+bool DeviceMemory::release_on_device(uint64_t address) {
+  if (address == 0) return true;
+  std::lock_guard lock(mutex_);
+  auto found = allocations_.find(address);
+  if (found == allocations_.end() || !found->second.from_device) return false;
+  heap_.give_back(address, found->second.size);
+  allocations_.erase(found);
+  return true;
+}
+
+struct DeviceMemory::Snapshot {
+  explicit Snapshot(MemoryBudget& budget) : share(budget) {}
+
+  MemoryShare share; // of bytes
+  std::map<uint64_t, Allocation> allocations;
+  std::multimap<uint64_t, uint64_t> free;
+  uint64_t allocated = 0;
+  uint64_t next = 0;
+  bool has_heap = false;
+  KernelHeap heap;
+  std::vector<std::byte> bytes; // of all allocations, one behind the other
+};
+
+Result<std::shared_ptr<const DeviceMemory::Snapshot>> DeviceMemory::snapshot() {
+  std::lock_guard lock(mutex_);
+  auto snapshot = std::make_shared<Snapshot>(budget_);
+  uint64_t bytes = 0;
+  for (const auto& [address, allocation] : allocations_)
+    bytes += allocation.size;
+  if (!snapshot->share.try_grow(bytes)) return budget_.refusal(bytes, "a copy of all buffers");
+  snapshot->bytes.reserve(bytes);
+  snapshot->allocations = allocations_;
+  snapshot->free = free_;
+  snapshot->allocated = allocated_;
+  snapshot->next = next_;
+  snapshot->has_heap = has_heap_;
+  snapshot->heap = heap_;
+  for (const auto& [address, allocation] : allocations_) {
+    const std::byte* host = host_ + (address - global_base);
+    snapshot->bytes.insert(snapshot->bytes.end(), host, host + allocation.size);
+  }
+  return std::shared_ptr<const Snapshot>(std::move(snapshot));
+}
+
+void DeviceMemory::restore(const Snapshot& snapshot) {
+  std::lock_guard lock(mutex_);
+  // What was allocated since is zero again for whoever gets it next.
+  if (next_ > snapshot.next) std::memset(host_ + (snapshot.next - global_base), 0, next_ - snapshot.next);
+  for (const auto& [address, allocation] : allocations_)
+    if (allocation.from_device) std::memset(host_ + (address - global_base), 0, allocation.size);
+  if (has_heap_ && !snapshot.has_heap) budget_.give_back(heap_bytes_);
+  has_heap_ = snapshot.has_heap;
+  heap_ = snapshot.heap;
+  allocations_ = snapshot.allocations;
+  free_ = snapshot.free;
+  allocated_ = snapshot.allocated;
+  next_ = snapshot.next;
+  const std::byte* bytes = snapshot.bytes.data();
+  for (const auto& [address, allocation] : allocations_) {
+    std::memcpy(host_ + (address - global_base), bytes, allocation.size);
+    bytes += allocation.size;
+  }
+}
+
+MemoryRange DeviceMemory::find(uint64_t address) const {
+  std::lock_guard lock(mutex_);
+  auto after = allocations_.upper_bound(address);
+  if (after == allocations_.begin()) return {};
+  --after;
+  if (address - after->first >= after->second.size) return {};
+  return {after->first, after->second.size, host_ + (after->first - global_base)};
+}
+
+Status DeviceMemory::write(uint64_t address, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return {};
+  MemoryRange range = find(address);
+  if (!range.contains(address, bytes.size()))
+    return Error{fmt::format("copy of {} bytes to {:#x}: {}", bytes.size(), address, describe(address)), {}};
+  std::memcpy(range.at(address), bytes.data(), bytes.size());
+  return {};
+}
+
+Status DeviceMemory::read(uint64_t address, std::span<std::byte> bytes) const {
+  if (bytes.empty()) return {};
+  MemoryRange range = find(address);
+  if (!range.contains(address, bytes.size()))
+    return Error{fmt::format("copy of {} bytes from {:#x}: {}", bytes.size(), address, describe(address)), {}};
+  std::memcpy(bytes.data(), range.at(address), bytes.size());
+  return {};
+}
+
+std::string DeviceMemory::describe(uint64_t address) const {
+  std::lock_guard lock(mutex_);
+  auto after = allocations_.upper_bound(address);
+  std::string text;
+  if (after != allocations_.begin()) {
+    const auto& [begin, allocation] = *std::prev(after);
+    const uint64_t end = begin + allocation.size;
+    if (address < end)
+      return fmt::format("byte {} of '{}' ({} bytes)", address - begin, allocation.name, allocation.size);
+    text = fmt::format("{} bytes behind the end of '{}' ({} bytes)", address - end, allocation.name, allocation.size);
+    if (after == allocations_.end() || address - end <= after->first - address) return text;
+  }
+  if (after == allocations_.end()) return "nothing is allocated";
+  return fmt::format("{} bytes in front of '{}' ({} bytes)", after->first - address, after->second.name,
+                     after->second.size);
+}
+
+} // namespace ptxrewrite::emulator

@@ -1,0 +1,106 @@
+// The emulated GPU's memory: one range of device addresses, backed by host memory that is reserved, not committed,
+// until it is written, with the allocations in it known one by one, so that every access can be checked against them.
+//
+// Generic addresses: shared, local, constant and kernel-parameter memory each have a window (PTX ISA 5, generic
+// addressing); everything else is global. Thread-safe for reads; allocate and release only between launches, but for
+// allocate_on_device (malloc of a kernel).
+#pragma once
+
+#include "emulator/memory/kernel_heap.h"
+#include "emulator/memory/memory_budget.h"
+#include "support/result.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace ptxrewrite::emulator {
+
+// Fixed, so that results never depend on where the host put the memory.
+inline constexpr uint64_t global_base = 0x7f40'0000'0000;
+inline constexpr uint64_t shared_window = 0x7f00'0000'0000;
+inline constexpr uint64_t local_window = 0x7f01'0000'0000;
+inline constexpr uint64_t constant_window = 0x7f02'0000'0000;
+inline constexpr uint64_t parameter_window = 0x7f03'0000'0000;
+inline constexpr uint64_t window_size = 0x0001'0000'0000;
+
+// Do the `bytes` bytes at `address` lie among the `size` bytes at `begin`? Addresses and sizes come from kernels: no
+// sum of them is made that could wrap.
+constexpr bool contains(uint64_t begin, uint64_t size, uint64_t address, uint64_t bytes) {
+  return address - begin <= size && bytes <= size - (address - begin);
+}
+
+// A range of device addresses that may be accessed, and where its bytes are.
+struct MemoryRange {
+  uint64_t begin = 0;
+  uint64_t size = 0;
+  std::byte* host = nullptr; // null: nothing is allocated
+  bool contains(uint64_t address, uint64_t bytes) const {
+    return host && emulator::contains(begin, size, address, bytes);
+  }
+  std::byte* at(uint64_t address) const { return host + (address - begin); }
+};
+
+class DeviceMemory {
+public:
+  // `limit`: of all that launches take, buffers and what is made to run kernels together. Addresses are reserved for
+  // more than that, where the process may have them; only touched pages cost memory.
+  explicit DeviceMemory(uint64_t limit = default_memory_limit());
+  ~DeviceMemory();
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  // Zeroed memory, aligned to 256 bytes. The name is for messages. Error: capacity.
+  Result<uint64_t> allocate(uint64_t bytes, std::string_view name);
+  Status release(uint64_t address);
+  MemoryBudget& budget() { return budget_; }
+  // Of malloc. Before the first launch of a kernel that calls it; later it changes nothing.
+  void set_heap_bytes(uint64_t bytes) { heap_bytes_ = bytes; }
+  // Makes the heap if there is none yet. Error: no memory for it.
+  Status prepare_heap();
+  // malloc and free of a kernel, from the heap; null (0) when there is none left. Any thread.
+  uint64_t allocate_on_device(uint64_t bytes);
+  bool release_on_device(uint64_t address);
+
+  Status write(uint64_t address, std::span<const std::byte> bytes);
+  Status read(uint64_t address, std::span<std::byte> bytes) const;
+
+  // All that is allocated and what is in it; and back to it.
+  struct Snapshot;
+  Result<std::shared_ptr<const Snapshot>> snapshot();
+  void restore(const Snapshot& snapshot);
+
+  // The allocation that holds `address`; an empty range when there is none.
+  MemoryRange find(uint64_t address) const;
+  // "4 bytes behind the end of 'w' (1024 bytes at 0x...)": what is near an address that belongs to nothing.
+  std::string describe(uint64_t address) const;
+  uint64_t allocated_bytes() const { return allocated_; }
+
+private:
+  struct Allocation {
+    uint64_t size = 0;
+    std::string name;
+    bool from_device = false;
+  };
+  Result<uint64_t> take(uint64_t bytes, std::string_view name);
+  Result<uint64_t> take_addresses(uint64_t bytes, std::string_view name);
+
+  MemoryBudget budget_;
+  std::byte* host_ = nullptr;
+  uint64_t capacity_ = 0; // bytes of addresses
+  uint64_t heap_bytes_ = default_heap_bytes;
+  bool has_heap_ = false;
+  KernelHeap heap_;
+  uint64_t allocated_ = 0;
+  std::map<uint64_t, Allocation> allocations_; // by address
+  std::multimap<uint64_t, uint64_t> free_;     // size -> address, of released ranges
+  uint64_t next_ = global_base;
+  mutable std::mutex mutex_; // device allocations happen while kernels run
+};
+
+} // namespace ptxrewrite::emulator

@@ -1,0 +1,132 @@
+// Times of original and rewritten kernels on a GPU, apart from how they are shown.
+//
+// Correctness comes first: what a candidate leaves in memory is compared with what the original leaves on the same
+// GPU, and only then are both timed. In each round every version runs the whole launch file once, on the same buffers
+// with the same contents, in an order that changes from round to round.
+#pragma once
+
+#include "cuda/compare.h"
+#include "cuda/session.h"
+#include "evaluate/common/launch_input.h"
+#include "evaluate/common/statistics.h"
+#include "transforms/manager/pipeline.h"
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::cli {
+
+// warm: the L2 cache holds what the launches before left in it. cold: memory of twice its size is filled before each.
+enum class CacheState : uint8_t { warm, cold };
+inline constexpr std::array cache_states = {CacheState::warm, CacheState::cold};
+const char* to_string(CacheState state);
+
+struct BenchSettings {
+  transforms::RunOptions run;
+  unsigned rounds = 30;
+  unsigned warm_up = 3; // rounds whose times are thrown away
+  size_t resamples = 2000;
+  size_t most_differences = 10;
+};
+
+// Launches of one kernel with one shape; their times in a round are added up.
+struct BenchShape {
+  std::string kernel;
+  launch::Dim3 grid, block;
+  uint32_t dynamic_shared = 0;
+  size_t launches = 0;
+};
+
+enum class CandidateState : uint8_t {
+  timed,
+  unchanged, // the passes did nothing
+  differs,   // other results than the original's, or a fault
+  refused,   // passes or driver make no module of it
+};
+
+struct BenchCandidate {
+  std::string name; // its passes; "variants" for those of the file itself
+  CandidateState state = CandidateState::timed;
+  std::string reason; // refused; differs by a fault
+  std::vector<BufferComparison> differences;
+  std::vector<size_t> rewritten_launches; // by shape: how many did not run the original
+  std::vector<std::string> reasons;       // why originals ran
+  std::unique_ptr<ir::Module> module;     // nullptr: the input's
+  std::unique_ptr<launch::Variants> variants;
+  size_t module_number = 0; // on the device
+};
+
+// Seconds by cache state, version (0: the original; k + 1: candidate k), shape and round.
+using BenchTimes = std::array<std::vector<std::vector<std::vector<double>>>, 2>;
+
+struct Speedup {
+  double original = 0, candidate = 0; // medians, seconds
+  double ratio = 1;                   // of the medians; above 1: the candidate is faster
+  Interval interval;                  // 95 %
+  std::vector<double> resampled;
+};
+
+class Bench {
+public:
+  Bench(const LaunchInput& input, Device& device, BenchSettings settings);
+
+  // Runs the original. Errors: as those of run_plan; `place` says what the range points into.
+  Status prepare(ErrorPlace& place);
+  const std::optional<emulator::Failure>& original_failure() const { return original_failure_; }
+  // Rewrites, runs and compares. Errors: the GPU cannot go on.
+  Status add_candidate(const std::string& passes);
+  // The variants that the file itself holds, by side file or annotations, against the kernels it launches.
+  Status add_own_variants();
+  bool has_own_variants() const;
+  // Errors: a launch fails, or results change while the versions are timed; after a fault of a kernel `faulted` is
+  // true.
+  Status measure(const std::function<void(unsigned done, unsigned total)>& progress);
+
+  bool faulted() const { return faulted_; }
+
+  const std::vector<BenchShape>& shapes() const { return shapes_; }
+  const std::vector<BenchCandidate>& candidates() const { return candidates_; }
+  const BenchTimes& times() const { return times_; }
+  Speedup speedup(CacheState state, size_t candidate, size_t shape) const;
+  // SM clock in Hz before and after the measurements; 0: unknown.
+  std::array<double, 2> clocks() const { return clocks_; }
+
+private:
+  Status check(BenchCandidate& candidate);
+  Status check_again(const std::vector<size_t>& order, const std::vector<const BenchCandidate*>& versions);
+  Status run_again(const BenchCandidate* candidate, SessionResult* result, std::vector<double>* seconds,
+                   CacheState state);
+  Result<bool> run_plan_once(const BenchCandidate* candidate, SessionResult* result, std::vector<double>* seconds,
+                             CacheState state);
+  Status restore();
+  Status flush_cache();
+
+  const LaunchInput& input_;
+  Device& device_;
+  BenchSettings settings_;
+  SessionOptions session_;
+  ErrorPlace place_ = ErrorPlace::launch_file;
+  std::vector<std::vector<std::byte>> contents_;
+  std::unique_ptr<PlanOnDevice> plan_;
+  std::vector<size_t> shape_of_launch_;
+  std::vector<BenchShape> shapes_;
+  std::vector<size_t> changed_buffers_; // by the original
+  SessionResult truth_;
+  std::optional<emulator::Failure> original_failure_;
+  emulator::Failure last_failure_;
+  bool faulted_ = false; // while it was timed
+  std::vector<BenchCandidate> candidates_;
+  BenchTimes times_;
+  std::array<double, 2> clocks_{};
+  // Memory that takes the place of everything in the L2 cache.
+  struct Flusher;
+  std::shared_ptr<Flusher> flusher_;
+};
+
+// The product of independent ratios: geometric mean and its interval, from the resamples of each.
+Speedup geometric_mean(const std::vector<Speedup>& speedups);
+
+} // namespace ptxrewrite::cli

@@ -1,0 +1,71 @@
+#include "evaluate/common/module_input.h"
+
+#include "grammar/reader.h"
+#include "support/file_io.h"
+#include "support/log.h"
+#include "support/text/terminal.h"
+#include "transforms/manager/pipeline.h"
+
+namespace ptxrewrite::cli {
+
+std::unique_ptr<ir::Module> read_input(const std::string& path, const Console& console) {
+  Result<std::string> text = read_file(path);
+  if (!text) {
+    show(text.error(), console);
+    return nullptr;
+  }
+  log(LogLevel::debug, path + ": " + std::to_string(text->size()) + " bytes");
+  SourceFile source(path == "-" ? "<stdin>" : path, *std::move(text));
+  Diagnostics diagnostics;
+  std::unique_ptr<ir::Module> module = grammar::read_module(source, diagnostics);
+  for (const Diagnostic& diagnostic : diagnostics.list())
+    show(diagnostic, source, console);
+  if (module) log(LogLevel::debug, path + ": " + std::to_string(module->functions.size()) + " functions");
+  return module;
+}
+
+void show(const Diagnostic& diagnostic, const SourceFile& source, const Console& console) {
+  if (console.collected) {
+    CollectedDiagnostic collected{source.name(), diagnostic, std::nullopt};
+    if (!diagnostic.range.empty() && diagnostic.range.begin <= source.text().size())
+      collected.place = source.locate(diagnostic.range.begin);
+    console.collected->push_back(std::move(collected));
+    return;
+  }
+  std::string text = render(diagnostic, source, use_colour(console, stderr));
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void show(const Error& error, const SourceFile& source, const Console& console) {
+  show(error.to_diagnostic(), source, console);
+}
+
+void show(const Error& error) {
+  std::fprintf(stderr, "ptxrewrite: error: %s\n", error.message.c_str());
+}
+
+void show(const Error& error, const Console& console) {
+  if (console.collected)
+    console.collected->push_back({"", error.to_diagnostic(), std::nullopt});
+  else
+    show(error);
+}
+
+bool check_selection(const ir::Module& module, const std::string& glob, const Console& console) {
+  std::string names;
+  for (const auto& function : module.functions) {
+    if (!function->has_body) continue;
+    std::string_view name = module.text(function->name);
+    if (transforms::matches_glob(glob, name)) return true;
+    names += names.empty() ? "" : ", ";
+    names += name;
+  }
+  // Without a glob of the user's own there is nothing to find wrong: a module may hold no function at all.
+  if (glob == "*") return true;
+  std::string message = "no kernel or function matches '" + glob + "'";
+  message += names.empty() ? "; there is none in this file" : "; there are: " + names;
+  show(Error{std::move(message), {}}, module.source, console);
+  return false;
+}
+
+} // namespace ptxrewrite::cli

@@ -1,0 +1,19 @@
+// A function's control-flow graph for other programs.
+#pragma once
+
+#include "ir/core/function.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <span>
+#include <string>
+
+namespace ptxrewrite::cli {
+
+// One digraph in DOT with a cluster per function, as `dot` draws one graph per file: a box per block with its
+// instructions; fall-through edges are dashed.
+std::string flow_graph_dot(std::span<const ir::Function* const> functions);
+// {"function", "blocks": [{"name", "instructions": [...], "successors": [...], "falls_through"}]}
+nlohmann::ordered_json flow_graph_json(const ir::Function& function);
+
+} // namespace ptxrewrite::cli

@@ -1,0 +1,17 @@
+// What the assembler makes of each kernel, before and after, as `opt --stats --gpu` shows it.
+#pragma once
+
+#include "ir/machine/figures/figures.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+
+namespace ptxrewrite::cli {
+
+// A table of what changed, one line per function of `after`; functions that only `after` has show no old figures.
+std::string figures_text(const ir::FiguresByFunction& before, const ir::FiguresByFunction& after);
+// {"name": {"before": {"instructions", "registers", "spilled_bytes"}, "after": {...}}}
+nlohmann::ordered_json figures_json(const ir::FiguresByFunction& before, const ir::FiguresByFunction& after);
+
+} // namespace ptxrewrite::cli

@@ -1,0 +1,365 @@
+// Pairs the instructions of two kernels and has their operands judged.
+#include "evaluate/prove/prover.h"
+
+#include "evaluate/prove/exact_forms.h"
+#include "evaluate/prove/ledger.h"
+#include "evaluate/prove/symbolic.h"
+#include "grammar/reader.h"
+#include "ir/core/print.h"
+#include "ir/ssa/ssa.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <set>
+
+namespace ptxrewrite::prove {
+
+namespace {
+
+using ir::BlockId;
+using ir::InstructionId;
+using ir::ValueId;
+
+std::vector<unsigned> bytes_of_parameters(const ir::Function& function) {
+  std::vector<unsigned> bytes;
+  for (ir::VariableId id : function.variable_lists.view(function.signature.parameters)) {
+    const ir::Variable& variable = function.variables[id];
+    bytes.push_back(variable.is_array ? 0 : ir::byte_width(variable.type));
+  }
+  return bytes;
+}
+
+// What the kernel's directives say of its blocks.
+LaunchSize launch_size(const ir::Function& function) {
+  LaunchSize size;
+  for (const ir::FunctionDirective& directive : function.directives) {
+    const std::string_view name = function.module().text(directive.name);
+    std::array<uint64_t, 3> extents{1, 1, 1};
+    for (unsigned i = 0; i < directive.count && i < 3; ++i)
+      extents[i] = directive.numbers[i];
+    for (unsigned i = 0; i < 3; ++i) {
+      if (name == ".reqntid") size.block[i] = extents[i];
+      // This one bounds the number of threads only, whatever their shape.
+      if (name == ".maxntid") size.block[i] = std::min(size.block[i], extents[0] * extents[1] * extents[2]);
+    }
+  }
+  return size;
+}
+
+class Prover {
+public:
+  Prover(const ir::Function& original, const ir::Function& rewritten, const std::vector<transforms::Obligation>& ledger,
+         unsigned effort, KernelProof& proof)
+      : original_(original), rewritten_(rewritten), proof_(proof), parameter_bytes_(bytes_of_parameters(original)),
+        solver_(terms_, effort), bounds_(terms_, launch_size(original)),
+        exact_(terms_, bounds_,
+               [this](AtomKind kind, unsigned from, unsigned to, const ir::Interval& range) {
+                 return solver_.extension_is_exact(kind, from, to, range);
+               }),
+        before_(original, terms_, bounds_, exact_, {}),
+        after_(rewritten, terms_, bounds_, exact_, [this](unsigned index) { return added_parameter(index); }) {
+    read_facts(ledger);
+  }
+
+  void run();
+
+private:
+  void pair_observations();
+  void compare(const Observation& before, const Observation& after);
+  void compare_order();
+  void compare_paths();
+  // `known`: what holds at that place whatever the ledger says.
+  void judge(TermId before, TermId after, SourceRange range, const std::vector<Assumption>& known);
+  std::vector<Assumption> relevant(TermId before, TermId after, const std::set<size_t>& used,
+                                   const std::vector<Assumption>& known) const;
+  std::optional<TermId> ledger_name(const std::string& name);
+  void read_facts(const std::vector<transforms::Obligation>& ledger);
+  void problem(SourceRange range, std::string text) {
+    proof_.problems.push_back({range, Outcome::unknown, std::move(text), {}});
+  }
+  bool adds_control(InstructionId id) const;
+  std::optional<TermId> added_parameter(unsigned index);
+
+  const ir::Function& original_;
+  const ir::Function& rewritten_;
+  KernelProof& proof_;
+  std::vector<unsigned> parameter_bytes_; // of the original
+  Terms terms_;
+  Solver solver_;
+  Bounds bounds_;
+  ExactForms exact_;
+  SymbolicKernel before_;
+  SymbolicKernel after_;
+  std::vector<LedgerFact> facts_;
+  std::vector<size_t> admitted_; // facts that may be used, in the order in which exact_ knows them
+  std::set<std::string> used_;
+};
+
+void Prover::judge(TermId before, TermId after, SourceRange range, const std::vector<Assumption>& known) {
+  if (terms_.width(before) != terms_.width(after)) {
+    problem(range, "an operand has " + std::to_string(terms_.width(before)) + " bits in the original and " +
+                       std::to_string(terms_.width(after)) + " in the result");
+    return;
+  }
+  if (before == after) {
+    ++proof_.identical;
+    return;
+  }
+  std::set<size_t> used;
+  const TermId exact_before = exact_.rewrite(before, used), exact_after = exact_.rewrite(after, used);
+  for (size_t number : used)
+    used_.insert(facts_[admitted_[number]].statement);
+  Judgement judgement{Outcome::proved, {}};
+  if (exact_before != exact_after) {
+    const std::vector<Assumption> facts = relevant(before, after, used, known);
+    judgement = solver_.prove_equal(exact_before, exact_after, facts);
+    if (judgement.outcome == Outcome::refuted || judgement.outcome == Outcome::unknown)
+      judgement = solver_.prove_equal(before, after, facts);
+  }
+  if (judgement.outcome == Outcome::identical)
+    ++proof_.identical;
+  else if (judgement.outcome == Outcome::proved)
+    ++proof_.proved;
+  else
+    proof_.problems.push_back(
+        {range, judgement.outcome, terms_.print(before) + " =?= " + terms_.print(after), std::move(judgement.detail)});
+}
+
+// The ledger's facts that may have to do with two terms: all their unknowns occur in those.
+std::vector<Assumption> Prover::relevant(TermId before, TermId after, const std::set<size_t>& used,
+                                         const std::vector<Assumption>& known) const {
+  std::set<AtomId> atoms;
+  terms_.collect_atoms(before, atoms);
+  terms_.collect_atoms(after, atoms);
+  auto is_near = [&](const Assumption& fact) {
+    std::set<AtomId> inside;
+    terms_.collect_atoms(fact.value, inside);
+    return std::ranges::all_of(
+        inside, [&](AtomId atom) { return terms_.atom(atom).kind != AtomKind::leaf || atoms.contains(atom); });
+  };
+  std::vector<Assumption> list;
+  for (size_t i = 0; i < admitted_.size(); ++i)
+    if (used.contains(i) || is_near(facts_[admitted_[i]].assumption)) list.push_back(facts_[admitted_[i]].assumption);
+  std::ranges::copy_if(known, std::back_inserter(list), is_near);
+  return list;
+}
+
+// What a name of the ledger's statements stands for.
+std::optional<TermId> Prover::ledger_name(const std::string& name) {
+  constexpr unsigned exact = 128;
+  unsigned number = 0;
+  const bool is_numbered = name.size() > 1 && std::from_chars(name.data() + 1, name.data() + name.size(), number).ptr ==
+                                                  name.data() + name.size();
+  if (name.starts_with('P')) {
+    if (is_numbered && number >= parameter_bytes_.size()) {
+      auto added = added_parameter(number);
+      return added ? std::optional(terms_.zero_extend(*added, exact)) : std::nullopt;
+    }
+    auto parameter = launch::LaunchExpression::parse(name);
+    return parameter ? std::optional(launch_value(terms_, *parameter, parameter_bytes_)) : std::nullopt;
+  }
+  if (is_numbered && name.starts_with('k')) return terms_.zero_extend(trip_number(terms_, BlockId(number)), exact);
+  if (is_numbered && name.starts_with('v')) {
+    if (number >= original_.values.size()) return std::nullopt;
+    const TermId value = before_.value(ValueId(number));
+    return value ? std::optional(terms_.sign_extend(value, exact)) : std::nullopt;
+  }
+  if (name.starts_with("symbol")) return terms_.zero_extend(terms_.leaf("&" + name.substr(6), 64), exact);
+  if (name.starts_with("window.")) return terms_.zero_extend(terms_.leaf(name, 64), exact);
+  if (name.find('.') == name.npos) return std::nullopt;
+  return terms_.zero_extend(terms_.leaf("%" + name, 32, true), exact);
+}
+
+void Prover::read_facts(const std::vector<transforms::Obligation>& ledger) {
+  facts_ = read_ledger(terms_, ledger, [this](const std::string& name) { return ledger_name(name); });
+  for (size_t i = 0; i < facts_.size(); ++i) {
+    const LedgerFact& fact = facts_[i];
+    // What the analysis proved is proved again, or not used.
+    if (fact.discharge == transforms::Discharge::proved) {
+      const auto bounds = bounds_.of(fact.assumption.value);
+      if (!bounds || !within(*bounds, fact.assumption.range)) continue;
+    }
+    admitted_.push_back(i);
+    exact_.assume(fact.assumption);
+  }
+}
+
+void Prover::compare(const Observation& before, const Observation& after) {
+  const SourceRange range = original_.instructions[before.instruction].range;
+  if (original_.instructions[before.instruction].form != rewritten_.instructions[after.instruction].form ||
+      before.terms.size() != after.terms.size()) {
+    problem(range, "another instruction stands in its place");
+    return;
+  }
+  const std::vector<Assumption> known = before_.known_in(original_.instructions[before.instruction].block);
+  for (size_t i = 0; i < before.terms.size(); ++i)
+    judge(before.terms[i], after.terms[i], range, known);
+}
+
+// Branches between whole bodies, which a guard inside the kernel needs, have no original.
+bool Prover::adds_control(InstructionId id) const {
+  return !rewritten_.instructions[id].provenance && rewritten_.form_of(id).effects.branch;
+}
+
+// Parameters behind the original's are what the launcher computes: the variant's annotations say from what.
+std::optional<TermId> Prover::added_parameter(unsigned index) {
+  if (index < parameter_bytes_.size()) return std::nullopt;
+  auto number = static_cast<unsigned>(parameter_bytes_.size());
+  for (InstructionId id : rewritten_.instructions_in(rewritten_.entry())) {
+    if (rewritten_.instructions[id].kind != ir::InstructionKind::annotation) continue;
+    const std::string_view text = rewritten_.module().text(Symbol(rewritten_.operands_of(id)[0].id));
+    constexpr std::string_view keyword = " parameter ";
+    const size_t place = text.find(keyword);
+    if (place == text.npos || number++ != index) continue;
+    const size_t value = text.find(' ', place + keyword.size());
+    if (value == text.npos) return std::nullopt;
+    Result<launch::LaunchExpression> expression = launch::LaunchExpression::parse(text.substr(value + 1));
+    if (!expression) return std::nullopt;
+    const TermId exact = launch_value(terms_, *expression, parameter_bytes_);
+    const unsigned width = ir::bit_width(
+        rewritten_.variables[rewritten_.variable_lists.view(rewritten_.signature.parameters)[index]].type);
+    return terms_.truncate(exact, width);
+  }
+  return std::nullopt;
+}
+
+void Prover::pair_observations() {
+  std::map<ir::ProvenanceId, const Observation*> originals;
+  std::set<ir::ProvenanceId> met;
+  for (const Observation& seen : before_.observations()) {
+    const ir::ProvenanceId provenance = original_.instructions[seen.instruction].provenance;
+    if (!provenance || !originals.emplace(provenance, &seen).second)
+      problem(original_.instructions[seen.instruction].range, "two instructions of the original come from this one");
+  }
+  for (const Observation& seen : after_.observations()) {
+    const ir::Instruction& instruction = rewritten_.instructions[seen.instruction];
+    auto found = originals.find(instruction.provenance);
+    if (found == originals.end()) {
+      if (!adds_control(seen.instruction)) problem(instruction.range, "the original has no such instruction");
+      continue;
+    }
+    met.insert(instruction.provenance);
+    compare(*found->second, seen);
+  }
+  for (const auto& [provenance, seen] : originals)
+    if (!met.contains(provenance))
+      problem(original_.instructions[seen->instruction].range, "the result lacks this instruction");
+}
+
+// The same blocks with the same ways out, and in each the same instructions with an effect in the same order.
+void Prover::compare_order() {
+  auto sequences = [&](const ir::Function& function, const SymbolicKernel& kernel) {
+    std::map<BlockId, std::vector<ir::ProvenanceId>> by_block;
+    for (const Observation& seen : kernel.observations())
+      by_block[function.instructions[seen.instruction].block].push_back(
+          function.instructions[seen.instruction].provenance);
+    return by_block;
+  };
+  auto ways_out = [](const ir::Function& function, BlockId block) {
+    std::vector<BlockId> targets;
+    for (ir::EdgeId edge : function.successors(block))
+      targets.push_back(function.edges[edge].to);
+    return targets;
+  };
+  auto before = sequences(original_, before_), after = sequences(rewritten_, after_);
+  for (BlockId block : original_.layout) {
+    const bool same = block.index() < rewritten_.blocks.size() && rewritten_.blocks[block].in_layout &&
+                      ways_out(original_, block) == ways_out(rewritten_, block) && before[block] == after[block];
+    if (!same) {
+      problem(original_.header_range,
+              "block " + std::to_string(block.index()) + " has other ways out, or its instructions have another order");
+      return;
+    }
+  }
+}
+
+// Registers that depend on the path: every edge brings the same to both.
+void Prover::compare_paths() {
+  for (const PathUnknown& unknown : after_.path_unknowns()) {
+    const ValueId value = rewritten_.parameters(unknown.block)[unknown.parameter];
+    if (unknown.block.index() >= original_.blocks.size()) continue;
+    auto before = original_.parameters(unknown.block);
+    auto place = std::ranges::find(before, value);
+    if (place == before.end()) continue; // new: nothing is taken to be equal to it
+    const auto index = static_cast<size_t>(place - before.begin());
+    for (uint32_t e = 0; e < rewritten_.edges.size(); ++e) {
+      const ir::EdgeId edge(e);
+      if (rewritten_.edges[edge].to != unknown.block || !rewritten_.blocks[rewritten_.edges[edge].from].in_layout)
+        continue;
+      const TermId after = after_.value(rewritten_.arguments(edge)[unknown.parameter]);
+      TermId old;
+      if (e < original_.edges.size() && original_.edges[edge].to == unknown.block &&
+          original_.edges[edge].from == rewritten_.edges[edge].from)
+        old = before_.value(original_.arguments(edge)[index]);
+      const SourceRange range = original_.header_range;
+      if (!old || !after) {
+        problem(range, "a register that depends on the path comes in by an edge that the original does not have");
+        continue;
+      }
+      judge(old, after, range, before_.known_in(original_.edges[edge].from));
+    }
+  }
+}
+
+void Prover::run() {
+  pair_observations();
+  compare_order();
+  compare_paths();
+  proof_.assumptions = used_.size();
+}
+
+struct Selected {
+  ir::Function* original;
+  ir::Function* rewritten;
+};
+
+Result<KernelProof> prove_kernel(const Selected& kernel, const transforms::Pipeline& pipeline,
+                                 const ProofSettings& settings) {
+  const auto start = std::chrono::steady_clock::now();
+  KernelProof proof;
+  proof.kernel = kernel.original->module().text(kernel.original->name);
+  if (!ir::construct_ssa(*kernel.original) || !ir::construct_ssa(*kernel.rewritten)) return proof;
+  std::vector<transforms::Obligation> ledger;
+  for (const transforms::PipelineStep& step : pipeline.steps) {
+    transforms::PassContext context;
+    context.form = settings.run.form;
+    context.assumptions = settings.run.assumptions;
+    context.options = step.options;
+    context.may_run_ptxas = settings.run.run_ptxas;
+    proof.changed |= step.pass.run(*kernel.rewritten, context) == transforms::Change::changed;
+    ledger.insert(ledger.end(), context.ledger.begin(), context.ledger.end());
+  }
+  if (proof.changed) Prover(*kernel.original, *kernel.rewritten, ledger, settings.effort, proof).run();
+  proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return proof;
+}
+
+} // namespace
+
+Outcome KernelProof::outcome() const {
+  if (problems.empty()) return Outcome::proved;
+  const bool refuted =
+      std::ranges::any_of(problems, [](const Problem& one) { return one.outcome == Outcome::refuted; });
+  return refuted ? Outcome::refuted : Outcome::unknown;
+}
+
+Result<std::vector<KernelProof>> prove_module(const SourceFile& source, const transforms::Pipeline& pipeline,
+                                              const ProofSettings& settings) {
+  Diagnostics ignored; // the caller has read the same text
+  std::unique_ptr<ir::Module> original = grammar::read_module(source, ignored);
+  std::unique_ptr<ir::Module> rewritten = grammar::read_module(source, ignored);
+  if (!original || !rewritten) return Error{"the module cannot be read", {}};
+  std::vector<KernelProof> proofs;
+  for (size_t i = 0; i < original->functions.size(); ++i) {
+    ir::Function& function = *original->functions[i];
+    if (!function.has_body || !transforms::matches_glob(settings.run.functions, original->text(function.name)))
+      continue;
+    Result<KernelProof> proof = prove_kernel({&function, rewritten->functions[i].get()}, pipeline, settings);
+    if (!proof) return proof.error();
+    proofs.push_back(*std::move(proof));
+  }
+  return proofs;
+}
+
+} // namespace ptxrewrite::prove

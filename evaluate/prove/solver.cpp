@@ -1,0 +1,482 @@
+// Terms in Z3's language.
+#include "evaluate/prove/solver.h"
+
+#include <algorithm>
+#include <functional>
+
+#ifdef PTXREWRITE_HAS_Z3
+#include <z3++.h>
+#endif
+
+namespace ptxrewrite::prove {
+
+#ifdef PTXREWRITE_HAS_Z3
+
+// The solver's own limit does not hold while it simplifies.
+constexpr size_t most_atoms = 300;
+constexpr uint64_t most_efforts = 5; // for all of a kernel's questions; then no further ones are asked
+
+struct Solver::State {
+  State(Terms& all, unsigned steps) : terms(all), effort(steps) {}
+
+  z3::expr literal(UInt128 value, unsigned width) {
+    const auto low = static_cast<uint64_t>(value);
+    if (width <= 64) return context.bv_val(low, width);
+    return z3::concat(context.bv_val(static_cast<uint64_t>(value >> 64), width - 64), context.bv_val(low, 64));
+  }
+
+  z3::expr translate(TermId id) {
+    if (auto known = translated.find(id); known != translated.end()) return known->second;
+    const Term term = terms[id];
+    z3::expr sum = literal(0, term.width);
+    bool first = true;
+    for (const auto& [monomial, coefficient] : term.coefficients) {
+      z3::expr product = monomial.empty() ? literal(coefficient, term.width) : of_monomial(monomial);
+      if (!monomial.empty() && coefficient != 1) product = literal(coefficient, term.width) * product;
+      sum = first ? product : sum + product;
+      first = false;
+    }
+    translated.insert_or_assign(id, sum);
+    return sum;
+  }
+
+  z3::expr of_monomial(const Monomial& monomial) {
+    if (monomial.size() == 1) return of_atom(monomial[0]);
+    if (auto known = products.find(monomial); known != products.end()) return known->second;
+    const unsigned width = terms.atom(monomial[0]).width;
+    z3::expr product = context.bv_const(("product" + std::to_string(products.size())).c_str(), width);
+    products.insert_or_assign(monomial, product);
+    return product;
+  }
+
+  z3::expr of_atom(AtomId id) {
+    if (auto known = atoms.find(id); known != atoms.end()) return known->second;
+    const Atom row = terms.atom(id);
+    z3::expr value = context.bv_const(row.name.empty() ? "_" : row.name.c_str(), row.width);
+    if (row.kind != AtomKind::leaf) {
+      std::vector<z3::expr> operands;
+      for (TermId operand : row.operands)
+        operands.push_back(translate(operand));
+      value = combine(row, operands);
+    }
+    atoms.insert_or_assign(id, value);
+    return value;
+  }
+
+  z3::expr combine(const Atom& row, const std::vector<z3::expr>& operands) {
+    auto more = [&] { return row.width - operands[0].get_sort().bv_size(); };
+    switch (row.kind) {
+    case AtomKind::sign_extend:
+      return z3::sext(operands[0], more());
+    case AtomKind::zero_extend:
+      return z3::zext(operands[0], more());
+    case AtomKind::truncate:
+      return operands[0].extract(row.width - 1u, 0);
+    case AtomKind::product:
+      return operands[0] * operands[1];
+    case AtomKind::leaf:
+    case AtomKind::operation:
+      break;
+    }
+    if (row.name == "and") return operands[0] & operands[1];
+    if (row.name == "or") return operands[0] | operands[1];
+    if (row.name == "xor") return operands[0] ^ operands[1];
+    if (row.name == "shl") return z3::shl(operands[0], operands[1]);
+    if (row.name == "lshr") return z3::lshr(operands[0], operands[1]);
+    if (row.name == "ashr") return z3::ashr(operands[0], operands[1]);
+    if (row.name == "select") return z3::ite(operands[0] == context.bv_val(1, 1), operands[1], operands[2]);
+    if (row.name == "zero" || row.name == "slt" || row.name == "ult") {
+      const z3::expr holds = row.name == "zero"  ? operands[0] == literal(0, operands[0].get_sort().bv_size())
+                             : row.name == "slt" ? operands[0] < operands[1]
+                                                 : z3::ult(operands[0], operands[1]);
+      return z3::ite(holds, context.bv_val(1, 1), context.bv_val(0, 1));
+    }
+    if (row.name == "smin") return z3::ite(operands[0] < operands[1], operands[0], operands[1]);
+    if (row.name == "smax") return z3::ite(operands[0] < operands[1], operands[1], operands[0]);
+    if (row.name == "umin") return z3::ite(z3::ult(operands[0], operands[1]), operands[0], operands[1]);
+    if (row.name == "umax") return z3::ite(z3::ult(operands[0], operands[1]), operands[1], operands[0]);
+    z3::sort_vector domain(context);
+    z3::expr_vector arguments(context);
+    for (const z3::expr& operand : operands) {
+      domain.push_back(operand.get_sort());
+      arguments.push_back(operand);
+    }
+    if (operands.empty()) return context.bv_const(row.name.c_str(), row.width);
+    return context.function(row.name.c_str(), domain, context.bv_sort(row.width))(arguments);
+  }
+
+  // Every product inside a term, at any depth.
+  void collect(TermId id, std::set<Monomial>& found, std::set<AtomId>& leaves, std::set<TermId>& seen) {
+    if (!seen.insert(id).second) return;
+    for (const auto& [monomial, coefficient] : terms[id].coefficients) {
+      if (monomial.size() > 1) found.insert(monomial);
+      for (AtomId factor : monomial) {
+        if (terms.atom(factor).kind == AtomKind::leaf) leaves.insert(factor);
+        const std::vector<TermId> operands = terms.atom(factor).operands;
+        for (TermId operand : operands)
+          collect(operand, found, leaves, seen);
+      }
+    }
+  }
+
+  // The low bits of a product are the product of the low bits: as a definition of the narrow product where it is one,
+  // else as an axiom.
+  void link(const Monomial& monomial, unsigned narrow, std::vector<z3::expr>& axioms, std::set<Monomial>& further) {
+    TermId product;
+    for (AtomId factor : monomial) {
+      const Atom& row = terms.atom(factor);
+      const bool is_extension = row.kind == AtomKind::sign_extend || row.kind == AtomKind::zero_extend;
+      if (!is_extension || terms.width(row.operands[0]) > narrow) return;
+      const TermId one = terms.from_atom(factor);
+      product = product ? terms.multiply(product, one) : one;
+    }
+    const TermId cut = terms.truncate(product, narrow);
+    const z3::expr low = of_monomial(monomial).extract(narrow - 1, 0);
+    const Term& term = terms[cut];
+    if (term.coefficients.size() == 1 && term.coefficients.begin()->second == 1) {
+      const Monomial& inner = term.coefficients.begin()->first;
+      if (inner.size() > 1 && products.try_emplace(inner, low).second) {
+        further.insert(inner);
+        return;
+      }
+    }
+    axioms.push_back(low == translate(cut));
+  }
+
+  void add_axioms(TermId a, TermId b, const std::vector<Assumption>& assumptions, z3::solver& solver) {
+    std::set<Monomial> found;
+    std::set<AtomId> leaves;
+    std::set<TermId> seen;
+    collect(a, found, leaves, seen);
+    collect(b, found, leaves, seen);
+    for (const Assumption& assumption : assumptions)
+      collect(assumption.value, found, leaves, seen);
+    std::vector<z3::expr> axioms;
+    // Widest first: narrower products are then parts of wider ones.
+    for (unsigned width : {128u, 64u, 32u}) {
+      std::set<Monomial> further;
+      for (const Monomial& monomial : found)
+        if (terms.atom(monomial[0]).width == width)
+          for (unsigned narrow : {64u, 32u, 16u})
+            if (narrow < width) link(monomial, narrow, axioms, further);
+      found.insert(further.begin(), further.end());
+    }
+    for (const z3::expr& axiom : axioms)
+      solver.add(axiom);
+    for (AtomId leaf : leaves)
+      add_launch_facts(leaf, solver);
+  }
+
+  // ISA manual, special registers: indices are below dimensions, and those have limits.
+  void add_launch_facts(AtomId leaf, z3::solver& solver) {
+    const Atom row = terms.atom(leaf);
+    if (row.width != 32) return;
+    auto special = [&](const std::string& name) { return of_atom(*terms.as_atom(terms.leaf(name, 32))); };
+    for (std::string_view component : {".x", ".y", ".z"}) {
+      const std::string suffix(component);
+      if (row.name == "%tid" + suffix || row.name == "%ntid" + suffix) {
+        solver.add(z3::ult(special("%tid" + suffix), special("%ntid" + suffix)));
+        solver.add(z3::ule(special("%ntid" + suffix), context.bv_val(suffix == ".z" ? 64 : 1024, 32)));
+      }
+      if (row.name == "%ctaid" + suffix || row.name == "%nctaid" + suffix) {
+        solver.add(z3::ult(special("%ctaid" + suffix), special("%nctaid" + suffix)));
+        solver.add(z3::ule(special("%nctaid" + suffix), context.bv_val(suffix == ".x" ? 2147483647u : 65535u, 32)));
+      }
+    }
+  }
+
+  Judgement judge(TermId a, TermId b, const std::vector<Assumption>& assumptions) {
+    std::set<AtomId> atoms_inside;
+    terms.collect_atoms(a, atoms_inside);
+    terms.collect_atoms(b, atoms_inside);
+    if (atoms_inside.size() > most_atoms) return {Outcome::unknown, "too large for the solver"};
+    if (spent > most_efforts * effort) return {Outcome::unknown, "the questions before took too many steps"};
+    return ask(a, b, assumptions);
+  }
+
+  Judgement ask(TermId a, TermId b, const std::vector<Assumption>& assumptions) {
+    z3::solver solver(context, "QF_UFBV");
+    solver.set("rlimit", effort);
+    // Wide products are met first, so that narrow ones are their parts.
+    products.clear();
+    translated.clear();
+    atoms.clear();
+    add_axioms(a, b, assumptions, solver);
+    for (const Assumption& assumption : assumptions) {
+      const z3::expr value = translate(assumption.value);
+      solver.add(value >= literal(static_cast<UInt128>(assumption.range.low), 128));
+      solver.add(value <= literal(static_cast<UInt128>(assumption.range.high), 128));
+    }
+    solver.add(translate(a) != translate(b));
+    const uint64_t before = steps_of(solver);
+    const z3::check_result result = solver.check();
+    spent += steps_of(solver) - before;
+    switch (result) {
+    case z3::unsat:
+      return {Outcome::proved, {}};
+    case z3::unknown:
+      return {Outcome::unknown, solver.reason_unknown()};
+    case z3::sat:
+      break;
+    }
+    return {Outcome::refuted, counterexample(solver.get_model(), a, b)};
+  }
+
+  // All that the context has taken so far: a count, so that proofs do not depend on the machine's speed.
+  static uint64_t steps_of(z3::solver& solver) {
+    const z3::stats statistics = solver.statistics();
+    for (unsigned i = 0; i < statistics.size(); ++i)
+      if (statistics.key(i) == "rlimit count") return statistics.is_uint(i) ? statistics.uint_value(i) : 0;
+    return 0;
+  }
+
+  // About one unknown alone.
+  bool extension_is_exact(AtomKind kind, unsigned from, unsigned to, const ir::Interval& range) {
+    const z3::expr number = context.bv_const("number", 128);
+    const z3::expr low = number.extract(from - 1, 0);
+    const z3::expr extended = kind == AtomKind::sign_extend ? z3::sext(low, to - from) : z3::zext(low, to - from);
+    z3::solver solver(context, "QF_BV");
+    solver.set("rlimit", effort);
+    solver.add(number >= literal(static_cast<UInt128>(range.low), 128));
+    solver.add(number <= literal(static_cast<UInt128>(range.high), 128));
+    solver.add(extended != number.extract(to - 1, 0));
+    return solver.check() == z3::unsat;
+  }
+
+  std::string counterexample(const z3::model& model, TermId a, TermId b) {
+    std::set<Monomial> ignored;
+    std::set<AtomId> leaves;
+    std::set<TermId> seen;
+    collect(a, ignored, leaves, seen);
+    collect(b, ignored, leaves, seen);
+    std::string text;
+    for (AtomId leaf : leaves) {
+      const z3::expr value = model.eval(of_atom(leaf), true);
+      text += (text.empty() ? "" : ", ") + terms.atom(leaf).name + " = " + value.to_string();
+    }
+    return text;
+  }
+
+  Terms& terms;
+  unsigned effort;
+  uint64_t spent = 0; // by all questions
+  z3::context context;
+  std::map<TermId, z3::expr> translated;
+  std::map<AtomId, z3::expr> atoms;
+  std::map<Monomial, z3::expr> products;
+};
+
+bool Solver::available() {
+  return true;
+}
+
+#else
+
+struct Solver::State {
+  State(Terms&, unsigned) {}
+  Judgement judge(TermId, TermId, const std::vector<Assumption>&) { return {Outcome::unknown, "built without Z3"}; }
+  bool extension_is_exact(AtomKind, unsigned, unsigned, const ir::Interval&) { return false; }
+};
+
+bool Solver::available() {
+  return false;
+}
+
+#endif
+
+namespace {
+
+ir::Int128 as_signed(UInt128 value, unsigned width) {
+  const unsigned unused = 128 - width;
+  return static_cast<ir::Int128>(value << unused) >> unused;
+}
+
+// Two operations of one name whose difference, or a multiple of it, the term is.
+struct OperationPair {
+  AtomId first, second;
+};
+std::optional<OperationPair> as_operation_pair(const Terms& terms, TermId difference) {
+  const Term& term = terms[difference];
+  if (term.coefficients.size() != 2) return std::nullopt;
+  const auto& [first, plus] = *term.coefficients.begin();
+  const auto& [second, minus] = *term.coefficients.rbegin();
+  const UInt128 zero = (plus + minus) << (128 - term.width);
+  if (first.size() != 1 || second.size() != 1 || zero != 0) return std::nullopt;
+  const Atom& a = terms.atom(first[0]);
+  const Atom& b = terms.atom(second[0]);
+  if (a.kind != b.kind || a.kind == AtomKind::leaf || a.name != b.name || a.operands.size() != b.operands.size())
+    return std::nullopt;
+  for (size_t i = 0; i < a.operands.size(); ++i)
+    if (terms.width(a.operands[i]) != terms.width(b.operands[i])) return std::nullopt;
+  return OperationPair{first[0], second[0]};
+}
+
+// Different results for each value of one operand while the others stay; or, for operations that nothing is known of,
+// no other way to equal results.
+bool is_one_to_one(const Atom& row) {
+  static const std::set<std::string> meaningful{"and",  "or",   "shl",  "lshr", "ashr", "select", "smin",
+                                                "smax", "umin", "umax", "zero", "slt",  "ult"};
+  switch (row.kind) {
+  case AtomKind::sign_extend:
+  case AtomKind::zero_extend:
+    return true;
+  case AtomKind::operation:
+    return !meaningful.contains(row.name);
+  default:
+    return false;
+  }
+}
+
+} // namespace
+
+namespace {
+
+// Extensions whose inside is the assumed value but for a literal, with the value called by its name.
+TermId name_value(Terms& terms, TermId in, const Assumption& assumption, TermId name) {
+  std::set<AtomId> inside;
+  terms.collect_atoms(in, inside);
+  std::map<AtomId, TermId> named;
+  for (AtomId id : inside) {
+    const Atom row = terms.atom(id);
+    if (row.kind != AtomKind::sign_extend && row.kind != AtomKind::zero_extend) continue;
+    const unsigned width = terms.width(row.operands[0]);
+    const TermId rest = terms.subtract(row.operands[0], terms.truncate(assumption.value, width));
+    if (!terms.literal_value(rest)) continue;
+    const TermId value = terms.add(terms.truncate(name, width), rest);
+    named[id] = terms.resize(value, row.width, row.kind == AtomKind::sign_extend);
+  }
+  return terms.substitute(in, named);
+}
+
+// Adds the multiple of `nothing`, which is 0, that leaves the fewest products; at most so many.
+TermId shorten(Terms& terms, TermId sum, TermId nothing, size_t most) {
+  const unsigned width = terms.width(sum);
+  TermId shortest = sum;
+  const Term row = terms[nothing];
+  for (const auto& [monomial, coefficient] : row.coefficients) {
+    auto found = terms[sum].coefficients.find(monomial);
+    if (monomial.empty() || found == terms[sum].coefficients.end()) continue;
+    const ir::Int128 own = as_signed(coefficient, width), wanted = as_signed(found->second, width);
+    if (wanted % own != 0) continue;
+    const TermId tried = terms.subtract(sum, terms.scale(nothing, static_cast<UInt128>(wanted / own)));
+    if (terms[tried].coefficients.size() > most) continue;
+    most = terms[tried].coefficients.size() - 1;
+    shortest = tried;
+  }
+  return shortest;
+}
+
+} // namespace
+
+Elimination eliminate(Terms& terms, TermId a, TermId b, const std::vector<Assumption>& assumptions) {
+  Elimination result{terms.subtract(a, b), {}};
+  const unsigned width = terms.width(a);
+  std::vector<TermId> nothings;
+  for (size_t i = 0; i < assumptions.size(); ++i) {
+    const TermId name = terms.leaf("assumed" + std::to_string(i), 128);
+    const TermId with_names = name_value(terms, result.difference, assumptions[i], name);
+    if (with_names == result.difference) continue;
+    result.difference = with_names;
+    result.assumptions.push_back({name, assumptions[i].range});
+    nothings.push_back(terms.subtract(terms.truncate(assumptions[i].value, width), terms.truncate(name, width)));
+  }
+  // Once to bring each name in, then for as long as it gets shorter.
+  for (TermId nothing : nothings)
+    result.difference = shorten(terms, result.difference, nothing, SIZE_MAX);
+  for (size_t before = SIZE_MAX; terms[result.difference].coefficients.size() < before;) {
+    before = terms[result.difference].coefficients.size();
+    for (TermId nothing : nothings)
+      result.difference = shorten(terms, result.difference, nothing, terms[result.difference].coefficients.size());
+  }
+  return result;
+}
+
+Solver::Solver(Terms& terms, unsigned effort) : terms_(terms), state_(std::make_unique<State>(terms, effort)) {}
+Solver::~Solver() = default;
+
+Judgement Solver::prove_equal(TermId a, TermId b, const std::vector<Assumption>& assumptions) {
+  if (a == b) return {Outcome::identical, {}};
+  if (auto known = known_.find({a, b, assumptions}); known != known_.end()) return known->second;
+  Judgement judgement = prove_parts(a, b, assumptions);
+  known_.insert({{a, b, assumptions}, judgement});
+  return judgement;
+}
+
+bool Solver::extension_is_exact(AtomKind kind, unsigned from, unsigned to, const ir::Interval& range) {
+  const ir::Interval type = kind == AtomKind::sign_extend ? ir::signed_range(from) : ir::unsigned_range(from);
+  if (range.low < type.low || range.high > type.high) return false; // not worth a question
+  auto [row, is_new] = known_extensions_.try_emplace({kind, from, to, range.low, range.high}, false);
+  if (is_new) row->second = state_->extension_is_exact(kind, from, to, range);
+  return row->second;
+}
+
+// The second, with its operations replaced by those of the first that are shown to be given equal operands, inner ones
+// first: products of theirs are then the same unknowns.
+TermId Solver::with_shared_operations(TermId a, TermId b, const std::vector<Assumption>& assumptions) {
+  constexpr size_t most_pairs = 64; // each may take the solver's time
+  size_t pairs = 0;
+  std::set<AtomId> settled;
+  for (bool found = true; found;) {
+    found = false;
+    std::set<AtomId> first, second;
+    terms_.collect_atoms(a, first);
+    terms_.collect_atoms(b, second);
+    for (AtomId theirs : second) {
+      if (first.contains(theirs) || !settled.insert(theirs).second) continue;
+      const Atom row = terms_.atom(theirs);
+      if (row.kind != AtomKind::operation) continue;
+      for (AtomId ours : first) {
+        const Atom like = terms_.atom(ours);
+        if (like.kind != row.kind || like.name != row.name || like.width != row.width || second.contains(ours) ||
+            like.operands.size() != row.operands.size())
+          continue;
+        if (++pairs > most_pairs) return b;
+        bool equal = true;
+        for (size_t i = 0; equal && i < row.operands.size(); ++i) {
+          const TermId x = like.operands[i], y = row.operands[i];
+          equal = terms_.width(x) == terms_.width(y) &&
+                  (x == y || state_->judge(x, y, assumptions).outcome == Outcome::proved);
+        }
+        if (!equal) continue;
+        b = terms_.substitute(b, {{theirs, terms_.from_atom(ours)}});
+        found = true;
+        break;
+      }
+      if (found) break;
+    }
+  }
+  return b;
+}
+
+Judgement Solver::prove_parts(TermId a, TermId b, const std::vector<Assumption>& assumptions) {
+  // Equal operands give equal results.
+  if (auto pair = as_operation_pair(terms_, terms_.subtract(a, b))) {
+    const Atom first = terms_.atom(pair->first), second = terms_.atom(pair->second);
+    size_t different = 0;
+    Judgement last;
+    for (size_t i = 0; i < first.operands.size(); ++i) {
+      Judgement judgement = prove_equal(first.operands[i], second.operands[i], assumptions);
+      if (judgement.outcome == Outcome::proved || judgement.outcome == Outcome::identical) continue;
+      if (judgement.detail.find(" in ") == std::string::npos) // the innermost ones
+        judgement.detail += " in " + terms_.print(first.operands[i]) + " =?= " + terms_.print(second.operands[i]);
+      last = std::move(judgement);
+      ++different;
+    }
+    if (different == 0) return {Outcome::proved, {}};
+    if (different == 1 && is_one_to_one(first)) return last;
+  }
+  const TermId zero = terms_.literal(terms_.width(a), 0);
+  const Elimination small = eliminate(terms_, a, b, assumptions);
+  if (small.difference == zero) return {Outcome::proved, {}};
+  if (Judgement judgement = state_->judge(small.difference, zero, small.assumptions);
+      judgement.outcome == Outcome::proved)
+    return judgement;
+  Judgement judgement = state_->judge(a, b, assumptions);
+  if (judgement.outcome == Outcome::proved) return judgement;
+  const TermId shared = with_shared_operations(a, b, assumptions);
+  if (shared == a) return {Outcome::proved, {}};
+  if (shared != b && state_->judge(a, shared, assumptions).outcome == Outcome::proved) return {Outcome::proved, {}};
+  return judgement;
+}
+
+} // namespace ptxrewrite::prove

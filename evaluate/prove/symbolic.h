@@ -1,0 +1,114 @@
+// What every register of a kernel holds, as terms over the launch, the thread and what memory gave.
+//
+// Instruction semantics are those of the ISA manual's integer sections; whatever is not modelled is an unknown of its
+// own (what a load returns) or an operation about which only "equal operands, equal result" is known (floating point).
+// Induction registers have a closed form in the trip number of their loop: by ring laws, or guessed from the first trip
+// and shown for the next one (where a counter is cut and extended again, for as many trips as the loop has). What two
+// sides of one branch bring to the block where they meet is a choice by the branch's condition. Other registers that
+// depend on the path taken are unknowns, named by block and register.
+#pragma once
+
+#include "evaluate/prove/exact_forms.h"
+#include "ir/core/function.h"
+#include "ir/flow/loops.h"
+#include "launch/predicate.h"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::prove {
+
+// Terms of what an instruction takes: guard first (if any), then operands in the order of the text; an address is one
+// term.
+struct Observation {
+  ir::InstructionId instruction;
+  std::vector<TermId> terms;
+};
+
+// A register that holds, on entry of a block, what the edge into it brings: unknown, and the same in two kernels if all
+// edges bring the same.
+struct PathUnknown {
+  ir::BlockId block;
+  uint32_t parameter = 0;
+};
+
+class SymbolicKernel {
+public:
+  // `parameter(index)`: the term of a kernel parameter that has no name of its own; may be empty. The function is in
+  // SSA form.
+  // Limits of trip numbers that are found go to `bounds`.
+  SymbolicKernel(const ir::Function& function, Terms& terms, Bounds& bounds, ExactForms& exact,
+                 std::function<std::optional<TermId>(unsigned)> parameter);
+
+  TermId value(ir::ValueId id) const { return values_[id.index()]; } // invalid: no scalar of up to 64 bits
+  const std::vector<Observation>& observations() const { return observations_; }
+  const std::vector<PathUnknown>& path_unknowns() const { return unknowns_; }
+  // What is known in a block behind loops with one exit, which they leave when a multiple of their trip number meets a
+  // number: that it does, and for the first time.
+  std::vector<Assumption> known_in(ir::BlockId block);
+
+private:
+  void evaluate();
+  void evaluate_block(ir::BlockId block);
+  void evaluate_instruction(ir::InstructionId id);
+  void define(ir::InstructionId id, size_t number, ir::ValueId definition, TermId term);
+  bool find_inductions();
+  std::set<AtomId> changing_in(const ir::Loop& loop);
+  bool changes(TermId step, const std::set<AtomId>& changing);
+  void close_inductions();
+  bool guess_inductions();
+  std::optional<TermId> guessed_step(const ir::Loop& loop, uint32_t parameter, const std::set<AtomId>& changing);
+  bool next_trip_follows(const ir::Loop& loop, uint32_t parameter);
+  void find_trip_limits();
+  // Trip by trip, the condition under which the loop is not left at the end of the block; nothing where another way
+  // round does not come by, or the block has no way out of the loop.
+  std::optional<TermId> goes_on(const ir::Loop& loop, ir::BlockId block);
+  std::optional<TermId> condition(ir::BlockId block);
+  std::optional<TermId> joined(ir::BlockId block, uint32_t parameter);
+  std::optional<bool> side_of(ir::BlockId branch, ir::EdgeId edge) const;
+  std::optional<TermId> comparison(ir::InstructionId id, const ir::Form& form);
+  TermId unknown(ir::InstructionId id, size_t number, unsigned width);
+  TermId operand(ir::InstructionId id, const ir::Operand& operand, unsigned width);
+  TermId address(ir::InstructionId id, size_t group, ir::StateSpace space);
+  std::optional<TermId> modelled(ir::InstructionId id, const ir::Form& form);
+  std::optional<TermId> integer_operation(ir::InstructionId id, const ir::Form& form, unsigned width);
+  std::optional<TermId> kernel_parameter(ir::InstructionId id, const ir::Form& form, size_t group, unsigned element,
+                                         unsigned width);
+  TermId parameter_bytes(unsigned index, int64_t byte, unsigned width) const;
+  void observe(ir::InstructionId id, const ir::Form& form);
+  std::string provenance(ir::InstructionId id) const;
+
+  const ir::Function& function_;
+  Terms& terms_;
+  Bounds& bounds_;
+  ExactForms& exact_;
+  std::function<std::optional<TermId>(unsigned)> parameter_;
+  ir::ControlFlow flow_;
+  ir::DominatorTree dominators_;
+  ir::LoopForest loops_;
+  std::vector<TermId> values_;
+  std::vector<ir::Operand> sources_; // of the instruction at hand, without definitions and old values
+  std::vector<size_t> source_index_;
+  std::map<std::pair<uint32_t, uint32_t>, TermId> inductions_; // by block and parameter
+  std::map<AtomId, TermId> closed_;                            // what stands for the unknowns of inductions now
+  std::map<uint32_t, unsigned> parameter_number_;              // by VariableId
+  std::set<std::pair<uint32_t, uint32_t>> not_inductions_;     // guessed wrongly
+  std::vector<Observation> observations_;
+  std::vector<PathUnknown> unknowns_;
+};
+
+// The term of a launch expression, an exact integer in 128 bits. `parameter_bytes`: sizes of the kernel's parameters.
+TermId launch_value(Terms& terms, const launch::LaunchExpression& expression,
+                    const std::vector<unsigned>& parameter_bytes);
+
+// The term of an exact expression over names of the caller's own, in 128 bits; nothing where it has a name that
+// `name` does not know.
+std::optional<TermId> exact_value(Terms& terms, std::string_view text,
+                                  const std::function<std::optional<TermId>(const std::string&)>& name);
+
+// The unknown trip number of the loop with this header, in 64 bits.
+TermId trip_number(Terms& terms, ir::BlockId header);
+
+} // namespace ptxrewrite::prove

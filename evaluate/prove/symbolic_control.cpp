@@ -1,0 +1,279 @@
+// What depends on the way through a kernel: inductions, trip limits, joins.
+#include "evaluate/prove/symbolic.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::prove {
+
+namespace {
+
+using ir::BlockId;
+using ir::EdgeId;
+using ir::InstructionId;
+using ir::ValueId;
+
+// Loops that a literal limits are walked through, so far.
+constexpr uint64_t most_trips_walked = 1024;
+
+} // namespace
+
+// --- inductions ---
+
+// What changes from trip to trip in a way that is not known, and trip numbers: of this loop and of those inside.
+std::set<AtomId> SymbolicKernel::changing_in(const ir::Loop& loop) {
+  std::set<AtomId> changing;
+  auto add = [&](TermId term) {
+    if (auto atom = terms_.as_atom(term); atom && terms_.atom(*atom).kind == AtomKind::leaf) changing.insert(*atom);
+  };
+  for (BlockId block : loop.blocks) {
+    add(trip_number(terms_, block));
+    auto parameters = function_.parameters(block);
+    for (uint32_t i = 0; i < parameters.size(); ++i)
+      if (TermId term = values_[parameters[i].index()]; term && !inductions_.contains({block.index(), i})) add(term);
+    for (InstructionId id : function_.instructions_in(block))
+      ir::for_each_definition(function_, id, [&](ValueId value) {
+        const TermId term = values_[value.index()];
+        if (!term) return;
+        if (auto atom = terms_.as_atom(term); atom && terms_.atom(*atom).name.starts_with("i")) add(term);
+      });
+  }
+  return changing;
+}
+
+bool SymbolicKernel::changes(TermId step, const std::set<AtomId>& changing) {
+  std::set<AtomId> inside;
+  terms_.collect_atoms(step, inside);
+  return std::ranges::any_of(inside, [&](AtomId atom) { return changing.contains(atom); });
+}
+
+// Registers that every back edge brings plus the same amount, which no trip changes.
+bool SymbolicKernel::find_inductions() {
+  bool found = false;
+  for (const ir::Loop& loop : loops_.loops()) {
+    auto parameters = function_.parameters(loop.header);
+    const std::set<AtomId> changing = changing_in(loop);
+    for (uint32_t i = 0; i < parameters.size(); ++i) {
+      if (inductions_.contains({loop.header.index(), i})) continue;
+      const TermId own = values_[parameters[i].index()];
+      if (!own) continue;
+      TermId first, step;
+      bool same = true;
+      for (EdgeId edge : flow_.predecessors(loop.header)) {
+        const TermId brought = values_[function_.arguments(edge)[i].index()];
+        const bool back = std::ranges::find(loop.back_edges, edge) != loop.back_edges.end();
+        if (!brought) {
+          same = false;
+          break;
+        }
+        const TermId wanted = back ? terms_.subtract(brought, own) : brought;
+        TermId& place = back ? step : first;
+        same &= !place || place == wanted;
+        place = wanted;
+      }
+      if (!same || !first || !step || changes(step, changing)) continue;
+      const TermId trips = terms_.truncate(trip_number(terms_, loop.header), terms_.width(own));
+      inductions_[{loop.header.index(), i}] = terms_.add(first, terms_.multiply(trips, step));
+      closed_[*terms_.as_atom(own)] = inductions_[{loop.header.index(), i}];
+      found = true;
+    }
+  }
+  close_inductions();
+  return found;
+}
+
+// One may start from another.
+void SymbolicKernel::close_inductions() {
+  for (auto& [place, term] : inductions_)
+    for (TermId before; before != term;) {
+      before = term;
+      term = terms_.substitute(term, closed_);
+    }
+}
+
+// How much the first trip adds, where that is the same in all trips as far as can be seen.
+std::optional<TermId> SymbolicKernel::guessed_step(const ir::Loop& loop, uint32_t parameter,
+                                                   const std::set<AtomId>& changing) {
+  const TermId own = values_[function_.parameters(loop.header)[parameter].index()];
+  const auto leaf = own ? terms_.as_atom(own) : std::nullopt;
+  if (!leaf || terms_.atom(*leaf).kind != AtomKind::leaf) return std::nullopt;
+  TermId first, step;
+  for (bool back : {false, true})
+    for (EdgeId edge : flow_.predecessors(loop.header)) {
+      if ((std::ranges::find(loop.back_edges, edge) != loop.back_edges.end()) != back) continue;
+      const TermId brought = values_[function_.arguments(edge)[parameter].index()];
+      if (!brought) return std::nullopt;
+      const TermId wanted = back ? terms_.subtract(terms_.substitute(brought, {{*leaf, first}}), first) : brought;
+      TermId& place = back ? step : first;
+      if (place && place != wanted) return std::nullopt;
+      place = wanted;
+    }
+  if (!first || !step || changes(step, changing) || changes(first, changing)) return std::nullopt;
+  const TermId trips = terms_.truncate(trip_number(terms_, loop.header), terms_.width(own));
+  return terms_.add(first, terms_.multiply(trips, step));
+}
+
+// Does a closed form of trip k give that of trip k + 1 around every back edge? By induction it is right then, for as
+// many trips as the loop has.
+bool SymbolicKernel::next_trip_follows(const ir::Loop& loop, uint32_t parameter) {
+  const TermId closed = inductions_.at({loop.header.index(), parameter});
+  const TermId trip = trip_number(terms_, loop.header);
+  const TermId next =
+      terms_.substitute(closed, {{*terms_.as_atom(trip), terms_.add(trip, terms_.literal(terms_.width(trip), 1))}});
+  return std::ranges::all_of(loop.back_edges, [&](EdgeId edge) {
+    const TermId brought = values_[function_.arguments(edge)[parameter].index()];
+    if (!brought) return false;
+    std::set<size_t> used;
+    return exact_.rewrite(brought, used) == exact_.rewrite(next, used) && used.empty();
+  });
+}
+
+// All guesses of one loop are shown at once: trip k has all of them right, so trip k + 1 has.
+bool SymbolicKernel::guess_inductions() {
+  for (const ir::Loop& loop : loops_.loops()) {
+    const std::set<AtomId> changing = changing_in(loop);
+    std::vector<uint32_t> guessed;
+    auto parameters = function_.parameters(loop.header);
+    for (uint32_t i = 0; i < parameters.size(); ++i) {
+      const std::pair place{loop.header.index(), i};
+      if (inductions_.contains(place) || not_inductions_.contains(place)) continue;
+      std::optional<TermId> closed = guessed_step(loop, i, changing);
+      if (!closed) continue;
+      inductions_[place] = *closed;
+      guessed.push_back(i);
+    }
+    if (guessed.empty()) continue;
+    const auto limits = bounds_.limits(); // those that are found now may rest on a wrong guess
+    evaluate();
+    find_trip_limits();
+    const bool follows =
+        std::ranges::all_of(guessed, [&](uint32_t parameter) { return next_trip_follows(loop, parameter); });
+    if (follows) return true;
+    for (uint32_t parameter : guessed) {
+      inductions_.erase({loop.header.index(), parameter});
+      not_inductions_.insert({loop.header.index(), parameter});
+    }
+    bounds_.set_limits(limits);
+    exact_.forget();
+    evaluate();
+  }
+  return false;
+}
+
+// --- trips ---
+
+// The condition under which a block's branch goes to its first successor; nothing where it has not two.
+std::optional<TermId> SymbolicKernel::condition(BlockId block) {
+  const InstructionId last = function_.terminator(block);
+  if (!last || function_.successors(block).size() != 2) return std::nullopt;
+  const ir::Instruction& branch = function_.instructions[last];
+  const ir::Form& form = function_.form_of(last);
+  if (!branch.guard || form.opaque || form.opcode != ir::Opcode::bra) return std::nullopt;
+  const TermId guard = values_[branch.guard.index()];
+  if (!guard || terms_.width(guard) != 1) return std::nullopt;
+  return branch.guard_negated ? terms_.negation(guard) : guard;
+}
+
+std::optional<TermId> SymbolicKernel::goes_on(const ir::Loop& loop, BlockId block) {
+  if (loops_.innermost(block) != loops_.innermost(loop.header)) return std::nullopt;
+  const bool is_always_met = std::ranges::all_of(
+      loop.back_edges, [&](EdgeId edge) { return dominators_.dominates(block, function_.edges[edge].from); });
+  const std::optional<TermId> taken = is_always_met ? condition(block) : std::nullopt;
+  if (!taken) return std::nullopt;
+  auto ways = function_.successors(block);
+  auto leaves = [&](EdgeId edge) { return std::ranges::find(loop.exits, edge) != loop.exits.end(); };
+  if (leaves(ways[0]) == leaves(ways[1])) return std::nullopt;
+  return leaves(ways[1]) ? *taken : terms_.negation(*taken);
+}
+
+// Loops that go on while a condition over their trip number and literals holds: walked through. A trip number is never
+// larger than that of the first trip that does not come round.
+void SymbolicKernel::find_trip_limits() {
+  for (const ir::Loop& loop : loops_.loops()) {
+    const AtomId trip = *terms_.as_atom(trip_number(terms_, loop.header));
+    for (BlockId block : loop.blocks) {
+      const std::optional<TermId> stays = goes_on(loop, block);
+      for (uint64_t k = 0; stays && k < most_trips_walked; ++k) {
+        const auto value = terms_.literal_value(terms_.substitute(*stays, {{trip, terms_.literal(64, k)}}));
+        if (!value) break;
+        if (*value != 0) continue;
+        bounds_.limit(trip, k);
+        exact_.forget();
+        break;
+      }
+    }
+  }
+}
+
+std::vector<Assumption> SymbolicKernel::known_in(BlockId block) {
+  std::vector<Assumption> known;
+  for (const ir::Loop& loop : loops_.loops()) {
+    if (loop.exits.size() != 1 || std::ranges::find(loop.blocks, block) != loop.blocks.end()) continue;
+    const ir::Edge& exit = function_.edges[loop.exits[0]];
+    const std::optional<TermId> stays = goes_on(loop, exit.from);
+    const auto met = stays ? terms_.as_atom(terms_.negation(*stays)) : std::nullopt;
+    if (!met || terms_.atom(*met).name != "zero") continue;
+    // d = c + s * trip, in w bits; d is 0 for the first time, and what it is repeats after 2^w / (powers of 2 in s).
+    const TermId distance = terms_.atom(*met).operands[0];
+    const unsigned width = terms_.width(distance);
+    const AtomId trip = *terms_.as_atom(trip_number(terms_, loop.header));
+    const TermId first = terms_.substitute(distance, {{trip, terms_.literal(64, 0)}});
+    const TermId step = terms_.subtract(terms_.substitute(distance, {{trip, terms_.literal(64, 1)}}), first);
+    const TermId trips = terms_.truncate(trip_number(terms_, loop.header), width);
+    const bool is_linear = distance == terms_.add(first, terms_.multiply(step, trips));
+    if (changes(first, changing_in(loop))) continue;
+    // Where the loop may not have run, its trip number is nobody's: it may be taken to be this one, if there is one.
+    const bool has_run = dominators_.dominates(exit.from, block);
+    if (!has_run && terms_.trailing_zeros(first) < terms_.trailing_zeros(step)) continue;
+    if (!is_linear || !terms_.literal_value(step) || terms_.literal_value(step) == UInt128(0) || width > 64) continue;
+    const unsigned period = width - terms_.trailing_zeros(step);
+    known.push_back({terms_.sign_extend(distance, 128), {0, 0}});
+    known.push_back({terms_.zero_extend(trip_number(terms_, loop.header), 128), ir::unsigned_range(period)});
+  }
+  return known;
+}
+
+// --- joins ---
+
+// By which side of the branch does the edge come? True: the first successor's.
+std::optional<bool> SymbolicKernel::side_of(BlockId branch, EdgeId edge) const {
+  auto ways = function_.successors(branch);
+  for (const bool first : {true, false}) {
+    const EdgeId way = ways[first ? 0 : 1];
+    if (way == edge) return first;
+    const BlockId start = function_.edges[way].to;
+    if (flow_.predecessors(start).size() == 1 && dominators_.dominates(start, function_.edges[edge].from)) return first;
+  }
+  return std::nullopt;
+}
+
+// What all edges bring, or a choice between what the sides of one branch bring.
+std::optional<TermId> SymbolicKernel::joined(BlockId block, uint32_t parameter) {
+  const BlockId branch = dominators_.immediate_dominator(block);
+  TermId all;
+  TermId by_side[2];
+  bool same = true, sided = branch.valid() && function_.successors(branch).size() == 2;
+  for (EdgeId edge : flow_.predecessors(block)) {
+    const BlockId from = function_.edges[edge].from;
+    const TermId brought = values_[function_.arguments(edge)[parameter].index()];
+    if (!brought || dominators_.dominates(block, from)) return std::nullopt; // a loop
+    same &= !all || all == brought;
+    all = brought;
+    const std::optional<bool> side = sided ? side_of(branch, edge) : std::nullopt;
+    if (!side) {
+      sided = false;
+      continue;
+    }
+    TermId& place = by_side[*side ? 0 : 1];
+    sided &= !place || place == brought;
+    place = brought;
+  }
+  if (all && same) return all;
+  // Nothing is known of floating-point operations but that they are functions: choices between them are better
+  // unknowns.
+  if (ir::is_float(function_.values[function_.parameters(block)[parameter]].type)) return std::nullopt;
+  if (!sided || !by_side[0] || !by_side[1]) return std::nullopt;
+  const std::optional<TermId> taken = condition(branch);
+  return taken ? std::optional(terms_.select(*taken, by_side[0], by_side[1])) : std::nullopt;
+}
+
+} // namespace ptxrewrite::prove

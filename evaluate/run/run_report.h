@@ -1,0 +1,27 @@
+// What `run` tells of a session: launches, counters, outputs, as text and as JSON.
+#pragma once
+
+#include "cuda/session.h"
+#include "evaluate/common/launch_input.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+
+namespace ptxrewrite::cli {
+
+struct RunReportOptions {
+  bool counters = false;  // per instruction
+  bool has_counts = true; // of blocks and instructions; a GPU keeps none
+  bool all_buffers = false;
+  bool time = false;
+  size_t head = 8; // elements shown of each buffer
+};
+
+// `title`: the file as the user named it.
+std::string run_text(const std::string& title, const LaunchInput& input, const SessionResult& result,
+                     const RunReportOptions& options);
+nlohmann::ordered_json run_json(const std::string& title, const LaunchInput& input, const SessionResult& result,
+                                const RunReportOptions& options);
+
+} // namespace ptxrewrite::cli

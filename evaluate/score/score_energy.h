@@ -1,0 +1,29 @@
+// Energy of scored kernels under every set of coefficients, and what hangs on a machine's guesses.
+#pragma once
+
+#include "evaluate/score/score.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+
+namespace ptxrewrite::cli {
+
+// The same kernel in the other versions, in their order; nullptr where a version does not have it.
+std::vector<const ScoredKernel*> in_versions(const ScoredFile& file, const std::string& kernel);
+
+// Do all sets agree on the sign of the difference to the baseline?
+enum class SignVerdict { same, less_everywhere, more_everywhere, disagree };
+SignVerdict energy_sign(const ScoredKernel& baseline, const ScoredKernel& version);
+std::string_view spelling(SignVerdict verdict);
+
+// One row by set, one column by version; the last row says whether signs survive.
+std::string energy_text(const ScoredFile& file, const std::string& kernel);
+nlohmann::ordered_json energy_json(const ScoredKernel& kernel);
+
+// With changed_machines() of the file's machine: by guess, the times at less and more of it, and whether the order of
+// the versions stays.
+std::string sensitivity_text(const ScoredFile& file, const std::string& kernel);
+nlohmann::ordered_json sensitivity_json(const ScoredFile& file, const std::string& kernel);
+
+} // namespace ptxrewrite::cli

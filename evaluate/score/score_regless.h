@@ -1,0 +1,69 @@
+// RegLess, RFV and RFH beside a scored baseline: RegLess's machine runs the launches first; what it counts and what the
+// registers of the text say become techniques of the timing model (emulator/timing/regless.h), so that one recording of
+// the baseline times them all.
+#pragma once
+
+#include "emulator/timing/regless.h"
+#include "evaluate/common/launch_input.h"
+#include "evaluate/common/machine_weights.h"
+#include "evaluate/score/score.h"
+#include "evaluate/score/score_derived.h"
+#include "transforms/regless/regless_text.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::cli {
+
+// For the pass: a region may take a quarter of a scheduler's unit, and any bank of it as a whole.
+transforms::RegLessOptions regless_options(const ir::Machine& machine, uint32_t entries);
+
+inline constexpr std::string_view rfv_name = "RFV", rfh_name = "RFH", no_file_name = "no register file";
+
+class RegLessScorer final : public DerivedVersions {
+public:
+  // Runs the launches on RegLess's machine, in each configuration. Errors: as run_plan; kernels that cannot be
+  // annotated or are not run on that machine.
+  static Result<std::unique_ptr<RegLessScorer>> make(const LaunchInput& input, const ir::Machine& machine,
+                                                     std::vector<StagingConfiguration> configurations,
+                                                     ErrorPlace& place);
+
+  // Versions that it has: the configurations, then the three others.
+  std::vector<std::string> names() const override;
+  // Of one launch of the plan, in the order of names(). `input`: of the baseline.
+  std::vector<timing::Technique> techniques(size_t launch, const ir::Function& kernel,
+                                            const timing::ModelInput& input) override;
+
+  // All launches on the machine in one configuration; a failure of a kernel ends them.
+  emulator::StagingCounters total(size_t configuration) const;
+  const std::optional<emulator::Failure>& failure() const { return failure_; }
+  // For timing, of one launch.
+  timing::StagingRun staging_run(size_t configuration, size_t launch, const ir::Function& kernel,
+                                 const timing::Recording& recording);
+  // Accesses of the comparators' files, in the launches that techniques() was asked for.
+  const ComparatorCounts& comparators() const { return comparators_; }
+
+private:
+  RegLessScorer(const ir::Machine& machine, std::vector<StagingConfiguration> configurations)
+      : machine_(machine), configurations_(std::move(configurations)), weights_(machine) {}
+  Status run(const LaunchInput& input, ErrorPlace& place);
+  const transforms::RegLessPlan* plan_of(const ir::Function& kernel, uint32_t entries);
+  // `is_new`: the launch's accesses are to be counted.
+  timing::RenamedFile renamed_file(const ir::Function& kernel, const timing::ModelInput& input, bool is_new);
+  timing::HierarchicalFile hierarchical_file(const ir::Function& kernel, const timing::ModelInput& input, bool is_new);
+
+  const ir::Machine& machine_;
+  std::vector<StagingConfiguration> configurations_;
+  MachineWeights weights_;
+  std::vector<std::vector<emulator::StagingCounters>> runs_; // by configuration and launch
+  std::optional<emulator::Failure> failure_;
+  ComparatorCounts comparators_;
+  std::set<size_t> counted_; // launches
+  std::map<std::pair<const ir::Function*, uint32_t>, std::optional<transforms::RegLessPlan>> plans_;
+};
+
+} // namespace ptxrewrite::cli

@@ -1,0 +1,19 @@
+// The instruction roofline (Ding and Williams, PMBS 2019) of scored kernels as inline SVG: warp instructions per second
+// over warp instructions per byte of DRAM, below both the machine's issue rate and its achieved bandwidth.
+#pragma once
+
+#include "evaluate/score/score.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace ptxrewrite::cli {
+
+// Of the files that were scored on this machine; there is one.
+std::string roofline_chart(const ir::Machine& machine, std::span<const ScoredFile> files);
+
+// By which a version is known in charts; the baseline is 0.
+std::string version_colour(size_t version);
+
+} // namespace ptxrewrite::cli

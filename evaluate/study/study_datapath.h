@@ -1,0 +1,23 @@
+// The part of a study's report that is about composite-hpca13: register files, their energy, 16-bit values.
+#pragma once
+
+#include "emulator/machines/composite/composite_registers.h"
+#include "emulator/observe/datapath_study.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+
+namespace ptxrewrite::cli {
+
+double redundant_share(const emulator::DatapathCounts& counts); // of instructions: the same result in all lanes
+double stall_share(const emulator::DatapathCounts& counts);     // of instructions: 16-bit ones with wider results
+// By both units, of the energy of the register file without.
+double register_energy_saved(const emulator::DatapathCounts& counts);
+
+// `composites`: of the hardware form, all zero where it did not run.
+std::string datapath_text(const emulator::DatapathCounts& counts, const emulator::CompositeCounts& composites);
+nlohmann::ordered_json datapath_json(const emulator::DatapathCounts& counts,
+                                     const emulator::CompositeCounts& composites);
+
+} // namespace ptxrewrite::cli

@@ -1,0 +1,24 @@
+// The part of a study's report that is about DARSIE's marks: what of the redundancy in the block they tell, and what of
+// what they tell is redundant.
+#pragma once
+
+#include "evaluate/study/study_averages.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+
+namespace ptxrewrite::cli {
+
+// Of what values show to be redundant, how much is marked; by the kind of its sources. Of what is marked, how much is
+// redundant; by the kind of the mark. Nothing where there is nothing of it.
+std::optional<double> mark_recall(const MarkAgreement& marks, emulator::RedundancyKind kind);
+std::optional<double> mark_precision(const MarkAgreement& marks, emulator::RedundancyKind kind);
+std::optional<double> mark_recall(const MarkAgreement& marks);
+std::optional<double> mark_precision(const MarkAgreement& marks);
+
+// `baseline`: machine instructions by warps.
+std::string marks_text(const MarkAgreement& marks, uint64_t baseline);
+nlohmann::ordered_json marks_json(const MarkAgreement& marks, uint64_t baseline);
+
+} // namespace ptxrewrite::cli

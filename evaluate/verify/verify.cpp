@@ -1,0 +1,453 @@
+#include "evaluate/verify/verify.h"
+
+#include "emulator/machines/regless/staging_plan.h"
+#include "evaluate/common/rewrite.h"
+#include "ir/forms/darsie_mark.h"
+#include "ir/machine/registers/regless_mark.h"
+#include "launch/variants.h"
+
+#include <algorithm>
+#include <array>
+
+namespace ptxrewrite::cli {
+
+namespace {
+
+// Derived shapes may send a kernel into an endless loop that its own shapes never show.
+constexpr uint64_t spare_fuel = 10'000'000;
+
+// What persistent variants run with, one after the other: few rounds, rounds that end unevenly, one block that does it
+// all. Everything else runs once.
+constexpr std::array<uint64_t, 3> resident_blocks = {8, 3, 1};
+
+// In which warps take turns, to find out whether results depend on it.
+constexpr uint64_t random_orders = 4;
+
+// Of DAC's machine, so that batches have more than one block.
+constexpr uint32_t few_multiprocessors = 2;
+
+uint64_t instructions_of(const SessionResult& result) {
+  uint64_t sum = 0;
+  for (const SessionRun& run : result.runs)
+    sum += run.counters.warp_instructions;
+  return sum;
+}
+
+std::vector<emulator::Finding> findings_of(const SessionResult& result) {
+  std::vector<emulator::Finding> all;
+  for (const SessionRun& run : result.runs)
+    all.insert(all.end(), run.findings.begin(), run.findings.end());
+  return all;
+}
+
+const emulator::Failure* failure_of(const SessionResult& result) {
+  return result.failed_launch ? &*result.runs.back().failure : nullptr;
+}
+
+bool is_marked(const ir::Module& module) {
+  return std::ranges::any_of(module.functions, [](const auto& function) { return ir::has_written_marks(*function); });
+}
+
+bool copies_asynchronously(const ir::Function& function) {
+  for (ir::BlockId block : function.layout)
+    for (ir::InstructionId id : function.instructions_in(block)) {
+      const ir::Instruction& instruction = function.instructions[id];
+      if (instruction.kind != ir::InstructionKind::real) continue;
+      if (ir::form(instruction.form).opcode == ir::Opcode::cp) return true;
+    }
+  return false;
+}
+
+bool copies_asynchronously(const ir::Module& module) {
+  return std::ranges::any_of(module.functions, [](const auto& function) { return copies_asynchronously(*function); });
+}
+
+bool is_annotated(const ir::Module& module) {
+  return std::ranges::any_of(module.functions, [](const auto& function) { return ir::has_regless_marks(*function); });
+}
+
+bool has_affine_streams(const ir::Module& module) {
+  return std::ranges::any_of(module.functions, [](const auto& function) { return bool(function->affine_stream); });
+}
+
+bool have_same_outputs(const launch::LaunchPlan& plan, const SessionResult& one, const SessionResult& other) {
+  for (size_t i = 0; i < plan.buffers.size(); ++i)
+    if (plan.buffers[i].output && one.buffers[i] != other.buffers[i]) return false;
+  for (size_t i = 0; i < plan.variables.size(); ++i)
+    if (plan.variables[i].data.output && one.variables[i] != other.variables[i]) return false;
+  return true;
+}
+
+void count_launches(const launch::LaunchPlan& plan, const SessionResult& rewritten, const launch::Variants& variants,
+                    CaseResult& result) {
+  ++result.shapes;
+  for (const SessionRun& run : rewritten.runs) {
+    ++result.launches;
+    const std::string& kernel = plan.launches[run.launch].kernel;
+    result.fallbacks += run.entry == kernel && !variants.of_kernel(kernel).empty();
+    std::vector<std::string> reasons = run.reasons;
+    if (run.affine) {
+      result.affine += *run.affine;
+      result.fallbacks += run.affine->fallbacks;
+      if (!run.affine->fallback_reason.empty()) reasons.push_back(run.affine->fallback_reason);
+    }
+    for (const std::string& reason : reasons)
+      if (std::ranges::find(result.reasons, reason) == result.reasons.end()) result.reasons.push_back(reason);
+  }
+}
+
+} // namespace
+
+Verifier::Verifier(const LaunchInput& input, VerifySettings settings) : input_(input), settings_(std::move(settings)) {}
+
+Status Verifier::make_contents() {
+  for (const launch::Buffer& buffer : input_.plan.buffers) {
+    std::vector<std::byte> bytes(buffer.bytes());
+    if (Status status = buffer.initialise(bytes); !status) return status;
+    contents_.push_back(std::move(bytes));
+  }
+  return {};
+}
+
+Result<SessionResult> Verifier::run(const launch::LaunchPlan& plan, const ir::Module& module,
+                                    const launch::Variants& variants, const RunMode& mode, ErrorPlace& place) {
+  // A device of its own for each run: what one run leaves behind must not reach the next.
+  std::unique_ptr<Device> emulator;
+  if (!settings_.gpu)
+    emulator = make_emulator_device({.check = true,
+                                     .late_copies = mode.late_copies,
+                                     .reversed = mode.reversed,
+                                     .host_threads = settings_.host_threads,
+                                     .fuel = mode.fuel,
+                                     .resident_blocks = mode.resident_blocks,
+                                     .machine = settings_.machine,
+                                     .skipping = mode.skipping,
+                                     .staging = mode.staging,
+                                     .affine = {.entries_per_warp = mode.affine_entries,
+                                                .multiprocessors = settings_.machine ? 0 : few_multiprocessors,
+                                                .check = !mode.ignores_queues,
+                                                .check_data = !mode.ignores_data}});
+  SessionOptions options;
+  options.variants = &variants;
+  options.contents = &contents_;
+  options.error_place = &place;
+  return run_plan(plan, module, settings_.gpu ? *settings_.gpu : *emulator, options);
+}
+
+Status Verifier::run_original(ErrorPlace& place) {
+  place = ErrorPlace::launch_file;
+  constexpr unsigned copies = 3; // the contents, the device's memory, outputs
+  if (Status status = check_memory(input_.plan, copies); !status) return status;
+  if (Status status = make_contents(); !status) return status;
+  Result<launch::Variants> variants =
+      launch::Variants::of(*input_.module, input_.side_file ? &*input_.side_file : nullptr);
+  if (!variants) return variants.error();
+  own_variants_ = *std::move(variants);
+  uint64_t fuel = emulator_limits().fuel;
+  for (launch::LaunchShape& shape : launch::shapes(input_.plan)) {
+    if (shape.derived && !settings_.derived_shapes) continue;
+    // A fault would end the GPU's context: it sees what the emulator found clean.
+    if (settings_.gpu && std::ranges::find(settings_.gpu_shapes, shape.name) == settings_.gpu_shapes.end()) continue;
+    launch::LaunchPlan plan = launch::with_shape(input_.plan, shape);
+    Result<SessionResult> result = run(plan, *input_.module, own_variants_, {fuel, resident_blocks[0]}, place);
+    const bool is_first = truths_.empty();
+    if (!result && is_first) return result.error();
+    const emulator::Failure* failure = result ? failure_of(*result) : nullptr;
+    if (failure && is_first) {
+      original_failure_ = *failure;
+      return {};
+    }
+    const size_t findings = result ? findings_of(*result).size() : 0;
+    if (is_first) original_findings_ = findings;
+    if (!result || failure || (findings > 0 && shape.derived)) {
+      skipped_.push_back({shape.name, !result   ? result.error().message
+                                      : failure ? failure->message
+                                                : findings_of(*result)[0].where.message});
+      continue;
+    }
+    const uint64_t instructions = instructions_of(*result);
+    if (is_first) fuel = 10 * instructions + spare_fuel;
+    truths_.push_back(
+        {std::move(shape), std::move(plan), *std::move(result), findings == 0, 10 * instructions + spare_fuel, {}});
+  }
+  return {};
+}
+
+std::vector<std::string> Verifier::clean_shapes() const {
+  std::vector<std::string> names;
+  for (const Truth& truth : truths_)
+    names.push_back(truth.shape.name);
+  return names;
+}
+
+void Verifier::compare_all(CaseResult& result) {
+  Result<launch::Variants> variants = launch::Variants::of(*result.module, nullptr);
+  if (!variants) {
+    result.verdict = Verdict::differs;
+    result.reason = variants.error().message;
+    return;
+  }
+  for (Truth& truth : truths_)
+    if (!compare_shape(truth, *result.module, *variants, result)) break;
+  if (!result.differences.empty()) result.verdict = Verdict::differs;
+}
+
+CaseResult Verifier::verify(const VerifyCase& what) {
+  CaseResult result;
+  result.what = what;
+  // What is verified is what a file would hold: text that is read back.
+  Result<Rewritten> rewritten = rewrite(*input_.module, what.passes, what.form, settings_.run);
+  if (!rewritten || !rewritten->module) {
+    result.verdict = rewritten ? Verdict::unchanged : Verdict::differs;
+    if (!rewritten) result.reason = rewritten.error().message;
+    return result;
+  }
+  if (auto known = known_.find(rewritten->text); known != known_.end()) {
+    result = known->second;
+    result.what = what;
+    return result;
+  }
+  result.module = std::move(rewritten->module);
+  compare_all(result);
+  known_.emplace(std::move(rewritten->text), result);
+  return result;
+}
+
+std::vector<BufferComparison> Verifier::compare_buffers(const Truth& truth, const SessionResult& other) const {
+  std::vector<BufferComparison> differing;
+  auto compare_one = [&](const launch::Buffer& buffer, std::span<const std::byte> original,
+                         std::span<const std::byte> rewritten) {
+    if (!buffer.output) return;
+    BufferComparison comparison = compare(buffer, original, rewritten, settings_.most_differences);
+    if (!comparison.same()) differing.push_back(std::move(comparison));
+  };
+  for (size_t i = 0; i < truth.plan.buffers.size(); ++i)
+    compare_one(truth.plan.buffers[i], truth.result.buffers[i], other.buffers[i]);
+  for (size_t i = 0; i < truth.plan.variables.size(); ++i)
+    compare_one(truth.plan.variables[i].data, truth.result.variables[i], other.variables[i]);
+  return differing;
+}
+
+CaseResult Verifier::compare_original(const Verifier& other) const {
+  CaseResult result;
+  result.what.passes = "original, emulator against GPU";
+  for (const Truth& here : truths_)
+    for (const Truth& there : other.truths_) {
+      if (there.shape.name != here.shape.name) continue;
+      ++result.shapes;
+      ShapeDifference difference;
+      difference.shape = here.shape.name;
+      difference.buffers = compare_buffers(here, there.result);
+      if (!difference.buffers.empty()) result.differences.push_back(std::move(difference));
+    }
+  if (!result.differences.empty()) result.verdict = Verdict::differs;
+  return result;
+}
+
+ShapeDifference Verifier::difference_of(const Truth& truth, const SessionResult& rewritten, uint64_t resident) const {
+  ShapeDifference difference;
+  difference.shape = truth.shape.name;
+  if (resident != resident_blocks[0]) difference.shape += ", resident blocks: " + std::to_string(resident);
+  if (const emulator::Failure* failure = failure_of(rewritten)) {
+    difference.failure = *failure;
+  } else {
+    if (truth.clean) difference.findings = findings_of(rewritten);
+    difference.buffers = compare_buffers(truth, rewritten);
+  }
+  return difference;
+}
+
+// Derived shapes may have blocks that write the same place; which block is last is no property of the kernel then.
+bool Verifier::order_matters(Truth& truth) {
+  if (truth.order_matters) return *truth.order_matters;
+  ErrorPlace place = ErrorPlace::launch_file;
+  Result<SessionResult> other =
+      run(truth.plan, *input_.module, own_variants_, {truth.fuel, resident_blocks[0], true}, place);
+  truth.order_matters = !other || failure_of(*other) || !compare_buffers(truth, *other).empty();
+  if (*truth.order_matters) skipped_.push_back({truth.shape.name, "its result depends on the order of the blocks"});
+  return *truth.order_matters;
+}
+
+// Warps of a block take turns in some random orders, blocks come one after the other.
+bool Verifier::warp_order_matters(Truth& truth) {
+  if (truth.warp_order_matters) return *truth.warp_order_matters;
+  ErrorPlace place = ErrorPlace::launch_file;
+  truth.warp_order_matters = false;
+  for (uint64_t seed = 1; seed <= random_orders && !*truth.warp_order_matters; ++seed) {
+    const RunMode mode{truth.fuel, resident_blocks[0], false,
+                       emulator::SkipSettings{.share = false, .order_seed = seed}};
+    Result<SessionResult> other = run(truth.plan, *input_.module, own_variants_, mode, place);
+    truth.warp_order_matters = !other || failure_of(*other) || !compare_buffers(truth, *other).empty();
+  }
+  return *truth.warp_order_matters;
+}
+
+// False: the module does not run on the device; there is no use in trying other shapes.
+bool Verifier::compare_shape(Truth& truth, const ir::Module& module, const launch::Variants& variants,
+                             CaseResult& result) {
+  const bool is_affine = !settings_.gpu && has_affine_streams(module);
+  for (const uint64_t resident : resident_blocks) {
+    ErrorPlace place = ErrorPlace::launch_file;
+    Result<SessionResult> rewritten = run(truth.plan, module, variants, {truth.fuel, resident}, place);
+    if (!rewritten) {
+      // Units that are proposed are not emulated all at once; what a GPU runs is.
+      const bool may_refuse = result.what.form == transforms::OutputForm::hardware;
+      result.verdict = may_refuse ? Verdict::not_run : Verdict::differs;
+      result.reason = rewritten.error().message;
+      return false;
+    }
+    const bool is_persistent =
+        std::ranges::any_of(rewritten->runs, [](const SessionRun& run) { return run.is_persistent; });
+    ShapeDifference difference = difference_of(truth, *rewritten, resident);
+    const bool differs = difference.failure || !difference.findings.empty() || !difference.buffers.empty();
+    if (differs && is_persistent && truth.shape.derived && !settings_.gpu && order_matters(truth)) return true;
+    if (differs && is_affine && truth.shape.derived) {
+      count_launches(truth.plan, *rewritten, variants, result);
+      compare_queues(truth, module, variants, result);
+      return true;
+    }
+    if (resident == resident_blocks[0]) count_launches(truth.plan, *rewritten, variants, result);
+    if (differs) result.differences.push_back(std::move(difference));
+    if (!is_persistent || differs || settings_.gpu) break;
+  }
+  if (is_affine) compare_short_queues(truth, module, variants, result);
+  if (!settings_.gpu && copies_asynchronously(module)) compare_late_copies(truth, module, variants, result);
+  if (!settings_.gpu && is_marked(module)) compare_skipping(truth, module, variants, result);
+  if (!settings_.gpu && is_annotated(module)) compare_staging(truth, module, variants, result);
+  return true;
+}
+
+// In a derived shape threads may write what others read. What they find then depends on the order of blocks and warps,
+// which is another one on DAC's machine, and so may what the shape leaves. The addresses and predicates that leave the
+// queues do not, as long as what was found does not decide where threads go.
+void Verifier::compare_queues(Truth& truth, const ir::Module& module, const launch::Variants& variants,
+                              CaseResult& result) {
+  for (const uint32_t entries : {0u, 1u}) {
+    ErrorPlace place = ErrorPlace::launch_file;
+    RunMode mode{truth.fuel, resident_blocks[0]};
+    mode.affine_entries = entries;
+    mode.ignores_data = true;
+    Result<SessionResult> queues = run(truth.plan, module, variants, mode, place);
+    if (!queues) {
+      result.verdict = Verdict::differs;
+      result.reason = queues.error().message;
+      return;
+    }
+    ShapeDifference difference = difference_of(truth, *queues, resident_blocks[0]);
+    difference.shape += ", queues";
+    const bool may_differ = !difference.failure && (warp_order_matters(truth) || order_matters(truth));
+    if (may_differ || (!difference.failure && difference.buffers.empty())) continue;
+    // What is found may even decide who stores: then what the shape leaves has to be as it was.
+    mode.ignores_queues = true;
+    Result<SessionResult> unchecked = run(truth.plan, module, variants, mode, place);
+    if (unchecked && !failure_of(*unchecked) && compare_buffers(truth, *unchecked).empty()) continue;
+    result.differences.push_back(std::move(difference));
+  }
+  ++result.ordered_shapes;
+}
+
+// DAC's streams with one entry in each queue, where everybody waits for everybody as often as possible.
+void Verifier::compare_short_queues(Truth& truth, const ir::Module& module, const launch::Variants& variants,
+                                    CaseResult& result) {
+  ErrorPlace place = ErrorPlace::launch_file;
+  RunMode mode{truth.fuel, resident_blocks[0]};
+  mode.affine_entries = 1;
+  Result<SessionResult> run_short = run(truth.plan, module, variants, mode, place);
+  if (!run_short) {
+    result.verdict = Verdict::differs;
+    result.reason = run_short.error().message;
+    return;
+  }
+  ShapeDifference difference = difference_of(truth, *run_short, resident_blocks[0]);
+  difference.shape += ", queues of one entry";
+  if (!difference.failure && difference.findings.empty() && difference.buffers.empty()) return;
+  if (truth.shape.derived)
+    compare_queues(truth, module, variants, result);
+  else
+    result.differences.push_back(std::move(difference));
+}
+
+// Asynchronous copies may take place at any time until they are waited for: after the run with all of them at once, one
+// with all of them late.
+void Verifier::compare_late_copies(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
+                                   CaseResult& result) {
+  ErrorPlace place = ErrorPlace::launch_file;
+  const RunMode mode{truth.fuel, resident_blocks[0], false, {}, true};
+  Result<SessionResult> late = run(truth.plan, module, variants, mode, place);
+  if (!late) return; // as it was with copies at once
+  ShapeDifference difference = difference_of(truth, *late, resident_blocks[0]);
+  if (!difference.failure && difference.findings.empty() && difference.buffers.empty()) return;
+  difference.shape += ", asynchronous copies late";
+  result.differences.push_back(std::move(difference));
+}
+
+// With skipping, each skipped instruction compared with what it would have computed.
+void Verifier::compare_skipping(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
+                                CaseResult& result) {
+  bool is_ordered = false;
+  for (const emulator::SkipVariant variant : emulator::all_skip_variants) {
+    ErrorPlace place = ErrorPlace::launch_file;
+    RunMode mode{truth.fuel, resident_blocks[0], false, emulator::SkipSettings{.variant = variant, .check = true}};
+    Result<SessionResult> skipping = run(truth.plan, module, variants, mode, place);
+    if (!skipping) {
+      result.verdict = Verdict::differs;
+      result.reason = skipping.error().message;
+      return;
+    }
+    for (const SessionRun& one : skipping->runs) {
+      if (variant != emulator::SkipVariant::standard) break;
+      result.executed += one.skips.executed;
+      result.skipped += one.skips.all_skipped();
+    }
+    ShapeDifference difference = difference_of(truth, *skipping, resident_blocks[0]);
+    difference.shape += ", skipping (" + std::string(spelling(variant)) + ")";
+    if (!difference.failure && difference.findings.empty() && difference.buffers.empty()) continue;
+    if (!difference.failure && difference.findings.empty()) {
+      mode.skipping->check = mode.skipping->share = false; // the machine's order of warps, and nothing skipped
+      Result<SessionResult> in_order = run(truth.plan, module, variants, mode, place);
+      if (in_order && !in_order->failed_launch && have_same_outputs(truth.plan, *in_order, *skipping)) {
+        is_ordered = true;
+        continue;
+      }
+    }
+    result.differences.push_back(std::move(difference));
+  }
+  result.ordered_shapes += is_ordered;
+}
+
+// All values in staged entries, with as many of them as the paper has, and with as few as can be.
+void Verifier::compare_staging(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
+                               CaseResult& result) {
+  const emulator::StagingSettings usual;
+  bool is_ordered = false;
+  const uint32_t least = emulator::least_staging_entries(module);
+  for (const uint32_t entries : {std::max(usual.entries, least), least}) {
+    ErrorPlace place = ErrorPlace::launch_file;
+    RunMode mode{.fuel = truth.fuel, .resident_blocks = resident_blocks[0], .staging = usual};
+    mode.staging->entries = entries;
+    Result<SessionResult> staged = run(truth.plan, module, variants, mode, place);
+    if (!staged) {
+      result.verdict = Verdict::differs;
+      result.reason = staged.error().message;
+      return;
+    }
+    result.least_entries = least;
+    for (const SessionRun& one : staged->runs)
+      result.regions += one.staging.regions;
+    ShapeDifference difference = difference_of(truth, *staged, resident_blocks[0]);
+    difference.shape += ", " + std::to_string(entries) + " staged entries";
+    if (!difference.failure && difference.findings.empty()) {
+      if (difference.buffers.empty()) continue;
+      mode.staging->stage = false; // the machine's order of warps, and registers as ever
+      Result<SessionResult> in_order = run(truth.plan, module, variants, mode, place);
+      if (in_order && !in_order->failed_launch && have_same_outputs(truth.plan, *in_order, *staged)) {
+        is_ordered = true;
+        continue;
+      }
+    }
+    result.differences.push_back(std::move(difference));
+  }
+  result.ordered_shapes += is_ordered;
+}
+
+} // namespace ptxrewrite::cli

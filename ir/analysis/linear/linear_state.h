@@ -1,0 +1,196 @@
+// The tables behind LinearForms, and arithmetic on forms. Private to ir/analysis/linear*.cpp and report.cpp.
+#pragma once
+
+#include "ir/analysis/linear/linear.h"
+#include "ir/analysis/linear/relation.h"
+#include "ir/flow/dominators.h"
+
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace ptxrewrite::ir {
+
+// Over which threads a value is the same (in the same trip).
+enum class Level : uint8_t { launch, block, thread };
+
+struct ObligationSetTag;
+using ObligationSetId = Id<ObligationSetTag>;
+
+// A range that a form must stay in for a result to be right; recorded only in the last pass over the instructions.
+struct Demand {
+  LinearFormId form;
+  Interval range;
+};
+
+Relation opposite(Relation relation);
+
+struct LinearForms::State {
+  explicit State(const Function& function_to_analyse);
+
+  const Function& function;
+  ControlFlow flow;
+  DominatorTree dominators;
+  LoopForest loops;
+  DefUse def_use;
+
+  ExpressionPool pool;
+  Table<LinearFormId, LinearForm> forms;
+  Table<ValueId, LinearFormId> value_form; // invalid while not visited
+  Table<ObligationId, Obligation> obligations;
+  Table<ValueId, ObligationSetId> value_obligations;
+  Table<ObligationSetId, PoolSpan> obligation_sets;
+  SpanPool<ObligationId> obligation_lists;
+  std::vector<TripBound> trip_bounds;     // by LoopId
+  std::vector<unsigned> parameter_number; // of local VariableId; UINT32_MAX: not a kernel parameter
+  LaunchLimits limits;
+  bool settled = false;                   // forms do not change any more
+  std::vector<Demand>* demands = nullptr; // where arithmetic leaves its demands
+  std::map<std::pair<ValueId, uint64_t>, ValueId> edge_group_owner;
+
+  // --- forms ---
+  LinearFormId intern(const LinearForm& form);
+  LinearFormId any(unsigned width);
+  LinearFormId block_uniform(unsigned width, bool varies);
+  LinearFormId uniform(ExpressionId expression); // constant or launch-uniform
+  LinearFormId index_form(unsigned place, unsigned width);
+  // Sets the class from the coefficients; any if they may not be what they are.
+  LinearFormId classified(LinearForm form);
+  const LinearForm& at(LinearFormId id) const { return forms[id]; }
+  // The expression of a launch-uniform form.
+  std::optional<ExpressionId> scalar(LinearFormId id) const;
+  Level level(LinearFormId id) const;
+  bool varies(LinearFormId id) const;
+
+  LinearFormId add(LinearFormId a, LinearFormId b);
+  LinearFormId subtract(LinearFormId a, LinearFormId b) { return add(a, negate(b)); }
+  LinearFormId negate(LinearFormId a);
+  LinearFormId multiply(LinearFormId a, LinearFormId b);
+  LinearFormId scale(LinearFormId a, ExpressionId factor);
+  LinearFormId shift_left(LinearFormId a, LinearFormId amount);
+  LinearFormId widen(LinearFormId a, unsigned width, bool is_signed);
+  LinearFormId truncate(LinearFormId a, unsigned width);
+  LinearFormId convert(LinearFormId a, unsigned width, bool is_signed);
+  LinearFormId bitwise(ExpressionKind kind, LinearFormId a, LinearFormId b);
+  LinearFormId remainder(LinearFormId a, LinearFormId b, bool is_signed);
+  // `bit` true chooses `if_true`.
+  LinearFormId choose(const FormCondition& condition, LinearFormId if_true, LinearFormId if_false);
+  // A launch-uniform condition: coefficients become selects.
+  LinearFormId select(ExpressionId condition, LinearFormId if_true, LinearFormId if_false);
+  LinearFormId with_loop_offset(LinearFormId a, LoopId loop, ExpressionId step);
+
+  // --- bounds ---
+  // Bounds of the exact integer value under all launches; nothing when unknown.
+  std::optional<Interval> form_bounds(const LinearForm& form, const LaunchLimits& facts,
+                                      const std::array<Interval, FormIndex::count>& index_ranges) const;
+  std::array<Interval, FormIndex::count> index_ranges(const LaunchLimits& facts) const;
+  std::optional<Interval> form_bounds(const LinearForm& form) const {
+    return form_bounds(form, limits, index_ranges(limits));
+  }
+  // The largest trip number of a loop, under all launches and in one; nothing when unknown.
+  std::optional<Int128> most_trips(LoopId loop, const LaunchLimits& facts) const;
+  std::optional<Int128> most_trips(LoopId loop, const Launch& launch) const;
+
+  // --- control (linear_control.cpp) ---
+  // The predicate or index on which the branch at the end of a block depends; its level; invalid if none or not plain.
+  ValueId branch_selector(BlockId block) const;
+  // The same where it is the guard of a branch with two ways out; successor 0 is taken when the guard holds.
+  ValueId branch_predicate(BlockId block) const;
+  InstructionId terminator(BlockId block) const;
+  Level branch_level(BlockId block) const;
+  bool branch_varies(BlockId block) const;
+  Level condition_level(const FormCondition& condition) const;
+  // The block in which a condition is decided.
+  BlockId condition_block(const FormCondition& condition) const;
+  struct JoinRegion {
+    std::vector<BlockId> branches; // multi-way blocks that decide by which forward edge the join is entered
+    bool too_large = false;
+  };
+  const JoinRegion& join_region(BlockId join);
+  LinearFormId leave_loops(LinearFormId form, ValueId value, BlockId block);
+  LinearFormId form_in(ValueId value, BlockId block);
+  TripBound find_trip_bound(LoopId loop);
+  std::optional<ExpressionId> exact_trips(const TripBound& bound, LoopId loop);
+  // Launch-uniform predicates and index ranges that hold in `block` because of dominating branches.
+  struct Facts {
+    std::vector<ExpressionId> conditions; // width 1, true
+    std::vector<std::pair<unsigned, Interval>> indices;
+  };
+  const Facts& facts_in(BlockId block);
+  bool entered_once(BlockId block) const;
+  std::vector<unsigned> edge_groups(ValueId block_parameter) const;
+  LinearFormId join(BlockId block, unsigned index, std::span<const EdgeId> edge_list);
+
+  // --- obligations (obligation.cpp) ---
+  ObligationId require(LinearFormId form, Interval range, InstructionId instruction);
+  ObligationId require_expression(ExpressionId expression, Interval range, InstructionId instruction);
+  bool evaluate(const Obligation& obligation, const Launch& launch) const;
+  // Exact bounds of a form in one launch; nothing when unknown or beyond 128 bits.
+  std::optional<Interval> bounds_in(const LinearForm& form, const Launch& launch) const;
+  std::optional<Interval> exact_value(ExpressionId expression, const Launch& launch) const;
+  std::string predicate(const Obligation& obligation) const;
+  // Made of parameters, block and grid extents and literals alone, trip bounds included.
+  bool is_evaluable(const LinearForm& form) const;
+  ObligationSetId make_set(std::vector<ObligationId>& list);
+  ObligationSetId united(ObligationSetId a, ObligationSetId b);
+  static constexpr size_t obligation_limit = 64; // a form that rests on more is `any`
+
+  // --- text ---
+  std::string sum_text(const LinearForm& form) const;
+  std::string loop_name(LoopId loop) const { return "k" + std::to_string(loop.index()); }
+
+  std::unordered_multimap<uint64_t, LinearFormId> form_index;
+  std::map<std::vector<ObligationId>, ObligationSetId> set_index;
+  std::map<std::pair<ObligationSetId, ObligationSetId>, ObligationSetId> union_index;
+  std::map<std::tuple<uint32_t, uint32_t, Int128, Int128, uint32_t>, ObligationId> obligation_index;
+  std::unordered_map<BlockId, JoinRegion> regions;
+  std::unordered_map<BlockId, Facts> facts;
+
+private:
+  template <class Operation> LinearFormId lifted(LinearFormId a, LinearFormId b, Operation&& operation);
+};
+
+// What an instruction writes, as forms; the transfer function of the analysis.
+class LinearTransfer {
+public:
+  explicit LinearTransfer(LinearForms::State& state) : state_(state) {}
+
+  // Forms of the values the instruction defines, in the order of its operands; false while an operand is not visited.
+  bool compute(InstructionId id, std::vector<std::pair<ValueId, LinearFormId>>& results);
+  // The form of one operand read with `width` bits; invalid while not visited.
+  LinearFormId operand(InstructionId id, const Operand& operand, unsigned width);
+  // The form of an address group in the width of its base register.
+  LinearFormId address(InstructionId id, size_t group);
+
+private:
+  LinearFormId special(const Operand& operand, unsigned width);
+  LinearFormId known_operation(InstructionId id, const Form& form, unsigned width);
+  LinearFormId integer_operation(InstructionId id, const Form& form, unsigned width);
+  LinearFormId multiply_add(InstructionId id, const Form& form, unsigned width);
+  LinearFormId predicate_operation(InstructionId id, const Form& form);
+  LinearFormId conversion(InstructionId id, const Form& form, unsigned width);
+  LinearFormId address_conversion(InstructionId id, const Form& form, unsigned width);
+  LinearFormId opaque(InstructionId id, ValueId definition);
+  LinearFormId scalar_binary(ExpressionKind kind, LinearFormId a, LinearFormId b);
+  bool reads_kernel_parameter(LinearFormId place) const;
+  void load(InstructionId id, const Form& form, std::vector<std::pair<ValueId, LinearFormId>>& results);
+  LinearFormId loaded(InstructionId id, const Form& form, size_t group, unsigned element, ValueId definition);
+  LinearFormId merged(InstructionId id, LinearFormId fresh, LinearFormId old, ValueId definition);
+  bool operand_levels(InstructionId id, Level& level, bool& varies);
+  void collect(InstructionId id);
+
+  LinearForms::State& state_;
+  std::vector<ValueId> definitions_;
+  std::vector<Operand> sources_;     // top-level source operands; groups by their heads
+  std::vector<size_t> source_index_; // their places in the operand list
+  std::vector<ValueId> old_values_;
+  bool unvisited_ = false;
+  int function_writes_memory_ = -1; // not looked yet
+};
+
+// Runs the analysis: fills value_form, obligations, trip_bounds.
+void solve_linear_forms(LinearForms::State& state);
+
+} // namespace ptxrewrite::ir

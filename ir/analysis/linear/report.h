@@ -1,0 +1,16 @@
+// What `ptxrewrite analyze` prints: each instruction with the class and form of what it writes, then the obligations.
+#pragma once
+
+#include "ir/core/function.h"
+
+#include <string>
+
+namespace ptxrewrite::ir {
+
+// Listing for people. The function must be in SSA form; any other gives one line that says so.
+std::string analyze_report(const Function& function);
+// The same as JSON: {"function", "instructions": [{"text", "line", "definitions": [{"name", "class", "form", ...}]}],
+// "obligations": [...]}.
+std::string analyze_report_json(const Function& function);
+
+} // namespace ptxrewrite::ir

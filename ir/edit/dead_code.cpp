@@ -1,0 +1,143 @@
+// Starts from everything that has an effect, marks what it reads, and removes the unmarked rest. Cycles through loops
+// (a counter that only counts itself) die too, because marking is optimistic.
+#include "ir/edit/dead_code.h"
+
+#include "ir/core/kernel_parameters.h"
+#include "ir/forms/dac.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::ir {
+
+namespace {} // namespace
+
+bool removable_when_unused(const Function& function, InstructionId id) {
+  if (function.instructions[id].kind != InstructionKind::real) return false;
+  const Form& form = function.form_of(id);
+  if (form.opaque || takes_from_queue(function, id)) return false;
+  bool writes = false;
+  for (const Operand& operand : function.operands_of(id)) {
+    writes |= operand.is_definition();
+    if (operand.is(OperandKind::special_register) && info(static_cast<SpecialRegister>(operand.id)).is_volatile)
+      return false;
+  }
+  return writes && (form.effects.pure() || loads_kernel_parameter(function, id));
+}
+
+Liveliness::Liveliness(const Function& function, const ControlFlow& flow, const DefUse& def_use)
+    : function_(&function), flow_(&flow), def_use_(&def_use) {
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block))
+      if (!removable_when_unused(function, id)) roots_.push_back(id);
+}
+
+Liveliness::Result Liveliness::compute(const Ignored& ignored, std::span<const ValueId> read) const {
+  const Function& function = *function_;
+  Result result{std::vector<bool>(function.instructions.size()), std::vector<bool>(function.values.size())};
+  std::vector<InstructionId> work = roots_;
+  for (InstructionId root : roots_)
+    result.instructions[root.index()] = true;
+  std::vector<ValueId> values(read.begin(), read.end());
+  while (!work.empty() || !values.empty()) {
+    while (!values.empty()) {
+      ValueId value = values.back();
+      values.pop_back();
+      if (result.values[value.index()]) continue;
+      result.values[value.index()] = true;
+      const DefinitionSite& site = def_use_->definition(value);
+      if (site.is_parameter()) {
+        for (EdgeId edge : flow_->predecessors(site.block))
+          if (site.parameter < function.edges[edge].arguments.count)
+            values.push_back(function.arguments(edge)[site.parameter]);
+      } else if (site.instruction && !result.instructions[site.instruction.index()]) {
+        result.instructions[site.instruction.index()] = true;
+        work.push_back(site.instruction);
+      }
+    }
+    if (work.empty()) break;
+    InstructionId id = work.back();
+    work.pop_back();
+    std::span<const Operand> operands = function.operands_of(id);
+    for (size_t i = 0; i < operands.size(); ++i)
+      if (operands[i].is(OperandKind::value) && !operands[i].is_definition() && !(ignored && ignored(id, i)))
+        values.push_back(operands[i].as_value());
+    if (ValueId guard = function.instructions[id].guard) values.push_back(guard);
+  }
+  return result;
+}
+
+ReaderCounts::ReaderCounts(const Function& function, const DefUse& def_use, const Liveliness::Result& live,
+                           const Liveliness::Ignored& ignored)
+    : function_(&function), def_use_(&def_use), counts_(function.values.size()) {
+  for (BlockId block : function.layout) {
+    for (InstructionId id : function.instructions_in(block)) {
+      if (!live.needed(id)) continue;
+      std::span<const Operand> operands = function.operands_of(id);
+      for (size_t i = 0; i < operands.size(); ++i)
+        if (operands[i].is(OperandKind::value) && !operands[i].is_definition() && !(ignored && ignored(id, i)))
+          ++counts_[operands[i].as_value().index()];
+      if (ValueId guard = function.instructions[id].guard) ++counts_[guard.index()];
+    }
+    for (EdgeId edge : function.successors(block))
+      for (ValueId argument : function.arguments(edge))
+        ++counts_[argument.index()];
+  }
+}
+
+double ReaderCounts::release(std::span<const ValueId> values, const Weight& weight) {
+  double sum = 0;
+  released_.assign(values.begin(), values.end());
+  // The list grows while it is walked: what a dead instruction read has one reader less.
+  for (size_t next = 0; next < released_.size(); ++next) {
+    ValueId value = released_[next];
+    assert(counts_[value.index()] != 0);
+    if (--counts_[value.index()] != 0) continue;
+    InstructionId definition = def_use_->definition(value).instruction;
+    if (!definition || !removable_when_unused(*function_, definition)) continue;
+    bool others_read = false;
+    for_each_definition(*function_, definition, [&](ValueId written) { others_read |= counts_[written.index()] != 0; });
+    if (others_read) continue;
+    sum += weight(definition);
+    for_each_use(*function_, definition, [&](ValueId read) { released_.push_back(read); });
+  }
+  return sum;
+}
+
+void ReaderCounts::undo() {
+  for (ValueId value : released_)
+    ++counts_[value.index()];
+  released_.clear();
+}
+
+size_t remove_dead_code(Function& function) {
+  ControlFlow flow(function);
+  DefUse def_use(function);
+  Liveliness::Result live = Liveliness(function, flow, def_use).compute();
+  size_t removed = 0;
+  for (BlockId block : function.layout) {
+    for (InstructionId id : function.instructions_in(block)) {
+      if (live.needed(id)) continue;
+      function.remove(id);
+      ++removed;
+    }
+    std::span<const ValueId> parameters = function.parameters(block);
+    std::vector<ValueId> kept;
+    std::vector<bool> keep;
+    for (ValueId parameter : parameters) {
+      keep.push_back(live.read(parameter));
+      if (keep.back()) kept.push_back(parameter);
+    }
+    if (kept.size() == keep.size()) continue;
+    removed += keep.size() - kept.size();
+    function.set_parameters(block, kept);
+    for (EdgeId edge : flow.predecessors(block)) {
+      std::vector<ValueId> arguments;
+      for (size_t i = 0; i < keep.size(); ++i)
+        if (keep[i]) arguments.push_back(function.arguments(edge)[i]);
+      function.set_arguments(edge, arguments);
+    }
+  }
+  return removed;
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,54 @@
+// Two passes over the operands: count, then fill.
+#include "ir/flow/def_use.h"
+
+#include <cassert>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+// Calls `visit(value, use)` for every use in layout order.
+template <class Visit> void for_each_use_site(const Function& function, Visit&& visit) {
+  for (BlockId block : function.layout) {
+    for (InstructionId id : function.instructions_in(block)) {
+      std::span<const Operand> operands = function.operands_of(id);
+      for (uint32_t i = 0; i < operands.size(); ++i)
+        if (operands[i].is(OperandKind::value) && !operands[i].is_definition())
+          visit(operands[i].as_value(), Use{id, {}, i});
+      if (ValueId guard = function.instructions[id].guard) visit(guard, Use{id, {}, Use::guard_index});
+    }
+    for (EdgeId edge : function.successors(block)) {
+      std::span<const ValueId> arguments = function.arguments(edge);
+      for (uint32_t i = 0; i < arguments.size(); ++i)
+        visit(arguments[i], Use{{}, edge, i});
+    }
+  }
+}
+
+} // namespace
+
+DefUse::DefUse(const Function& function) {
+  assert(function.is_ssa);
+  definitions_.resize(function.values.size());
+  use_start_.assign(function.values.size() + 1, 0);
+  for (BlockId block : function.layout) {
+    std::span<const ValueId> parameters = function.parameters(block);
+    for (uint32_t i = 0; i < parameters.size(); ++i)
+      definitions_[parameters[i].index()] = {{}, block, i};
+    for (InstructionId id : function.instructions_in(block))
+      for_each_definition(function, id, [&](ValueId value) { definitions_[value.index()] = {id, block}; });
+  }
+  // A register that no path has written yet is there from the entry block on, so that every value that anything reads
+  // has a block, which dominates its uses.
+  if (!function.layout.empty())
+    for (ValueId value : function.values.ids())
+      if (function.values[value].is_undefined) definitions_[value.index()].block = function.entry();
+  for_each_use_site(function, [&](ValueId value, Use) { ++use_start_[value.index() + 1]; });
+  for (size_t i = 0; i + 1 < use_start_.size(); ++i)
+    use_start_[i + 1] += use_start_[i];
+  uses_.resize(use_start_.back());
+  std::vector<uint32_t> next(use_start_.begin(), use_start_.end() - 1);
+  for_each_use_site(function, [&](ValueId value, Use use) { uses_[next[value.index()]++] = use; });
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,91 @@
+// Natural loops: one per header, found innermost first so that each block is walked once per nesting level at most.
+#include "ir/flow/loops.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::ir {
+
+LoopForest::LoopForest(const Function& function, const ControlFlow& flow, const DominatorTree& dominators) {
+  innermost_.resize(function.blocks.size());
+  const std::vector<BlockId>& order = flow.reverse_postorder();
+
+  // A header comes before the headers of the loops inside it, so going backwards meets inner loops first.
+  std::vector<BlockId> work;
+  for (size_t i = order.size(); i-- > 0;) {
+    BlockId header = order[i];
+    Loop loop;
+    loop.header = header;
+    for (EdgeId edge : flow.predecessors(header)) {
+      BlockId from = function.edges[edge].from;
+      if (!flow.reachable(from) || flow.position(from) < flow.position(header)) continue;
+      if (dominators.dominates(header, from))
+        loop.back_edges.push_back(edge);
+      else
+        irreducible_ = true;
+    }
+    if (loop.back_edges.empty()) continue;
+    LoopId id = loops_.add(std::move(loop));
+    for (EdgeId edge : loops_[id].back_edges)
+      work.push_back(function.edges[edge].from);
+    while (!work.empty()) {
+      BlockId block = work.back();
+      work.pop_back();
+      LoopId inner = innermost_[block.index()];
+      if (!inner) {
+        innermost_[block.index()] = id;
+      } else {
+        // Jump to the outermost loop known around the block; it becomes a child of this one.
+        while (loops_[inner].parent)
+          inner = loops_[inner].parent;
+        if (inner == id) continue;
+        loops_[inner].parent = id;
+        block = loops_[inner].header;
+      }
+      if (block == header) continue;
+      for (EdgeId edge : flow.predecessors(block)) {
+        BlockId from = function.edges[edge].from;
+        if (flow.reachable(from)) work.push_back(from);
+      }
+    }
+    innermost_[header.index()] = id;
+  }
+
+  // Outer loops have higher numbers than the loops inside them.
+  for (size_t i = loops_.size(); i-- > 0;) {
+    Loop& loop = loops_[LoopId(static_cast<uint32_t>(i))];
+    if (loop.parent) loop.depth = loops_[loop.parent].depth + 1;
+  }
+  number_loops();
+  for (BlockId block : order)
+    for (LoopId id = innermost(block); id; id = loops_[id].parent)
+      loops_[id].blocks.push_back(block);
+  for (LoopId id : loops_.ids())
+    for (BlockId block : loops_[id].blocks)
+      for (EdgeId edge : function.successors(block))
+        if (!contains(id, function.edges[edge].to)) loops_[id].exits.push_back(edge);
+}
+
+bool LoopForest::contains(LoopId loop, BlockId block) const {
+  LoopId inner = innermost(block);
+  return inner && enter_[loop.index()] <= enter_[inner.index()] && leave_[inner.index()] <= leave_[loop.index()];
+}
+
+// Outer loops have higher numbers than the loops inside them, so sizes add up from below and places go down from above.
+void LoopForest::number_loops() {
+  std::vector<uint32_t> size(loops_.size(), 1), next(loops_.size(), 0);
+  for (LoopId id : loops_.ids())
+    if (LoopId parent = loops_[id].parent) size[parent.index()] += size[id.index()];
+  enter_.resize(loops_.size());
+  leave_.resize(loops_.size());
+  uint32_t outermost = 0;
+  for (size_t i = loops_.size(); i-- > 0;) {
+    LoopId parent = loops_[LoopId(static_cast<uint32_t>(i))].parent;
+    uint32_t& place = parent ? next[parent.index()] : outermost;
+    enter_[i] = place;
+    leave_[i] = place + size[i] - 1;
+    next[i] = place + 1;
+    place += size[i];
+  }
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,38 @@
+// Natural loops, from back edges of the dominator tree. Irreducible cycles are reported, not turned into loops.
+#pragma once
+
+#include "ir/flow/dominators.h"
+
+namespace ptxrewrite::ir {
+
+struct LoopTag;
+using LoopId = Id<LoopTag>;
+
+struct Loop {
+  BlockId header;
+  LoopId parent;
+  uint32_t depth = 1; // outermost = 1
+  std::vector<BlockId> blocks;
+  std::vector<EdgeId> back_edges;
+  std::vector<EdgeId> exits;
+};
+
+class LoopForest {
+public:
+  LoopForest(const Function& function, const ControlFlow& flow, const DominatorTree& dominators);
+  const Table<LoopId, Loop>& loops() const { return loops_; }
+  LoopId innermost(BlockId block) const { return innermost_[block.index()]; }
+  uint32_t depth(BlockId block) const { return innermost(block) ? loops_[innermost(block)].depth : 0; }
+  bool contains(LoopId loop, BlockId block) const;
+  bool irreducible() const { return irreducible_; }
+
+private:
+  void number_loops();
+
+  Table<LoopId, Loop> loops_;
+  std::vector<LoopId> innermost_;
+  std::vector<uint32_t> enter_, leave_; // depth-first numbering of the loops, for O(1) containment
+  bool irreducible_ = false;
+};
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,78 @@
+// Takes the mnemonics of composite instructions apart.
+#include "ir/forms/composite.h"
+
+#include <string>
+#include <string_view>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+constexpr std::string_view name_space = "crf.";
+
+bool starts_second_half(std::string_view word) {
+  for (std::string_view name : {"shl", "shr", "add", "sub", "rsub", "and", "or", "xor", "cvt"})
+    if (word == name) return true;
+  return false;
+}
+
+// "shl.wide.s32" is a shl.b64 of what a 32-bit register extends to.
+CompositePart part_of(std::string_view mnemonic) {
+  constexpr std::string_view wide = "shl.wide.";
+  CompositePart part;
+  if (mnemonic.starts_with(wide)) {
+    part.widens = true;
+    part.widens_signed = mnemonic.ends_with(".s32");
+    mnemonic = "shl.b64";
+  }
+  part.form = known_form(mnemonic);
+  return part;
+}
+
+} // namespace
+
+bool is_composite(const Form& form) {
+  return form.extension && form.mnemonic.starts_with(name_space);
+}
+
+std::optional<CompositeParts> composite_parts(const Form& form) {
+  if (!is_composite(form)) return std::nullopt;
+  std::string_view text = form.mnemonic.substr(name_space.size());
+  // The second half begins at the first name of an operation behind the first half's own.
+  size_t cut = text.find('.');
+  while (cut != std::string_view::npos) {
+    size_t end = text.find('.', cut + 1);
+    if (starts_second_half(text.substr(cut + 1, end - cut - 1))) break;
+    cut = end;
+  }
+  if (cut == std::string_view::npos) return std::nullopt;
+  std::string second(text.substr(cut + 1));
+  CompositeParts parts;
+  if (second.starts_with("rsub.")) {
+    parts.reversed = true;
+    second.erase(0, 1);
+  }
+  parts.second_has_operand = !second.starts_with("cvt.");
+  parts.first = part_of(text.substr(0, cut));
+  parts.second = part_of(second);
+  parts.intermediate_bits = bit_width(ir::form(parts.first.form).type());
+  return parts;
+}
+
+unsigned composite_source_bits(const CompositeParts& parts, unsigned index) {
+  auto is_shift = [](const CompositePart& part) {
+    const Opcode opcode = form(part.form).opcode;
+    return opcode == Opcode::shl || opcode == Opcode::shr;
+  };
+  const CompositePart& part = index < 2 ? parts.first : parts.second;
+  // The distance of a shift has 32 bits. In `.shl.wide` it is what the intermediate is shifted by.
+  const bool distance = is_shift(part) && (index == 1 || (index == 2 && !parts.reversed));
+  if (distance || part.widens) return 32;
+  return bit_width(form(part.form).type());
+}
+
+bool reads_composite_slot(const Operand& operand) {
+  return operand.is(OperandKind::special_register) && static_cast<SpecialRegister>(operand.id) == SpecialRegister::crf;
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,239 @@
+// The PTX instruction set as data: what an instruction's spelled mnemonic means, what its operands may be and what it
+// does. Everything comes from ir/isa/opcodes.def, ir/isa/modifiers.def, ir/isa/specialregs.def and
+// ir/isa/directives.def.
+//
+//   Result<FormId> id = resolve_form("ld.global.v4.f32");
+//   const Form& f = form(*id);                 // f.opcode == Opcode::ld, f.space == StateSpace::global, ...
+//   if (auto wrong = check_operands(f, operands)) ... wrong->operand_index, wrong->message
+//
+// Forms are interned for the whole process; all functions here may be called from several threads.
+#pragma once
+
+#include "ir/isa/types.h"
+#include "support/ids.h"
+#include "support/result.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::ir {
+
+// The words before the first dot of a mnemonic. C++ keywords have a trailing underscore (Opcode::and_); the extension
+// instructions of the hardware forms carry their namespace (Opcode::r2d2_mov is `r2d2.mov`).
+enum class Opcode : uint16_t {
+  opaque, // no row of the table knows this instruction
+#define OPCODE(name, modifiers, operands, version, targets, kind, effects) name,
+#define EXTENSION(name, mnemonic, modifiers, operands, kind, effects) name,
+#define FORM(name, modifiers, operands, version, targets, kind, effects)
+#define EXTENSION_FORM(name, mnemonic, modifiers, operands, kind, effects)
+#include "ir/isa/opcodes.def"
+#undef OPCODE
+#undef EXTENSION
+#undef FORM
+#undef EXTENSION_FORM
+};
+
+// The modifier words, types included: the first enumerators have the order of ScalarType, so that
+// `ScalarType(modifier)` is right wherever is_type(modifier) holds.
+enum class Modifier : uint16_t {
+  none,
+#define SCALAR_TYPE(name, bits, kind) name,
+#include "ir/isa/types.def"
+#undef SCALAR_TYPE
+#define MODIFIER(name, spelling, ordering) name,
+#include "ir/isa/modifiers.def"
+#undef MODIFIER
+};
+
+constexpr bool is_type(Modifier modifier) {
+  return modifier != Modifier::none && static_cast<unsigned>(modifier) < scalar_type_count;
+}
+// "and", "r2d2.mov"; "" for Opcode::opaque.
+std::string_view spelling(Opcode opcode);
+// Without the dot: "shared::cta".
+std::string_view spelling(Modifier modifier);
+// `word` with or without its dot.
+std::optional<Modifier> parse_modifier(std::string_view word);
+
+// What kind of machine resource an instruction belongs to (the `class` column).
+enum class InstructionClass : uint8_t {
+  opaque,
+#define INSTRUCTION_CLASS(name, text) name,
+#include "ir/isa/instruction_classes.def"
+#undef INSTRUCTION_CLASS
+};
+std::string_view spelling(InstructionClass kind);
+
+// What executing an instruction does besides computing its destinations from its operands.
+struct Effects {
+  bool reads_memory : 1 = false;
+  bool writes_memory : 1 = false;
+  bool atomic : 1 = false;     // read-modify-write in one step, or an access with memory-model meaning (ld.acquire)
+  bool barrier : 1 = false;    // orders or waits for other threads or for asynchronous copies; memory fences too
+  bool convergent : 1 = false; // the result or the legality depends on which other lanes execute it
+  bool branch : 1 = false;     // bra, brx
+  bool call : 1 = false;
+  bool terminates : 1 = false;      // ret, exit, trap: control does not continue behind it (when unguarded)
+  bool volatile_result : 1 = false; // two executions with the same operands may differ (clock, activemask, ld.volatile)
+  bool reads_carry : 1 = false;     // CC.CF, the carry flag
+  bool writes_carry : 1 = false;
+  bool may_trap : 1 = false;    // may fault or stop the kernel: memory accesses, trap, brkpt
+  bool side_effect : 1 = false; // must not be removed even if its results are unused
+
+  // No effect at all: may be removed, duplicated, moved and merged with an equal instruction wherever its operands are
+  // available. (A source operand that is a volatile special register is the caller's business: see SpecialRegister.)
+  bool pure() const {
+    return !(reads_memory || writes_memory || atomic || barrier || convergent || branch || call || terminates ||
+             volatile_result || reads_carry || writes_carry || may_trap || side_effect);
+  }
+  bool transfers_control() const { return branch || call || terminates; }
+};
+
+struct FormTag;
+using FormId = Id<FormTag>;
+
+struct OperandShape; // how one operand list of a form has to look; private to ir/isa*.cpp
+
+// One spelled mnemonic and all that the table says about it. Immutable; its address is stable.
+struct Form {
+  FormId id;
+  std::string_view mnemonic; // as spelled: "ld.global.v4.f32"
+  Opcode opcode = Opcode::opaque;
+  InstructionClass kind = InstructionClass::opaque;
+  std::span<const Modifier> modifiers; // as spelled, in order, types included; words the table lacks are left out
+  std::span<const ScalarType> types;   // instruction types in order: [0] destination, [1] source ...
+  StateSpace space = StateSpace::none; // the first one spelled
+  StateSpace source_space = StateSpace::none; // the second one (cp.async: shared <- global)
+  uint8_t vector_width = 1;                   // .v2 .v4 .v8, else 1
+  // Leading operands that are written: `p|q` and `{a,b,c,d}` count as one, a sink too. A call's `(ret)` list is its
+  // first operand and counts. Where the operand lists of one mnemonic differ in it (`call`), see definition_count().
+  uint8_t definitions = 0;
+  bool carry_out = false; // .cc
+  bool opaque = false;    // not in the table: kept verbatim, operands unchecked, all effects assumed
+  bool extension = false; // an instruction of a hardware form, unknown to ptxas
+  bool lax = false;       // ptxas accepts it, the manual does not describe it
+  Effects effects;
+  std::span<const OperandShape> shapes;
+
+  // The i-th instruction type, or none.
+  ScalarType type(unsigned index = 0) const { return index < types.size() ? types[index] : ScalarType::none; }
+  bool has(Modifier modifier) const {
+    for (Modifier m : modifiers)
+      if (m == modifier) return true;
+    return false;
+  }
+};
+
+// The form of a mnemonic as spelled, without white space. An unknown opcode, or an unknown word behind a known opcode,
+// gives an opaque form. Known words that no row of the opcode combines are an error, which names the offending word
+// where one can be blamed: "illegal modifier '.sat' for 'add.u32'".
+Result<FormId> resolve_form(std::string_view mnemonic);
+
+// For text that is known to be right (builders): asserts on errors.
+FormId known_form(std::string_view mnemonic);
+
+// Lock-free.
+const Form& form(FormId id);
+
+enum class SummaryKind : uint8_t {
+  register_,         // type, vector_width (a .v2/.v4 register used whole)
+  integer_immediate, // value
+  float_immediate,
+  sink,             // _
+  address,          // [base+offset] or var[4] (which in `mov` is a symbol); type of a base register, base;
+                    // elements: what follows the base inside the brackets, as in [tex, sampler, {x,y}]
+  vector,           // {a, b, ...}: elements
+  predicate_pair,   // p|q: two elements (register or sink)
+  list,             // (a, b): a call's returns or arguments: elements
+  symbol,           // variable, function or parameter name, with an offset or not: its address is meant
+  label,            // of a block, .branchtargets, .calltargets or .callprototype
+  special_register, // special, vector_width 4 when %tid is read without selector
+  string,           // anything else; matches nothing
+};
+
+enum class AddressBase : uint8_t { none, register_, symbol, immediate };
+
+// What check_operands needs to know of one operand. Plain data; `elements` must outlive the call only.
+struct OperandSummary {
+  SummaryKind kind = SummaryKind::string;
+  ScalarType type = ScalarType::none; // registers and address base registers: as declared
+  uint8_t vector_width = 1;
+  AddressBase base = AddressBase::none; // addresses
+  bool negated : 1 = false;             // !p
+  bool minus : 1 = false;               // -a
+  bool byte_selector : 1 = false;       // .b0 .h1 .b3210 .h10: selectors of the video instructions
+  bool unified : 1 = false;             // [a].unified
+  bool hardware : 1 = false; // register of a hardware form's class (%cr %tr %br %lr): any integer or bit type will do
+  uint8_t special = 0;       // SpecialRegister
+  uint64_t value = 0;        // integer immediate, sign-extended
+  std::span<const OperandSummary> elements;
+};
+
+struct OperandError {
+  int operand_index = -1; // -1: the number of operands is wrong
+  std::string message;
+};
+
+// Nothing when the operands fit one of the form's operand lists. No heap allocation then. Guards (@p) are not operands.
+std::optional<OperandError> check_operands(const Form& form, std::span<const OperandSummary> operands);
+
+// Like Form::definitions, for one concrete operand list: differs for `call` only.
+unsigned definition_count(const Form& form, std::span<const OperandSummary> operands);
+
+// Registers whose value the hardware supplies.
+enum class Uniformity : uint8_t {
+  launch,  // one value for the whole grid: %ntid, %nctaid, %gridid
+  cluster, // one per cluster
+  block,   // one per block: %ctaid
+  warp,    // one per warp: %warpid
+  thread,  // differs between lanes: %tid, %laneid
+};
+
+enum class SpecialRegister : uint8_t {
+  none,
+#define SPECIAL_REGISTER(name, text, type, width, uniformity, is_volatile, readers, version, targets, meaning) name,
+#include "ir/isa/specialregs.def"
+#undef SPECIAL_REGISTER
+};
+
+struct SpecialRegisterInfo {
+  std::string_view name; // "%tid"
+  ScalarType type = ScalarType::none;
+  uint8_t vector_width = 1; // 4: has .x .y .z .w
+  Uniformity uniformity = Uniformity::thread;
+  bool is_volatile = false; // two reads in one thread may differ
+  std::string_view readers; // mnemonics that may read it, space separated
+  std::string_view version; // first PTX version
+  std::string_view targets;
+  std::string_view meaning;
+};
+
+// `name` with its % and without .x: "%tid", "%envreg7". WARP_SZ is a constant, not a register, and not found here.
+std::optional<SpecialRegister> parse_special_register(std::string_view name);
+const SpecialRegisterInfo& info(SpecialRegister special);
+
+// The directives: `.reg`, `.loc` ...
+struct DirectiveInfo {
+  std::string_view name; // ".maxntid"
+  std::string_view group;
+  std::string_view syntax;
+  std::string_view allowed_at;
+  std::string_view version;
+  std::string_view notes;
+};
+std::span<const DirectiveInfo> directives();
+const DirectiveInfo* find_directive(std::string_view name);
+
+// Everything the table knows about an opcode ("add", "r2d2.mov"), special register ("%tid") or directive (".loc"), as
+// text for people; empty if there is no such thing.
+std::string isa_page(std::string_view name);
+// All opcodes in table order.
+std::vector<std::string_view> list_opcodes();
+// Forms spelled by the table itself, one per row, for tests and for the curious.
+size_t row_count();
+
+} // namespace ptxrewrite::ir

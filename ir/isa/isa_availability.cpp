@@ -1,0 +1,104 @@
+#include "ir/isa/isa_availability.h"
+
+#include "ir/isa/isa_match.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+// First versions of targets: every pair of .version and .target was given to ptxas 13.0.
+struct TargetVersion {
+  std::string_view target; // without sm_
+  PtxVersion first;
+};
+constexpr TargetVersion target_versions[] = {
+    {"10", {1, 0}},   {"11", {1, 0}},   {"12", {1, 2}},   {"13", {1, 2}},   {"20", {2, 0}},   {"21", {2, 0}},
+    {"30", {3, 0}},   {"35", {3, 1}},   {"32", {4, 0}},   {"50", {4, 0}},   {"37", {4, 1}},   {"52", {4, 1}},
+    {"53", {4, 2}},   {"60", {5, 0}},   {"61", {5, 0}},   {"62", {5, 0}},   {"70", {5, 1}},   {"72", {6, 1}},
+    {"82", {6, 2}},   {"75", {6, 3}},   {"80", {7, 0}},   {"86", {7, 1}},   {"88", {7, 3}},   {"87", {7, 4}},
+    {"89", {7, 8}},   {"90", {7, 8}},   {"90a", {8, 0}},  {"100", {8, 6}},  {"100a", {8, 6}}, {"101", {8, 6}},
+    {"101a", {8, 6}}, {"120", {8, 7}},  {"120a", {8, 7}}, {"100f", {8, 8}}, {"101f", {8, 8}}, {"103", {8, 8}},
+    {"103a", {8, 8}}, {"103f", {8, 8}}, {"120f", {8, 8}}, {"121", {8, 8}},  {"121a", {8, 8}}, {"121f", {8, 8}},
+    {"110", {9, 0}},  {"110a", {9, 0}}, {"110f", {9, 0}},
+};
+
+unsigned number(std::string_view text) {
+  unsigned value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+PtxVersion version_of(std::string_view text) {
+  const size_t dot = text.find('.');
+  return {number(text.substr(0, dot)), number(text.substr(dot + 1))};
+}
+
+// "90" of "sm_90" and "compute_90", "100a" of "sm_100a".
+std::string_view bare(std::string_view target) {
+  return target.substr(target.find('_') + 1);
+}
+
+// "2.0" (and later) or "1.0..1.3".
+bool version_fits(std::string_view column, PtxVersion version) {
+  const size_t dots = column.find("..");
+  if (version < version_of(column.substr(0, dots))) return false;
+  return dots == std::string_view::npos || version <= version_of(column.substr(dots + 2));
+}
+
+// One word of the column: "sm_90+", "sm_11..sm_13", "sm_100a", or "sm_100a@8.6", which has it from that version on.
+bool target_fits(std::string_view word, PtxVersion version, std::string_view target) {
+  if (const size_t at = word.find('@'); at != std::string_view::npos)
+    return bare(word.substr(0, at)) == target && version >= version_of(word.substr(at + 1));
+  if (word.ends_with('+')) return number(target) >= number(bare(word));
+  // Until PTX 6.3, targets from sm_70 on had `vote` and `shfl` without .sync, whose rows end at sm_62.
+  if (word.ends_with("..sm_62") && version <= PtxVersion{6, 3}) return number(target) >= number(bare(word));
+  if (const size_t dots = word.find(".."); dots != std::string_view::npos)
+    return number(target) >= number(bare(word.substr(0, dots))) &&
+           number(target) <= number(bare(word.substr(dots + 2)));
+  return bare(word) == target;
+}
+
+bool any_target_fits(std::string_view column, PtxVersion version, std::string_view target) {
+  while (!column.empty()) {
+    const size_t blank = column.find(' ');
+    if (target_fits(column.substr(0, blank), version, target)) return true;
+    column = blank == std::string_view::npos ? std::string_view() : column.substr(blank + 1);
+  }
+  return false;
+}
+
+} // namespace
+
+std::string why_not_available(const Form& form, PtxVersion version, std::string_view target) {
+  if (form.opaque || form.extension || target.empty()) return {};
+  target = bare(target);
+  // Rows of st that name .param beside .param::func have the latter's version; .param alone is there since PTX 2.0.
+  if (form.opcode == Opcode::st && form.has(Modifier::param) && version >= PtxVersion{2, 0} && number(target) >= 20 &&
+      !form.has(Modifier::b128) && !form.has(Modifier::weak))
+    return {};
+  const table::OpcodeRows& rows = table::rows_of(form.opcode);
+  const bool available = table::match_only(rows, form.modifiers, [&](const table::Row& row) {
+    return row.text->version.empty() ||
+           (version_fits(row.text->version, version) && any_target_fits(row.text->targets, version, target));
+  });
+  if (available) return {};
+  std::string reasons;
+  for (const table::Match& match : table::match_rows(rows, form.modifiers)) {
+    std::string reason = "PTX " + std::string(match.row->text->version);
+    if (reason.find("..") == std::string::npos) reason += "+";
+    reason += ", " + std::string(match.row->text->targets);
+    if (reasons.find(reason) == std::string::npos) reasons += (reasons.empty() ? "needs " : " or ") + reason;
+  }
+  return reasons;
+}
+
+std::optional<PtxVersion> first_version_of_target(std::string_view target) {
+  const auto known = std::ranges::find(target_versions, bare(target), &TargetVersion::target);
+  if (known == std::end(target_versions)) return std::nullopt;
+  return known->first;
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,54 @@
+// Operand patterns: what the table asks of one operand of one form, with types resolved. Private to ir/isa*.cpp.
+#pragma once
+
+#include "ir/isa/isa_match.h"
+
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace ptxrewrite::ir {
+
+struct OperandPattern;
+
+// One thing an operand may be.
+struct Alternative {
+  SummaryKind kind = SummaryKind::register_;
+  ScalarType type = ScalarType::none; // of registers, for messages
+  uint64_t types = 0;                 // bit per ScalarType: declared types of registers, or of an address base
+  bool negatable = false;
+  bool minus = false;
+  bool minus_required = false;
+  bool selector = false;
+  bool unified = false;
+  bool constant_base = false;
+  bool symbol_base = true;
+  table::ImmediateRule rule = table::ImmediateRule::any;
+  const std::vector<int64_t>* values = nullptr; // of the table's term
+  bool repeated = false;                        // vector: elements[0] stands for `count` elements
+  bool literal_elements = false;                // vector: constants may stand for registers (sources)
+  bool sink_elements = false;                   // vector: `_` may stand for registers
+  uint16_t count = 0;                           // vector: elements
+  std::vector<OperandPattern> elements;
+};
+
+struct OperandPattern {
+  std::vector<Alternative> alternatives;
+};
+
+struct OperandShape {
+  std::vector<OperandPattern> operands;
+  unsigned definitions = 0;
+  bool operator==(const OperandShape&) const = default;
+};
+bool operator==(const Alternative&, const Alternative&);
+inline bool operator==(const OperandPattern& a, const OperandPattern& b) {
+  return a.alternatives == b.alternatives;
+}
+
+// The operand lists of a form, from the rows its modifiers match.
+std::vector<OperandShape> compile_shapes(std::span<const table::Match> matches, std::span<const Modifier> words,
+                                         StateSpace space);
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,511 @@
+// Parses the rows of ir/isa/opcodes.def, one opcode at a time and when first asked for: a program start costs nothing.
+#include "ir/isa/isa_table.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+
+namespace ptxrewrite::ir::table {
+
+namespace {
+
+// `and_` -> "and".
+constexpr std::string_view opcode_spelling(std::string_view name) {
+  if (name.ends_with('_')) name.remove_suffix(1);
+  return name;
+}
+
+constexpr RowText all_rows[] = {
+#define OPCODE(name, modifiers, operands, version, targets, kind, effects)                                             \
+  {Opcode::name, opcode_spelling(#name), modifiers, operands, version, targets, InstructionClass::kind, effects, false},
+#define FORM OPCODE
+#define EXTENSION(name, mnemonic, modifiers, operands, kind, effects)                                                  \
+  {Opcode::name, mnemonic, modifiers, operands, "", "", InstructionClass::kind, effects, true},
+#define EXTENSION_FORM EXTENSION
+#include "ir/isa/opcodes.def"
+#undef OPCODE
+#undef FORM
+#undef EXTENSION
+#undef EXTENSION_FORM
+#define TEXTURE_FORM(name, modifiers, operands, version, targets)                                                      \
+  {Opcode::name, #name, modifiers, operands, version, targets, InstructionClass::texture, "load", false},
+#include "ir/isa/texture_forms.def"
+#undef TEXTURE_FORM
+};
+
+constexpr unsigned opcode_count = 1
+#define OPCODE(...) +1
+#define FORM(...)
+#define EXTENSION(...) +1
+#define EXTENSION_FORM(...)
+#include "ir/isa/opcodes.def"
+#undef OPCODE
+#undef FORM
+#undef EXTENSION
+#undef EXTENSION_FORM
+    ;
+
+constexpr Ordering modifier_orderings[] = {
+    Ordering::free_order,
+#define SCALAR_TYPE(name, bits, kind) Ordering::types,
+#include "ir/isa/types.def"
+#undef SCALAR_TYPE
+#define MODIFIER(name, spelling, ordering) Ordering::ordering,
+#include "ir/isa/modifiers.def"
+#undef MODIFIER
+};
+static_assert(std::size(modifier_orderings) <= ModifierSet().size());
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && text.front() == ' ')
+    text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ')
+    text.remove_suffix(1);
+  return text;
+}
+
+// Splits at `separator` outside of brackets.
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  int depth = 0;
+  size_t start = 0;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    if (i == text.size() || (depth == 0 && text[i] == separator)) {
+      parts.push_back(trim(text.substr(start, i - start)));
+      start = i + 1;
+    } else if (text[i] == '[' || text[i] == '{' || text[i] == '(') {
+      ++depth;
+    } else if (text[i] == ']' || text[i] == '}' || text[i] == ')') {
+      --depth;
+    }
+  }
+  return parts;
+}
+
+// Reads one row; the first thing it does not understand goes to `error`.
+class RowParser {
+public:
+  explicit RowParser(const RowText& text) : text_(text) {}
+
+  Row parse() {
+    Row row;
+    row.text = &text_;
+    std::string_view modifiers = text_.modifiers;
+    for (auto [name, aspect] : {std::pair{"access:", Aspect::access}, std::pair{"cache:", Aspect::cache},
+                                std::pair{"eviction:", Aspect::eviction}})
+      if (modifiers.starts_with(name)) {
+        row.aspect = aspect;
+        modifiers.remove_prefix(std::string_view(name).size());
+      }
+    for (std::string_view word : split(modifiers, ' '))
+      if (!word.empty()) row.slots.push_back(slot(word));
+    for (const Slot& slot : row.slots) {
+      size_t longest = 0;
+      for (const auto& alternative : slot.alternatives)
+        longest = std::max(longest, alternative.size());
+      row.max_words += longest;
+    }
+    slots_ = &row.slots;
+    for (std::string_view shape_text : split(text_.operands, ';'))
+      optional_shapes(shape_text, row);
+    effects(row);
+    return row;
+  }
+  const std::string& error() const { return error_; }
+
+private:
+  void fail(std::string_view what, std::string_view where) {
+    if (error_.empty()) error_ = std::string(what) + " '" + std::string(where) + "'";
+  }
+
+  std::vector<Modifier> words(std::string_view text) {
+    std::vector<Modifier> list;
+    if (!text.starts_with('.')) fail("modifier without dot", text);
+    for (std::string_view word : split(text, '.')) {
+      if (word.empty()) continue;
+      if (auto modifier = parse_modifier(word))
+        list.push_back(*modifier);
+      else
+        fail("unknown modifier word", word);
+    }
+    return list;
+  }
+
+  Slot slot(std::string_view text) {
+    Slot result;
+    if (text.starts_with('!')) {
+      result.adjacent = true;
+      text.remove_prefix(1);
+    }
+    if (size_t equals = text.find('='); equals != std::string_view::npos) {
+      result.name = text.substr(0, equals);
+      text.remove_prefix(equals + 1);
+    }
+    if (text.ends_with('?')) {
+      result.optional = true;
+      text.remove_suffix(1);
+    }
+    for (std::string_view alternative : split(text, '|'))
+      result.alternatives.push_back(words(alternative));
+    return result;
+  }
+
+  // Every list that results where operands with a `?` behind them are there or not.
+  void optional_shapes(std::string_view text, Row& row) {
+    const size_t mark = text.find('?');
+    if (mark == std::string_view::npos) {
+      row.shapes.push_back(shape(text));
+      return;
+    }
+    size_t begin = mark; // of the comma before the operand
+    for (int depth = 0; begin > 0 && (text[begin] != ',' || depth > 0); --begin)
+      depth += (text[begin] == '}' || text[begin] == ')') - (text[begin] == '{' || text[begin] == '(');
+    if (begin == 0) return fail("optional first operand", text);
+    // Terms refer to the text of their row, so the shorter texts must stay, too.
+    static std::mutex mutex;
+    static std::deque<std::string> texts;
+    const std::string_view rest = text.substr(mark + 1);
+    std::string_view with, without;
+    {
+      const std::lock_guard guard(mutex);
+      with = texts.emplace_back(std::string(text.substr(0, mark)) + std::string(rest));
+      without = texts.emplace_back(std::string(text.substr(0, begin)) + std::string(rest));
+    }
+    optional_shapes(with, row);
+    optional_shapes(without, row);
+  }
+
+  ShapeText shape(std::string_view text) {
+    ShapeText result;
+    std::string_view uses = text;
+    if (size_t arrow = text.find("<-"); arrow != std::string_view::npos) {
+      list(text.substr(0, arrow), result.operands);
+      result.definitions = static_cast<unsigned>(result.operands.size());
+      uses = text.substr(arrow + 2);
+    }
+    list(uses, result.operands);
+    return result;
+  }
+
+  void list(std::string_view text, std::vector<OperandText>& operands) {
+    for (std::string_view part : split(text, ','))
+      if (!part.empty()) operands.push_back(operand(part));
+  }
+
+  OperandText operand(std::string_view text) {
+    OperandText result;
+    if (size_t condition = text.find(" if ."); condition != std::string_view::npos) {
+      auto list = words(text.substr(condition + 4));
+      if (list.size() == 1) result.condition = list.front();
+      text = text.substr(0, condition);
+    }
+    for (std::string_view alternative : split(text, '|'))
+      result.alternatives.push_back(term(alternative));
+    return result;
+  }
+
+  Term term(std::string_view text) {
+    Term result;
+    if (text == "_") {
+      result.kind = SummaryKind::sink;
+    } else if (text.starts_with("imm")) {
+      immediate(text.substr(3), result);
+    } else if (text == "fimm") {
+      result.kind = SummaryKind::float_immediate;
+    } else if (text == "sym") {
+      result.kind = SummaryKind::symbol;
+    } else if (text == "label") {
+      result.kind = SummaryKind::label;
+    } else if (text == "sreg") {
+      result.kind = SummaryKind::special_register;
+    } else if (text == "list") {
+      result.kind = SummaryKind::list;
+    } else if (text.starts_with("pair(") && text.ends_with(')')) {
+      result.kind = SummaryKind::predicate_pair;
+      list(text.substr(5, text.size() - 6), result.elements);
+    } else if (text.starts_with('[')) {
+      address(text, result);
+    } else if (text.starts_with('{') && text.ends_with('}')) {
+      vector(text.substr(1, text.size() - 2), result);
+    } else {
+      register_(text, result);
+    }
+    return result;
+  }
+
+  int64_t number(std::string_view text) {
+    int64_t value = 0;
+    auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failure != std::errc() || end != text.data() + text.size()) fail("not a number", text);
+    return value;
+  }
+
+  void immediate(std::string_view text, Term& result) {
+    result.kind = SummaryKind::integer_immediate;
+    if (text.empty()) return;
+    if (!text.starts_with('(') || !text.ends_with(')')) return fail("constant", text);
+    text = text.substr(1, text.size() - 2);
+    if (size_t dots = text.find(".."); dots != std::string_view::npos) {
+      result.rule = ImmediateRule::range;
+      result.values = {number(text.substr(0, dots)), number(text.substr(dots + 2))};
+    } else if (text.starts_with('*')) {
+      result.rule = ImmediateRule::multiple;
+      result.values = {number(text.substr(1))};
+    } else {
+      result.rule = ImmediateRule::set;
+      for (std::string_view value : split(text, '/'))
+        result.values.push_back(number(value));
+    }
+  }
+
+  void address(std::string_view text, Term& result) {
+    result.kind = SummaryKind::address;
+    if (text.ends_with(".unified")) {
+      result.unified = true;
+      text.remove_suffix(8);
+    }
+    if (!text.ends_with(']')) return fail("address", text);
+    auto parts = split(text.substr(1, text.size() - 2), ',');
+    std::string_view base = parts.front();
+    if (base == "a|imm") {
+      result.constant_base = true;
+      base = "a";
+    }
+    if (base.size() != 1 || std::string_view("abhtx").find(base[0]) == std::string_view::npos)
+      fail("address base", base);
+    result.base = base[0];
+    for (size_t i = 1; i < parts.size(); ++i) {
+      // A handle in second place ([texture, sampler, ...]) is written like an address base.
+      if (parts[i] == "h") {
+        OperandText handle;
+        handle.alternatives.resize(2);
+        handle.alternatives[0].type = ScalarType::u64;
+        handle.alternatives[1].kind = SummaryKind::symbol;
+        result.elements.push_back(std::move(handle));
+      } else {
+        result.elements.push_back(operand(parts[i]));
+      }
+    }
+  }
+
+  void vector(std::string_view text, Term& result) {
+    result.kind = SummaryKind::vector;
+    auto parts = split(text, ' ');
+    if (parts.size() == 2 && is_slot(parts[0])) {
+      result.slot = parts[0];
+      result.elements.push_back(operand(parts[1]));
+    } else if (parts.size() == 2 && parts[0][0] >= '1' && parts[0][0] <= '9') {
+      for (std::string_view count : split(parts[0], '/'))
+        result.counts.push_back(static_cast<unsigned>(number(count)));
+      result.elements.push_back(operand(parts[1]));
+    } else {
+      for (std::string_view part : parts)
+        result.elements.push_back(operand(part));
+    }
+  }
+
+  bool is_slot(std::string_view name) const {
+    for (const Slot& slot : *slots_)
+      if (slot.name == name) return true;
+    return false;
+  }
+
+  void register_(std::string_view text, Term& result) {
+    std::string_view whole = text;
+    if (text.starts_with('!')) {
+      result.negatable = true;
+      text.remove_prefix(1);
+    } else if (text.starts_with('-')) {
+      result.minus = true;
+      result.minus_required = text.starts_with("--");
+      text.remove_prefix(result.minus_required ? 2 : 1);
+    }
+    if (text.ends_with(".sel")) {
+      result.selector = true;
+      text.remove_suffix(4);
+    }
+    if (text.ends_with('+')) {
+      result.wider = true;
+      text.remove_suffix(1);
+    }
+    if (text.starts_with("wide(") && text.ends_with(')')) {
+      result.twice = true;
+      text = text.substr(5, text.size() - 6);
+    }
+    if (is_slot(text))
+      result.slot = text;
+    else if (auto type = parse_type(text))
+      result.type = *type;
+    else
+      fail("operand", whole);
+  }
+
+  void effects(Row& row) {
+    Effects& e = row.effects;
+    for (std::string_view word : split(text_.effects, ' ')) {
+      if (word == "load") {
+        e.reads_memory = e.may_trap = true;
+      } else if (word == "store") {
+        e.writes_memory = e.may_trap = e.side_effect = true;
+      } else if (word == "atomic") {
+        e.reads_memory = e.writes_memory = e.may_trap = e.side_effect = e.atomic = true;
+      } else if (word == "barrier") {
+        e.barrier = e.side_effect = true;
+      } else if (word == "convergent") {
+        e.convergent = true;
+      } else if (word == "branch") {
+        e.branch = e.side_effect = true;
+      } else if (word == "call") {
+        e.call = e.side_effect = true;
+      } else if (word == "end") {
+        e.terminates = e.side_effect = true;
+      } else if (word == "volatile") {
+        e.volatile_result = true;
+      } else if (word == "carry_in") {
+        e.reads_carry = true;
+      } else if (word == "trap") {
+        e.may_trap = true;
+      } else if (word == "effect") {
+        e.side_effect = true;
+      } else if (word == "lax") {
+        row.lax = true;
+      } else if (!word.empty()) {
+        fail("effect", word);
+      }
+    }
+  }
+
+  const RowText& text_;
+  const std::vector<Slot>* slots_ = nullptr;
+  std::string error_;
+};
+
+OpcodeRows parse_opcode(Opcode opcode) {
+  OpcodeRows result;
+  for (const RowText& text : all_rows) {
+    if (text.opcode != opcode) continue;
+    RowParser parser(text);
+    Row row = parser.parse();
+    assert(parser.error().empty());
+    for (const Slot& slot : row.slots)
+      for (const auto& words : slot.alternatives)
+        for (Modifier word : words) {
+          result.words.set(static_cast<size_t>(word));
+          result.aspect_words[static_cast<size_t>(row.aspect)].set(static_cast<size_t>(word));
+        }
+    result.has_aspects |= row.aspect != Aspect::whole;
+    result.rows.push_back(std::move(row));
+  }
+  return result;
+}
+
+} // namespace
+
+std::span<const RowText> row_texts() {
+  return all_rows;
+}
+
+const OpcodeRows& rows_of(Opcode opcode) {
+  static std::array<std::once_flag, opcode_count> once;
+  static std::array<OpcodeRows, opcode_count> parsed;
+  auto index = static_cast<size_t>(opcode);
+  std::call_once(once[index], [&] { parsed[index] = parse_opcode(opcode); });
+  return parsed[index];
+}
+
+std::optional<Opcode> find_opcode(std::string_view name) {
+  static const std::unordered_map<std::string_view, Opcode> names = [] {
+    std::unordered_map<std::string_view, Opcode> map;
+    for (const RowText& row : all_rows)
+      map.emplace(row.mnemonic, row.opcode);
+    return map;
+  }();
+  auto found = names.find(name);
+  if (found == names.end()) return std::nullopt;
+  return found->second;
+}
+
+Ordering ordering(Modifier modifier) {
+  return modifier_orderings[static_cast<size_t>(modifier)];
+}
+
+std::string row_error(const RowText& text) {
+  RowParser parser(text);
+  parser.parse();
+  return parser.error();
+}
+
+} // namespace ptxrewrite::ir::table
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+constexpr std::string_view opcode_spellings[] = {
+    "",
+#define OPCODE(name, ...) table::opcode_spelling(#name),
+#define FORM(...)
+#define EXTENSION(name, mnemonic, ...) mnemonic,
+#define EXTENSION_FORM(...)
+#include "ir/isa/opcodes.def"
+#undef OPCODE
+#undef FORM
+#undef EXTENSION
+#undef EXTENSION_FORM
+};
+
+constexpr std::string_view modifier_spellings[] = {
+    "",
+#define SCALAR_TYPE(name, bits, kind) #name,
+#include "ir/isa/types.def"
+#undef SCALAR_TYPE
+#define MODIFIER(name, spelling, ordering) spelling,
+#include "ir/isa/modifiers.def"
+#undef MODIFIER
+};
+
+constexpr std::string_view class_spellings[] = {
+    "not in the table",
+#define INSTRUCTION_CLASS(name, text) text,
+#include "ir/isa/instruction_classes.def"
+#undef INSTRUCTION_CLASS
+};
+
+} // namespace
+
+std::string_view spelling(Opcode opcode) {
+  return opcode_spellings[static_cast<size_t>(opcode)];
+}
+std::string_view spelling(Modifier modifier) {
+  return modifier_spellings[static_cast<size_t>(modifier)];
+}
+std::string_view spelling(InstructionClass kind) {
+  return class_spellings[static_cast<size_t>(kind)];
+}
+
+std::optional<Modifier> parse_modifier(std::string_view word) {
+  static const std::unordered_map<std::string_view, Modifier> words = [] {
+    std::unordered_map<std::string_view, Modifier> map;
+    for (size_t i = 1; i < std::size(modifier_spellings); ++i)
+      map.emplace(modifier_spellings[i], Modifier(i));
+    return map;
+  }();
+  if (word.starts_with('.')) word.remove_prefix(1);
+  auto found = words.find(word);
+  if (found == words.end()) return std::nullopt;
+  return found->second;
+}
+
+std::vector<std::string_view> list_opcodes() {
+  std::vector<std::string_view> list(std::begin(opcode_spellings) + 1, std::end(opcode_spellings));
+  return list;
+}
+
+size_t row_count() {
+  return table::row_texts().size();
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,108 @@
+// The rows of ir/isa/opcodes.def after parsing. Private to ir/isa*.cpp; everyone else uses ir/isa/isa.h.
+#pragma once
+
+#include "ir/isa/isa.h"
+
+#include <bitset>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::ir::table {
+
+// One row as written.
+struct RowText {
+  Opcode opcode;
+  std::string_view mnemonic; // of the opcode
+  std::string_view modifiers;
+  std::string_view operands;
+  std::string_view version;
+  std::string_view targets;
+  InstructionClass kind;
+  std::string_view effects;
+  bool extension;
+};
+
+// What a form of `ld` and `st` speaks about: these two are legal when each aspect is (facts: every combination was
+// checked), so that their rows are sums and not products.
+enum class Aspect : uint8_t { whole, access, cache, eviction };
+constexpr unsigned aspect_count = 4;
+
+struct Slot {
+  std::string_view name; // "" if operands do not refer to it
+  bool optional = false;
+  bool adjacent = false;                           // `!`: follows the opcode directly
+  std::vector<std::vector<Modifier>> alternatives; // each one word or several
+};
+
+// What an operand may be: one alternative of it.
+struct Term;
+struct OperandText {
+  std::vector<Term> alternatives;
+  Modifier condition = Modifier::none; // present only when this word is spelled
+};
+
+enum class ImmediateRule : uint8_t { any, range, set, multiple };
+
+struct Term {
+  SummaryKind kind = SummaryKind::register_;
+  // Registers: the type is that of slot `slot`, or `type`.
+  std::string_view slot;
+  ScalarType type = ScalarType::none;
+  bool wider = false;
+  bool twice = false;
+  bool negatable = false;
+  bool minus = false;
+  bool minus_required = false;
+  bool selector = false;
+  // Immediates.
+  ImmediateRule rule = ImmediateRule::any;
+  std::vector<int64_t> values;
+  // Addresses: base is 'a', 'b', 'h', 't' or 'x', see opcodes.def.
+  char base = 'a';
+  bool constant_base = false;
+  bool unified = false;
+  // Vectors: `counts` possible numbers of equal elements, or as many as slot `slot` says, or (both empty) exactly
+  // `elements`.
+  std::vector<unsigned> counts;
+  std::vector<OperandText> elements;
+};
+
+struct ShapeText {
+  std::vector<OperandText> operands;
+  unsigned definitions = 0;
+};
+
+using ModifierSet = std::bitset<512 + 256>;
+
+struct Row {
+  const RowText* text = nullptr;
+  Aspect aspect = Aspect::whole;
+  std::vector<Slot> slots;
+  std::vector<ShapeText> shapes;
+  Effects effects;
+  bool lax = false;
+  size_t max_words = 0; // a mnemonic with more modifiers does not fit
+};
+
+// All rows of one opcode, parsed when first asked for.
+struct OpcodeRows {
+  std::vector<Row> rows;
+  ModifierSet words;                      // that occur in any row
+  ModifierSet aspect_words[aspect_count]; // that occur in the rows of one aspect
+  bool has_aspects = false;
+};
+
+std::span<const RowText> row_texts();
+const OpcodeRows& rows_of(Opcode opcode);
+// "add" or, for extensions, "r2d2.mov".
+std::optional<Opcode> find_opcode(std::string_view name);
+
+enum class Ordering : uint8_t { free_order, types, spaces, layouts, formats, evictions };
+constexpr unsigned ordering_count = 6;
+Ordering ordering(Modifier modifier);
+
+// What is wrong with a row; empty if nothing is. For the table's own test.
+std::string row_error(const RowText& text);
+
+} // namespace ptxrewrite::ir::table

@@ -1,0 +1,41 @@
+#include "ir/machine/figures/matrix_work.h"
+
+#include "ir/isa/matrix_shape.h"
+
+namespace ptxrewrite::ir {
+namespace {
+
+// Of D, A, B and C; wmma of half precision names D's and C's alone.
+ScalarType factor_type(const Form& form) {
+  return form.types.size() >= 4 ? form.types[1] : ScalarType::f16;
+}
+
+double time_of(ScalarType type) {
+  switch (type) {
+  case ScalarType::f64:
+    return 16;
+  case ScalarType::tf32:
+    return 2;
+  case ScalarType::b1:
+    return 1.0 / 16;
+  default:
+    return bit_width(type) / 16.0;
+  }
+}
+
+} // namespace
+
+double matrix_products(const Form& form) {
+  const bool loads_or_stores = form.effects.reads_memory || form.effects.writes_memory;
+  if ((form.kind != InstructionClass::matrix_mma && form.kind != InstructionClass::matrix_wmma) || loads_or_stores)
+    return 0;
+  const MatrixShape shape = matrix_shape(form);
+  const ScalarType type = factor_type(form);
+  double products = double(shape.m) * shape.n * shape.k * time_of(type);
+  // Four products at once (PTX ISA 9.7.14.5.1).
+  if (shape.m == 8 && shape.k == 4 && type == ScalarType::f16) products *= 4;
+  const bool sparse = form.has(Modifier::sp) || form.has(Modifier::sp_ordered_metadata);
+  return sparse ? products / 2 : products;
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,126 @@
+// Found by assembling both ways to write the same and comparing the code: see canonical.h.
+#include "ir/machine/prepare/canonical.h"
+
+#include "ir/machine/prepare/sections.h"
+#include "ir/machine/prepare/value_flow.h"
+
+#include <bit>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+class Rewriter {
+public:
+  explicit Rewriter(const Function& function)
+      : function_(function), values_(function), in_section_(instructions_in_sections(function)) {}
+
+  bool run() {
+    for (BlockId block : function_.layout)
+      for (InstructionId id : function_.instructions_in(block))
+        if (!in_section_[id.index()] && !function_.instructions[id].guard)
+          changed_ |= shift_by_power(id) || join_multiply_add(id) || choose_extreme(id);
+    return changed_;
+  }
+
+  Function take() { return std::move(function_); }
+
+private:
+  // A product by a power of two.
+  bool shift_by_power(InstructionId id) {
+    if (!is_product(id)) return false;
+    const std::span<const Operand> operands = function_.operands_of(id);
+    if (!operands[1].is(OperandKind::value) || !operands[2].is(OperandKind::integer)) return false;
+    const auto factor = static_cast<uint32_t>(operands[2].immediate);
+    if (factor < 2 || !std::has_single_bit(factor)) return false;
+    const std::vector<Operand> shifted{operands[0], operands[1], Operand::integer(std::countr_zero(factor))};
+    function_.instructions[id].form = known_form("shl.b32");
+    function_.set_operands(id, shifted);
+    return true;
+  }
+
+  // A product that one sum alone reads is part of it before anybody asks what has been computed twice.
+  bool join_multiply_add(InstructionId id) {
+    if (!function_.is_opcode(id, Opcode::add)) return false;
+    const Form& sum = function_.form_of(id);
+    const std::vector<Operand> operands(function_.operands_of(id).begin(), function_.operands_of(id).end());
+    if (is_float(sum.type()) || bit_width(sum.type()) != 32 || sum.has(Modifier::sat) || sum.carry_out ||
+        operands.size() != 3)
+      return false;
+    for (size_t index : {1, 2}) {
+      if (!operands[index].is(OperandKind::value)) continue;
+      const ValueId product = operands[index].as_value();
+      const InstructionId from = values_.definition(product);
+      if (!from || values_.only_reader(product) != id || !is_product(from) ||
+          function_.instructions[from].block != function_.instructions[id].block)
+        continue;
+      const std::span<const Operand> factors = function_.operands_of(from);
+      const std::vector<Operand> joined{operands[0], factors[1], factors[2], operands[3 - index]};
+      function_.instructions[id].form = known_form("mad.lo." + std::string(spelling(sum.type())));
+      function_.set_operands(id, joined);
+      function_.remove(from);
+      return true;
+    }
+    return false;
+  }
+
+  bool is_product(InstructionId id) const {
+    if (!function_.is_opcode(id, Opcode::mul) || function_.instructions[id].guard || in_section_[id.index()])
+      return false;
+    const Form& form = function_.form_of(id);
+    return form.has(Modifier::lo) && bit_width(form.type()) == 32 && function_.operands_of(id).size() == 3;
+  }
+
+  static bool is_same(const Operand& a, const Operand& b) {
+    return a.kind == b.kind && a.id == b.id && a.immediate == b.immediate && a.selector == b.selector;
+  }
+
+  // A compare whose operands are then chosen among: a minimum or a maximum. The compare stays for others that read it.
+  bool choose_extreme(InstructionId id) {
+    if (!function_.is_opcode(id, Opcode::selp) || bit_width(function_.form_of(id).type()) != 32) return false;
+    const std::vector<Operand> choice(function_.operands_of(id).begin(), function_.operands_of(id).end());
+    if (choice.size() != 4 || !choice[3].is(OperandKind::value) || choice[3].has(OperandFlag::negated)) return false;
+    const InstructionId compare = values_.definition(choice[3].as_value());
+    if (!compare || !function_.is_opcode(compare, Opcode::setp) || function_.instructions[compare].guard ||
+        function_.instructions[compare].block != function_.instructions[id].block || in_section_[compare.index()])
+      return false;
+    const Form& test = function_.form_of(compare);
+    const std::span<const Operand> compared = function_.operands_of(compare);
+    if (test.definitions != 1 || compared.size() != 3 || is_float(test.type()) || bit_width(test.type()) != 32)
+      return false;
+    const bool straight = is_same(compared[1], choice[1]) && is_same(compared[2], choice[2]);
+    const bool crossed = is_same(compared[1], choice[2]) && is_same(compared[2], choice[1]);
+    const bool less =
+        test.has(Modifier::lt) || test.has(Modifier::le) || test.has(Modifier::lo) || test.has(Modifier::ls);
+    const bool greater =
+        test.has(Modifier::gt) || test.has(Modifier::ge) || test.has(Modifier::hi) || test.has(Modifier::hs);
+    if (!(straight || crossed) || !(less || greater)) return false;
+    const bool is_unsigned = !is_signed(test.type()) || test.has(Modifier::lo) || test.has(Modifier::ls) ||
+                             test.has(Modifier::hi) || test.has(Modifier::hs);
+    const std::string_view name = less == straight ? "min." : "max.";
+    const bool only = values_.only_reader(choice[3].as_value()) == id;
+    std::vector<Operand> operands{choice[0], compared[1], compared[2]};
+    function_.instructions[id].form = known_form(std::string(name) + (is_unsigned ? "u32" : "s32"));
+    function_.set_operands(id, operands);
+    if (only) function_.remove(compare);
+    return true;
+  }
+
+  Function function_;
+  ValueFlow values_; // of the original, whose definitions stay where they are
+  std::vector<bool> in_section_;
+  bool changed_ = false;
+};
+
+} // namespace
+
+std::optional<Function> canonical(const Function& function) {
+  if (!function.is_ssa || function.affine_stream) return std::nullopt;
+  Rewriter rewriter(function);
+  if (!rewriter.run()) return std::nullopt;
+  return rewriter.take();
+}
+
+} // namespace ptxrewrite::ir

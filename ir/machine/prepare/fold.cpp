@@ -1,0 +1,538 @@
+// Found by assembling each operation with operands that are known, in lines, behind branches and in loops: see fold.h.
+// The rules that are left out are left out by ptxas 13.0, too: numbers that are the same in every trip because each
+// trip makes the same of them, what a branch on equality says of a number, and products of 64 bits by one.
+#include "ir/machine/prepare/fold.h"
+
+#include "ir/core/builder.h"
+#include "ir/core/kernel_parameters.h"
+#include "ir/core/module.h"
+#include "ir/flow/cfg.h"
+#include "ir/machine/prepare/known_bits.h"
+#include "ir/machine/prepare/sections.h"
+#include "ir/machine/prepare/value_flow.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+class Folder {
+public:
+  explicit Folder(const Function& function)
+      : function_(function), bits_(function.values.size()), same_(function.values.size()) {
+    for (const FunctionDirective& directive : function.directives)
+      if (function.module().text(directive.name) == ".reqntid")
+        for (unsigned i = 0; i < 3; ++i)
+          block_shape_[i] = i < directive.count ? directive.numbers[i] : 1;
+    in_section_ = instructions_in_sections(function_);
+  }
+
+  // Whether anything has changed.
+  bool run() {
+    constexpr int most_rounds = 8;
+    bool any = false;
+    for (int round = 0; round < most_rounds && visit_all(); ++round)
+      any = true;
+    return any;
+  }
+
+  Function take() { return std::move(function_); }
+
+private:
+  bool visit_all() {
+    changed_ = false;
+    const ControlFlow flow(function_);
+    const ValueFlow values(function_);
+    values_ = &values;
+    std::ranges::fill(bits_, KnownBits{});
+    for (BlockId block : flow.reverse_postorder()) {
+      visit_parameters(flow, block);
+      for (InstructionId id : function_.instructions_in(block))
+        if (!in_section(id)) visit(id);
+    }
+    replace_values();
+    drop_parameters(flow);
+    remove_unreached();
+    return changed_;
+  }
+
+  // --- what is known ---
+
+  bool is_general(ValueId value) const {
+    const Value& row = function_.values[value];
+    return row.register_class == RegisterClass::general && row.vector_width == 1;
+  }
+
+  ValueId known_as(ValueId value) const {
+    while (same_[value.index()])
+      value = same_[value.index()];
+    return value;
+  }
+
+  KnownBits bits_of(ValueId value) const { return bits_[known_as(value).index()]; }
+
+  KnownBits bits_of(const Operand& operand, unsigned width) const {
+    KnownBits bits;
+    if (operand.selector == no_selector && !operand.has(OperandFlag::negated)) {
+      if (operand.is(OperandKind::integer)) bits = KnownBits::literal(static_cast<uint64_t>(operand.immediate));
+      if (operand.is(OperandKind::value)) bits = bits_of(operand.as_value());
+    }
+    if (operand.is(OperandKind::special_register)) bits = bits_of_special(operand);
+    bits.may_be_one &= width >= 64 ? ~uint64_t(0) : (uint64_t(1) << width) - 1;
+    return bits;
+  }
+
+  // The shape itself is read from where the launch has put it, whatever the text says.
+  KnownBits bits_of_special(const Operand& operand) const {
+    const auto special = static_cast<SpecialRegister>(operand.id);
+    if (special == SpecialRegister::laneid) return KnownBits::below(32);
+    for (unsigned i = 0; i < 3; ++i)
+      if (special == SpecialRegister::tid && operand.selector == component_selector(i) && block_shape_[i] > 0)
+        return KnownBits::below(block_shape_[i]);
+    return {};
+  }
+
+  std::optional<bool> truth(ValueId predicate) const {
+    const std::optional<uint64_t> value = bits_of(predicate).value();
+    return value ? std::optional(*value != 0) : std::nullopt;
+  }
+
+  // --- sections of a hardware form: what is written there is executed ---
+
+  bool in_section(InstructionId id) const { return id.index() < in_section_.size() && in_section_[id.index()]; }
+
+  // --- block parameters ---
+
+  void visit_parameters(const ControlFlow& flow, BlockId block) {
+    const std::vector<ValueId> parameters(function_.parameters(block).begin(), function_.parameters(block).end());
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      std::optional<KnownBits> number;
+      ValueId only;
+      bool one_number = true, one_value = true;
+      for (EdgeId edge : flow.predecessors(block)) {
+        const ValueId argument = known_as(function_.arguments(edge)[i]);
+        if (argument == parameters[i]) continue;
+        const KnownBits bits = bits_[argument.index()];
+        one_number &= bits.all && (!number || number->may_be_one == bits.may_be_one);
+        one_value &= !only || only == argument;
+        number = bits;
+        only = argument;
+      }
+      if (!only || !is_general(parameters[i])) continue;
+      if (one_value && is_general(only) && !function_.values[only].is_undefined)
+        needless_.push_back({block, parameters[i], only, {}});
+      else if (one_number)
+        needless_.push_back({block, parameters[i], {}, number->may_be_one});
+      else
+        continue;
+      bits_[parameters[i].index()] = one_number ? *number : bits_[only.index()];
+    }
+  }
+
+  // --- instructions ---
+
+  void visit(InstructionId id) {
+    if (function_.instructions[id].kind != InstructionKind::real || function_.form_of(id).opaque) return;
+    if (function_.instructions[id].guard && !visit_guard(id)) return;
+    const Form& form = function_.form_of(id);
+    if (form.opcode == Opcode::ld && is_param(form.space)) name_parameter(id);
+    if (function_.instructions[id].guard || !form.effects.pure() || form.definitions != 1) return;
+    const std::span<const Operand> operands = function_.operands_of(id);
+    if (!operands[0].is(OperandKind::value) || !is_general(operands[0].as_value())) return;
+    if (extend_sign(id)) return;
+    if (std::ranges::any_of(operands, [](const Operand& operand) { return operand.is_group(); })) return;
+    const ValueId result = operands[0].as_value();
+    const KnownBits bits = result_of(id);
+    bits_[result.index()] = bits;
+    if (bits.all)
+      move_number(id, bits.may_be_one);
+    else if (!simplify(id))
+      place_literals(id);
+  }
+
+  // A parameter of the kernel at an address in a register, which is known: the access names it.
+  void name_parameter(InstructionId id) {
+    const std::span<Operand> operands = function_.operands_of(id);
+    const size_t address = next_sibling(operands, 0);
+    if (!function_.is_entry || address + 2 != operands.size() || !operands[address].is(OperandKind::address) ||
+        !operands[address + 1].is(OperandKind::value))
+      return;
+    Operand base = operands[address + 1];
+    int64_t offset = operands[address].immediate;
+    constexpr int most_steps = 8;
+    for (int step = 0; step < most_steps && base.is(OperandKind::value); ++step) {
+      const InstructionId from = values_->definition(base.as_value());
+      if (!from || function_.instructions[from].guard) return;
+      const std::span<const Operand> sources = function_.operands_of(from);
+      const bool adds =
+          function_.is_opcode(from, Opcode::add) && sources.size() == 3 && sources[2].is(OperandKind::integer);
+      if (!adds && !(function_.is_opcode(from, Opcode::mov) && sources.size() == 2)) return;
+      if (adds) offset += sources[2].immediate;
+      base = sources[1];
+    }
+    if (!base.is(OperandKind::symbol) || !is_own_parameter(function_, base.as_symbol())) return;
+    operands[address].immediate = offset + base.immediate;
+    operands[address + 1] = Operand::symbol(base.as_symbol());
+    changed_ = true;
+  }
+
+  // {a, a >> 31} is a with its sign.
+  bool extend_sign(InstructionId id) {
+    const std::span<const Operand> operands = function_.operands_of(id);
+    if (!function_.is_opcode(id, Opcode::mov) || operands.size() != 4 || operands[1].group_size() != 2) return false;
+    if (!operands[2].is(OperandKind::value) || !operands[3].is(OperandKind::value)) return false;
+    const InstructionId shift = values_->definition(operands[3].as_value());
+    if (!shift || !function_.is_opcode(shift, Opcode::shr) || function_.instructions[shift].guard ||
+        function_.form_of(shift).type() != ScalarType::s32)
+      return false;
+    const std::span<const Operand> shifted = function_.operands_of(shift);
+    if (shifted[1] != operands[2] || !shifted[2].is(OperandKind::integer) || shifted[2].immediate != 31) return false;
+    become(id, "cvt.s64.s32", {operands[0], operands[2]});
+    return true;
+  }
+
+  KnownBits result_of(InstructionId id) const {
+    const Form& form = function_.form_of(id);
+    std::vector<KnownBits> sources;
+    for (size_t i = 1; i < function_.operands_of(id).size(); ++i)
+      sources.push_back(bits_of(function_.operands_of(id)[i], source_width(form, i - 1)));
+    const KnownBits bits = known_result(form, sources);
+    // (a >> k) + b has become one instruction before the bits of a are looked at.
+    const bool whole = std::ranges::all_of(sources, [](const KnownBits& source) { return source.all; });
+    if (bits.all && !whole && is_added_shift(id)) return {bits.may_be_one, false};
+    return bits;
+  }
+
+  bool is_added_shift(InstructionId id) const {
+    const Form& form = function_.form_of(id);
+    if (form.opcode != Opcode::shr || bit_width(form.type()) != 32) return false;
+    const InstructionId reader = values_->only_reader(function_.operands_of(id)[0].as_value());
+    return reader && function_.is_opcode(reader, Opcode::add) && bit_width(function_.form_of(reader).type()) == 32 &&
+           function_.instructions[reader].block == function_.instructions[id].block;
+  }
+
+  // False: the instruction is gone, or stays under a guard that nobody knows.
+  bool visit_guard(InstructionId id) {
+    Instruction& instruction = function_.instructions[id];
+    const std::optional<bool> guard = truth(instruction.guard);
+    if (!guard) return false;
+    const Form& form = function_.form_of(id);
+    const bool executed = *guard != instruction.guard_negated;
+    const bool leaves = form.effects.branch || form.effects.terminates;
+    const bool last = function_.terminator(instruction.block) == id;
+    if (leaves && !last) return false;
+    if (form.opcode == Opcode::brx) return false;
+    if (leaves) keep_edges(instruction.block, executed);
+    changed_ = true;
+    if (executed) {
+      drop_guard(id);
+      return !leaves;
+    }
+    drop(id);
+    return false;
+  }
+
+  void keep_edges(BlockId block, bool taken) {
+    const std::vector<EdgeId> edges(function_.successors(block).begin(), function_.successors(block).end());
+    if (edges.size() >= 2) {
+      const EdgeId kept = taken ? edges.front() : edges.back();
+      function_.set_successors(block, {&kept, 1}, !taken);
+    } else if (taken) {
+      function_.set_successors(block, {}, false); // an exit that is always taken
+    }
+  }
+
+  void drop_guard(InstructionId id) {
+    std::vector<Operand> operands;
+    for (const Operand& operand : function_.operands_of(id))
+      if (!operand.has(OperandFlag::old_value)) operands.push_back(operand);
+    function_.set_operands(id, operands);
+    function_.instructions[id].guard = {};
+    function_.instructions[id].guard_negated = false;
+  }
+
+  // What it would have written keeps what it held.
+  void drop(InstructionId id) {
+    std::vector<ValueId> written, kept;
+    for (const Operand& operand : function_.operands_of(id)) {
+      if (!operand.is(OperandKind::value)) continue;
+      if (operand.is_definition()) written.push_back(operand.as_value());
+      if (operand.has(OperandFlag::old_value)) kept.push_back(operand.as_value());
+    }
+    for (size_t i = 0; i < std::min(written.size(), kept.size()); ++i)
+      same_[written[i].index()] = known_as(kept[i]);
+    function_.remove(id);
+  }
+
+  static std::string move_of(unsigned bits) { return "mov.b" + std::to_string(bits); }
+  static int64_t as_immediate(uint64_t number, unsigned width) {
+    return width >= 64 ? static_cast<int64_t>(number) : static_cast<int64_t>(number << (64 - width)) >> (64 - width);
+  }
+
+  void move_number(InstructionId id, uint64_t number) {
+    const Form& form = function_.form_of(id);
+    const std::span<const Operand> operands = function_.operands_of(id);
+    const unsigned width = bit_width(function_.values[operands[0].as_value()].type);
+    if ((width != 16 && width != 32 && width != 64) || (form.opcode == Opcode::mov && operands[1].is_constant()))
+      return;
+    become(id, move_of(width), {operands[0], Operand::integer(as_immediate(number, width))});
+  }
+
+  void become(InstructionId id, std::string_view mnemonic, std::vector<Operand> operands) {
+    function_.instructions[id].form = known_form(mnemonic);
+    function_.set_operands(id, operands);
+    changed_ = true;
+  }
+
+  // Where a variable lies. Sums with it are left to those that read and write there.
+  bool is_place(ValueId value) const {
+    const InstructionId id = values_->definition(value);
+    return id && function_.is_opcode(id, Opcode::mov) && function_.operands_of(id).size() == 2 &&
+           function_.operands_of(id)[1].is(OperandKind::symbol);
+  }
+
+  // The result is what another value is.
+  bool become_same(InstructionId id, const Operand& source) {
+    const ValueId result = function_.operands_of(id)[0].as_value();
+    if (!source.is(OperandKind::value) || !is_general(source.as_value()) || source.selector != no_selector ||
+        source.has(OperandFlag::negated) || is_place(source.as_value()) ||
+        bit_width(function_.values[result].type) != bit_width(function_.values[source.as_value()].type))
+      return false;
+    same_[result.index()] = known_as(source.as_value());
+    function_.remove(id);
+    changed_ = true;
+    return true;
+  }
+
+  bool is_number(const Operand& operand, unsigned width, uint64_t number) const {
+    const KnownBits bits = bits_of(operand, width);
+    return bits.all && bits.may_be_one == number;
+  }
+
+  // Operations that leave a number as it is, and sums of products with one part that is known.
+  bool simplify(InstructionId id) {
+    const Form& form = function_.form_of(id);
+    const std::vector<Operand> operands(function_.operands_of(id).begin(), function_.operands_of(id).end());
+    const unsigned width = bit_width(form.type());
+    if (is_float(form.type()) || form.has(Modifier::sat) || form.carry_out || operands.size() < 3) return false;
+    const Operand &a = operands[1], &b = operands[2];
+    auto is = [&](const Operand& operand, uint64_t number) { return is_number(operand, width, number); };
+    const uint64_t ones = width >= 64 ? ~uint64_t(0) : (uint64_t(1) << width) - 1;
+    switch (form.opcode) {
+    case Opcode::add:
+    case Opcode::or_:
+    case Opcode::xor_:
+      if (is(b, 0)) return become_same(id, a);
+      if (is(a, 0)) return become_same(id, b);
+      return false;
+    case Opcode::sub:
+      return is(b, 0) && become_same(id, a);
+    case Opcode::and_:
+      if (is(b, ones)) return become_same(id, a);
+      if (is(a, ones)) return become_same(id, b);
+      return false;
+    case Opcode::shl:
+      return (is_number(b, 32, 0) && become_same(id, a)) || scale_product(id, operands);
+    case Opcode::shr:
+      return is_number(b, 32, 0) && become_same(id, a);
+    case Opcode::min:
+    case Opcode::max:
+      return a == b && become_same(id, a);
+    case Opcode::mul:
+      if (!form.has(Modifier::lo) || width != 32) return false;
+      if (is(b, 1)) return become_same(id, a);
+      if (is(a, 1)) return become_same(id, b);
+      return false;
+    case Opcode::selp: {
+      const std::optional<uint64_t> condition = bits_of(operands[3], 1).value();
+      if (condition) return become_same(id, *condition ? a : b);
+      return a == b && become_same(id, a);
+    }
+    case Opcode::mad:
+      return simplify_multiply_add(id, form, operands);
+    default:
+      return false;
+    }
+  }
+
+  // (a * c) << k of 32 bits extended to 64: a * (c << k).
+  bool scale_product(InstructionId id, const std::vector<Operand>& operands) {
+    if (bit_width(function_.form_of(id).type()) != 64 || !operands[1].is(OperandKind::value)) return false;
+    const std::optional<uint64_t> distance = bits_of(operands[2], 32).value();
+    const InstructionId product = values_->definition(operands[1].as_value());
+    if (!distance || *distance >= 32 || !product || !function_.is_opcode(product, Opcode::mul) ||
+        function_.instructions[product].guard)
+      return false;
+    const Form& form = function_.form_of(product);
+    const std::vector<Operand> factors(function_.operands_of(product).begin(), function_.operands_of(product).end());
+    if (!form.has(Modifier::wide) || bit_width(form.type()) != 32 || !factors[2].is(OperandKind::integer)) return false;
+    const int64_t scaled = factors[2].immediate * (int64_t(1) << *distance);
+    const int64_t least = is_signed(form.type()) ? INT32_MIN : 0,
+                  most = is_signed(form.type()) ? INT32_MAX : UINT32_MAX;
+    if (factors[2].immediate < least || scaled < least || scaled > most) return false;
+    become(id, "mul.wide." + std::string(spelling(form.type())), {operands[0], factors[1], Operand::integer(scaled)});
+    return true;
+  }
+
+  bool simplify_multiply_add(InstructionId id, const Form& form, const std::vector<Operand>& operands) {
+    const Operand &a = operands[1], &b = operands[2], &c = operands[3];
+    const unsigned width = bit_width(form.type());
+    const bool wide = form.has(Modifier::wide);
+    if (!wide && !(form.has(Modifier::lo) && width == 32)) return false;
+    if (is_number(a, width, 0) || is_number(b, width, 0)) {
+      if (c.is(OperandKind::value)) return become_same(id, c);
+      return false;
+    }
+    const std::string sum = "add.s" + std::to_string(result_width(form));
+    const KnownBits first = bits_of(a, width), second = bits_of(b, width);
+    if (first.all && second.all) {
+      const Form& product = ir::form(known_form((wide ? "mul.wide." : "mul.lo.") + std::string(spelling(form.type()))));
+      const KnownBits factors[] = {first, second};
+      const KnownBits number = known_result(product, factors);
+      become(id, sum, {operands[0], c, Operand::integer(as_immediate(number.may_be_one, result_width(form)))});
+      return true;
+    }
+    if (wide) return false;
+    for (const auto& [one, other] : {std::pair(a, b), std::pair(b, a)})
+      if (is_number(one, width, 1)) {
+        become(id, sum, {operands[0], other, c});
+        return true;
+      }
+    if (is_number(c, width, 0)) {
+      become(id, "mul.lo." + std::string(spelling(form.type())), {operands[0], a, b});
+      return true;
+    }
+    return false;
+  }
+
+  // Registers that hold numbers are read as numbers where an instruction word has a place for one.
+  void place_literals(InstructionId id) {
+    const Form& form = function_.form_of(id);
+    std::span<Operand> operands = function_.operands_of(id);
+    switch (form.opcode) {
+    case Opcode::add:
+    case Opcode::sub:
+    case Opcode::mul:
+    case Opcode::div:
+    case Opcode::rem:
+    case Opcode::min:
+    case Opcode::max:
+    case Opcode::and_:
+    case Opcode::or_:
+    case Opcode::xor_:
+    case Opcode::shl:
+    case Opcode::shr:
+    case Opcode::setp:
+    case Opcode::mad:
+      break;
+    default:
+      return;
+    }
+    if (operands.size() < 3 || is_float(form.type()) || form.carry_out || form.type() == ScalarType::pred) return;
+    const bool commutes = form.opcode == Opcode::add || form.opcode == Opcode::mul || form.opcode == Opcode::and_ ||
+                          form.opcode == Opcode::or_ || form.opcode == Opcode::xor_ || form.opcode == Opcode::min ||
+                          form.opcode == Opcode::max || form.opcode == Opcode::mad;
+    const unsigned width = source_width(form, 1);
+    if (commutes && bits_of(operands[1], width).all && !bits_of(operands[2], width).all) {
+      std::swap(operands[1], operands[2]);
+      changed_ = true;
+    }
+    if (!operands[2].is(OperandKind::value) || !bits_of(operands[2], width).all || operands[1].is_constant()) return;
+    operands[2] = Operand::integer(as_immediate(bits_of(operands[2], width).may_be_one, width));
+    changed_ = true;
+  }
+
+  // --- what the function becomes ---
+
+  void replace_values() {
+    for (BlockId block : function_.layout) {
+      for (InstructionId id : function_.instructions_in(block)) {
+        for (Operand& operand : function_.operands_of(id))
+          if (operand.is(OperandKind::value) && !operand.is_definition())
+            operand.id = known_as(operand.as_value()).index();
+        if (ValueId& guard = function_.instructions[id].guard) guard = known_as(guard);
+      }
+      for (EdgeId edge : function_.successors(block))
+        for (ValueId& argument : function_.arguments(edge))
+          argument = known_as(argument);
+    }
+  }
+
+  // Parameters that are one value or number whatever way leads there.
+  struct Needless {
+    BlockId block;
+    ValueId parameter, same;
+    std::optional<uint64_t> number;
+  };
+
+  void drop_parameters(const ControlFlow& flow) {
+    for (const Needless& one : needless_) {
+      const unsigned width = bit_width(function_.values[one.parameter].type);
+      if (one.number && width != 16 && width != 32 && width != 64) continue;
+      const ValueId same = one.same ? known_as(one.same) : ValueId();
+      if (same == one.parameter) continue;
+      changed_ = true;
+      const std::vector<ValueId> parameters(function_.parameters(one.block).begin(),
+                                            function_.parameters(one.block).end());
+      const size_t place = static_cast<size_t>(std::ranges::find(parameters, one.parameter) - parameters.begin());
+      auto without = [&](std::span<const ValueId> list) {
+        std::vector<ValueId> rest(list.begin(), list.end());
+        rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(place));
+        return rest;
+      };
+      for (EdgeId edge : flow.predecessors(one.block))
+        function_.set_arguments(edge, without(function_.arguments(edge)));
+      function_.set_parameters(one.block, without(parameters));
+      if (same)
+        same_[one.parameter.index()] = same;
+      else
+        define_number(one.block, one.parameter, as_immediate(*one.number, width), width);
+    }
+    if (!needless_.empty()) replace_values();
+    needless_.clear();
+  }
+
+  void define_number(BlockId block, ValueId value, int64_t number, unsigned width) {
+    Builder builder(function_);
+    if (const InstructionId first = function_.blocks[block].first)
+      builder.before(first);
+    else
+      builder.at_end(block);
+    builder.emit(move_of(width), {Operand::definition(value), Operand::integer(number)});
+  }
+
+  void remove_unreached() {
+    const ControlFlow flow(function_);
+    const std::vector<BlockId> layout = function_.layout;
+    for (BlockId block : layout)
+      if (!flow.reachable(block)) {
+        function_.remove_block(block);
+        changed_ = true;
+      }
+  }
+
+  Function function_;
+  const ValueFlow* values_ = nullptr; // of the round
+  std::array<uint32_t, 3> block_shape_{};
+  std::vector<KnownBits> bits_; // by ValueId
+  std::vector<ValueId> same_;   // by ValueId: what is read in its place
+  std::vector<bool> in_section_;
+  std::vector<Needless> needless_;
+  bool changed_ = false;
+};
+
+} // namespace
+
+std::optional<Function> folded(const Function& function) {
+  if (!function.is_ssa || function.affine_stream) return std::nullopt;
+  Folder folder(function);
+  if (!folder.run()) return std::nullopt;
+  return folder.take();
+}
+
+} // namespace ptxrewrite::ir

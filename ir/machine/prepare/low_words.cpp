@@ -1,0 +1,202 @@
+// Found by assembling computations of 64 bits whose results are converted to 32, or address local memory, whose
+// addresses have 32: see low_words.h.
+#include "ir/machine/prepare/low_words.h"
+
+#include "ir/machine/prepare/sections.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+class LowWords {
+public:
+  explicit LowWords(const Function& function)
+      : function_(function), in_section_(instructions_in_sections(function)), high_(function.values.size()),
+        same_(function.values.size()) {}
+
+  bool run() {
+    const std::vector<BlockId> layout = function_.layout;
+    while (mark_all()) {
+    }
+    for (BlockId block : layout) {
+      for (ValueId parameter : function_.parameters(block))
+        if (is_low(parameter)) function_.values[parameter].type = ScalarType::b32;
+      for (InstructionId id : function_.instructions_in(block))
+        if (!in_section_[id.index()]) shorten(id);
+    }
+    if (changed_) replace_values();
+    return changed_;
+  }
+
+  Function take() { return std::move(function_); }
+
+private:
+  bool is_long(ValueId value) const {
+    const Value& row = function_.values[value];
+    return bit_width(row.type) == 64 && !is_float(row.type) && row.register_class == RegisterClass::general &&
+           row.vector_width == 1;
+  }
+  bool is_low(ValueId value) const { return is_long(value) && !high_[value.index()]; }
+
+  // --- whose high words are needed ---
+
+  bool mark(ValueId value) {
+    if (high_[value.index()]) return false;
+    high_[value.index()] = true;
+    return true;
+  }
+
+  // One step against the order of the text; true until nothing changes.
+  bool mark_all() {
+    bool changed = false;
+    for (auto block = function_.layout.rbegin(); block != function_.layout.rend(); ++block) {
+      for (EdgeId edge : function_.successors(*block)) {
+        const std::span<const ValueId> parameters = function_.parameters(function_.edges[edge].to);
+        const std::span<const ValueId> arguments = function_.arguments(edge);
+        for (size_t i = 0; i < std::min(parameters.size(), arguments.size()); ++i)
+          if (!is_low(parameters[i])) changed |= mark(arguments[i]);
+      }
+      for (InstructionId id = function_.blocks[*block].last; id; id = function_.instructions[id].previous)
+        changed |= mark_operands(id);
+    }
+    return changed;
+  }
+
+  bool mark_operands(InstructionId id) {
+    const std::span<const Operand> operands = function_.operands_of(id);
+    const bool has_form = function_.instructions[id].kind == InstructionKind::real && !in_section_[id.index()];
+    const bool low = has_form && needs_low_words(id);
+    bool changed = false;
+    for (size_t i = 0; i < operands.size(); i = next_sibling(operands, i)) {
+      // Of an access, the address alone.
+      const bool address = has_form && operands[i].is(OperandKind::address) && has_short_address(id);
+      for (size_t part = i; part < next_sibling(operands, i); ++part)
+        if (operands[part].is(OperandKind::value) && !operands[part].is_definition() && !low && !address)
+          changed |= mark(operands[part].as_value());
+    }
+    return changed;
+  }
+
+  bool has_short_address(InstructionId id) const {
+    const Form& form = function_.form_of(id);
+    return (form.opcode == Opcode::ld || form.opcode == Opcode::st) &&
+           (form.space == StateSpace::local || is_shared(form.space));
+  }
+
+  // Do the low words of the operands make what is needed of the result?
+  bool needs_low_words(InstructionId id) const {
+    const Form& form = function_.form_of(id);
+    if (form.opcode == Opcode::cvt)
+      return !is_float(form.type(0)) && bit_width(form.type(0)) <= 32 && !form.has(Modifier::sat);
+    return keeps_words_apart(id) && is_low(function_.operands_of(id)[0].as_value());
+  }
+
+  // Nothing moves from the high words of the operands to the low word of the result.
+  bool keeps_words_apart(InstructionId id) const {
+    const Form& form = function_.form_of(id);
+    const std::span<const Operand> operands = function_.operands_of(id);
+    if (form.definitions != 1 || form.carry_out || form.has(Modifier::sat) || !operands[0].is(OperandKind::value) ||
+        is_float(form.type()) || !is_long(operands[0].as_value()))
+      return false;
+    switch (form.opcode) {
+    case Opcode::add:
+    case Opcode::sub:
+    case Opcode::and_:
+    case Opcode::or_:
+    case Opcode::xor_:
+    case Opcode::not_:
+    case Opcode::neg:
+    case Opcode::selp:
+      return bit_width(form.type()) == 64;
+    case Opcode::mul:
+    case Opcode::mad:
+      return (form.has(Modifier::wide) && bit_width(form.type()) == 32) ||
+             (form.has(Modifier::lo) && bit_width(form.type()) == 64);
+    case Opcode::shl:
+      return bit_width(form.type()) == 64 && operands[2].is(OperandKind::integer) && operands[2].immediate < 32;
+    case Opcode::mov:
+      return operands.size() == 2;
+    default:
+      return false;
+    }
+  }
+
+  // --- what is left ---
+
+  void shorten(InstructionId id) {
+    if (function_.instructions[id].kind != InstructionKind::real) return;
+    if (function_.is_opcode(id, Opcode::cvt)) return shorten_conversion(id);
+    if (!keeps_words_apart(id)) return;
+    const ValueId result = function_.operands_of(id)[0].as_value();
+    if (high_[result.index()]) return;
+    const Form& form = function_.form_of(id);
+    std::string name(spelling(form.opcode));
+    if (form.opcode == Opcode::mul || form.opcode == Opcode::mad) name += ".lo";
+    const bool bits = form.kind == InstructionClass::logic || form.opcode == Opcode::shl ||
+                      form.opcode == Opcode::mov || form.opcode == Opcode::selp;
+    function_.instructions[id].form = known_form(name + (bits ? ".b32" : ".s32"));
+    function_.values[result].type = ScalarType::b32;
+    for (Operand& operand : function_.operands_of(id))
+      if (operand.is(OperandKind::integer)) operand.immediate = static_cast<int32_t>(operand.immediate);
+    changed_ = true;
+  }
+
+  // Between 32 and 64 bits, low words are the same.
+  void shorten_conversion(InstructionId id) {
+    const Form& form = function_.form_of(id);
+    const std::span<const Operand> operands = function_.operands_of(id);
+    if (function_.instructions[id].guard || is_float(form.type(0)) || is_float(form.type(1)) || operands.size() != 2 ||
+        !operands[0].is(OperandKind::value) || !operands[1].is(OperandKind::value) ||
+        operands[1].selector != no_selector)
+      return;
+    const ValueId result = operands[0].as_value(), source = operands[1].as_value();
+    const bool widens = bit_width(form.type(0)) == 64 && bit_width(form.type(1)) == 32 && is_low(result);
+    const bool narrows = bit_width(form.type(0)) == 32 && bit_width(form.type(1)) == 64 && !high_[source.index()] &&
+                         bit_width(function_.values[source].type) == 32;
+    if (!widens && !narrows) return;
+    same_[result.index()] = source;
+    function_.remove(id);
+    changed_ = true;
+  }
+
+  ValueId known_as(ValueId value) const {
+    while (same_[value.index()])
+      value = same_[value.index()];
+    return value;
+  }
+
+  void replace_values() {
+    for (BlockId block : function_.layout) {
+      for (EdgeId edge : function_.successors(block))
+        for (ValueId& argument : function_.arguments(edge))
+          argument = known_as(argument);
+      for (InstructionId id : function_.instructions_in(block)) {
+        if (ValueId& guard = function_.instructions[id].guard) guard = known_as(guard);
+        for (Operand& operand : function_.operands_of(id))
+          if (operand.is(OperandKind::value) && !operand.is_definition())
+            operand.id = known_as(operand.as_value()).index();
+      }
+    }
+  }
+
+  Function function_;
+  std::vector<bool> in_section_;
+  std::vector<bool> high_; // by ValueId: the high word is needed
+  std::vector<ValueId> same_;
+  bool changed_ = false;
+};
+
+} // namespace
+
+std::optional<Function> low_words(const Function& function) {
+  if (!function.is_ssa || function.affine_stream) return std::nullopt;
+  LowWords words(function);
+  if (!words.run()) return std::nullopt;
+  return words.take();
+}
+
+} // namespace ptxrewrite::ir

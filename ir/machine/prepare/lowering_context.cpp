@@ -1,0 +1,120 @@
+#include "ir/machine/prepare/lowering_context.h"
+
+#include "ir/core/kernel_parameters.h"
+#include "ir/core/module.h"
+#include "ir/machine/prepare/first_generation.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+bool is_memory(const Form& form) {
+  return form.kind == InstructionClass::load || form.kind == InstructionClass::store ||
+         form.kind == InstructionClass::atomic;
+}
+
+} // namespace
+
+const Form* LoweringContext::form(InstructionId id) const {
+  return function.instructions[id].kind == InstructionKind::real ? &function.form_of(id) : nullptr;
+}
+
+ValueId LoweringContext::result(InstructionId id) const {
+  ValueId result;
+  for (const Operand& operand : function.operands_of(id)) {
+    if (!operand.is(OperandKind::value) || !operand.is_definition()) continue;
+    if (result) return {};
+    result = operand.as_value();
+  }
+  return result;
+}
+
+const Operand* LoweringContext::source(InstructionId id, size_t index) const {
+  std::span<const Operand> operands = function.operands_of(id);
+  const Form* known = form(id);
+  size_t skipped = known ? known->definitions : 0;
+  size_t position = 0;
+  for (size_t i = 0; i < skipped + index && position < operands.size(); ++i)
+    position = next_sibling(operands, position);
+  return position < operands.size() && !operands[position].has(OperandFlag::old_value) ? &operands[position] : nullptr;
+}
+
+InstructionId LoweringContext::definition(const Operand* operand) const {
+  return operand && operand->is(OperandKind::value) ? values.definition(operand->as_value()) : InstructionId();
+}
+
+bool LoweringContext::is_literal(const Operand* operand) const {
+  if (!operand) return false;
+  return operand->is_constant() ||
+         (operand->is(OperandKind::value) && source_of(operand->as_value()) == ValueSource::literal);
+}
+
+bool LoweringContext::is_global_variable(SymbolRef symbol) const {
+  return symbol.kind() == SymbolRef::Kind::module_variable &&
+         function.module().variables[symbol.variable()].space == StateSpace::global;
+}
+
+ValueSource LoweringContext::source_of(ValueId value) const {
+  if (function.values[value].register_class != RegisterClass::general) return ValueSource::computed;
+  // Copies are followed for a while: chains are short, and in functions as read they could be circles.
+  for (int step = 0; step < 8; ++step) {
+    InstructionId id = values.definition(value);
+    if (!id || function.instructions[id].guard) return ValueSource::computed;
+    const Form* known = form(id);
+    if (!known) return ValueSource::computed;
+    const Operand* operand = source(id, 0);
+    if (!operand) return ValueSource::computed;
+    if (loads_kernel_parameter(function, id)) {
+      bool constant_address = operand->is(OperandKind::address) && operand->group_size() == 1 &&
+                              !operand[1].is(OperandKind::value) && known->vector_width == 1;
+      return constant_address ? ValueSource::constant_bank : ValueSource::computed;
+    }
+    bool narrows = known->opcode == Opcode::cvt && !is_float(known->type(0)) && !is_float(known->type(1)) &&
+                   bit_width(known->type(0)) <= bit_width(known->type(1)) && bit_width(known->type(0)) >= 32;
+    if (known->opcode != Opcode::mov && known->opcode != Opcode::cvta && !narrows) return ValueSource::computed;
+    if (operand->is(OperandKind::symbol) && is_global_variable(operand->as_symbol())) return ValueSource::constant_bank;
+    if (operand->is_constant() || operand->is(OperandKind::symbol)) return ValueSource::literal;
+    if (operand->is(OperandKind::special_register)) {
+      auto special = static_cast<SpecialRegister>(operand->id);
+      bool shape = special == SpecialRegister::ntid || special == SpecialRegister::nctaid;
+      return shape ? ValueSource::constant_bank : ValueSource::computed;
+    }
+    if (!operand->is(OperandKind::value)) return ValueSource::computed;
+    value = operand->as_value();
+  }
+  return ValueSource::computed;
+}
+
+bool LoweringContext::reads_as_address(InstructionId reader, ValueId value) const {
+  const Form* known = form(reader);
+  if (!known || !is_memory(*known)) return false;
+  std::span<const Operand> operands = function.operands_of(reader);
+  for (size_t i = 0; i < operands.size(); i = next_sibling(operands, i)) {
+    if (operands[i].is(OperandKind::address)) continue;
+    for (size_t part = i; part < next_sibling(operands, i); ++part)
+      if (operands[part].is(OperandKind::value) && !operands[part].is_definition() &&
+          operands[part].as_value() == value)
+        return false; // stored
+  }
+  return function.instructions[reader].guard != value;
+}
+
+bool LoweringContext::last_is_literal(InstructionId id) const {
+  const Operand *last = nullptr, *before = nullptr;
+  for (size_t i = 0; const Operand* operand = source(id, i); ++i) {
+    before = last;
+    last = operand;
+  }
+  const Opcode opcode = form(id)->opcode;
+  const bool is_field = opcode == Opcode::bfe || opcode == Opcode::bfi;
+  return is_literal(last) && (!is_field || is_literal(before));
+}
+
+unsigned LoweringContext::words_of(ValueId value) const {
+  if (capability < first_generation_end && low_halves[value.index()]) return 1;
+  return std::max(1u, (bit_width(function.values[value].type) + 31) / 32);
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,80 @@
+// What the fusion rules ask of instructions and their readers. Private to ir/machine.
+#pragma once
+
+#include "ir/machine/prepare/lowering_context.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::ir {
+
+inline bool is_int32(const Form& form) {
+  ScalarType type = form.type();
+  return type == ScalarType::u32 || type == ScalarType::s32 || type == ScalarType::b32;
+}
+inline bool is_int64(const Form& form) {
+  ScalarType type = form.type();
+  return type == ScalarType::u64 || type == ScalarType::s64 || type == ScalarType::b64;
+}
+inline bool is_add(const Form& form) {
+  return form.opcode == Opcode::add && !form.carry_out && !form.has(Modifier::sat);
+}
+inline bool is_add_or_sub(const Form& form) {
+  return (form.opcode == Opcode::add || form.opcode == Opcode::sub) && !form.carry_out && !form.has(Modifier::sat);
+}
+inline bool is_logic(const Form& form) {
+  return form.opcode == Opcode::and_ || form.opcode == Opcode::or_ || form.opcode == Opcode::xor_ ||
+         form.opcode == Opcode::not_;
+}
+
+// Is there a reader, does the value merge nowhere, and do all readers pass?
+template <class Test> bool all_readers(const LoweringContext& context, ValueId value, Test&& test) {
+  if (!value || context.values.merges(value) || context.values.readers(value).empty()) return false;
+  return std::ranges::all_of(context.values.readers(value), test);
+}
+
+// The only reader, when it stands in the same block, is not absorbed itself and has an operand free for a fusion.
+inline InstructionId free_only_reader(const LoweringContext& context, InstructionId id) {
+  ValueId value = context.result(id);
+  if (!value) return {};
+  InstructionId reader = context.values.only_reader(value);
+  if (!reader || !context.same_block(id, reader) || context.absorbs[reader.index()]) return {};
+  if (context.function.instructions[id].guard) return {};
+  return reader;
+}
+
+inline void take_over(LoweringContext& context, InstructionId reader) {
+  context.absorbs[reader.index()] = true;
+}
+
+// May a constant that belongs to this value be added by the accesses instead, since sums hand it on to them?
+inline bool hands_constant_on(const LoweringContext& context, ValueId value, int depth = 0) {
+  return all_readers(context, value, [&](InstructionId reader) {
+    if (context.reads_as_address(reader, value)) return true;
+    const Form* user = context.form(reader);
+    if (!user || !is_add(*user) || context.function.instructions[reader].guard || depth == 4) return false;
+    return is_int32(*user) && hands_constant_on(context, context.result(reader), depth + 1);
+  });
+}
+
+// What a literal adds in an address: a number that fits, or (before 9.0) where a shared variable lies.
+inline bool is_address_constant(const LoweringContext& context, const Operand* operand) {
+  if (!context.is_literal(operand)) return false;
+  if (operand->is(OperandKind::integer)) return operand->immediate >= -(1 << 23) && operand->immediate < 1 << 23;
+  return operand->is(OperandKind::value) && context.capability < 90;
+}
+
+// Do the accesses that read the sum add its constant part themselves?
+inline bool is_left_to_accesses(const LoweringContext& context, InstructionId sum) {
+  const Form& form = *context.form(sum);
+  return is_add(form) && !context.function.instructions[sum].guard &&
+         (is_address_constant(context, context.source(sum, 0)) ||
+          is_address_constant(context, context.source(sum, 1))) &&
+         hands_constant_on(context, context.result(sum));
+}
+
+inline bool is_power_of_two(const Operand* operand) {
+  return operand && operand->is(OperandKind::integer) && operand->immediate > 0 &&
+         (operand->immediate & (operand->immediate - 1)) == 0;
+}
+
+} // namespace ptxrewrite::ir

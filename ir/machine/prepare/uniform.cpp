@@ -1,0 +1,171 @@
+// A greatest fixed point: everything is uniform until something it depends on is not.
+#include "ir/machine/prepare/uniform.h"
+
+#include "ir/core/kernel_parameters.h"
+#include "ir/core/module.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+constexpr int64_t warp_size = 32;
+
+// .reqntid n or n,1,1
+bool warps_in_rows(const Function& function) {
+  return std::ranges::any_of(function.directives, [&](const FunctionDirective& directive) {
+    if (function.module().text(directive.name) != ".reqntid") return false;
+    return (directive.count < 2 || directive.numbers[1] == 1) && (directive.count < 3 || directive.numbers[2] == 1);
+  });
+}
+
+} // namespace
+
+UniformValues::UniformValues(const Function& function, const ControlFlow& flow,
+                             const PostDominatorTree& post_dominators, UniformSources sources)
+    : function_(function), flow_(flow), post_dominators_(post_dominators), dominators_(function, flow),
+      sources_(sources), warps_in_rows_(sources == UniformSources::read && warps_in_rows(function)),
+      varying_(function.values.size()), thread_index_(function.values.size()), in_divergence_(function.blocks.size()),
+      joins_(function.blocks.size()), spread_(function.blocks.size()) {
+  while (step()) {
+  }
+}
+
+bool UniformValues::mark(ValueId value) {
+  if (varying_[value.index()]) return false;
+  varying_[value.index()] = true;
+  return true;
+}
+
+bool UniformValues::branch_is_uniform(BlockId block) const {
+  const InstructionId branch = function_.terminator(block);
+  return (branch && function_.form_of(branch).has(Modifier::uni)) || knows_branch_uniform(block);
+}
+
+bool UniformValues::knows_branch_uniform(BlockId block) const {
+  for (InstructionId id = function_.blocks[block].last; id; id = function_.instructions[id].previous) {
+    if (function_.instructions[id].kind != InstructionKind::real) continue;
+    if (function_.form_of(id).has(Modifier::uni) && !function_.instructions[id].guard) return true;
+    ValueId guard = function_.instructions[id].guard;
+    if (guard && varying_[guard.index()]) return false;
+    if (function_.is_opcode(id, Opcode::brx))
+      for (const Operand& operand : function_.operands_of(id))
+        if (operand.is(OperandKind::value) && varying_[operand.as_value().index()]) return false;
+    return true;
+  }
+  return true;
+}
+
+// Given uniform operands; a vote needs none.
+bool UniformValues::reads_one_value(const Form& form) const {
+  if (sources_ == UniformSources::computed) return false;
+  if (form.kind == InstructionClass::warp_vote) return form.opcode == Opcode::vote;
+  return form.opcode == Opcode::ld && form.space != StateSpace::local && !form.effects.volatile_result &&
+         !form.effects.atomic;
+}
+
+bool UniformValues::is_thread_index(const Operand& operand) const {
+  if (operand.is(OperandKind::value)) return thread_index_[operand.as_value().index()];
+  return operand.is(OperandKind::special_register) && operand.selector == component_selector(0) &&
+         static_cast<SpecialRegister>(operand.id) == SpecialRegister::tid;
+}
+
+// A copy, or a conversion that has room for any index.
+static bool keeps_number(const Function& function, InstructionId id) {
+  if (function.is_opcode(id, Opcode::mov)) return function.operands_of(id).size() == 2;
+  if (!function.is_opcode(id, Opcode::cvt)) return false;
+  const Form& form = function.form_of(id);
+  return !is_float(form.type(0)) && !is_float(form.type(1)) && bit_width(form.type(0)) >= 16 &&
+         bit_width(form.type(1)) >= 16;
+}
+
+// tid.x >> 5, tid.x & -32, tid.x < 64: as ptxas 13.0 sees it, the same for a whole warp.
+bool UniformValues::parts_between_warps(InstructionId id) const {
+  const std::span<const Operand> operands = function_.operands_of(id);
+  const Form& form = function_.form_of(id);
+  if (operands.size() != 3 || bit_width(form.type()) != 32 || is_float(form.type())) return false;
+  if (!is_thread_index(operands[1]) || !operands[2].is(OperandKind::integer)) return false;
+  const int64_t literal = operands[2].immediate;
+  if (form.opcode == Opcode::shr) return literal >= 5;
+  if (form.opcode == Opcode::and_) {
+    const uint32_t above = ~static_cast<uint32_t>(literal);
+    return above >= warp_size - 1 && (above & (above + 1)) == 0;
+  }
+  if (form.opcode != Opcode::setp) return false;
+  const bool strict =
+      form.has(Modifier::lt) || form.has(Modifier::ge) || form.has(Modifier::lo) || form.has(Modifier::hs);
+  const bool or_equal =
+      form.has(Modifier::le) || form.has(Modifier::gt) || form.has(Modifier::ls) || form.has(Modifier::hi);
+  return (strict || or_equal) && literal >= 0 && (literal + (or_equal ? 1 : 0)) % warp_size == 0;
+}
+
+bool UniformValues::visit(InstructionId id) {
+  bool varies = false;
+  if (warps_in_rows_ && function_.instructions[id].kind == InstructionKind::real) {
+    const std::span<const Operand> operands = function_.operands_of(id);
+    if (function_.is_ssa && keeps_number(function_, id) && is_thread_index(operands[1]))
+      thread_index_[operands[0].as_value().index()] = true;
+    if (parts_between_warps(id)) return false;
+  }
+  for_each_use(function_, id, [&](ValueId value) { varies |= varying_[value.index()]; });
+  if (function_.instructions[id].kind == InstructionKind::real) {
+    const Form& form = function_.form_of(id);
+    varies |= !form.effects.pure() && !loads_kernel_parameter(function_, id) && !reads_one_value(form);
+    if (form.kind == InstructionClass::warp_vote && reads_one_value(form)) varies = false;
+  }
+  for (const Operand& operand : function_.operands_of(id))
+    if (operand.is(OperandKind::special_register)) {
+      const SpecialRegisterInfo& special = info(static_cast<SpecialRegister>(operand.id));
+      varies |= special.is_volatile || special.uniformity > Uniformity::block;
+    }
+  // As read, a register that lanes write at different times holds different values though each is uniform.
+  if (!function_.is_ssa && in_divergence_[function_.instructions[id].block.index()]) varies = true;
+  bool changed = false;
+  if (varies) for_each_definition(function_, id, [&](ValueId value) { changed |= mark(value); });
+  return changed;
+}
+
+// Marks what lies between a divergent branch and the place where all lanes are together again.
+bool UniformValues::spread_divergence(BlockId block) {
+  if (spread_[block.index()] || function_.successors(block).size() < 2 || branch_is_uniform(block)) return false;
+  spread_[block.index()] = true;
+  BlockId end = post_dominators_.immediate_post_dominator(block);
+  std::vector<BlockId> work;
+  std::vector<bool> seen(function_.blocks.size());
+  for (EdgeId edge : function_.successors(block))
+    work.push_back(function_.edges[edge].to);
+  while (!work.empty()) {
+    BlockId now = work.back();
+    work.pop_back();
+    if (seen[now.index()]) continue;
+    seen[now.index()] = true;
+    in_divergence_[now.index()] = true; // the end too: what its parameters get differs
+    // Two ways from the branch to here have nothing in common if what all ways to here pass lies before the branch.
+    BlockId before = dominators_.immediate_dominator(now);
+    if (!before || dominators_.dominates(before, block)) joins_[now.index()] = true;
+    if (now == end) continue;
+    for (EdgeId edge : function_.successors(now))
+      work.push_back(function_.edges[edge].to);
+  }
+  return true;
+}
+
+bool UniformValues::step() {
+  bool changed = false;
+  for (BlockId block : flow_.reverse_postorder()) {
+    for (EdgeId edge : function_.successors(block)) {
+      std::span<const ValueId> parameters = function_.parameters(function_.edges[edge].to);
+      std::span<const ValueId> arguments = function_.arguments(edge);
+      const bool joins = joins_[function_.edges[edge].to.index()];
+      for (size_t i = 0; i < parameters.size() && i < arguments.size(); ++i)
+        if (joins || varying_[arguments[i].index()]) changed |= mark(parameters[i]);
+    }
+    for (InstructionId id : function_.instructions_in(block))
+      changed |= visit(id);
+    changed |= spread_divergence(block);
+  }
+  return changed;
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,108 @@
+// One pass over the operands for each of the tables of value_flow.h.
+#include "ir/machine/prepare/value_flow.h"
+
+#include "ir/flow/cfg.h"
+#include "ir/flow/dominators.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+// Registers that the instruction reads as operands or guard; old values are no reads.
+template <class Visit> void for_each_read(const Function& function, InstructionId id, Visit&& visit) {
+  for (const Operand& operand : function.operands_of(id))
+    if (operand.is(OperandKind::value) && !operand.is_definition() && !operand.has(OperandFlag::old_value))
+      visit(operand.as_value());
+  if (ValueId guard = function.instructions[id].guard) visit(guard);
+}
+
+} // namespace
+
+ValueFlow::ValueFlow(const Function& function)
+    : function_(function), definitions_(function.values.size()), definition_count_(function.values.size()),
+      reader_start_(function.values.size() + 1), merges_(function.values.size()) {
+  count_definitions();
+  collect_readers();
+  mark_merges();
+}
+
+// As read, a register may be read where its one definition has not run. Without those definitions whoever reads a value
+// sees what its definition computed from what that read, as in SSA form, and going from one to the next comes to an
+// end.
+static void drop_partial_definitions(const Function& function, std::vector<InstructionId>& definitions,
+                                     std::vector<uint8_t>& counts) {
+  const ControlFlow flow(function);
+  const DominatorTree dominators(function, flow);
+  std::vector<uint32_t> place(function.instructions.size()); // in the layout
+  uint32_t next = 0;
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block))
+      place[id.index()] = next++;
+  auto comes_before = [&](InstructionId definition, InstructionId reader) {
+    const BlockId above = function.instructions[definition].block, below = function.instructions[reader].block;
+    if (above == below) return place[definition.index()] < place[reader.index()];
+    return flow.reachable(above) && dominators.dominates(above, below);
+  };
+  for (BlockId block : function.layout) {
+    if (!flow.reachable(block)) continue;
+    for (InstructionId id : function.instructions_in(block))
+      for_each_read(function, id, [&](ValueId value) {
+        InstructionId& definition = definitions[value.index()];
+        if (!definition || comes_before(definition, id)) return;
+        definition = InstructionId();
+        counts[value.index()] = 2; // several values, as if it were written again
+      });
+  }
+}
+
+void ValueFlow::count_definitions() {
+  for (BlockId block : function_.layout) {
+    for (ValueId parameter : function_.parameters(block))
+      definition_count_[parameter.index()] = 2;
+    for (InstructionId id : function_.instructions_in(block))
+      for_each_definition(function_, id, [&](ValueId value) {
+        uint8_t& count = definition_count_[value.index()];
+        count = static_cast<uint8_t>(std::min(count + 1, 2));
+        definitions_[value.index()] = count == 1 ? id : InstructionId();
+      });
+  }
+  if (!function_.is_ssa) drop_partial_definitions(function_, definitions_, definition_count_);
+}
+
+void ValueFlow::collect_readers() {
+  for (BlockId block : function_.layout)
+    for (InstructionId id : function_.instructions_in(block))
+      for_each_read(function_, id, [&](ValueId value) { ++reader_start_[value.index() + 1]; });
+  for (size_t i = 1; i < reader_start_.size(); ++i)
+    reader_start_[i] += reader_start_[i - 1];
+  readers_.resize(reader_start_.back());
+  std::vector<uint32_t> next(reader_start_.begin(), reader_start_.end() - 1);
+  for (BlockId block : function_.layout)
+    for (InstructionId id : function_.instructions_in(block))
+      for_each_read(function_, id, [&](ValueId value) { readers_[next[value.index()]++] = id; });
+}
+
+void ValueFlow::mark_merges() {
+  for (BlockId block : function_.layout) {
+    for (EdgeId edge : function_.successors(block))
+      for (ValueId argument : function_.arguments(edge))
+        merges_[argument.index()] = true;
+    for (InstructionId id : function_.instructions_in(block)) {
+      for (const Operand& operand : function_.operands_of(id))
+        if (operand.is(OperandKind::value) && operand.has(OperandFlag::old_value))
+          merges_[operand.as_value().index()] = true;
+      bool into_merged = false;
+      for_each_definition(function_, id, [&](ValueId value) {
+        bool merged = definition_count_[value.index()] > 1 && !function_.is_ssa;
+        if (merged) merges_[value.index()] = true;
+        into_merged |= merged;
+      });
+      if (into_merged && function_.is_opcode(id, Opcode::mov))
+        for_each_read(function_, id, [&](ValueId value) { merges_[value.index()] = true; });
+    }
+  }
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,288 @@
+// Algorithm 1 of RegLess, and the lifetimes of §4.3; see regions.h.
+//
+// Beyond the paper, a barrier ends its region: a warp that held entries while it waits could keep out those it waits
+// for. Splitting looks at weights in machine instructions (the paper's 48 bytes are six). The window of a split ends
+// where the first part would become invalid and begins where a boundary parts most loads from their first uses.
+#include "ir/machine/registers/regions.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+class BlockSplitter {
+public:
+  BlockSplitter(const RegisterProgram& program, const WarpLiveness& liveness, const RegionLimits& limits,
+                uint32_t block)
+      : instructions_(program.blocks[block].instructions), liveness_(liveness), limits_(limits), block_(block),
+        first_use_(instructions_.size(), UINT32_MAX) {
+    find_first_uses();
+  }
+
+  // Ends of the regions.
+  std::vector<uint32_t> run() {
+    std::vector<uint32_t> ends;
+    uint32_t begin = 0, size = static_cast<uint32_t>(instructions_.size());
+    while (begin < size) {
+      uint32_t valid_end = longest_valid(begin);
+      const bool is_whole = valid_end == size || instructions_[valid_end - 1].waits;
+      uint32_t end = is_whole ? valid_end : split_point(begin, valid_end);
+      ends.push_back(end);
+      begin = end;
+    }
+    return ends;
+  }
+
+private:
+  // Of each load from far away, where its result is read or overwritten first in the block.
+  void find_first_uses() {
+    for (uint32_t i = 0; i < instructions_.size(); ++i) {
+      if (!instructions_[i].long_latency) continue;
+      for (uint32_t k = i + 1; k < instructions_.size() && first_use_[i] == UINT32_MAX; ++k)
+        if (((instructions_[k].reads | instructions_[k].writes) & instructions_[i].writes).any()) first_use_[i] = k;
+    }
+  }
+
+  // The end of the longest valid region from `begin`; one instruction at least.
+  uint32_t longest_valid(uint32_t begin) const {
+    RegisterSet inputs, written;
+    RegisterSet held;                // by the staging unit behind the last instruction
+    uint32_t first_use = UINT32_MAX; // of a load in the region
+    uint32_t end = begin;
+    for (; end < instructions_.size() && end < first_use; ++end) {
+      RegisterSet preloaded = preloads(end) & ~written & ~inputs;
+      inputs |= preloaded;
+      // Inputs are held from the region's start: with a new one everything before is in question again.
+      if (preloaded.any()) held = inputs;
+      bool valid = true;
+      for (uint32_t i = preloaded.any() ? begin : end; i <= end && valid; ++i)
+        valid = step(i, held);
+      if (!valid) {
+        end += end == begin ? 1 : 0;
+        break;
+      }
+      written |= instructions_[end].writes;
+      first_use = std::min(first_use, first_use_[end]);
+      if (instructions_[end].waits) return end + 1;
+    }
+    return end;
+  }
+
+  // What an instruction needs to find in its registers.
+  RegisterSet preloads(uint32_t i) const { return instructions_[i].reads | liveness_.soft(block_, i); }
+
+  // From what is held in front of the instruction to what is held behind it; false if that is too much meanwhile.
+  bool step(uint32_t i, RegisterSet& held) const {
+    const RegisterInstruction& instruction = instructions_[i];
+    held |= instruction.writes | instruction.temporaries;
+    bool valid = within_limits(held);
+    held &= liveness_.live_behind(block_, i) | ~(instruction.reads | instruction.writes | instruction.temporaries);
+    return valid;
+  }
+
+  bool within_limits(const RegisterSet& held) const {
+    if (held.count() > limits_.live) return false;
+    std::array<uint32_t, staging_banks> banks{};
+    for (uint32_t r = 0; r < held.size(); ++r)
+      if (held.test(r) && ++banks[r % staging_banks] > limits_.per_bank) return false;
+    return true;
+  }
+
+  // The last end of a first part is `upper`.
+  uint32_t split_point(uint32_t begin, uint32_t upper) const {
+    uint32_t lower = best_for_loads(begin, upper);
+    uint32_t long_enough = begin;
+    for (uint32_t weight = 0; long_enough < upper && weight < limits_.least_instructions;)
+      weight += instructions_[long_enough++].weight;
+    lower = std::min(std::max(long_enough, lower), upper);
+    std::vector<uint32_t> first = borders_of_first(begin, upper), second = borders_of_second(lower, upper);
+    uint32_t best = lower, fewest = UINT32_MAX;
+    for (uint32_t at = lower; at <= upper; ++at) {
+      uint32_t borders = first[at - begin] + second[at - lower];
+      if (borders > fewest) continue;
+      fewest = borders;
+      best = at; // the later one of equals: fewer regions
+    }
+    return best;
+  }
+
+  // The first boundary that parts the most loads from their first uses.
+  uint32_t best_for_loads(uint32_t begin, uint32_t upper) const {
+    std::vector<int> change(upper - begin + 2);
+    for (uint32_t i = begin; i < upper; ++i) {
+      if (first_use_[i] == UINT32_MAX) continue;
+      ++change[i + 1 - begin];
+      if (first_use_[i] < upper) --change[first_use_[i] + 1 - begin];
+    }
+    uint32_t best = begin + 1;
+    int parted = 0, most = -1;
+    for (uint32_t at = begin + 1; at <= upper; ++at) {
+      parted += change[at - begin];
+      if (parted <= most) continue;
+      most = parted;
+      best = at;
+    }
+    return best;
+  }
+
+  // Inputs and outputs of [begin, at) for each `at` from begin to upper.
+  std::vector<uint32_t> borders_of_first(uint32_t begin, uint32_t upper) const {
+    std::vector<uint32_t> result(upper - begin + 1);
+    RegisterSet inputs, written;
+    for (uint32_t i = begin; i < upper; ++i) {
+      inputs |= preloads(i) & ~written;
+      written |= instructions_[i].writes;
+      result[i + 1 - begin] =
+          static_cast<uint32_t>(inputs.count() + (written & liveness_.live_behind(block_, i)).count());
+    }
+    return result;
+  }
+
+  // Of [at, size) for each `at` from lower to upper.
+  std::vector<uint32_t> borders_of_second(uint32_t lower, uint32_t upper) const {
+    std::vector<uint32_t> result(upper - lower + 1);
+    RegisterSet inputs, written;
+    const RegisterSet live = liveness_.live_out(block_);
+    for (uint32_t i = static_cast<uint32_t>(instructions_.size()); i-- > lower;) {
+      written |= instructions_[i].writes;
+      inputs = (inputs & ~instructions_[i].writes) | preloads(i);
+      if (i <= upper) result[i - lower] = static_cast<uint32_t>(inputs.count() + (written & live).count());
+    }
+    return result;
+  }
+
+  const std::vector<RegisterInstruction>& instructions_;
+  const WarpLiveness& liveness_;
+  const RegionLimits& limits_;
+  uint32_t block_;
+  std::vector<uint32_t> first_use_;
+};
+
+// What the marks of a region follow from: everything but the invalidations.
+void annotate(Region& region, const RegisterProgram& program, const WarpLiveness& liveness) {
+  const std::vector<RegisterInstruction>& instructions = program.blocks[region.block].instructions;
+  RegisterSet written, accessed_later;
+  for (uint32_t i = region.begin; i < region.end; ++i) {
+    const RegisterInstruction& instruction = instructions[i];
+    region.weight += instruction.weight;
+    region.inputs |= (instruction.reads | liveness.soft(region.block, i)) & ~written;
+    written |= instruction.writes;
+  }
+  const RegisterSet& behind = liveness.live_behind(region.block, region.end - 1);
+  region.outputs = written & behind;
+  region.last_reads = region.inputs & (~behind | written);
+  region.interior = written & ~region.inputs & ~behind;
+  size_t count = region.end - region.begin;
+  region.erased.resize(count);
+  region.evicted.resize(count);
+  for (uint32_t i = region.end; i-- > region.begin;) {
+    RegisterSet accessed = instructions[i].reads | instructions[i].writes;
+    const RegisterSet& needed = liveness.live_behind(region.block, i);
+    region.erased[i - region.begin] = accessed & ~needed;
+    region.evicted[i - region.begin] = accessed & needed & ~accessed_later;
+    accessed_later |= accessed;
+  }
+  RegisterSet held = region.inputs, late; // what loads write comes behind the region's end, and has its entry till then
+  for (uint32_t i = region.begin; i < region.end; ++i) {
+    if (instructions[i].long_latency) late |= instructions[i].writes;
+    held |= instructions[i].writes | instructions[i].temporaries;
+    region.live = std::max(region.live, static_cast<uint32_t>(held.count()));
+    std::array<uint8_t, staging_banks> banks{};
+    for (uint32_t r = 0; r < held.size(); ++r)
+      if (held.test(r)) ++banks[r % staging_banks];
+    for (size_t bank = 0; bank < staging_banks; ++bank)
+      region.banks[bank] = std::max(region.banks[bank], banks[bank]);
+    held &= ~(region.erased[i - region.begin] | region.evicted[i - region.begin]) | late;
+    held &= liveness.live_behind(region.block, i) | ~instructions[i].temporaries;
+  }
+}
+
+// Besides the edges: where one way of a branch ends, the lanes of another way begin or go on, with what the first ones
+// have left outside of the unit.
+std::vector<std::vector<uint32_t>> turns(const RegisterProgram& program) {
+  std::vector<std::vector<uint32_t>> result(program.blocks.size());
+  for (const RegisterBlock& branch : program.blocks) {
+    if (!branch.diverges) continue;
+    for (uint32_t way : branch.successors) {
+      if (way == branch.post_dominator) continue;
+      std::vector<bool> seen(program.blocks.size());
+      std::vector<uint32_t> work{way};
+      seen[way] = true;
+      while (!work.empty()) {
+        uint32_t here = work.back();
+        work.pop_back();
+        bool ends = program.blocks[here].successors.empty();
+        for (uint32_t next : program.blocks[here].successors) {
+          ends |= next == branch.post_dominator;
+          if (next == branch.post_dominator || seen[next]) continue;
+          seen[next] = true;
+          work.push_back(next);
+        }
+        for (uint32_t other : branch.successors)
+          if (ends && other != way && other != branch.post_dominator) result[here].push_back(other);
+      }
+    }
+  }
+  return result;
+}
+
+// Which registers may have a copy outside of the unit when a region starts, and what of it goes there.
+void find_invalidations(std::vector<Region>& regions, const RegisterProgram& program, const WarpLiveness& liveness) {
+  std::vector<RegisterSet> stored_in(program.blocks.size()), stored_out(program.blocks.size());
+  std::vector<std::vector<uint32_t>> followers = turns(program);
+  for (size_t b = 0; b < program.blocks.size(); ++b)
+    followers[b].insert(followers[b].end(), program.blocks[b].successors.begin(), program.blocks[b].successors.end());
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t b = 0; b < program.blocks.size(); ++b) {
+      if (program.blocks[b].instructions.empty()) stored_out[b] = stored_in[b];
+      for (uint32_t follower : followers[b]) {
+        RegisterSet before = stored_in[follower];
+        stored_in[follower] |= stored_out[b];
+        changed |= before != stored_in[follower];
+      }
+    }
+    RegisterSet stored;
+    for (size_t i = 0; i < regions.size(); ++i) {
+      Region& region = regions[i];
+      if (region.begin == 0) stored = stored_in[region.block];
+      RegisterSet needed =
+          region.begin == 0 ? liveness.live_in(region.block) : liveness.live_behind(region.block, region.begin - 1);
+      region.invalidated = stored & ~needed;
+      stored = (stored & needed & ~region.last_reads) | region.outputs | (region.inputs & ~region.last_reads);
+      bool last = i + 1 == regions.size() || regions[i + 1].block != region.block;
+      if (!last) continue;
+      changed |= stored_out[region.block] != stored;
+      stored_out[region.block] = stored;
+    }
+  }
+}
+
+} // namespace
+
+std::vector<Region> create_regions(const RegisterProgram& program, const WarpLiveness& liveness,
+                                   const RegionLimits& limits) {
+  std::vector<Region> regions;
+  for (uint32_t block = 0; block < program.blocks.size(); ++block) {
+    uint32_t begin = 0;
+    for (uint32_t end : BlockSplitter(program, liveness, limits, block).run()) {
+      Region& region = regions.emplace_back();
+      region.block = block;
+      region.begin = begin;
+      region.end = begin = end;
+      annotate(region, program, liveness);
+    }
+  }
+  find_invalidations(regions, program, liveness);
+  return regions;
+}
+
+uint32_t metadata_instructions(const Region& region) {
+  auto entries = static_cast<uint32_t>(region.inputs.count() + region.invalidated.count());
+  if (entries <= 2 && region.weight <= 4) return 1;
+  uint32_t further = entries > 3 ? (entries - 3 + 5) / 6 : 0;
+  return 1 + further + (region.weight + 8) / 9;
+}
+
+} // namespace ptxrewrite::ir

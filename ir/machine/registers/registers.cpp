@@ -1,0 +1,158 @@
+// The highest sum of widths of live values, see registers.h.
+#include "ir/machine/registers/registers.h"
+
+#include "ir/flow/liveness.h"
+#include "ir/machine/registers/schedule.h"
+#include "ir/machine/select/lowering.h"
+#include "ir/ssa/ssa.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+// What is live, going through a block from its end to its start.
+class Pressure {
+public:
+  Pressure(const Function& function, const Lowering& lowering)
+      : function_(function), lowering_(lowering), live_(function.values.size()) {}
+
+  void start(const std::vector<ValueId>& live_out) {
+    std::fill(live_.begin(), live_.end(), false);
+    now_ = {};
+    for (ValueId value : live_out)
+      add(value);
+  }
+  void add(ValueId value) {
+    if (live_[value.index()] || function_.values[value].is_undefined) return;
+    live_[value.index()] = true;
+    change(value, +1);
+    worst.registers = std::max(worst.registers, now_.registers);
+    worst.predicates = std::max(worst.predicates, now_.predicates);
+  }
+  void remove(ValueId value) {
+    if (!live_[value.index()]) return;
+    live_[value.index()] = false;
+    change(value, -1);
+  }
+
+  RegisterNeed worst;
+
+private:
+  void change(ValueId id, int sign) {
+    uint32_t& count = function_.values[id].type == ScalarType::pred ? now_.predicates : now_.registers;
+    uint32_t units = function_.values[id].type == ScalarType::pred ? 1 : lowering_.register_units(id);
+    count += sign > 0 ? units : 0 - units;
+  }
+
+  const Function& function_;
+  const Lowering& lowering_;
+  std::vector<bool> live_;
+  RegisterNeed now_;
+};
+
+// The order in which an assembler issues a block: what loads depend on and the loads first, as far as stores and
+// barriers let them, so that their latencies overlap.
+std::vector<InstructionId> issue_order(const Function& function, BlockId block) {
+  std::vector<InstructionId> order, region;
+  std::vector<bool> feeds(function.values.size());
+  auto flush = [&] {
+    std::vector<bool> early(region.size());
+    for (size_t i = region.size(); i-- > 0;) {
+      const Instruction& instruction = function.instructions[region[i]];
+      if (instruction.kind != InstructionKind::real) continue;
+      const Form& form = function.form_of(region[i]);
+      early[i] = form.kind == InstructionClass::load || form.kind == InstructionClass::texture;
+      for_each_definition(function, region[i], [&](ValueId value) { early[i] = early[i] || feeds[value.index()]; });
+      if (early[i]) for_each_use(function, region[i], [&](ValueId value) { feeds[value.index()] = true; });
+    }
+    for (bool first : {true, false})
+      for (size_t i = 0; i < region.size(); ++i)
+        if (early[i] == first) order.push_back(region[i]);
+    for (InstructionId id : region)
+      for_each_use(function, id, [&](ValueId value) { feeds[value.index()] = false; });
+    region.clear();
+  };
+  for (InstructionId id : function.instructions_in(block)) {
+    const Instruction& instruction = function.instructions[id];
+    bool fence = instruction.kind != InstructionKind::real;
+    if (!fence) {
+      const Form& form = function.form_of(id);
+      fence =
+          form.effects.writes_memory || form.effects.atomic || form.effects.barrier || form.effects.transfers_control();
+    }
+    region.push_back(id);
+    if (fence) flush();
+  }
+  flush();
+  return order;
+}
+
+// Registers that what the block loads takes.
+uint32_t loaded_units(const Function& function, const Lowering& lowering, BlockId block) {
+  uint32_t units = 0;
+  for (InstructionId id : function.instructions_in(block))
+    if (function.instructions[id].kind == InstructionKind::real && function.form_of(id).kind == InstructionClass::load)
+      for_each_definition(function, id, [&](ValueId value) { units += lowering.register_units(value); });
+  return units;
+}
+
+// The worst place of a block, given the order of its instructions.
+RegisterNeed need_of(const Function& function, const Lowering& lowering, const std::vector<ValueId>& live_out,
+                     const std::vector<InstructionId>& order) {
+  Pressure pressure(function, lowering);
+  pressure.start(live_out);
+  for (size_t i = order.size(); i-- > 0;) {
+    // A definition occupies its register even if nobody reads it; a guarded one keeps what was there before.
+    for_each_definition(function, order[i], [&](ValueId value) { pressure.add(value); });
+    if (function.is_ssa || !function.instructions[order[i]].guard)
+      for_each_definition(function, order[i], [&](ValueId value) { pressure.remove(value); });
+    for_each_use(function, order[i], [&](ValueId value) { pressure.add(value); });
+  }
+  return pressure.worst;
+}
+
+// The most that are live once all loads of a block that can be are under way together; 0 if that is not known.
+uint32_t live_with_early_loads(const Function& function, uint32_t compute_capability) {
+  const bool of_hardware_form = std::ranges::any_of(
+      function.values, [](const Value& value) { return value.register_class != RegisterClass::general; });
+  if (of_hardware_form) return 0;
+  Function copy = function;
+  if (!copy.is_ssa && !construct_ssa(copy).ok()) return 0;
+  schedule(copy, {.goal = ScheduleGoal::early_loads, .compute_capability = compute_capability, .live_limit = 255});
+  return Scheduler(copy, {.compute_capability = compute_capability}).most_live();
+}
+
+} // namespace
+
+RegisterNeed register_need(const Function& function, uint32_t compute_capability) {
+  // What ptxas keeps apart: the stack pointer, and what it takes for literals and the words of addresses.
+  constexpr uint32_t reserved = 6;
+  // It overlaps loads only while this many registers do: with them a machine's SM is full of warps.
+  constexpr uint32_t free_registers = 32;
+  // Slow paths of divisions work beside what is live where they are called.
+  constexpr uint32_t of_subroutines = 5;
+  Lowering lowering = lower_as_written(function, compute_capability);
+  uint32_t fixed = reserved + (lowering.subroutine_instructions() > 0 ? of_subroutines : 0);
+  ControlFlow flow(function);
+  Liveness liveness(function, flow);
+  RegisterNeed worst;
+  for (BlockId block : function.layout) {
+    std::vector<InstructionId> text_order;
+    for (InstructionId id : function.instructions_in(block))
+      text_order.push_back(id);
+    RegisterNeed least = need_of(function, lowering, liveness.live_out(block), text_order);
+    RegisterNeed eager = need_of(function, lowering, liveness.live_out(block), issue_order(function, block));
+    uint32_t copies = lowering.copies_of(block);
+    eager.registers += (copies - 1) * loaded_units(function, lowering, block);
+    uint32_t needed = std::max(least.registers + fixed, std::min(eager.registers + fixed, free_registers));
+    worst.registers = std::max(worst.registers, needed);
+    worst.predicates = std::max(worst.predicates, least.predicates);
+  }
+  const uint32_t early = live_with_early_loads(function, compute_capability);
+  worst.registers = std::max(worst.registers, std::min(early + fixed, free_registers));
+  return worst;
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,19 @@
+// How many registers a thread needs, estimated from what is live at the same time. For machines without ptxas.
+#pragma once
+
+#include "ir/core/function.h"
+
+#include <cstdint>
+
+namespace ptxrewrite::ir {
+
+struct RegisterNeed {
+  uint32_t registers = 0;  // of 32 bits, at the worst place; a value of 64 bits takes two
+  uint32_t predicates = 0; // at the worst place
+};
+
+// Both states of a function. Values that fold into their users' operands (constants, parameters, addresses plus a
+// constant) take no register.
+RegisterNeed register_need(const Function& function, uint32_t compute_capability);
+
+} // namespace ptxrewrite::ir

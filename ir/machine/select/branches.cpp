@@ -1,0 +1,184 @@
+#include "ir/machine/select/branches.h"
+
+#include "ir/machine/figures/generations.h"
+#include "ir/machine/figures/weights.h"
+#include "ir/machine/prepare/rule_helpers.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+class Branches {
+public:
+  Branches(LoweringContext& context, const PostDominatorTree& post_dominators, const UniformValues& together)
+      : context_(context), function_(context.function), post_dominators_(post_dominators), together_(together) {}
+
+  void run() {
+    std::vector<uint32_t> position(function_.blocks.size());
+    for (uint32_t i = 0; i < function_.layout.size(); ++i)
+      position[function_.layout[i].index()] = i;
+    std::vector<bool> joined(function_.blocks.size());
+    context_.predicated.assign(function_.blocks.size(), false);
+    for (BlockId block : function_.layout) {
+      InstructionId id = last_real(block);
+      if (!context_.flow.reachable(block) || !id || !function_.is_opcode(id, Opcode::bra)) continue;
+      std::span<const EdgeId> edges = function_.successors(block);
+      BlockId target = function_.edges[edges[0]].to;
+      if (!function_.instructions[id].guard) {
+        // To the block behind it: nothing to do.
+        if (position[target.index()] == position[block.index()] + 1) cost(id).weight = 0;
+        continue;
+      }
+      if (edges.size() != 2) continue;
+      BlockId next = function_.edges[edges[1]].to;
+      if (is_predicated(block, next, target)) {
+        context_.predicated[next.index()] = true;
+        cost(id).weight = 0;
+        continue;
+      }
+      // Lanes that part are brought together again.
+      BlockId join = post_dominators_.immediate_post_dominator(block);
+      if (context_.capability < first_separate_lanes || !join || stays_together(block) || joined[join.index()] ||
+          only_exits(join))
+        continue;
+      joined[join.index()] = true;
+      cost(id).weight = static_cast<uint16_t>(cost(id).weight + 2 + barrier_clearing(context_.capability));
+    }
+  }
+
+private:
+  InstructionCost& cost(InstructionId id) { return context_.costs[id.index()]; }
+
+  InstructionId last_real(BlockId block) const {
+    InstructionId id = function_.blocks[block].last;
+    while (id && function_.instructions[id].kind != InstructionKind::real)
+      id = function_.instructions[id].previous;
+    return id;
+  }
+
+  // Issued by the block's instructions, its branch left out.
+  uint32_t body_weight(BlockId block) const {
+    uint32_t sum = 0;
+    InstructionId last = last_real(block);
+    for (InstructionId id : function_.instructions_in(block))
+      if (id != last || !function_.is_opcode(id, Opcode::bra)) sum += context_.costs[id.index()].weight;
+    return sum;
+  }
+
+  // As ptxas measures what it would predicate: a sum in 64 bits counts three, its carry as well.
+  uint32_t body_size(BlockId block) const {
+    uint32_t sum = body_weight(block);
+    for (InstructionId id : function_.instructions_in(block)) {
+      const Form* form = context_.form(id);
+      if (form && is_add_or_sub(*form) && is_int64(*form) && context_.costs[id.index()].weight == 2) ++sum;
+    }
+    return sum;
+  }
+
+  bool loads_memory(InstructionId id) const {
+    const Form* form = context_.form(id);
+    return form && context_.needed[id.index()] && form->kind == InstructionClass::load &&
+           !form->effects.volatile_result && (form->space == StateSpace::global || form->space == StateSpace::none);
+  }
+
+  bool is_barrier(InstructionId id) const {
+    const Form* form = context_.form(id);
+    return form && form->effects.barrier;
+  }
+
+  // Behind its last barrier.
+  uint32_t loads_in(BlockId block) const {
+    uint32_t loads = 0;
+    for (InstructionId id : function_.instructions_in(block))
+      loads = is_barrier(id) ? 0 : loads + loads_memory(id);
+    return loads;
+  }
+
+  // The code that the block's branch skips, of a shape that predicates can take; invalid if there is none.
+  BlockId skipped_by(BlockId block) const {
+    const std::span<const EdgeId> edges = function_.successors(block);
+    const InstructionId branch = last_real(block);
+    if (edges.size() != 2 || !branch || !function_.is_opcode(branch, Opcode::bra)) return {};
+    const BlockId skipped = function_.edges[edges[1]].to, target = function_.edges[edges[0]].to;
+    if (context_.flow.predecessors(skipped).size() != 1 || function_.successors(skipped).size() != 1) return {};
+    return function_.edges[function_.successors(skipped)[0]].to == target && skipped != block ? skipped : BlockId();
+  }
+
+  // Are there loads that could be under way together with those of the code that is skipped?
+  bool loads_around(BlockId block, BlockId target) const {
+    if (loads_in(block) > 0) return true;
+    for (EdgeId edge : context_.flow.predecessors(block))
+      if (const BlockId before = function_.edges[edge].from;
+          context_.predicated[before.index()] && loads_in(before) > 0)
+        return true;
+    for (InstructionId id : function_.instructions_in(target)) {
+      if (loads_memory(id)) return true;
+      if (is_barrier(id)) return false;
+    }
+    const BlockId next = skipped_by(target);
+    return next && loads_in(next) > 0;
+  }
+
+  bool merges_results(BlockId block) const {
+    for (InstructionId id : function_.instructions_in(block)) {
+      const ValueId value = context_.result(id);
+      if (value && context_.values.merges(value)) return true;
+    }
+    return false;
+  }
+
+  // How much may be issued under a predicate: found by assembling longer and longer code behind a branch. More where
+  // the block before it waits for memory anyway; what loads goes under a predicate only beside other loads.
+  uint32_t longest_predicated(BlockId block, BlockId skipped, BlockId target) const {
+    constexpr uint32_t for_all_lanes = 6, for_some = 8, while_waiting = 20;
+    const uint32_t more = context_.capability >= first_joining_barriers ? 2 : 0;
+    const uint32_t loads_to_wait_for = (merges_results(skipped) ? 3 : 4) + more;
+    const uint32_t loads = loads_in(block);
+    if (loads_in(skipped) > 0) return loads_around(block, target) ? while_waiting : 0;
+    if (loads >= loads_to_wait_for) return while_waiting;
+    return together_.branch_is_uniform(block) ? for_all_lanes : for_some;
+  }
+
+  // Short code that a branch skips is issued under a predicate instead.
+  bool is_predicated(BlockId block, BlockId skipped, BlockId target) const {
+    if (skipped_by(block) != skipped) return false;
+    for (InstructionId id : function_.instructions_in(skipped)) {
+      const Form* form = context_.form(id);
+      if (!form) continue;
+      if (form->effects.barrier || form->effects.convergent || form->effects.call) return false;
+      if (form->kind == InstructionClass::atomic) return false;
+      if (weight_of(*form, context_.capability, context_.last_is_literal(id)).subroutine != Subroutine::none)
+        return false;
+      if (function_.instructions[id].guard) return false;
+    }
+    const uint32_t size = body_size(skipped);
+    return size == 0 || size <= longest_predicated(block, skipped, target);
+  }
+
+  // Do lanes need no gathering? Before 9.0, ptxas does not trust a mark on the branch there.
+  bool stays_together(BlockId block) const {
+    return context_.capability >= first_joining_barriers ? together_.branch_is_uniform(block)
+                                                         : together_.knows_branch_uniform(block);
+  }
+
+  bool only_exits(BlockId block) const {
+    InstructionId id = last_real(block);
+    return id && body_weight(block) <= 1 &&
+           (function_.is_opcode(id, Opcode::ret) || function_.is_opcode(id, Opcode::exit));
+  }
+
+  LoweringContext& context_;
+  const Function& function_;
+  const PostDominatorTree& post_dominators_;
+  const UniformValues& together_;
+};
+
+} // namespace
+
+void weigh_branches(LoweringContext& context, const PostDominatorTree& post_dominators, const UniformValues& together) {
+  Branches(context, post_dominators, together).run();
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,13 @@
+// What branches cost: those that skip short code are predicates of that code, and lanes that part are brought together
+// again. Private to ir/machine.
+#pragma once
+
+#include "ir/machine/prepare/lowering_context.h"
+#include "ir/machine/prepare/uniform.h"
+
+namespace ptxrewrite::ir {
+
+// `together`: which branches keep lanes together. Says which blocks are `predicated`.
+void weigh_branches(LoweringContext& context, const PostDominatorTree& post_dominators, const UniformValues& together);
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,201 @@
+#include "ir/machine/select/constant_operands.h"
+
+#include "ir/forms/composite.h"
+#include "ir/machine/figures/generations.h"
+#include "ir/machine/prepare/first_generation.h"
+#include "ir/machine/select/constant_ranges.h"
+#include "ir/machine/select/wide_arithmetic.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+bool literal_is_zero(const LoweringContext& context, ValueId value) {
+  InstructionId id = context.values.definition(value);
+  const Operand* operand = id ? context.source(id, 0) : nullptr;
+  return operand && operand->is_constant() && operand->immediate == 0;
+}
+
+// ptxas 13.0 moves a constant of 32 bits anew in each block that no other such block dominates, but for addresses.
+void move_again(LoweringContext& context, const std::map<BlockId, InstructionId>& places) {
+  bool first = true;
+  for (const auto& [block, reader] : places) {
+    const bool dominated = std::ranges::any_of(places, [&](const auto& other) {
+      return other.first != block && context.dominators.dominates(other.first, block);
+    });
+    if (dominated || context.absorbed[reader.index()] || std::exchange(first, false)) continue;
+    context.move_constant(reader);
+  }
+}
+
+// A product or a shift that its sums have taken over is computed in each of them.
+std::vector<InstructionId> where_computed(const LoweringContext& context, InstructionId reader) {
+  const bool is_product =
+      context.function.is_opcode(reader, Opcode::mul) || context.function.is_opcode(reader, Opcode::shl);
+  if (!is_product || !context.absorbed[reader.index()]) return {reader};
+  const std::span<const InstructionId> sums = context.values.readers(context.result(reader));
+  return {sums.begin(), sums.end()};
+}
+
+// Values that are no registers at first cost where some reader needs them in one, at their definition.
+void weigh_constant(LoweringContext& context, InstructionId id) {
+  ValueId value = context.result(id);
+  const Form& form = *context.form(id);
+  if (!value) return;
+  ValueSource source = context.source_of(value);
+  if (source == ValueSource::computed) return;
+  InstructionCost& at = context.costs[id.index()];
+  at.weight = 0;
+  at.pipe = Pipe::issue;
+  bool loads = source == ValueSource::constant_bank && context.capability >= first_loaded_parameters;
+  bool starts = form.opcode == Opcode::ld || form.opcode == Opcode::mov;
+  bool in_register = context.values.merges(value), everywhere = in_register, only_addresses = !in_register;
+  std::map<BlockId, InstructionId> places; // blocks that read it in a register, by their first reader
+  for (InstructionId reader : context.values.readers(value)) {
+    if (!context.needed[reader.index()] || context.uniform[reader.index()] ||
+        reads_without_register(context, reader, value, source))
+      continue;
+    in_register = true;
+    everywhere |= context.reads_as_address(reader, value);
+    for (InstructionId place : where_computed(context, reader))
+      places.try_emplace(context.function.instructions[place].block, place);
+    only_addresses &= context.reads_as_address(reader, value);
+  }
+  if (loads) {
+    // One load brings it, wherever it is read.
+    const Operand* operand = context.source(id, 0);
+    if (!starts || !operand || operand->is(OperandKind::value)) return;
+    bool uniform = bit_width(context.function.values[value].type) <= 32;
+    at = uniform ? InstructionCost{0, 1, Pipe::uniform} : InstructionCost{1, 0, Pipe::memory};
+    return;
+  }
+  if (!in_register) return;
+  if (only_addresses && has_uniform_addresses(context.capability)) {
+    at = {0, 1, Pipe::uniform}; // both words
+    return;
+  }
+  at.weight = static_cast<uint16_t>(context.words_of(value));
+  if (!everywhere && at.weight == 1) move_again(context, places);
+}
+
+// By factor: the blocks that need it in a register, by their first reader.
+using LiteralPlaces = std::map<int64_t, std::map<BlockId, InstructionId>>;
+
+// The factor of a wide multiply-add whose addend is a parameter must be in a register.
+void find_wide_literals(const LoweringContext& context, LiteralPlaces& literal_places, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::mul || !form.has(Modifier::wide) || !context.absorbed[id.index()]) return;
+  const Operand* factor = context.source(id, 1);
+  if (!context.is_literal(factor)) return;
+  for (InstructionId reader : context.values.readers(context.result(id))) {
+    const Operand* a = context.source(reader, 0);
+    const Operand* b = context.source(reader, 1);
+    bool parameter = false;
+    for (const Operand* operand : {a, b})
+      parameter |= operand && operand->is(OperandKind::value) &&
+                   context.source_of(operand->as_value()) == ValueSource::constant_bank;
+    if (!parameter) continue;
+    literal_places[factor->is_constant() ? factor->immediate : -1].try_emplace(
+        context.function.instructions[reader].block, reader);
+  }
+}
+
+void weigh_wide_literals(LoweringContext& context) {
+  LiteralPlaces literals;
+  context.for_each_needed([&](InstructionId id) { find_wide_literals(context, literals, id); });
+  const ConstantRanges ranges(context);
+  for (const auto& [factor, places] : literals)
+    for (const auto& [block, reader] : places)
+      if (std::ranges::none_of(
+              places, [&](const auto& other) { return other.first != block && ranges.keeps(other.first, block); }))
+        context.move_constant(reader);
+}
+
+// The literal itself, or the one that the register holds.
+const Operand* literal_behind(const LoweringContext& context, const Operand* operand) {
+  for (int step = 0; operand && step < 4; ++step) {
+    if (operand->is_constant()) return operand;
+    InstructionId definition = context.definition(operand);
+    if (!definition || !context.function.is_opcode(definition, Opcode::mov)) return nullptr;
+    operand = context.source(definition, 0);
+  }
+  return nullptr;
+}
+
+// A literal of 64 bits whose low word is not zero stands in a constant bank before 9.0; then it is moved into two
+// registers, once in a block.
+void weigh_long_literals(LoweringContext& context, std::set<std::pair<BlockId, int64_t>>& literals, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.type() != ScalarType::f64 || !has_constant_operand(form) || form.opcode == Opcode::mov) return;
+  if (context.absorbed[id.index()]) return;
+  for (size_t i = 0; const Operand* operand = context.source(id, i); ++i) {
+    const Operand* found = literal_behind(context, operand);
+    if (!found || (found->immediate & UINT32_MAX) == 0) continue;
+    if (literals.insert({context.function.instructions[id].block, found->immediate}).second)
+      context.costs[id.index()].weight += 2;
+  }
+}
+
+} // namespace
+
+bool reads_without_register(const LoweringContext& context, InstructionId reader, ValueId value, ValueSource source) {
+  const Form* form = context.form(reader);
+  if (!form) return true;
+  if (form->opcode == Opcode::mov || form->opcode == Opcode::cvta) return true; // its own result answers for it
+  if (context.reads_as_address(reader, value)) return false;
+  if (is_sign_of_pair(context, reader)) return true; // an extension
+  bool is_zero = source == ValueSource::literal && literal_is_zero(context, value);
+  if (is_zero) return true;
+  // Distance, clamp and the mask of all lanes stand in the instruction word.
+  if (form->kind == InstructionClass::warp_shuffle && source == ValueSource::literal)
+    return context.source(reader, 0)->as_value() != value;
+  if (!has_constant_operand(*form)) return false;
+  // One such operand to an instruction: the last one.
+  bool last = false;
+  for (size_t i = 0; const Operand* operand = context.source(reader, i); ++i) {
+    if (operand->is(OperandKind::value) && context.source_of(operand->as_value()) != ValueSource::computed)
+      last = operand->as_value() == value;
+    if (operand->is_constant() && operand->immediate != 0) last = false; // zero is a register of its own
+  }
+  return last;
+}
+
+bool has_constant_operand(const Form& form) {
+  switch (form.kind) {
+  case InstructionClass::integer:
+  case InstructionClass::extended_precision:
+  case InstructionClass::floating_point:
+  case InstructionClass::half_precision:
+  case InstructionClass::mixed_precision:
+  case InstructionClass::comparison:
+  case InstructionClass::half_comparison:
+  case InstructionClass::selection:
+  case InstructionClass::logic:
+  case InstructionClass::shift:
+  case InstructionClass::conversion:
+  case InstructionClass::data_movement:
+  case InstructionClass::control_flow:
+    return true;
+  case InstructionClass::extension:
+    return is_composite(form); // one of its operands (composite-hpca13 §3.3)
+  default:
+    return false;
+  }
+}
+
+void weigh_constants(LoweringContext& context) {
+  context.for_each_needed([&](InstructionId id) { weigh_constant(context, id); });
+}
+
+void weigh_literals(LoweringContext& context) {
+  if (context.capability < first_generation_end) return;
+  if (context.capability < first_loaded_parameters) return weigh_wide_literals(context);
+  std::set<std::pair<BlockId, int64_t>> literals; // that have been moved into registers
+  context.for_each_needed([&](InstructionId id) { weigh_long_literals(context, literals, id); });
+}
+
+} // namespace ptxrewrite::ir

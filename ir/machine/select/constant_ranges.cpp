@@ -1,0 +1,56 @@
+// Found by assembling wide multiply-adds with one literal in, between and behind loops: see constant_ranges.h.
+#include "ir/machine/select/constant_ranges.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::ir {
+
+ConstantRanges::ConstantRanges(const LoweringContext& context)
+    : context_(context), loops_(context.function, context.flow, context.dominators) {
+  for (LoopId loop : loops_.loops().ids())
+    if (std::ranges::count_if(loops_.loops()[loop].blocks, [&](BlockId block) { return begins_anew(block); }) > 1)
+      branching_.push_back(loop);
+}
+
+// Is it more than the rest of the only block in front of it?
+bool ConstantRanges::begins_anew(BlockId block) const {
+  const std::span<const EdgeId> edges = context_.flow.predecessors(block);
+  return edges.size() != 1 || context_.function.successors(context_.function.edges[edges[0]].from).size() != 1;
+}
+
+// All blocks on the ways from or to a block that do not lead through another one.
+std::vector<bool> ConstantRanges::reached(BlockId start, BlockId without, bool backwards) const {
+  const Function& function = context_.function;
+  std::vector<bool> seen(function.blocks.size());
+  std::vector<BlockId> work{start};
+  while (!work.empty()) {
+    const BlockId block = work.back();
+    work.pop_back();
+    auto visit = [&](BlockId next) {
+      if (next == without || seen[next.index()]) return;
+      seen[next.index()] = true;
+      work.push_back(next);
+    };
+    if (backwards)
+      for (EdgeId edge : context_.flow.predecessors(block))
+        visit(function.edges[edge].from);
+    else
+      for (EdgeId edge : function.successors(block))
+        visit(function.edges[edge].to);
+  }
+  return seen;
+}
+
+bool ConstantRanges::keeps(BlockId from, BlockId to) const {
+  if (from == to) return true;
+  if (!context_.dominators.dominates(from, to)) return false;
+  if (branching_.empty()) return true;
+  const std::vector<bool> behind = reached(from, from, false), ahead = reached(to, from, true);
+  return std::ranges::none_of(branching_, [&](LoopId loop) {
+    if (loops_.contains(loop, from)) return false;
+    const BlockId header = loops_.loops()[loop].header;
+    return loops_.contains(loop, to) || (behind[header.index()] && ahead[header.index()]);
+  });
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,267 @@
+// Found by assembling shuffles, votes and warp barriers behind, in and after branches and loops of several kinds, one
+// to five of them: see convergence.h.
+#include "ir/machine/select/convergence.h"
+
+#include "ir/flow/loops.h"
+#include "ir/machine/figures/generations.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+constexpr uint32_t first_checked_masks = 80; // a mask that is no literal may leave lanes out
+
+// Before 9.0 a barrier does not gather the lanes itself, but the next branch that gathers its own lanes behind it does.
+enum class Lanes : uint8_t { together, behind_barrier, apart };
+
+// A fixed point from the entry: everywhere together, until a branch says otherwise.
+class Divergence {
+public:
+  Divergence(const LoweringContext& context, const ControlFlow& flow, const PostDominatorTree& post_dominators,
+             const UniformValues& uniform)
+      : context_(context), function_(context.function), flow_(flow), post_dominators_(post_dominators),
+        uniform_(uniform), loops_(function_, flow, context.dominators), at_entry_(function_.blocks.size()),
+        at_loop_(function_.blocks.size()), branch_of_(function_.blocks.size(), SIZE_MAX) {
+    for (BlockId block : function_.layout)
+      if (flow.reachable(block)) find_branch(block);
+    while (step()) {
+    }
+  }
+
+  Lanes at_entry(BlockId block) const { return at_entry_[block.index()]; }
+  Lanes behind_barrier(Lanes lanes) const {
+    if (context_.capability >= first_joining_barriers) return Lanes::together;
+    return std::min(lanes, Lanes::behind_barrier);
+  }
+
+private:
+  // Lanes take both ways out of `block`, and what some run lies before `join`: invalid where they end apart.
+  struct Branch {
+    BlockId block, join;
+    LoopId loop; // that some leave and others stay in
+    std::vector<bool> inside;
+    bool waits = false;  // lanes in it may wait for what others do: they are not gathered
+    bool gathers = true; // more than instructions that are predicated
+  };
+
+  // Lanes that are gone need not be waited for.
+  bool only_exits(BlockId block) const {
+    for (InstructionId id : function_.instructions_in(block)) {
+      const Form* form = context_.form(id);
+      if (form && context_.needed[id.index()] && form->opcode != Opcode::ret && form->opcode != Opcode::exit)
+        return false;
+    }
+    return function_.successors(block).empty();
+  }
+
+  void find_branch(BlockId block) {
+    if (function_.successors(block).size() < 2 || uniform_.branch_is_uniform(block)) return;
+    for (EdgeId edge : function_.successors(block))
+      if (only_exits(function_.edges[edge].to)) return;
+    Branch branch{block, post_dominators_.immediate_post_dominator(block), {}, {}};
+    if (!branch.join && context_.capability >= first_joining_barriers) return;
+    branch.inside.resize(function_.blocks.size());
+    LoopId loop = loops_.innermost(block);
+    std::vector<BlockId> work{block};
+    while (!work.empty()) {
+      BlockId now = work.back();
+      work.pop_back();
+      for (EdgeId edge : function_.successors(now)) {
+        BlockId next = function_.edges[edge].to;
+        if (now == block && loop && !loops_.contains(loop, next)) branch.loop = loop;
+        if (next == branch.join || branch.inside[next.index()]) continue;
+        branch.inside[next.index()] = true;
+        work.push_back(next);
+      }
+    }
+    measure(branch);
+    branch_of_[block.index()] = branches_.size();
+    branches_.push_back(std::move(branch));
+  }
+
+  // For what other lanes do.
+  static bool may_wait(const Form& form) {
+    if (form.kind == InstructionClass::atomic) return true;
+    return form.kind == InstructionClass::load && (form.effects.volatile_result || form.effects.atomic);
+  }
+
+  void measure(Branch& branch) const {
+    constexpr uint32_t longest_predicated = 7;
+    uint32_t work = 0;
+    const uint32_t depth = branch.join ? loops_.depth(branch.join) : 0;
+    for (BlockId block : function_.layout) {
+      if (!branch.inside[block.index()]) continue;
+      const bool loops = loops_.depth(block) > depth;
+      for (InstructionId id : function_.instructions_in(block)) {
+        const Form* form = context_.form(id);
+        if (!form || !context_.needed[id.index()]) continue;
+        work += context_.costs[id.index()].weight;
+        branch.waits |= loops && may_wait(*form);
+      }
+    }
+    branch.waits = branch.waits && context_.capability < first_joining_barriers;
+    branch.gathers = work > longest_predicated;
+  }
+
+  Lanes at_end(BlockId block) const {
+    for (InstructionId id : function_.instructions_in(block))
+      if (const Form* form = context_.form(id); form && form->effects.barrier && !form->has(Modifier::warp))
+        return behind_barrier(at_entry(block));
+    return at_entry(block);
+  }
+
+  // Where the lanes of the branch meet again.
+  Lanes gathered(const Branch& branch) const {
+    if (branch.waits) return Lanes::apart;
+    Lanes before = branch.loop ? at_loop_[loops_.loops()[branch.loop].header.index()] : at_end(branch.block);
+    return before == Lanes::behind_barrier && branch.gathers ? Lanes::together : before;
+  }
+
+  uint32_t depth(const Branch& branch) const { return context_.dominators.depth(branch.block); }
+
+  Lanes along(BlockId from, BlockId to) const {
+    Lanes lanes = at_end(from);
+    if (size_t index = branch_of_[from.index()]; index != SIZE_MAX && branches_[index].join != to) lanes = Lanes::apart;
+    // The outermost of the branches that meet there.
+    const Branch* outermost = nullptr;
+    for (const Branch& branch : branches_) {
+      if (branch.join != to || !(branch.inside[from.index()] || branch.block == from)) continue;
+      if (!outermost || depth(branch) < depth(*outermost)) outermost = &branch;
+    }
+    if (outermost) lanes = gathered(*outermost);
+    return lanes;
+  }
+
+  bool step() {
+    bool changed = false;
+    for (BlockId block : flow_.reverse_postorder()) {
+      Lanes lanes = Lanes::together, from_outside = Lanes::together;
+      LoopId loop = loops_.innermost(block);
+      for (EdgeId edge : flow_.predecessors(block)) {
+        BlockId from = function_.edges[edge].from;
+        if (!flow_.reachable(from)) continue;
+        Lanes now = along(from, block);
+        lanes = std::max(lanes, now);
+        if (!loop || !loops_.contains(loop, from)) from_outside = std::max(from_outside, now);
+      }
+      changed |= lanes != at_entry_[block.index()];
+      at_entry_[block.index()] = std::max(lanes, at_entry_[block.index()]);
+      at_loop_[block.index()] = std::max(from_outside, at_loop_[block.index()]);
+    }
+    return changed;
+  }
+
+  const LoweringContext& context_;
+  const Function& function_;
+  const ControlFlow& flow_;
+  const PostDominatorTree& post_dominators_;
+  const UniformValues& uniform_;
+  LoopForest loops_;
+  std::vector<Lanes> at_entry_, at_loop_; // by BlockId; the second one for loops' headers, from outside the loop
+  std::vector<size_t> branch_of_;         // by BlockId
+  std::vector<Branch> branches_;
+};
+
+enum class Exchange : uint8_t { none, shuffle, vote, barrier };
+
+Exchange exchange_of(const Form& form) {
+  if (!form.has(Modifier::sync)) return Exchange::none;
+  if (form.kind == InstructionClass::warp_shuffle) return Exchange::shuffle;
+  if (form.kind == InstructionClass::warp_vote) return Exchange::vote;
+  return form.kind == InstructionClass::barrier && form.has(Modifier::warp) ? Exchange::barrier : Exchange::none;
+}
+
+// The lanes' mask is the last operand.
+bool names_all_lanes(const LoweringContext& context, InstructionId id) {
+  const Operand* mask = nullptr;
+  for (size_t i = 0; const Operand* operand = context.source(id, i); ++i)
+    mask = operand;
+  return context.is_literal(mask);
+}
+
+// Of the slow path, at each place.
+uint32_t slow_path(const LoweringContext& context, InstructionId id, Exchange exchange, bool all_lanes) {
+  constexpr uint32_t call = 7, call_of_barrier = 4, with_predicate = 2, with_mask = 2;
+  if (exchange == Exchange::barrier) return call_of_barrier + (all_lanes ? 0 : with_mask);
+  const bool predicate = exchange == Exchange::shuffle && !context.result(id);
+  return call + (predicate ? with_predicate : 0) + (all_lanes ? 0 : with_mask);
+}
+
+bool has_exchanges(const LoweringContext& context) {
+  for (BlockId block : context.function.layout)
+    for (InstructionId id : context.function.instructions_in(block))
+      if (const Form* form = context.form(id); form && exchange_of(*form) != Exchange::none) return true;
+  return false;
+}
+
+// For what other lanes do: what it brings may depend on when they do it.
+bool may_wait_for_lanes(const Form& form) {
+  if (exchange_of(form) == Exchange::shuffle || exchange_of(form) == Exchange::vote) return true;
+  if (form.kind == InstructionClass::load) return form.effects.volatile_result || form.effects.atomic;
+  return form.kind == InstructionClass::atomic && (form.opcode != Opcode::red || is_shared(form.space));
+}
+
+bool waits_for_lanes(const LoweringContext& context, const Loop& loop) {
+  for (BlockId block : loop.blocks)
+    for (InstructionId id : context.function.instructions_in(block))
+      if (const Form* form = context.form(id); form && context.needed[id.index()] && may_wait_for_lanes(*form))
+        return true;
+  return false;
+}
+
+} // namespace
+
+void weigh_waiting_loops(LoweringContext& context, const ControlFlow& flow, const UniformValues& uniform) {
+  if (context.capability >= first_joining_barriers) return;
+  // Let others go first (YIELD); before 8.0 also two votes, a comparison and two branches around them: go on when all
+  // lanes that are left in the loop are there.
+  const InstructionCost turn = context.capability < first_checked_masks ? InstructionCost{4, 2} : InstructionCost{1, 0};
+  const Function& function = context.function;
+  const LoopForest loops(function, flow, context.dominators);
+  for (const Loop& loop : loops.loops()) {
+    const bool parts = std::ranges::any_of(
+        loop.exits, [&](EdgeId exit) { return !uniform.branch_is_uniform(function.edges[exit].from); });
+    if (!parts || !waits_for_lanes(context, loop)) continue;
+    for (EdgeId edge : loop.back_edges) {
+      InstructionId branch = function.terminator(function.edges[edge].from);
+      if (!branch) continue;
+      InstructionCost& cost = context.costs[branch.index()];
+      cost.weight = static_cast<uint16_t>(cost.weight + turn.weight);
+      cost.uniform = static_cast<uint16_t>(cost.uniform + turn.uniform);
+    }
+  }
+}
+
+uint32_t slow_paths_of_exchanges(const LoweringContext& context, const ControlFlow& flow,
+                                 const PostDominatorTree& post_dominators, const UniformValues& uniform) {
+  constexpr uint32_t subroutine = 3;
+  const Function& function = context.function;
+  if (!has_exchanges(context)) return 0;
+  const Divergence divergence(context, flow, post_dominators, uniform);
+  uint32_t sum = 0, places = 0;
+  for (BlockId block : function.layout) {
+    if (!flow.reachable(block)) continue;
+    Lanes lanes = divergence.at_entry(block);
+    for (InstructionId id : function.instructions_in(block)) {
+      const Form* form = context.form(id);
+      if (!form || !context.needed[id.index()]) continue;
+      const Exchange exchange = exchange_of(*form);
+      if (exchange == Exchange::none) {
+        if (form->effects.barrier) lanes = divergence.behind_barrier(lanes);
+        continue;
+      }
+      const bool all_lanes = names_all_lanes(context, id) || context.capability < first_checked_masks;
+      if (all_lanes && lanes == Lanes::together) continue;
+      sum += slow_path(context, id, exchange, all_lanes);
+      ++places;
+    }
+  }
+  // A single exchange is gathered where it stands from 9.0 on.
+  if (places == 1 && context.capability >= first_joining_barriers) return 0;
+  return places > 0 ? sum + subroutine : 0;
+}
+
+} // namespace ptxrewrite::ir

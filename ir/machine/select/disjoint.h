@@ -1,0 +1,11 @@
+// Bits that two operands cannot both have: `or` is their sum then, and assemblers use it. Private to ir/machine.
+#pragma once
+
+#include "ir/machine/prepare/lowering_context.h"
+
+namespace ptxrewrite::ir {
+
+// An or of 32 bits whose operands have no bit in common, as far as their definitions tell.
+bool is_sum_by_or(const LoweringContext& context, InstructionId id);
+
+} // namespace ptxrewrite::ir

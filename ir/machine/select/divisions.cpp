@@ -1,0 +1,76 @@
+// The table was found by assembling kernels with one, two and three divisions, with and without a common divisor: see
+// divisions.h. ptxas 13.0 writes the same for sm_75, 80 and 90.
+#include "ir/machine/select/divisions.h"
+
+#include "ir/machine/select/constant_ranges.h"
+
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+struct DivisionWeight {
+  ScalarType type;
+  bool literal; // the divisor
+  Opcode opcode;
+  uint16_t first;   // the only one by its divisor
+  uint16_t later;   // the divisor's reciprocal is at hand
+  uint16_t partner; // quotient or remainder of the same two numbers is at hand
+};
+constexpr DivisionWeight division_weights[] = {
+    {ScalarType::u32, false, Opcode::div, 18, 9, 4},  //
+    {ScalarType::u32, false, Opcode::rem, 17, 9, 3},  //
+    {ScalarType::s32, false, Opcode::div, 25, 12, 9}, //
+    {ScalarType::s32, false, Opcode::rem, 23, 12, 7}, //
+    {ScalarType::u32, true, Opcode::div, 14, 7, 2},   //
+    {ScalarType::u32, true, Opcode::rem, 13, 6, 1},   //
+    {ScalarType::s32, true, Opcode::div, 18, 11, 6},  //
+    {ScalarType::s32, true, Opcode::rem, 16, 9, 4},   //
+};
+
+const DivisionWeight* row_of(const Form& form, bool literal) {
+  for (const DivisionWeight& row : division_weights)
+    if (row.opcode == form.opcode && row.type == form.type() && row.literal == literal) return &row;
+  return nullptr;
+}
+
+// A register or a literal.
+using Number = std::pair<bool, int64_t>;
+Number number_of(const Operand& operand) {
+  if (operand.is(OperandKind::value)) return {true, operand.as_value().index()};
+  return {false, operand.immediate};
+}
+
+} // namespace
+
+void share_reciprocals(LoweringContext& context) {
+  const Function& function = context.function;
+  if (!function.is_ssa) return; // as read, a register may hold another number by then
+  std::map<std::pair<ScalarType, Number>, std::vector<InstructionId>> by_divisor;
+  std::optional<ConstantRanges> ranges; // reciprocals are made anew where constants are
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block)) {
+      const Form* form = context.form(id);
+      if (!form || !context.needed[id.index()]) continue;
+      const Operand* dividend = context.source(id, 0);
+      const Operand* divisor = context.source(id, 1);
+      const DivisionWeight* row = dividend && divisor ? row_of(*form, context.is_literal(divisor)) : nullptr;
+      if (!row || context.absorbed[id.index()]) continue;
+      uint16_t weight = row->first;
+      std::vector<InstructionId>& earlier = by_divisor[{form->type(), number_of(*divisor)}];
+      for (InstructionId other : earlier) {
+        if (!ranges) ranges.emplace(context);
+        if (!ranges->keeps(function.instructions[other].block, block)) continue;
+        const bool partner = number_of(*context.source(other, 0)) == number_of(*dividend);
+        weight = std::min(weight, partner ? row->partner : row->later);
+      }
+      context.costs[id.index()].weight = weight;
+      earlier.push_back(id);
+    }
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,12 @@
+// Integer divisions by the same number: the assembler computes the reciprocal once, and a remainder beside its quotient
+// from that one. Private to ir/machine.
+#pragma once
+
+#include "ir/machine/select/lowering_rules.h"
+
+namespace ptxrewrite::ir {
+
+// Weighs 32-bit divisions and remainders anew, those whose divisor an earlier one has divided by as what is left to do.
+void share_reciprocals(LoweringContext& context);
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,73 @@
+// Found by assembling loops that start from one value twice, and from a value that is read in and behind them: see
+// edge_copies.h.
+#include "ir/machine/select/edge_copies.h"
+
+#include "ir/flow/liveness.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+// In a general register of the lanes' own.
+bool is_kept(const LoweringContext& context, ValueId value) {
+  const Value& row = context.function.values[value];
+  if (row.register_class != RegisterClass::general || row.type == ScalarType::pred || row.is_undefined) return false;
+  if (context.source_of(value) != ValueSource::computed || context.without_constant[value.index()]) return false;
+  const InstructionId definition = context.values.definition(value);
+  return !definition || (!context.absorbed[definition.index()] && context.costs[definition.index()].uniform == 0);
+}
+
+// What has been copied into the register: a copy is a name more until both are needed.
+ValueId original_of(const LoweringContext& context, ValueId value) {
+  constexpr int most_copies = 8;
+  for (int step = 0; step < most_copies; ++step) {
+    const InstructionId copy = context.values.definition(value);
+    if (!copy || !context.function.is_opcode(copy, Opcode::mov) || context.function.instructions[copy].guard) break;
+    const Operand* source = context.source(copy, 0);
+    if (!source || source->is_group() || !source->is(OperandKind::value)) break;
+    value = source->as_value();
+  }
+  return value;
+}
+
+bool is_read(const LoweringContext& context, ValueId value) {
+  return context.values.merges(value) || std::ranges::any_of(context.values.readers(value), [&](InstructionId reader) {
+           return context.needed[reader.index()];
+         });
+}
+
+// The last instruction of the block that is one, to bear the costs of leaving it.
+InstructionId last_of(const LoweringContext& context, BlockId block) {
+  InstructionId id = context.function.blocks[block].last;
+  while (id && !context.form(id))
+    id = context.function.instructions[id].previous;
+  return id;
+}
+
+} // namespace
+
+void weigh_edge_copies(LoweringContext& context) {
+  const Function& function = context.function;
+  if (!function.is_ssa) return;
+  const Liveness liveness(function, context.flow);
+  for (BlockId block : function.layout) {
+    if (!context.flow.reachable(block)) continue;
+    for (EdgeId edge : function.successors(block)) {
+      const BlockId target = function.edges[edge].to;
+      const std::span<const ValueId> given = function.arguments(edge), parameters = function.parameters(target);
+      for (size_t i = 0; i < given.size(); ++i) {
+        const ValueId original = original_of(context, given[i]);
+        if (given[i] == parameters[i] || !is_read(context, parameters[i]) || !is_kept(context, original)) continue;
+        bool twice = liveness.is_live_in(target, given[i]) || liveness.is_live_in(target, original);
+        for (size_t j = 0; j < i; ++j)
+          twice |= original_of(context, given[j]) == original && is_read(context, parameters[j]);
+        const InstructionId last = last_of(context, block);
+        if (twice && last) context.costs[last.index()].weight += static_cast<uint16_t>(context.words_of(given[i]));
+      }
+    }
+  }
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,420 @@
+// Counts machine instructions: rows of weights.def first, then what folds away; see lowering.h.
+#include "ir/machine/select/lowering.h"
+
+#include "ir/core/module.h"
+#include "ir/flow/cfg.h"
+#include "ir/flow/dominators.h"
+#include "ir/machine/figures/generations.h"
+#include "ir/machine/figures/weights.h"
+#include "ir/machine/prepare/canonical.h"
+#include "ir/machine/prepare/first_generation.h"
+#include "ir/machine/prepare/fold.h"
+#include "ir/machine/prepare/low_words.h"
+#include "ir/machine/prepare/needed.h"
+#include "ir/machine/prepare/sections.h"
+#include "ir/machine/prepare/tidy.h"
+#include "ir/machine/prepare/uniform.h"
+#include "ir/machine/select/branches.h"
+#include "ir/machine/select/combined_atomics.h"
+#include "ir/machine/select/constant_operands.h"
+#include "ir/machine/select/convergence.h"
+#include "ir/machine/select/divisions.h"
+#include "ir/machine/select/edge_copies.h"
+#include "ir/machine/select/linear_operands.h"
+#include "ir/machine/select/lowering_rules.h"
+#include "ir/machine/select/predicate_registers.h"
+#include "ir/machine/select/second_constants.h"
+#include "ir/machine/select/shared_vectors.h"
+#include "ir/machine/select/split_pointers.h"
+#include "ir/machine/select/uniform_datapath.h"
+#include "ir/machine/select/unrolling.h"
+
+#include <bitset>
+#include <map>
+#include <set>
+
+namespace ptxrewrite::ir {
+
+class Lowerer {
+public:
+  // `moves`: by InstructionId, or empty: see tidy.h.
+  Lowerer(const Function& function, uint32_t compute_capability, Lowering& result, std::vector<bool> moves = {})
+      : function_(function), capability_(compute_capability), result_(result), moves_(std::move(moves)),
+        flow_(function), dominators_(function, flow_), post_dominators_(function, flow_),
+        uniform_(function, flow_, post_dominators_), together_(function, flow_, post_dominators_, UniformSources::read),
+        values_(function), context_{function,
+                                    flow_,
+                                    values_,
+                                    compute_capability,
+                                    result.costs_,
+                                    std::vector<bool>(function.instructions.size()),
+                                    std::vector<bool>(function.instructions.size()),
+                                    std::vector<bool>(function.instructions.size()),
+                                    dominators_,
+                                    std::vector<ValueId>(function.values.size()),
+                                    {},
+                                    std::vector<bool>(function.instructions.size()),
+                                    {}} {
+    context_.in_section.assign(function.instructions.size(), false);
+    context_.uniform.assign(function.instructions.size(), false);
+    if (is_first_generation()) context_.low_halves = low_halves(function);
+  }
+
+  void run() {
+    result_.costs_.assign(function_.instructions.size(), {});
+    if (function_.is_entry) result_.prologue_ = 1; // the stack pointer
+    context_.needed = needed_instructions(function_, flow_);
+    for_each_needed([&](InstructionId id) { weigh_alone(id); });
+    mark_sections();
+    for_each_needed([&](InstructionId id) { weigh_movement(id); });
+    for_each_needed([&](InstructionId id) { apply_rules(id); });
+    if (has_uniform_work()) context_.uniform = on_uniform_datapath(context_, uniform_);
+    weigh_constants(context_);
+    weigh_linear_operands(context_);
+    join_shared_accesses(context_);
+    if (!is_first_generation()) share_reciprocals(context_);
+    weigh_literals(context_);
+    if (capability_ >= first_uniform_datapath) for_each_needed([&](InstructionId id) { move_to_uniform(id); });
+    if (has_uniform_work()) weigh_uniform_loads(context_);
+    weigh_second_constants(context_);
+    for_each_needed([&](InstructionId id) { weigh_named_address(id); });
+    weigh_combined_atomics(context_, uniform_);
+    weigh_system_values();
+    weigh_branches(context_, post_dominators_, together_);
+    if (!is_first_generation()) weigh_edge_copies(context_);
+    if (!is_first_generation()) weigh_moved_predicates(context_);
+    if (capability_ >= first_separate_lanes) weigh_waiting_loops(context_, flow_, together_);
+    result_.register_units_.assign(function_.values.size(), 0);
+    for (ValueId value : function_.values.ids())
+      result_.register_units_[value.index()] = units_of(value);
+    result_.needed_ = context_.needed;
+    if (capability_ >= first_separate_lanes) {
+      const uint32_t slow_paths = slow_paths_of_exchanges(context_, flow_, post_dominators_, together_);
+      has_slow_exchanges_ = slow_paths > 0;
+      result_.subroutines_ += slow_paths;
+    }
+    if (function_.is_ssa) measure_unrolling();
+    if (function_.is_ssa && !is_first_generation()) weigh_split_pointers(context_, result_);
+    if (function_.is_entry) add_called_functions();
+    result_.absorbed_ = std::move(context_.absorbed);
+    result_.without_constant_ = std::move(context_.without_constant);
+  }
+
+  bool has_slow_exchanges() const { return has_slow_exchanges_; }
+
+private:
+  void measure_unrolling() {
+    for (BlockId block : function_.layout) {
+      if (!flow_.reachable(block)) continue;
+      Unrolling unrolling = unrolling_of(context_, together_, block);
+      result_.unrolled_ += unrolling.instructions;
+      for (BlockId copied : unrolling.blocks)
+        if (unrolling.copies > 1) result_.copies_[copied] = unrolling.copies;
+    }
+  }
+
+  // Where the function is only declared, the one that defines it; nullptr if none does.
+  static const Function* body_of(const Function& declared) {
+    if (declared.has_body) return &declared;
+    const Module& module = declared.module();
+    for (const std::unique_ptr<Function>& function : module.functions)
+      if (function->has_body && function->name == declared.name) return function.get();
+    return nullptr;
+  }
+
+  // A kernel holds the code of each function that it calls, once.
+  void add_called_functions() {
+    const Module& module = function_.module();
+    std::vector<const Function*> work{&function_};
+    std::set<const Function*> seen;
+    while (!work.empty()) {
+      const Function& caller = *work.back();
+      work.pop_back();
+      for (BlockId block : caller.layout)
+        for (InstructionId id : caller.instructions_in(block)) {
+          if (!caller.is_opcode(id, Opcode::call)) continue;
+          for (const Operand& operand : caller.operands_of(id)) {
+            if (!operand.is(OperandKind::symbol) || operand.as_symbol().kind() != SymbolRef::Kind::function) continue;
+            const Function* called = body_of(module.function(operand.as_symbol().function()));
+            if (!called || called->is_entry || !seen.insert(called).second) continue;
+            result_.subroutines_ += lower(*called, capability_).static_instructions();
+            work.push_back(called);
+          }
+        }
+    }
+  }
+
+  bool is_first_generation() const { return capability_ < first_generation_end; }
+
+  template <class Visit> void for_each_needed(Visit&& visit) { context_.for_each_needed(visit); }
+
+  InstructionCost& cost(InstructionId id) { return result_.costs_[id.index()]; }
+
+  // Bytes and halves of a word are extracted by one permutation or mask.
+  bool extracts_bytes(InstructionId id) const {
+    if (!function_.is_opcode(id, Opcode::bfe) || bit_width(context_.form(id)->type()) != 32) return false;
+    const Operand* place = context_.source(id, 1);
+    const Operand* length = context_.source(id, 2);
+    if (!place || !length || !place->is(OperandKind::integer) || !length->is(OperandKind::integer)) return false;
+    if (length->immediate != 8 && length->immediate != 16)
+      return place->immediate == 0 && !is_signed(context_.form(id)->type());
+    return place->immediate % length->immediate == 0;
+  }
+
+  // Writes or reads a register that holds a local variable.
+  bool is_move(InstructionId id) const { return !moves_.empty() && moves_[id.index()]; }
+
+  void weigh_alone(InstructionId id) {
+    const Form* form = context_.form(id);
+    if (!form || is_move(id)) return;
+    FormWeight weight = weight_of(*form, capability_, context_.last_is_literal(id));
+    SubroutineSize subroutine = size_of(weight.subroutine);
+    if (weight.subroutine != Subroutine::none && !appended_.test(static_cast<size_t>(weight.subroutine))) {
+      appended_.set(static_cast<size_t>(weight.subroutine));
+      result_.subroutines_ += subroutine.instructions;
+    }
+    result_.subroutines_ += subroutine.at_place;
+    // Lanes that take the slow path are gathered behind it.
+    if (subroutine.at_place > 0) result_.subroutines_ += barrier_clearing(capability_);
+    if (!loads_operands(id)) result_.subroutines_ += subroutine.moves;
+    result_.subroutines_ -= subroutine.executed; // counted with the instruction
+    cost(id) = {static_cast<uint16_t>(weight.instructions + subroutine.executed), 0, weight.pipe};
+    if (extracts_bytes(id)) cost(id).weight = 1;
+    if (form->opcode == Opcode::call) weigh_call(id);
+    if (form->opcode == Opcode::st && is_param(form->space)) weigh_argument(id);
+    if (is_first_generation() && weight.subroutine == Subroutine::none) weigh_first_generation(id, *form);
+  }
+
+  // Are its operands loaded for it alone? Such loads bring them where the subroutine expects them.
+  bool loads_operands(InstructionId id) const {
+    for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i) {
+      if (!operand->is(OperandKind::value)) continue;
+      const InstructionId before = context_.definition(operand);
+      const Form* form = before ? context_.form(before) : nullptr;
+      if (!form || form->kind != InstructionClass::load || values_.only_reader(operand->as_value()) != id) return false;
+    }
+    return true;
+  }
+
+  void weigh_first_generation(InstructionId id, const Form& form) {
+    std::vector<Operand> sources;
+    for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i)
+      if (!operand->is_group()) sources.push_back(*operand);
+    ValueId result = context_.result(id);
+    bool low_half = result && context_.low_halves[result.index()];
+    if (std::optional<uint16_t> weight = first_generation_weight(form, sources, low_half)) cost(id).weight = *weight;
+  }
+
+  // What the driver provides (printf, malloc) is anywhere: its address is loaded, and the way back computed.
+  void weigh_call(InstructionId id) {
+    const uint16_t way_there_and_back = capability_ < first_loaded_parameters ? 9 : 4;
+    for (const Operand& operand : function_.operands_of(id))
+      if (operand.is(OperandKind::symbol) && operand.as_symbol().kind() == SymbolRef::Kind::function &&
+          !body_of(function_.module().function(operand.as_symbol().function())))
+        cost(id).weight = way_there_and_back;
+  }
+
+  // Arguments are moved to where the function expects them; constants come there at once.
+  void weigh_argument(InstructionId id) {
+    uint16_t words = 0;
+    for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i) {
+      if (operand->is(OperandKind::address) || operand->is_group()) continue;
+      const bool constant =
+          operand->is(OperandKind::value) && context_.source_of(operand->as_value()) != ValueSource::computed;
+      if (!constant || capability_ >= first_loaded_parameters)
+        words += static_cast<uint16_t>(std::max(1u, bit_width(context_.form(id)->type()) / 32));
+    }
+    cost(id).weight = words;
+  }
+
+  // Copies, address conversions, special registers: free, or one read for the whole kernel.
+  void weigh_movement(InstructionId id) {
+    const Form& form = *context_.form(id);
+    if (form.opcode == Opcode::cvta) {
+      cost(id).weight = 0;
+      return;
+    }
+    if (form.opcode != Opcode::mov) return;
+    const Operand* operand = context_.source(id, 0);
+    if (operand && operand->is(OperandKind::special_register)) {
+      auto [place, first] = special_registers_.try_emplace(std::pair(operand->id, operand->selector), id);
+      // Indices of the block are read into uniform registers where all operands may come from there.
+      bool uniform = capability_ >= first_loaded_parameters &&
+                     info(static_cast<SpecialRegister>(operand->id)).uniformity == Uniformity::block;
+      uint16_t reads = first ? 1 : 0;
+      cost(id) = uniform ? InstructionCost{0, reads, Pipe::uniform} : InstructionCost{reads, 0, Pipe::special};
+      return;
+    }
+    // A register is renamed; the halves of a pair have been its registers before. Only where some lanes keep what the
+    // register held, something has to be moved.
+    unsigned bits = bit_width(form.type());
+    bool moves = function_.instructions[id].guard && form.type() != ScalarType::pred;
+    cost(id).weight = static_cast<uint16_t>(moves ? (bits + 31) / 32 : 0);
+  }
+
+  // The sections of a hardware form run as they are written: the paper's machine issues each of their instructions.
+  void mark_sections() {
+    const std::vector<bool> inside = instructions_in_sections(function_);
+    for (BlockId block : function_.layout)
+      for (InstructionId id : function_.instructions_in(block))
+        if (inside[id.index()] && function_.instructions[id].kind == InstructionKind::real) {
+          context_.in_section[id.index()] = true;
+          cost(id).weight = 1;
+        }
+  }
+
+  void apply_rules(InstructionId id) {
+    if (function_.instructions[id].guard && !context_.result(id)) return;
+    for (const LoweringRule& rule : lowering_rules())
+      if ((rule.first_generation || !is_first_generation()) && rule.apply(context_, id)) {
+        context_.absorbed[id.index()] = true;
+        cost(id).weight = 0;
+        return;
+      }
+  }
+
+  // What the uniform datapath reads from constant banks is loaded: not where loads bring all parameters.
+  bool has_uniform_work() const {
+    return capability_ >= first_uniform_datapath && capability_ < first_loaded_parameters;
+  }
+
+  // Integer work on values that are the same in all lanes is done once per warp, on the uniform datapath.
+  void move_to_uniform(InstructionId id) {
+    const Form& form = *context_.form(id);
+    InstructionCost& at = cost(id);
+    if (at.weight == 0 || function_.instructions[id].guard || !form.effects.pure()) return;
+    const bool extreme = is_extreme(context_, id);
+    bool suits = extreme || form.kind == InstructionClass::integer || form.kind == InstructionClass::logic ||
+                 form.kind == InstructionClass::shift;
+    if (!suits || is_float(form.type()) || form.type() == ScalarType::pred) return;
+    ValueId value = context_.result(id);
+    if (!value || !uniform_.uniform(value)) return;
+    if (has_uniform_work() && bit_width(form.type()) == 32 && !context_.uniform[id.index()]) return;
+    at = {0, static_cast<uint16_t>(at.weight + (extreme ? 1 : 0)), Pipe::uniform}; // a compare and a choice
+  }
+
+  // An access names a global variable itself: its address comes from constant memory, once for each variable.
+  void weigh_named_address(InstructionId id) {
+    const Form& form = *context_.form(id);
+    if (form.opcode == Opcode::mov || form.opcode == Opcode::cvta) return;
+    for (const Operand& operand : function_.operands_of(id)) {
+      if (!operand.is(OperandKind::symbol) || !context_.is_global_variable(operand.as_symbol())) continue;
+      if (!named_variables_.insert(operand.as_symbol().variable()).second) continue;
+      InstructionCost& at = cost(id);
+      if (capability_ >= first_loaded_parameters)
+        at.weight += 1;
+      else if (has_uniform_addresses(capability_))
+        at.uniform += 1; // addresses may be uniform registers there
+      else
+        at.weight += 2;
+    }
+  }
+
+  // What the machine keeps in constant memory for all kernels: the descriptor of global memory, and from 9.0 on where
+  // in its cluster's shared memory the block is.
+  void weigh_system_values() {
+    if (!function_.is_entry) return;
+    bool global = false, shared = false, local = false;
+    for_each_needed([&](InstructionId id) {
+      const Form& form = *context_.form(id);
+      bool memory = form.kind == InstructionClass::load || form.kind == InstructionClass::store ||
+                    form.kind == InstructionClass::atomic;
+      local |= memory && form.space == StateSpace::local && !is_move(id);
+      global |= memory && (form.space == StateSpace::global || form.space == StateSpace::none);
+      for (const Operand& operand : function_.operands_of(id))
+        shared |= operand.is(OperandKind::symbol) && names_shared(operand.as_symbol());
+    });
+    if (local) result_.prologue_ += 1; // the stack pointer moves
+    if (global && capability_ >= 80) result_.prologue_uniform_ += 1;
+    if (shared && capability_ >= 90) result_.prologue_uniform_ += 3;
+  }
+
+  bool names_shared(SymbolRef symbol) const {
+    if (symbol.kind() == SymbolRef::Kind::local_variable)
+      return is_shared(function_.variables[symbol.variable()].space);
+    return symbol.kind() == SymbolRef::Kind::module_variable &&
+           is_shared(function_.module().variables[symbol.variable()].space);
+  }
+
+  uint8_t units_of(ValueId id) const {
+    const Value& value = function_.values[id];
+    if (value.type == ScalarType::pred || value.register_class != RegisterClass::general) return 0;
+    unsigned width = context_.words_of(id) * value.vector_width;
+    InstructionId definition = values_.definition(id);
+    if (!definition || function_.instructions[definition].kind != InstructionKind::real)
+      return static_cast<uint8_t>(width);
+    const InstructionCost& made = result_.cost(definition);
+    if (!context_.needed[definition.index()] || made.uniform > 0) return 0;
+    if (context_.source_of(id) != ValueSource::computed && !context_.in_section[definition.index()])
+      return static_cast<uint8_t>(capability_ < first_loaded_parameters && made.weight > 0 ? width : 0);
+    if (context_.absorbed[definition.index()]) {
+      if (context_.without_constant[id.index()]) return 0;                            // the register of the rest
+      if (width > 1 && bit_width(context_.form(definition)->type(1)) <= 32) return 1; // what is to be extended
+    }
+    return static_cast<uint8_t>(width);
+  }
+
+  const Function& function_;
+  uint32_t capability_;
+  Lowering& result_;
+  std::vector<bool> moves_;
+  bool has_slow_exchanges_ = false;
+  ControlFlow flow_;
+  DominatorTree dominators_;
+  PostDominatorTree post_dominators_;
+  UniformValues uniform_;  // what the uniform datapath may compute
+  UniformValues together_; // which branches keep lanes together
+  ValueFlow values_;
+  LoweringContext context_;
+  std::bitset<static_cast<size_t>(Subroutine::count)> appended_;
+  std::map<std::pair<uint32_t, Selector>, InstructionId> special_registers_;
+  std::set<VariableId> named_variables_; // global ones whose address an access has brought
+};
+
+uint32_t Lowering::static_instructions() const {
+  uint32_t sum = prologue_ + prologue_uniform_ + subroutines_ + unrolled_;
+  for (const InstructionCost& cost : costs_)
+    sum += cost.weight + cost.uniform;
+  return sum;
+}
+
+uint32_t Lowering::static_uniform_instructions() const {
+  uint32_t sum = prologue_uniform_;
+  for (const InstructionCost& cost : costs_)
+    sum += cost.uniform;
+  return sum;
+}
+
+Lowering lower_as_written(const Function& function, uint32_t compute_capability) {
+  Lowering result;
+  Lowerer(function, compute_capability, result).run();
+  return result;
+}
+
+static Lowering lower_tidied(const Function& function, uint32_t compute_capability) {
+  std::optional<Tidied> tidy = tidied(function, compute_capability);
+  if (!tidy || tidy->crosses_blocks) {
+    Lowering result;
+    Lowerer lowerer(function, compute_capability, result);
+    lowerer.run();
+    if (!tidy) return result;
+    // Across the slow paths of exchanges between lanes, nothing is kept in registers for later.
+    if (lowerer.has_slow_exchanges()) tidy = tidied(function, compute_capability, false);
+    if (!tidy) return result;
+  }
+  Lowering result;
+  Lowerer(tidy->function, compute_capability, result, std::move(tidy->moves)).run();
+  return result;
+}
+
+Lowering lower(const Function& function, uint32_t compute_capability) {
+  const std::optional<Function> known = folded(function);
+  const Function& text = known ? *known : function;
+  if (compute_capability < first_generation_end) return lower_as_written(text, compute_capability);
+  const std::optional<Function> words = low_words(text);
+  const Function& needed = words ? *words : text;
+  const std::optional<Function> one = canonical(needed);
+  return lower_tidied(one ? *one : needed, compute_capability);
+}
+
+} // namespace ptxrewrite::ir

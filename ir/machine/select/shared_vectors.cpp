@@ -1,0 +1,252 @@
+// Groups the accesses between two instructions that may touch the same shared memory by base register: see
+// shared_vectors.h.
+#include "ir/machine/select/shared_vectors.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+// An address without its literal: a register, a linear register and what is added to it, or a variable.
+struct Base {
+  ValueId first, second;
+  uint32_t variable = 0; // where there is no register
+  auto operator<=>(const Base&) const = default;
+};
+
+constexpr unsigned variable_alignment = 4; // the assembler places variables so that it can join what is in them
+
+// How many low bits of a value are surely zero.
+class Alignment {
+public:
+  explicit Alignment(const LoweringContext& context) : context_(context), open_(context.function.values.size()) {
+    if (!context.function.is_ssa) return;
+    const Function& function = context.function;
+    for (BlockId block : function.layout)
+      for (EdgeId edge : function.successors(block)) {
+        std::span<const ValueId> parameters = function.parameters(function.edges[edge].to);
+        std::span<const ValueId> arguments = function.arguments(edge);
+        for (size_t i = 0; i < std::min(parameters.size(), arguments.size()); ++i)
+          arguments_[parameters[i]].push_back(arguments[i]);
+      }
+  }
+
+  unsigned of_base(const Base& base) {
+    budget_ = 200;
+    unsigned bits = of(base.first, 0);
+    return base.second ? std::min(bits, of(base.second, 0)) : bits;
+  }
+
+private:
+  unsigned of(ValueId value, unsigned depth) {
+    constexpr unsigned everything = 64, deepest = 8;
+    if (open_[value.index()]) return everything; // a loop's own value: the other ways in decide
+    if (depth == deepest || budget_ == 0) return 0;
+    --budget_;
+    open_[value.index()] = true;
+    unsigned bits = by_definition(value, depth);
+    open_[value.index()] = false;
+    return bits;
+  }
+
+  unsigned of(const Operand* operand, unsigned depth) {
+    if (!operand) return 0;
+    if (operand->is(OperandKind::integer))
+      return static_cast<unsigned>(std::countr_zero(static_cast<uint64_t>(operand->immediate)));
+    if (operand->is(OperandKind::symbol)) return variable_alignment;
+    return operand->is(OperandKind::value) ? of(operand->as_value(), depth + 1) : 0;
+  }
+
+  unsigned by_definition(ValueId value, unsigned depth) {
+    const Function& function = context_.function;
+    InstructionId id = context_.values.definition(value);
+    if (!id) return by_arguments(value, depth);
+    if (function.instructions[id].kind == InstructionKind::linear_row) {
+      std::span<const Operand> row = function.operands_of(id);
+      return std::min(of(&row[1], depth), of(&row[2], depth));
+    }
+    const Form* form = context_.form(id);
+    if (!form || function.instructions[id].guard) return 0;
+    const Operand* a = context_.source(id, 0);
+    const Operand* b = context_.source(id, 1);
+    switch (form->opcode) {
+    case Opcode::mov:
+      return of(a, depth);
+    case Opcode::cvt:
+      return is_float(form->type(0)) || is_float(form->type(1)) ? 0 : of(a, depth);
+    case Opcode::add:
+    case Opcode::sub:
+    case Opcode::or_:
+      return std::min(of(a, depth), of(b, depth));
+    case Opcode::and_:
+      return std::max(of(a, depth), of(b, depth));
+    case Opcode::mul:
+      return form->has(Modifier::hi) ? 0 : of(a, depth) + of(b, depth);
+    case Opcode::mad:
+      return form->has(Modifier::hi) ? 0 : std::min(of(a, depth) + of(b, depth), of(context_.source(id, 2), depth));
+    case Opcode::shl:
+      return b && b->is(OperandKind::integer) ? of(a, depth) + static_cast<unsigned>(b->immediate & 63) : 0;
+    default:
+      return 0;
+    }
+  }
+
+  unsigned by_arguments(ValueId value, unsigned depth) {
+    auto arguments = arguments_.find(value);
+    if (arguments == arguments_.end()) return 0;
+    unsigned bits = 64;
+    for (ValueId argument : arguments->second)
+      bits = std::min(bits, of(argument, depth + 1));
+    return bits;
+  }
+
+  const LoweringContext& context_;
+  std::vector<bool> open_;
+  std::map<ValueId, std::vector<ValueId>> arguments_; // of block parameters
+  unsigned budget_ = 0;                               // values still to be looked at
+};
+
+struct Access {
+  int64_t offset;
+  InstructionId id;
+};
+
+// Accesses of one kind that may be joined: the same base, width and direction.
+struct Kind {
+  Base base;
+  unsigned bytes = 0;
+  bool stores = false;
+  auto operator<=>(const Kind&) const = default;
+};
+using Accesses = std::map<Kind, std::vector<Access>>;
+
+const Operand* stored_value(const LoweringContext& context, const Access& access) {
+  return context.source(access.id, 1);
+}
+
+// Stores of one register several times would need copies of it; zero is at hand as often as is needed.
+bool values_fit(const LoweringContext& context, std::span<const Access> group) {
+  std::vector<ValueId> seen;
+  for (const Access& access : group) {
+    const Operand* value = stored_value(context, access);
+    if (!value) return false;
+    if (context.is_literal(value)) continue;
+    if (!value->is(OperandKind::value) || std::ranges::find(seen, value->as_value()) != seen.end()) return false;
+    seen.push_back(value->as_value());
+  }
+  return true;
+}
+
+// 16-bit values come in halves of registers: only instructions on halves read them there.
+bool read_as_halves(const LoweringContext& context, const Access& access) {
+  ValueId value = context.result(access.id);
+  if (!value) return false;
+  return std::ranges::all_of(context.values.readers(value), [&](InstructionId reader) {
+    const Form* form = context.form(reader);
+    return form && (form->kind == InstructionClass::half_precision || form->kind == InstructionClass::half_comparison);
+  });
+}
+
+// How many of a joined group weigh nothing: taking halves apart, or putting them together, costs one for two.
+size_t spared(const LoweringContext& context, const Kind& kind, std::span<const Access> group) {
+  const size_t others = group.size() - 1;
+  if (kind.bytes > 2 || (!kind.stores && read_as_halves(context, group[0]))) return others;
+  if (kind.stores && context.is_literal(stored_value(context, group[0]))) return others;
+  return others - group.size() / 2;
+}
+
+// Joins `count` neighbours where the first one is aligned for it.
+void join(LoweringContext& context, const Kind& kind, std::vector<Access>& accesses, unsigned count,
+          unsigned alignment) {
+  const int64_t bytes = kind.bytes * count;
+  if (alignment < static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(bytes)))) return;
+  for (size_t i = 0; i + count <= accesses.size();) {
+    bool neighbours = accesses[i].offset % bytes == 0;
+    for (size_t k = 1; k < count; ++k)
+      neighbours = neighbours && accesses[i + k].offset == accesses[i].offset + static_cast<int64_t>(kind.bytes * k);
+    std::span<const Access> group = std::span(accesses).subspan(i, count);
+    if (!neighbours || (kind.stores && !values_fit(context, group))) {
+      ++i;
+      continue;
+    }
+    const size_t free = spared(context, kind, group);
+    for (size_t k = 1; k <= free; ++k)
+      context.costs[group[k].id.index()].weight = 0;
+    accesses.erase(accesses.begin() + static_cast<std::ptrdiff_t>(i),
+                   accesses.begin() + static_cast<std::ptrdiff_t>(i + count));
+  }
+}
+
+void join_all(LoweringContext& context, const Kind& kind, std::vector<Access>& accesses, Alignment& alignment) {
+  if (accesses.size() < 2) return;
+  std::ranges::sort(accesses, {}, &Access::offset);
+  const unsigned bits = kind.base.first ? alignment.of_base(kind.base) : variable_alignment;
+  constexpr unsigned most_bytes = 16;
+  for (unsigned count : {4u, 2u})
+    if (count * kind.bytes <= most_bytes) join(context, kind, accesses, count, bits);
+}
+
+// A plain access to shared memory of 16 bits or more.
+std::optional<Kind> shared_access(const LoweringContext& context, InstructionId id, int64_t& offset) {
+  const Form* form = context.form(id);
+  if (!form || (form->opcode != Opcode::ld && form->opcode != Opcode::st) || !is_shared(form->space) ||
+      form->vector_width != 1 || form->effects.volatile_result || form->effects.atomic ||
+      form->has(Modifier::volatile_) || context.function.instructions[id].guard)
+    return std::nullopt;
+  const unsigned bytes = byte_width(form->type());
+  if (bytes < 2 || bytes > 8) return std::nullopt;
+  const Operand* address = context.source(id, 0);
+  if (!address || !address->is(OperandKind::address)) return std::nullopt;
+  offset = address->immediate;
+  const bool stores = form->opcode == Opcode::st;
+  if (address->group_size() == 1 && address[1].is(OperandKind::symbol))
+    return Kind{{ValueId(), ValueId(), address[1].id}, bytes, stores};
+  if (!address[1].is(OperandKind::value)) return std::nullopt;
+  const bool two = address->group_size() == 2 && address[2].is(OperandKind::value);
+  if (address->group_size() != 1 && !two) return std::nullopt;
+  return Kind{{address[1].as_value(), two ? address[2].as_value() : ValueId()}, bytes, stores};
+}
+
+void join_in_block(LoweringContext& context, BlockId block, Alignment& alignment) {
+  Accesses open;
+  auto close = [&](auto&& which) {
+    for (auto& [kind, accesses] : open)
+      if (which(kind)) join_all(context, kind, accesses, alignment);
+    std::erase_if(open, [&](const auto& entry) { return which(entry.first); });
+  };
+  for (InstructionId id : context.function.instructions_in(block)) {
+    const Form* form = context.form(id);
+    if (!form || !context.needed[id.index()]) continue;
+    int64_t offset = 0;
+    if (std::optional<Kind> kind = shared_access(context, id, offset)) {
+      // What is written may be what another base names.
+      if (kind->stores) close([&](const Kind& other) { return !other.stores || other.base != kind->base; });
+      if (!kind->stores) close([&](const Kind& other) { return other.stores; });
+      open[*kind].push_back({offset, id});
+      continue;
+    }
+    const bool elsewhere = form->space == StateSpace::global || is_param(form->space) ||
+                           form->space == StateSpace::constant || form->space == StateSpace::local;
+    const bool accesses = form->kind == InstructionClass::load || form->effects.writes_memory || form->effects.atomic;
+    if (form->effects.barrier || form->effects.call || form->opaque || (accesses && !elsewhere))
+      close([&](const Kind& other) { return other.stores || form->kind != InstructionClass::load; });
+  }
+  close([](const Kind&) { return true; });
+}
+
+} // namespace
+
+void join_shared_accesses(LoweringContext& context) {
+  Alignment alignment(context);
+  for (BlockId block : context.function.layout)
+    join_in_block(context, block, alignment);
+}
+
+} // namespace ptxrewrite::ir

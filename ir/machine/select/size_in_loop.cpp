@@ -1,0 +1,121 @@
+// Found by assembling loops with more and more instructions of one kind, or of two kinds together, until ptxas 13.0
+// left them alone. The same for sm_75, 80 and 90 but where said.
+#include "ir/machine/select/size_in_loop.h"
+
+#include "ir/machine/figures/weights.h"
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+bool reads_known_constant(const LoweringContext& context, InstructionId id) {
+  const Operand* address = context.source(id, 0);
+  return context.form(id)->space == StateSpace::constant && address && address->is(OperandKind::address) &&
+         (address[1].is(OperandKind::symbol) || context.is_literal(&address[1]));
+}
+
+// Instructions that count more than one before they are expanded, and signs that operands have.
+uint32_t size_of_form(const Form& form, const InstructionCost& cost, bool literal) {
+  const bool is_long = bit_width(form.type()) == 64, is_short = bit_width(form.type()) == 16;
+  switch (form.opcode) {
+  case Opcode::mad:
+    return form.has(Modifier::wide) ? 4 : 1; // taken apart, and its addend into halves
+  case Opcode::div:
+  case Opcode::rem: {
+    if (is_float(form.type()) || is_long) break;
+    const uint32_t quotient = literal ? (is_signed(form.type()) ? 23 : 18) : (is_signed(form.type()) ? 27 : 21);
+    const uint32_t saved = is_signed(form.type()) && literal ? 3 : 2;
+    return form.opcode == Opcode::div ? quotient : quotient - saved;
+  }
+  case Opcode::shl:
+    return is_short ? 3 : is_long && !literal ? 2 : 1;
+  case Opcode::shr:
+    return is_short || (is_long && !literal) ? 2 : 1;
+  case Opcode::mul:
+    return is_short && !form.has(Modifier::wide) && !is_float(form.type()) ? 3 : 1;
+  case Opcode::bfe:
+  case Opcode::bfi:
+    return literal ? 1 : 2;
+  case Opcode::clz:
+    return is_long ? 8 : 2;
+  case Opcode::popc:
+    return is_long ? 5 : 1;
+  case Opcode::rcp:
+    return cost.weight; // scales small numbers once
+  default:
+    break;
+  }
+  // Logarithms and roots that scale small numbers.
+  constexpr uint32_t scaled = 4;
+  return cost.pipe == Pipe::special && cost.weight >= scaled ? cost.weight + cost.weight / 2 : 1;
+}
+
+// An access, and the sum that its address is where that is no register.
+uint32_t size_of_access(const LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (is_param(form.space)) return 0;
+  for (size_t i = 0; const Operand* operand = context.source(id, i); ++i) {
+    if (!operand->is(OperandKind::address) || operand->group_size() == 0) continue;
+    const bool in_register = operand[1].is(OperandKind::value) && operand->immediate == 0 &&
+                             context.source_of(operand[1].as_value()) == ValueSource::computed;
+    return in_register || reads_known_constant(context, id) ? 1 : 2;
+  }
+  return 2;
+}
+
+// Loads of less than the register has are followed by a conversion.
+uint32_t size_of_load(const LoweringContext& context, InstructionId id) {
+  const ValueId value = context.result(id);
+  const bool widens = value && bit_width(context.form(id)->type()) < bit_width(context.function.values[value].type);
+  return size_of_access(context, id) + (widens ? 1 : 0);
+}
+
+// Signs belong to the operands of what follows.
+bool is_sign(const LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::neg && form.opcode != Opcode::abs) return false;
+  const ValueId value = context.result(id);
+  return value && !context.values.merges(value);
+}
+
+} // namespace
+
+uint32_t size_in_loop(const LoweringContext& context, InstructionId id) {
+  constexpr uint32_t access = 2, elected = 11; // lanes elect one that does the atomic operation for all
+  const Form& form = *context.form(id);
+  const InstructionCost& cost = context.costs[id.index()];
+  ValueId result = context.result(id);
+  if (result && context.source_of(result) != ValueSource::computed) return 0;
+  switch (form.kind) {
+  case InstructionClass::data_movement:
+  case InstructionClass::address_conversion:
+    return 0;
+  case InstructionClass::barrier:
+    return context.capability < 90 ? 2 : 1;
+  case InstructionClass::atomic:
+    return is_shared(form.space) || cost.weight > access ? elected : access;
+  case InstructionClass::load:
+    return size_of_load(context, id);
+  case InstructionClass::store:
+    return size_of_access(context, id);
+  default:
+    break;
+  }
+  // Products that integer sums take over.
+  if (form.opcode == Opcode::mul && form.has(Modifier::lo) && context.absorbed[id.index()]) return 0;
+  if (is_sign(context, id)) return 0;
+  if (form.opcode == Opcode::cvt && cost.weight == 0 && !context.absorbed[id.index()])
+    return bit_width(form.type(1)) == 16 ? 1 : 0;
+  if (cost.pipe == Pipe::memory) return size_of_access(context, id);
+  const Operand* last = nullptr;
+  uint32_t registers = 0;
+  for (size_t i = 0; const Operand* operand = context.source(id, i); ++i) {
+    registers += !context.is_literal(operand);
+    last = operand;
+  }
+  // There is no compare of 16 bits: each register is converted first.
+  if (form.opcode == Opcode::setp && bit_width(form.type()) == 16 && !is_float(form.type())) return 1 + registers;
+  return size_of_form(form, cost, context.is_literal(last));
+}
+
+} // namespace ptxrewrite::ir

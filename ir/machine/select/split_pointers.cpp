@@ -1,0 +1,87 @@
+#include "ir/machine/select/split_pointers.h"
+
+#include "ir/machine/prepare/rule_helpers.h"
+
+#include <algorithm>
+#include <array>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+// How the registers of a 64-bit value come about.
+enum class Registers : uint8_t {
+  pair,  // a load or a parameter
+  wide,  // one wide multiply-add writes both
+  words, // one after the other
+};
+
+bool adds_wide_product(const LoweringContext& context, InstructionId sum) {
+  return std::ranges::any_of(std::array<size_t, 2>{0, 1}, [&](size_t index) {
+    const InstructionId product = context.definition(context.source(sum, index));
+    const Form* form = product ? context.form(product) : nullptr;
+    return form && form->opcode == Opcode::mul && form->has(Modifier::wide) && context.absorbed[product.index()];
+  });
+}
+
+Registers registers_of(const LoweringContext& context, ValueId value) {
+  if (context.source_of(value) == ValueSource::constant_bank) return Registers::pair;
+  const InstructionId definition = context.values.definition(value);
+  const Form* form = definition ? context.form(definition) : nullptr;
+  if (!form) return Registers::words;
+  if (form->kind == InstructionClass::load) return Registers::pair;
+  return is_add(*form) && adds_wide_product(context, definition) ? Registers::wide : Registers::words;
+}
+
+// The first access in the loop whose address is the value, or the value and a constant.
+InstructionId access_with(const LoweringContext& context, ValueId pointer, int depth = 0) {
+  for (InstructionId reader : context.values.readers(pointer)) {
+    const Form* form = context.form(reader);
+    if (!form || !context.needed[reader.index()]) continue;
+    if (context.reads_as_address(reader, pointer))
+      return form->space == StateSpace::global || form->space == StateSpace::none ? reader : InstructionId();
+    const ValueId sum = context.result(reader);
+    if (depth < 4 && sum && context.without_constant[sum.index()] == pointer)
+      if (InstructionId access = access_with(context, sum, depth + 1)) return access;
+  }
+  return {};
+}
+
+// Does it take moves to have the words in a pair in each trip?
+bool is_split(const LoweringContext& context, BlockId header, size_t place) {
+  const Function& function = context.function;
+  bool loops = false, pairs = true, wide_start = true, wide_step = true;
+  for (EdgeId edge : context.flow.predecessors(header)) {
+    const ValueId given = function.arguments(edge)[place];
+    const Registers registers = registers_of(context, given);
+    if (!context.dominators.dominates(header, function.edges[edge].from)) {
+      pairs &= registers != Registers::words;
+      wide_start &= registers == Registers::wide;
+      continue;
+    }
+    if (given == function.parameters(header)[place]) continue;
+    loops = true;
+    wide_step &= registers == Registers::wide;
+  }
+  return loops && !(wide_start || (wide_step && pairs));
+}
+
+} // namespace
+
+void weigh_split_pointers(LoweringContext& context, const Lowering& lowering) {
+  const Function& function = context.function;
+  for (BlockId header : function.layout) {
+    if (!context.flow.reachable(header) || lowering.copies_of(header) > 1) continue;
+    const std::span<const ValueId> parameters = function.parameters(header);
+    for (size_t place = 0; place < parameters.size(); ++place) {
+      const Value& value = function.values[parameters[place]];
+      if (is_float(value.type) || bit_width(value.type) != 64 || value.vector_width != 1) continue;
+      const InstructionId access = access_with(context, parameters[place]);
+      if (!access || !is_split(context, header, place)) continue;
+      context.costs[access.index()].weight += 2;
+      break; // others find a pair
+    }
+  }
+}
+
+} // namespace ptxrewrite::ir

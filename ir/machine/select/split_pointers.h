@@ -1,0 +1,13 @@
+// Pointers that a loop moves on: their words are summed up one by one, and are moved into a pair of registers in front
+// of the accesses. Private to ir/machine.
+#pragma once
+
+#include "ir/machine/prepare/lowering_context.h"
+#include "ir/machine/select/lowering.h"
+
+namespace ptxrewrite::ir {
+
+// Of loops that are not unrolled: copies of one pointer are constants in the accesses.
+void weigh_split_pointers(LoweringContext& context, const Lowering& lowering);
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,219 @@
+// Found by assembling instructions on parameters and the block's index, with readers of each kind: see
+// uniform_datapath.h. A greatest fixed point: all work that could be is there until something speaks against it.
+#include "ir/machine/select/uniform_datapath.h"
+
+#include "ir/machine/figures/generations.h"
+#include "ir/machine/select/constant_operands.h"
+
+#include <algorithm>
+#include <map>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+bool suits(const LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (is_float(form.type()) || bit_width(form.type()) != 32) return false;
+  return is_extreme(context, id) || form.kind == InstructionClass::integer || form.kind == InstructionClass::logic ||
+         form.kind == InstructionClass::shift;
+}
+
+class UniformDatapath {
+public:
+  UniformDatapath(const LoweringContext& context, const UniformValues& uniform)
+      : context_(context), function_(context.function), uniform_(uniform), there_(function_.instructions.size()) {}
+
+  std::vector<bool> run() {
+    context_.for_each_needed([&](InstructionId id) { there_[id.index()] = could_be(id); });
+    settle();
+    alone_ = true; // two that one instruction would read are both no more
+    settle();
+    context_.for_each_needed([&](InstructionId id) { // reads are no work: they bring the index to either place
+      if (reads_index(id)) there_[id.index()] = false;
+    });
+    return std::move(there_);
+  }
+
+private:
+  // All that cannot stay goes at a time.
+  void settle() {
+    std::vector<InstructionId> leaving;
+    do {
+      leaving.clear();
+      context_.for_each_needed([&](InstructionId id) {
+        if (there_[id.index()] && !stays(id)) leaving.push_back(id);
+      });
+      for (InstructionId id : leaving)
+        there_[id.index()] = false;
+    } while (!leaving.empty());
+  }
+
+  // The block's index.
+  bool reads_index(InstructionId id) const {
+    const Operand* operand = context_.source(id, 0);
+    return function_.is_opcode(id, Opcode::mov) && operand && operand->is(OperandKind::special_register);
+  }
+
+  bool could_be(InstructionId id) const {
+    const ValueId value = context_.result(id);
+    if (!value || function_.instructions[id].guard || !uniform_.uniform(value)) return false;
+    if (reads_index(id)) return context_.source_of(value) == ValueSource::computed;
+    return context_.costs[id.index()].weight > 0 && context_.form(id)->effects.pure() && suits(context_, id);
+  }
+
+  bool stays(InstructionId id) const {
+    const ValueId value = context_.result(id);
+    if (context_.values.merges(value) || !operands_come_from_there(id)) return false;
+    return std::ranges::all_of(context_.values.readers(value),
+                               [&](InstructionId reader) { return reads_there(reader, value, 0); });
+  }
+
+  bool operands_come_from_there(InstructionId id) const {
+    for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i)
+      if (operand->is(OperandKind::value) && !comes_from_there(operand->as_value(), id)) return false;
+    return true;
+  }
+
+  bool comes_from_there(ValueId value, InstructionId reader) const {
+    const InstructionId definition = context_.values.definition(value);
+    if (!definition) return false;
+    if (context_.absorbed[definition.index()]) return operands_come_from_there(definition);
+    const ValueSource source = context_.source_of(value);
+    if (source == ValueSource::literal) return true;
+    if (source == ValueSource::constant_bank) return !stands_in_register(value, source, reader);
+    return there_[definition.index()];
+  }
+
+  // For work of the lanes on the way there.
+  bool stands_in_register(ValueId value, ValueSource source, InstructionId there) const {
+    if (context_.values.merges(value)) return true;
+    return std::ranges::any_of(context_.values.readers(value), [&](InstructionId reader) {
+      return context_.needed[reader.index()] && !there_[reader.index()] &&
+             context_.dominators.dominates(function_.instructions[reader].block, function_.instructions[there].block) &&
+             !reads_without_register(context_, reader, value, source);
+    });
+  }
+
+  // Does the reader take the value from a uniform register?
+  bool reads_there(InstructionId reader, ValueId value, int depth) const {
+    constexpr int longest_chain = 4;
+    if (!context_.needed[reader.index()] || there_[reader.index()]) return true;
+    const Form* form = context_.form(reader);
+    if (!form || depth == longest_chain) return false;
+    if (context_.reads_as_address(reader, value)) return is_shared(form->space) && depth == 0;
+    if (context_.absorbed[reader.index()]) return passes_on(reader, value, depth);
+    return has_place(*form, reader, value) && leaves_place(reader, value, 0);
+  }
+
+  // Its readers do its work.
+  bool passes_on(InstructionId absorbed, ValueId value, int depth) const {
+    const ValueId result = context_.result(absorbed);
+    if (!result || context_.words_of(result) > 1 || context_.values.merges(result)) return false;
+    const bool shifted = is_shifted(absorbed, value);
+    return std::ranges::all_of(context_.values.readers(result), [&](InstructionId next) {
+      if (there_[next.index()]) return true;
+      return !shifted && leaves_place(absorbed, value, 0) && reads_there(next, result, depth + 1);
+    });
+  }
+
+  bool has_place(const Form& form, InstructionId reader, ValueId value) const {
+    const Operand* first = context_.source(reader, 0);
+    const bool is_first = first && first->is(OperandKind::value) && first->as_value() == value;
+    if (is_shifted(reader, value)) return false;
+    switch (form.kind) {
+    case InstructionClass::shift:
+      return !is_first && bit_width(form.type()) == 32;
+    case InstructionClass::conversion:
+      return is_float(form.type(0)) && bit_width(form.type(0)) == 32;
+    case InstructionClass::selection:
+    case InstructionClass::logic:
+    case InstructionClass::comparison:
+    case InstructionClass::integer:
+    case InstructionClass::floating_point:
+      return bit_width(form.type()) == 32 && !form.has(Modifier::wide);
+    default:
+      return false;
+    }
+  }
+
+  // No other operand of the machine instruction is uniform, in the instruction word or in a constant bank.
+  bool leaves_place(InstructionId reader, ValueId value, int depth) const {
+    const bool shifts = context_.form(reader)->kind == InstructionClass::shift;
+    for (size_t i = 0; const Operand* operand = context_.source(reader, i); ++i) {
+      if (operand->is_constant()) {
+        if (operand->immediate != 0 && !shifts && !is_power_of_two_factor(reader, *operand)) return false;
+        continue;
+      }
+      if (!operand->is(OperandKind::value) || operand->as_value() == value) continue;
+      const ValueId other = operand->as_value();
+      if (function_.values[other].type == ScalarType::pred) continue;
+      const InstructionId definition = context_.values.definition(other);
+      if (context_.source_of(other) == ValueSource::constant_bank) return false;
+      if (!definition) continue;
+      if (context_.absorbed[definition.index()] && depth < 3) {
+        if (!leaves_place(definition, value, depth + 1)) return false;
+      } else if (alone_ && there_[definition.index()]) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // LEA and shifts take what they shift from the lanes' registers.
+  bool is_shifted(InstructionId id, ValueId value) const {
+    const Form& form = *context_.form(id);
+    if (form.kind != InstructionClass::shift && form.opcode != Opcode::mul && form.opcode != Opcode::mad) return false;
+    bool is_factor = false, by_power = form.kind == InstructionClass::shift;
+    for (size_t i : {0, 1}) {
+      const Operand* operand = context_.source(id, i);
+      if (!operand) continue;
+      is_factor |= operand->is(OperandKind::value) && operand->as_value() == value && (i == 0 || !by_power);
+      by_power |= is_power_of_two_factor(id, *operand);
+    }
+    return is_factor && by_power;
+  }
+
+  // How far LEA shifts is no operand.
+  bool is_power_of_two_factor(InstructionId id, const Operand& operand) const {
+    const Opcode opcode = context_.form(id)->opcode;
+    return (opcode == Opcode::mul || opcode == Opcode::mad) && operand.is(OperandKind::integer) &&
+           operand.immediate > 0 && (operand.immediate & (operand.immediate - 1)) == 0;
+  }
+
+  const LoweringContext& context_;
+  const Function& function_;
+  const UniformValues& uniform_;
+  std::vector<bool> there_; // by InstructionId
+  bool alone_ = false;      // asks that a reader on the lanes reads one uniform register only
+};
+
+} // namespace
+
+bool is_extreme(const LoweringContext& context, InstructionId id) {
+  const Opcode opcode = context.form(id)->opcode;
+  return opcode == Opcode::min || opcode == Opcode::max || (opcode == Opcode::selp && context.absorbs[id.index()]);
+}
+
+std::vector<bool> on_uniform_datapath(const LoweringContext& context, const UniformValues& uniform) {
+  return UniformDatapath(context, uniform).run();
+}
+
+void weigh_uniform_loads(LoweringContext& context) {
+  std::map<ValueId, std::vector<BlockId>> loaded; // by which blocks
+  context.for_each_needed([&](InstructionId id) {
+    if (!context.uniform[id.index()]) return;
+    const BlockId block = context.function.instructions[id].block;
+    for (size_t i = 0; const Operand* operand = context.source(id, i); ++i) {
+      if (!operand->is(OperandKind::value) || context.source_of(operand->as_value()) != ValueSource::constant_bank)
+        continue;
+      std::vector<BlockId>& places = loaded[operand->as_value()];
+      if (std::ranges::any_of(places, [&](BlockId place) { return context.dominators.dominates(place, block); }))
+        continue;
+      places.push_back(block);
+      ++context.costs[id.index()].uniform;
+    }
+  });
+}
+
+} // namespace ptxrewrite::ir

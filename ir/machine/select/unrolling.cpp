@@ -1,0 +1,512 @@
+// The limits below were found by assembling loops with more and more instructions of one kind, or of two kinds
+// together, until ptxas 13.0 left them alone: see unrolling.h. They are the same for sm_75, 80 and 90 but where said.
+#include "ir/machine/select/unrolling.h"
+
+#include "ir/core/module.h"
+#include "ir/machine/figures/generations.h"
+#include "ir/machine/figures/weights.h"
+#include "ir/machine/select/size_in_loop.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <optional>
+#include <set>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+// From `start` by `step` until it has reached `limit`, the counter is a parameter of the first block.
+struct CountedLoop {
+  std::vector<BlockId> blocks; // the first one, what lies between, and the one that leads back
+  BlockId exit;                // the one that it is left from
+  InstructionId increment, compare, branch;
+  std::optional<uint64_t> trips; // where start and limit are literals
+
+  BlockId header() const { return blocks.front(); }
+  bool contains(BlockId block) const { return std::ranges::find(blocks, block) != blocks.end(); }
+};
+
+std::optional<int64_t> literal(const LoweringContext& context, const Operand* operand) {
+  for (int step = 0; operand && step < 8; ++step) {
+    if (operand->is(OperandKind::integer)) return operand->immediate;
+    InstructionId id = context.definition(operand);
+    if (!id || !context.function.is_opcode(id, Opcode::mov)) return std::nullopt;
+    operand = context.source(id, 0);
+  }
+  return std::nullopt;
+}
+
+// The blocks from which control comes back to the header, in reverse post-order; empty if they are too many, if the
+// header does not dominate them, or if another loop is among them.
+std::vector<BlockId> loop_of(const LoweringContext& context, BlockId header) {
+  const Function& function = context.function;
+  constexpr size_t most_blocks = 64;
+  std::vector<BlockId> blocks = {header};
+  for (size_t next = 0; next < blocks.size(); ++next)
+    for (EdgeId edge : context.flow.predecessors(blocks[next])) {
+      const BlockId from = function.edges[edge].from;
+      const bool returns = context.dominators.dominates(header, from);
+      if (blocks[next] == header && !returns) continue;
+      if (!returns || blocks.size() == most_blocks) return {};
+      if (std::ranges::find(blocks, from) == blocks.end()) blocks.push_back(from);
+    }
+  std::ranges::sort(blocks, {}, [&](BlockId block) { return context.flow.position(block); });
+  const bool is_loop = std::ranges::any_of(function.successors(blocks.back()),
+                                           [&](EdgeId edge) { return function.edges[edge].to == header; });
+  if (!is_loop) return {};
+  for (BlockId from : blocks)
+    for (EdgeId edge : function.successors(from)) {
+      const BlockId to = function.edges[edge].to;
+      if (to != header && context.flow.position(to) <= context.flow.position(from)) return {};
+    }
+  return blocks;
+}
+
+// The only block that control leaves the loop from; invalid if there are several, or several that lead back.
+BlockId only_exit(const LoweringContext& context, const std::vector<BlockId>& blocks) {
+  const Function& function = context.function;
+  BlockId exit;
+  for (BlockId from : blocks)
+    for (EdgeId edge : function.successors(from)) {
+      const BlockId to = function.edges[edge].to;
+      if (to == blocks.front() && from != blocks.back()) return {};
+      if (std::ranges::find(blocks, to) != blocks.end()) continue;
+      if (exit) return {};
+      exit = from;
+    }
+  return exit;
+}
+
+// value = parameter + constant, in this loop: the index of that parameter.
+std::optional<size_t> stepped_parameter(const LoweringContext& context, const CountedLoop& loop, ValueId value,
+                                        int64_t& step, InstructionId& increment) {
+  const Function& function = context.function;
+  increment = context.values.definition(value);
+  if (!increment || !loop.contains(function.instructions[increment].block)) return std::nullopt;
+  const Form* form = context.form(increment);
+  if (!form || (form->opcode != Opcode::add && form->opcode != Opcode::sub)) return std::nullopt;
+  const Operand* base = context.source(increment, 0);
+  std::optional<int64_t> constant = literal(context, context.source(increment, 1));
+  if (!constant || !base || !base->is(OperandKind::value)) return std::nullopt;
+  step = form->opcode == Opcode::sub ? -*constant : *constant;
+  std::span<const ValueId> parameters = function.parameters(loop.header());
+  auto place = std::ranges::find(parameters, base->as_value());
+  if (place == parameters.end()) return std::nullopt;
+  return static_cast<size_t>(place - parameters.begin());
+}
+
+// What the parameter is in the first trip, if it is the same whatever way leads into the loop.
+std::optional<Operand> first_operand(const LoweringContext& context, const CountedLoop& loop, size_t parameter) {
+  const Function& function = context.function;
+  std::optional<Operand> start;
+  for (BlockId from : function.layout) {
+    if (loop.contains(from)) continue;
+    for (EdgeId edge : function.successors(from)) {
+      if (function.edges[edge].to != loop.header()) continue;
+      Operand argument = Operand::value(function.arguments(edge)[parameter]);
+      if (start && literal(context, &*start) != literal(context, &argument)) return std::nullopt;
+      start = argument;
+    }
+  }
+  return start;
+}
+
+// The counter is tested `ahead` of what it is when a trip begins.
+std::optional<uint64_t> trips_of(const LoweringContext& context, const CountedLoop& loop, size_t parameter,
+                                 const Operand* limit, int64_t step, int64_t ahead) {
+  std::optional<Operand> first = first_operand(context, loop, parameter);
+  std::optional<int64_t> start = first ? literal(context, &*first) : std::nullopt, end = literal(context, limit);
+  if (!start || !end) return std::nullopt;
+  return (std::abs(*end - *start - ahead) + std::abs(step) - 1) / std::abs(step) + 1;
+}
+
+// What a parameter of the header becomes for the next trip; another value is itself.
+ValueId next_of(const LoweringContext& context, const CountedLoop& loop, ValueId value) {
+  const Function& function = context.function;
+  std::span<const ValueId> parameters = function.parameters(loop.header());
+  auto place = std::ranges::find(parameters, value);
+  if (place == parameters.end()) return value;
+  for (EdgeId edge : function.successors(loop.blocks.back()))
+    if (function.edges[edge].to == loop.header())
+      return function.arguments(edge)[static_cast<size_t>(place - parameters.begin())];
+  return value;
+}
+
+// A parameter of the header and what has been added to it.
+struct Moved {
+  ValueId parameter;
+  int64_t distance = 0;
+};
+Moved moved_parameter(const LoweringContext& context, const CountedLoop& loop, ValueId value) {
+  std::span<const ValueId> parameters = context.function.parameters(loop.header());
+  Moved moved;
+  for (int step = 0; step < 4; ++step) {
+    if (std::ranges::find(parameters, value) != parameters.end()) {
+      moved.parameter = value;
+      return moved;
+    }
+    const InstructionId id = context.values.definition(value);
+    const Form* form = id && loop.contains(context.function.instructions[id].block) ? context.form(id) : nullptr;
+    if (!form || (form->opcode != Opcode::add && form->opcode != Opcode::sub)) return {};
+    const Operand* base = context.source(id, 0);
+    const std::optional<int64_t> constant = literal(context, context.source(id, 1));
+    if (!constant || !base || !base->is(OperandKind::value)) return {};
+    moved.distance += form->opcode == Opcode::sub ? -*constant : *constant;
+    value = base->as_value();
+  }
+  return {};
+}
+
+// Upwards until it is no longer greater: a test that has nothing to do with the number of trips.
+bool counts_away(const Form& compare, size_t side, int64_t step) {
+  const bool greater =
+      compare.has(Modifier::gt) || compare.has(Modifier::ge) || compare.has(Modifier::hi) || compare.has(Modifier::hs);
+  const bool less =
+      compare.has(Modifier::lt) || compare.has(Modifier::le) || compare.has(Modifier::lo) || compare.has(Modifier::ls);
+  return step > 0 && (side == 0 ? greater : less);
+}
+
+std::optional<CountedLoop> counted_loop(const LoweringContext& context, BlockId header) {
+  const Function& function = context.function;
+  CountedLoop loop;
+  loop.blocks = loop_of(context, header);
+  if (loop.blocks.empty()) return std::nullopt;
+  loop.exit = only_exit(context, loop.blocks);
+  if (!loop.exit || !context.dominators.dominates(loop.exit, loop.blocks.back())) return std::nullopt;
+  loop.branch = function.terminator(loop.exit);
+  if (!loop.branch || !function.instructions[loop.branch].guard) return std::nullopt;
+  loop.compare = context.values.definition(function.instructions[loop.branch].guard);
+  if (!loop.compare || !loop.contains(function.instructions[loop.compare].block) ||
+      !function.is_opcode(loop.compare, Opcode::setp) || is_float(context.form(loop.compare)->type()))
+    return std::nullopt;
+  for (size_t side : {0, 1}) {
+    const Operand* tested = context.source(loop.compare, side);
+    const Operand* limit = context.source(loop.compare, 1 - side);
+    if (!tested || !limit || !tested->is(OperandKind::value)) continue;
+    const Moved counter = moved_parameter(context, loop, tested->as_value());
+    if (!counter.parameter) continue;
+    const ValueId next = next_of(context, loop, counter.parameter);
+    const Moved moved = moved_parameter(context, loop, next);
+    const int64_t step = moved.distance;
+    if (moved.parameter != counter.parameter || step == 0) continue;
+    loop.increment = context.values.definition(next);
+    InstructionId limit_definition = context.definition(limit);
+    if (limit_definition && loop.contains(function.instructions[limit_definition].block)) continue;
+    std::span<const ValueId> parameters = function.parameters(header);
+    const auto index = static_cast<size_t>(std::ranges::find(parameters, counter.parameter) - parameters.begin());
+    loop.trips = trips_of(context, loop, index, limit, step, counter.distance);
+    if (!loop.trips && counts_away(*context.form(loop.compare), side, step)) return std::nullopt;
+    return loop;
+  }
+  return std::nullopt;
+}
+
+// What one trip is made of.
+struct Body {
+  uint32_t work = 0;         // machine instructions that every copy repeats
+  uint32_t inductions = 0;   // counters, pointers and constants, once for all copies
+  bool counts = false;       // the work reads a counter, not only as an address: each copy adds its part
+  bool points = false;       // a pointer moves on, in registers that are moved into a pair for the copies
+  uint32_t size = 0;         // as the assembler measures it (size_in_loop.h)
+  uint32_t known_size = 0;   // of it, what copies know the result or the place of
+  uint32_t known = 0;        // how many such there are; accesses whose place moves count as several
+  uint32_t known_work = 0;   // of the work, what copies need not do
+  uint32_t global_loads = 0; //
+  uint32_t shared_loads = 0; //
+  bool fixed = false;        // something that is not copied
+  bool skips = false;        // blocks that not all trips execute
+  // By memory_of: what is loaded, and what is stored elsewhere than at a place that moves on from trip to trip.
+  std::array<bool, 3> loads{}, stores_anywhere{};
+  bool atomics = false;
+};
+
+// Memories that are apart from each other: shared, local, and the rest.
+size_t memory_of(const Form& form) {
+  return is_shared(form.space) ? 0 : form.space == StateSpace::local ? 1 : 2;
+}
+
+// Values of a loop that are literals in each of its copies, given that its trips are counted.
+class KnownInCopies {
+public:
+  KnownInCopies(const LoweringContext& context, const CountedLoop& loop) : context_(context), loop_(loop) {
+    if (!loop.trips) return;
+    std::span<const ValueId> parameters = context.function.parameters(loop.header());
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      std::optional<Operand> first = first_operand(context, loop, i);
+      if (first && is_number(*first)) known_.insert(parameters[i]);
+    }
+    for (bool fewer = true; fewer;) {
+      compute();
+      fewer = drop_changed();
+    }
+  }
+
+  bool operator()(const Operand& operand) const {
+    if (!operand.is(OperandKind::value)) return !operand.is(OperandKind::special_register) && is_number(operand);
+    if (context_.is_literal(&operand)) return is_number(operand);
+    return known_.contains(operand.as_value()) || computed_.contains(operand.as_value());
+  }
+
+  bool all_sources(InstructionId id) const {
+    for (const Operand& operand : context_.function.operands_of(id))
+      if (!operand.is_definition() && !operand.is_group() && !(*this)(operand)) return false;
+    return !context_.function.instructions[id].guard;
+  }
+
+  // Is it so because of something that differs from copy to copy?
+  bool moves(InstructionId id) const {
+    for (const Operand& operand : context_.function.operands_of(id))
+      if (!operand.is_definition() && operand.is(OperandKind::value) && !context_.is_literal(&operand)) return true;
+    return false;
+  }
+
+private:
+  // Where shared variables lie is known before 9.0.
+  bool is_number(Operand operand) const {
+    if (context_.capability < 90) return context_.is_literal(&operand) || operand.is(OperandKind::symbol);
+    for (int step = 0; step < 8 && operand.is(OperandKind::value); ++step) {
+      const InstructionId id = context_.definition(&operand);
+      if (!id || !context_.function.is_opcode(id, Opcode::mov)) break;
+      operand = *context_.source(id, 0);
+    }
+    return !operand.is(OperandKind::symbol) && context_.is_literal(&operand);
+  }
+
+  // What follows from the parameters that are known.
+  void compute() {
+    computed_.clear();
+    for (BlockId block : loop_.blocks)
+      for (InstructionId id : context_.function.instructions_in(block)) {
+        const ValueId value = context_.result(id);
+        const Form* form = context_.form(id);
+        if (value && form && form->effects.pure() && all_sources(id)) computed_.insert(value);
+      }
+  }
+
+  // Parameters that the next trip gets something unknown for.
+  bool drop_changed() {
+    const Function& function = context_.function;
+    std::span<const ValueId> parameters = function.parameters(loop_.header());
+    size_t dropped = 0;
+    for (EdgeId edge : function.successors(loop_.blocks.back())) {
+      if (function.edges[edge].to != loop_.header()) continue;
+      for (size_t i = 0; i < parameters.size(); ++i)
+        if (!(*this)(Operand::value(function.arguments(edge)[i]))) dropped += known_.erase(parameters[i]);
+    }
+    return dropped > 0;
+  }
+
+  const LoweringContext& context_;
+  const CountedLoop& loop_;
+  std::set<ValueId> known_;    // parameters of the header
+  std::set<ValueId> computed_; // from them
+};
+
+// Assemblers do not copy what gathers lanes, waits for memory or calls.
+bool is_fixed(const LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.effects.convergent && !form.effects.barrier) return true;
+  if (form.kind == InstructionClass::fence || form.effects.call) return true;
+  return weight_of(form, context.capability, false).subroutine != Subroutine::none;
+}
+
+// Does the place move on by the same distance in each trip?
+bool is_stepped(const LoweringContext& context, const CountedLoop& loop, ValueId value) {
+  while (ValueId rest = context.without_constant[value.index()])
+    value = rest;
+  int64_t step = 0;
+  InstructionId increment;
+  if (stepped_parameter(context, loop, value, step, increment)) return true;
+  const ValueId next = next_of(context, loop, value);
+  return next != value && stepped_parameter(context, loop, next, step, increment).has_value();
+}
+
+bool stores_to_stepped(const LoweringContext& context, const CountedLoop& loop, InstructionId id) {
+  for (size_t i = 0; const Operand* operand = context.source(id, i); ++i) {
+    if (!operand->is(OperandKind::address)) continue;
+    const Operand& base = operand[1];
+    if (is_shared(context.form(id)->space) && context.is_literal(&base)) return true;
+    return operand->group_size() >= 1 && base.is(OperandKind::value) && is_stepped(context, loop, base.as_value());
+  }
+  return false;
+}
+
+// What copies know: see is_straight(). True if they need not do it.
+bool measure_known(const LoweringContext& context, const KnownInCopies& known, InstructionId id, Body& body) {
+  constexpr uint32_t moving_place = 6;
+  const Form& form = *context.form(id);
+  const uint32_t size = size_in_loop(context, id);
+  const bool accesses = (form.kind == InstructionClass::load || form.kind == InstructionClass::store) &&
+                        (is_shared(form.space) || form.space == StateSpace::constant);
+  if (size == 0) return false;
+  if (accesses) {
+    const Operand* place = nullptr;
+    for (size_t i = 0; const Operand* operand = context.source(id, i); ++i)
+      if (operand->is(OperandKind::address)) place = operand;
+    if (!place || place->group_size() != 1 || !known(place[1])) return false;
+    const bool moves = place[1].is(OperandKind::value) && !context.is_literal(&place[1]);
+    body.known += moves ? moving_place + (place->immediate != 0) : 1;
+    body.known_size += size;
+    return false;
+  }
+  if (!known.all_sources(id) || !(form.effects.pure() || form.kind == InstructionClass::barrier)) return false;
+  ++body.known;
+  body.known_size += size;
+  return form.effects.pure();
+}
+
+// A value that the next trip finds changed by a literal.
+void measure_induction(const LoweringContext& context, const CountedLoop& loop, InstructionId id, Body& body) {
+  const InstructionCost& cost = context.costs[id.index()];
+  body.inductions += cost.weight + cost.uniform;
+  const Operand* base = context.source(id, 0);
+  if (!base->is(OperandKind::value)) return;
+  if (bit_width(context.form(id)->type()) == 64) {
+    body.points |= cost.uniform == 0 || !has_uniform_addresses(context.capability);
+    return;
+  }
+  for (InstructionId reader : context.values.readers(base->as_value()))
+    body.counts |= reader != id && reader != loop.compare && context.needed[reader.index()] &&
+                   loop.contains(context.function.instructions[reader].block) &&
+                   !context.reads_as_address(reader, base->as_value());
+}
+
+void measure(const LoweringContext& context, const CountedLoop& loop, const KnownInCopies& known, InstructionId id,
+             Body& body) {
+  const Function& function = context.function;
+  if (function.instructions[id].kind == InstructionKind::pragma) body.fixed = true;
+  const Form* form = context.form(id);
+  if (!form || !context.needed[id.index()] || id == loop.branch || id == loop.compare || id == loop.increment) {
+    if (id == loop.increment) measure_induction(context, loop, id, body);
+    return;
+  }
+  body.fixed |= is_fixed(context, id);
+  const InstructionCost& cost = context.costs[id.index()];
+  const auto found = context.constant_moves.find(id);
+  const uint32_t moves = found == context.constant_moves.end() ? 0 : found->second;
+  const uint32_t weight = cost.weight + cost.uniform - moves;
+  body.inductions += moves;
+  int64_t step = 0;
+  InstructionId increment;
+  ValueId value = context.result(id);
+  const std::optional<size_t> parameter =
+      value ? stepped_parameter(context, loop, value, step, increment) : std::nullopt;
+  const bool induction = parameter.has_value();
+  if (induction)
+    measure_induction(context, loop, id, body);
+  else
+    body.work += weight;
+  const bool skips = function.is_opcode(id, Opcode::bra);
+  if (skips) return;
+  const bool guarded = static_cast<bool>(function.instructions[id].guard);
+  if (loop.trips && measure_known(context, known, id, body) && !induction) body.known_work += weight;
+  if (induction) {
+    ++body.size;
+    return;
+  }
+  if (const uint32_t size = size_in_loop(context, id)) body.size += size + (guarded ? 1 : 0);
+  const bool memory = form->kind == InstructionClass::load || form->kind == InstructionClass::store ||
+                      form->kind == InstructionClass::atomic;
+  if (!memory || form->space == StateSpace::constant || is_param(form->space)) return;
+  const size_t at = memory_of(*form);
+  body.atomics |= form->kind == InstructionClass::atomic;
+  if (form->kind == InstructionClass::load) body.loads[at] = true;
+  if (form->kind == InstructionClass::store && !stores_to_stepped(context, loop, id)) body.stores_anywhere[at] = true;
+  if (form->kind != InstructionClass::load) return;
+  ++(is_shared(form->space) ? body.shared_loads : body.global_loads);
+}
+
+// Copies in a loop: as many as fit, a little more or less where that divides the trips.
+uint32_t copies_in_loop(uint32_t size, uint64_t trips) {
+  constexpr uint32_t longest_loop = 288, fewest_copies = 4;
+  const uint32_t fitting = std::max(longest_loop / std::max(size, 1u), fewest_copies);
+  for (uint32_t away = 0; away <= fitting / 5 + 1; ++away) {
+    if (trips % (fitting + away) == 0) return fitting + away;
+    if (fitting - away >= fewest_copies && trips % (fitting - away) == 0) return fitting - away;
+  }
+  return fitting;
+}
+
+// Is no loop left? All copies together may be so long, times what looping would execute over what they do: without the
+// counter, its test and the branch (three times twenty), and without what each copy knows.
+bool is_straight(uint64_t trips, const Body& body) {
+  constexpr uint64_t longest = 240, control = 60, of_known = 20, longest_of_all = 2000;
+  const uint64_t left = std::max(body.size - std::min(body.known_size, body.size), 1u);
+  if (trips > longest_of_all || trips * left > longest_of_all) return false;
+  return trips * left * left <= longest * (left + control + of_known * body.known);
+}
+
+// How long a trip may be for the copies to pay, where nobody knows how many trips there are: they hide the latency of
+// loads, and one wait for global memory hides as much as many.
+uint32_t longest_trip(const Body& body) {
+  constexpr uint32_t without_loads = 18, with_global_loads = 46, of_shared_load = 5, longest = 96;
+  if (body.global_loads > 0) return with_global_loads;
+  return body.shared_loads > 0 ? std::min(without_loads + of_shared_load * body.shared_loads, longest) : without_loads;
+}
+
+// Some lanes leave the loop before others: what a trip loads may be what another lane's trip has stored, and copies
+// would change which of them comes first. They pay where other loads can be moved up, in a loop without branches.
+bool pays_for_separate_lanes(const CountedLoop& loop, const Body& body) {
+  bool clashes = body.atomics, others = false;
+  for (size_t memory = 0; memory < body.loads.size(); ++memory)
+    (body.stores_anywhere[memory] ? clashes : others) |= body.loads[memory];
+  return !clashes || (others && !body.atomics && loop.blocks.size() == 1);
+}
+
+// Is it some trips' only, and more than a jump?
+bool is_skipped(const LoweringContext& context, const CountedLoop& loop, BlockId block) {
+  if (context.dominators.dominates(block, loop.blocks.back())) return false;
+  for (InstructionId id : context.function.instructions_in(block))
+    if (context.form(id) && !context.function.is_opcode(id, Opcode::bra)) return true;
+  return false;
+}
+
+} // namespace
+
+Unrolling unrolling_of(const LoweringContext& context, const UniformValues& together, BlockId header) {
+  std::optional<CountedLoop> loop = counted_loop(context, header);
+  if (!loop) return {};
+  const KnownInCopies known(context, *loop);
+  Body body;
+  for (BlockId block : loop->blocks) {
+    if (is_skipped(context, *loop, block)) {
+      ++body.size;
+      body.skips = true;
+      // Where the exit is in the middle, nothing in front of it may be skipped.
+      body.fixed |=
+          loop->exit != loop->blocks.back() && context.flow.position(block) < context.flow.position(loop->exit);
+    }
+    for (InstructionId id : context.function.instructions_in(block))
+      measure(context, *loop, known, id, body);
+  }
+  if (body.fixed) return {};
+  Unrolling result;
+  result.blocks = loop->blocks;
+  constexpr uint32_t control = 2;
+  if (!loop->trips) {
+    // Four copies, then two, then one for what is left.
+    constexpr uint32_t between_copies = 11, of_counter = 4, of_pointer = 4;
+    if (body.size > longest_trip(body)) return {};
+    if (!together.branch_is_uniform(loop->exit) && !pays_for_separate_lanes(*loop, body)) return {};
+    result.instructions = 6 * body.work + 2 * (body.inductions + control) + between_copies +
+                          (body.counts ? of_counter : 0) + (body.points ? of_pointer : 0);
+    result.copies = 4;
+    return result;
+  }
+  if (*loop->trips > 0 && is_straight(*loop->trips, body)) {
+    const uint64_t all = *loop->trips * (body.work - body.known_work), kept = body.work + body.inductions + control;
+    result.instructions = all > kept ? static_cast<uint32_t>(all - kept) : 0;
+    result.copies = static_cast<uint32_t>(*loop->trips);
+    return result;
+  }
+  // Else some copies in a loop, if it is one block.
+  constexpr uint32_t longest_body = 72;
+  if (body.size == 0 || body.size > longest_body || body.skips) return {};
+  result.copies = copies_in_loop(body.size, *loop->trips);
+  result.instructions = (result.copies - 1) * body.work;
+  return result;
+}
+
+} // namespace ptxrewrite::ir

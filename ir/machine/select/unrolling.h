@@ -1,0 +1,20 @@
+// Loops that the assembler unrolls: how many instructions its copies add to the code. Only for functions in SSA form.
+// Private to ir/machine.
+#pragma once
+
+#include "ir/machine/prepare/uniform.h"
+#include "ir/machine/select/lowering_rules.h"
+
+namespace ptxrewrite::ir {
+
+struct Unrolling {
+  uint32_t instructions = 0;   // of the machine, that copies add
+  uint32_t copies = 1;         // that stand one after the other
+  std::vector<BlockId> blocks; // of one copy
+};
+// Nothing is added if no loop begins with the block, if the loop is not counted, has another loop in it or several
+// exits, is left behind a block that not all trips execute, or is kept rolled by a pragma.
+// `together` knows which loops all lanes leave after as many trips.
+Unrolling unrolling_of(const LoweringContext& context, const UniformValues& together, BlockId header);
+
+} // namespace ptxrewrite::ir

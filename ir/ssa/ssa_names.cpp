@@ -1,0 +1,227 @@
+// Names are compared as pairs of stem and number ("%r", 12), so that `.reg .b32 %r<13>` is known to declare %r12
+// whether it was written as one name or as a member of a range.
+#include "ir/ssa/ssa_names.h"
+
+#include "ir/core/module.h"
+#include "ir/ssa/ssa_steps.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+constexpr uint32_t no_number = Value::no_number;
+
+struct Name {
+  Symbol stem;
+  uint32_t number = no_number;
+  uint64_t key() const { return uint64_t{stem.index()} << 32 | number; }
+};
+
+// "%r12" is ("%r", 12); "%r012" is ("%r0", 12), "x" is ("x", none). Each spelling has one such form only.
+Name split(Module& module, std::string_view text) {
+  size_t begin = text.size();
+  while (begin > 0 && text[begin - 1] >= '0' && text[begin - 1] <= '9')
+    --begin;
+  while (begin + 1 < text.size() && text[begin] == '0')
+    ++begin;
+  if (begin == 0 || begin == text.size() || text.size() - begin > 8) return {module.intern(text), no_number};
+  uint32_t number = 0;
+  for (char c : text.substr(begin))
+    number = number * 10 + static_cast<uint32_t>(c - '0');
+  return {module.intern(text.substr(0, begin)), number};
+}
+
+std::string_view default_stem(const Value& value) {
+  switch (value.register_class) {
+  case RegisterClass::coefficient:
+    return "%cr";
+  case RegisterClass::thread_index:
+    return "%tr";
+  case RegisterClass::block_index:
+    return "%br";
+  case RegisterClass::linear:
+    return "%lr";
+  default:
+    break;
+  }
+  if (value.type == ScalarType::pred) return "%p";
+  bool floating = type_kind(value.type) == TypeKind::floating;
+  switch (bit_width(value.type)) {
+  case 8:
+    return "%rc";
+  case 16:
+    return floating ? "%h" : "%rs";
+  case 32:
+    return floating ? "%f" : "%r";
+  case 64:
+    return floating ? "%fd" : "%rd";
+  default:
+    return "%rq";
+  }
+}
+
+class Registers {
+public:
+  explicit Registers(Function& function) : function_(function), module_(function.module()) {}
+
+  void rename() {
+    collect();
+    take_other_names();
+    choose();
+  }
+
+  void declare() {
+    std::unordered_map<uint32_t, uint32_t> group_of;
+    std::vector<std::vector<const Register*>> groups; // per stem
+    for (const Register& row : registers_) {
+      auto [entry, fresh] = group_of.try_emplace(row.name.stem.index(), static_cast<uint32_t>(groups.size()));
+      if (fresh) groups.emplace_back();
+      groups[entry->second].push_back(&row);
+    }
+    for (std::vector<const Register*>& group : groups) {
+      auto is_single = [](const Register* row) { return row->name.number == no_number; };
+      auto numbered = std::stable_partition(group.begin(), group.end(), is_single);
+      list({group.begin(), numbered});
+      std::vector<const Register*> rest(numbered, group.end());
+      if (!range(rest)) list(rest);
+    }
+    InstructionId first = function_.blocks[function_.entry()].first;
+    for (const std::string& text : texts_) {
+      Operand operand;
+      operand.kind = OperandKind::text;
+      operand.id = module_.intern(text).index();
+      Instruction row;
+      row.kind = InstructionKind::declare_values;
+      InstructionId id = function_.add_instruction(row, {&operand, 1});
+      if (first)
+        function_.insert_before(first, id);
+      else
+        function_.append(function_.entry(), id);
+    }
+  }
+
+private:
+  struct Register {
+    ValueId value;
+    Name name;
+  };
+
+  void collect() {
+    std::vector<bool> mentioned(function_.values.size(), false);
+    auto mention = [&](ValueId value) { mentioned[value.index()] = true; };
+    for (BlockId block : function_.layout)
+      for (InstructionId id : function_.instructions_in(block)) {
+        for_each_use(function_, id, mention);
+        for_each_definition(function_, id, mention);
+      }
+    for (ValueId value : function_.values.ids())
+      if (mentioned[value.index()] && !is_queue(function_.values[value].register_class))
+        registers_.push_back({value, hint(value)});
+  }
+
+  Name hint(ValueId value) {
+    const Value& row = function_.values[value];
+    std::string_view text = module_.text(row.name);
+    if (text.empty()) return {module_.intern(default_stem(row)), row.number == no_number ? value.index() : row.number};
+    bool plain = text.back() < '0' || text.back() > '9';
+    if (plain) return {row.name, row.number};
+    return split(module_, function_.value_name(value));
+  }
+
+  // Variables and labels share the name space of registers.
+  void take_other_names() {
+    UniqueNames names(module_);
+    take_names(function_, names);
+    names.for_each([&](Symbol name) {
+      Name other = split(module_, module_.text(name));
+      taken_.insert(other.key());
+      others_.insert(other.key());
+      if (other.number != no_number) numbered_others_.insert(other.stem.index());
+    });
+  }
+
+  // First come, first served; the others get the numbers behind the highest of their stem.
+  void choose() {
+    for (const Register& row : registers_)
+      if (row.name.number != no_number) {
+        uint32_t& next = next_number_[row.name.stem.index()];
+        next = std::max(next, row.name.number + 1);
+      }
+    for (Register& row : registers_) {
+      if (!taken_.insert(row.name.key()).second) {
+        uint32_t& next = next_number_[row.name.stem.index()];
+        do
+          row.name.number = next++;
+        while (!taken_.insert(row.name.key()).second);
+      }
+      function_.values[row.value].name = row.name.stem;
+      function_.values[row.value].number = row.name.number;
+    }
+  }
+
+  std::string type_words(const Register& row) const {
+    const Value& value = function_.values[row.value];
+    return ".reg ." + std::string(spelling(value.type)) + " ";
+  }
+
+  // `%r<13>` if all are of one type and no other name is in the range.
+  bool range(const std::vector<const Register*>& group) {
+    if (group.empty()) return true;
+    uint32_t count = 0;
+    for (const Register* row : group) {
+      if (function_.values[row->value].type != function_.values[group[0]->value].type) return false;
+      count = std::max(count, row->name.number + 1);
+    }
+    if (count / 64 > group.size() + 16) return false;
+    Symbol stem = group[0]->name.stem;
+    if (numbered_others_.count(stem.index()))
+      for (uint32_t number = 0; number < count; ++number)
+        if (others_.count(Name{stem, number}.key())) return false;
+    texts_.push_back(type_words(*group[0]) + std::string(module_.text(stem)) + "<" + std::to_string(count) + ">");
+    return true;
+  }
+
+  void list(const std::vector<const Register*>& group) {
+    constexpr unsigned per_line = 8;
+    unsigned in_line = 0;
+    std::string type;
+    for (const Register* row : group) {
+      std::string wanted = type_words(*row);
+      if (type == wanted && in_line < per_line) {
+        texts_.back() += ", ";
+      } else {
+        type = wanted;
+        in_line = 0;
+        texts_.push_back(type);
+      }
+      texts_.back() += function_.value_name(row->value);
+      ++in_line;
+    }
+  }
+
+  Function& function_;
+  Module& module_;
+  std::vector<Register> registers_; // by value
+  std::unordered_set<uint64_t> taken_, others_;
+  std::unordered_set<uint32_t> numbered_others_;       // stems
+  std::unordered_map<uint32_t, uint32_t> next_number_; // per stem
+  std::vector<std::string> texts_;
+};
+
+} // namespace
+
+void make_register_names_unique(Function& function) {
+  Registers(function).rename();
+}
+
+void name_and_declare_registers(Function& function) {
+  Registers registers(function);
+  registers.rename();
+  registers.declare();
+}
+
+} // namespace ptxrewrite::ir

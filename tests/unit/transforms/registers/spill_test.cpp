@@ -1,0 +1,137 @@
+// Spilling: what remains fits, by the verifier's word, and its memory accesses are those of slots. That the results
+// stay the same is shown by running all samples (ctest spill/samples_*).
+#include "transforms/registers/spill.h"
+
+#include "ir/ssa/ssa.h"
+#include "ir/verify/verify.h"
+#include "support/file_io.h"
+#include "tests/unit/grammar/read.h"
+#include "tests/unit/ir/random_functions.h"
+#include "tests/unit/paths.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::ir;
+using transforms::SpillStatistics;
+
+namespace {
+
+struct Spilled {
+  ReadText text;
+  SpillStatistics statistics;
+  bool fits = false;
+
+  Spilled(const std::string& ptx, AllocationOptions options) : text(ptx) {
+    REQUIRE(text.ok());
+    for (const auto& function : text.module->functions)
+      if (function->has_body && construct_ssa(*function).ok()) spill(*function, options);
+  }
+  void spill(Function& function, const AllocationOptions& options) {
+    Result<Allocation> allocation = transforms::spill_to_limit(function, options, statistics);
+    fits = allocation.ok();
+    if (!allocation) return;
+    CHECK(allocation->registers <= options.register_limit);
+    CHECK(allocation->predicates <= options.predicate_limit);
+    for (const std::string& error : verify_allocation(function, *allocation, options))
+      FAIL_CHECK(error);
+    check_slots(function);
+  }
+  // Loads and stores of one slot have one width and stay inside; what is loaded is stored somewhere.
+  void check_slots(const Function& function) {
+    std::map<int64_t, unsigned> width, stored;
+    for (BlockId block : function.layout)
+      for (InstructionId id : function.instructions_in(block)) {
+        if (function.instructions[id].kind != InstructionKind::real) continue;
+        const Form& form = function.form_of(id);
+        if (form.space != StateSpace::local) continue;
+        for (const Operand& operand : function.operands_of(id)) {
+          if (!operand.is(OperandKind::address)) continue;
+          unsigned bytes = byte_width(form.type());
+          auto [place, fresh] = width.try_emplace(operand.immediate, bytes);
+          CHECK(place->second == bytes);
+          CHECK(operand.immediate % bytes == 0);
+          if (form.opcode == Opcode::st) stored[operand.immediate] = bytes;
+        }
+      }
+    int64_t end = 0;
+    for (auto [offset, bytes] : width) {
+      CHECK(offset >= end);
+      CHECK(stored.count(offset) == 1);
+      end = offset + bytes;
+    }
+    CHECK(end <= statistics.bytes);
+  }
+  std::string print() const { return ir::print(*text.module); }
+};
+
+// `count` values, all of which are needed at the end.
+std::string sum_of_loads(unsigned count) {
+  std::string loads, sum = "mov.u32 %s, 0;\n";
+  for (unsigned i = 0; i < count; ++i) {
+    std::string value = "%v" + std::to_string(i);
+    loads += "ld.global.u32 " + value + ", [%a+" + std::to_string(4 * i) + "];\n";
+    sum += "xor.b32 %s, %s, " + value + ";\n";
+  }
+  return ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n.reg .b64 %a; .reg .b32 "
+         "%v<" +
+         std::to_string(count) + ">, %s;\nld.param.u64 %a, [p];\n" + loads + "bar.sync 0;\n" + sum +
+         "st.global.u32 [%a], %s;\nret;\n}\n";
+}
+
+} // namespace
+
+TEST_CASE("nothing happens where everything fits") {
+  Spilled one(sum_of_loads(20), {.register_limit = 32});
+  CHECK(one.fits);
+  CHECK(one.statistics.spilled == 0);
+  CHECK(one.print().find("local") == std::string::npos);
+}
+
+TEST_CASE("what does not fit waits in as many slots as there are too many values") {
+  Spilled one(sum_of_loads(40), {.register_limit = 32});
+  CHECK(one.fits);
+  // 40 words and the address, of which the address can be loaded again from its parameter.
+  CHECK(one.statistics.spilled >= 8);
+  CHECK(one.statistics.spilled <= 12);
+  CHECK(one.statistics.bytes == 4 * one.statistics.spilled);
+}
+
+TEST_CASE("special registers are read again instead of waiting") {
+  std::string reads, uses;
+  for (const char* name : {"tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "laneid"}) {
+    std::string value = "%s" + std::to_string(reads.size());
+    reads += ".reg .b32 " + value + "; mov.u32 " + value + ", %" + name + ";\n";
+    uses += "st.global.u32 [%rd1], " + value + ";\n";
+  }
+  Spilled one(kernel("ld.param.u64 %rd1, [p];\n" + reads + "bar.sync 0;\n" + uses), {.register_limit = 4});
+  CHECK(one.fits);
+  CHECK(one.statistics.spilled == 0);
+  CHECK(one.statistics.recomputed >= 3);
+}
+
+TEST_CASE("a limit below what one instruction needs is an error, and the function stays right") {
+  Spilled one(kernel("ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1]; st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4};"),
+              {.register_limit = 3});
+  CHECK(!one.fits);
+  CHECK(verify(*one.text.module).empty());
+}
+
+TEST_CASE("all samples fit into few registers, and random functions into three predicates and eight registers") {
+  for (const char* sample : {"matmul", "hotspot", "aes", "nw", "sgemm", "flash_attention", "lavamd"})
+    for (uint32_t limit : {32, 16}) {
+      CAPTURE(sample);
+      CAPTURE(limit);
+      std::string path = std::string("samples/") + sample + "/" + sample + ".ptx";
+      Spilled one(read_file(tests::source_path(path)).value(), {.register_limit = limit});
+      CHECK(one.fits);
+      CHECK(verify(*one.text.module).empty());
+    }
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    Spilled one(tests::RandomKernel(seed).text(), {.register_limit = 8, .predicate_limit = 3});
+    CHECK(verify(*one.text.module).empty());
+  }
+}

@@ -1,0 +1,107 @@
+// Bookkeeping of one try: obligations, launch predicates, added parameters.
+#include "transforms/common/attempt.h"
+
+#include "ir/analysis/linear/exact_range.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::transforms::legal {
+
+Attempt::Attempt(const ir::Function& original, DischargePolicy policy, std::string_view pass)
+    : function_(original), policy_(policy), guard_(original) {
+  terms_.pass = pass;
+}
+
+bool Attempt::can_rest_on(const ir::LinearForms& forms, ir::ObligationId id) const {
+  if (forms.obligation(id).proved || (policy_.assumed && forms.is_about_overflow(id))) return true;
+  if (policy_.launch) return !forms.launch_predicate(id).empty();
+  return policy_.kernel && KernelGuard::can_test(forms, id);
+}
+
+bool Attempt::can_rest_on(const ir::LinearForms& forms, std::span<const ir::ObligationId> ids) const {
+  return std::ranges::all_of(ids, [&](ir::ObligationId id) { return can_rest_on(forms, id); });
+}
+
+void Attempt::rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_view raised_by,
+                      ir::InstructionId where) {
+  const ir::Obligation& obligation = forms.obligation(id);
+  // Statements leave extensions out, and one may be proved in one place but not in another.
+  const std::string predicate = obligation.proved ? std::string() : forms.launch_predicate(id);
+  if (!stated_.insert(obligation.statement + '\n' + (obligation.proved ? obligation.reason : predicate)).second) return;
+  SourceRange range = obligation.source.empty() ? function_.instructions[where].range : obligation.source;
+  Obligation entry{std::string(function_.module().text(function_.name)),
+                   obligation.statement,
+                   std::string(raised_by),
+                   Discharge::proved,
+                   obligation.reason,
+                   range,
+                   ir::print_exact_range(forms, id)};
+  if (!obligation.proved && policy_.assumed && forms.is_about_overflow(id)) {
+    entry.discharge = Discharge::assumed;
+    entry.reason = no_index_overflow;
+  } else if (!obligation.proved && !policy_.launch) {
+    entry.discharge = Discharge::in_kernel;
+    entry.reason = "the kernel's first block, which else branches to the original body";
+    guard_.test(forms, id);
+  } else if (!obligation.proved) {
+    entry.discharge = Discharge::launch_checked;
+    entry.reason = predicate;
+    if (std::ranges::find(terms_.requirements, entry.reason) == terms_.requirements.end())
+      terms_.requirements.push_back(entry.reason);
+  }
+  ledger_.push_back(std::move(entry));
+}
+
+void Attempt::rest_on(std::string statement, std::string_view raised_by, const std::string& predicate,
+                      const std::string& reason, SourceRange range) {
+  Obligation entry{std::string(function_.module().text(function_.name)),
+                   std::move(statement),
+                   std::string(raised_by),
+                   predicate.empty() ? Discharge::proved : Discharge::launch_checked,
+                   predicate.empty() ? reason : predicate,
+                   range,
+                   {}};
+  if (!predicate.empty() && std::ranges::find(terms_.requirements, predicate) == terms_.requirements.end())
+    terms_.requirements.push_back(predicate);
+  ledger_.push_back(std::move(entry));
+}
+
+void Attempt::rest_on_assumption(std::string statement, std::string_view raised_by, std::string_view word,
+                                 SourceRange range) {
+  ledger_.push_back({std::string(function_.module().text(function_.name)),
+                     std::move(statement),
+                     std::string(raised_by),
+                     Discharge::assumed,
+                     std::string(word),
+                     range,
+                     {}});
+}
+
+ir::VariableId Attempt::launch_parameter(ir::ScalarType type, const std::string& value) {
+  auto [row, is_new] = parameters_.try_emplace({type, value});
+  if (is_new) {
+    row->second = add_parameter(function_, type);
+    terms_.parameters.push_back({type, value});
+  }
+  return row->second;
+}
+
+void Attempt::commit(ir::Function& function, PassContext& context) && {
+  std::unique_ptr<ir::Function> original;
+  if (needs_original()) original = std::make_unique<ir::Function>(function);
+  if (!guard_.empty()) {
+    remark("a test of " + std::to_string(guard_.instruction_count()) +
+               " instructions chooses between the rewritten body and the original one",
+           function.header_range);
+    guard_.attach(function_);
+  }
+  function = std::move(function_);
+  function.changed();
+  for (const auto& [name, count] : statistics)
+    context.statistics[name] += count;
+  context.ledger.insert(context.ledger.end(), ledger_.begin(), ledger_.end());
+  context.remarks.insert(context.remarks.end(), remarks_.begin(), remarks_.end());
+  if (original) make_variant(function, std::move(original), terms_, context);
+}
+
+} // namespace ptxrewrite::transforms::legal

@@ -1,0 +1,304 @@
+#include "transforms/common/fold_launch.h"
+
+#include "ir/analysis/linear/linear.h"
+#include "ir/core/insertion.h"
+#include "ir/core/module.h"
+#include "ir/edit/dead_code.h"
+#include "ir/edit/fold_control.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace ptxrewrite::transforms {
+
+namespace {
+
+using ir::BlockId;
+using ir::ExpressionId;
+using ir::InstructionId;
+using ir::InstructionKind;
+using ir::Int128;
+using ir::Interval;
+using ir::LinearForm;
+using ir::Modifier;
+using ir::Operand;
+using ir::OperandKind;
+using ir::ValueId;
+
+// Does an expression need the number of blocks?
+bool mentions_grid(const ir::ExpressionPool& pool, ExpressionId id) {
+  const ir::Expression& row = pool[id];
+  if (row.kind == ir::ExpressionKind::special) return ir::SpecialRegister(row.payload) != ir::SpecialRegister::ntid;
+  if (row.kind == ir::ExpressionKind::sum) {
+    for (const ir::ExpressionTerm& term : pool.terms(id))
+      for (ExpressionId factor : pool.factors(term.monomial))
+        if (mentions_grid(pool, factor)) return true;
+    return false;
+  }
+  return std::ranges::any_of(pool.operands(id), [&](ExpressionId operand) { return mentions_grid(pool, operand); });
+}
+
+const char* move_mnemonic(unsigned bits) {
+  return bits == 16 ? "mov.b16" : bits == 32 ? "mov.b32" : bits == 64 ? "mov.b64" : nullptr;
+}
+
+// One look at the function as it is: what is known, put into its places.
+class Round {
+public:
+  Round(ir::Function& function, const KnownLaunch& known)
+      : function_(function), known_(known), forms_(function), thread_() {}
+
+  bool run(FoldCounts& counts) {
+    find_values();
+    decide_comparisons();
+    bool changed = place_literals(counts);
+    ir::Replacements replacements;
+    place_parameters(replacements, counts);
+    changed |= choose(replacements);
+    counts.conditions += predicates_.size();
+    changed |= ir::fold_guards(function_, predicates_, replacements);
+    changed |= replace(function_, replacements);
+    return changed;
+  }
+
+private:
+  // ---- what is known
+
+  bool is_certain(const LinearForm& form) const {
+    if (known_.grid_known) return true;
+    const ir::ExpressionPool& pool = forms_.expressions();
+    for (ExpressionId id : form.coefficients)
+      if (id && mentions_grid(pool, id)) return false;
+    for (const ir::LoopOffset& offset : form.loops()) {
+      const ir::TripBound& bound = forms_.trip_bound(offset.loop);
+      if (mentions_grid(pool, offset.step) ||
+          (bound.known && (mentions_grid(pool, bound.limit) || mentions_grid(pool, bound.step) ||
+                           !is_certain(forms_.form(bound.tested)))))
+        return false;
+    }
+    for (ExpressionId id : {form.divisor, form.multiplier, form.addend})
+      if (id && mentions_grid(pool, id)) return false;
+    if (form.dividend && !is_certain(forms_.form(form.dividend))) return false;
+    return std::ranges::all_of(form.alternatives,
+                               [&](ir::LinearFormId id) { return !id || is_certain(forms_.form(id)); });
+  }
+
+  bool holds(ir::ObligationId id) const {
+    const ir::Obligation& obligation = forms_.obligation(id);
+    if (obligation.proved) return true;
+    const bool certain = obligation.kind == ir::Obligation::Kind::form_range
+                             ? is_certain(forms_.form(obligation.form))
+                             : known_.grid_known || !mentions_grid(forms_.expressions(), obligation.expression);
+    return certain && forms_.evaluate(id, known_.launch);
+  }
+
+  bool is_right(ValueId value) const {
+    return std::ranges::all_of(forms_.obligations(value), [&](ir::ObligationId id) { return holds(id); });
+  }
+
+  // Bits of a form that are the same in every thread.
+  std::optional<uint64_t> constant(const LinearForm& form) const {
+    if (form.kind > ir::ValueClass::launch_uniform || form.varies || !is_certain(form)) return std::nullopt;
+    return forms_.evaluate(form, known_.launch, thread_);
+  }
+
+  void find_values() {
+    for (BlockId block : function_.layout) {
+      for (ValueId parameter : function_.parameters(block))
+        find_value(parameter);
+      for (InstructionId id : function_.instructions_in(block))
+        ir::for_each_definition(function_, id, [&](ValueId value) { find_value(value); });
+    }
+  }
+
+  void find_value(ValueId value) {
+    if (!is_right(value)) return;
+    const std::optional<uint64_t> bits = constant(forms_.form(value));
+    if (!bits) return;
+    if (function_.values[value].type == ir::ScalarType::pred)
+      predicates_[value] = *bits != 0;
+    else
+      literals_[value] = *bits;
+  }
+
+  // ---- comparisons
+
+  struct Side {
+    LinearForm form; // a copy: asking for the next form may move the table
+    std::optional<uint64_t> bits;
+  };
+
+  std::optional<Side> side(InstructionId id, const Operand& operand) const {
+    if (operand.is(OperandKind::value) && !is_right(operand.as_value())) return std::nullopt;
+    if (!operand.is(OperandKind::value) && !operand.is(OperandKind::integer)) return std::nullopt;
+    const LinearForm& form = forms_.operand_form(id, operand);
+    if (form.kind == ir::ValueClass::any || !is_certain(form)) return std::nullopt;
+    return Side{form, constant(form)};
+  }
+
+  bool lies(const LinearForm& form, Interval range, InstructionId id) {
+    if (range.low > range.high) return false;
+    return forms_.evaluate(forms_.require_range(form, range, id), known_.launch);
+  }
+
+  void decide_comparisons() {
+    for (BlockId block : function_.layout)
+      for (InstructionId id : function_.instructions_in(block))
+        if (function_.is_opcode(id, ir::Opcode::setp)) decide(id);
+  }
+
+  void decide(InstructionId id) {
+    const ir::Form& form = function_.form_of(id);
+    const std::span<const Operand> operands = function_.operands_of(id);
+    const bool integer = ir::is_integer(form.type()) || ir::is_bit_type(form.type());
+    if (!integer || operands.size() != 3 || function_.instructions[id].guard || !operands[0].is(OperandKind::value))
+      return;
+    if (predicates_.contains(operands[0].as_value())) return;
+    const auto left = side(id, operands[1]), right = side(id, operands[2]);
+    if (!left || !right || left->bits.has_value() == right->bits.has_value()) return;
+    const unsigned width = ir::bit_width(form.type());
+    const bool is_signed = ir::is_signed(form.type()) && !form.has(Modifier::lo) && !form.has(Modifier::ls) &&
+                           !form.has(Modifier::hi) && !form.has(Modifier::hs);
+    const Side& known = left->bits ? *left : *right;
+    const LinearForm& unknown = left->bits ? right->form : left->form;
+    if (unknown.width != width || known.form.width != width) return;
+    const Interval all = is_signed ? ir::signed_range(width) : ir::unsigned_range(width);
+    Int128 limit = static_cast<Int128>(*known.bits);
+    if (is_signed && width <= 64 && (*known.bits >> (width - 1) & 1)) limit -= Int128(1) << width;
+    const bool below = lies(unknown, {all.low, limit - 1}, id), above = lies(unknown, {limit + 1, all.high}, id);
+    const bool at = lies(unknown, {limit, limit}, id);
+    const bool at_most = below || at || lies(unknown, {all.low, limit}, id);
+    const bool at_least = above || at || lies(unknown, {limit, all.high}, id);
+    // As `unknown REL literal`; the literal may stand on the left.
+    const bool mirrored = left->bits.has_value();
+    auto is = [&](Modifier one, Modifier two, Modifier mirror_one, Modifier mirror_two) {
+      return mirrored ? form.has(mirror_one) || form.has(mirror_two) : form.has(one) || form.has(two);
+    };
+    std::optional<bool> outcome;
+    auto settle = [&](bool is_true, bool is_false) {
+      if (is_true || is_false) outcome = is_true;
+    };
+    if (form.has(Modifier::eq))
+      settle(at, below || above);
+    else if (form.has(Modifier::ne))
+      settle(below || above, at);
+    else if (is(Modifier::lt, Modifier::lo, Modifier::gt, Modifier::hi))
+      settle(below, at_least);
+    else if (is(Modifier::le, Modifier::ls, Modifier::ge, Modifier::hs))
+      settle(at_most, above);
+    else if (is(Modifier::gt, Modifier::hi, Modifier::lt, Modifier::lo))
+      settle(above, at_most);
+    else if (is(Modifier::ge, Modifier::hs, Modifier::le, Modifier::ls))
+      settle(at_least, below);
+    if (outcome) predicates_[operands[0].as_value()] = *outcome;
+  }
+
+  // ---- putting it into its places
+
+  static bool is_literal_move(const ir::Function& function, InstructionId id) {
+    const std::span<const Operand> operands = function.operands_of(id);
+    return function.is_opcode(id, ir::Opcode::mov) && operands.size() == 2 && operands[1].is_constant();
+  }
+
+  const char* mover(ValueId value) const {
+    const ir::ScalarType type = function_.values[value].type;
+    const bool whole =
+        ir::is_integer(type) || ir::is_bit_type(type) || type == ir::ScalarType::f32 || type == ir::ScalarType::f64;
+    return whole && function_.values[value].register_class == ir::RegisterClass::general
+               ? move_mnemonic(ir::bit_width(type))
+               : nullptr;
+  }
+
+  Operand literal(ValueId value, uint64_t bits) const {
+    const unsigned width = ir::bit_width(function_.values[value].type);
+    const unsigned unused = 64 - width;
+    return Operand::integer(static_cast<int64_t>(bits << unused) >> unused);
+  }
+
+  bool place_literals(FoldCounts& counts) {
+    bool changed = false;
+    for (BlockId block : function_.layout)
+      for (InstructionId id : function_.instructions_in(block)) {
+        if (function_.instructions[id].kind != InstructionKind::real || is_literal_move(function_, id)) continue;
+        if (!ir::removable_when_unused(function_, id)) continue;
+        const Operand result = function_.operands_of(id)[0];
+        unsigned definitions = 0;
+        ir::for_each_definition(function_, id, [&](ValueId) { ++definitions; });
+        if (definitions != 1 || !result.is(OperandKind::value)) continue;
+        auto found = literals_.find(result.as_value());
+        const char* mnemonic = mover(result.as_value());
+        if (found == literals_.end() || !mnemonic) continue;
+        ir::Builder(function_).before(id).standing_for(id).emit(
+            mnemonic, {Operand::definition(result.as_value()), literal(result.as_value(), found->second)});
+        function_.remove(id);
+        ++counts.literals;
+        changed = true;
+      }
+    return changed;
+  }
+
+  void place_parameters(ir::Replacements& replacements, FoldCounts& counts) {
+    for (BlockId block : function_.layout)
+      for (ValueId parameter : function_.parameters(block)) {
+        auto found = literals_.find(parameter);
+        const char* mnemonic = mover(parameter);
+        if (found == literals_.end() || !mnemonic) continue;
+        if (forms_.def_use().uses(parameter).empty()) continue;
+        ir::Builder builder = ir::builder_at_start(function_, block);
+        ir::Value copy = function_.values[parameter];
+        const ValueId value = function_.add_value(copy);
+        builder.emit(mnemonic, {Operand::definition(value), literal(parameter, found->second)});
+        replacements[parameter] = value;
+        ++counts.literals;
+      }
+  }
+
+  // selp under a known predicate.
+  bool choose(ir::Replacements& replacements) {
+    bool changed = false;
+    for (BlockId block : function_.layout)
+      for (InstructionId id : function_.instructions_in(block)) {
+        if (!function_.is_opcode(id, ir::Opcode::selp) || function_.instructions[id].guard) continue;
+        const std::span<const Operand> operands = function_.operands_of(id);
+        if (operands.size() != 4 || !operands[3].is(OperandKind::value)) continue;
+        auto found = predicates_.find(operands[3].as_value());
+        if (found == predicates_.end()) continue;
+        const Operand chosen = operands[found->second ? 1 : 2];
+        const ValueId result = operands[0].as_value();
+        if (!chosen.is(OperandKind::value) || function_.values[chosen.as_value()].type != function_.values[result].type)
+          continue;
+        replacements[result] = chosen.as_value();
+        function_.remove(id);
+        changed = true;
+      }
+    return changed;
+  }
+
+  ir::Function& function_;
+  const KnownLaunch& known_;
+  ir::LinearForms forms_;
+  ir::ThreadPosition thread_;
+  std::map<ValueId, uint64_t> literals_;
+  ir::KnownPredicates predicates_;
+};
+
+} // namespace
+
+FoldCounts fold_for_launch(ir::Function& function, const KnownLaunch& known) {
+  FoldCounts counts;
+  for (bool changed = true; changed;) {
+    FoldCounts round;
+    changed = Round(function, known).run(round);
+    counts.literals += round.literals;
+    counts.conditions = std::max(counts.conditions, round.conditions);
+    counts.blocks += ir::remove_unreachable_blocks(function);
+    ir::Replacements replacements;
+    ir::find_needless_parameters(function, replacements);
+    replace(function, replacements);
+    changed |= ir::remove_needless_jumps(function);
+    changed |= ir::remove_dead_code(function) != 0;
+  }
+  return counts;
+}
+
+} // namespace ptxrewrite::transforms

@@ -1,0 +1,260 @@
+// A value is described by where each of its bytes comes from. The rows of BYTES say what an instruction does to the
+// bytes of its operands; sums of values that are zero in each other's bytes put them together. What a description
+// stops at are the sources.
+#include "transforms/composite/composite_bytes.h"
+
+#include "transforms/composite/composite_match.h"
+
+#include <algorithm>
+#include <map>
+
+namespace ptxrewrite::transforms::legal::composite {
+
+namespace {
+
+using ir::InstructionId;
+using ir::Operand;
+using ir::OperandKind;
+
+struct SourceByte {
+  Byte::Kind kind = Byte::Kind::zero;
+  uint8_t index = 0;
+  Operand source;
+};
+using Description = std::array<SourceByte, 4>;
+
+constexpr size_t most_sources = 4;
+constexpr unsigned deepest = 12;
+constexpr size_t most_instructions = 64; // of one tree
+
+bool same_register(const Operand& a, const Operand& b) {
+  return a.kind == b.kind && a.id == b.id && a.immediate == b.immediate;
+}
+
+class Describer {
+public:
+  // `through_shared`: also through instructions that others read.
+  Describer(const Editor& editor, bool through_shared) : editor_(editor), through_shared_(through_shared) {}
+
+  std::optional<Description> of(InstructionId id, unsigned depth);
+  const std::vector<InstructionId>& inside() const { return inside_; }
+  unsigned joins() const { return joins_; }
+
+private:
+  Description of(const Operand& operand, unsigned depth);
+  Description of_source(const Operand& operand) const;
+  std::optional<Description> joined(std::span<const Operand> sources, unsigned depth);
+  std::optional<Description> permuted(std::span<const Operand> sources, unsigned depth);
+  std::optional<Description> by_row(InstructionId id, unsigned depth);
+
+  const Editor& editor_;
+  bool through_shared_;
+  std::map<uint32_t, Description> known_; // by ValueId: what several readers share is looked at once
+  std::vector<InstructionId> inside_;
+  unsigned joins_ = 0; // sums that the machine would do together with one of their operands
+};
+
+Description Describer::of_source(const Operand& operand) const {
+  Operand source = operand;
+  if (source.is(OperandKind::value)) source.flags = ir::OperandFlag::none;
+  const uint32_t zeros = editor_.known_zeros(operand);
+  Description bytes;
+  for (uint8_t i = 0; i < 4; ++i)
+    if ((zeros >> (8 * i) & 0xff) != 0xff) bytes[i] = {Byte::Kind::byte, i, source};
+  return bytes;
+}
+
+Description Describer::of(const Operand& operand, unsigned depth) {
+  const InstructionId id = editor_.computation(operand);
+  if (!id || depth == 0 || inside_.size() >= most_instructions ||
+      (!through_shared_ && editor_.readers(operand.as_value()) != 1))
+    return of_source(operand);
+  if (auto known = known_.find(operand.id); known != known_.end()) return known->second;
+  const size_t size = inside_.size();
+  const unsigned joins = joins_;
+  std::optional<Description> bytes = of(id, depth);
+  if (!bytes) {
+    inside_.resize(size);
+    joins_ = joins;
+    bytes = of_source(operand);
+  }
+  return known_.emplace(operand.id, *bytes).first->second;
+}
+
+std::optional<Description> Describer::joined(std::span<const Operand> sources, unsigned depth) {
+  const Description a = of(sources[0], depth - 1), b = of(sources[1], depth - 1);
+  Description bytes;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (a[i].kind != Byte::Kind::zero && b[i].kind != Byte::Kind::zero) return std::nullopt;
+    bytes[i] = a[i].kind == Byte::Kind::zero ? b[i] : a[i];
+  }
+  return bytes;
+}
+
+// prmt in its default mode: the selector's digits are a byte of b:a and whether its sign is meant.
+std::optional<Description> Describer::permuted(std::span<const Operand> sources, unsigned depth) {
+  const std::optional<uint32_t> selector = editor_.literal(sources[2]);
+  if (!selector) return std::nullopt;
+  const Description a = of(sources[0], depth - 1), b = of(sources[1], depth - 1);
+  Description bytes;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const uint32_t digit = *selector >> (4 * i) & 0xf;
+    bytes[i] = digit & 4 ? b[digit & 3] : a[digit & 3];
+    if (digit & 8 && bytes[i].kind == Byte::Kind::byte) bytes[i].kind = Byte::Kind::sign;
+  }
+  return bytes;
+}
+
+std::optional<Description> Describer::by_row(InstructionId id, unsigned depth) {
+  const std::string_view mnemonic = canonical(editor_.mnemonic(id));
+  for (const ByteRule& row : byte_rules()) {
+    if (row.pattern.text != mnemonic) continue;
+    const std::optional<Match> found = match(editor_, row.pattern, row.conditions, id);
+    if (!found) continue;
+    std::map<char, Description> operands;
+    for (const auto& [name, operand] : found->variables)
+      operands[name[0]] = of(operand, depth - 1);
+    Description bytes;
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      if (row.bytes[i].kind == Byte::Kind::zero) continue;
+      bytes[i] = operands[row.bytes[i].variable][row.bytes[i].index];
+      if (row.bytes[i].kind == Byte::Kind::sign && bytes[i].kind == Byte::Kind::byte) bytes[i].kind = Byte::Kind::sign;
+    }
+    return bytes;
+  }
+  return std::nullopt;
+}
+
+std::optional<Description> Describer::of(InstructionId id, unsigned depth) {
+  const std::string_view mnemonic = canonical(editor_.mnemonic(id));
+  inside_.push_back(id);
+  const size_t size = inside_.size();
+  if (mnemonic == "or.b32" || mnemonic == "xor.b32" || mnemonic == "add.s32") {
+    const std::optional<Description> bytes = joined(editor_.sources(id), depth);
+    joins_ += inside_.size() > size;
+    return bytes;
+  }
+  if (mnemonic == "prmt.b32") return permuted(editor_.sources(id), depth);
+  return by_row(id, depth);
+}
+
+// What prmts are made of a description.
+class Permutation {
+public:
+  Permutation(const Editor& editor, const Description& bytes);
+  size_t sources() const { return sources_.size(); }
+  // A register as it is.
+  bool is_copy() const;
+  // A literal has no place in the instruction word beside the selector: it is moved into a register first.
+  unsigned cost() const {
+    if (is_copy()) return 0;
+    const auto moved = std::ranges::count_if(
+        sources_, [](const Operand& source) { return source.is_constant() && source.immediate != 0; });
+    return static_cast<unsigned>(std::max<size_t>(sources_.size(), 2) - 1 + static_cast<size_t>(moved));
+  }
+  void emit(Editor& editor, InstructionId root) const;
+
+private:
+  size_t position(const Operand& source) const {
+    auto row = std::ranges::find_if(sources_, [&](const Operand& one) { return same_register(one, source); });
+    return static_cast<size_t>(row - sources_.begin());
+  }
+  Description bytes_; // zeros replaced by bytes of sources
+  std::vector<Operand> sources_;
+};
+
+Permutation::Permutation(const Editor& editor, const Description& bytes) : bytes_(bytes) {
+  for (const SourceByte& byte : bytes_)
+    if (byte.kind != Byte::Kind::zero && position(byte.source) == sources_.size()) sources_.push_back(byte.source);
+  SourceByte nothing{Byte::Kind::byte, 0, Operand::integer(0)};
+  // A byte that is zero in one of the sources saves the source 0.
+  if (sources_.size() > 1)
+    for (const Operand& source : sources_)
+      for (uint8_t i = 0; i < 4; ++i)
+        if ((editor.known_zeros(source) >> (8 * i) & 0xff) == 0xff) nothing = {Byte::Kind::byte, i, source};
+  for (SourceByte& byte : bytes_)
+    if (byte.kind == Byte::Kind::zero) {
+      byte = nothing;
+      if (position(byte.source) == sources_.size()) sources_.push_back(byte.source);
+    }
+}
+
+bool Permutation::is_copy() const {
+  for (uint8_t i = 0; i < 4; ++i)
+    if (bytes_[i].kind != Byte::Kind::byte || bytes_[i].index != i) return false;
+  return sources_.size() == 1 && sources_[0].is(OperandKind::value);
+}
+
+void Permutation::emit(Editor& editor, InstructionId root) const {
+  editor.begin(root);
+  if (is_copy()) {
+    editor.finish("mov.b32", sources_);
+    return;
+  }
+  Operand current = sources_[0];
+  const size_t last = std::max<size_t>(sources_.size(), 2) - 1;
+  for (size_t next = 1; next <= last; ++next) {
+    const Operand added = next < sources_.size() ? sources_[next] : Operand::integer(0);
+    uint32_t selector = 0;
+    for (size_t i = 0; i < bytes_.size(); ++i) {
+      const size_t from = position(bytes_[i].source);
+      uint32_t digit = static_cast<uint32_t>(i); // in its place already, or not there yet
+      if (from == next || (from == 0 && next == 1))
+        digit = bytes_[i].index | (from == next ? 4u : 0u) | (bytes_[i].kind == Byte::Kind::sign ? 8u : 0u);
+      selector |= digit << (4 * i);
+    }
+    const Operand operands[] = {current, added, literal_operand("prmt.b32", selector)};
+    if (next == last)
+      editor.finish("prmt.b32", operands);
+    else
+      current = Operand::value(editor.emit("prmt.b32", ir::ScalarType::b32, operands));
+  }
+}
+
+} // namespace
+
+std::optional<ExtendedByte> as_extended_byte(const Editor& editor, const Operand& operand) {
+  const InstructionId id = editor.computation(operand);
+  if (!id) return std::nullopt;
+  Describer describer(editor, true);
+  const std::optional<Description> bytes = describer.of(id, deepest);
+  if (!bytes || (*bytes)[0].kind != Byte::Kind::byte || !(*bytes)[0].source.is(OperandKind::value)) return std::nullopt;
+  const SourceByte& low = (*bytes)[0];
+  auto is_filled_with = [&](Byte::Kind kind) {
+    return std::all_of(bytes->begin() + 1, bytes->end(), [&](const SourceByte& byte) {
+      return byte.kind == kind &&
+             (kind == Byte::Kind::zero || (same_register(byte.source, low.source) && byte.index == low.index));
+    });
+  };
+  const bool is_signed = is_filled_with(Byte::Kind::sign);
+  if (!is_signed && !is_filled_with(Byte::Kind::zero)) return std::nullopt;
+  return ExtendedByte{low.source, low.index, is_signed, describer.inside()};
+}
+
+bool permute_bytes(Editor& editor, InstructionId root, bool force) {
+  if (!editor.is_computation(root)) return false;
+  const ir::Value& value = editor.function().values[editor.result(root)];
+  if (ir::bit_width(value.type) != 32 || ir::is_float(value.type)) return false;
+  if (!force && editor.is_only_converted(editor.result(root))) return false;
+  std::optional<Permutation> best;
+  int best_gain = 0;
+  for (bool through_shared : {false, true}) {
+    Describer describer(editor, through_shared);
+    const std::optional<Description> bytes = describer.of(root, deepest);
+    if (!bytes || describer.inside().size() < 2) continue;
+    Permutation permutation(editor, *bytes);
+    if (permutation.sources() > most_sources) continue;
+    const unsigned dying = editor.dying(root, describer.inside());
+    const int gain =
+        static_cast<int>(dying - std::min(describer.joins(), dying)) - static_cast<int>(permutation.cost());
+    const bool is_shorter = permutation.cost() < describer.inside().size();
+    if (best ? gain <= best_gain : gain <= 0 && !(force && is_shorter)) continue;
+    best = std::move(permutation);
+    best_gain = gain;
+  }
+  if (!best) return false;
+  best->emit(editor, root);
+  return true;
+}
+
+} // namespace ptxrewrite::transforms::legal::composite

@@ -1,0 +1,58 @@
+// A basic block as a graph of what FX5800 executes (composite-hpca13 §2, §3): one node per machine instruction that
+// could be half of a composite instruction, one per any other. Instructions that this machine has not are several nodes
+// (ir/machine/prepare/simple_steps.h).
+#pragma once
+
+#include "ir/core/function.h"
+#include "ir/flow/def_use.h"
+#include "ir/machine/select/lowering.h"
+#include "transforms/composite/composite_choice.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::transforms::composite {
+
+inline constexpr uint32_t machine_capability = 13; // FX5800, the paper's machine
+
+// A source of a node: an operand, or what a step of the same instruction computes.
+struct Source {
+  ir::Operand operand;
+  int32_t step = -1; // node
+};
+
+struct Node {
+  ir::InstructionId instruction;
+  // What it does, as a half of a composite's mnemonic: "xor.b32", "shl.wide.s32". Empty: it is no half of any.
+  std::string half;
+  std::vector<Source> sources; // of halves and steps
+  std::string mnemonic;        // of steps: the PTX instruction to be written if it stays alone
+  ir::ValueId result;          // invalid: a step but the last one, or none
+  int32_t expansion = -1;      // the last step's node, for the steps of one instruction
+};
+
+struct Fusion {
+  std::string mnemonic;  // "crf.xor.b32.shr.u32"
+  unsigned position = 0; // which source of the second half is the intermediate result
+};
+
+struct BlockGraph {
+  std::vector<Node> nodes;
+  Problem problem;
+  std::vector<Fusion> fusions; // by pair
+};
+
+// What the graphs of all blocks of a function need to know.
+struct FunctionFacts {
+  explicit FunctionFacts(const ir::Function& function);
+
+  const ir::Function& function;
+  ir::Lowering lowering;
+  ir::DefUse def_use;
+  std::vector<bool> low_halves; // by ValueId, ir/machine/prepare/first_generation.h
+};
+
+BlockGraph build_graph(const FunctionFacts& facts, ir::BlockId block);
+
+} // namespace ptxrewrite::transforms::composite

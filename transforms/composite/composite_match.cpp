@@ -1,0 +1,209 @@
+#include "transforms/composite/composite_match.h"
+
+#include "ir/core/module.h"
+#include "ir/machine/figures/machine.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace ptxrewrite::transforms::legal::composite {
+
+using ir::InstructionId;
+using ir::Operand;
+using ir::OperandKind;
+using ir::ScalarType;
+using ir::ValueId;
+
+namespace {
+
+// One try with one order of the operands of each operation that commutes.
+class Matcher {
+public:
+  Matcher(const Editor& editor, unsigned orders) : editor_(editor), orders_(orders) {}
+
+  bool match(const Term& term, InstructionId id);
+  unsigned commuting() const { return commuting_; }
+  Match take() { return std::move(match_); }
+  const Match& found() const { return match_; }
+
+private:
+  bool match(const Term& term, const Operand& operand);
+  bool is_suitable(const Term& variable, const Operand& operand) const;
+
+  const Editor& editor_;
+  unsigned orders_;
+  unsigned commuting_ = 0; // operations met so far
+  bool is_float_ = false;
+  Match match_;
+};
+
+// Integer instructions refuse registers declared as floating-point ones.
+bool Matcher::is_suitable(const Term& variable, const Operand& operand) const {
+  if (operand.selector != ir::no_selector || operand.has(ir::OperandFlag::negated)) return false;
+  if (operand.is(OperandKind::integer)) return variable.bits > 1;
+  if (!operand.is(OperandKind::value)) return false;
+  const ir::Value& value = editor_.function().values[operand.as_value()];
+  if (value.vector_width != 1 || value.is_undefined || value.register_class != ir::RegisterClass::general) return false;
+  const bool right_kind =
+      is_float_ ? value.type == ScalarType::f32 || value.type == ScalarType::b32 : !ir::is_float(value.type);
+  return right_kind && ir::bit_width(value.type) == variable.bits;
+}
+
+bool Matcher::match(const Term& term, const Operand& operand) {
+  switch (term.kind) {
+  case Term::Kind::variable: {
+    if (!is_suitable(term, operand)) return false;
+    const auto [row, is_new] = match_.variables.try_emplace(term.text, operand);
+    return is_new || (row->second.kind == operand.kind && row->second.id == operand.id &&
+                      row->second.immediate == operand.immediate);
+  }
+  case Term::Kind::literal:
+    return editor_.literal(operand) == term.number;
+  case Term::Kind::name: {
+    const std::optional<uint32_t> number = editor_.literal(operand);
+    return number && match_.literals.try_emplace(term.text, *number).first->second == *number;
+  }
+  case Term::Kind::application: {
+    const InstructionId id = editor_.computation(operand);
+    return id && match(term, id);
+  }
+  case Term::Kind::computed:
+    break;
+  }
+  return false;
+}
+
+bool Matcher::match(const Term& term, InstructionId id) {
+  if (canonical(editor_.mnemonic(id)) != term.text) return false;
+  is_float_ = term.text.ends_with(".f32");
+  const std::span<const Operand> sources = editor_.sources(id);
+  if (sources.size() != term.operands.size()) return false;
+  if (std::ranges::find(match_.inside, id) == match_.inside.end()) match_.inside.push_back(id);
+  const bool swap = commutes(term.text) && (orders_ >> commuting_++ & 1);
+  for (size_t i = 0; i < sources.size(); ++i)
+    if (!match(term.operands[i], sources[swap && i < 2 ? 1 - i : i])) return false;
+  return true;
+}
+
+bool holds(const Editor& editor, const Match& found, std::span<const Expression> conditions) {
+  const Meaning meaning{[&](const std::string& name) { return found.literals.at(name); },
+                        [&](const std::string& what, const std::string& variable, uint32_t number) {
+                          const Operand& operand = found.variables.at(variable);
+                          if (what == "fits") return editor.fits(operand, number);
+                          return (editor.known_zeros(operand) & number) == number;
+                        }};
+  return std::ranges::all_of(conditions, [&](const Expression& one) { return evaluate(one, meaning) != 0; });
+}
+
+// The type of a register for a result: bits, so that every instruction takes it.
+ScalarType result_type(std::string_view mnemonic) {
+  const ir::Form& form = ir::form(ir::known_form(mnemonic));
+  unsigned bits = ir::bit_width(form.type(0));
+  if (form.has(ir::Modifier::wide)) bits *= 2;
+  if (ir::is_float(form.type(0))) return form.type(0);
+  return bits == 64 ? ScalarType::b64 : ScalarType::b32;
+}
+
+class Replacer {
+public:
+  Replacer(Editor& editor, const Match& match) : editor_(editor), match_(match) {}
+
+  void run(const Term& replacement) {
+    editor_.begin(match_.inside.front());
+    if (replacement.text == "pack.b64") {
+      const Operand low = operand(replacement.operands[0], {}), high = operand(replacement.operands[1], {});
+      editor_.finish_packed(low.as_value(), high.as_value());
+      return;
+    }
+    const std::vector<Operand> sources = operands(replacement);
+    editor_.finish(replacement.text, sources);
+  }
+
+private:
+  std::vector<Operand> operands(const Term& term) {
+    std::vector<Operand> list;
+    for (const Term& inside : term.operands)
+      list.push_back(operand(inside, term.text));
+    return list;
+  }
+  Operand operand(const Term& term, std::string_view reader);
+  Operand half(const Term& term);
+
+  Editor& editor_;
+  const Match& match_;
+  std::map<std::string, std::pair<ValueId, ValueId>> halves_;
+};
+
+Operand Replacer::half(const Term& term) {
+  const std::string& variable = term.operands[0].text;
+  auto row = halves_.find(variable);
+  if (row == halves_.end()) row = halves_.emplace(variable, editor_.emit_halves(match_.variables.at(variable))).first;
+  return Operand::value(term.text == "low.b64" ? row->second.first : row->second.second);
+}
+
+Operand Replacer::operand(const Term& term, std::string_view reader) {
+  switch (term.kind) {
+  case Term::Kind::variable: {
+    Operand bound = match_.variables.at(term.text);
+    bound.flags = bound.is(OperandKind::integer) ? bound.flags : ir::OperandFlag::none;
+    return bound;
+  }
+  case Term::Kind::literal:
+    return literal_operand(reader, term.number);
+  case Term::Kind::name:
+    return literal_operand(reader, match_.literals.at(term.text));
+  case Term::Kind::computed: {
+    const Meaning meaning{[&](const std::string& name) { return match_.literals.at(name); }, {}};
+    return literal_operand(reader, evaluate(term.expression, meaning));
+  }
+  case Term::Kind::application:
+    break;
+  }
+  if (term.text == "low.b64" || term.text == "high.b64") return half(term);
+  const std::vector<Operand> sources = operands(term);
+  return Operand::value(editor_.emit(term.text, result_type(term.text), sources));
+}
+
+} // namespace
+
+Operand literal_operand(std::string_view mnemonic, uint32_t number) {
+  for (std::string_view bitwise : {"and.", "or.", "xor.", "lop3.", "prmt."})
+    if (mnemonic.starts_with(bitwise) && number > 9) {
+      Operand operand = Operand::integer(number);
+      operand.flags = ir::OperandFlag::hexadecimal;
+      return operand;
+    }
+  return Operand::integer(static_cast<int32_t>(number));
+}
+
+std::optional<Match> match(const Editor& editor, const Term& pattern, std::span<const Expression> conditions,
+                           InstructionId root) {
+  if (!editor.is_computation(root)) return std::nullopt;
+  unsigned commuting = 0;
+  for (unsigned orders = 0; orders < 1u << commuting || orders == 0; ++orders) {
+    Matcher matcher(editor, orders);
+    const bool found = matcher.match(pattern, root);
+    if (found && holds(editor, matcher.found(), conditions)) return matcher.take();
+    // A try that failed early may not have met all of them.
+    commuting = std::max(commuting, matcher.commuting());
+  }
+  return std::nullopt;
+}
+
+void replace(Editor& editor, const Rule& rule, const Match& match) {
+  Replacer(editor, match).run(rule.replacement);
+}
+
+int benefit(const Editor& editor, const Rule& rule, const Match& match) {
+  const int all = static_cast<int>(editor.weight(match.inside));
+  const int dying = static_cast<int>(editor.dying(match.inside.front(), match.inside));
+  return static_cast<int>(rule.saves) - (all - dying);
+}
+
+bool is_available(const ir::Module& module, unsigned version, unsigned target) {
+  if (module.version_major * 10u + module.version_minor < version) return false;
+  return std::ranges::any_of(module.targets,
+                             [&](Symbol name) { return ir::compute_capability_of(module.text(name)) >= target; });
+}
+
+} // namespace ptxrewrite::transforms::legal::composite

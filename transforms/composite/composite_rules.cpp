@@ -1,0 +1,367 @@
+// Reads composite_rules.def. The text is part of the program: what is wrong in it is found by assertions and by the
+// tests that walk over all rows.
+#include "transforms/composite/composite_rules.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cctype>
+#include <charconv>
+
+namespace ptxrewrite::transforms::legal::composite {
+
+namespace {
+
+class Reader {
+public:
+  // `alternative`: which one is taken of every `x|y(...)`.
+  Reader(std::string_view text, size_t alternative) : text_(text), alternative_(alternative) {}
+
+  Term term();
+  Expression expression() { return conditional(); }
+  bool at_end() {
+    skip_blanks();
+    return position_ == text_.size();
+  }
+  size_t alternatives() const { return alternatives_; }
+
+private:
+  void skip_blanks() {
+    while (position_ < text_.size() && text_[position_] == ' ')
+      ++position_;
+  }
+  bool take(std::string_view word) {
+    skip_blanks();
+    if (!text_.substr(position_).starts_with(word)) return false;
+    position_ += word.size();
+    return true;
+  }
+  void expect(std::string_view word) {
+    [[maybe_unused]] const bool found = take(word);
+    assert(found);
+  }
+  bool at_digit() {
+    skip_blanks();
+    return position_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[position_]));
+  }
+  uint32_t number();
+  std::string word();
+  std::string mnemonic();
+  Expression conditional();
+  Expression binary(unsigned level);
+  Expression unary();
+  Expression call(std::string name);
+
+  std::string_view text_;
+  size_t alternative_;
+  size_t alternatives_ = 1;
+  size_t position_ = 0;
+};
+
+uint32_t Reader::number() {
+  skip_blanks();
+  const bool hexadecimal = text_.substr(position_).starts_with("0x");
+  if (hexadecimal) position_ += 2;
+  uint32_t value = 0;
+  const char* begin = text_.data() + position_;
+  const auto end = std::from_chars(begin, text_.data() + text_.size(), value, hexadecimal ? 16 : 10);
+  assert(end.ec == std::errc());
+  position_ += static_cast<size_t>(end.ptr - begin);
+  return value;
+}
+
+// Letters, digits, dots and underscores.
+std::string Reader::word() {
+  skip_blanks();
+  const size_t begin = position_;
+  while (position_ < text_.size() &&
+         (std::isalnum(static_cast<unsigned char>(text_[position_])) || text_[position_] == '.'))
+    ++position_;
+  assert(position_ > begin);
+  return std::string(text_.substr(begin, position_ - begin));
+}
+
+std::string Reader::mnemonic() {
+  std::vector<std::string> words{word()};
+  while (position_ < text_.size() && text_[position_] == '|' && words.front().find('.') != std::string::npos) {
+    ++position_;
+    words.push_back(word());
+  }
+  alternatives_ = std::max(alternatives_, words.size());
+  return words[alternative_ % words.size()];
+}
+
+Term Reader::term() {
+  Term result;
+  skip_blanks();
+  if (take("#")) {
+    if (take("(")) {
+      result.kind = Term::Kind::computed;
+      result.expression = expression();
+      expect(")");
+    } else {
+      result.kind = Term::Kind::name;
+      result.text = word();
+    }
+    return result;
+  }
+  const bool minus = take("-");
+  if (at_digit()) {
+    result.number = minus ? 0 - number() : number();
+    return result;
+  }
+  result.text = mnemonic();
+  if (!take("(")) {
+    result.kind = Term::Kind::variable;
+    if (result.text == "p") result.bits = 1;
+    if (result.text.size() > 1) std::from_chars(&result.text[1], result.text.data() + result.text.size(), result.bits);
+    return result;
+  }
+  result.kind = Term::Kind::application;
+  do
+    result.operands.push_back(term());
+  while (take(","));
+  expect(")");
+  return result;
+}
+
+Expression operation(std::string text, std::vector<Expression> operands) {
+  Expression result{Expression::Kind::operation, 0, std::move(text), {}, {}};
+  result.operands = std::move(operands);
+  return result;
+}
+
+Expression Reader::conditional() {
+  Expression condition = binary(0);
+  if (!take("?")) return condition;
+  Expression yes = conditional();
+  expect(":");
+  Expression no = conditional();
+  return operation("?:", {std::move(condition), std::move(yes), std::move(no)});
+}
+
+// Loosest first; longer ones before those that they start with.
+constexpr std::array<std::array<std::string_view, 4>, 9> operators{
+    {{"||"}, {"&&"}, {"|"}, {"^"}, {"&"}, {"==", "!="}, {"<=", ">=", "<", ">"}, {"<<", ">>"}, {"+", "-", "*"}}};
+
+Expression Reader::binary(unsigned level) {
+  if (level == operators.size()) return unary();
+  Expression left = binary(level + 1);
+  for (;;) {
+    skip_blanks();
+    const std::string_view rest = text_.substr(position_);
+    std::string_view found;
+    for (std::string_view candidate : operators[level]) {
+      if (candidate.empty() || !rest.starts_with(candidate)) continue;
+      // `|` is not the start of `||`, `<` not of `<<`.
+      if (candidate.size() == 1 && rest.size() > 1 && rest[1] == candidate[0] && candidate != "-") continue;
+      found = candidate;
+      break;
+    }
+    if (found.empty()) return left;
+    position_ += found.size();
+    left = operation(std::string(found), {std::move(left), binary(level + 1)});
+  }
+}
+
+Expression Reader::unary() {
+  if (take("~")) return operation("~", {unary()});
+  if (take("(")) {
+    Expression inside = expression();
+    expect(")");
+    return inside;
+  }
+  if (at_digit()) return {Expression::Kind::number, number(), {}, {}, {}};
+  std::string name = word();
+  if (take("(")) return call(std::move(name));
+  return {Expression::Kind::name, 0, std::move(name), {}, {}};
+}
+
+Expression Reader::call(std::string name) {
+  Expression result = operation(std::move(name), {});
+  if (result.text == "zeros" || result.text == "fits") {
+    result.kind = Expression::Kind::fact;
+    result.variable = word();
+    expect(",");
+  } else {
+    assert(result.text == "ones" || result.text == "popc");
+  }
+  result.operands.push_back(expression());
+  expect(")");
+  return result;
+}
+
+// The operands of all &&.
+void split_conditions(Expression expression, std::vector<Expression>& conditions) {
+  if (expression.kind == Expression::Kind::operation && expression.text == "&&") {
+    for (Expression& operand : expression.operands)
+      split_conditions(std::move(operand), conditions);
+    return;
+  }
+  conditions.push_back(std::move(expression));
+}
+
+std::vector<Expression> parse_conditions(std::string_view text) {
+  std::vector<Expression> conditions;
+  if (text.empty()) return conditions;
+  Reader reader(text, 0);
+  split_conditions(reader.expression(), conditions);
+  assert(reader.at_end());
+  return conditions;
+}
+
+ByteRule parse_bytes(std::string_view pattern, std::string_view condition, std::string_view bytes) {
+  ByteRule rule;
+  rule.pattern = Reader(pattern, 0).term();
+  rule.conditions = parse_conditions(condition);
+  rule.text = std::string(pattern) + (condition.empty() ? "" : " where " + std::string(condition));
+  size_t at = 0;
+  for (Byte& byte : rule.bytes) {
+    while (bytes[at] == ' ')
+      ++at;
+    if (bytes[at] == 'z') {
+      ++at;
+      continue;
+    }
+    byte.kind = bytes[at] == '~' ? Byte::Kind::sign : Byte::Kind::byte;
+    at += bytes[at] == '~';
+    byte.variable = bytes[at];
+    byte.index = static_cast<uint8_t>(bytes[at + 1] - '0');
+    at += 2;
+  }
+  return rule;
+}
+
+LogicRule parse_logic(std::string_view pattern, std::string_view table) {
+  return {Reader(pattern, 0).term(), Reader(table, 0).expression(), std::string(pattern)};
+}
+
+constexpr Synonym synonym_table[] = {
+#define SYNONYM(canonical, other) {canonical, other},
+#define RULE(family, name, pattern, condition, replacement, version, target, saves)
+#define BYTES(pattern, condition, bytes)
+#define LOGIC(pattern, table)
+#include "transforms/composite/composite_rules.def"
+#undef SYNONYM
+#undef RULE
+#undef BYTES
+#undef LOGIC
+};
+
+} // namespace
+
+std::vector<Rule> parse_rule(Family family, std::string_view name, std::string_view pattern, std::string_view condition,
+                             std::string_view replacement, unsigned version, unsigned target, unsigned saves) {
+  std::vector<Rule> list;
+  size_t alternatives = 1;
+  for (size_t alternative = 0; alternative < alternatives; ++alternative) {
+    Rule rule{family, std::string(name), {}, parse_conditions(condition), {}, version, target, saves, {}, {}, {}};
+    Reader reader(pattern, alternative);
+    rule.pattern = reader.term();
+    assert(reader.at_end());
+    alternatives = reader.alternatives();
+    rule.replacement = Reader(replacement, alternative).term();
+    rule.pattern_text = pattern;
+    rule.condition_text = condition;
+    rule.replacement_text = replacement;
+    list.push_back(std::move(rule));
+  }
+  return list;
+}
+
+std::span<const Rule> rules() {
+  static const std::vector<Rule> table = [] {
+    std::vector<Rule> list;
+    auto add = [&](std::vector<Rule> rows) { std::ranges::move(rows, std::back_inserter(list)); };
+#define SYNONYM(canonical, other)
+#define RULE(family, name, pattern, condition, replacement, version, target, saves)                                    \
+  add(parse_rule(Family::family, name, pattern, condition, replacement, version, target, saves));
+#define BYTES(pattern, condition, bytes)
+#define LOGIC(pattern, table)
+#include "transforms/composite/composite_rules.def"
+#undef SYNONYM
+#undef RULE
+#undef BYTES
+#undef LOGIC
+    return list;
+  }();
+  return table;
+}
+
+std::span<const ByteRule> byte_rules() {
+  static const std::vector<ByteRule> table{
+#define SYNONYM(canonical, other)
+#define RULE(family, name, pattern, condition, replacement, version, target, saves)
+#define BYTES(pattern, condition, bytes) parse_bytes(pattern, condition, bytes),
+#define LOGIC(pattern, table)
+#include "transforms/composite/composite_rules.def"
+#undef SYNONYM
+#undef RULE
+#undef BYTES
+#undef LOGIC
+  };
+  return table;
+}
+
+std::span<const LogicRule> logic_rules() {
+  static const std::vector<LogicRule> table{
+#define SYNONYM(canonical, other)
+#define RULE(family, name, pattern, condition, replacement, version, target, saves)
+#define BYTES(pattern, condition, bytes)
+#define LOGIC(pattern, table) parse_logic(pattern, table),
+#include "transforms/composite/composite_rules.def"
+#undef SYNONYM
+#undef RULE
+#undef BYTES
+#undef LOGIC
+  };
+  return table;
+}
+
+std::span<const Synonym> synonyms() {
+  return synonym_table;
+}
+
+std::string_view canonical(std::string_view mnemonic) {
+  for (const Synonym& synonym : synonym_table)
+    if (synonym.other == mnemonic) return synonym.canonical;
+  return mnemonic;
+}
+
+bool commutes(std::string_view mnemonic) {
+  for (std::string_view start : {"and.", "or.", "xor.", "add.", "mul.", "mad.", "min.", "max."})
+    if (mnemonic.starts_with(start)) return true;
+  return false;
+}
+
+uint32_t evaluate(const Expression& expression, const Meaning& meaning) {
+  if (expression.kind == Expression::Kind::number) return expression.number;
+  if (expression.kind == Expression::Kind::name) return meaning.literal(expression.text);
+  const uint32_t x = evaluate(expression.operands[0], meaning);
+  const std::string& what = expression.text;
+  if (expression.kind == Expression::Kind::fact) return meaning.fact(what, expression.variable, x);
+  if (what == "~") return ~x;
+  if (what == "ones") return x >= 32 ? UINT32_MAX : (1u << x) - 1;
+  if (what == "popc") return static_cast<uint32_t>(std::popcount(x));
+  if (what == "?:") return evaluate(expression.operands[x ? 1 : 2], meaning);
+  const uint32_t y = evaluate(expression.operands[1], meaning);
+  if (what == "+") return x + y;
+  if (what == "-") return x - y;
+  if (what == "*") return x * y;
+  if (what == "&") return x & y;
+  if (what == "|") return x | y;
+  if (what == "^") return x ^ y;
+  if (what == "<<") return y >= 32 ? 0 : x << y;
+  if (what == ">>") return y >= 32 ? 0 : x >> y;
+  if (what == "==") return x == y;
+  if (what == "!=") return x != y;
+  if (what == "<") return x < y;
+  if (what == ">") return x > y;
+  if (what == "<=") return x <= y;
+  if (what == ">=") return x >= y;
+  if (what == "||") return x || y;
+  assert(what == "&&");
+  return x && y;
+}
+
+} // namespace ptxrewrite::transforms::legal::composite

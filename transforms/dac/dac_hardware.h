@@ -1,0 +1,16 @@
+// DAC's hardware form: the two streams, the variant's terms, and what is said about it.
+#pragma once
+
+#include "ir/core/function.h"
+#include "transforms/manager/pass.h"
+
+#include <vector>
+
+namespace ptxrewrite::transforms::dac {
+
+// The options of pass `dac` that are about the hardware form.
+std::vector<PassOptionDescription> hardware_options();
+
+Change split_streams(ir::Function& function, PassContext& context);
+
+} // namespace ptxrewrite::transforms::dac

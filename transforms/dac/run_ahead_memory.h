@@ -1,0 +1,80 @@
+// May a load run ahead? Only of what cannot change what it reads.
+//
+// Issued `distance` trips early, a load passes every write that its thread makes in between, and what other threads
+// have written by then without the loop waiting for them. So:
+//   * loads of read-only data (.nc) pass everything;
+//   * a loop with fences, acquiring or volatile accesses, calls: nothing passes;
+//   * without barriers in the loop, only the thread's own writes count: other threads' are not ordered with the load in
+//     the original either. Where the addresses of write and load differ by the same amount in all threads, that amount
+//     and the trips between decide; else their ranges over the whole launch do;
+//   * with barriers of the block in the loop, every write of the kernel counts, and only ranges decide.
+//   * where another thread issues the loads (the producer warp), the same as with barriers.
+// What is not proved goes to the launch, or is assumed (`--assume noalias-params`: parameters that are pointers point
+// to different buffers).
+#pragma once
+
+#include "ir/analysis/linear/linear.h"
+#include "transforms/common/attempt.h"
+#include "transforms/dac/run_ahead_plan.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::transforms::legal {
+
+constexpr std::string_view noalias_parameters = "noalias-params"; // --assume
+
+// Something that a load which runs ahead rests on.
+struct MemoryClaim {
+  std::string statement;
+  std::string predicate; // over the launch; empty: proved or assumed
+  std::string reason;    // of what is proved
+  bool assumed = false;
+  ir::InstructionId load, write;
+  std::vector<ir::ObligationId> obligations; // of the addresses' forms
+};
+
+class MemoryOrder {
+public:
+  MemoryOrder(ir::LinearForms& forms, const Attempt& attempt, bool assume_noalias, ir::LoopId loop,
+              bool by_another_thread = false);
+
+  // Why the load cannot be issued `distance` trips early; empty: it can, under the claims that are added.
+  std::string check(const RunAheadLoad& load, unsigned distance, std::vector<MemoryClaim>& claims) const;
+
+private:
+  struct Write {
+    ir::InstructionId instruction;
+    size_t address = 0;
+    unsigned bytes = 0;
+    bool atomic = false;
+  };
+
+  void scan();
+  void scan_instruction(ir::InstructionId id, bool in_loop);
+  std::string check_against(const RunAheadLoad& load, const Write& write, unsigned distance,
+                            std::vector<MemoryClaim>& claims) const;
+  bool same_in_all_threads(const ir::LinearForm& a, const ir::LinearForm& b, ir::ExpressionId& step) const;
+  enum class Apart : uint8_t { unknown, proved, at_launch, never };
+  Apart apart_in_thread(const RunAheadLoad& load, const Write& write, unsigned distance, std::string& predicate) const;
+  bool comes_before(const Write& write, const RunAheadLoad& load) const;
+  std::optional<std::string> ranges_apart(const RunAheadLoad& load, const Write& write) const;
+  std::optional<uint32_t> pointer_of(const ir::LinearForm& form) const;
+  std::optional<std::string> variable_of(const ir::LinearForm& form) const;
+
+  ir::LinearForms& forms_;
+  const ir::Function& function_;
+  const Attempt& attempt_;
+  bool assume_noalias_;
+  ir::LoopId loop_;
+  std::vector<Write> writes_;
+  bool barriers_ = false; // or another thread issues the loads
+  std::string refusal_;   // for all loads that are not read-only
+};
+
+// Enters claims into the try's ledger; equal ones once.
+void rest_on_claims(Attempt& attempt, ir::LinearForms& forms, const std::vector<MemoryClaim>& claims);
+
+} // namespace ptxrewrite::transforms::legal

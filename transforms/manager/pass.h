@@ -1,0 +1,120 @@
+// What a transform is, and how it is found.
+//
+// A transform is a free function in one file of this folder that opens with what it does and why, and registers itself
+// with one static RegisterPass. Functions arrive in SSA form and leave in SSA form.
+#pragma once
+
+#include "ir/core/module.h"
+#include "support/result.h"
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ptxrewrite::transforms {
+
+// Whether a pass did anything. "unchanged" must mean that the printed function is the same to the byte; the pass
+// manager checks it.
+enum class [[nodiscard]] Change : bool{unchanged, changed};
+
+enum class OutputForm : uint8_t { legal, annotated, hardware };
+
+// One entry of the assumption ledger: a condition that a rewrite needs, and how it is established.
+enum class Discharge : uint8_t { proved, launch_checked, in_kernel, assumed };
+struct Obligation {
+  std::string function;
+  std::string statement; // readable: "0 <= 4*P1 + 4*tid.x < 2^31"
+  std::string raised_by; // pass and reason
+  Discharge discharge = Discharge::proved;
+  std::string reason; // how it was proved, or the launch predicate, or the --assume word
+  SourceRange range;  // of the instruction that raised it
+  std::string
+      exact; // the statement as ir/analysis/linear/exact_range.h writes it, for proofs; empty: there is no such text
+};
+
+// Options of one pass in a pipeline: `r2d2(limit=8,persistent)`. A bare name and the values 1, true, on and yes are
+// a set flag. Reading an option that was not given, or is no number, gives the fallback.
+class PassOptions {
+public:
+  void set(std::string name, std::string value) { values_[std::move(name)] = std::move(value); }
+  bool flag(std::string_view name) const;
+  std::string_view text(std::string_view name, std::string_view fallback) const;
+  int64_t number(std::string_view name, int64_t fallback) const;
+  const std::map<std::string, std::string, std::less<>>& all() const { return values_; }
+
+private:
+  std::map<std::string, std::string, std::less<>> values_;
+};
+
+// What a pass tells the user about one function: what was chosen, dropped, refused, and why. A plain string will do.
+struct Remark {
+  std::string text;
+  SourceRange range; // of the instruction it is about, if there is one
+  std::string pass;  // both are filled in by the pass manager
+  std::string function;
+
+  Remark(std::string what, SourceRange where = {}) : text(std::move(what)), range(where) {}
+  Remark(const char* what) : text(what) {}
+};
+
+// What a pass may use and report to.
+struct PassContext {
+  OutputForm form = OutputForm::legal;
+  PassOptions options;
+  std::vector<std::string> assumptions;      // --assume words
+  bool may_run_ptxas = false;                // to weigh what was made of a function
+  std::map<std::string, int64_t> statistics; // "r2d2.linear-registers" and the like, summed over functions
+  std::vector<Obligation> ledger;
+  std::vector<Remark> remarks; // for --explain
+  // Further functions for the module, in SSA form and complete but for that: the pass manager brings them out of it and
+  // places them in front of the function that the pass was run on. A pass never adds functions to the module itself.
+  std::vector<std::unique_ptr<ir::Function>> additions;
+
+  bool assumes(std::string_view word) const;
+  // Does any instruction or initialiser of the module name this function (a call, its address for a launch from device
+  // code)? The module is looked through once, at the first question.
+  bool is_referenced(const ir::Function& function);
+
+private:
+  const ir::Module* searched_module_ = nullptr;
+  std::set<const ir::Function*> referenced_;
+};
+
+// A flag may be given bare; a number is a decimal integer, checked when the pipeline is read.
+enum class PassOptionKind : uint8_t { text, flag, number };
+
+struct PassOptionDescription {
+  std::string_view name;
+  std::string_view doc;
+  PassOptionKind kind = PassOptionKind::text;
+};
+
+// A place in the source text and what goes there; see transforms/manager/text_insertion.h.
+struct TextInsertion {
+  uint32_t offset = 0;
+  std::string text;
+};
+
+struct PassDescription {
+  std::string_view name;
+  std::string_view doc; // one line
+  Change (*run)(ir::Function&, PassContext&) = nullptr;
+  std::vector<PassOptionDescription> options = {};
+  // For passes whose annotated form only adds hints: the same hints for a function as it was read, as insertions into
+  // its source, so that nothing else of the text changes. Does not touch the function.
+  std::vector<TextInsertion> (*annotate)(const ir::Function&, PassContext&) = nullptr;
+};
+
+// All registered passes, sorted by name. Registering another one (a pass library is loaded) invalidates pointers into
+// the list. A second pass with a registered name is refused: the first one stays.
+const std::vector<PassDescription>& all_passes();
+const PassDescription* find_pass(std::string_view name);
+
+struct RegisterPass {
+  explicit RegisterPass(PassDescription description);
+};
+
+} // namespace ptxrewrite::transforms

@@ -1,0 +1,193 @@
+// The pass manager: runs a pipeline over the functions of a module and keeps account of it.
+#include "transforms/manager/pipeline.h"
+
+#include "ir/core/print.h"
+#include "ir/ssa/ssa.h"
+#include "ir/verify/verify.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fnmatch.h>
+
+namespace ptxrewrite::transforms {
+
+namespace {
+
+constexpr std::string_view construct_stage = "construct-ssa";
+constexpr std::string_view destruct_stage = "destruct-ssa";
+
+std::string snapshot(const ir::Function& function) {
+  std::string text;
+  ir::print(function, text, {.provenance = true});
+  return text;
+}
+
+class PassManager {
+public:
+  PassManager(ir::Module& module, const Pipeline& pipeline, const RunOptions& options)
+      : module_(module), pipeline_(pipeline), options_(options) {
+    context_.form = options.form;
+    context_.assumptions = options.assumptions;
+    context_.may_run_ptxas = options.run_ptxas;
+  }
+
+  Result<PipelineReport> run() {
+    // Passes may add functions while this runs; those are taken care of where they appear.
+    for (size_t index = 0, count = module_.functions.size(); index < count; ++index) {
+      ir::Function& function = *module_.functions[index];
+      if (!function.has_body) continue;
+      std::string name(module_.text(function.name));
+      if (!matches_glob(options_.functions, name) ||
+          std::ranges::find(options_.excluded, name) != options_.excluded.end())
+        continue;
+      report_.functions.push_back(name);
+      if (Status status = run_on(function, name); !status) return status.error();
+      place_additions(ir::FunctionId(static_cast<uint32_t>(index)));
+    }
+    report_.ledger = std::move(context_.ledger);
+    report_.statistics = std::move(context_.statistics);
+    return std::move(report_);
+  }
+
+private:
+  Status run_on(ir::Function& function, const std::string& name) {
+    Status constructed;
+    Status status = stage(function, name, construct_stage, [&] {
+      constructed = ir::construct_ssa(function);
+      return constructed ? Change::changed : Change::unchanged;
+    });
+    if (!status) return status;
+    if (!constructed) {
+      Remark remark("left as it is: " + constructed.error().message, constructed.error().range);
+      attribute(remark, construct_stage, name);
+      report_.remarks.push_back(std::move(remark));
+      return {};
+    }
+    return run_passes(function, name, 0);
+  }
+
+  // Runs the steps from `first` on over a function in SSA form, and brings it out of it. What a step adds goes through
+  // the steps behind it.
+  Status run_passes(ir::Function& function, const std::string& name, size_t first) {
+    for (size_t i = first; i < pipeline_.steps.size() && report_.executions < options_.stop_after; ++i) {
+      const PipelineStep& step = pipeline_.steps[i];
+      ++report_.executions;
+      context_.options = step.options;
+      Status status = stage(function, name, step.pass.name, [&] { return step.pass.run(function, context_); });
+      for (Remark& remark : context_.remarks) {
+        attribute(remark, step.pass.name, name);
+        report_.remarks.push_back(std::move(remark));
+      }
+      context_.remarks.clear();
+      if (!status) return status;
+      std::vector<std::unique_ptr<ir::Function>> additions = std::move(context_.additions);
+      context_.additions.clear();
+      for (std::unique_ptr<ir::Function>& addition : additions) {
+        status = run_passes(*addition, std::string(module_.text(addition->name)), i + 1);
+        if (!status) return status;
+        additions_.push_back(std::move(addition));
+      }
+    }
+    return stage(function, name, destruct_stage, [&] {
+      ir::destruct_ssa(function);
+      return Change::changed;
+    });
+  }
+
+  // Puts the functions that passes made in front of the one they were made from.
+  void place_additions(ir::FunctionId origin) {
+    for (std::unique_ptr<ir::Function>& addition : additions_) {
+      ir::Item item{ir::ItemKind::function, static_cast<uint32_t>(module_.functions.size())};
+      item.range = addition->range;
+      module_.functions.push_back(std::move(addition));
+      auto place = std::find_if(module_.items.begin(), module_.items.end(), [&](const ir::Item& other) {
+        return other.kind == ir::ItemKind::function && other.id == origin.index();
+      });
+      module_.items.insert(place, item);
+    }
+    additions_.clear();
+  }
+
+  // Runs one stage with its clock, prints and checks.
+  template <class Action>
+  Status stage(ir::Function& function, const std::string& name, std::string_view stage_name, Action&& action) {
+    if (options_.print_before.matches(stage_name)) show("before", stage_name, name, snapshot(function));
+    std::string before;
+    bool compare = options_.print_changed || options_.verify_each;
+    if (compare) before = snapshot(function);
+
+    auto start = std::chrono::steady_clock::now();
+    Change change = action();
+    std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    StageTime& time = time_of(stage_name);
+    ++time.runs;
+    time.changes += change == Change::changed;
+    time.seconds += elapsed.count();
+
+    bool print_after = options_.print_after.matches(stage_name);
+    if (!compare && !print_after) return {};
+    std::string after = snapshot(function);
+    if (print_after || (options_.print_changed && after != before)) show("after", stage_name, name, after);
+    return options_.verify_each ? check(function, name, stage_name, change, before == after) : Status();
+  }
+
+  Status check(const ir::Function& function, const std::string& name, std::string_view stage_name, Change change,
+               bool same_text) const {
+    std::string where = "internal error: after " + std::string(stage_name) + " in '" + name + "': ";
+    if (change == Change::unchanged && !same_text)
+      return Error{where + "the pass reported no change, but the function's text differs", function.header_range};
+    std::vector<ir::VerifierFinding> findings = ir::verify(function);
+    if (findings.empty()) return {};
+    const ir::VerifierFinding& first = findings.front();
+    std::string message = where + "rule '" + first.rule + "' does not hold: " + first.message;
+    if (findings.size() > 1) message += " (and " + std::to_string(findings.size() - 1) + " further findings)";
+    SourceRange range = function.header_range;
+    if (first.instruction && function.instructions.contains(first.instruction) &&
+        !function.instructions[first.instruction].range.empty())
+      range = function.instructions[first.instruction].range;
+    return Error{std::move(message), range};
+  }
+
+  void show(std::string_view when, std::string_view stage_name, const std::string& name, std::string_view text) const {
+    if (!options_.print) return;
+    std::string out = "// ---- ";
+    out.append(when).append(" ").append(stage_name).append(" in ").append(name).append(" ----\n").append(text);
+    if (out.back() != '\n') out += '\n';
+    options_.print(out);
+  }
+
+  static void attribute(Remark& remark, std::string_view pass, const std::string& function) {
+    if (remark.pass.empty()) remark.pass = pass;
+    if (remark.function.empty()) remark.function = function;
+  }
+
+  StageTime& time_of(std::string_view stage_name) {
+    for (StageTime& time : report_.times)
+      if (time.stage == stage_name) return time;
+    return report_.times.emplace_back(StageTime{std::string(stage_name)});
+  }
+
+  ir::Module& module_;
+  const Pipeline& pipeline_;
+  const RunOptions& options_;
+  PassContext context_;
+  PipelineReport report_;
+  std::vector<std::unique_ptr<ir::Function>> additions_; // out of SSA form, not yet in the module
+};
+
+} // namespace
+
+bool StageFilter::matches(std::string_view stage) const {
+  return std::any_of(names.begin(), names.end(),
+                     [stage](const std::string& name) { return name == "all" || name == stage; });
+}
+
+bool matches_glob(const std::string& glob, std::string_view name) {
+  return fnmatch(glob.c_str(), std::string(name).c_str(), 0) == 0;
+}
+
+Result<PipelineReport> run_pipeline(ir::Module& module, const Pipeline& pipeline, const RunOptions& options) {
+  return PassManager(module, pipeline, options).run();
+}
+
+} // namespace ptxrewrite::transforms

@@ -1,0 +1,195 @@
+// Common base + immediate: an access `[b + 4]` whose address is provably `[a] + 8` for a register `a` that is at hand
+// becomes `[a + 8]`, when everything that computed `b` can go then.
+//
+// ptxas folds chains of constant additions by itself. What it cannot see is that two differently computed addresses
+// have the same linear form: sums in another order, products distributed over sums, extensions that provably do not
+// wrap. Equality is decided on exact forms in Z/2^n, under the obligations of both.
+#include "transforms/r2d2/common_base.h"
+
+#include "ir/analysis/linear/linear.h"
+#include "ir/edit/dead_code.h"
+#include "ir/flow/liveness.h"
+#include "transforms/r2d2/r2d2_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace ptxrewrite::transforms::legal {
+
+namespace {
+
+using ir::BlockId;
+using ir::InstructionId;
+using ir::LinearForm;
+using ir::ObligationId;
+using ir::Operand;
+using ir::ValueId;
+
+// What every SASS load and store can hold: 24 bits, signed.
+constexpr int64_t immediate_limit = int64_t(1) << 23;
+
+struct Access {
+  InstructionId instruction;
+  size_t address = 0; // operand index
+  ValueId base;
+  int64_t literal = 0; // of the whole address's form
+  uint32_t position = 0;
+};
+
+// Everything about a form but the literal in its constant.
+using FormKey = std::vector<uint32_t>;
+
+class CommonBases {
+public:
+  explicit CommonBases(Attempt& attempt)
+      : attempt_(attempt), function_(attempt.function()), forms_(function_),
+        liveness_(function_, forms_.control_flow()) {}
+
+  bool run();
+
+private:
+  std::optional<std::pair<FormKey, int64_t>> key_of(const LinearForm& form);
+  void collect();
+  bool at_hand(ValueId leader, const Access& access) const;
+  // Accesses of one form through `replaced` that can go through `leader` instead.
+  void try_class(const std::vector<Access>& accesses);
+  void record_obligations(ValueId value, InstructionId instruction);
+
+  Attempt& attempt_;
+  ir::Function& function_;
+  ir::LinearForms forms_;
+  ir::Liveness liveness_;
+  std::map<FormKey, std::vector<Access>> classes_;
+  std::vector<const std::vector<Access>*> class_order_;
+  std::optional<ir::ReaderCounts> counts_;
+  std::vector<std::pair<Access, Operand>> rewrites_; // access, new base; the immediate is in the operand's `immediate`
+  double removed_ = 0;
+};
+
+std::optional<std::pair<FormKey, int64_t>> CommonBases::key_of(const LinearForm& form) {
+  if (form.kind == ir::ValueClass::any || !form.has_coefficients() || form.varies ||
+      form.kind == ir::ValueClass::divergent_linear || form.kind == ir::ValueClass::mod_linear)
+    return std::nullopt;
+  SplitConstant constant = split_constant(forms_.expressions(), form.coefficients[0]);
+  FormKey key{form.width, constant.symbolic.index()};
+  for (unsigned place = 1; place < ir::FormIndex::count; ++place)
+    key.push_back(form.coefficients[place].index());
+  for (const ir::LoopOffset& offset : form.loops()) {
+    key.push_back(offset.loop.index());
+    key.push_back(offset.step.index());
+  }
+  for (ir::ExpressionId coefficient : form.coefficients)
+    if (forms_.expressions()[coefficient].varies) return std::nullopt;
+  return std::pair(std::move(key), constant.literal);
+}
+
+void CommonBases::collect() {
+  std::map<FormKey, size_t> seen;
+  uint32_t position = 0;
+  for (BlockId block : forms_.control_flow().reverse_postorder()) {
+    for (InstructionId id : function_.instructions_in(block)) {
+      ++position;
+      std::optional<size_t> address = rewritable_address(function_, id);
+      if (!address) continue;
+      ValueId base = function_.operands_of(id)[*address + 1].as_value();
+      if (!attempt_.can_rest_on(forms_, forms_.obligations(base))) continue;
+      auto key = key_of(forms_.address_form(id, *address));
+      if (!key || (key->first[0] != 64 && !ir::is_shared(function_.form_of(id).space))) continue;
+      auto [row, is_new] = classes_.try_emplace(std::move(key->first));
+      if (is_new) class_order_.push_back(&row->second);
+      row->second.push_back({id, *address, base, key->second, position});
+    }
+  }
+}
+
+// Defined before the access on every path, and alive there anyway, so that no long live range comes into being.
+bool CommonBases::at_hand(ValueId leader, const Access& access) const {
+  const ir::DefinitionSite& site = forms_.def_use().definition(leader);
+  BlockId block = function_.instructions[access.instruction].block;
+  if (site.block == block) return true; // accesses are visited in order, and the leader was read by an earlier one
+  return forms_.dominators().dominates(site.block, block) && liveness_.is_live_in(block, leader);
+}
+
+void CommonBases::try_class(const std::vector<Access>& accesses) {
+  const Access& first = accesses.front();
+  std::vector<ValueId> replaced;
+  for (const Access& access : accesses)
+    if (access.base != first.base && std::find(replaced.begin(), replaced.end(), access.base) == replaced.end())
+      replaced.push_back(access.base);
+  for (ValueId old_base : replaced) {
+    std::vector<std::pair<Access, Operand>> rewrites;
+    for (const Access& access : accesses) {
+      if (access.base != old_base || !at_hand(first.base, access)) continue;
+      // Both registers read at this place: the leader may come from another trip than its own accesses saw.
+      BlockId block = function_.instructions[access.instruction].block;
+      auto here = key_of(forms_.address_form(access.instruction, access.address));
+      auto leader = key_of(forms_.form_at(first.base, block));
+      if (!here || !leader || here->first != leader->first) continue;
+      int64_t immediate = here->second - leader->second;
+      if (here->first[0] == 32) immediate = ir::signed_value(static_cast<uint64_t>(immediate), 32);
+      if (immediate < -immediate_limit || immediate >= immediate_limit) continue;
+      Operand base = Operand::value(first.base);
+      base.immediate = immediate;
+      rewrites.emplace_back(access, base);
+    }
+    if (rewrites.empty()) continue;
+    std::vector<ValueId> released(rewrites.size(), old_base);
+    double weight = counts_->release(
+        released, [&](InstructionId id) { return execution_weight(forms_.loops(), function_.instructions[id].block); });
+    if (weight <= 0) {
+      counts_->undo();
+      continue;
+    }
+    removed_ += weight;
+    rewrites_.insert(rewrites_.end(), rewrites.begin(), rewrites.end());
+  }
+}
+
+void CommonBases::record_obligations(ValueId value, InstructionId instruction) {
+  for (ObligationId id : forms_.obligations(value))
+    attempt_.rest_on(forms_, id, "r2d2: common base", instruction);
+}
+
+bool CommonBases::run() {
+  if (forms_.loops().irreducible()) return false;
+  collect();
+  counts_.emplace(function_, forms_.def_use(),
+                  ir::Liveliness(function_, forms_.control_flow(), forms_.def_use()).compute());
+  for (const std::vector<Access>* accesses : class_order_)
+    try_class(*accesses);
+  if (rewrites_.empty()) return false;
+
+  size_t before = 0, after = 0;
+  auto count = [&](size_t& sum) {
+    for (BlockId block : function_.layout)
+      for (InstructionId id : function_.instructions_in(block))
+        sum += function_.instructions[id].kind == ir::InstructionKind::real;
+  };
+  count(before);
+  for (const auto& [access, base] : rewrites_) {
+    record_obligations(access.base, access.instruction);
+    record_obligations(base.as_value(), access.instruction);
+    std::span<Operand> operands = function_.operands_of(access.instruction);
+    operands[access.address].immediate = base.immediate;
+    operands[access.address + 1] = Operand::value(base.as_value());
+    attempt_.remark("address taken from " + function_.value_name(base.as_value()) + " and the immediate " +
+                        std::to_string(base.immediate),
+                    function_.instructions[access.instruction].range);
+  }
+  function_.changed();
+  ir::remove_dead_code(function_);
+  count(after);
+  attempt_.statistics["r2d2.shared-addresses"] += static_cast<int64_t>(rewrites_.size());
+  attempt_.statistics["r2d2.body-instructions-before"] += static_cast<int64_t>(before);
+  attempt_.statistics["r2d2.body-instructions-after"] += static_cast<int64_t>(after);
+  return true;
+}
+
+} // namespace
+
+bool share_common_bases(Attempt& attempt) {
+  return CommonBases(attempt).run();
+}
+
+} // namespace ptxrewrite::transforms::legal

@@ -1,0 +1,134 @@
+// Coefficients on the host: integer values that only depend on parameters and launch dimensions, such as n*n, n/16 or
+// base + 4*n, are computed by the launcher and arrive as further kernel parameters. The machine reads parameters as
+// operands (constant bank), so such a value costs a thread nothing.
+//
+// Taken are the last values of uniform chains: those that something else than a uniform value reads.
+#include "transforms/r2d2/host_coefficients.h"
+
+#include "ir/core/builder.h"
+#include "ir/edit/dead_code.h"
+#include "ir/machine/select/lowering.h"
+#include "transforms/common/cost.h"
+#include "transforms/r2d2/r2d2_plan.h"
+
+namespace ptxrewrite::transforms::legal {
+
+namespace {
+
+using ir::BlockId;
+using ir::ExpressionId;
+using ir::ExpressionKind;
+using ir::InstructionId;
+using ir::Operand;
+using ir::ValueId;
+
+constexpr size_t most_parameters = 64; // added to one kernel: there are 4 KB for all
+
+class HostCoefficients {
+public:
+  HostCoefficients(Attempt& attempt, bool force)
+      : attempt_(attempt), function_(attempt.function()), force_(force), forms_(function_),
+        counts_(function_, forms_.def_use(),
+                ir::Liveliness(function_, forms_.control_flow(), forms_.def_use()).compute()),
+        costs_(function_, forms_.loops()) {}
+
+  bool run();
+
+private:
+  // The launch-uniform expression of the instruction's one result, if it can be computed at launch.
+  std::optional<ExpressionId> uniform_result(InstructionId id) const;
+  bool is_plain(ExpressionId id) const;
+  void try_value(InstructionId id);
+
+  Attempt& attempt_;
+  ir::Function& function_;
+  bool force_;
+  ir::LinearForms forms_;
+  ir::ReaderCounts counts_;
+  InstructionCosts costs_;
+  size_t moved_ = 0;
+};
+
+// One that the machine reads without an instruction of its own.
+bool HostCoefficients::is_plain(ExpressionId id) const {
+  const ir::ExpressionPool& pool = forms_.expressions();
+  ExpressionKind kind = pool[id].kind;
+  return pool.literal_value(id) || kind == ExpressionKind::parameter || kind == ExpressionKind::special ||
+         (kind == ExpressionKind::sum && pool[id].offset == 0 && pool.terms(id).size() == 1 &&
+          pool.terms(id)[0].coefficient == 1 && pool.factors(pool.terms(id)[0].monomial).size() == 1 &&
+          is_plain(pool.factors(pool.terms(id)[0].monomial)[0]));
+}
+
+std::optional<ExpressionId> HostCoefficients::uniform_result(InstructionId id) const {
+  if (function_.instructions[id].guard || !ir::removable_when_unused(function_, id)) return std::nullopt;
+  std::span<const Operand> operands = function_.operands_of(id);
+  if (operands.size() < 2 || !operands[0].is(ir::OperandKind::value) || !operands[0].is_definition() ||
+      operands[1].is_definition())
+    return std::nullopt;
+  const ir::Value& value = function_.values[operands[0].as_value()];
+  unsigned width = ir::bit_width(value.type);
+  if (value.vector_width != 1 || ir::is_float(value.type) || (width != 32 && width != 64)) return std::nullopt;
+  const ir::LinearForm& form = forms_.form(operands[0].as_value());
+  if (form.kind != ir::ValueClass::launch_uniform || !form.has_coefficients() || form.varies || form.width != width)
+    return std::nullopt;
+  ExpressionId expression = form.coefficients[ir::FormIndex::constant];
+  const ir::Expression& row = forms_.expressions()[expression];
+  if (!row.evaluable || row.varies || is_plain(expression)) return std::nullopt;
+  return expression;
+}
+
+void HostCoefficients::try_value(InstructionId id) {
+  std::optional<ExpressionId> expression = uniform_result(id);
+  if (!expression) return;
+  ValueId result = function_.operands_of(id)[0].as_value();
+  if (counts_.readers(result) == 0 || attempt_.added_parameters() >= most_parameters) return;
+  if (!attempt_.can_rest_on(forms_, forms_.obligations(result))) return;
+  std::vector<ValueId> read;
+  ir::for_each_use(function_, id, [&](ValueId value) { read.push_back(value); });
+  double saved = costs_.of(id) + counts_.release(read, [&](InstructionId dead) { return costs_.of(dead); });
+  if (saved <= 0 && !force_) {
+    counts_.undo();
+    return;
+  }
+  for (ir::ObligationId obligation : forms_.obligations(result))
+    attempt_.rest_on(forms_, obligation, "r2d2: coefficients on the host", id);
+  bool wide = forms_.expressions().width(*expression) == 64;
+  ir::VariableId parameter = attempt_.launch_parameter(wide ? ir::ScalarType::s64 : ir::ScalarType::s32,
+                                                       forms_.expressions().print_predicate(*expression));
+  ir::Builder builder(function_);
+  builder.before(id).standing_for(id);
+  std::vector<Operand> operands{Operand::definition(result)};
+  ir::append_address(operands, Operand::symbol(ir::SymbolRef::local_variable(parameter)));
+  builder.emit(wide ? "ld.param.b64" : "ld.param.b32", operands);
+  attempt_.remark("computed at launch: " + forms_.expressions().print_short(*expression, &function_),
+                  function_.instructions[id].range);
+  function_.remove(id);
+  counts_.add_reader(result); // its definition is another instruction now: never to be released
+  ++moved_;
+}
+
+bool HostCoefficients::run() {
+  // Readers first: of a chain, only the last values that others read are left to move.
+  const std::vector<BlockId>& order = forms_.control_flow().reverse_postorder();
+  for (auto block = order.rbegin(); block != order.rend(); ++block) {
+    for (InstructionId id = function_.blocks[*block].last; id;) {
+      InstructionId previous = function_.instructions[id].previous;
+      if (function_.instructions[id].kind == ir::InstructionKind::real) try_value(id);
+      id = previous;
+    }
+  }
+  if (moved_ == 0) return false;
+  function_.changed();
+  ir::remove_dead_code(function_);
+  attempt_.statistics["r2d2.host-parameters"] += static_cast<int64_t>(attempt_.added_parameters());
+  return true;
+}
+
+} // namespace
+
+bool move_coefficients_to_launch(Attempt& attempt, bool force) {
+  if (!attempt.may_add_parameters()) return false;
+  return HostCoefficients(attempt, force).run();
+}
+
+} // namespace ptxrewrite::transforms::legal

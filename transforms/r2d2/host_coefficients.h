@@ -1,0 +1,11 @@
+// Legal form, candidate 3 of R2D2: what is the same for all threads of a launch becomes a kernel parameter.
+#pragma once
+
+#include "transforms/common/attempt.h"
+
+namespace ptxrewrite::transforms::legal {
+
+// True if the copy was changed. `force`: every value that can move moves, whether it saves anything or not.
+bool move_coefficients_to_launch(Attempt& attempt, bool force);
+
+} // namespace ptxrewrite::transforms::legal

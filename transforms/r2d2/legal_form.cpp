@@ -1,0 +1,218 @@
+// Tries the legal candidates, alone and together, each on a copy of the kernel, and keeps the best one if it wins.
+//
+// Cost: where ptxas may be run, what it makes of original and rewritten kernel for each architecture; else the static
+// machine model, which has to promise a clear win. `force` takes the listed candidates wherever they apply.
+#include "transforms/r2d2/legal_form.h"
+
+#include "transforms/common/attempt.h"
+#include "transforms/common/choice.h"
+#include "transforms/r2d2/common_base.h"
+#include "transforms/r2d2/host_coefficients.h"
+#include "transforms/r2d2/persistent.h"
+#include "transforms/r2d2/uniform_base.h"
+
+#include <algorithm>
+#include <array>
+
+namespace ptxrewrite::transforms::legal {
+
+namespace {
+
+// Candidates by number, in the order in which they are applied.
+enum : unsigned { common_base = 1, uniform_base = 2, host_coefficients = 3, inductions = 5 };
+constexpr std::array order{common_base, uniform_base, inductions, host_coefficients};
+constexpr std::string_view default_candidates = "1+2+3+5";
+
+using Combination = std::vector<unsigned>;
+
+bool contains(const Combination& list, unsigned candidate) {
+  return std::ranges::find(list, candidate) != list.end();
+}
+
+std::string name_of(Combination combination) {
+  std::ranges::sort(combination);
+  std::string text;
+  for (unsigned candidate : combination)
+    text += (text.empty() ? "" : "+") + std::to_string(candidate);
+  return text;
+}
+
+class LegalForm {
+public:
+  LegalForm(ir::Function& function, PassContext& context) : function_(function), context_(context) {}
+
+  Change run();
+
+private:
+  Change refuse(const std::string& why) {
+    context_.remarks.emplace_back("left as it is: " + why, function_.header_range);
+    return Change::unchanged;
+  }
+  // Nothing: the option is no list of candidates.
+  std::optional<Combination> listed_candidates() const;
+  DischargePolicy policy();
+  // Nothing if one of the candidates finds nothing to do: a smaller combination is the same then.
+  std::optional<Attempt> attempt(const Combination& combination, bool force);
+  Change choose(const Combination& available);
+  // Candidate 4, asked for by name: not weighed against blocks as they are.
+  std::optional<Change> make_persistent_form(const Combination& available);
+
+  ir::Function& function_;
+  PassContext& context_;
+  DischargePolicy policy_;
+};
+
+std::optional<Combination> LegalForm::listed_candidates() const {
+  Combination list;
+  for (const std::string& word : split_words(context_.options.text("candidates", default_candidates))) {
+    auto is_named = [&](unsigned candidate) { return word == std::to_string(candidate); };
+    auto named = std::ranges::find_if(order, is_named);
+    if (named == order.end()) return std::nullopt;
+    if (!contains(list, *named)) list.push_back(*named);
+  }
+  std::ranges::sort(list, {}, [](unsigned candidate) { return std::ranges::find(order, candidate); });
+  return list;
+}
+
+DischargePolicy LegalForm::policy() {
+  std::vector<std::string> ways = split_words(context_.options.text("discharge", "proved+launch"));
+  DischargePolicy policy;
+  policy.assumed = context_.assumes(no_index_overflow);
+  auto is_allowed = [&](std::string_view way) { return std::ranges::find(ways, way) != ways.end(); };
+  policy.launch = is_allowed("launch") && why_no_variant(function_, "r2d2", context_).empty();
+  // A kernel that the module itself launches has nobody to choose its variants.
+  policy.kernel = function_.is_entry && !policy.launch && !original_of(function_) &&
+                  (is_allowed("kernel") || (is_allowed("launch") && context_.is_referenced(function_)));
+  return policy;
+}
+
+std::optional<Attempt> LegalForm::attempt(const Combination& combination, bool force) {
+  Attempt attempt(function_, policy_);
+  const bool bases_at_launch = contains(combination, host_coefficients);
+  bool any = false;
+  for (unsigned candidate : combination) {
+    bool changed = false;
+    switch (candidate) {
+    case common_base:
+      changed = share_common_bases(attempt);
+      break;
+    case uniform_base:
+      changed = share_offsets(attempt, {.bases_at_launch = bases_at_launch, .force = force});
+      break;
+    case inductions:
+      changed = share_inductions(attempt, {.bases_at_launch = bases_at_launch, .force = force});
+      break;
+    default:
+      changed = move_coefficients_to_launch(attempt, force);
+    }
+    if (!changed && !force) return std::nullopt;
+    any |= changed;
+  }
+  return any ? std::optional(std::move(attempt)) : std::nullopt;
+}
+
+Change LegalForm::choose(const Combination& available) {
+  std::vector<std::string> machines = architectures_to_ask(function_.module(), context_);
+  Result<KernelCost> before = cost_of(function_, machines);
+  if (!before) {
+    context_.remarks.emplace_back("weighed by the model: " + before.error().message, function_.header_range);
+    machines.clear();
+    before = cost_of(function_, machines);
+  }
+  std::optional<Attempt> best;
+  KernelCost best_cost;
+  std::string best_name, lost;
+  // Few enough to try them all.
+  for (unsigned subset = 1; subset < 1u << available.size(); ++subset) {
+    Combination combination;
+    for (size_t i = 0; i < available.size(); ++i)
+      if (subset >> i & 1) combination.push_back(available[i]);
+    std::optional<Attempt> next = attempt(combination, false);
+    if (!next) continue;
+    Result<KernelCost> cost = cost_of(next->function(), machines);
+    if (!cost) {
+      lost += (lost.empty() ? "" : "; ") + name_of(combination) + " is not assembled: " + cost.error().message;
+      continue;
+    }
+    const size_t guard = next->guard_instructions();
+    bool guard_pays = guard == 0 || cost->weighted + double(guard) <= before->weighted;
+    if (!guard_pays || !wins(*cost, *before, next->needs_original())) {
+      lost += (lost.empty() ? "" : "; ") + name_of(combination) + " would make it " + comparison(*cost, *before);
+      continue;
+    }
+    if (best && !is_better(*cost, best_cost, *before)) continue;
+    best = std::move(next);
+    best_cost = *std::move(cost);
+    best_name = name_of(combination);
+  }
+  if (!best) return lost.empty() ? Change::unchanged : refuse("no candidate wins: " + lost);
+  best->remark("candidate " + best_name + " wins; " + comparison(best_cost, *before), function_.header_range);
+  std::move(*best).commit(function_, context_);
+  return Change::changed;
+}
+
+// Nothing if it cannot be, with a remark. The others are weighed inside the loop over blocks: what is hoisted out of it
+// costs a tenth there.
+std::optional<Change> LegalForm::make_persistent_form(const Combination& available) {
+  PersistentCheck check = check_persistent(function_, context_);
+  if (check.refusal.empty() && !policy_.launch) check.refusal = "a launcher has to compute the grid (discharge=launch)";
+  if (!check.refusal.empty()) {
+    context_.remarks.emplace_back("not made persistent: " + check.refusal, check.range);
+    return std::nullopt;
+  }
+  const bool force = context_.options.flag("force");
+  std::optional<Attempt> best;
+  double best_cost = 0;
+  const unsigned all = (1u << available.size()) - 1;
+  for (unsigned subset = force ? all : 0; subset <= all; ++subset) {
+    Combination combination;
+    for (size_t i = 0; i < available.size(); ++i)
+      if (subset >> i & 1) combination.push_back(available[i]);
+    std::optional<Attempt> next = attempt(combination, force);
+    if (!next && (force || combination.empty())) next.emplace(function_, policy_);
+    if (!next) continue;
+    make_persistent(*next, check.needs);
+    const double cost = cost_of(next->function(), {})->weighted; // cannot fail: ptxas is not asked
+    if (best && cost >= best_cost) continue;
+    if (!combination.empty()) next->remark("with candidate " + name_of(combination), function_.header_range);
+    best = std::move(next);
+    best_cost = cost;
+  }
+  std::move(*best).commit(function_, context_);
+  return Change::changed;
+}
+
+Change LegalForm::run() {
+  std::optional<Combination> listed = listed_candidates();
+  if (!listed) return refuse("candidates= takes numbers such as 1+3; there are 1, 2, 3 and 5");
+  // The others need launch-uniform parameters.
+  if (!function_.is_entry) std::erase_if(*listed, [](unsigned candidate) { return candidate != common_base; });
+  policy_ = policy();
+  if (context_.options.flag("persistent"))
+    if (std::optional<Change> change = make_persistent_form(*listed)) return *change;
+  if (!context_.options.flag("force")) return choose(*listed);
+  std::optional<Attempt> forced = attempt(*listed, true);
+  if (!forced) return Change::unchanged;
+  std::move(*forced).commit(function_, context_);
+  return Change::changed;
+}
+
+} // namespace
+
+std::vector<PassOptionDescription> legal_options() {
+  return {
+      {"candidates", "which legal candidates to try, alone and together: numbers with + (default 1+2+3+5)"},
+      {"force", "take the listed candidates wherever they apply, whatever they cost", PassOptionKind::flag},
+      cost_option(),
+      architectures_option(),
+      {"discharge", "how conditions may be met: proved, +launch, +kernel (default proved+launch, and kernel where the "
+                    "module launches the kernel itself)"},
+      {"persistent", "blocks loop over the grid in one resident wave (candidate 4)", PassOptionKind::flag},
+  };
+}
+
+Change make_legal_form(ir::Function& function, PassContext& context) {
+  return LegalForm(function, context).run();
+}
+
+} // namespace ptxrewrite::transforms::legal

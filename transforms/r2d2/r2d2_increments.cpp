@@ -1,0 +1,261 @@
+// Offsets that change from trip to trip (paper §3.1.2): the kernel's own counters where they count alike, or registers
+// that are added to once a trip, where that takes fewer instructions than stepping the addresses themselves.
+#include "transforms/r2d2/r2d2_increments.h"
+
+#include "ir/core/builder.h"
+#include "transforms/r2d2/r2d2_planner.h"
+#include "transforms/r2d2/r2d2_sections.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace ptxrewrite::transforms::r2d2 {
+
+using ir::BlockId;
+using ir::EdgeId;
+using ir::InstructionId;
+using ir::LinearForm;
+using ir::LoopId;
+using ir::Operand;
+using ir::ValueId;
+namespace FormIndex = ir::FormIndex;
+
+Planner::ChainKey Planner::key_of(unsigned width, std::span<const ir::LoopOffset> chain) {
+  ChainKey key{width};
+  for (const ir::LoopOffset& offset : chain) {
+    key.push_back(offset.loop.index());
+    key.push_back(offset.step.index());
+  }
+  return key;
+}
+
+// --- counters of the kernel ---
+
+// Registers that are the same for all threads but for the trip, and that something needs besides addresses.
+void Planner::find_counters() {
+  if (std::exchange(counters_known_, true)) return;
+  ir::Liveliness::Result live = simulate();
+  for (BlockId block : forms_.control_flow().reverse_postorder()) {
+    auto consider = [&](ValueId value) {
+      const ir::Value& row = function_.values[value];
+      const LinearForm& form = forms_.form(value);
+      if (!live.read(value) || row.register_class != ir::RegisterClass::general || row.vector_width != 1 ||
+          ir::is_float(row.type) || form.loop_count == 0 || !form.has_coefficients() || form.varies ||
+          form.width != ir::bit_width(row.type) || (form.width != 32 && form.width != 64))
+        return;
+      for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
+        if (!forms_.expressions().is_zero(form.coefficients[place])) return;
+      if (!CoefficientWriter::expressible(forms_.expressions(), form.coefficients[FormIndex::constant])) return;
+      for (ir::ObligationId id : forms_.obligations(value))
+        if (!dischargeable(id)) return;
+      std::vector<ir::LoopOffset> chain(form.loops().begin(), form.loops().end());
+      std::ranges::sort(chain, {}, [&](const ir::LoopOffset& o) { return forms_.loops().loops()[o.loop].depth; });
+      counters_[key_of(form.width, chain)].push_back(value);
+    };
+    for (ValueId parameter : function_.parameters(block))
+      consider(parameter);
+    for (InstructionId id : function_.instructions_in(block))
+      if (function_.instructions[id].kind == ir::InstructionKind::real)
+        ir::for_each_definition(function_, id, consider);
+  }
+}
+
+bool Planner::runs_before(InstructionId first, InstructionId second, BlockId without) const {
+  BlockId start = function_.instructions[first].block, target = function_.instructions[second].block;
+  if (start == target && order_[first.index()] < order_[second.index()]) return true;
+  std::vector<bool> visited(function_.blocks.size());
+  std::vector<BlockId> work{start};
+  while (!work.empty()) {
+    BlockId block = work.back();
+    work.pop_back();
+    for (EdgeId edge : function_.successors(block)) {
+      BlockId next = function_.edges[edge].to;
+      if (next == without || visited[next.index()]) continue;
+      if (next == target) return true;
+      visited[next.index()] = true;
+      work.push_back(next);
+    }
+  }
+  return false;
+}
+
+// Does the counter hold its value of this trip there, and would reading it keep no second register alive? A block
+// parameter is dead once its next value was computed.
+bool Planner::is_counter_at(ValueId counter, InstructionId place) const {
+  const ir::DefinitionSite& site = forms_.def_use().definition(counter);
+  BlockId block = function_.instructions[place].block;
+  if (!site.is_parameter()) {
+    InstructionId definition = site.instruction;
+    if (!definition || function_.instructions[definition].guard) return false;
+    BlockId above = function_.instructions[definition].block;
+    return above == block ? order_[definition.index()] < order_[place.index()]
+                          : forms_.dominators().dominates(above, block);
+  }
+  if (!forms_.dominators().dominates(site.block, block)) return false;
+  for (EdgeId edge : forms_.control_flow().predecessors(site.block)) {
+    if (!forms_.dominators().dominates(site.block, function_.edges[edge].from)) continue;
+    InstructionId next = forms_.def_use().definition(function_.arguments(edge)[site.parameter]).instruction;
+    if (next && runs_before(next, place, site.block)) return false;
+  }
+  return true;
+}
+
+bool Planner::choose_counter(Site& site) {
+  auto found = counters_.find(key_of(site.width, site.offsets));
+  if (found == counters_.end()) return false;
+  ir::ExpressionPool& pool = forms_.expressions();
+  for (ValueId counter : found->second) {
+    if (!is_counter_at(counter, site.instruction)) continue;
+    site.counter = counter;
+    ir::ExpressionId& constant = site.coefficients[FormIndex::constant];
+    constant = pool.subtract(constant, forms_.form(counter).coefficients[FormIndex::constant]);
+    std::span<const ir::ObligationId> obligations = forms_.obligations(counter);
+    site.obligations.insert(site.obligations.end(), obligations.begin(), obligations.end());
+    return true;
+  }
+  return false;
+}
+
+// --- registers of our own ---
+
+uint32_t Planner::increment_for(unsigned width, std::span<const ir::LoopOffset> chain) {
+  auto [row, fresh] = increment_of_.try_emplace(key_of(width, chain), none);
+  if (!fresh) return row->second;
+  Increment increment;
+  increment.width = static_cast<uint8_t>(width);
+  increment.chain.assign(chain.begin(), chain.end());
+  if (chain.size() > 1) increment.parent = increment_for(width, chain.first(chain.size() - 1));
+  auto index = static_cast<uint32_t>(increments_.size());
+  increments_.push_back(std::move(increment));
+  enabled_.push_back(true);
+  increment_of_[key_of(width, chain)] = index;
+  return index;
+}
+
+void Planner::choose_offsets_of_addresses() {
+  if (std::ranges::none_of(sites_, [](const Site& site) { return site.moves(); })) return;
+  find_counters();
+  for (Site& site : sites_)
+    if (site.moves() && !choose_counter(site)) site.increment = increment_for(site.width, site.offsets);
+}
+
+bool Planner::choose_offset_of_result(Site& site, const std::vector<bool>& used) {
+  find_counters();
+  if (choose_counter(site)) return true;
+  auto found = increment_of_.find(key_of(site.width, site.offsets));
+  if (found == increment_of_.end() || !used[found->second]) return false;
+  site.increment = found->second;
+  return true;
+}
+
+std::vector<bool> Planner::used_increments() const {
+  std::vector<bool> used(increments_.size());
+  for (const Site& site : sites_)
+    if (site.increment != none && takes_part(site))
+      for (uint32_t i = site.increment; i != none; i = increments_[i].parent)
+        used[i] = true;
+  return used;
+}
+
+double Planner::added_weight(LoopId inside) const {
+  const ir::LoopForest& loops = forms_.loops();
+  auto counts = [&](BlockId block) { return !inside || loops.contains(inside, block); };
+  double sum = added_by_joins(inside);
+  std::vector<bool> used = used_increments();
+  for (size_t i = 0; i < increments_.size(); ++i) {
+    if (!used[i]) continue;
+    LoopId loop = increments_[i].chain.back().loop;
+    bool one = increments_[i].width == 32 || wide_product(forms_.expressions(), increments_[i].chain.back().step);
+    std::string_view addition = one ? "add.s32" : "add.s64";
+    for (EdgeId edge : forms_.control_flow().predecessors(loops.loops()[loop].header)) {
+      BlockId from = function_.edges[edge].from;
+      if (counts(from)) sum += weight_of(loops.contains(loop, from) ? addition : "mov.b32", from);
+    }
+  }
+  for (const Site& site : sites_)
+    if (site.address == Site::whole_result && takes_part(site) &&
+        counts(function_.instructions[site.instruction].block))
+      sum += replacement_weight(site);
+  return sum;
+}
+
+// Takes the increments away that cost more than they save, seen from inside the loops: an address's first value can be
+// had from a linear register either way. Where it is all the same, the register that all threads share is kept (paper
+// §3.1.2): it frees a register in each thread.
+void Planner::drop_useless_increments() {
+  std::vector<size_t> readers(increments_.size());
+  for (const Site& site : sites_)
+    if (site.increment != none) ++readers[site.increment];
+  std::vector<uint32_t> order(increments_.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::stable_sort(order, {}, [&](uint32_t i) { return readers[i]; });
+  for (uint32_t i : order) {
+    if (readers[i] == 0) continue;
+    LoopId outermost = increments_[i].chain.front().loop;
+    double with = gain(outermost);
+    enabled_[i] = false;
+    if (gain(outermost) <= with) enabled_[i] = true;
+  }
+  for (const Site& site : sites_)
+    if (site.increment != none && !enabled_[site.increment])
+      explain_unused(site.instruction, "counting its steps would save nothing; the original instructions stay");
+}
+
+// --- code ---
+
+namespace {
+
+// In front of the branch that ends a block.
+ir::Builder at_end_of(ir::Function& function, BlockId block) {
+  ir::Builder builder(function);
+  if (InstructionId terminator = function.terminator(block))
+    builder.before(terminator);
+  else
+    builder.at_end(block);
+  return builder;
+}
+
+Operand step_of(ir::Builder& builder, const Step& step) {
+  if (!step.wide) return step.value;
+  std::string_view mnemonic = step.wide->is_signed ? "mul.wide.s32" : "mul.wide.u32";
+  return Operand::value(
+      builder.emit_value(mnemonic, ir::ScalarType::b64, {step.value, Operand::integer(step.wide->literal)}, "%rd"));
+}
+
+} // namespace
+
+std::vector<ValueId> emit_increments(ir::Function& function, const ir::LinearForms& forms, const Plan& plan,
+                                     std::span<const Step> steps) {
+  std::vector<ValueId> registers;
+  for (size_t i = 0; i < plan.increments.size(); ++i) {
+    const Increment& increment = plan.increments[i];
+    const ir::Loop& loop = forms.loops().loops()[increment.chain.back().loop];
+    ir::ScalarType type = increment.width == 64 ? ir::ScalarType::b64 : ir::ScalarType::b32;
+    std::string_view hint = increment.width == 64 ? "%rd" : "%r";
+    std::string width = std::to_string(increment.width);
+    ValueId running = ir::Builder(function).new_value(type, hint);
+    std::vector<ValueId> parameters(function.parameters(loop.header).begin(), function.parameters(loop.header).end());
+    parameters.push_back(running);
+    function.set_parameters(loop.header, parameters);
+    for (EdgeId edge : forms.control_flow().predecessors(loop.header)) {
+      BlockId from = function.edges[edge].from;
+      ir::Builder builder = at_end_of(function, from);
+      ValueId argument;
+      if (forms.loops().contains(increment.chain.back().loop, from))
+        argument =
+            builder.emit_value("add.s" + width, type, {Operand::value(running), step_of(builder, steps[i])}, hint);
+      else if (increment.parent != none)
+        argument = registers[increment.parent];
+      else
+        argument = builder.emit_value("mov.b" + width, type, {Operand::integer(0)}, hint);
+      std::vector<ValueId> arguments(function.arguments(edge).begin(), function.arguments(edge).end());
+      arguments.push_back(argument);
+      function.set_arguments(edge, arguments);
+    }
+    registers.push_back(running);
+  }
+  return registers;
+}
+
+} // namespace ptxrewrite::transforms::r2d2

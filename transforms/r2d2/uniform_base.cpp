@@ -1,0 +1,568 @@
+// Uniform base + 32-bit offset: accesses whose addresses have the same thread, block and loop part but different
+// launch-uniform parts, such as the rows and planes of a stencil or several arrays at one index, all become
+//
+//     mul.wide.s32  scaled, offset, scale                 once
+//     add.s64       address, scaled, base_i               base_i the same for all threads of the launch
+//
+// with one 32-bit offset for all of them. The machine does each sum with its product in one instruction, the base being
+// an operand from the constant bank or a uniform register (ptxas leaves mad.wide in two or three), where the original
+// computes an index for each access, or moves one induction variable for each around a loop. The offset is taken from
+// the code where it has one, else computed at the entry. It is widened as signed or unsigned, so it needs no bias; that
+// it does not wrap is an obligation of this rewrite.
+//
+// Candidate 5 makes the offset anew, as an induction variable of the loop around the accesses: where the original moves
+// one 64-bit pointer for each of them, or computes their indices in every trip.
+#include "transforms/r2d2/uniform_base.h"
+
+#include "ir/core/builder.h"
+#include "ir/edit/dead_code.h"
+#include "transforms/common/cost.h"
+#include "transforms/r2d2/r2d2_plan.h"
+#include "transforms/r2d2/r2d2_sections.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace ptxrewrite::transforms::legal {
+
+namespace {
+
+using ir::BlockId;
+using ir::ExpressionId;
+using ir::InstructionId;
+using ir::LinearForm;
+using ir::ObligationId;
+using ir::Operand;
+using ir::ValueId;
+namespace FormIndex = ir::FormIndex;
+
+constexpr std::string_view reason = "r2d2: uniform base and 32-bit offset";
+// What every SASS load and store can hold: 24 bits, signed.
+constexpr int64_t immediate_limit = int64_t(1) << 23;
+
+struct Access {
+  InstructionId instruction;
+  size_t address = 0; // operand index
+  ValueId base;
+  ExpressionId constant; // of the address's form
+};
+
+// Accesses whose forms differ in the constant alone.
+struct AccessClass {
+  LinearForm form; // of the first
+  std::vector<Access> accesses;
+};
+
+// A 32-bit value that, widened and scaled, is the varying part of a class's addresses but for a constant.
+struct Offset {
+  ValueId value;   // invalid: to be computed at the entry
+  LinearForm form; // 32 bits
+  int64_t scale = 1;
+  BlockId home; // where it is defined
+  bool is_signed = true;
+};
+
+// Accesses of a class that have one base.
+struct BaseGroup {
+  ExpressionId base;
+  std::vector<std::pair<Access, int64_t>> accesses; // with their immediates
+};
+
+class UniformBases {
+public:
+  UniformBases(Attempt& attempt, const UniformBaseOptions& options, bool inductions)
+      : attempt_(attempt), function_(attempt.function()), options_(options), inductions_(inductions), forms_(function_),
+        pool_(forms_.expressions()),
+        counts_(function_, forms_.def_use(),
+                ir::Liveliness(function_, forms_.control_flow(), forms_.def_use()).compute()),
+        costs_(function_, forms_.loops()), builder_(function_),
+        writer_(function_, builder_, pool_, ir::RegisterClass::general) {}
+
+  bool run();
+
+private:
+  void collect_accesses();
+  void collect_offsets();
+  std::optional<Offset> match(const AccessClass& accesses, ValueId value);
+  bool widens_to(Offset& offset, const LinearForm& address);
+  std::optional<Offset> choose_offset(const AccessClass& accesses, std::vector<Access>& served);
+  ObligationId in_range(const Offset& offset, const Access& access);
+  std::optional<Offset> build_offset(const AccessClass& accesses);
+  std::vector<BaseGroup> group_by_base(const std::vector<Access>& accesses, const Offset& offset);
+  bool pays(const std::vector<BaseGroup>& groups, const Offset& offset);
+  InstructionId place_for(const BaseGroup& group, const Offset& offset) const;
+  BlockId block_of(const BaseGroup& group, const Offset& offset) const;
+  void write_offset(Offset& offset);
+  void write_induction(Offset& offset, Operand start);
+  bool is_induction(const Offset& offset) const { return !offset.value.valid() && offset.form.loop_count != 0; }
+  std::optional<ExpressionId> narrowed(ExpressionId wide, uint64_t scale);
+  ValueId scaled_offset(const Offset& offset, BlockId block, InstructionId place);
+  bool is_before(InstructionId definition, BlockId block, InstructionId place) const;
+  void rewrite(const std::vector<BaseGroup>& groups, Offset& offset);
+  void try_class(AccessClass& accesses);
+
+  BlockId home(ValueId value) const { return forms_.def_use().definition(value).block; }
+
+  Attempt& attempt_;
+  ir::Function& function_;
+  UniformBaseOptions options_;
+  bool inductions_; // candidate 5
+  ir::LinearForms forms_;
+  ir::ExpressionPool& pool_;
+  ir::ReaderCounts counts_;
+  InstructionCosts costs_;
+  ir::Builder builder_;
+  CoefficientWriter writer_;
+  std::map<std::vector<uint32_t>, size_t> class_index_;
+  std::vector<AccessClass> classes_;
+  std::vector<ValueId> offsets_;        // 32-bit values that vary and have a form, definitions before uses
+  std::vector<InstructionId> products_; // of the class being rewritten: its offset, scaled
+  InstructionId head_; // bases are computed in front of it: the first real instruction as it was; invalid: none
+  size_t rewritten_ = 0, bases_ = 0;
+};
+
+void UniformBases::collect_accesses() {
+  for (BlockId block : forms_.control_flow().reverse_postorder()) {
+    for (InstructionId id : function_.instructions_in(block)) {
+      std::optional<size_t> address = rewritable_address(function_, id);
+      if (!address || ir::is_shared(function_.form_of(id).space)) continue;
+      ValueId base = function_.operands_of(id)[*address + 1].as_value();
+      const LinearForm& form = forms_.address_form(id, *address);
+      if (form.width != 64 || !form.has_coefficients() || form.varies ||
+          ir::bit_width(function_.values[base].type) != 64)
+        continue;
+      if (form.kind != ir::ValueClass::linear && form.kind != ir::ValueClass::linear_loop &&
+          form.kind != ir::ValueClass::block_uniform)
+        continue;
+      std::vector<uint32_t> key;
+      bool usable = CoefficientWriter::expressible(pool_, form.coefficients[FormIndex::constant]);
+      for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place) {
+        usable &= !pool_[form.coefficients[place]].varies;
+        key.push_back(form.coefficients[place].index());
+      }
+      for (const ir::LoopOffset& offset : form.loops()) {
+        key.push_back(offset.loop.index());
+        key.push_back(offset.step.index());
+      }
+      if (!usable || !attempt_.can_rest_on(forms_, forms_.obligations(base))) continue;
+      auto [row, is_new] = class_index_.try_emplace(std::move(key), classes_.size());
+      if (is_new) classes_.push_back({form, {}});
+      classes_[row->second].accesses.push_back({id, *address, base, form.coefficients[FormIndex::constant]});
+    }
+  }
+}
+
+void UniformBases::collect_offsets() {
+  auto consider = [&](ValueId id) {
+    const ir::Value& value = function_.values[id];
+    if (value.vector_width != 1 || ir::is_float(value.type) || ir::bit_width(value.type) != 32 ||
+        value.register_class != ir::RegisterClass::general)
+      return;
+    const LinearForm& form = forms_.form(id);
+    if (form.width != 32 || !form.has_coefficients() || form.varies || form.kind < ir::ValueClass::block_uniform ||
+        form.kind > ir::ValueClass::linear_loop)
+      return;
+    if (attempt_.can_rest_on(forms_, forms_.obligations(id))) offsets_.push_back(id);
+  };
+  for (BlockId block : forms_.control_flow().reverse_postorder()) {
+    for (ValueId parameter : function_.parameters(block))
+      consider(parameter);
+    for (InstructionId id : function_.instructions_in(block))
+      if (!function_.instructions[id].guard) ir::for_each_definition(function_, id, consider);
+  }
+}
+
+// address = scale * widened(offset) + something launch-uniform? Fills the scale.
+bool UniformBases::widens_to(Offset& offset, const LinearForm& address) {
+  const LinearForm& form = offset.form;
+  if (form.loop_count != address.loop_count) return false;
+  std::vector<std::pair<ExpressionId, ExpressionId>> pairs; // narrow, wide
+  for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
+    pairs.emplace_back(form.coefficients[place], address.coefficients[place]);
+  for (unsigned i = 0; i < form.loop_count; ++i) {
+    if (form.loop_offsets[i].loop != address.loop_offsets[i].loop) return false;
+    pairs.emplace_back(form.loop_offsets[i].step, address.loop_offsets[i].step);
+  }
+  int64_t scale = 0;
+  for (auto [narrow, wide] : pairs) {
+    if (pool_.is_zero(narrow) != pool_.is_zero(wide)) return false;
+    if (pool_.is_zero(narrow)) continue;
+    ExpressionId widened = pool_.sign_extend(narrow, 64);
+    if (scale == 0) {
+      // The first pair says which scale it can be.
+      auto content = [&](ExpressionId id) -> int64_t {
+        if (auto literal = pool_.literal_value(id)) return static_cast<int64_t>(*literal);
+        auto terms = pool_.terms(id);
+        return pool_[id].kind != ir::ExpressionKind::sum ? 1
+               : terms.empty()                           ? 0
+                                                         : static_cast<int64_t>(terms[0].coefficient);
+      };
+      int64_t small = content(widened), large = content(wide);
+      if (small == 0 || large == INT64_MIN || large % small != 0) return false;
+      scale = large / small;
+      if (scale == 0 || scale != static_cast<int32_t>(scale)) return false;
+    }
+    if (pool_.multiply_literal(widened, static_cast<uint64_t>(scale)) != wide) return false;
+  }
+  offset.scale = scale;
+  return scale != 0;
+}
+
+std::optional<Offset> UniformBases::match(const AccessClass& accesses, ValueId value) {
+  const Access& first = accesses.accesses.front();
+  Offset offset;
+  offset.value = value;
+  offset.home = home(value);
+  offset.form = forms_.form_at(value, function_.instructions[first.instruction].block);
+  if (!offset.form.has_coefficients() || offset.form.width != 32 || !widens_to(offset, accesses.form))
+    return std::nullopt;
+  ObligationId as_signed = forms_.require_range(offset.form, ir::signed_range(32), first.instruction);
+  ObligationId as_unsigned = forms_.require_range(offset.form, ir::unsigned_range(32), first.instruction);
+  offset.is_signed = forms_.obligation(as_signed).proved || !forms_.obligation(as_unsigned).proved;
+  // An unsigned widening multiplication takes an unsigned factor.
+  if (!offset.is_signed && offset.scale < 0) return std::nullopt;
+  return offset;
+}
+
+// That the offset can be widened where the access stands: a branch may prove it there and not elsewhere.
+ObligationId UniformBases::in_range(const Offset& offset, const Access& access) {
+  return forms_.require_range(offset.form, offset.is_signed ? ir::signed_range(32) : ir::unsigned_range(32),
+                              access.instruction);
+}
+
+// The value that serves most accesses: it is defined before them, in the same trip.
+std::optional<Offset> UniformBases::choose_offset(const AccessClass& accesses, std::vector<Access>& served) {
+  std::optional<Offset> best;
+  for (ValueId value : offsets_) {
+    BlockId definition = home(value);
+    auto reaches = [&](const Access& access) {
+      BlockId block = function_.instructions[access.instruction].block;
+      if (!forms_.dominators().dominates(definition, block)) return false;
+      if (definition != block || forms_.def_use().definition(value).is_parameter()) return true;
+      for (InstructionId id = forms_.def_use().definition(value).instruction; id; id = function_.instructions[id].next)
+        if (id == access.instruction) return true;
+      return false;
+    };
+    if (!reaches(accesses.accesses.front())) continue;
+    std::optional<Offset> offset = match(accesses, value);
+    if (!offset) continue;
+    std::vector<Access> reached;
+    for (const Access& access : accesses.accesses)
+      if (reaches(access) && forms_.form_at(value, function_.instructions[access.instruction].block) == offset->form &&
+          attempt_.can_rest_on(forms_, in_range(*offset, access)))
+        reached.push_back(access);
+    if (reached.empty() || (best && reached.size() <= served.size())) continue;
+    best = std::move(offset);
+    served = std::move(reached);
+    if (served.size() == accesses.accesses.size()) break;
+  }
+  return best;
+}
+
+// Of a literal read as signed: -56 is no multiple of 20, though 2^64 - 56 is one.
+uint64_t magnitude(uint64_t literal) {
+  return static_cast<int64_t>(literal) < 0 ? 0 - literal : literal;
+}
+
+// The 32-bit expression of which `wide` is the widened multiple.
+std::optional<ExpressionId> UniformBases::narrowed(ExpressionId wide, uint64_t scale) {
+  if (auto literal = pool_.literal_value(wide)) {
+    int64_t factor = static_cast<int64_t>(*literal) / static_cast<int64_t>(scale);
+    if (factor != static_cast<int32_t>(factor)) return std::nullopt;
+    return pool_.literal(32, static_cast<uint64_t>(factor));
+  }
+  ir::ExpressionTerm term = pool_.terms(wide)[0];
+  auto factors = pool_.factors(term.monomial);
+  if (factors.size() != 1 || pool_[factors[0]].kind != ir::ExpressionKind::sign_extend) return std::nullopt;
+  ExpressionId inner = pool_.operands(factors[0])[0];
+  uint64_t factor = term.coefficient / scale;
+  if (pool_.width(inner) != 32 || factor > INT32_MAX) return std::nullopt;
+  ExpressionId narrow = pool_.multiply_literal(inner, factor);
+  if (!CoefficientWriter::expressible(pool_, narrow) ||
+      pool_.multiply_literal(pool_.sign_extend(narrow, 64), scale) != wide)
+    return std::nullopt;
+  return narrow;
+}
+
+// From the indices at the entry, when every coefficient is a multiple of one scale by something of 32 bits; with a loop
+// offset, as an induction variable.
+std::optional<Offset> UniformBases::build_offset(const AccessClass& accesses) {
+  const LinearForm& form = accesses.form;
+  if (form.loop_count != (inductions_ ? 1 : 0)) return std::nullopt;
+  std::vector<ExpressionId> wide(form.coefficients.begin() + FormIndex::tid_x, form.coefficients.end());
+  if (inductions_) wide.push_back(form.loop_offsets[0].step);
+  uint64_t scale = 0;
+  for (ExpressionId id : wide) {
+    if (auto literal = pool_.literal_value(id)) {
+      scale = std::gcd(scale, magnitude(*literal));
+      continue;
+    }
+    if (pool_[id].kind != ir::ExpressionKind::sum || pool_.terms(id).size() != 1 || pool_[id].offset != 0)
+      return std::nullopt;
+    scale = std::gcd(scale, pool_.terms(id)[0].coefficient);
+  }
+  if (scale == 0 || scale > INT32_MAX) return std::nullopt;
+  Offset offset;
+  offset.form.kind = form.kind;
+  offset.form.width = 32;
+  offset.scale = static_cast<int64_t>(scale);
+  offset.home = function_.entry();
+  offset.form.coefficients[FormIndex::constant] = pool_.literal(32, 0);
+  for (size_t i = 0; i < wide.size(); ++i) {
+    std::optional<ExpressionId> narrow = narrowed(wide[i], scale);
+    if (!narrow) return std::nullopt;
+    if (i + FormIndex::tid_x < FormIndex::count)
+      offset.form.coefficients[i + FormIndex::tid_x] = *narrow;
+    else
+      offset.form.loop_offsets[0] = {form.loop_offsets[0].loop, *narrow};
+  }
+  if (inductions_) {
+    offset.form.loop_count = 1;
+    ir::LoopId loop = offset.form.loop_offsets[0].loop;
+    offset.home = forms_.loops().loops()[loop].header;
+    for (const Access& access : accesses.accesses)
+      if (!forms_.loops().contains(loop, function_.instructions[access.instruction].block)) return std::nullopt;
+  }
+  return offset;
+}
+
+std::vector<BaseGroup> UniformBases::group_by_base(const std::vector<Access>& accesses, const Offset& offset) {
+  std::vector<BaseGroup> groups;
+  ExpressionId shift = pool_.multiply_literal(pool_.sign_extend(offset.form.coefficients[FormIndex::constant], 64),
+                                              static_cast<uint64_t>(offset.scale));
+  for (const Access& access : accesses) {
+    ExpressionId base = pool_.subtract(access.constant, shift);
+    SplitConstant split = split_constant(pool_, base);
+    int64_t immediate = 0;
+    if (split.literal >= -immediate_limit && split.literal < immediate_limit) {
+      base = split.symbolic;
+      immediate = split.literal;
+    }
+    auto group = std::ranges::find(groups, base, &BaseGroup::base);
+    if (group == groups.end()) group = groups.insert(groups.end(), {base, {}});
+    group->accesses.emplace_back(access, immediate);
+  }
+  std::erase_if(groups, [&](const BaseGroup& group) {
+    return !CoefficientWriter::expressible(pool_, group.base) || pool_.is_zero(group.base);
+  });
+  return groups;
+}
+
+// Dominates the accesses, after the offset; outside of loops in which the offset stands still.
+BlockId UniformBases::block_of(const BaseGroup& group, const Offset& offset) const {
+  const ir::DominatorTree& dominators = forms_.dominators();
+  BlockId block = function_.instructions[group.accesses.front().first.instruction].block;
+  for (const auto& [access, immediate] : group.accesses)
+    while (!dominators.dominates(block, function_.instructions[access.instruction].block))
+      block = dominators.immediate_dominator(block);
+  BlockId definition = offset.home;
+  while (forms_.loops().depth(block) > forms_.loops().depth(definition) && block != definition) {
+    BlockId header = forms_.loops().loops()[forms_.loops().innermost(block)].header;
+    BlockId outside = dominators.immediate_dominator(header);
+    if (!outside || !dominators.dominates(definition, outside)) break;
+    block = outside;
+  }
+  return block;
+}
+
+InstructionId UniformBases::place_for(const BaseGroup& group, const Offset& offset) const {
+  BlockId block = block_of(group, offset);
+  for (InstructionId id : function_.instructions_in(block))
+    for (const auto& [access, immediate] : group.accesses)
+      if (access.instruction == id) return id;
+  return function_.terminator(block); // invalid: at the end
+}
+
+bool UniformBases::pays(const std::vector<BaseGroup>& groups, const Offset& offset) {
+  if (options_.force) return true;
+  double added = 0;
+  std::vector<ValueId> released;
+  for (const BaseGroup& group : groups) {
+    added += execution_weight(forms_.loops(), block_of(group, offset));
+    if (!options_.bases_at_launch) added += pool_[group.base].size - 1;
+    for (const auto& [access, immediate] : group.accesses)
+      released.push_back(access.base);
+  }
+  if (!offset.value.valid()) {
+    for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
+      added += !pool_.is_zero(offset.form.coefficients[place]);
+    if (is_induction(offset)) added += execution_weight(forms_.loops(), offset.home);
+  } else {
+    counts_.add_reader(offset.value);
+  }
+  double removed = counts_.release(released, [&](InstructionId id) { return costs_.of(id); });
+  if (removed > added) return true;
+  counts_.undo();
+  if (offset.value.valid()) counts_.drop_reader(offset.value);
+  return false;
+}
+
+void UniformBases::write_offset(Offset& offset) {
+  std::optional<Operand> sum;
+  for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place) {
+    ExpressionId coefficient = offset.form.coefficients[place];
+    if (pool_.is_zero(coefficient)) continue;
+    unsigned component = place - FormIndex::tid_x;
+    ir::SpecialRegister special = component < 3 ? ir::SpecialRegister::tid : ir::SpecialRegister::ctaid;
+    ValueId index = builder_.emit_value(
+        "mov.u32", ir::ScalarType::b32,
+        {Operand::special(static_cast<uint32_t>(special), ir::component_selector(component % 3))}, "%r");
+    Operand factor = writer_.write(coefficient);
+    if (pool_.is_literal(coefficient, 1) && !sum)
+      sum = Operand::value(index);
+    else
+      sum = Operand::value(builder_.emit_value(
+          "mad.lo.s32", ir::ScalarType::b32, {Operand::value(index), factor, sum.value_or(Operand::integer(0))}, "%r"));
+  }
+  if (is_induction(offset))
+    write_induction(offset, sum.value_or(Operand::integer(0)));
+  else
+    offset.value = sum->as_value();
+}
+
+// A block parameter of the loop's header, moved on at the end of every block that goes round.
+void UniformBases::write_induction(Offset& offset, Operand start) {
+  const ir::Loop& loop = forms_.loops().loops()[offset.form.loop_offsets[0].loop];
+  if (!start.is(ir::OperandKind::value))
+    start = Operand::value(builder_.emit_value("mov.b32", ir::ScalarType::b32, {start}, "%r"));
+  Operand step = writer_.write(offset.form.loop_offsets[0].step);
+  ValueId moving = builder_.new_value(ir::ScalarType::b32, "%r");
+  std::span<const ValueId> old = function_.parameters(loop.header);
+  std::vector<ValueId> parameters(old.begin(), old.end());
+  parameters.push_back(moving);
+  function_.set_parameters(loop.header, parameters);
+  for (ir::EdgeId edge : forms_.control_flow().predecessors(loop.header)) {
+    ValueId next = start.as_value();
+    if (std::ranges::find(loop.back_edges, edge) != loop.back_edges.end()) {
+      BlockId from = function_.edges[edge].from;
+      if (InstructionId end = function_.terminator(from))
+        builder_.before(end);
+      else
+        builder_.at_end(from);
+      next = builder_.emit_value("add.s32", ir::ScalarType::b32, {Operand::value(moving), step}, "%r");
+    }
+    std::span<const ValueId> passed = function_.arguments(edge);
+    std::vector<ValueId> arguments(passed.begin(), passed.end());
+    arguments.push_back(next);
+    function_.set_arguments(edge, arguments);
+  }
+  offset.value = moving;
+}
+
+// Does it run before `place` of the block, or the block's end, whenever that runs?
+bool UniformBases::is_before(InstructionId definition, BlockId block, InstructionId place) const {
+  const BlockId home = function_.instructions[definition].block;
+  if (home != block) return forms_.dominators().dominates(home, block);
+  if (!place) return true;
+  for (InstructionId id = place; id; id = function_.instructions[id].previous)
+    if (id == definition) return true;
+  return false;
+}
+
+// The product of the offset and its scale: one that has been written for another base, else a new one here.
+ValueId UniformBases::scaled_offset(const Offset& offset, BlockId block, InstructionId place) {
+  for (InstructionId product : products_)
+    if (is_before(product, block, place)) return function_.operands_of(product)[0].as_value();
+  ValueId scaled = builder_.emit_value(offset.is_signed ? "mul.wide.s32" : "mul.wide.u32", ir::ScalarType::b64,
+                                       {Operand::value(offset.value), Operand::integer(offset.scale)}, "%rd");
+  products_.push_back(place ? function_.instructions[place].previous : function_.blocks[block].last);
+  return scaled;
+}
+
+void UniformBases::rewrite(const std::vector<BaseGroup>& groups, Offset& offset) {
+  if (offset.value.valid())
+    for (ObligationId id : forms_.obligations(offset.value))
+      attempt_.rest_on(forms_, id, reason, groups.front().accesses.front().first.instruction);
+  // Places first: a new value's definition is not in the tables.
+  std::vector<std::pair<BlockId, InstructionId>> places;
+  for (const BaseGroup& group : groups)
+    places.emplace_back(block_of(group, offset), place_for(group, offset));
+  auto go_to = [&](BlockId block, InstructionId place) {
+    if (place)
+      builder_.before(place);
+    else
+      builder_.at_end(block);
+  };
+  products_.clear();
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const BaseGroup& group = groups[i];
+    go_to(function_.entry(), head_);
+    Operand base = writer_.write(group.base);
+    if (!offset.value.valid()) write_offset(offset);
+    go_to(places[i].first, places[i].second);
+    const ValueId scaled = scaled_offset(offset, places[i].first, places[i].second);
+    const ValueId address = builder_.emit_value("add.s64", ir::ScalarType::b64, {Operand::value(scaled), base}, "%rd");
+    for (const auto& [access, immediate] : group.accesses) {
+      for (ObligationId id : forms_.obligations(access.base))
+        attempt_.rest_on(forms_, id, reason, access.instruction);
+      attempt_.rest_on(forms_, in_range(offset, access), reason, access.instruction);
+      std::span<Operand> operands = function_.operands_of(access.instruction);
+      operands[access.address].immediate = immediate;
+      operands[access.address + 1] = Operand::value(address);
+      ++rewritten_;
+    }
+    ++bases_;
+  }
+}
+
+void UniformBases::try_class(AccessClass& accesses) {
+  while (!accesses.accesses.empty()) {
+    std::vector<Access> served;
+    std::optional<Offset> offset;
+    if (!inductions_) offset = choose_offset(accesses, served);
+    if (!offset) {
+      offset = build_offset(accesses);
+      if (offset)
+        std::ranges::copy_if(accesses.accesses, std::back_inserter(served), [&](const Access& access) {
+          return attempt_.can_rest_on(forms_, in_range(*offset, access));
+        });
+    }
+    std::vector<InstructionId> done{accesses.accesses.front().instruction};
+    for (const Access& access : served)
+      done.push_back(access.instruction);
+    if (!served.empty()) {
+      std::vector<BaseGroup> groups = group_by_base(served, *offset);
+      if (!groups.empty() && pays(groups, *offset)) rewrite(groups, *offset);
+    }
+    std::erase_if(accesses.accesses,
+                  [&](const Access& access) { return std::ranges::find(done, access.instruction) != done.end(); });
+    if (!accesses.accesses.empty()) {
+      const Access& next = accesses.accesses.front();
+      accesses.form = forms_.address_form(next.instruction, next.address);
+    }
+  }
+}
+
+bool UniformBases::run() {
+  if (forms_.loops().irreducible() || !forms_.control_flow().predecessors(function_.entry()).empty()) return false;
+  head_ = function_.blocks[function_.entry()].first;
+  while (head_ && function_.instructions[head_].kind != ir::InstructionKind::real)
+    head_ = function_.instructions[head_].next;
+  collect_accesses();
+  collect_offsets();
+  for (AccessClass& accesses : classes_)
+    try_class(accesses);
+  if (rewritten_ == 0) return false;
+  function_.changed();
+  ir::remove_dead_code(function_);
+  attempt_.statistics["r2d2.uniform-bases"] += static_cast<int64_t>(bases_);
+  attempt_.statistics["r2d2.uniform-base-accesses"] += static_cast<int64_t>(rewritten_);
+  attempt_.remark(std::to_string(rewritten_) + " addresses are " + std::to_string(bases_) +
+                      " launch-uniform bases plus " +
+                      (inductions_ ? "32-bit induction variables" : "shared 32-bit offsets"),
+                  function_.header_range);
+  return true;
+}
+
+} // namespace
+
+bool share_offsets(Attempt& attempt, const UniformBaseOptions& options) {
+  return UniformBases(attempt, options, false).run();
+}
+
+bool share_inductions(Attempt& attempt, const UniformBaseOptions& options) {
+  return UniformBases(attempt, options, true).run();
+}
+
+} // namespace ptxrewrite::transforms::legal

@@ -1,0 +1,186 @@
+// Pass `schedule`: other orders of the instructions inside of blocks, for fewer registers and for loads of global
+// memory that are issued far in front of what reads them (ir/machine/registers/schedule.h).
+//
+// What RegLess calls its scheduled code (§4.1, §4.2): the fewer registers live at a place, and the further a load
+// stands from its first use, the larger are the regions. On today's GPUs fewer registers mean more warps. ptxas
+// schedules by itself and starts from the order that it reads, so an order stays only if it shows fewer registers, by
+// ptxas where it may be asked and else by our own allocation, and costs nothing: no more instructions, no spills, no
+// fewer warps.
+#include "ir/machine/registers/schedule.h"
+
+#include "ir/core/module.h"
+#include "ir/machine/figures/machine.h"
+#include "ir/machine/figures/occupancy.h"
+#include "ir/machine/registers/allocation.h"
+#include "transforms/common/choice.h"
+#include "transforms/manager/pass.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace ptxrewrite::transforms {
+
+namespace {
+
+using namespace ir;
+
+// Sections run on threads of their own; queues and slots are read in order.
+bool is_of_hardware_form(const Function& function) {
+  if (function.affine_stream) return true;
+  for (const Value& value : function.values)
+    if (value.register_class != RegisterClass::general) return true;
+  return std::ranges::any_of(function.instructions, [](const Instruction& instruction) {
+    if (!instruction.block) return false;
+    if (instruction.kind == InstructionKind::real) return form(instruction.form).extension;
+    return instruction.kind == InstructionKind::section_begin || instruction.kind == InstructionKind::linear_row;
+  });
+}
+
+// What an order costs on a machine without ptxas.
+struct ModelCost {
+  uint32_t registers = 0;
+  uint32_t instructions = 0; // copies on edges among them
+};
+
+std::optional<ModelCost> model_cost(const Function& function, uint32_t capability) {
+  Result<Allocation> allocation =
+      allocate_registers(function, {.compute_capability = capability, .predicate_limit = 255});
+  if (!allocation) return std::nullopt;
+  const uint32_t instructions = lower(function, capability).static_instructions();
+  return ModelCost{allocation->registers, instructions + static_cast<uint32_t>(allocation->moves.size())};
+}
+
+struct Candidate {
+  Function function;
+  std::optional<ModelCost> model;
+  std::optional<legal::KernelCost> assembled; // empty figures: ptxas was not asked
+};
+
+class ScheduleChoice {
+public:
+  ScheduleChoice(Function& function, PassContext& context)
+      : function_(function), context_(context), goal_(context.options.text("goal", "both")) {
+    const Module& module = function.module();
+    const uint32_t own = module.targets.empty() ? 0 : compute_capability_of(module.text(module.targets[0]));
+    capability_ = own == 0 ? 80 : own;
+  }
+
+  Change run() {
+    architectures_ = legal::architectures_to_ask(function_.module(), context_);
+    if (!function_.is_entry) architectures_.clear();
+    const bool force = context_.options.flag("force");
+    make_candidates(force);
+    if (force && candidates_.empty()) return Change::unchanged;
+    if (force) return take(candidates_.back());
+    // Our allocation needs no fewer registers where no fewer are live; that is quickly seen.
+    if (architectures_.empty())
+      std::erase_if(candidates_, [&, live = live_in(function_)](const Candidate& candidate) {
+        return live_in(candidate.function) >= live;
+      });
+    if (candidates_.empty()) return Change::unchanged;
+    Candidate before = weigh(function_);
+    if (!before.model || !before.assembled) return Change::unchanged;
+    const Candidate* best = nullptr;
+    for (Candidate& candidate : candidates_) {
+      candidate = weigh(std::move(candidate.function));
+      if (!wins(candidate, before)) continue;
+      if (!best || registers_of(candidate) < registers_of(*best)) best = &candidate;
+    }
+    if (!best) return Change::unchanged;
+    context_.remarks.push_back(Remark("in another order: " + comparison(*best, before), function_.header_range));
+    return take(*best);
+  }
+
+private:
+  // Those that differ from the function. If one is to stay whatever it costs, the last one serves both goals.
+  void make_candidates(bool force) {
+    const uint32_t live = live_in(function_);
+    std::optional<Function> few = add_candidate({.compute_capability = capability_}, goal_ != "loads");
+    if (goal_ != "both" && goal_ != "loads") return;
+    ScheduleOptions options{.goal = ScheduleGoal::early_loads, .compute_capability = capability_};
+    options.live_limit = limit_for_loads(few ? std::min(live, live_in(*few)) : live);
+    add_candidate(options, true);
+    options.live_limit = 255; // ptxas finds its own measure at times
+    if (!force && !architectures_.empty()) add_candidate(options, true);
+  }
+  // What has moved; nothing if nothing has.
+  std::optional<Function> add_candidate(const ScheduleOptions& options, bool wanted) {
+    Function candidate = function_;
+    if (!ir::schedule(candidate, options)) return std::nullopt;
+    if (wanted) candidates_.push_back({candidate, {}, {}});
+    return candidate;
+  }
+  uint32_t live_in(const Function& function) const {
+    return Scheduler(function, {.compute_capability = capability_}).most_live();
+  }
+  // As many registers as are live anyway, unless the option says so many.
+  uint32_t limit_for_loads(uint32_t live) const {
+    const int64_t given = context_.options.number("live", 0);
+    return given > 0 ? static_cast<uint32_t>(std::min<int64_t>(given, 255)) : live;
+  }
+
+  Candidate weigh(Function function) const {
+    Candidate result{std::move(function), {}, {}};
+    result.model = model_cost(result.function, capability_);
+    if (Result<legal::KernelCost> assembled = legal::cost_of(result.function, architectures_))
+      result.assembled = *std::move(assembled);
+    return result;
+  }
+  uint64_t registers_of(const Candidate& candidate) const {
+    if (architectures_.empty()) return candidate.model->registers;
+    uint64_t sum = 0;
+    for (const auto& [architecture, figures] : candidate.assembled->figures)
+      sum += figures.registers;
+    return sum;
+  }
+  uint32_t warps_by_model(const Candidate& candidate) const {
+    return occupancy(machine_for(capability_), {.threads_per_block = 128, .registers = candidate.model->registers})
+        .warps;
+  }
+  bool wins(const Candidate& after, const Candidate& before) const {
+    if (!after.model || !after.assembled) return false;
+    if (architectures_.empty()) {
+      if (after.model->instructions > before.model->instructions) return false;
+      if (warps_by_model(after) < warps_by_model(before)) return false;
+    } else if (legal::loses(*after.assembled, *before.assembled)) {
+      return false;
+    }
+    return registers_of(after) < registers_of(before);
+  }
+  std::string comparison(const Candidate& after, const Candidate& before) const {
+    if (!architectures_.empty()) return legal::comparison(*after.assembled, *before.assembled);
+    return "by the model, " + std::to_string(before.model->registers) + " to " +
+           std::to_string(after.model->registers) + " registers";
+  }
+  Change take(const Candidate& candidate) {
+    function_ = candidate.function;
+    function_.changed();
+    ++context_.statistics["schedule.functions"];
+    return Change::changed;
+  }
+
+  Function& function_;
+  PassContext& context_;
+  std::string goal_;
+  uint32_t capability_ = 80;
+  std::vector<std::string> architectures_; // for which ptxas is asked
+  std::vector<Candidate> candidates_;
+};
+
+Change run(Function& function, PassContext& context) {
+  if (!function.has_body || is_of_hardware_form(function)) return Change::unchanged;
+  return ScheduleChoice(function, context).run();
+}
+
+const RegisterPass registration(
+    {"schedule",
+     "reorder instructions inside of blocks: fewer registers, loads far in front of their readers",
+     run,
+     {{"goal", "registers, loads, or both (default): which orders are tried"},
+      {"live", "registers up to which loads go first (as many as are live anyway)", PassOptionKind::number},
+      {"force", "keep the new order whatever it costs", PassOptionKind::flag},
+      legal::cost_option(),
+      legal::architectures_option()}});
+
+} // namespace
+} // namespace ptxrewrite::transforms

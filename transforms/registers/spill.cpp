@@ -1,0 +1,353 @@
+// Pass `spill`: makes each function fit into a number of registers as our own allocator counts them.
+//
+// Each round colours the function (ir/machine/registers/allocation.h). Where a value finds no register, the cheapest
+// value that is live at the same time gives up its own: it is computed again in front of each reader if that takes one
+// instruction whose operands are at hand there (literals, parameters, special registers, comparisons of live values),
+// else it is stored to local memory behind its definition and loaded in front of each reader. Values that share a
+// register because a block's parameter takes one from the other share a slot too, so that nothing is moved on the edge.
+// Readers that do the work of other instructions (ir/machine/select/lowering.h) get copies of those, or the value would
+// stay live for them.
+//
+// Slots are not reused. Stores on an edge out of a conditional branch stand in front of it, under its condition.
+#include "transforms/registers/spill.h"
+
+#include "ir/core/insertion.h"
+#include "ir/core/module.h"
+#include "ir/edit/dead_code.h"
+#include "ir/machine/figures/machine.h"
+#include "transforms/manager/pass.h"
+#include "transforms/registers/spill_choice.h"
+
+#include <algorithm>
+#include <map>
+
+namespace ptxrewrite::transforms {
+
+namespace {
+
+using namespace ir;
+
+// The words of loads, stores and copies by width; predicates are kept as 0 or 1 in 32 bits.
+unsigned stored_bits(ScalarType type) {
+  return type == ScalarType::pred ? 32 : std::max(8u, bit_width(type));
+}
+std::string access(std::string_view opcode, ScalarType type) {
+  return std::string(opcode) + ".local.b" + std::to_string(stored_bits(type));
+}
+ScalarType loaded_type(ScalarType type) {
+  return type == ScalarType::pred ? ScalarType::b32 : type;
+}
+
+// The function's array of slots.
+class Depot {
+public:
+  explicit Depot(Function& function) : function_(&function) {}
+
+  uint32_t add_slot(ScalarType type) {
+    uint32_t bytes = stored_bits(type) / 8;
+    size_ = (size_ + bytes - 1) / bytes * bytes;
+    uint32_t offset = size_;
+    size_ += bytes;
+    return offset;
+  }
+  void append_address(std::vector<Operand>& operands, uint32_t offset) {
+    if (!variable_) declare();
+    ir::append_address(operands, Operand::symbol(SymbolRef::local_variable(variable_)), offset);
+  }
+  // Once all slots are known.
+  void close() {
+    if (!variable_) return;
+    uint64_t bytes = size_;
+    function_->variables[variable_].dimensions = function_->dimensions.add(std::span(&bytes, 1));
+  }
+  uint32_t bytes() const { return size_; }
+
+private:
+  void declare() {
+    Variable variable;
+    variable.space = StateSpace::local;
+    variable.type = ScalarType::b8;
+    variable.is_array = true;
+    variable.alignment = 8;
+    variable.name = free_name();
+    variable_ = function_->variables.add(variable);
+    Operand operand = Operand::symbol(SymbolRef::local_variable(variable_));
+    ir::builder_at_start(*function_, function_->entry()).emit_marker(InstructionKind::declare_variable, {operand});
+  }
+  Symbol free_name() {
+    Module& module = function_->module();
+    for (unsigned suffix = 0;; ++suffix) {
+      Symbol name = module.intern("__spill_slots" + (suffix ? "_" + std::to_string(suffix) : std::string()));
+      auto same = [&](const Variable& other) { return other.name == name; };
+      if (std::ranges::none_of(function_->variables, same) && std::ranges::none_of(module.variables, same)) return name;
+    }
+  }
+
+  Function* function_;
+  VariableId variable_;
+  uint32_t size_ = 0;
+};
+
+// Takes one web out of its registers.
+class WebSpiller {
+public:
+  WebSpiller(Function& function, const MachineValues& values, const SpillWeb& web, Depot& depot,
+             SpillStatistics& statistics, std::vector<bool>& unspillable)
+      : function_(function), values_(values), web_(web), depot_(depot), statistics_(statistics),
+        unspillable_(unspillable), in_web_(function.values.size()), definition_(function.values.size()) {
+    for (ValueId value : web.values)
+      in_web_[value.index()] = true;
+    for (BlockId block : function.layout)
+      for (InstructionId id : function.instructions_in(block))
+        for_each_definition(function, id, [&](ValueId value) { definition_[value.index()] = id; });
+  }
+
+  void run() {
+    if (web_.recompute) {
+      original_ = definition_[web_.values[0].index()];
+      ++statistics_.recomputed;
+    } else {
+      slot_ = depot_.add_slot(function_.values[web_.values[0]].type);
+      ++statistics_.spilled;
+    }
+    const size_t known = function_.values.size();
+    std::vector<BlockId> blocks = function_.layout;
+    for (BlockId block : blocks) {
+      std::vector<InstructionId> instructions;
+      for (InstructionId id : function_.instructions_in(block))
+        instructions.push_back(id);
+      for (InstructionId id : instructions)
+        serve(id);
+      serve_edges(block);
+    }
+    if (!web_.recompute)
+      for (ValueId value : web_.values)
+        if (InstructionId id = definition_[value.index()]) {
+          Builder builder(function_);
+          builder.after(id);
+          store(builder, value);
+        }
+    // What has been made lives as shortly as can be, and so do the values that are left of the web.
+    unspillable_.resize(function_.values.size());
+    for (size_t i = known; i < unspillable_.size(); ++i)
+      unspillable_[i] = true;
+    for (ValueId value : web_.values)
+      unspillable_[value.index()] = true;
+    function_.changed();
+  }
+
+private:
+  using Replacements = std::map<ValueId, ValueId>;
+
+  bool concerns(ValueId value) const {
+    return value.index() < in_web_.size() &&
+           std::ranges::any_of(values_.stands_for(value), [&](ValueId part) { return in_web_[part.index()]; });
+  }
+
+  // Gives an instruction of the machine what it reads of the web.
+  void serve(InstructionId id) {
+    if (id == original_ || std::ranges::none_of(values_.reads(id), [&](ValueId part) { return in_web_[part.index()]; }))
+      return;
+    Replacements done;
+    Builder builder(function_);
+    builder.before(id);
+    std::vector<Operand> operands(function_.operands_of(id).begin(), function_.operands_of(id).end());
+    for (Operand& operand : operands)
+      if (operand.is(OperandKind::value) && !operand.is_definition())
+        operand.id = replacement(builder, operand.as_value(), done).index();
+    ValueId guard = function_.instructions[id].guard;
+    if (guard) guard = replacement(builder, guard, done);
+    function_.set_operands(id, operands);
+    function_.instructions[id].guard = guard;
+  }
+
+  // The value as it is to be read at the builder's place: loaded, computed, or made of such by a copy of its
+  // definition.
+  ValueId replacement(Builder& builder, ValueId value, Replacements& done) {
+    if (!concerns(value)) return value;
+    auto [place, fresh] = done.try_emplace(value);
+    if (!fresh) return place->second;
+    ValueId result;
+    if (!in_web_[value.index()])
+      result = copy_of(builder, definition_[value.index()], value, &done);
+    else if (web_.recompute)
+      result = copy_of(builder, original_, value, nullptr);
+    else
+      result = load(builder, value);
+    return done[value] = result;
+  }
+
+  // The instruction again, with another result. `done`: its operands are replaced as well.
+  ValueId copy_of(Builder& builder, InstructionId id, ValueId value, Replacements* done) {
+    std::vector<Operand> operands(function_.operands_of(id).begin(), function_.operands_of(id).end());
+    ValueId result = function_.add_value(function_.values[value]);
+    for (Operand& operand : operands) {
+      if (!operand.is(OperandKind::value)) continue;
+      if (operand.is_definition())
+        operand.id = result.index();
+      else if (done)
+        operand.id = replacement(builder, operand.as_value(), *done).index();
+    }
+    ValueId guard = function_.instructions[id].guard;
+    if (guard && done) guard = replacement(builder, guard, *done);
+    builder.standing_for(id).guarded_by(guard, function_.instructions[id].guard_negated);
+    builder.emit(function_.form_of(id).mnemonic, operands);
+    builder.unguarded();
+    return result;
+  }
+
+  ValueId load(Builder& builder, ValueId value) {
+    ScalarType type = function_.values[value].type;
+    Value row = function_.values[value];
+    row.type = loaded_type(type);
+    if (type == ScalarType::pred) row.name = Symbol();
+    ValueId loaded = function_.add_value(row);
+    std::vector<Operand> operands{Operand::definition(loaded)};
+    depot_.append_address(operands, slot_);
+    builder.emit(access("ld", type), operands);
+    ++statistics_.loads;
+    if (type != ScalarType::pred) return loaded;
+    ValueId predicate = function_.add_value(function_.values[value]);
+    builder.emit("setp.ne.u32", {Operand::definition(predicate), Operand::value(loaded), Operand::integer(0)});
+    return predicate;
+  }
+
+  // What nothing has written yet is stored as 0: the slot is loaded where the register was named.
+  void store(Builder& builder, ValueId value, ValueId guard = {}, bool negated = false) {
+    ScalarType type = function_.values[value].type;
+    bool undefined = function_.values[value].is_undefined;
+    if (type == ScalarType::pred && !undefined) {
+      ValueId number = builder.new_value(ScalarType::b32, "%r");
+      builder.emit("selp.b32",
+                   {Operand::definition(number), Operand::integer(1), Operand::integer(0), Operand::value(value)});
+      value = number;
+    }
+    std::vector<Operand> operands;
+    depot_.append_address(operands, slot_);
+    operands.push_back(undefined ? Operand::integer(0) : Operand::value(value));
+    builder.guarded_by(guard, negated);
+    builder.emit(access("st", type), operands);
+    builder.unguarded();
+    ++statistics_.stores;
+  }
+
+  // Loads for other parameters first: the stores may write over what they read.
+  void serve_edges(BlockId block) {
+    InstructionId terminator = function_.terminator(block);
+    Builder builder(function_);
+    terminator ? builder.before(terminator) : builder.at_end(block);
+    Replacements done;
+    struct Store {
+      size_t edge;
+      ValueId value;
+    };
+    std::vector<Store> stores;
+    std::vector<EdgeId> edges(function_.successors(block).begin(), function_.successors(block).end());
+    for (size_t k = 0; k < edges.size(); ++k) {
+      std::vector<ValueId> arguments(function_.arguments(edges[k]).begin(), function_.arguments(edges[k]).end());
+      std::span<const ValueId> parameters = function_.parameters(function_.edges[edges[k]].to);
+      for (size_t i = 0; i < arguments.size(); ++i) {
+        if (!values_.in_register(parameters[i])) continue;
+        if (in_web_[parameters[i].index()] && !web_.recompute) {
+          if (!concerns(arguments[i])) stores.push_back({k, arguments[i]});
+        } else if (concerns(arguments[i])) {
+          arguments[i] = replacement(builder, arguments[i], done);
+        }
+      }
+      function_.set_arguments(edges[k], arguments);
+    }
+    // Of two ways out of a block, the first one is taken under the branch's condition.
+    bool conditional = edges.size() == 2 && terminator && function_.instructions[terminator].guard;
+    for (const Store& one : stores) {
+      if (!conditional) {
+        store(builder, one.value);
+        continue;
+      }
+      const Instruction& branch = function_.instructions[terminator];
+      store(builder, one.value, branch.guard, branch.guard_negated != (one.edge == 1));
+    }
+  }
+
+  Function& function_;
+  const MachineValues& values_;
+  const SpillWeb& web_;
+  Depot& depot_;
+  SpillStatistics& statistics_;
+  std::vector<bool>& unspillable_;
+  std::vector<bool> in_web_;
+  std::vector<InstructionId> definition_;
+  InstructionId original_; // of a value that is computed again
+  uint32_t slot_ = 0;
+};
+
+constexpr uint32_t max_rounds = 200;
+
+} // namespace
+
+Result<Allocation> spill_to_limit(Function& function, const AllocationOptions& options, SpillStatistics& statistics) {
+  Depot depot(function);
+  std::vector<bool> unspillable;
+  for (; statistics.rounds < max_rounds; ++statistics.rounds) {
+    ControlFlow flow(function);
+    MachineValues values(function, flow, options.compute_capability);
+    Allocation allocation = colour_registers(function, values, options);
+    if (allocation.unplaced.empty()) {
+      depot.close();
+      statistics.bytes = depot.bytes();
+      return allocation;
+    }
+    std::vector<SpillWeb> webs = SpillChooser(function, values, options, unspillable).choose(allocation.unplaced);
+    if (webs.empty()) break;
+    for (size_t i = 0; i < webs.size(); ++i) {
+      // What the one before has made is known to the next one.
+      MachineValues now(function, flow, options.compute_capability);
+      WebSpiller(function, now, webs[i], depot, statistics, unspillable).run();
+    }
+    ir::remove_dead_code(function);
+  }
+  depot.close();
+  return Error{"does not fit into " + std::to_string(options.register_limit) + " registers and " +
+                   std::to_string(options.predicate_limit) + " predicates, whatever waits in memory",
+               function.header_range};
+}
+
+namespace {
+
+uint32_t capability_of(const Module& module) {
+  uint32_t capability = module.targets.empty() ? 0 : compute_capability_of(module.text(module.targets[0]));
+  return capability == 0 ? 80 : capability;
+}
+
+// Sections of a hardware form run on threads of their own, which share no local memory with the body.
+bool has_sections(const Function& function) {
+  return std::ranges::any_of(function.instructions, [](const Instruction& instruction) {
+    return instruction.block && instruction.kind == InstructionKind::section_begin;
+  });
+}
+
+Change run(Function& function, PassContext& context) {
+  if (has_sections(function)) return Change::unchanged;
+  AllocationOptions options;
+  options.compute_capability = capability_of(function.module());
+  options.register_limit = register_limit_of(
+      function, static_cast<uint32_t>(std::clamp<int64_t>(context.options.number("limit", 255), 0, 255)));
+  options.predicate_limit = static_cast<uint32_t>(std::clamp<int64_t>(context.options.number("predicates", 7), 1, 7));
+  SpillStatistics statistics;
+  Result<Allocation> allocation = spill_to_limit(function, options, statistics);
+  context.statistics["spill.slots"] += statistics.spilled;
+  context.statistics["spill.recomputed"] += statistics.recomputed;
+  context.statistics["spill.loads"] += statistics.loads;
+  context.statistics["spill.stores"] += statistics.stores;
+  context.statistics["spill.bytes"] += statistics.bytes;
+  if (!allocation) context.remarks.push_back(Remark(allocation.error().message));
+  return statistics.spilled + statistics.recomputed > 0 ? Change::changed : Change::unchanged;
+}
+
+const RegisterPass registration({"spill",
+                                 "make functions fit into a number of registers by local memory",
+                                 run,
+                                 {{"limit", "registers of a thread, at most 255", PassOptionKind::number},
+                                  {"predicates", "predicates of a thread, at most 7", PassOptionKind::number}}});
+
+} // namespace
+} // namespace ptxrewrite::transforms

@@ -1,0 +1,55 @@
+// Which values give up their registers, and what that costs. Private to transforms/spill*.cpp.
+#pragma once
+
+#include "ir/flow/def_use.h"
+#include "ir/flow/loops.h"
+#include "ir/machine/registers/allocation.h"
+
+#include <vector>
+
+namespace ptxrewrite::transforms {
+
+// Values that wait in one slot of local memory, since they share a register of which none is needed while another is;
+// or one value that is computed again.
+struct SpillWeb {
+  std::vector<ir::ValueId> values;
+  bool recompute = false;
+};
+
+class SpillChooser {
+public:
+  // `unspillable`, by value: loads and stores that earlier rounds have made need these.
+  SpillChooser(const ir::Function& function, const ir::MachineValues& values, const ir::AllocationOptions& options,
+               const std::vector<bool>& unspillable);
+
+  // For each of the values, one of the webs that are live at the same time, unless one is chosen already.
+  std::vector<SpillWeb> choose(const std::vector<ir::ValueId>& unplaced) const;
+
+private:
+  struct Candidate {
+    SpillWeb web;
+    double cost = 0;   // of loads, stores and instructions, weighted by loop depth; infinite: cannot be spilled
+    double length = 0; // program points at which it takes a register
+    double price() const { return cost / length; }
+  };
+  void weigh(Candidate& candidate, const std::vector<bool>& unspillable);
+  double accesses_of(ir::ValueId value) const;
+  double weight_at(ir::BlockId block) const;
+  bool is_spillable(ir::ValueId value) const;
+  bool in_same_web(ir::ValueId argument, ir::ValueId parameter) const;
+  bool can_recompute(ir::ValueId value) const;
+  bool at_hand(ir::InstructionId definition, uint32_t point) const;
+  uint32_t cheapest(ir::ValueId unplaced, const std::vector<bool>& taken) const;
+
+  const ir::Function& function_;
+  const ir::MachineValues& values_;
+  ir::ControlFlow flow_;
+  ir::DominatorTree dominators_;
+  ir::LoopForest loops_;
+  ir::DefUse def_use_;
+  std::vector<Candidate> candidates_;
+  std::vector<uint32_t> candidate_of_;             // by value; UINT32_MAX: none
+  std::vector<std::vector<uint32_t>> read_points_; // by value: where the machine reads it
+};
+
+} // namespace ptxrewrite::transforms
