@@ -36,6 +36,7 @@ void add_passes_command(CLI::App& application, Session& session);
 void add_run_command(CLI::App& application, Session& session);
 void add_verify_command(CLI::App& application, Session& session);
 void add_bench_command(CLI::App& application, Session& session);
+void add_exec_command(CLI::App& application, Session& session);
 void add_record_command(CLI::App& application, Session& session);
 void add_study_command(CLI::App& application, Session& session);
 void add_score_command(CLI::App& application, Session& session);

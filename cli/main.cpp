@@ -50,6 +50,7 @@ int run(int argument_count, char** arguments) {
   add_diff_command(application, session);
   add_analyze_command(application, session);
   add_run_command(application, session);
+  add_exec_command(application, session);
   add_verify_command(application, session);
   add_bench_command(application, session);
   add_record_command(application, session);

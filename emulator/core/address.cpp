@@ -104,10 +104,12 @@ const MicroOp* bad_access(Warp& warp, const MicroOp& op, unsigned lane, Space sp
   if (bytes > 1 && address % bytes != 0 && resolve(block, warp, lane, space, address, bytes))
     return block.fail(warp, op, lane,
                       fmt::format("{} {} of {} bytes at {:#x}, which is not a multiple of {}", name_of(space), what,
-                                  bytes, address, bytes));
+                                  bytes, address, bytes),
+                      FaultKind::misaligned_address);
   return block.fail(
       warp, op, lane,
-      fmt::format("{} {} of {} bytes at {:#x} is out of bounds: {}", name_of(space), what, bytes, address, where));
+      fmt::format("{} {} of {} bytes at {:#x} is out of bounds: {}", name_of(space), what, bytes, address, where),
+      FaultKind::illegal_address);
 }
 
 } // namespace ptxrewrite::emulator

@@ -428,6 +428,12 @@ const MicroOp* Block::fail(Warp& warp, const MicroOp& op, unsigned lane, std::st
   return nullptr;
 }
 
+const MicroOp* Block::fail(Warp& warp, const MicroOp& op, unsigned lane, std::string message, FaultKind fault) {
+  const MicroOp* next = fail(warp, op, lane, std::move(message));
+  failure->fault = fault;
+  return next;
+}
+
 // Nobody can go on. Says who waits where, warps with the same place together.
 void Block::report_deadlock() {
   std::string text = "deadlock: no warp of the block can go on";

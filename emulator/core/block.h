@@ -113,6 +113,8 @@ struct Block {
   // --- called by handlers ---
   const MicroOp* fail(Warp& warp, const MicroOp& op, unsigned lane, std::string message,
                       FailureKind kind = FailureKind::program_fault);
+  // A fault that GPUs have a name for.
+  const MicroOp* fail(Warp& warp, const MicroOp& op, unsigned lane, std::string message, FaultKind fault);
   void end_activation(Warp& warp, Activation* activation);
   // Null: there is no room for it; call_failure says which.
   Activation* new_activation(Warp& warp, const DecodedFunction& function);

@@ -178,7 +178,9 @@ LaneRef Decoder::special(const ir::Operand& operand, unsigned& bits) {
   default:
     break;
   }
-  // %gridid, %envreg, %pm, reserved memory: the emulated machine has nothing there.
+  if (which == SpecialRegister::envreg1) return block_special(BlockSpecial::envreg1);
+  if (which == SpecialRegister::envreg2) return block_special(BlockSpecial::envreg2);
+  // %gridid, other %envreg, %pm, reserved memory: the emulated machine has nothing there.
   bits = lane_bits(ir::info(which).type);
   return constant(0, bits);
 }

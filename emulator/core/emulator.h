@@ -38,9 +38,13 @@ struct Dimensions {
 
 enum class FailureKind : uint8_t { program_fault, deadlock, out_of_fuel };
 
+// What a GPU calls a program's fault (CUDA driver API, CUresult).
+enum class FaultKind : uint8_t { launch_failure, illegal_address, misaligned_address, assertion, trap };
+
 // Where and why a launch stopped.
 struct Failure {
   FailureKind kind = FailureKind::program_fault;
+  FaultKind fault = FaultKind::launch_failure;
   std::string message; // "global load of 4 bytes at 0x...: 4 bytes behind the end of 'w' (1024 bytes)"
   std::string kernel;
   std::string function; // the one that was running; equals kernel outside device functions
@@ -86,6 +90,8 @@ struct LaunchRequest {
   bool count_memory = false; // InstructionCounters::transactions
   // Warp instructions that a block may execute; all blocks together may launch_fuel_factor times as many.
   uint64_t fuel = default_fuel;
+  // Address of the memory in which the blocks of a cooperative launch meet: %envreg1 (high half) and %envreg2; 0: none.
+  uint64_t grid_workspace = 0;
   // SMs of the machine that a hardware form is counted for (Counters of its sections); 0: as many as %nsmid says, which
   // is the same whatever the machine.
   uint32_t multiprocessors = 0;

@@ -77,6 +77,8 @@ std::vector<std::byte> make_block_specials(const LaunchState& launch) {
   set(BlockSpecial::dynamic_smem_size, request.shared_bytes);
   set(BlockSpecial::total_smem_size,
       static_cast<uint32_t>((launch.shared_bytes + 127) / 128 * 128)); // 128-byte granules
+  set(BlockSpecial::envreg1, static_cast<uint32_t>(request.grid_workspace >> 32));
+  set(BlockSpecial::envreg2, static_cast<uint32_t>(request.grid_workspace));
   set(BlockSpecial::one, 1);
   return bytes;
 }

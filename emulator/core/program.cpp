@@ -104,7 +104,10 @@ Status LoadedProgram::place_variable(const ScopedVariable& scoped, uint64_t& con
                                constant_bytes, largest_constant_memory),
                    variable.range};
   } else if (variable.space == ir::StateSpace::global) {
-    Result<uint64_t> address = memory_.allocate(std::max<uint64_t>(bytes, 1), module_.text(variable.name));
+    const bool managed = variable.attributes && module_.text(variable.attributes).find(".managed") != std::string::npos;
+    const std::string_view name = module_.text(variable.name);
+    const uint64_t wanted = std::max<uint64_t>(bytes, 1);
+    Result<uint64_t> address = managed ? memory_.allocate_managed(wanted, name) : memory_.allocate(wanted, name);
     if (!address) return Error{address.error().message, variable.range};
     place.address = *address;
   } else {

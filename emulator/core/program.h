@@ -113,6 +113,8 @@ enum class BlockSpecial : uint8_t {
   nsmid,
   dynamic_smem_size,
   total_smem_size,
+  envreg1,
+  envreg2,
   zero,
   one,
   count

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <sys/mman.h>
 #include <vector>
@@ -12,6 +13,9 @@
 namespace ptxrewrite::emulator {
 namespace {
 constexpr uint64_t granularity = 256;
+constexpr uint64_t page_bytes = 4096;
+// Where the host is asked to put managed memory: far from its own mappings and from device addresses.
+std::atomic<uint64_t> next_managed{0x2000'0000'0000};
 // Between allocations, so that a step over an end never lands in the neighbour.
 constexpr uint64_t gap = 256;
 constexpr uint64_t smallest_reservation = uint64_t(64) << 20;
@@ -36,6 +40,8 @@ DeviceMemory::DeviceMemory(uint64_t limit) : budget_(limit) {
 }
 
 DeviceMemory::~DeviceMemory() {
+  for (const auto& [address, allocation] : allocations_)
+    if (allocation.owned) munmap(allocation.attached, align_up(allocation.size, page_bytes));
   if (host_) munmap(host_, capacity_);
 }
 
@@ -78,13 +84,76 @@ Result<uint64_t> DeviceMemory::allocate(uint64_t bytes, std::string_view name) {
 Status DeviceMemory::release(uint64_t address) {
   std::lock_guard lock(mutex_);
   auto found = allocations_.find(address);
-  if (found == allocations_.end() || found->second.from_device)
+  if (found == allocations_.end() || found->second.from_device || found->second.attached)
     return Error{fmt::format("nothing was allocated at {:#x}", address), {}};
   allocated_ -= found->second.size;
   budget_.give_back(found->second.size);
   free_.emplace(align_up(found->second.size, granularity) + gap, address);
   allocations_.erase(found);
   return {};
+}
+
+Status DeviceMemory::attach_locked(std::span<std::byte> bytes, std::string_view name, bool owned) {
+  const auto begin = reinterpret_cast<uint64_t>(bytes.data());
+  const uint64_t size = bytes.size();
+  const auto overlaps = [&](uint64_t other, uint64_t other_size) {
+    return begin < saturating_add(other, other_size) && other < saturating_add(begin, size);
+  };
+  if (size == 0) return Error{fmt::format("no bytes for '{}'", name), {}};
+  // The windows of generic addressing lie below the device's own addresses.
+  if (overlaps(shared_window, global_base - shared_window) || overlaps(global_base, capacity_))
+    return Error{fmt::format("'{}': the emulated device uses the addresses {:#x} for something else", name, begin), {}};
+  auto after = allocations_.lower_bound(begin);
+  if ((after != allocations_.end() && overlaps(after->first, after->second.size)) ||
+      (after != allocations_.begin() && overlaps(std::prev(after)->first, std::prev(after)->second.size)))
+    return Error{fmt::format("'{}': the memory at {:#x} is known to the device already", name, begin), {}};
+  allocations_[begin] = {.size = size, .name = std::string(name), .attached = bytes.data(), .owned = owned};
+  return {};
+}
+
+Status DeviceMemory::attach(std::span<std::byte> bytes, std::string_view name) {
+  std::lock_guard lock(mutex_);
+  return attach_locked(bytes, name, false);
+}
+
+Status DeviceMemory::detach(const std::byte* begin) {
+  std::lock_guard lock(mutex_);
+  auto found = allocations_.find(reinterpret_cast<uint64_t>(begin));
+  if (found == allocations_.end() || !found->second.attached)
+    return Error{fmt::format("no memory of the host at {} is known to the device", fmt::ptr(begin)), {}};
+  if (found->second.owned) {
+    budget_.give_back(found->second.size);
+    munmap(found->second.attached, align_up(found->second.size, page_bytes));
+  }
+  allocations_.erase(found);
+  return {};
+}
+
+Result<uint64_t> DeviceMemory::allocate_managed(uint64_t bytes, std::string_view name) {
+  std::lock_guard lock(mutex_);
+  if (Status status = budget_.take(bytes, fmt::format("'{}'", name)); !status) return status.error();
+  const uint64_t mapped = align_up(bytes, page_bytes);
+  void* wish = reinterpret_cast<void*>(next_managed.fetch_add(saturating_add(mapped, page_bytes)));
+  void* memory = mmap(wish, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    budget_.give_back(bytes);
+    return Error{fmt::format("no room for '{}' ({} bytes)", name, bytes), {}};
+  }
+  Status status = attach_locked({static_cast<std::byte*>(memory), bytes}, name, true);
+  if (!status) {
+    budget_.give_back(bytes);
+    munmap(memory, mapped);
+    return status.error();
+  }
+  return reinterpret_cast<uint64_t>(memory);
+}
+
+bool DeviceMemory::is_host_memory(uint64_t address) const {
+  std::lock_guard lock(mutex_);
+  auto after = allocations_.upper_bound(address);
+  if (after == allocations_.begin()) return false;
+  --after;
+  return address - after->first < after->second.size && after->second.attached;
 }
 
 Status DeviceMemory::prepare_heap() {
@@ -148,7 +217,7 @@ Result<std::shared_ptr<const DeviceMemory::Snapshot>> DeviceMemory::snapshot() {
   snapshot->has_heap = has_heap_;
   snapshot->heap = heap_;
   for (const auto& [address, allocation] : allocations_) {
-    const std::byte* host = host_ + (address - global_base);
+    const std::byte* host = bytes_of(address, allocation);
     snapshot->bytes.insert(snapshot->bytes.end(), host, host + allocation.size);
   }
   return std::shared_ptr<const Snapshot>(std::move(snapshot));
@@ -169,7 +238,7 @@ void DeviceMemory::restore(const Snapshot& snapshot) {
   next_ = snapshot.next;
   const std::byte* bytes = snapshot.bytes.data();
   for (const auto& [address, allocation] : allocations_) {
-    std::memcpy(host_ + (address - global_base), bytes, allocation.size);
+    std::memcpy(bytes_of(address, allocation), bytes, allocation.size);
     bytes += allocation.size;
   }
 }
@@ -180,7 +249,7 @@ MemoryRange DeviceMemory::find(uint64_t address) const {
   if (after == allocations_.begin()) return {};
   --after;
   if (address - after->first >= after->second.size) return {};
-  return {after->first, after->second.size, host_ + (after->first - global_base)};
+  return {after->first, after->second.size, bytes_of(after->first, after->second)};
 }
 
 Status DeviceMemory::write(uint64_t address, std::span<const std::byte> bytes) {

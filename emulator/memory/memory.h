@@ -58,6 +58,15 @@ public:
   // Zeroed memory, aligned to 256 bytes. The name is for messages. Error: capacity.
   Result<uint64_t> allocate(uint64_t bytes, std::string_view name);
   Status release(uint64_t address);
+  // Memory of the host that kernels may access at the host's own addresses (pinned, registered, managed). It stays the
+  // caller's, and must live until it is detached. Error: it overlaps other allocations, or addresses that mean
+  // something else on the device.
+  Status attach(std::span<std::byte> bytes, std::string_view name);
+  Status detach(const std::byte* begin);
+  // Where managed variables come from: pages of their own, at the same address for host and device.
+  Result<uint64_t> allocate_managed(uint64_t bytes, std::string_view name);
+  // Does `address` lie in memory that was attached, or is managed?
+  bool is_host_memory(uint64_t address) const;
   MemoryBudget& budget() { return budget_; }
   // Of malloc. Before the first launch of a kernel that calls it; later it changes nothing.
   void set_heap_bytes(uint64_t bytes) { heap_bytes_ = bytes; }
@@ -86,7 +95,13 @@ private:
     uint64_t size = 0;
     std::string name;
     bool from_device = false;
+    std::byte* attached = nullptr; // memory of the host, at its own address
+    bool owned = false;            // attached, and unmapped with this object
   };
+  std::byte* bytes_of(uint64_t address, const Allocation& allocation) const {
+    return allocation.attached ? allocation.attached : host_ + (address - global_base);
+  }
+  Status attach_locked(std::span<std::byte> bytes, std::string_view name, bool owned);
   Result<uint64_t> take(uint64_t bytes, std::string_view name);
   Result<uint64_t> take_addresses(uint64_t bytes, std::string_view name);
 

@@ -191,7 +191,8 @@ const MicroOp* return_from_call(Warp& warp, const MicroOp& op) {
 namespace {
 
 const MicroOp* trap(Warp& warp, const MicroOp& op) {
-  return warp.block->fail(warp, op, static_cast<unsigned>(std::countr_zero(warp.mask)), "the kernel executed a trap");
+  return warp.block->fail(warp, op, static_cast<unsigned>(std::countr_zero(warp.mask)), "the kernel executed a trap",
+                          FaultKind::trap);
 }
 
 const MicroOp* nothing(Warp&, const MicroOp& op) {

@@ -82,7 +82,8 @@ const MicroOp* call_assertfail(Warp& warp, const MicroOp& op) {
   };
   return warp.block->fail(warp, op, lane,
                           fmt::format("{}:{}: {}: assertion `{}' failed", text(1),
-                                      static_cast<uint32_t>(argument(warp, site, 2, lane)), text(3), text(0)));
+                                      static_cast<uint32_t>(argument(warp, site, 2, lane)), text(3), text(0)),
+                          FaultKind::assertion);
 }
 
 } // namespace

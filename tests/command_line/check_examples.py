@@ -18,6 +18,8 @@ FILES = {
     "kernel.cu": "backprop/backprop.cu",
     "old.ptx": "vecadd/vecadd.ptx",
     "new.ptx": "backprop/backprop.ptx",
+    "app.cu": "../tests/applications/managed.cu",
+    "check.h": "../tests/applications/check.h",
 }
 # `reduce` wants a file on which a command fails: the assembler refuses it for its shared memory, and the stand-in for
 # ptxrewrite below has a defect.

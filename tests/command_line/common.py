@@ -13,6 +13,7 @@ INVOCATIONS = {
     "diff": ["diff", "kernel.ptx", "-p", "dce"],
     "analyze": ["analyze", "kernel.ptx"],
     "run": ["run", "samples/vecadd/vecadd.toml"],
+    "exec": ["exec", "--", "echo", "hello"],
     "verify": ["verify", "samples/vecadd/vecadd.toml", "-p", "dce"],
     "bench": ["bench", "samples/vecadd/vecadd.toml", "-p", "dce", "--rounds", "1", "--warm-up", "0"],
     "record": ["record", "--compare", "recorded.json"],

@@ -21,7 +21,8 @@ def check_commands(readme, root, tools):
     if len(lines) < 5:
         yield f"only {len(lines)} examples"
     with tempfile.TemporaryDirectory() as folder:
-        os.symlink(os.path.join(root, "samples"), os.path.join(folder, "samples"))
+        for name in ("samples", "tests"):
+            os.symlink(os.path.join(root, name), os.path.join(folder, name))
         for line in lines:
             missing = [tool for tool in ("nvcc", "ptxas") if re.search(rf"\b{tool}\b", line) and not shutil.which(tool)]
             if missing:
@@ -43,7 +44,7 @@ def check_quotes(readme, root):
 
 
 def check_links(root):
-    for folder in ("", "support", "ir", "grammar", "transforms", "emulator", "launch", "cli", "samples",
+    for folder in ("", "support", "ir", "grammar", "transforms", "emulator", "launch", "cuda", "cli", "samples",
                    "examples", "tests", "tests/bench", "tests/fuzz", "tests/golden", "tests/roundtrip", "docs"):
         path = os.path.join(root, folder, "README.md")
         if not os.path.exists(path):

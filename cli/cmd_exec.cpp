@@ -1,0 +1,115 @@
+// `ptxrewrite exec`: runs a CUDA program as it is, its kernels on the emulator.
+#include "cli/command.h"
+#include "cli/device_options.h"
+#include "cuda/context/settings.h"
+#include "evaluate/common/module_input.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <sys/personality.h>
+#include <unistd.h>
+
+namespace ptxrewrite::cli {
+namespace {
+
+struct ExecOptions {
+  std::vector<std::string> program;
+  std::string machine;
+  std::string json;
+  unsigned host_threads = 0;
+  bool check = false;
+  bool counters = false;
+};
+
+constexpr const char* main_library = "libptxrewrite_cuda.so";
+
+// Beside this program: in a build folder, or where both are installed.
+Result<std::string> library_folder() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path here = program.parent_path();
+  for (const char* folder : {"../cuda/lib", "../lib/ptxrewrite/cuda", "../lib64/ptxrewrite/cuda",
+                             "../lib/x86_64-linux-gnu/ptxrewrite/cuda", "../lib/aarch64-linux-gnu/ptxrewrite/cuda"}) {
+    const fs::path candidate = here / folder;
+    if (fs::exists(candidate / main_library, error)) return fs::weakly_canonical(candidate, error).string();
+  }
+  return Error{
+      fmt::format("{} is neither in ../cuda/lib nor in ../lib/ptxrewrite/cuda of {}", main_library, here.string()), {}};
+}
+
+void set_environment(const cuda::Settings& settings, const std::string& folder) {
+  for (const std::string& assignment : cuda::environment_of(settings)) {
+    const size_t equals = assignment.find('=');
+    setenv(assignment.substr(0, equals).c_str(), assignment.c_str() + equals + 1, 1);
+  }
+  const char* before = std::getenv("LD_LIBRARY_PATH");
+  const std::string path = before && *before ? folder + ":" + before : folder;
+  setenv("LD_LIBRARY_PATH", path.c_str(), 1);
+}
+
+int run_exec(const ExecOptions& options, const Session& session) {
+  const MachineChoice machine = find_machine("exec", options.machine, session);
+  if (machine.code != exit_ok) return machine.code;
+  if (machine.machine && ir::find_machine(machine.machine->name) != machine.machine)
+    return usage_error("exec", "--emulate takes the name of a machine that is built in");
+  Result<std::string> folder = library_folder();
+  if (!folder) {
+    show(folder.error());
+    return exit_diagnostics;
+  }
+  cuda::Settings settings;
+  settings.machine = machine.machine;
+  settings.log_level = cuda::log_level_of(session.log_level);
+  settings.check = options.check;
+  settings.counters = options.counters;
+  if (!options.json.empty()) settings.json = std::filesystem::absolute(options.json).string();
+  settings.fuel = emulator_limits().fuel;
+  settings.memory = emulator_limits().memory;
+  settings.host_threads = options.host_threads;
+  set_environment(settings, *folder);
+  // Host and device addresses must not meet: where nothing is laid out by chance, they never do. It may be forbidden.
+  (void)personality(ADDR_NO_RANDOMIZE);
+  std::vector<char*> arguments;
+  for (const std::string& argument : options.program)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  std::fflush(nullptr);
+  execvp(arguments[0], arguments.data());
+  show(Error{fmt::format("{}: cannot run it: {}", options.program.front(), std::strerror(errno)), {}});
+  return exit_diagnostics;
+}
+
+} // namespace
+
+void add_exec_command(CLI::App& application, Session& session) {
+  auto options = std::make_shared<ExecOptions>();
+  CLI::App* command = add_command(
+      application, session, "exec",
+      "run a CUDA program as it is (linked with -cudart shared, or using the driver API), its kernels on the emulator",
+      "nvcc -cudart shared app.cu -o app && ptxrewrite exec --counters -- ./app 1000");
+  command->add_option("program", options->program, "the program and its arguments, behind --")
+      ->required()
+      ->type_name("PROGRAM [ARGUMENT]");
+  command
+      ->add_option("--emulate", options->machine,
+                   "the GPU that the program sees: titanv, a100, sm_80 ... (default h100)")
+      ->type_name("GPU");
+  command->add_flag("--check", options->check, "look for races, uninitialised reads ... in every launch");
+  command->add_flag("--counters", options->counters, "show a table of all kernels when the program ends");
+  command->add_option("--json", options->json, "write the table to a file, as JSON")->type_name("FILE");
+  command->add_option("--host-threads", options->host_threads, "threads for the emulator; all of the machine's if 0")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1024));
+  add_limit_options(*command);
+  command->callback(
+      [options, &session] { session.action = [options, &session] { return run_exec(*options, session); }; });
+}
+
+} // namespace ptxrewrite::cli

@@ -1,0 +1,28 @@
+// CUDA arrays: texels without gaps in device memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ptxrewrite::cuda {
+
+// cudaChannelFormatDesc: bits of each channel, and what they hold.
+struct ChannelDescription {
+  int x, y, z, w;
+  int kind; // 0 signed, 1 unsigned, 2 float
+};
+
+struct Array {
+  ChannelDescription channels{};
+  uint64_t width = 0, height = 0, depth = 0; // texels; 0: no such dimension
+  unsigned flags = 0;                        // 1: layered, 2: surfaces, 4: cube map
+  uint64_t address = 0;
+
+  unsigned texel_bytes() const { return static_cast<unsigned>(channels.x + channels.y + channels.z + channels.w) / 8; }
+  uint64_t row_bytes() const { return width * texel_bytes(); }
+  uint64_t rows() const { return height ? height : 1; }
+  uint64_t planes() const { return depth ? depth : 1; }
+  uint64_t bytes() const { return row_bytes() * rows() * planes(); }
+};
+
+} // namespace ptxrewrite::cuda

@@ -1,0 +1,116 @@
+#include "cuda/context/context.h"
+
+#include "cuda/context/log.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace ptxrewrite::cuda {
+namespace {
+
+// The process that made the context: a child that forks off has nothing to report.
+pid_t owner = 0;
+
+constexpr int heap_limit = 2;
+// What a program finds that has not set any.
+const std::map<int, uint64_t> default_limits = {
+    {0, 1024},              // stack of a thread
+    {1, uint64_t(1) << 20}, // printf buffer
+    {heap_limit, emulator::default_heap_bytes},
+    {3, 2},    // nesting and
+    {4, 2048}, // pending launches of kernels that launch kernels
+    {5, 64},   // bytes that L2 fetches
+    {6, 0},    // L2 set aside
+};
+
+void at_exit() {
+  if (getpid() == owner) Context::get().report();
+}
+
+} // namespace
+
+Context& Context::get() {
+  static Context* const context = [] {
+    auto* made = new Context;
+    owner = getpid();
+    std::atexit(at_exit);
+    return made;
+  }();
+  return *context;
+}
+
+Context::Context()
+    : settings_(settings_from_environment()),
+      memory_(settings_.memory ? settings_.memory : emulator::default_memory_limit()), limits_(default_limits) {
+  set_log_level(settings_.log_level);
+  reserve_addresses();
+}
+
+// What the host maps from now on lies elsewhere than device addresses and the windows of generic addressing.
+void Context::reserve_addresses() {
+  const auto reserve = [](uint64_t begin, uint64_t bytes) {
+    void* wanted = reinterpret_cast<void*>(begin);
+    void* got =
+        mmap(wanted, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (got != MAP_FAILED && got != wanted) munmap(got, bytes); // a kernel that does not know the flag
+    return got == wanted;
+  };
+  addresses_are_reserved_ = reserve(emulator::shared_window, emulator::texture_handle_window - emulator::shared_window +
+                                                                 emulator::window_size) &&
+                            reserve(emulator::global_base, memory_.budget().limit());
+  if (!addresses_are_reserved_) log(LogLevel::info, "the host has mapped something at addresses that the device uses");
+}
+
+Module& Context::add_module(std::string label, std::span<const std::byte> fat_binary) {
+  return *modules_.emplace_back(std::make_unique<Module>(*this, std::move(label), fat_binary));
+}
+
+Module& Context::add_module(std::string label, std::string ptx) {
+  return *modules_.emplace_back(std::make_unique<Module>(*this, std::move(label), std::move(ptx)));
+}
+
+void Context::remove_module(Module& module) {
+  (void)module; // its statistics are reported, and pointers into its variables may be in use
+}
+
+Code Context::set_limit(int number, uint64_t value) {
+  if (!limits_.contains(number)) return Code::unsupported_limit;
+  limits_[number] = value;
+  if (number == heap_limit) memory_.set_heap_bytes(value);
+  return Code::success;
+}
+
+Code Context::limit(int number, uint64_t& value) const {
+  auto found = limits_.find(number);
+  if (found == limits_.end()) return Code::unsupported_limit;
+  value = found->second;
+  return Code::success;
+}
+
+uint64_t Context::add_texture(const emulator::TextureBinding& binding) {
+  const uint64_t handle = emulator::texture_handle_window + 16 * next_texture_++;
+  textures_[handle] = binding;
+  return handle;
+}
+
+Code Context::remove_texture(uint64_t handle) {
+  return textures_.erase(handle) ? Code::success : Code::invalid_value;
+}
+
+void Context::flush_printed() {
+  if (printed_.empty()) return;
+  std::fwrite(printed_.data(), 1, printed_.size(), stdout);
+  printed_.clear();
+}
+
+void Context::reset() {
+  flush_printed();
+  fault_ = Code::success;
+  // Modules stay: their variables go back to what the program declares only where it loads them again.
+  for (const auto& [address, info] : std::map(allocations_))
+    if (info.kind != MemoryKind::host) (void)release(address);
+}
+
+} // namespace ptxrewrite::cuda

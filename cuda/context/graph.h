@@ -1,0 +1,53 @@
+// Graphs: what streams would do, kept to be done again and again.
+#pragma once
+
+#include "cuda/context/codes.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace ptxrewrite::cuda {
+
+// As cudaGraphNodeType and CUgraphNodeType count.
+enum class NodeType : int {
+  kernel = 0,
+  copy = 1,
+  fill = 2,
+  host = 3,
+  graph = 4,
+  empty = 5,
+  wait_event = 6,
+  record_event = 7,
+  allocate = 10,
+  release = 11,
+};
+
+using Action = std::function<Code()>;
+
+struct Graph;
+
+struct GraphNode {
+  NodeType type = NodeType::empty;
+  Action action; // may be empty
+  std::vector<GraphNode*> dependencies;
+  Graph* graph = nullptr;
+  uint64_t number = 0; // in the graph, counted from when it was made
+  bool enabled = true;
+  std::shared_ptr<Graph> child;
+};
+
+struct Graph {
+  std::vector<std::unique_ptr<GraphNode>> nodes;
+  uint64_t next_number = 0;
+
+  GraphNode& add(NodeType type, Action action, std::vector<GraphNode*> dependencies);
+  // Nodes such that each comes behind what it depends on; empty where they depend on one another in a circle.
+  std::vector<const GraphNode*> ordered() const;
+  // A copy, whose nodes have the same numbers.
+  std::shared_ptr<Graph> clone() const;
+  GraphNode* find(uint64_t number);
+  Code run() const;
+};
+
+} // namespace ptxrewrite::cuda

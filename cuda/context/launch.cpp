@@ -1,0 +1,135 @@
+// Kernel launches on the emulator, and what becomes of their faults.
+#include "cuda/context/context.h"
+#include "cuda/context/log.h"
+
+#include "ir/machine/figures/occupancy.h"
+
+#include <chrono>
+
+namespace ptxrewrite::cuda {
+namespace {
+
+// What cooperative groups keep there for a grid: a size and a barrier; room for more.
+constexpr uint64_t workspace_bytes = 4096;
+
+} // namespace
+
+Code code_of(const emulator::Failure& failure) {
+  switch (failure.kind) {
+  case emulator::FailureKind::deadlock:
+  case emulator::FailureKind::out_of_fuel:
+    return Code::launch_timeout;
+  case emulator::FailureKind::program_fault:
+    break;
+  }
+  switch (failure.fault) {
+  case emulator::FaultKind::launch_failure:
+  case emulator::FaultKind::trap:
+    return Code::launch_failure;
+  case emulator::FaultKind::illegal_address:
+    return Code::illegal_address;
+  case emulator::FaultKind::misaligned_address:
+    return Code::misaligned_address;
+  case emulator::FaultKind::assertion:
+    return Code::assertion;
+  }
+  return Code::launch_failure;
+}
+
+uint32_t Context::resident_blocks(const Kernel& kernel, uint32_t threads, uint64_t dynamic_shared) const {
+  if (threads == 0) return 0;
+  const uint64_t shared = kernel.static_shared + dynamic_shared;
+  if (shared > UINT32_MAX) return 0;
+  return ir::occupancy(*settings_.machine, {threads, kernel.registers, static_cast<uint32_t>(shared)}).blocks;
+}
+
+Code Context::check_launch(const Kernel& kernel, const LaunchShape& shape) {
+  if (Status status = emulator::check_dimensions(shape.grid, shape.block); !status) {
+    log(LogLevel::warn, "launch of {}: {}", kernel.name, status.error().message);
+    return Code::invalid_configuration;
+  }
+  const uint64_t threads = shape.block.count();
+  if (threads > kernel.most_threads) {
+    log(LogLevel::warn, "launch of {}: {} threads in a block, which may have {}", kernel.name, threads,
+        kernel.most_threads);
+    return Code::invalid_value;
+  }
+  if (shape.dynamic_shared > kernel.dynamic_shared_limit) {
+    log(LogLevel::warn,
+        "launch of {}: {} bytes of dynamic shared memory, where {} are allowed "
+        "(cudaFuncAttributeMaxDynamicSharedMemorySize)",
+        kernel.name, shape.dynamic_shared, kernel.dynamic_shared_limit);
+    return Code::invalid_value;
+  }
+  if (shape.cooperative) {
+    const uint64_t resident = uint64_t(resident_blocks(kernel, static_cast<uint32_t>(threads), shape.dynamic_shared)) *
+                              settings_.machine->sms;
+    if (shape.grid.count() > resident) {
+      log(LogLevel::warn, "cooperative launch of {}: {} blocks, of which {} are resident on the {}", kernel.name,
+          shape.grid.count(), resident, settings_.machine->name);
+      return Code::cooperative_launch_too_large;
+    }
+  }
+  return Code::success;
+}
+
+Code Context::grid_workspace(uint64_t& address) {
+  if (!workspace_) {
+    Result<uint64_t> made = memory_.allocate(workspace_bytes, "workspace of cooperative launches");
+    if (!made) return Code::out_of_memory;
+    workspace_ = *made;
+  }
+  address = workspace_;
+  const uint32_t head[2] = {8, 0}; // bytes, barrier
+  return memory_.write(address, std::as_bytes(std::span(head))) ? Code::success : Code::unknown;
+}
+
+void Context::show_launch_failure(const Kernel& kernel, const emulator::LaunchResult& result) {
+  const SourceFile& source = kernel.module->ir().source;
+  for (const emulator::Finding& finding : result.findings)
+    show(finding.to_diagnostic(source), source);
+  if (result.failure) {
+    Diagnostic diagnostic = result.failure->to_diagnostic();
+    diagnostic.notes.push_back(fmt::format("in launch {} of this kernel", kernel.statistics.launches));
+    show(diagnostic, source);
+  }
+}
+
+Code Context::launch(Kernel& kernel, const LaunchShape& shape, std::vector<std::byte> arguments) {
+  if (const Code code = check_launch(kernel, shape); code != Code::success) return code;
+  emulator::LaunchRequest request;
+  request.kernel = kernel.name;
+  request.grid = shape.grid;
+  request.block = shape.block;
+  request.shared_bytes = static_cast<uint32_t>(shape.dynamic_shared);
+  request.parameters = std::move(arguments);
+  request.host_threads = settings_.host_threads;
+  request.check = settings_.check;
+  if (settings_.fuel) request.fuel = settings_.fuel;
+  if (shape.cooperative)
+    if (const Code code = grid_workspace(request.grid_workspace); code != Code::success) return code;
+  log(LogLevel::debug, "launch of {}: grid ({}, {}, {}), block ({}, {}, {})", kernel.name, shape.grid.x, shape.grid.y,
+      shape.grid.z, shape.block.x, shape.block.y, shape.block.z);
+  emulator::Program& program = kernel.module->program();
+  program.set_textures(textures_);
+  ++kernel.statistics.launches;
+  const auto start = std::chrono::steady_clock::now();
+  Result<emulator::LaunchResult> result = program.launch(request);
+  kernel.statistics.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!result) {
+    show(result.error().to_diagnostic(), kernel.module->ir().source);
+    return Code::not_supported;
+  }
+  kernel.statistics.blocks += result->counters.blocks;
+  kernel.statistics.warp_instructions += result->counters.warp_instructions;
+  kernel.statistics.thread_instructions += result->counters.thread_instructions;
+  kernel.statistics.findings += result->findings.size();
+  printed_ += result->printed;
+  show_launch_failure(kernel, *result);
+  if (!result->failure) return Code::success;
+  flush_printed();
+  fault_ = code_of(*result->failure);
+  return fault_;
+}
+
+} // namespace ptxrewrite::cuda

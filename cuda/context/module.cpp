@@ -1,0 +1,122 @@
+#include "cuda/context/module.h"
+
+#include "cuda/context/context.h"
+#include "cuda/context/log.h"
+#include "grammar/reader.h"
+#include "ir/machine/registers/registers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace ptxrewrite::cuda {
+namespace {
+
+// What a block may have without asking for more (cudaFuncAttributeMaxDynamicSharedMemorySize).
+constexpr uint64_t default_shared_limit = 48 << 10;
+
+std::string architectures(std::span<const FatEntry> entries, FatEntryKind kind) {
+  std::set<uint32_t> known;
+  for (const FatEntry& entry : entries)
+    if (entry.kind == kind) known.insert(entry.architecture);
+  std::string text;
+  for (uint32_t architecture : known)
+    text += (text.empty() ? "" : ", ") + std::to_string(architecture);
+  return text;
+}
+
+} // namespace
+
+Code Module::choose_ptx() {
+  const uint32_t capability = context_.settings().machine->compute_capability;
+  Result<std::vector<FatEntry>> entries = read_fat_binary(fat_binary_);
+  if (!entries) {
+    log(LogLevel::error, "{}: {}", label_, entries.error().message);
+    return Code::invalid_image;
+  }
+  const FatEntry* best = best_ptx(*entries, capability);
+  if (!best) {
+    const std::string newer = architectures(*entries, FatEntryKind::ptx);
+    log(LogLevel::error,
+        "{}: no PTX for sm_{} ({}); machine code is not emulated: compile with -gencode "
+        "arch=compute_{},code=compute_{}",
+        label_, capability,
+        newer.empty() ? "machine code for sm_" + architectures(*entries, FatEntryKind::machine_code) + " alone"
+                      : "PTX for compute_" + newer,
+        capability, capability);
+    return Code::no_binary_for_gpu;
+  }
+  Result<std::string> text = ptx_of(*best);
+  if (!text) {
+    log(LogLevel::error, "{}: {}", label_, text.error().message);
+    return Code::invalid_image;
+  }
+  ptx_ = *std::move(text);
+  return Code::success;
+}
+
+Code Module::read() {
+  if (ptx_.empty())
+    if (const Code code = choose_ptx(); code != Code::success) return code;
+  SourceFile source(label_, std::move(ptx_));
+  Diagnostics diagnostics;
+  module_ = grammar::read_module(source, diagnostics);
+  for (const Diagnostic& diagnostic : diagnostics.list())
+    if (diagnostic.severity == Severity::error || is_logged(LogLevel::info)) show(diagnostic, source);
+  if (!module_) return Code::invalid_ptx;
+  Result<std::unique_ptr<emulator::Program>> program = emulator::Program::load(*module_, context_.memory());
+  if (!program) {
+    show(program.error().to_diagnostic(), module_->source);
+    return Code::out_of_memory;
+  }
+  program_ = *std::move(program);
+  log(LogLevel::info, "{}: {} functions", label_, module_->functions.size());
+  return Code::success;
+}
+
+Code Module::load() {
+  if (!loaded_) {
+    loaded_ = true;
+    code_ = read();
+  }
+  return code_;
+}
+
+Kernel* Module::describe(const ir::Function& function) {
+  auto kernel = std::make_unique<Kernel>();
+  kernel->module = this;
+  kernel->name = module_->text(function.name);
+  kernel->function = &function;
+  kernel->signature = launch::signature_of(function);
+  const ir::Machine& machine = *context_.settings().machine;
+  if (Result<uint64_t> shared = program_->static_shared(kernel->name)) kernel->static_shared = *shared;
+  kernel->dynamic_shared_limit = default_shared_limit - std::min(default_shared_limit, kernel->static_shared);
+  kernel->registers = std::min(ir::register_need(function, machine.compute_capability).registers,
+                               machine.occupancy.max_registers_per_thread);
+  kernel->most_threads = std::min<uint32_t>(machine.occupancy.max_threads_per_block, 1024);
+  Kernel* made = kernel.get();
+  kernels_.emplace(kernel->name, std::move(kernel));
+  return made;
+}
+
+Kernel* Module::find_kernel(std::string_view name) {
+  if (load() != Code::success) return nullptr;
+  if (auto known = kernels_.find(name); known != kernels_.end()) return known->second.get();
+  const ir::Function* function = launch::find_kernel(*module_, name);
+  return function ? describe(*function) : nullptr;
+}
+
+std::vector<Kernel*> Module::all_kernels() {
+  std::vector<Kernel*> all;
+  for (const auto& [name, kernel] : kernels_)
+    all.push_back(kernel.get());
+  return all;
+}
+
+Symbol Module::find_symbol(std::string_view name) {
+  if (load() != Code::success) return {};
+  return {program_->variable_address(name), program_->variable(name)};
+}
+
+} // namespace ptxrewrite::cuda

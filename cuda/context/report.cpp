@@ -1,0 +1,92 @@
+// What a program's kernels did, over all their launches: shown when the program ends.
+#include "cuda/context/context.h"
+#include "cuda/context/log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace ptxrewrite::cuda {
+namespace {
+
+std::vector<const Kernel*> launched_kernels(const std::list<std::unique_ptr<Module>>& modules) {
+  std::vector<const Kernel*> all;
+  for (const auto& module : modules)
+    for (const Kernel* kernel : module->all_kernels())
+      if (kernel->statistics.launches) all.push_back(kernel);
+  std::ranges::stable_sort(all, [](const Kernel* a, const Kernel* b) {
+    return a->statistics.warp_instructions > b->statistics.warp_instructions;
+  });
+  return all;
+}
+
+std::string table(const std::vector<const Kernel*>& kernels, bool with_findings) {
+  uint64_t total = 0;
+  size_t width = 6;
+  for (const Kernel* kernel : kernels) {
+    total += kernel->statistics.warp_instructions;
+    width = std::max(width, kernel->name.size());
+  }
+  std::string text =
+      fmt::format("{:<{}}  {:>8} {:>10} {:>18} {:>20} {:>7}{}\n", "kernel", width, "launches", "blocks",
+                  "warp instructions", "thread instructions", "share", with_findings ? "  findings" : "");
+  for (const Kernel* kernel : kernels) {
+    const KernelStatistics& of = kernel->statistics;
+    text += fmt::format("{:<{}}  {:>8} {:>10} {:>18} {:>20} {:>6.1f}%", kernel->name, width, of.launches, of.blocks,
+                        of.warp_instructions, of.thread_instructions,
+                        total ? 100.0 * static_cast<double>(of.warp_instructions) / static_cast<double>(total) : 0.0);
+    if (with_findings) text += fmt::format("  {:>8}", of.findings);
+    text += '\n';
+  }
+  return text;
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      out += '\\', out += c;
+    else if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\u{:04x}", c);
+    else
+      out += c;
+  }
+  return out + '"';
+}
+
+std::string document(const Settings& settings, const std::vector<const Kernel*>& kernels) {
+  std::string text = fmt::format("{{\n  \"machine\": {},\n  \"kernels\": [", quoted(settings.machine->name));
+  const char* separator = "\n";
+  for (const Kernel* kernel : kernels) {
+    const KernelStatistics& of = kernel->statistics;
+    text += fmt::format("{}    {{\"kernel\": {}, \"launches\": {}, \"blocks\": {}, \"warp_instructions\": {}, "
+                        "\"thread_instructions\": {}, \"findings\": {}}}",
+                        separator, quoted(kernel->name), of.launches, of.blocks, of.warp_instructions,
+                        of.thread_instructions, of.findings);
+    separator = ",\n";
+  }
+  return text + "\n  ]\n}\n";
+}
+
+} // namespace
+
+void Context::report() {
+  std::unique_lock lock(mutex_, std::try_to_lock); // a thread that still runs a kernel keeps it
+  if (!lock) return;
+  flush_printed();
+  const std::vector<const Kernel*> kernels = launched_kernels(modules_);
+  if (settings_.counters || settings_.check) {
+    std::fflush(stdout);
+    const std::string text = table(kernels, settings_.check);
+    std::fwrite(text.data(), 1, text.size(), stderr);
+  }
+  if (settings_.json.empty()) return;
+  std::FILE* file = std::fopen(settings_.json.c_str(), "w");
+  const std::string text = document(settings_, kernels);
+  const bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (file && std::fclose(file) == 0 && written) return;
+  log(LogLevel::error, "{}: cannot write the report", settings_.json);
+}
+
+} // namespace ptxrewrite::cuda

@@ -1,0 +1,67 @@
+// Streams, events and what is put into them.
+#include "cuda/context/context.h"
+
+namespace ptxrewrite::cuda {
+
+Stream& Context::add_stream(unsigned flags, int priority) {
+  Stream& stream = *streams_.emplace_back(std::make_unique<Stream>());
+  stream.id = next_stream_++;
+  stream.flags = flags;
+  stream.priority = priority;
+  return stream;
+}
+
+Code Context::remove_stream(Stream* stream) {
+  const size_t gone = std::erase_if(streams_, [&](const auto& known) { return known.get() == stream; });
+  return gone ? Code::success : Code::invalid_handle;
+}
+
+bool Context::is_stream(const Stream* stream) const {
+  for (const auto& known : streams_)
+    if (known.get() == stream) return true;
+  return false;
+}
+
+Code Context::submit(Stream* stream, NodeType type, Action action) {
+  if (stream && stream->capture) {
+    GraphNode& node = stream->capture->add(type, std::move(action), stream->capture_end);
+    stream->capture_end = {&node};
+    return Code::success;
+  }
+  return action();
+}
+
+Code Context::record(Event& event, Stream* stream) {
+  if (stream && stream->capture) {
+    event.capture = stream->capture;
+    event.capture_end = stream->capture_end;
+    return Code::success;
+  }
+  event.capture = nullptr;
+  event.recorded = true;
+  event.time = std::chrono::steady_clock::now();
+  return Code::success;
+}
+
+Code Context::wait(Stream* stream, const Event& event) {
+  if (!event.capture || !stream) return Code::success;
+  // The stream joins the capture.
+  if (stream->capture && stream->capture != event.capture) return Code::stream_capture_invalidated;
+  if (!stream->capture) stream->capture_end.clear();
+  stream->capture = event.capture;
+  stream->capture_end.insert(stream->capture_end.end(), event.capture_end.begin(), event.capture_end.end());
+  return Code::success;
+}
+
+Code Context::end_capture(Stream& stream, std::shared_ptr<Graph>& graph) {
+  graph = stream.capture;
+  for (const auto& other : streams_)
+    if (other->capture == graph) {
+      other->capture = nullptr;
+      other->capture_end.clear();
+      other->captures_first = false;
+    }
+  return Code::success;
+}
+
+} // namespace ptxrewrite::cuda

@@ -1,0 +1,59 @@
+// Error codes of the runtime API: the last one of a thread, names and texts.
+#include "cuda/runtime/entry.h"
+
+#include <array>
+
+namespace ptxrewrite::cuda::runtime {
+namespace {
+
+struct Row {
+  int number;
+  const char* name;
+  const char* text;
+};
+
+constexpr Row rows[] = {
+#define RUNTIME_ERROR(NUMBER, NAME, TEXT) {NUMBER, #NAME, TEXT},
+#include "cuda/runtime/errors.def"
+#undef RUNTIME_ERROR
+};
+
+const Row* row_of(int number) {
+  for (const Row& row : rows)
+    if (row.number == number) return &row;
+  return nullptr;
+}
+
+} // namespace
+
+int finish(Code code) {
+  if (code == Code::success) return 0;
+  if (code != Code::not_ready) last_error = code;
+  if (is_logged(LogLevel::info))
+    if (const Row* row = row_of(static_cast<int>(code))) log_text(LogLevel::info, fmt::format("-> {}", row->name));
+  return static_cast<int>(code);
+}
+
+// The fault of a kernel stays; other errors are told once.
+RUNTIME_API int cudaGetLastError() {
+  const Code code = std::exchange(last_error, Code::success);
+  const Code fault = Context::get().fault();
+  return static_cast<int>(fault != Code::success ? fault : code);
+}
+
+RUNTIME_API int cudaPeekAtLastError() {
+  const Code fault = Context::get().fault();
+  return static_cast<int>(fault != Code::success ? fault : last_error);
+}
+
+RUNTIME_API const char* cudaGetErrorName(int code) {
+  const Row* row = row_of(code);
+  return row ? row->name : "unrecognized error code";
+}
+
+RUNTIME_API const char* cudaGetErrorString(int code) {
+  const Row* row = row_of(code);
+  return row ? row->text : "unrecognized error code";
+}
+
+} // namespace ptxrewrite::cuda::runtime

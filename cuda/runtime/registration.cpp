@@ -1,0 +1,140 @@
+// What nvcc's code in the program calls before main: fat binaries, kernels and variables become known by the addresses
+// of their stand-ins on the host. Nothing is read until it is used.
+#include "cuda/runtime/entry.h"
+#include "cuda/runtime/types.h"
+
+#include <cstring>
+#include <map>
+
+namespace ptxrewrite::cuda::runtime {
+namespace {
+
+struct RegisteredKernel {
+  Module* module = nullptr;
+  std::string name;
+  Kernel* kernel = nullptr; // once it was asked for
+};
+
+struct RegisteredVariable {
+  Module* module = nullptr;
+  std::string name;
+  uint64_t bytes = 0;
+};
+
+struct ManagedVariable {
+  Module* module = nullptr;
+  void** host_pointer = nullptr; // through which host code reaches it
+  std::string name;
+};
+
+struct Registry {
+  std::map<const void*, RegisteredKernel> kernels;
+  std::map<const void*, RegisteredVariable> variables;
+  std::vector<ManagedVariable> managed;
+  uint64_t fat_binaries = 0;
+};
+
+Registry& registry() {
+  static auto* made = new Registry;
+  return *made;
+}
+
+Module* module_of(void** handle) {
+  return handle ? static_cast<Module*>(*handle) : nullptr;
+}
+
+void place_managed(Module& module) {
+  for (const ManagedVariable& variable : registry().managed)
+    if (variable.module == &module && variable.host_pointer)
+      if (const Symbol symbol = module.find_symbol(variable.name); symbol.address)
+        *variable.host_pointer = symbol.bytes.data();
+}
+
+// A handle that cudaGetKernel gave is the kernel itself.
+bool is_kernel_handle(const void* function) {
+  for (const auto& [host, registered] : registry().kernels)
+    if (registered.kernel && registered.kernel == function) return true;
+  return false;
+}
+
+} // namespace
+
+Kernel* kernel_of(const void* function, Code& code) {
+  auto found = registry().kernels.find(function);
+  if (found == registry().kernels.end()) {
+    code = Code::invalid_device_function;
+    return is_kernel_handle(function) ? static_cast<Kernel*>(const_cast<void*>(function)) : nullptr;
+  }
+  RegisteredKernel& registered = found->second;
+  if (!registered.kernel) {
+    code = registered.module->load();
+    if (code != Code::success) return nullptr;
+    registered.kernel = registered.module->find_kernel(registered.name);
+    code = Code::invalid_device_function;
+  }
+  return registered.kernel;
+}
+
+Code symbol_of(const void* symbol, Symbol& found) {
+  auto known = registry().variables.find(symbol);
+  if (known == registry().variables.end()) return Code::invalid_symbol;
+  if (const Code code = known->second.module->load(); code != Code::success) return code;
+  found = known->second.module->find_symbol(known->second.name);
+  return found.address ? Code::success : Code::invalid_symbol;
+}
+
+std::vector<std::byte> pack_arguments(const Kernel& kernel, void** arguments) {
+  std::vector<std::byte> bytes(kernel.signature.bytes);
+  for (size_t i = 0; arguments && i < kernel.signature.parameters.size(); ++i) {
+    const launch::Parameter& parameter = kernel.signature.parameters[i];
+    std::memcpy(bytes.data() + parameter.offset, arguments[i], parameter.bytes);
+  }
+  return bytes;
+}
+
+RUNTIME_API void** __cudaRegisterFatBinary(const FatWrapper* wrapper) {
+  Context& context = Context::get();
+  std::lock_guard lock(context.mutex());
+  const std::string label = fmt::format("module {}", ++registry().fat_binaries);
+  std::span<const std::byte> bytes;
+  if (wrapper && wrapper->magic == fat_wrapper_magic)
+    if (Result<std::span<const std::byte>> found = fat_binary_at(wrapper->header)) bytes = *found;
+  return reinterpret_cast<void**>(new void*(&context.add_module(label, bytes)));
+}
+
+RUNTIME_API void __cudaRegisterFatBinaryEnd(void**) {}
+
+RUNTIME_API void __cudaUnregisterFatBinary(void** handle) {
+  delete handle; // what it registered is in the report at exit
+}
+
+RUNTIME_API char __cudaInitModule(void** handle) {
+  Context& context = Context::get();
+  std::lock_guard lock(context.mutex());
+  Module* module = module_of(handle);
+  if (!module || module->load() != Code::success) return 0;
+  place_managed(*module);
+  return 1;
+}
+
+RUNTIME_API void __cudaRegisterFunction(void** handle, const void* host, char*, const char* name, int, void*, void*,
+                                        void*, void*, int*) {
+  std::lock_guard lock(Context::get().mutex());
+  registry().kernels[host] = {module_of(handle), name, nullptr};
+}
+
+RUNTIME_API void __cudaRegisterVar(void** handle, const void* host, char*, const char* name, int, size_t bytes, int,
+                                   int) {
+  std::lock_guard lock(Context::get().mutex());
+  registry().variables[host] = {module_of(handle), name, bytes};
+}
+
+RUNTIME_API void __cudaRegisterManagedVar(void** handle, void** host_pointer, char* host, const char* name, int,
+                                          size_t bytes, int, int) {
+  std::lock_guard lock(Context::get().mutex());
+  registry().variables[host] = {module_of(handle), name, bytes};
+  registry().variables[static_cast<const void*>(host_pointer)] = {module_of(handle), name, bytes};
+  registry().managed.push_back({module_of(handle), host_pointer, name});
+}
+
+} // namespace ptxrewrite::cuda::runtime

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""What our CUDA libraries export: CUDA's names with the version of the real library, and nothing else.
+
+usage: check_exports.py LIBCUDART LIBPTXREWRITE_CUDA
+Where there is a real libcudart of the same number, every symbol of it must exist in ours.
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+
+def exports(path):
+    listing = subprocess.run(["nm", "-D", "--defined-only", "--with-symbol-versions", path], capture_output=True,
+                             text=True, check=True).stdout
+    return {line.split()[-1] for line in listing.splitlines() if " A " not in line}
+
+
+def main():
+    runtime, engine = sys.argv[1:3]
+    name = re.search(r"libcudart\.so\.\d+", os.path.basename(os.path.realpath(runtime))).group()
+    ours = exports(runtime)
+    wrong = [f"{symbol} is exported" for symbol in ours if not re.fullmatch(rf"(__)?cuda\w+@@{re.escape(name)}", symbol)]
+    wrong += [f"{symbol} is exported" for symbol in exports(engine) if "10ptxrewrite4cuda" not in symbol]
+    if len(ours) < 400:
+        wrong.append(f"only {len(ours)} symbols")
+    for real in glob.glob(f"/usr/local/cuda*/lib*/{name}"):
+        missing = {symbol for symbol in exports(real) if symbol.startswith(("cuda", "__cuda"))} - ours
+        wrong += [f"{real} has {symbol}" for symbol in sorted(missing)]
+        print(f"compared with {real}")
+        break
+    else:
+        print(f"skipped: there is no {name} to compare with")
+    for line in wrong:
+        print("FAILED:", line)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+// What goes wrong in programs: faults.cu NAME does one thing, and says whether CUDA told it as a GPU does.
+#include "check.h"
+
+#include <cassert>
+#include <cstring>
+#include <string>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+__global__ void write_far(int* data) {
+  data[1000 + threadIdx.x] = 1;
+}
+
+__global__ void write_odd(char* data) {
+  *reinterpret_cast<int*>(data + 2) = 1;
+}
+
+__global__ void check_value(const int* data) {
+  assert(*data == 5);
+}
+
+__global__ void stop() {
+  asm volatile("trap;");
+}
+
+__global__ void wait_for(volatile int* flag) {
+  while (*flag == 0) {
+  }
+}
+
+__global__ void count(int* data) {
+  atomicAdd(data, 1);
+}
+
+static int* memory(size_t bytes) {
+  int* data;
+  CALL(cudaMalloc(&data, bytes));
+  CALL(cudaMemset(data, 0, bytes));
+  return data;
+}
+
+// The launch has failed: synchronising says how, and so does every later call.
+static void expect_dead(cudaError_t code) {
+  EXPECT(cudaDeviceSynchronize() == code);
+  EXPECT(cudaGetLastError() == code);
+  int* data;
+  EXPECT(cudaMalloc(&data, 4) == code);
+}
+
+static void two_threads() {
+  int* data = memory(4);
+  const auto launch = [data] {
+    for (int i = 0; i < 50; ++i)
+      count<<<2, 64>>>(data);
+  };
+  std::thread first(launch), second(launch);
+  first.join();
+  second.join();
+  int sum = 0;
+  CALL(cudaMemcpy(&sum, data, 4, cudaMemcpyDeviceToHost));
+  EXPECT(sum == 2 * 50 * 128);
+}
+
+static void fork_child() {
+  int* data = memory(4);
+  count<<<1, 32>>>(data);
+  const pid_t child = fork();
+  if (child == 0) _exit(7);
+  int status = 0;
+  EXPECT(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 7);
+  int sum = 0;
+  CALL(cudaMemcpy(&sum, data, 4, cudaMemcpyDeviceToHost));
+  EXPECT(sum == 32);
+}
+
+int main(int argument_count, char** arguments) {
+  const std::string what = argument_count > 1 ? arguments[1] : "";
+  if (what == "out_of_bounds") {
+    write_far<<<1, 32>>>(memory(100));
+    expect_dead(cudaErrorIllegalAddress);
+  } else if (what == "misaligned") {
+    write_odd<<<1, 1>>>(reinterpret_cast<char*>(memory(100)));
+    expect_dead(cudaErrorMisalignedAddress);
+  } else if (what == "assertion") {
+    check_value<<<1, 1>>>(memory(4));
+    expect_dead(cudaErrorAssert);
+  } else if (what == "trap") {
+    stop<<<1, 1>>>();
+    expect_dead(cudaErrorLaunchFailure);
+  } else if (what == "hang") {
+    wait_for<<<1, 1>>>(memory(4));
+    expect_dead(cudaErrorLaunchTimeout);
+  } else if (what == "wrong_shape") {
+    stop<<<1, 2000>>>();
+    EXPECT(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    stop<<<0, 32>>>();
+    EXPECT(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    stop<<<1, 32, 1 << 20>>>();
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+    EXPECT(cudaDeviceSynchronize() == cudaSuccess);
+  } else if (what == "no_ptx") {
+    stop<<<1, 1>>>();
+    EXPECT(cudaGetLastError() == cudaErrorNoKernelImageForDevice);
+  } else if (what == "missing_call") {
+    EXPECT(cudaIpcOpenMemHandle(nullptr, {}, 0) == cudaErrorNotSupported);
+    EXPECT(cudaGetLastError() == cudaErrorNotSupported);
+  } else if (what == "exit_early") {
+    count<<<1, 32>>>(memory(4));
+    std::exit(0);
+  } else if (what == "two_threads") {
+    two_threads();
+  } else if (what == "fork") {
+    fork_child();
+  } else {
+    return 2;
+  }
+  std::puts("right");
+}

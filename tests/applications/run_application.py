@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Compiles a CUDA program with nvcc and runs it under `ptxrewrite exec`: it must check itself and end with 0.
+
+usage: run_application.py --tool PTXREWRITE --nvcc NVCC --folder FOLDER SOURCE [--fault NAME]
+"""
+import argparse
+import os
+import subprocess
+import sys
+
+# What standard error must say, and where a fault leaves the program's own exit code or output.
+SAYS = {
+    "out_of_bounds": "is out of bounds",
+    "misaligned": "is not a multiple of 4",
+    "assertion": "assertion `*data == 5' failed",
+    "trap": "the kernel executed a trap",
+    "hang": "out of fuel",
+    "wrong_shape": "launch of",
+    "no_ptx": "no PTX for sm_90",
+    "missing_call": "cudaIpcOpenMemHandle is not emulated",
+}
+# What a program prints besides.
+PRINTS = {"printf_malloc": "before\nthread 3 has 190, and 0.50\n"}
+
+
+def compile_program(options, arguments):
+    name = os.path.splitext(os.path.basename(options.source))[0] + (f"_{options.fault}" if options.fault else "")
+    program = os.path.join(options.folder, name)
+    subprocess.run([options.nvcc, "-cudart", "shared", *arguments, options.source, "-o", program], check=True)
+    return program
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("--tool", "--nvcc", "--folder", "--fault"):
+        parser.add_argument(name, default="")
+    parser.add_argument("source")
+    options = parser.parse_args()
+    if not os.path.exists(options.nvcc):
+        print("skipped: there is no nvcc")
+        return 0
+    machine_code_alone = ["-gencode", "arch=compute_80,code=sm_80"]
+    program = compile_program(options, machine_code_alone if options.fault == "no_ptx" else ["-arch=sm_80"])
+    command = [options.tool, "exec", "--counters"]
+    if options.fault == "hang":
+        command += ["--fuel", "100000"]
+    child = subprocess.run([*command, "--", program, *([options.fault] if options.fault else [])],
+                           capture_output=True, text=True, check=False)
+    sys.stdout.write(child.stdout + child.stderr)
+    name = os.path.splitext(os.path.basename(options.source))[0]
+    expected = "" if options.fault == "exit_early" else PRINTS.get(name, "") + "right\n"
+    if child.returncode != 0 or child.stdout != expected:
+        print(f"FAILED: exit code {child.returncode}, standard output {child.stdout!r} where {expected!r} is right")
+        return 1
+    for wanted in (SAYS.get(options.fault, ""), "warp instructions"):
+        if wanted not in child.stderr:
+            print(f"FAILED: standard error does not say {wanted!r}")
+            return 1
+    if child.stderr.count("warp instructions  ") != 1:
+        print("FAILED: not one table at the end")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
