@@ -90,10 +90,8 @@ int run_exec(const ExecOptions& options, const Session& session) {
 
 void add_exec_command(CLI::App& application, Session& session) {
   auto options = std::make_shared<ExecOptions>();
-  CLI::App* command = add_command(
-      application, session, "exec",
-      "run a CUDA program as it is (linked with -cudart shared, or using the driver API), its kernels on the emulator",
-      "nvcc -cudart shared app.cu -o app && ptxrewrite exec --counters -- ./app 1000");
+  CLI::App* command = add_command(application, session, "exec", "run a whole CUDA program, its kernels on the emulator",
+                                  "nvcc -cudart shared app.cu -o app && ptxrewrite exec --counters -- ./app 1000");
   command->add_option("program", options->program, "the program and its arguments, behind --")
       ->required()
       ->type_name("PROGRAM [ARGUMENT]");
