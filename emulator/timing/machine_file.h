@@ -9,7 +9,7 @@
 #pragma once
 
 #include "emulator/timing/energy.h"
-#include "ir/machine/figures/machine.h"
+#include "ir/machine/figures/machine_text.h"
 #include "support/diagnostic.h"
 
 #include <memory>
@@ -19,15 +19,7 @@
 
 namespace ptxrewrite::timing {
 
-// Owns what the machine's names point to: stays where it is.
-struct MachineFile {
-  MachineFile() = default;
-  MachineFile(const MachineFile&) = delete;
-  MachineFile& operator=(const MachineFile&) = delete;
-
-  std::string name, chip;
-  ir::Machine machine;
-  size_t said = 0; // figures that the file says itself
+struct MachineFile : ir::MachineText {
   std::optional<EnergySet> energy;
 };
 

@@ -39,7 +39,7 @@ struct Tally {
 };
 
 bool check_sample(const std::string& path, bool spoil, Tally& tally) {
-  cli::Session session;
+  Console session;
   const std::optional<cli::LaunchInput> input = cli::read_launch_input(path, {.size = "small"}, session);
   if (!input) return false;
   FormChecker checker(*input->module);

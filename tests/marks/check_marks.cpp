@@ -121,7 +121,7 @@ bool has_findings(const cli::SessionResult& result) {
 }
 
 bool check_sample(const std::string& path, const Options& options, Tally& total) {
-  cli::Session session;
+  Console session;
   const std::optional<cli::LaunchInput> input = cli::read_launch_input(path, {.size = "small"}, session);
   if (!input) return false;
   Tally tally;

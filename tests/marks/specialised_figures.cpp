@@ -86,7 +86,7 @@ bool verify(const cli::LaunchInput& input, const std::string& kernel, const std:
 
 // The variant alone: its original beside it is what it was.
 std::optional<std::string> variant_text(const std::string& path, const std::string& kernel, const std::string& passes) {
-  cli::Session session;
+  Console session;
   const std::optional<cli::LaunchInput> input = cli::read_launch_input(path, {.size = "small"}, session);
   auto pipeline = transforms::parse_pipeline(passes);
   if (!input || !pipeline) return std::nullopt;
@@ -97,7 +97,8 @@ std::optional<std::string> variant_text(const std::string& path, const std::stri
 }
 
 void measure(const std::string& path, const std::string& original, const std::string& kernel, const char* what,
-             const std::string& passes, const Options& options, std::map<std::string, Totals>& totals, TextTable& table) {
+             const std::string& passes, const Options& options, std::map<std::string, Totals>& totals,
+             TextTable& table) {
   const auto text = variant_text(path, kernel, passes);
   if (!text) return;
   std::vector<std::string> row{kernel, what};
@@ -126,7 +127,7 @@ void measure(const std::string& path, const std::string& original, const std::st
 }
 
 bool examine(const std::string& path, const Options& options, std::map<std::string, Totals>& totals, TextTable& table) {
-  cli::Session session;
+  Console session;
   const std::optional<cli::LaunchInput> input = cli::read_launch_input(path, {.size = "small"}, session);
   if (!input) return false;
   const std::string original = print(*input->module);

@@ -1,4 +1,4 @@
-// Picks the column of machines.def for an instruction, see latency.h.
+// Picks the figure of a machine for an instruction, see latency.h.
 #include "ir/machine/figures/latency.h"
 
 #include "ir/machine/figures/matrix_work.h"

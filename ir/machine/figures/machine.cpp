@@ -1,135 +1,43 @@
-// The rows of machines.def joined, and looked up by name and target.
+// The machines of machines/*.toml, looked up by name and target.
 #include "ir/machine/figures/machine.h"
 
+#include "ir/machine/figures/machine_files.h"
+#include "ir/machine/figures/machine_text.h"
+
 #include <algorithm>
-#include <array>
+#include <cassert>
 #include <cctype>
 #include <charconv>
+#include <cstdio>
+#include <optional>
 #include <vector>
 
 namespace ptxrewrite::ir {
 
 namespace {
 
-// How the rows spell a figure.
-constexpr Figure guess(double number) {
-  return Figure(number, true);
+// Never given back: machines are named by pointers until the program ends.
+const std::vector<Machine>& known_machines() {
+  static const std::vector<Machine> known = [] {
+    std::vector<Machine> all;
+    for (const MachineFileText& file : machine_files()) {
+      const SourceFile source(std::string(file.name), std::string(file.text));
+      Diagnostics diagnostics;
+      const std::optional<Node> document = read_document(source, diagnostics);
+      auto* text = new MachineText; // owns the machine's names
+      if (document) read_machine_text(*document, std::string(file.name), {}, *text, diagnostics);
+      for (const Diagnostic& diagnostic : diagnostics.list())
+        std::fputs(render(diagnostic, source).c_str(), stderr);
+      assert(!diagnostics.has_errors() && "a machine of the program's own");
+      all.push_back(text->machine);
+    }
+    std::stable_sort(all.begin(), all.end(), [](const Machine& a, const Machine& b) {
+      return std::pair(a.compute_capability, a.name) < std::pair(b.compute_capability, b.name);
+    });
+    return all;
+  }();
+  return known;
 }
-constexpr Figure none;
-
-struct ChipRow {
-  std::string_view name, chip;
-  uint32_t compute_capability, sms, clock_mhz, schedulers;
-  Figure issue_rate;
-  bool uniform_datapath;
-};
-struct OccupancyRow {
-  std::string_view name;
-  OccupancyFacts facts;
-};
-struct MemoryRow {
-  std::string_view name;
-  MemoryFacts facts;
-};
-struct ThroughputRow {
-  std::string_view name;
-  ThroughputFacts facts;
-};
-struct LatencyRow {
-  std::string_view name;
-  LatencyFacts facts;
-};
-struct LaunchRow {
-  std::string_view name;
-  LaunchFacts facts;
-};
-
-#define MACHINE_CHIP(name, chip, capability, sms, mhz, schedulers, rate, uniform)                                      \
-  ChipRow{name, chip, capability, sms, mhz, schedulers, rate, uniform != 0},
-#define MACHINE_OCCUPANCY(name, ...)
-#define MACHINE_MEMORY(name, ...)
-#define MACHINE_THROUGHPUT(name, ...)
-#define MACHINE_LATENCY(name, ...)
-#define MACHINE_LAUNCH(name, ...)
-constexpr std::array chips{
-#include "ir/machine/figures/machines.def"
-};
-#undef MACHINE_CHIP
-#define MACHINE_CHIP(name, ...)
-
-#undef MACHINE_OCCUPANCY
-#define MACHINE_OCCUPANCY(name, ...) OccupancyRow{name, {__VA_ARGS__}},
-constexpr std::array occupancies{
-#include "ir/machine/figures/machines.def"
-};
-#undef MACHINE_OCCUPANCY
-#define MACHINE_OCCUPANCY(name, ...)
-
-#undef MACHINE_MEMORY
-#define MACHINE_MEMORY(name, ...) MemoryRow{name, {__VA_ARGS__}},
-constexpr std::array memories{
-#include "ir/machine/figures/machines.def"
-};
-#undef MACHINE_MEMORY
-#define MACHINE_MEMORY(name, ...)
-
-#undef MACHINE_THROUGHPUT
-#define MACHINE_THROUGHPUT(name, ...) ThroughputRow{name, {__VA_ARGS__}},
-constexpr std::array throughputs{
-#include "ir/machine/figures/machines.def"
-};
-#undef MACHINE_THROUGHPUT
-#define MACHINE_THROUGHPUT(name, ...)
-
-#undef MACHINE_LATENCY
-#define MACHINE_LATENCY(name, ...) LatencyRow{name, {__VA_ARGS__}},
-constexpr std::array latencies{
-#include "ir/machine/figures/machines.def"
-};
-#undef MACHINE_LATENCY
-#define MACHINE_LATENCY(name, ...)
-
-#undef MACHINE_LAUNCH
-#define MACHINE_LAUNCH(name, ...) LaunchRow{name, {__VA_ARGS__}},
-constexpr std::array launches{
-#include "ir/machine/figures/machines.def"
-};
-#undef MACHINE_LAUNCH
-#undef MACHINE_LATENCY
-#undef MACHINE_CHIP
-#undef MACHINE_OCCUPANCY
-#undef MACHINE_MEMORY
-#undef MACHINE_THROUGHPUT
-
-consteval bool same_machines(const auto& rows) {
-  if (rows.size() != chips.size()) return false;
-  for (size_t i = 0; i < chips.size(); ++i)
-    if (rows[i].name != chips[i].name) return false;
-  return true;
-}
-static_assert(same_machines(occupancies) && same_machines(memories) && same_machines(throughputs) &&
-              same_machines(latencies) && same_machines(launches));
-
-constexpr std::array machines = [] {
-  std::array<Machine, chips.size()> all{};
-  for (size_t i = 0; i < all.size(); ++i) {
-    const ChipRow& chip = chips[i];
-    all[i] = {chip.name,
-              chip.chip,
-              chip.compute_capability,
-              chip.sms,
-              chip.clock_mhz,
-              chip.schedulers,
-              chip.issue_rate,
-              chip.uniform_datapath,
-              occupancies[i].facts,
-              memories[i].facts,
-              throughputs[i].facts,
-              latencies[i].facts,
-              launches[i].facts};
-  }
-  return all;
-}();
 
 std::string folded(std::string_view name) {
   std::string key;
@@ -158,12 +66,12 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 } // namespace
 
 std::span<const Machine> all_machines() {
-  return machines;
+  return known_machines();
 }
 
 const Machine* find_machine(std::string_view name) {
   std::string key = folded(name);
-  for (const Machine& machine : machines)
+  for (const Machine& machine : known_machines())
     if (folded(machine.name) == key) return &machine;
   return nullptr;
 }
@@ -171,7 +79,7 @@ const Machine* find_machine(std::string_view name) {
 std::string unknown_machine(std::string_view name) {
   std::string key = folded(name);
   std::vector<std::string> names;
-  for (const Machine& machine : machines)
+  for (const Machine& machine : known_machines())
     names.push_back(folded(machine.name));
   std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
     return edit_distance(key, a) < edit_distance(key, b);
@@ -183,8 +91,8 @@ std::string unknown_machine(std::string_view name) {
 }
 
 const Machine& machine_for(uint32_t compute_capability) {
-  const Machine* best = &machines.front();
-  for (const Machine& machine : machines)
+  const Machine* best = &known_machines().front();
+  for (const Machine& machine : known_machines())
     if (machine.compute_capability <= compute_capability && machine.compute_capability > best->compute_capability)
       best = &machine;
   return *best;

@@ -1,5 +1,5 @@
-// The machines that costs are counted for: facts about a graphics processor, as data (machines.def). A figure that is a
-// guess says so and is carried as a guess.
+// The machines that costs are counted for: facts about a graphics processor, as data (machines/*.toml). A figure that
+// is a guess says so and is carried as a guess.
 #pragma once
 
 #include <cstdint>
@@ -82,7 +82,7 @@ struct Machine {
   LaunchFacts launch;
 };
 
-// From the oldest to the newest.
+// From the oldest to the newest, by compute capability and name.
 std::span<const Machine> all_machines();
 
 // By name, whatever its case; blanks, dashes and underscores do not count ("TITAN V" is "titanv"). nullptr if there is

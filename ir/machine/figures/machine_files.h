@@ -1,0 +1,14 @@
+// The texts of machines/*.toml as a part of the program (made by the build).
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace ptxrewrite::ir {
+
+struct MachineFileText {
+  std::string_view name, text;
+};
+std::span<const MachineFileText> machine_files();
+
+} // namespace ptxrewrite::ir
