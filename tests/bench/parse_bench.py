@@ -7,11 +7,14 @@ Makes one PTX file of each size (in megabytes) by repeating the samples under fr
 interleaved rounds, `opt --no-ssa` (parse + print), `opt` without passes (identity, through SSA), `ptxas -O3` and
 `ptxas -O0`, and prints the median of user seconds with the ratio to ptxas and the peak memory per source byte, beside
 the bars: parse + print <= 0.20 x ptxas -O3 (goal 0.12), <= 25 bytes of peak memory per source byte, cost per byte flat.
+Then files with many labels, branch targets, parameters, registers and so on, through SSA, at two sizes: how time grows
+with their number (bar: exponent 1.2).
 Without ptxas on PATH the tool alone is measured. Always exits 0 when every run succeeded: speed fails no test.
 """
 
 import argparse
 import json
+import math
 import os
 import re
 import shutil
@@ -23,7 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SAMPLES = os.path.normpath(os.path.join(HERE, "..", "..", "samples"))
 # A fixed set, so that figures of different days compare; modules of kernels alone, which can be repeated.
 REPEATED = ["backprop", "dac_example", "hotspot", "matmul", "pathfinder", "vecadd", "warp_reduction"]
-TIME_BAR, TIME_GOAL, MEMORY_BAR = 0.20, 0.12, 25.0
+TIME_BAR, TIME_GOAL, MEMORY_BAR, GROWTH_BAR = 0.20, 0.12, 25.0, 1.2
 MEGABYTE = 1_000_000
 
 
@@ -100,6 +103,42 @@ def measure(tool, path, rounds, scratch):
     return {name: tuple(statistics.median(column) for column in zip(*values)) for name, values in runs.items()}
 
 
+def many(count):
+    """kind -> PTX with `count` of it."""
+    each = lambda text, separator="\n": separator.join(text.format(i=i) for i in range(count))
+    header = ".version 8.0\n.target sm_80\n.address_size 64\n"
+    entry = lambda body, parameters="": (f"{header}.entry k({parameters})\n{{\n.reg .pred %p; .reg .b32 %r; "
+                                         f".reg .b64 %l;\nsetp.eq.u32 %p, %r, 1;\n{body}\nret;\n}}\n")
+    labels = each("L{i}:\nadd.u32 %r, %r, 1;")
+    return {
+        "labels": entry(labels),
+        "branches": entry(each("@%p bra L{i};") + labels),
+        "branch targets": entry(f"T: .branchtargets {each('L{i}', ', ')};\nbrx.idx %r, T;\n{labels}"),
+        "parameters": entry(each("ld.param.u32 %r, [p{i}];"), each(".param .u32 p{i}", ",\n")),
+        "registers": entry(each(".reg .b32 x{i};\nmov.u32 x{i}, %r;")),
+        "local variables": entry(each(".local .b32 v{i};\nmov.u64 %l, v{i};")),
+        "calls": header + ".func f(.param .b32 a) { ret; }\n" + entry(
+            each("{{ .param .b32 a; st.param.b32 [a], %r; call.uni f, (a); }}"))[len(header):],
+        "variables": header + each(".global .b32 g{i};") + entry(each("mov.u64 %l, g{i};"))[len(header):],
+        "functions": header + each(".func f{i}() {{ ret; }}"),
+    }
+
+
+def growth(tool, count, scratch):
+    """Prints how user seconds grow from `count` of a kind to ten times as many."""
+    path = os.path.join(scratch, "many.ptx")
+    seconds = {}
+    for number in (count, 10 * count):
+        for kind, text in many(number).items():
+            with open(path, "w") as file:
+                file.write(text)
+            taken, _peak = run([tool, "opt", path, "-o", path + ".out"], os.path.join(scratch, "log"))
+            seconds.setdefault(kind, []).append(max(taken, 0.001))
+    for kind, (small, large) in seconds.items():
+        print(f"{kind:16} {count:8,}: {small:7.3f} s   {10 * count:8,}: {large:7.3f} s   "
+              f"exponent {math.log10(large / small):.2f} (bar {GROWTH_BAR})")
+
+
 def table_row(name, size, seconds, memory, measured):
     cells = [f"{name:14}", f"{seconds:9.3f} s", f"{size / MEGABYTE / max(seconds, 1e-6):8.2f} MB/s"]
     for peer in ("ptxas -O3", "ptxas -O0"):
@@ -114,6 +153,7 @@ def main():
     parser.add_argument("--tool", required=True)
     parser.add_argument("--sizes", default="0.1,3,30", help="megabytes, separated by commas")
     parser.add_argument("--rounds", type=int, default=5, help="rounds for files below 10 MB; larger ones get half")
+    parser.add_argument("--many", type=int, default=30000, help="labels, parameters and so on in the smaller file")
     parser.add_argument("--json")
     parser.add_argument("--keep", help="make the files here and keep them")
     arguments = parser.parse_args()
@@ -133,6 +173,7 @@ def main():
                 print("  " + table_row(name, size, seconds, memory, measured))
             results.append({"bytes": size, "rounds": rounds,
                             "runs": {n: {"user_seconds": s, "peak_bytes": m} for n, (s, m) in measured.items()}})
+        growth(tool, arguments.many, scratch)
     for result in results:
         runs, size = result["runs"], result["bytes"]
         ours = runs["parse + print"]

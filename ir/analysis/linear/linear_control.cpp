@@ -5,6 +5,7 @@
 #include <array>
 #include <cassert>
 #include <optional>
+#include <utility>
 
 namespace ptxrewrite::ir {
 
@@ -118,10 +119,13 @@ const State::JoinRegion& State::join_region(BlockId join) {
     region.too_large = true;
     return region;
   }
+  // A number for each region instead of a set of blocks: a switch with many cases has as many large regions.
+  region_visits.resize(function.blocks.size(), 0);
+  const auto visit = static_cast<uint32_t>(regions.size());
   std::vector<BlockId> work{top};
-  std::unordered_map<BlockId, bool> visited{{top, true}, {join, true}};
+  region_visits[top.index()] = region_visits[join.index()] = visit;
   auto take = [&](BlockId block) {
-    if (!flow.reachable(block) || !visited.emplace(block, true).second) return;
+    if (!flow.reachable(block) || std::exchange(region_visits[block.index()], visit) == visit) return;
     work.push_back(block);
   };
   for (EdgeId edge : flow.predecessors(join))

@@ -146,6 +146,7 @@ struct LinearForms::State {
   std::map<std::pair<ObligationSetId, ObligationSetId>, ObligationSetId> union_index;
   std::map<std::tuple<uint32_t, uint32_t, Int128, Int128, uint32_t>, ObligationId> obligation_index;
   std::unordered_map<BlockId, JoinRegion> regions;
+  std::vector<uint32_t> region_visits; // of a block: the last region that took it
   std::unordered_map<BlockId, Facts> facts;
 
 private:
