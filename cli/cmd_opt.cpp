@@ -202,9 +202,15 @@ std::optional<Output> rewritten_output(const OptOptions& options, const transfor
   if (!options.pipeline.specialise.empty() && !result->report.statistics.contains("darsie.specialised"))
     show(warning("no kernel was specialised; --explain says why"), result->module->source, session);
   Output output{std::move(result->text), {}};
-  if (Result<launch::Variants> variants = launch::Variants::of(*result->module, nullptr))
-    if (launch::SideFile side_file = variants->as_side_file(); !side_file.kernels.empty())
+  if (Result<launch::Variants> variants = launch::Variants::of(*result->module, nullptr)) {
+    std::vector<launch::LeftOut> left_out;
+    if (launch::SideFile side_file = variants->as_side_file(left_out); !side_file.kernels.empty())
       output.side_file = launch::write_side_file(side_file);
+    for (const launch::LeftOut& variant : left_out)
+      show(warning("kernel '" + variant.kernel + "': the variant '" + variant.entry +
+                   "' is left out of the side file, by which the original runs: " + variant.reason),
+           result->module->source, session);
+  }
   return output;
 }
 

@@ -93,6 +93,12 @@ Variant variant_of(const std::string& entry, const Annotations& annotations) {
   return variant;
 }
 
+// For a message: what a condition begins with.
+std::string beginning(const std::string& text) {
+  constexpr size_t limit = 60;
+  return text.size() <= limit ? text : text.substr(0, limit) + "...";
+}
+
 constexpr uint32_t warp_size = 32;
 
 } // namespace
@@ -154,12 +160,16 @@ Result<Variants> Variants::of(const ir::Module& module, const SideFile* side_fil
   return variants;
 }
 
-SideFile Variants::as_side_file() const {
+SideFile Variants::as_side_file(std::vector<LeftOut>& left_out) const {
   SideFile file;
   for (const Kernel& kernel : kernels_) {
     SideKernel described{kernel.name, kernel.original, {}};
     for (const Variant& variant : kernel.variants) {
-      if (!variant.unreadable.empty()) continue;
+      auto leave_out = [&](std::string reason) { left_out.push_back({kernel.name, variant.entry, std::move(reason)}); };
+      if (!variant.unreadable.empty()) {
+        leave_out("a condition or parameter cannot be read: " + beginning(variant.unreadable.front()));
+        continue;
+      }
       SideVariant one{variant.entry, {}, variant.parameters, variant.grid, variant.block};
       std::string when;
       for (const LaunchExpression& requirement : variant.requirements)
@@ -168,7 +178,11 @@ SideFile Variants::as_side_file() const {
         one.when = variant.requirements.front();
       } else if (!when.empty()) {
         Result<LaunchExpression> all = LaunchExpression::parse(when); // parts that parse, in parentheses
-        if (!all) continue; // longer than an expression may be
+        if (!all) {
+          leave_out("its " + std::to_string(variant.requirements.size()) +
+                    " conditions together: " + all.error().message);
+          continue;
+        }
         one.when = *std::move(all);
       }
       described.variants.push_back(std::move(one));

@@ -42,6 +42,13 @@ struct Choice {
   std::vector<std::string> reasons; // why variants before it did not run: "k__r2d2: not fulfilled: ntid.x == 16"
 };
 
+// A variant that has no place in a side file.
+struct LeftOut {
+  std::string kernel;
+  std::string entry;
+  std::string reason;
+};
+
 // Asked about a variant whose requirements hold: why the original shall run all the same; "" if nothing speaks against
 // the variant.
 using VariantObjection = std::function<std::string(const ir::Function& original, const ir::Function& variant)>;
@@ -53,8 +60,8 @@ public:
 
   // The kernel's variants in the order in which they are tried.
   std::span<const Variant> of_kernel(std::string_view kernel) const;
-  // The same as a side file: for modules whose annotations say it all. Variants that cannot be read are left out.
-  SideFile as_side_file() const;
+  // The same as a side file: for modules whose annotations say it all. A variant that it cannot describe is left out.
+  SideFile as_side_file(std::vector<LeftOut>& left_out) const;
   // `parameter_block` as the original takes it. Errors: no such kernel.
   Result<Choice> choose(std::string_view kernel, std::span<const std::byte> parameter_block, const Dim3& grid,
                         const Dim3& block, const VariantObjection& objection = {}) const;

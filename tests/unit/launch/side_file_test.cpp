@@ -248,7 +248,11 @@ ret;
     CHECK(other->is_original);
   };
   check(*variants);
-  SideFile side_file = variants->as_side_file();
+  std::vector<LeftOut> left_out;
+  SideFile side_file = variants->as_side_file(left_out);
+  REQUIRE(left_out.size() == 1);
+  CHECK(left_out[0].entry == "k__other");
+  CHECK(left_out[0].reason == "a condition or parameter cannot be read: f32 1");
   REQUIRE(side_file.kernels.size() == 1);
   CHECK(side_file.kernels[0].variants.size() == 1);
   std::string errors;
@@ -293,14 +297,15 @@ ret;
   };
   check(*variants);
   std::string errors;
-  auto read_back = read(write_side_file(variants->as_side_file()), errors);
+  std::vector<LeftOut> left_out;
+  auto read_back = read(write_side_file(variants->as_side_file(left_out)), errors);
   REQUIRE_MESSAGE(read_back, errors);
   auto again = Variants::of(*annotated, &*read_back);
   REQUIRE(again);
   check(*again);
 }
 
-TEST_CASE("a variant whose conditions are too long for a side file together is left out of it") {
+TEST_CASE("a variant whose conditions are too long for a side file together is left out of it, and said so") {
   // Each is well within the limit of an expression, both are not.
   std::string condition = "ntid.y < 8";
   for (int i = 0; i < 40'000; ++i)
@@ -328,5 +333,10 @@ ret;
   REQUIRE(variants);
   REQUIRE(variants->of_kernel("k").size() == 1);
   CHECK(variants->of_kernel("k")[0].requirements.size() == 2);
-  CHECK(variants->as_side_file().kernels.empty());
+  std::vector<LeftOut> left_out;
+  CHECK(variants->as_side_file(left_out).kernels.empty());
+  REQUIRE(left_out.size() == 1);
+  CHECK(left_out[0].kernel == "k");
+  CHECK(left_out[0].entry == "k__dac");
+  CHECK(left_out[0].reason == "its 2 conditions together: the expression is longer than a million characters");
 }
