@@ -3,14 +3,17 @@
 // What the manual leaves open is done so: each element of D is summed up from C on, along k from 0 on; products are
 // exact, each partial sum is rounded to nearest even in f32 (f64 for f64, by the instruction's rounding), and f16
 // accumulators are rounded once, at the end. Integer sums are exact and wrap or, with .satfinite, are clamped in the
-// end.
+// end. Float products with .satfinite follow the CUDA programming guide's satf of mma_sync; ptxas warns that hardware
+// from sm_70 on may not.
 #include "emulator/special/matrix.h"
 
 #include "emulator/semantics/accumulate.h"
 
+#include <algorithm>
 #include <bit>
 #include <cfenv>
 #include <cmath>
+#include <limits>
 
 namespace ptxrewrite::emulator {
 namespace {
@@ -82,6 +85,13 @@ void multiply_row(const float* a, const float* b, unsigned k_count, unsigned n, 
       sums[column] = __builtin_fmaf(a[k], b[k * n + column], sums[column]);
 }
 
+// .satfinite of products of floats: infinities become the largest number of the result's type, NaN becomes +0.
+float to_finite(float value, unsigned bits) {
+  const float largest = bits == 16 ? 65504.0f : std::numeric_limits<float>::max();
+  if (std::isnan(value)) return 0.0f;
+  return std::clamp(value, -largest, largest);
+}
+
 const MicroOp* multiply_floats(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
     const Product& product = product_of(all);
@@ -99,6 +109,9 @@ const MicroOp* multiply_floats(Warp& warp, const MicroOp& op) {
     for (unsigned matrix = 0; matrix < product.d.matrices; ++matrix)
       for (unsigned row = matrix * shape.m; row < (matrix + 1) * shape.m; ++row)
         multiply_row(a + row * shape.k, b + matrix * shape.k * shape.n, shape.k, shape.n, d + row * shape.n);
+    if (product.saturates)
+      for (unsigned i = 0; i < product.d.size(); ++i)
+        d[i] = to_finite(d[i], product.d.element_bits);
     for (unsigned i = 0; i < product.d.size(); ++i)
       operands.c[i] = product.d.element_bits == 16 ? semantics::to_half<semantics::Float16>(d[i]).bits
                                                    : std::bit_cast<uint32_t>(semantics::canonical(d[i]));

@@ -118,6 +118,7 @@ OperandSummary OperandSummaries::one(size_t index) {
   case OperandKind::float32:
   case OperandKind::float64:
     summary.kind = SummaryKind::float_immediate;
+    summary.type = operand.is(OperandKind::float32) ? ScalarType::f32 : ScalarType::f64;
     break;
   case OperandKind::special_register:
     if (info(SpecialRegister(operand.id)).version.empty()) { // of a hardware form: stands where a register does

@@ -142,17 +142,17 @@ const Form& form(FormId id);
 enum class SummaryKind : uint8_t {
   register_,         // type, vector_width (a .v2/.v4 register used whole)
   integer_immediate, // value
-  float_immediate,
-  sink,             // _
-  address,          // [base+offset] or var[4] (which in `mov` is a symbol); type of a base register, base;
-                    // elements: what follows the base inside the brackets, as in [tex, sampler, {x,y}]
-  vector,           // {a, b, ...}: elements
-  predicate_pair,   // p|q: two elements (register or sink)
-  list,             // (a, b): a call's returns or arguments: elements
-  symbol,           // variable, function or parameter name, with an offset or not: its address is meant
-  label,            // of a block, .branchtargets, .calltargets or .callprototype
-  special_register, // special, vector_width 4 when %tid is read without selector
-  string,           // anything else; matches nothing
+  float_immediate,   // type: .f32 of 0f..., .f64 of 0d... and decimal numbers
+  sink,              // _
+  address,           // [base+offset] or var[4] (which in `mov` is a symbol); type of a base register, base;
+                     // elements: what follows the base inside the brackets, as in [tex, sampler, {x,y}]
+  vector,            // {a, b, ...}: elements
+  predicate_pair,    // p|q: two elements (register or sink)
+  list,              // (a, b): a call's returns or arguments: elements
+  symbol,            // variable, function or parameter name, with an offset or not: its address is meant
+  label,             // of a block, .branchtargets, .calltargets or .callprototype
+  special_register,  // special, vector_width 4 when %tid is read without selector
+  string,            // anything else; matches nothing
 };
 
 enum class AddressBase : uint8_t { none, register_, symbol, immediate };

@@ -75,10 +75,6 @@ bool any_target_fits(std::string_view column, PtxVersion version, std::string_vi
 std::string why_not_available(const Form& form, PtxVersion version, std::string_view target) {
   if (form.opaque || form.extension || target.empty()) return {};
   target = bare(target);
-  // Rows of st that name .param beside .param::func have the latter's version; .param alone is there since PTX 2.0.
-  if (form.opcode == Opcode::st && form.has(Modifier::param) && version >= PtxVersion{2, 0} && number(target) >= 20 &&
-      !form.has(Modifier::b128) && !form.has(Modifier::weak))
-    return {};
   const table::OpcodeRows& rows = table::rows_of(form.opcode);
   const bool available = table::match_only(rows, form.modifiers, [&](const table::Row& row) {
     return row.text->version.empty() ||

@@ -85,6 +85,21 @@ Spelled cut(std::string_view mnemonic) {
   return result;
 }
 
+// Words that ptxas takes any number of times; each doubled modifier of the table's forms was given to it.
+bool may_repeat(Modifier word) {
+  constexpr Modifier flags[] = {Modifier::sync,   Modifier::sat, Modifier::satfinite, Modifier::relu,
+                                Modifier::approx, Modifier::NaN, Modifier::cc,        Modifier::uni};
+  return std::ranges::find(flags, word) != std::end(flags);
+}
+
+void drop_repeated(std::vector<Modifier>& words) {
+  for (size_t i = 1; i < words.size();)
+    if (may_repeat(words[i]) && std::find(words.begin(), words.begin() + i, words[i]) != words.begin() + i)
+      words.erase(words.begin() + i);
+    else
+      ++i;
+}
+
 void fill_from_words(StoredForm& stored) {
   Form& form = stored.form;
   for (Modifier word : stored.modifiers) {
@@ -125,6 +140,7 @@ Result<std::unique_ptr<StoredForm>> build(std::string_view mnemonic) {
   auto stored = std::make_unique<StoredForm>();
   stored->mnemonic = mnemonic;
   Spelled spelled = cut(mnemonic);
+  drop_repeated(spelled.words);
   stored->modifiers = std::move(spelled.words);
   fill_from_words(*stored);
   auto opcode = table::find_opcode(spelled.opcode);

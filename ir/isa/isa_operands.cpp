@@ -109,6 +109,7 @@ private:
       add(term, result);
     // Where the instruction type decides, integers take no floating-point constants and the other way round.
     for (const Term& term : text.alternatives) {
+      if (term.kind == SummaryKind::register_ && term.slot.empty()) limit_float_constants(term.type, result);
       if (term.slot.empty() || term.kind == SummaryKind::address) continue;
       Modifier word = slot_word(term.kind == SummaryKind::register_ ? term.slot : element_slot(term));
       if (!is_type(word)) continue;
@@ -117,9 +118,21 @@ private:
                           : is_integer(type) || (is_bit_type(type) && bit_width(type) < 32)
                               ? SummaryKind::float_immediate
                               : SummaryKind::string;
-      std::erase_if(result.alternatives, [&](const Alternative& alternative) { return alternative.kind == wrong; });
+      std::erase_if(result.alternatives, [&](const Alternative& alternative) {
+        return alternative.kind == wrong ||
+               (alternative.kind == SummaryKind::float_immediate && is_float(type) && bit_width(type) < 32);
+      });
+      limit_float_constants(type, result);
     }
     return result;
+  }
+
+  // Among bits, a floating-point constant has its own size: 0f... 32 bits, 0d... and decimal ones 64.
+  static void limit_float_constants(ScalarType type, OperandPattern& pattern_of) {
+    if (!is_bit_type(type)) return;
+    for (Alternative& alternative : pattern_of.alternatives)
+      if (alternative.kind == SummaryKind::float_immediate)
+        alternative.type = bit_width(type) == 64 ? ScalarType::f64 : ScalarType::f32;
   }
 
   // The type slot of `{vec type}`.
@@ -197,11 +210,12 @@ private:
     alternative.kind = SummaryKind::vector;
     alternative.literal_elements = is_source_;
     InstructionClass kind = match_.row->text->kind;
-    // Of the sources, only 256-bit stores and `mov` know an element that does not matter.
+    // Of the sources, only 256-bit stores and `mov.b32`, also of vectors, know an element that does not matter.
     bool wide_store =
         kind == InstructionClass::store && (slot_word(term.slot) == Modifier::v8 ||
                                             (slot_word(term.slot) == Modifier::v4 && bit_width(first_type()) == 64));
-    alternative.sink_elements = !is_source_ || wide_store || match_.row->text->opcode == Opcode::mov;
+    alternative.sink_elements =
+        !is_source_ || wide_store || (match_.row->text->opcode == Opcode::mov && first_type() == ScalarType::b32);
     for (const auto& element : term.elements)
       alternative.elements.push_back(pattern(element));
     if (!term.slot.empty()) {
@@ -330,6 +344,8 @@ bool fits(const Alternative& alternative, const OperandSummary& operand) {
     return register_fits(alternative, operand);
   case SummaryKind::integer_immediate:
     return immediate_fits(alternative, operand.value);
+  case SummaryKind::float_immediate:
+    return alternative.type == ScalarType::none || alternative.type == operand.type;
   case SummaryKind::address:
     return address_fits(alternative, operand);
   case SummaryKind::predicate_pair:
@@ -358,7 +374,7 @@ std::string describe(const OperandSummary& operand) {
   case SummaryKind::integer_immediate:
     return "the constant " + std::to_string(static_cast<int64_t>(operand.value));
   case SummaryKind::float_immediate:
-    return "a floating-point constant";
+    return "a floating-point constant of " + std::to_string(bit_width(operand.type)) + " bits";
   case SummaryKind::sink:
     return "the sink '_'";
   case SummaryKind::address:
@@ -407,7 +423,9 @@ std::string describe(const Alternative& alternative) {
     return "a constant";
   }
   case SummaryKind::float_immediate:
-    return "a floating-point constant";
+    return alternative.type == ScalarType::none
+               ? "a floating-point constant"
+               : "a floating-point constant of " + std::to_string(bit_width(alternative.type)) + " bits";
   case SummaryKind::sink:
     return "'_'";
   case SummaryKind::address:

@@ -205,6 +205,7 @@ private:
         text.size() > 2 && text[0] == '0' && std::string_view("fFdD").find(text[1]) != std::string_view::npos;
     if (float_bits || (!hexadecimal && text.find_first_of(".eE") != std::string_view::npos)) {
       result.kind = SummaryKind::float_immediate;
+      result.type = float_bits && (text[1] == 'f' || text[1] == 'F') ? ScalarType::f32 : ScalarType::f64;
       return;
     }
     result.kind = SummaryKind::integer_immediate;

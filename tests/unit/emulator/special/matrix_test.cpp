@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <random>
 
 namespace ptxrewrite::emulator {
@@ -471,6 +472,41 @@ TEST_CASE("wmma: load, multiply, store") {
       REQUIRE_MESSAGE(run.ok(), run.error << run.failure());
       CHECK(run.buffers[3] == result.bytes);
     }
+}
+
+// The CUDA programming guide on satf of mma_sync: infinities become the largest number, NaN becomes +0.
+TEST_CASE("wmma: .satfinite of floating-point products") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> special = {infinity, -infinity, std::nanf(""), 1.0f, -2.0f, 0.0f, 1e6f, -1e6f};
+  std::vector<float> c(256);
+  for (size_t i = 0; i < c.size(); ++i)
+    c[i] = special[i % special.size()];
+  for (const std::string type : {"f32", "f16"}) {
+    CAPTURE(type);
+    const std::string d = register_list('d', type == "f32" ? 8 : 4);
+    PtxRun run =
+        run_ptx(kernel("k", ".param .u64 in, .param .u64 out",
+                       "  .reg .b32 %c<9>, %d<9>, %z;\n  .reg .b64 %i, %o;\n"
+                       "  ld.param.u64 %i, [in];\n  ld.param.u64 %o, [out];\n  mov.b32 %z, 0;\n"
+                       "  wmma.load.c.sync.aligned.row.m16n16k16.f32 " +
+                           register_list('c', 8) +
+                           ", [%i];\n"
+                           "  wmma.mma.sync.aligned.row.col.m16n16k16." +
+                           type + ".f32.satfinite " + d + ", {%z,%z,%z,%z,%z,%z,%z,%z}, {%z,%z,%z,%z,%z,%z,%z,%z}, " +
+                           register_list('c', 8) + ";\n  wmma.store.d.sync.aligned.row.m16n16k16." + type + " [%o], " +
+                           d + ";\n  ret;"),
+                {.kernel = "k", .block = {32}}, {buffer_of(c), zeros<float>(256)});
+    REQUIRE_MESSAGE(run.ok(), run.error << run.failure());
+    for (size_t i = 0; i < c.size(); ++i) {
+      CAPTURE(i);
+      const float largest = type == "f32" ? std::numeric_limits<float>::max() : 65504.0f;
+      const float wanted = std::isnan(c[i]) ? 0.0f : std::min(std::max(c[i], -largest), largest);
+      if (type == "f32")
+        CHECK(run.buffer<float>(1)[i] == wanted);
+      else
+        CHECK(run.buffer<uint16_t>(1)[i] == f16.encode(wanted));
+    }
+  }
 }
 
 // --- 8x8 matrices through shared memory ---
