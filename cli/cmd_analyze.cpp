@@ -8,7 +8,6 @@
 #include "support/text/json_text.h"
 #include "transforms/manager/pipeline.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <memory>
@@ -86,20 +85,22 @@ int run_analyze(const AnalyzeOptions& options, const Session& session) {
   return code;
 }
 
-} // namespace
-
-void add_analyze_command(CLI::App& application, Session& session) {
+Action set_up(Options& command, const Session& session) {
   auto options = std::make_shared<AnalyzeOptions>();
-  CLI::App* command = add_command(application, session, "analyze", "show classes and linear forms of a kernel's values",
-                                  "ptxrewrite analyze kernel.ptx --kernel 'bp_*'\n"
-                                  "  ptxrewrite analyze kernel.ptx --cfg | dot -Tsvg -o flow.svg");
-  command->add_option("FILE", options->files, "PTX files; - is standard input");
-  command->add_option("-k,--kernel", options->kernels, "only kernels and functions with such a name")
-      ->type_name("GLOB");
-  command->add_flag("--json", options->json, "print JSON");
-  command->add_flag("--cfg", options->control_flow, "print the control-flow graphs as one graph in DOT");
-  command->callback(
-      [options, &session] { session.action = [options, &session] { return run_analyze(*options, session); }; });
+  command.add_option("FILE", options->files, "PTX files; - is standard input");
+  command.add_option("-k,--kernel", options->kernels, "only kernels and functions with such a name").type_name("GLOB");
+  command.add_flag("--json", options->json, "print JSON");
+  command.add_flag("--cfg", options->control_flow, "print the control-flow graphs as one graph in DOT");
+  return [options, &session] { return run_analyze(*options, session); };
 }
+
+const RegisterCommand registration({.name = "analyze",
+                                    .about = "show classes and linear forms of a kernel's values",
+                                    .example = "ptxrewrite analyze kernel.ptx --kernel 'bp_*'\n"
+                                               "  ptxrewrite analyze kernel.ptx --cfg | dot -Tsvg -o flow.svg",
+                                    .place = 30,
+                                    .set_up = set_up});
+
+} // namespace
 
 } // namespace ptxrewrite::cli

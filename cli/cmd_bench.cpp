@@ -1,7 +1,7 @@
 // `ptxrewrite bench`: how long original and rewritten kernels take on a GPU.
-#include "cli/command.h"
 #include "cli/cmd_calibrate.h"
 #include "cli/cmd_passes.h"
+#include "cli/command.h"
 #include "cli/device_options.h"
 #include "cli/launch_options.h"
 #include "cli/pipeline_options.h"
@@ -13,7 +13,6 @@
 #include "support/text/json_text.h"
 #include "support/text/table.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -90,15 +89,15 @@ public:
   std::string text(bool explain) const {
     std::string out = file_ + (input_.plan.size.empty() ? "" : ", size " + input_.plan.size) + '\n';
     TextTable table{{{"passes"},
-                 {"kernel"},
-                 {"grid"},
-                 {"block"},
-                 {"L2"},
-                 {"original us", true},
-                 {"rewritten us", true},
-                 {"speed-up", true},
-                 {"95 % interval", true}},
-                {}};
+                     {"kernel"},
+                     {"grid"},
+                     {"block"},
+                     {"L2"},
+                     {"original us", true},
+                     {"rewritten us", true},
+                     {"speed-up", true},
+                     {"95 % interval", true}},
+                    {}};
     std::string troubles;
     for (size_t i = 0; i < bench_.candidates().size(); ++i) {
       const BenchCandidate& candidate = bench_.candidates()[i];
@@ -387,41 +386,44 @@ int run_bench(BenchOptions& options, const Session& session) {
   return std::max(code, finish(options, device, gathered));
 }
 
-} // namespace
-
-void add_bench_command(CLI::App& application, Session& session) {
+Action set_up(Options& command, const Session& session) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command = add_command(
-      application, session, "bench", "time original and rewritten kernels on a GPU",
-      "ptxrewrite bench samples/*/*.toml -p r2d2\n"
-      "Results are compared first: no times for a kernel whose results differ (exit code 4). Then both run in turns;\n"
-      "shown are medians and the interval of their ratio, with the L2 cache warm and cold. Without -p, a file's own\n"
-      "variants (side file or annotations) are timed against its originals. Exit code 77 without a GPU.");
-  command->add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
-  add_launch_input_options(*command, options->input);
-  add_direct_launch_options(*command, options->input.direct);
-  add_pipeline_options(*command, options->pipeline);
-  command->add_option("--rounds", options->rounds, "so many times of each (default 30)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 100000));
-  command->add_option("--warm-up", options->warm_up, "rounds before that are not counted (default 3)")
-      ->type_name("N")
-      ->check(CLI::Range(0, 100000));
-  command->add_flag("--autotune", options->autotune,
-                    "write down which passes are fastest for each kernel and shape: of all passes and the "
-                    "file's own variants, or of -p's");
-  command->add_option("-o,--output", options->output, "where --autotune writes (default autotune.json)")
-      ->type_name("FILE");
+  command.add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
+  add_launch_input_options(command, options->input);
+  add_direct_launch_options(command, options->input.direct);
+  add_pipeline_options(command, options->pipeline);
+  command.add_option("--rounds", options->rounds, "so many times of each (default 30)").type_name("N").range(1, 100000);
+  command.add_option("--warm-up", options->warm_up, "rounds before that are not counted (default 3)")
+      .type_name("N")
+      .range(0, 100000);
+  command.add_flag("--autotune", options->autotune,
+                   "write down which passes are fastest for each kernel and shape: of all passes and the "
+                   "file's own variants, or of -p's");
+  command.add_option("-o,--output", options->output, "where --autotune writes (default autotune.json)")
+      .type_name("FILE");
   command
-      ->add_option("--tuned", options->tuned,
-                   "with --autotune: write DIR/FILE.ptx and its side file, by which the chosen kernels run in the "
-                   "shapes that were measured, and originals in all others")
-      ->type_name("DIR");
-  add_calibrate_options(*command, options->calibrate);
-  command->add_flag("--explain", options->explain, "say why originals ran, and what --autotune's choices go back to");
-  command->add_flag("--json", options->json, "print JSON, with the times of all rounds");
-  command->callback(
-      [options, &session] { session.action = [options, &session] { return run_bench(*options, session); }; });
+      .add_option("--tuned", options->tuned,
+                  "with --autotune: write DIR/FILE.ptx and its side file, by which the chosen kernels run in the "
+                  "shapes that were measured, and originals in all others")
+      .type_name("DIR");
+  add_calibrate_options(command, options->calibrate);
+  command.add_flag("--explain", options->explain, "say why originals ran, and what --autotune's choices go back to");
+  command.add_flag("--json", options->json, "print JSON, with the times of all rounds");
+  return [options, &session] { return run_bench(*options, session); };
 }
+
+const RegisterCommand registration(
+    {.name = "bench",
+     .about = "time original and rewritten kernels on a GPU",
+     .example = "ptxrewrite bench samples/*/*.toml -p r2d2\n"
+                "Results are compared first: no times for a kernel whose results differ (exit code 4). Then both run "
+                "in turns;\n"
+                "shown are medians and the interval of their ratio, with the L2 cache warm and cold. Without -p, a "
+                "file's own\n"
+                "variants (side file or annotations) are timed against its originals. Exit code 77 without a GPU.",
+     .place = 60,
+     .set_up = set_up});
+
+} // namespace
 
 } // namespace ptxrewrite::cli

@@ -1,5 +1,5 @@
-#include "cli/command.h"
 #include "cli/cmd_calibrate.h"
+#include "cli/command.h"
 
 #include "cli/device_options.h"
 #include "emulator/timing/machine_file.h"
@@ -9,7 +9,6 @@
 #include "support/file_io.h"
 #include "support/text/json_text.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -173,29 +172,29 @@ private:
 
 } // namespace
 
-void add_calibrate_options(CLI::App& command, CalibrateOptions& options) {
+void add_calibrate_options(Options& command, CalibrateOptions& options) {
   command
       .add_option("--calibrate", options.output,
                   "fit the figures of the machine that are guesses to micro-benchmarks, and write it to FILE.toml; "
                   "estimates are then compared on the kernels of the launch files, which the fit does not see")
-      ->type_name("FILE.toml");
+      .type_name("FILE.toml");
   command
       .add_option("--gpu", options.base,
                   "with --calibrate: the machine to begin with (default: the one that is like the GPU)")
-      ->type_name("GPU");
+      .type_name("GPU");
   command.add_flag("--all-figures", options.all_figures,
                    "with --calibrate: fit figures that are no guesses, too, where a micro-benchmark shows them");
   command
       .add_option("--rehearse", options.rehearse,
                   "with --calibrate: times of this machine by the timing model in the place of a GPU's, to see what "
                   "is found back")
-      ->type_name("GPU");
+      .type_name("GPU");
   command.add_option("--noise", options.noise, "with --rehearse: how much times scatter (default 0.01 of themselves)")
-      ->type_name("SHARE")
-      ->check(CLI::Range(0.0, 0.5));
+      .type_name("SHARE")
+      .range(0.0, 0.5);
   command.add_option("--length", options.length, "with --calibrate: how long micro-benchmarks run (default 1)")
-      ->type_name("X")
-      ->check(CLI::Range(0.01, 100.0));
+      .type_name("X")
+      .range(0.01, 100.0);
 }
 
 std::string contradiction(const CalibrateOptions& options) {

@@ -1,6 +1,7 @@
 // `ptxrewrite bench --calibrate`: the figures of the GPU at hand, as a machine file.
 #pragma once
 
+#include "cli/command.h"
 #include "evaluate/common/launch_input.h"
 
 #include <string>
@@ -17,7 +18,7 @@ struct CalibrateOptions {
   bool all_figures = false;
 };
 
-void add_calibrate_options(CLI::App& command, CalibrateOptions& options);
+void add_calibrate_options(Options& command, CalibrateOptions& options);
 // What does not fit together in them; "" if all does.
 std::string contradiction(const CalibrateOptions& options);
 // `files`: launch files whose kernels estimates are compared on.

@@ -6,7 +6,6 @@
 #include "support/file_io.h"
 #include "support/text/json_text.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -159,26 +158,29 @@ int run_diff(const DiffOptions& options, const Session& session) {
   return print_report(options, report, session);
 }
 
-} // namespace
-
-void add_diff_command(CLI::App& application, Session& session) {
+Action set_up(Options& command, const Session& session) {
   auto options = std::make_shared<DiffOptions>();
-  CLI::App* command = add_command(
-      application, session, "diff", "show what passes change, or how two files differ",
-      "ptxrewrite diff kernel.ptx -p r2d2 --form hardware\n  ptxrewrite diff old.ptx new.ptx --side-by-side");
-  command->add_option("FILE", options->files, "one PTX file and passes, or two PTX files; - is standard input");
-  add_pipeline_options(*command, options->pipeline);
-  command->add_flag("-y,--side-by-side", options->side_by_side, "two columns");
-  command->add_option("-U,--context", options->context, "lines shown around a change (3)")->type_name("N");
-  command->add_flag("--whole", options->whole, "show what is equal too");
-  command->add_option("--width", options->width, "columns of --side-by-side (the terminal's)")
-      ->check(CLI::Range(40u, 1000u))
-      ->type_name("N");
-  command->add_flag("--summary", options->summary, "print only the table of counts");
-  command->add_option("--html", options->html, "write one self-contained page instead")->type_name("FILE");
-  command->add_flag("--json", options->json, "print JSON");
-  command->callback(
-      [options, &session] { session.action = [options, &session] { return run_diff(*options, session); }; });
+  command.add_option("FILE", options->files, "one PTX file and passes, or two PTX files; - is standard input");
+  add_pipeline_options(command, options->pipeline);
+  command.add_flag("-y,--side-by-side", options->side_by_side, "two columns");
+  command.add_option("-U,--context", options->context, "lines shown around a change (3)").type_name("N");
+  command.add_flag("--whole", options->whole, "show what is equal too");
+  command.add_option("--width", options->width, "columns of --side-by-side (the terminal's)")
+      .range(40u, 1000u)
+      .type_name("N");
+  command.add_flag("--summary", options->summary, "print only the table of counts");
+  command.add_option("--html", options->html, "write one self-contained page instead").type_name("FILE");
+  command.add_flag("--json", options->json, "print JSON");
+  return [options, &session] { return run_diff(*options, session); };
 }
+
+const RegisterCommand registration(
+    {.name = "diff",
+     .about = "show what passes change, or how two files differ",
+     .example = "ptxrewrite diff kernel.ptx -p r2d2 --form hardware\n  ptxrewrite diff old.ptx new.ptx --side-by-side",
+     .place = 20,
+     .set_up = set_up});
+
+} // namespace
 
 } // namespace ptxrewrite::cli

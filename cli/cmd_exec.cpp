@@ -4,7 +4,6 @@
 #include "cuda/context/settings.h"
 #include "evaluate/common/module_input.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -86,28 +85,32 @@ int run_exec(const ExecOptions& options, const Session& session) {
   return exit_diagnostics;
 }
 
-} // namespace
-
-void add_exec_command(CLI::App& application, Session& session) {
+Action set_up(Options& command, const Session& session) {
   auto options = std::make_shared<ExecOptions>();
-  CLI::App* command = add_command(application, session, "exec", "run a whole CUDA program, its kernels on the emulator",
-                                  "nvcc -cudart shared app.cu -o app && ptxrewrite exec --counters -- ./app 1000");
-  command->add_option("program", options->program, "the program and its arguments, behind --")
-      ->required()
-      ->type_name("PROGRAM [ARGUMENT]");
+  command.add_option("program", options->program, "the program and its arguments, behind --")
+      .required()
+      .type_name("PROGRAM [ARGUMENT]");
   command
-      ->add_option("--emulate", options->machine,
-                   "the GPU that the program sees: titanv, a100, sm_80 ... (default h100)")
-      ->type_name("GPU");
-  command->add_flag("--check", options->check, "look for races, uninitialised reads ... in every launch");
-  command->add_flag("--counters", options->counters, "show a table of all kernels when the program ends");
-  command->add_option("--json", options->json, "write the table to a file, as JSON")->type_name("FILE");
-  command->add_option("--host-threads", options->host_threads, "threads for the emulator; all of the machine's if 0")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1024));
-  add_limit_options(*command);
-  command->callback(
-      [options, &session] { session.action = [options, &session] { return run_exec(*options, session); }; });
+      .add_option("--emulate", options->machine,
+                  "the GPU that the program sees: titanv, a100, sm_80 ... (default h100)")
+      .type_name("GPU");
+  command.add_flag("--check", options->check, "look for races, uninitialised reads ... in every launch");
+  command.add_flag("--counters", options->counters, "show a table of all kernels when the program ends");
+  command.add_option("--json", options->json, "write the table to a file, as JSON").type_name("FILE");
+  command.add_option("--host-threads", options->host_threads, "threads for the emulator; all of the machine's if 0")
+      .type_name("N")
+      .range(0, 1024);
+  add_limit_options(command);
+  return [options, &session] { return run_exec(*options, session); };
 }
+
+const RegisterCommand
+    registration({.name = "exec",
+                  .about = "run a whole CUDA program, its kernels on the emulator",
+                  .example = "nvcc -cudart shared app.cu -o app && ptxrewrite exec --counters -- ./app 1000",
+                  .place = 45,
+                  .set_up = set_up});
+
+} // namespace
 
 } // namespace ptxrewrite::cli

@@ -4,7 +4,6 @@
 #include "support/text/json_text.h"
 #include "support/text/near_names.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
@@ -63,17 +62,21 @@ int run_isa(const IsaOptions& options) {
   return code;
 }
 
-} // namespace
-
-void add_isa_command(CLI::App& application, Session& session) {
+Action set_up(Options& command, const Session&) {
   auto options = std::make_shared<IsaOptions>();
-  CLI::App* command =
-      add_command(application, session, "isa", "show what is known about an opcode, special register or directive",
-                  "ptxrewrite isa mad        # forms, operands, effects, first version and target\n"
-                  "  ptxrewrite isa %tid .maxntid\n  ptxrewrite isa            # all opcodes");
-  command->add_option("NAME", options->names, "an opcode, special register or directive; none: list all opcodes");
-  command->add_flag("--json", options->json, "print JSON");
-  command->callback([options, &session] { session.action = [options] { return run_isa(*options); }; });
+  command.add_option("NAME", options->names, "an opcode, special register or directive; none: list all opcodes");
+  command.add_flag("--json", options->json, "print JSON");
+  return [options] { return run_isa(*options); };
 }
+
+const RegisterCommand
+    registration({.name = "isa",
+                  .about = "show what is known about an opcode, special register or directive",
+                  .example = "ptxrewrite isa mad        # forms, operands, effects, first version and target\n"
+                             "  ptxrewrite isa %tid .maxntid\n  ptxrewrite isa            # all opcodes",
+                  .place = 160,
+                  .set_up = set_up});
+
+} // namespace
 
 } // namespace ptxrewrite::cli

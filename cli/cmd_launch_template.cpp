@@ -7,8 +7,6 @@
 #include "support/text/near_names.h"
 #include "transforms/manager/pipeline.h"
 
-#include <CLI/CLI.hpp>
-
 #include <filesystem>
 #include <memory>
 
@@ -66,19 +64,20 @@ int run_template(const TemplateOptions& options, const Session& session) {
   return exit_ok;
 }
 
-} // namespace
-
-void add_launch_template_command(CLI::App& application, Session& session) {
+Action set_up(Options& command, const Session& session) {
   auto options = std::make_shared<TemplateOptions>();
-  CLI::App* command =
-      add_command(application, session, "launch-template", "write a skeleton launch file for a PTX file",
-                  "ptxrewrite launch-template kernel.ptx -o kernel.toml");
-  command->add_option("FILE", options->file, "a PTX file; - is standard input");
-  command->add_option("-k,--kernel", options->kernels, "only kernels with such a name")->type_name("GLOB");
-  command->add_option("-o,--output", options->output, "where to write; standard output if not given")
-      ->type_name("FILE");
-  command->callback(
-      [options, &session] { session.action = [options, &session] { return run_template(*options, session); }; });
+  command.add_option("FILE", options->file, "a PTX file; - is standard input");
+  command.add_option("-k,--kernel", options->kernels, "only kernels with such a name").type_name("GLOB");
+  command.add_option("-o,--output", options->output, "where to write; standard output if not given").type_name("FILE");
+  return [options, &session] { return run_template(*options, session); };
 }
+
+const RegisterCommand registration({.name = "launch-template",
+                                    .about = "write a skeleton launch file for a PTX file",
+                                    .example = "ptxrewrite launch-template kernel.ptx -o kernel.toml",
+                                    .place = 120,
+                                    .set_up = set_up});
+
+} // namespace
 
 } // namespace ptxrewrite::cli

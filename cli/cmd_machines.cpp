@@ -7,7 +7,6 @@
 #include "support/text/json_text.h"
 #include "support/text/table.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -41,16 +40,16 @@ std::string figure_text(const ir::MachineField& field, const ir::Figure& figure)
 
 std::string overview() {
   TextTable table{{{"name"},
-               {"chip"},
-               {"target"},
-               {"SMs", true},
-               {"MHz", true},
-               {"L1 KiB", true},
-               {"L2 KiB", true},
-               {"DRAM GB/s", true},
-               {"achieved", true},
-               {"guesses", true}},
-              {}};
+                   {"chip"},
+                   {"target"},
+                   {"SMs", true},
+                   {"MHz", true},
+                   {"L1 KiB", true},
+                   {"L2 KiB", true},
+                   {"DRAM GB/s", true},
+                   {"achieved", true},
+                   {"guesses", true}},
+                  {}};
   for (const ir::Machine& machine : ir::all_machines()) {
     auto text = [](const ir::Figure& figure) {
       return figure.known ? ir::number_text(figure.value) + (figure.guess ? "?" : "") : "none";
@@ -163,23 +162,26 @@ int run_machines(const MachinesOptions& options, const Session& session) {
   return exit_ok;
 }
 
-} // namespace
-
-void add_machines_command(CLI::App& application, Session& session) {
+Action set_up(Options& command, const Session& session) {
   auto options = std::make_shared<MachinesOptions>();
-  CLI::App* command =
-      add_command(application, session, "machines", "list the GPUs that are counted for, and their figures",
-                  "ptxrewrite machines h200\n"
-                  "  ptxrewrite machines h200 --toml >mine.toml\n"
-                  "  ptxrewrite score samples/vecadd/vecadd.toml --gpu mine.toml\n"
-                  "A figure with ? is a guess. docs/machines.md says how files with machines look.");
-  command->add_option("NAME", options->names, "all figures of these machines, or of machines in files (FILE.toml)");
-  command->add_option("--check", options->checked, "say what is wrong with files that hold machines")
-      ->type_name("FILE.toml");
-  command->add_flag("--toml", options->toml, "print a machine as a file that says the same");
-  command->add_flag("--json", options->json, "print JSON");
-  command->callback(
-      [options, &session] { session.action = [options, &session] { return run_machines(*options, session); }; });
+  command.add_option("NAME", options->names, "all figures of these machines, or of machines in files (FILE.toml)");
+  command.add_option("--check", options->checked, "say what is wrong with files that hold machines")
+      .type_name("FILE.toml");
+  command.add_flag("--toml", options->toml, "print a machine as a file that says the same");
+  command.add_flag("--json", options->json, "print JSON");
+  return [options, &session] { return run_machines(*options, session); };
 }
+
+const RegisterCommand
+    registration({.name = "machines",
+                  .about = "list the GPUs that are counted for, and their figures",
+                  .example = "ptxrewrite machines h200\n"
+                             "  ptxrewrite machines h200 --toml >mine.toml\n"
+                             "  ptxrewrite score samples/vecadd/vecadd.toml --gpu mine.toml\n"
+                             "A figure with ? is a guess. docs/machines.md says how files with machines look.",
+                  .place = 150,
+                  .set_up = set_up});
+
+} // namespace
 
 } // namespace ptxrewrite::cli

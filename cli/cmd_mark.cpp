@@ -11,7 +11,6 @@
 #include "transforms/manager/pipeline.h"
 #include "transforms/manager/text_insertion.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <array>
@@ -145,34 +144,35 @@ int run_mark(const MarkOptions& options, const Session& session) {
   return exit_ok;
 }
 
-} // namespace
-
-void add_mark_command(CLI::App& application, Session& session) {
+Action set_up(Options& command, const Session& session) {
   auto options = std::make_shared<MarkOptions>();
-  CLI::App* command =
-      add_command(application, session, "mark", "say which instructions all warps of a block execute alike",
-                  "ptxrewrite mark samples/matmul/matmul.ptx -k matmul_tiled --block 16,16\n"
-                  "  ptxrewrite mark kernel.ptx --carrier=comment -o marked.ptx\n"
-                  "DR: redundant in any launch; CR x, CR xy: if ntid.x (ntid.x*ntid.y) fits into a warp; V: no. With "
-                  "--block, DR or V.");
-  command->add_option("FILE", options->file, "a PTX file; - is standard input")->required();
-  command->add_option("-k,--kernel", options->kernels, "only kernels and functions with such a name")
-      ->type_name("GLOB");
-  command->add_option("--block", options->block, "the marks that hold for this block shape")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("X[,Y[,Z]]");
+  command.add_option("FILE", options->file, "a PTX file; - is standard input").required();
+  command.add_option("-k,--kernel", options->kernels, "only kernels and functions with such a name").type_name("GLOB");
+  command.add_option("--block", options->block, "the marks that hold for this block shape")
+      .delimiter(',')
+      .one_each()
+      .type_name("X[,Y[,Z]]");
   command
-      ->add_option("--carrier", options->carrier,
-                   "write the text with its marks: behind the instructions (comment) or in front of them (pragma)")
-      ->check(CLI::IsMember({"comment", "pragma"}))
-      ->type_name("CARRIER");
-  command->add_flag("--strip", options->strip, "write the text without the marks in it, RegLess's annotations too");
-  command->add_flag("--json", options->json, "print JSON");
-  command->add_option("-o,--output", options->output, "where to write; standard output if not given")
-      ->type_name("FILE");
-  command->callback(
-      [options, &session] { session.action = [options, &session] { return run_mark(*options, session); }; });
+      .add_option("--carrier", options->carrier,
+                  "write the text with its marks: behind the instructions (comment) or in front of them (pragma)")
+      .one_of({"comment", "pragma"})
+      .type_name("CARRIER");
+  command.add_flag("--strip", options->strip, "write the text without the marks in it, RegLess's annotations too");
+  command.add_flag("--json", options->json, "print JSON");
+  command.add_option("-o,--output", options->output, "where to write; standard output if not given").type_name("FILE");
+  return [options, &session] { return run_mark(*options, session); };
 }
+
+const RegisterCommand registration(
+    {.name = "mark",
+     .about = "say which instructions all warps of a block execute alike",
+     .example = "ptxrewrite mark samples/matmul/matmul.ptx -k matmul_tiled --block 16,16\n"
+                "  ptxrewrite mark kernel.ptx --carrier=comment -o marked.ptx\n"
+                "DR: redundant in any launch; CR x, CR xy: if ntid.x (ntid.x*ntid.y) fits into a warp; V: no. With "
+                "--block, DR or V.",
+     .place = 110,
+     .set_up = set_up});
+
+} // namespace
 
 } // namespace ptxrewrite::cli

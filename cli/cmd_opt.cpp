@@ -1,6 +1,6 @@
 // `ptxrewrite opt`: runs passes over PTX and writes PTX.
-#include "cli/command.h"
 #include "cli/cmd_passes.h"
+#include "cli/command.h"
 #include "cli/device_options.h"
 #include "cli/pipeline_options.h"
 #include "evaluate/common/module_input.h"
@@ -16,7 +16,6 @@
 #include "support/text/terminal.h"
 #include "transforms/manager/text_insertion.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -288,52 +287,51 @@ int run_opt(OptOptions& options, const Session& session) {
   return code;
 }
 
-} // namespace
-
-void add_opt_command(CLI::App& application, Session& session) {
+Action set_up(Options& command, const Session& session) {
   auto options = std::make_shared<OptOptions>();
-  CLI::App* command =
-      add_command(application, session, "opt", "run passes over PTX and write PTX",
-                  "ptxrewrite opt kernel.ptx -p r2d2 -o rewritten.ptx\n"
-                  "  nvcc -ptx kernel.cu -o - | ptxrewrite opt -O - | ptxas -arch=sm_90 -o kernel.cubin -\n"
-                  "Without passes the text goes into SSA form and out of it.");
-  command->add_option("FILE", options->files, "PTX files; - is standard input");
-  add_pipeline_options(*command, options->pipeline);
+  command.add_option("FILE", options->files, "PTX files; - is standard input");
+  add_pipeline_options(command, options->pipeline);
   command
-      ->add_option_function<std::string>(
-          "-o,--output",
-          [options](const std::string& path) {
-            options->output = path;
-            options->output_given = true;
-          },
-          "where to write; an existing folder takes a file per input; standard output if not given")
-      ->type_name("FILE");
-  command->add_flag("-i,--in-place", options->in_place, "write each result over its input");
+      .add_option("-o,--output", options->output,
+                  "where to write; an existing folder takes a file per input; standard output if not given")
+      .sets(options->output_given)
+      .type_name("FILE");
+  command.add_flag("-i,--in-place", options->in_place, "write each result over its input");
   command
-      ->add_option("--gpu", options->pipeline.gpu,
-                   "the GPU that -O chooses for: sm_90, h200, FILE.toml ...; with --stats, show what ptxas makes of "
-                   "each function for it")
-      ->type_name("GPU");
-  command->add_flag("--no-ssa", options->no_ssa, "parse and print only");
-  command->add_flag("--explain", options->report.explain,
-                    "say what was done, refused and assumed, with source lines (standard error)");
-  command->add_flag("--stats", options->report.statistics, "print what the passes counted (standard error)");
-  command->add_flag("--time-passes", options->report.times, "print the time of each pass (standard error)");
-  command->add_flag("--json", options->json, "print --explain, --stats, --time-passes and --list-passes as JSON");
-  command->add_flag("--list-passes", options->list_passes, "list the passes and their options");
-  command->add_option("--print-before", options->print_before.names, "print functions before these passes, or all")
-      ->type_name("PASS")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_option("--print-after", options->print_after.names, "print functions after these passes, or all")
-      ->type_name("PASS")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_flag("--print-changed", options->print_changed, "print functions after each pass that changed them");
-  command->add_option("--stop-after", options->stop_after, "run only the first N passes, counted over all functions")
-      ->type_name("N");
-  command->callback(
-      [options, &session] { session.action = [options, &session] { return run_opt(*options, session); }; });
+      .add_option("--gpu", options->pipeline.gpu,
+                  "the GPU that -O chooses for: sm_90, h200, FILE.toml ...; with --stats, show what ptxas makes of "
+                  "each function for it")
+      .type_name("GPU");
+  command.add_flag("--no-ssa", options->no_ssa, "parse and print only");
+  command.add_flag("--explain", options->report.explain,
+                   "say what was done, refused and assumed, with source lines (standard error)");
+  command.add_flag("--stats", options->report.statistics, "print what the passes counted (standard error)");
+  command.add_flag("--time-passes", options->report.times, "print the time of each pass (standard error)");
+  command.add_flag("--json", options->json, "print --explain, --stats, --time-passes and --list-passes as JSON");
+  command.add_flag("--list-passes", options->list_passes, "list the passes and their options");
+  command.add_option("--print-before", options->print_before.names, "print functions before these passes, or all")
+      .type_name("PASS")
+      .delimiter(',')
+      .one_each();
+  command.add_option("--print-after", options->print_after.names, "print functions after these passes, or all")
+      .type_name("PASS")
+      .delimiter(',')
+      .one_each();
+  command.add_flag("--print-changed", options->print_changed, "print functions after each pass that changed them");
+  command.add_option("--stop-after", options->stop_after, "run only the first N passes, counted over all functions")
+      .type_name("N");
+  return [options, &session] { return run_opt(*options, session); };
 }
+
+const RegisterCommand
+    registration({.name = "opt",
+                  .about = "run passes over PTX and write PTX",
+                  .example = "ptxrewrite opt kernel.ptx -p r2d2 -o rewritten.ptx\n"
+                             "  nvcc -ptx kernel.cu -o - | ptxrewrite opt -O - | ptxas -arch=sm_90 -o kernel.cubin -\n"
+                             "Without passes the text goes into SSA form and out of it.",
+                  .place = 10,
+                  .set_up = set_up});
+
+} // namespace
 
 } // namespace ptxrewrite::cli

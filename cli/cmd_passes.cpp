@@ -1,12 +1,11 @@
 // `ptxrewrite passes`: the transforms there are, with their options.
-#include "cli/command.h"
 #include "cli/cmd_passes.h"
+#include "cli/command.h"
 
 #include "evaluate/common/module_input.h"
 #include "support/text/json_text.h"
 #include "transforms/manager/pipeline.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -77,21 +76,28 @@ bool load_pass_libraries(const std::vector<std::string>& paths) {
   return true;
 }
 
-void add_passes_command(CLI::App& application, Session& session) {
-  struct PassesOptions {
-    bool json = false;
-    std::vector<std::string> libraries;
-  };
+namespace {
+
+struct PassesOptions {
+  bool json = false;
+  std::vector<std::string> libraries;
+};
+
+Action set_up(Options& command, const Session&) {
   auto options = std::make_shared<PassesOptions>();
-  CLI::App* command =
-      add_command(application, session, "passes", "list the passes and their options", "ptxrewrite passes --json");
-  command->add_flag("--json", options->json, "print JSON");
-  command->add_option("--load-pass", options->libraries, "load passes from a shared library")->type_name("LIB.so");
-  command->callback([options, &session] {
-    session.action = [options] {
-      return load_pass_libraries(options->libraries) ? list_passes(options->json) : int{exit_diagnostics};
-    };
-  });
+  command.add_flag("--json", options->json, "print JSON");
+  command.add_option("--load-pass", options->libraries, "load passes from a shared library").type_name("LIB.so");
+  return [options] {
+    return load_pass_libraries(options->libraries) ? list_passes(options->json) : int{exit_diagnostics};
+  };
 }
+
+const RegisterCommand registration({.name = "passes",
+                                    .about = "list the passes and their options",
+                                    .example = "ptxrewrite passes --json",
+                                    .place = 140,
+                                    .set_up = set_up});
+
+} // namespace
 
 } // namespace ptxrewrite::cli

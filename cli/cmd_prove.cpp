@@ -6,7 +6,6 @@
 #include "support/text/json_text.h"
 #include "support/text/table.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <memory>
@@ -67,14 +66,14 @@ int run_prove(const ProveOptions& options, const Session& session) {
   if (!pipeline) return exit_usage;
   prove::ProofSettings settings{make_run_options(options.pipeline), options.effort * 1'000'000};
   TextTable table{{{"file"},
-               {"kernel"},
-               {"verdict"},
-               {"identical", true},
-               {"proved", true},
-               {"open", true},
-               {"assumptions", true},
-               {"seconds", true}},
-              {}};
+                   {"kernel"},
+                   {"verdict"},
+                   {"identical", true},
+                   {"proved", true},
+                   {"open", true},
+                   {"assumptions", true},
+                   {"seconds", true}},
+                  {}};
   nlohmann::ordered_json report = nlohmann::ordered_json::array();
   int code = exit_ok;
   size_t unchanged = 0;
@@ -111,21 +110,23 @@ int run_prove(const ProveOptions& options, const Session& session) {
   return code;
 }
 
-} // namespace
-
-void add_prove_command(CLI::App& application, Session& session) {
+Action set_up(Options& command, const Session& session) {
   auto options = std::make_shared<ProveOptions>();
-  CLI::App* command =
-      add_command(application, session, "prove", "prove that a rewrite takes the same addresses and values",
-                  "ptxrewrite prove samples/backprop/backprop.ptx -p r2d2");
-  command->add_option("FILE", options->files, "PTX files; - is standard input");
-  add_pipeline_options(*command, options->pipeline);
-  command->add_option("--effort", options->effort, "million steps of the solver for one expression (20)")
-      ->type_name("N")
-      ->check(CLI::Range(1u, 4000u));
-  command->add_flag("--json", options->json, "print JSON");
-  command->callback(
-      [options, &session] { session.action = [options, &session] { return run_prove(*options, session); }; });
+  command.add_option("FILE", options->files, "PTX files; - is standard input");
+  add_pipeline_options(command, options->pipeline);
+  command.add_option("--effort", options->effort, "million steps of the solver for one expression (20)")
+      .type_name("N")
+      .range(1u, 4000u);
+  command.add_flag("--json", options->json, "print JSON");
+  return [options, &session] { return run_prove(*options, session); };
 }
+
+const RegisterCommand registration({.name = "prove",
+                                    .about = "prove that a rewrite takes the same addresses and values",
+                                    .example = "ptxrewrite prove samples/backprop/backprop.ptx -p r2d2",
+                                    .place = 100,
+                                    .set_up = set_up});
+
+} // namespace
 
 } // namespace ptxrewrite::cli

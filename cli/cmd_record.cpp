@@ -7,7 +7,6 @@
 #include "evaluate/record/record.h"
 #include "support/file_io.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +22,6 @@ struct RecordOptions {
   std::vector<std::string> files;
   LaunchInputOptions input;
   DeviceOptions device;
-  bool device_given = false;
   std::string output = "record.json";
   std::vector<std::string> compare;
   std::string root = ".";
@@ -122,7 +120,7 @@ int compare_one_record(const RecordOptions& options, const std::string& path, co
 int run_record(RecordOptions& options, const Session& session) {
   if (options.files.empty() == options.compare.empty())
     return usage_error("record", "say launch files to record, or --compare with a record");
-  if (!options.device_given && options.compare.empty()) options.device.device = "cuda";
+  if (!options.device.device_given && options.compare.empty()) options.device.device = "cuda";
   if (options.compare.empty()) return run_recording(options, session);
   int code = exit_ok;
   for (const std::string& path : options.compare)
@@ -130,32 +128,34 @@ int run_record(RecordOptions& options, const Session& session) {
   return code;
 }
 
-} // namespace
-
-void add_record_command(CLI::App& application, Session& session) {
+Action set_up(Options& command, const Session& session) {
   auto options = std::make_shared<RecordOptions>();
-  CLI::App* command = add_command(
-      application, session, "record", "keep what kernels compute on a GPU, and compare the emulator with it",
-      "ptxrewrite record samples/*/*.toml -o samples.json\n"
-      "  ptxrewrite record --compare samples.json\n"
-      "Records checksums and some elements of each output. Recording is done on a GPU unless --device says otherwise\n"
-      "(exit code 77 without one), comparing on the emulator; exit code 4 when something differs.");
-  command->add_option("FILE", options->files, "launch files");
-  add_launch_input_options(*command, options->input);
-  add_limit_options(*command);
-  add_device_options(*command, options->device);
-  command->add_option("-o,--output", options->output, "where the record is written (default record.json)")
-      ->type_name("FILE");
-  command->add_option("--elements", options->elements, "keep so many elements of each output (default 16)")
-      ->type_name("N");
-  command->add_option("--compare", options->compare, "run what this record holds, and compare (repeatable)")
-      ->type_name("RECORD")
-      ->expected(1);
-  command->add_option("--root", options->root, "the folder that names of launch files start from")->type_name("DIR");
-  command->callback([options, command, &session] {
-    options->device_given = command->count("--device") > 0;
-    session.action = [options, &session] { return run_record(*options, session); };
-  });
+  command.add_option("FILE", options->files, "launch files");
+  add_launch_input_options(command, options->input);
+  add_limit_options(command);
+  add_device_options(command, options->device);
+  command.add_option("-o,--output", options->output, "where the record is written (default record.json)")
+      .type_name("FILE");
+  command.add_option("--elements", options->elements, "keep so many elements of each output (default 16)")
+      .type_name("N");
+  command.add_option("--compare", options->compare, "run what this record holds, and compare (repeatable)")
+      .type_name("RECORD")
+      .only_one();
+  command.add_option("--root", options->root, "the folder that names of launch files start from").type_name("DIR");
+  return [options, &session] { return run_record(*options, session); };
 }
+
+const RegisterCommand registration(
+    {.name = "record",
+     .about = "keep what kernels compute on a GPU, and compare the emulator with it",
+     .example = "ptxrewrite record samples/*/*.toml -o samples.json\n"
+                "  ptxrewrite record --compare samples.json\n"
+                "Records checksums and some elements of each output. Recording is done on a GPU unless --device says "
+                "otherwise\n"
+                "(exit code 77 without one), comparing on the emulator; exit code 4 when something differs.",
+     .place = 70,
+     .set_up = set_up});
+
+} // namespace
 
 } // namespace ptxrewrite::cli

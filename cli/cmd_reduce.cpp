@@ -6,8 +6,6 @@
 #include "support/file_io.h"
 #include "support/process.h"
 
-#include <CLI/CLI.hpp>
-
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -117,28 +115,32 @@ int run_reduce(const ReduceOptions& options) {
   return exit_ok;
 }
 
-} // namespace
-
-void add_reduce_command(CLI::App& application, Session& session) {
+Action set_up(Options& command, const Session&) {
   auto options = std::make_shared<ReduceOptions>();
-  CLI::App* command = add_command(
-      application, session, "reduce", "shrink a PTX file while a command keeps failing on it",
-      "ptxrewrite reduce big.ptx --test '! ptxas -arch=sm_80 {} -o /dev/null 2>&1 | grep -q error' -o small.ptx\n"
-      "  ptxrewrite reduce big.ptx --test 'ptxrewrite opt -p r2d2 --verify-each {} -o /dev/null' -o small.ptx\n"
-      "The command is given to /bin/sh, with the name of a file in the place of {}. Every file that is tried can be "
-      "read\nand verifies, and reads no register that was never written unless FILE does.");
-  command->add_option("FILE", options->file, "the PTX file; - is standard input")->required();
-  command->add_option("--test", options->test, "a command that fails (exit status not 0) on what is to be kept")
-      ->required()
-      ->type_name("COMMAND");
-  command->add_option("-o,--output", options->output, "where to write; standard output if not given")
-      ->type_name("FILE");
-  command->add_option("--status", options->status, "only this exit status of the command counts as failing");
-  command->add_option("--limit", options->limit, "run the command at most so often")->capture_default_str();
-  command->add_option("--timeout", options->timeout_seconds, "seconds; a command that takes longer does not fail")
-      ->capture_default_str()
-      ->check(CLI::Range(0.001, 86400.0));
-  command->callback([options, &session] { session.action = [options] { return run_reduce(*options); }; });
+  command.add_option("FILE", options->file, "the PTX file; - is standard input").required();
+  command.add_option("--test", options->test, "a command that fails (exit status not 0) on what is to be kept")
+      .required()
+      .type_name("COMMAND");
+  command.add_option("-o,--output", options->output, "where to write; standard output if not given").type_name("FILE");
+  command.add_option("--status", options->status, "only this exit status of the command counts as failing");
+  command.add_option("--limit", options->limit, "run the command at most so often").show_default();
+  command.add_option("--timeout", options->timeout_seconds, "seconds; a command that takes longer does not fail")
+      .show_default()
+      .range(0.001, 86400.0);
+  return [options] { return run_reduce(*options); };
 }
+
+const RegisterCommand registration(
+    {.name = "reduce",
+     .about = "shrink a PTX file while a command keeps failing on it",
+     .example =
+         "ptxrewrite reduce big.ptx --test '! ptxas -arch=sm_80 {} -o /dev/null 2>&1 | grep -q error' -o small.ptx\n"
+         "  ptxrewrite reduce big.ptx --test 'ptxrewrite opt -p r2d2 --verify-each {} -o /dev/null' -o small.ptx\n"
+         "The command is given to /bin/sh, with the name of a file in the place of {}. Every file that is tried can be "
+         "read\nand verifies, and reads no register that was never written unless FILE does.",
+     .place = 130,
+     .set_up = set_up});
+
+} // namespace
 
 } // namespace ptxrewrite::cli

@@ -10,7 +10,6 @@
 #include "support/file_io.h"
 #include "support/text/json_text.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -192,61 +191,64 @@ int run_run(RunOptions& options, const Session& session) {
   return code;
 }
 
-} // namespace
-
-void add_run_command(CLI::App& application, Session& session) {
+Action set_up(Options& command, const Session& session) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command = add_command(application, session, "run", "launch kernels and show what they leave in memory",
-                                  "ptxrewrite run samples/backprop/backprop.toml --check\n"
-                                  "  ptxrewrite run samples/vecadd/vecadd.ptx --grid 4 --block 256 \\\n"
-                                  "    --arg 'buffer=f32:1000:uniform(-1,1,seed=1)' --arg 'buffer=f32:1000:iota' --arg "
-                                  "buffer=f32:1000:out --arg s32=1000\n"
-                                  "docs/launch_files.md describes launch files.");
-  command->add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
-  add_launch_input_options(*command, options->input);
-  command->add_option("--ptx", options->input.ptx, "this PTX file in the place of the launch file's")
-      ->type_name("FILE");
-  command->add_option("-k,--kernel", options->input.kernels, "only launches of such kernels; the kernel of a PTX file")
-      ->type_name("GLOB");
-  add_direct_launch_options(*command, options->input.direct);
-  add_device_options(*command, options->device);
+  command.add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
+  add_launch_input_options(command, options->input);
+  command.add_option("--ptx", options->input.ptx, "this PTX file in the place of the launch file's").type_name("FILE");
+  command.add_option("-k,--kernel", options->input.kernels, "only launches of such kernels; the kernel of a PTX file")
+      .type_name("GLOB");
+  add_direct_launch_options(command, options->input.direct);
+  add_device_options(command, options->device);
   options->device.gpu = "titanv"; // the R2D2 paper's
-  add_machine_option(*command, options->device, options->device.gpu);
-  command->add_flag("--check", options->check,
-                    "also look for uninitialised reads, and for races in shared and global memory; on one host thread");
-  command->add_flag("--late-copies", options->late_copies,
-                    "asynchronous copies take place when they are waited for, not when they are issued");
+  add_machine_option(command, options->device, options->device.gpu);
+  command.add_flag("--check", options->check,
+                   "also look for uninitialised reads, and for races in shared and global memory; on one host thread");
+  command.add_flag("--late-copies", options->late_copies,
+                   "asynchronous copies take place when they are waited for, not when they are issued");
   command
-      ->add_flag("--darsie{standard}", options->darsie,
-                 "on DARSIE's machine: instructions that are the same in all warps of a block are executed once; "
-                 "--darsie=ignore-store, =no-cf-sync: its variants; with --check what is skipped is executed, too")
-      ->check(CLI::IsMember({"standard", "ignore-store", "no-cf-sync"}));
+      .add_flag("--darsie{standard}", options->darsie,
+                "on DARSIE's machine: instructions that are the same in all warps of a block are executed once; "
+                "--darsie=ignore-store, =no-cf-sync: its variants; with --check what is skipped is executed, too")
+      .one_of({"standard", "ignore-store", "no-cf-sync"});
   command
-      ->add_flag("--regless{512}", options->regless,
-                 "on RegLess's machine, whose registers live in a staging unit of so many entries per SM: by the "
-                 "annotations in the text, or else by those that pass regless makes")
-      ->check(CLI::Range(32, 8192));
+      .add_flag("--regless{512}", options->regless,
+                "on RegLess's machine, whose registers live in a staging unit of so many entries per SM: by the "
+                "annotations in the text, or else by those that pass regless makes")
+      .range(32, 8192);
   command
-      ->add_option("--compressor", options->compressor_lines,
-                   "lines of its compressor in each shard (default 12); 0: none")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1024));
+      .add_option("--compressor", options->compressor_lines,
+                  "lines of its compressor in each shard (default 12); 0: none")
+      .type_name("N")
+      .range(0, 1024);
   command
-      ->add_option(
+      .add_option(
           "--dac-entries", options->dac_entries,
           "entries of each warp's queues on DAC's machine, on which kernels in its hardware form run (default: "
           "192 of each kind for the warps of an SM); with --check what leaves them is compared with the original")
-      ->type_name("N")
-      ->check(CLI::Range(1u, 192u));
-  add_limit_options(*command);
-  command->add_flag("--counters", options->report.counters, "show what each instruction did");
-  command->add_flag("--all", options->report.all_buffers, "show and dump all buffers, not only outputs");
-  command->add_option("--head", options->report.head, "so many elements of each buffer (default 8)")->type_name("N");
-  command->add_option("--dump", options->dump, "write each buffer to DIR/NAME.bin")->type_name("DIR");
-  command->add_flag("--time", options->report.time, "show how long launches took");
-  command->add_flag("--json", options->json, "print JSON");
-  command->callback(
-      [options, &session] { session.action = [options, &session] { return run_run(*options, session); }; });
+      .type_name("N")
+      .range(1u, 192u);
+  add_limit_options(command);
+  command.add_flag("--counters", options->report.counters, "show what each instruction did");
+  command.add_flag("--all", options->report.all_buffers, "show and dump all buffers, not only outputs");
+  command.add_option("--head", options->report.head, "so many elements of each buffer (default 8)").type_name("N");
+  command.add_option("--dump", options->dump, "write each buffer to DIR/NAME.bin").type_name("DIR");
+  command.add_flag("--time", options->report.time, "show how long launches took");
+  command.add_flag("--json", options->json, "print JSON");
+  return [options, &session] { return run_run(*options, session); };
 }
+
+const RegisterCommand
+    registration({.name = "run",
+                  .about = "launch kernels and show what they leave in memory",
+                  .example = "ptxrewrite run samples/backprop/backprop.toml --check\n"
+                             "  ptxrewrite run samples/vecadd/vecadd.ptx --grid 4 --block 256 \\\n"
+                             "    --arg 'buffer=f32:1000:uniform(-1,1,seed=1)' --arg 'buffer=f32:1000:iota' --arg "
+                             "buffer=f32:1000:out --arg s32=1000\n"
+                             "docs/launch_files.md describes launch files.",
+                  .place = 40,
+                  .set_up = set_up});
+
+} // namespace
 
 } // namespace ptxrewrite::cli

@@ -14,7 +14,6 @@
 #include "support/file_io.h"
 #include "support/text/json_text.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -166,71 +165,74 @@ int run_score(ScoreOptions& options, const Session& session) {
   return code;
 }
 
-} // namespace
-
-void add_score_command(CLI::App& application, Session& session) {
+Action set_up(Options& command, const Session& session) {
   auto options = std::make_shared<ScoreOptions>();
-  CLI::App* command =
-      add_command(application, session, "score", "estimate time on a GPU, of kernels and of what passes make of them",
-                  "ptxrewrite score samples/backprop/backprop.toml --gpu titanv\n"
-                  "  ptxrewrite score samples/vecadd/vecadd.toml -p r2d2 --gpu h200,a100 --json\n"
-                  "Kernels run on the emulator; an interval model turns what that counts into clocks. docs/score.md "
-                  "has its terms.");
-  command->add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
-  add_launch_input_options(*command, options->input);
-  add_limit_options(*command);
-  add_direct_launch_options(*command, options->input.direct);
-  command->add_option("-k,--kernel", options->input.kernels, "only launches of such kernels")->type_name("GLOB");
-  command->add_option("--gpu", options->gpus, "the machines: h200 (default), titanv, gtx480, sm_80, FILE.toml ...")
-      ->type_name("GPU,...")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  command.add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
+  add_launch_input_options(command, options->input);
+  add_limit_options(command);
+  add_direct_launch_options(command, options->input.direct);
+  command.add_option("-k,--kernel", options->input.kernels, "only launches of such kernels").type_name("GLOB");
+  command.add_option("--gpu", options->gpus, "the machines: h200 (default), titanv, gtx480, sm_80, FILE.toml ...")
+      .type_name("GPU,...")
+      .delimiter(',')
+      .one_each();
   command
-      ->add_option("-p,--passes", options->passes,
-                   "passes whose result is set beside the original; once for each version")
-      ->type_name("PASSES")
-      ->allow_extra_args(false);
-  command->add_option("--form", options->form, "of the rewritings: legal (default) or hardware")
-      ->check(CLI::IsMember({"legal", "hardware"}))
-      ->type_name("FORM");
-  command->add_flag("--darsie", options->darsie, "one more version: the original on DARSIE's machine");
-  command->add_flag("--regless", options->regless,
-                    "more versions: the original on RegLess's machine, with a register file by RFV and by RFH");
+      .add_option("-p,--passes", options->passes,
+                  "passes whose result is set beside the original; once for each version")
+      .type_name("PASSES")
+      .one_each();
+  command.add_option("--form", options->form, "of the rewritings: legal (default) or hardware")
+      .one_of({"legal", "hardware"})
+      .type_name("FORM");
+  command.add_flag("--darsie", options->darsie, "one more version: the original on DARSIE's machine");
+  command.add_flag("--regless", options->regless,
+                   "more versions: the original on RegLess's machine, with a register file by RFV and by RFH");
   std::vector<std::string> comparators;
   for (const ComparatorInfo& info : comparator_infos())
     if (!info.of_darsie) comparators.emplace_back(info.option);
   command
-      ->add_option("--with", options->comparators,
-                   "versions more, by machines that execute the same otherwise: cae, mta, dac-ideal, scalar, sliced, "
-                   "scalar+sliced")
-      ->check(CLI::IsMember(comparators))
-      ->type_name("NAME,...")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_flag("--terms", options->report.terms, "show every term of the model");
-  command->add_flag("--sensitivity", options->report.sensitivity,
-                    "show what hangs on each figure of the machine that is a guess");
-  command->add_flag("--estimators", options->report.estimators,
-                    "show what counting instructions, roofline and MWP-CWP say");
+      .add_option("--with", options->comparators,
+                  "versions more, by machines that execute the same otherwise: cae, mta, dac-ideal, scalar, sliced, "
+                  "scalar+sliced")
+      .one_of(comparators)
+      .type_name("NAME,...")
+      .delimiter(',')
+      .one_each();
+  command.add_flag("--terms", options->report.terms, "show every term of the model");
+  command.add_flag("--sensitivity", options->report.sensitivity,
+                   "show what hangs on each figure of the machine that is a guess");
+  command.add_flag("--estimators", options->report.estimators,
+                   "show what counting instructions, roofline and MWP-CWP say");
   std::vector<std::string> papers;
   for (const Paper& paper : papers_of_score())
     papers.emplace_back(paper.name);
   command
-      ->add_option("--paper", options->paper,
-                   "set a paper's figures beside ours, on its machine: r2d2, dac, darsie, regless or composite")
-      ->check(CLI::IsMember(papers))
-      ->type_name("NAME");
-  command->add_option("--html", options->html, "write one page with pictures to FILE")->type_name("FILE");
-  command->add_flag("--time", options->report.cost, "run without the model, too, and show what it costs");
+      .add_option("--paper", options->paper,
+                  "set a paper's figures beside ours, on its machine: r2d2, dac, darsie, regless or composite")
+      .one_of(papers)
+      .type_name("NAME");
+  command.add_option("--html", options->html, "write one page with pictures to FILE").type_name("FILE");
+  command.add_flag("--time", options->report.cost, "run without the model, too, and show what it costs");
   command
-      ->add_option("--slice", options->slice,
-                   "on one of N slices of the machine, with its share of SMs, L2 and bandwidth: for small grids")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
-  command->add_flag("--exact", options->exact, "look at all blocks and instructions, not at some");
-  command->add_flag("--json", options->json, "print JSON");
-  command->callback(
-      [options, &session] { session.action = [options, &session] { return run_score(*options, session); }; });
+      .add_option("--slice", options->slice,
+                  "on one of N slices of the machine, with its share of SMs, L2 and bandwidth: for small grids")
+      .range(1, 1024)
+      .type_name("N");
+  command.add_flag("--exact", options->exact, "look at all blocks and instructions, not at some");
+  command.add_flag("--json", options->json, "print JSON");
+  return [options, &session] { return run_score(*options, session); };
 }
+
+const RegisterCommand registration(
+    {.name = "score",
+     .about = "estimate time on a GPU, of kernels and of what passes make of them",
+     .example = "ptxrewrite score samples/backprop/backprop.toml --gpu titanv\n"
+                "  ptxrewrite score samples/vecadd/vecadd.toml -p r2d2 --gpu h200,a100 --json\n"
+                "Kernels run on the emulator; an interval model turns what that counts into clocks. docs/score.md "
+                "has its terms.",
+     .place = 90,
+     .set_up = set_up});
+
+} // namespace
 
 } // namespace ptxrewrite::cli

@@ -8,7 +8,6 @@
 #include "evaluate/study/study_report.h"
 #include "support/text/json_text.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -110,43 +109,46 @@ int run_study(StudyOptions& options, const Session& session) {
   return code;
 }
 
-} // namespace
-
-void add_study_command(CLI::App& application, Session& session) {
+Action set_up(Options& command, const Session& session) {
   auto options = std::make_shared<StudyOptions>();
-  CLI::App* command = add_command(
-      application, session, "study", "count what is redundant in a run, and what the papers' techniques leave of it",
-      "ptxrewrite study samples/backprop/backprop.toml\n"
-      "  ptxrewrite study samples/*/*.toml --only block,DAC-IDEAL --paper darsie\n"
-      "All rows come from one run on the emulator and count machine instructions. docs/studies.md has the rules.");
-  command->add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
-  add_launch_input_options(*command, options->input);
-  add_limit_options(*command);
-  add_direct_launch_options(*command, options->input.direct);
-  command->add_option("-k,--kernel", options->input.kernels, "only launches of such kernels")->type_name("GLOB");
+  command.add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
+  add_launch_input_options(command, options->input);
+  add_limit_options(command);
+  add_direct_launch_options(command, options->input.direct);
+  command.add_option("-k,--kernel", options->input.kernels, "only launches of such kernels").type_name("GLOB");
   options->device.gpu = "titanv";
   command
-      ->add_option("--gpu", options->device.gpu,
-                   "the GPU whose machine instructions are counted, and whose SMs hold blocks: titanv (default), "
-                   "gtx1080ti, fx5800, sm_80, FILE.toml ...")
-      ->type_name("GPU");
-  command->add_option("--only", options->only, "only these rows: block,WP,DAC-IDEAL ...")
-      ->type_name("ROW,...")
-      ->delimiter(',');
-  command->add_option("--paper", options->report.paper, "set a paper's averages beside ours: darsie, r2d2 or composite")
-      ->check(CLI::IsMember(papers_of_study()))
-      ->type_name("NAME");
+      .add_option("--gpu", options->device.gpu,
+                  "the GPU whose machine instructions are counted, and whose SMs hold blocks: titanv (default), "
+                  "gtx1080ti, fx5800, sm_80, FILE.toml ...")
+      .type_name("GPU");
+  command.add_option("--only", options->only, "only these rows: block,WP,DAC-IDEAL ...")
+      .type_name("ROW,...")
+      .delimiter(',');
+  command.add_option("--paper", options->report.paper, "set a paper's averages beside ours: darsie, r2d2 or composite")
+      .one_of(papers_of_study())
+      .type_name("NAME");
   command
-      ->add_option(
-          "--sample", options->sample,
-          "look at the values of one block of N, in launches of more than N blocks; 1: of all; default: by the "
-          "launch's size, and in long loops at one trip of 8")
-      ->check(CLI::Range(1, 1 << 20))
-      ->type_name("N");
-  command->add_flag("--time", options->report.cost, "run without studies, too, and show what they cost");
-  command->add_flag("--json", options->json, "print JSON");
-  command->callback(
-      [options, &session] { session.action = [options, &session] { return run_study(*options, session); }; });
+      .add_option("--sample", options->sample,
+                  "look at the values of one block of N, in launches of more than N blocks; 1: of all; default: by the "
+                  "launch's size, and in long loops at one trip of 8")
+      .range(1, 1 << 20)
+      .type_name("N");
+  command.add_flag("--time", options->report.cost, "run without studies, too, and show what they cost");
+  command.add_flag("--json", options->json, "print JSON");
+  return [options, &session] { return run_study(*options, session); };
 }
+
+const RegisterCommand registration(
+    {.name = "study",
+     .about = "count what is redundant in a run, and what the papers' techniques leave of it",
+     .example =
+         "ptxrewrite study samples/backprop/backprop.toml\n"
+         "  ptxrewrite study samples/*/*.toml --only block,DAC-IDEAL --paper darsie\n"
+         "All rows come from one run on the emulator and count machine instructions. docs/studies.md has the rules.",
+     .place = 80,
+     .set_up = set_up});
+
+} // namespace
 
 } // namespace ptxrewrite::cli

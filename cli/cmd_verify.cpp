@@ -1,6 +1,6 @@
 // `ptxrewrite verify`: original against rewritten, with the same inputs, in several launch shapes.
-#include "cli/command.h"
 #include "cli/cmd_passes.h"
+#include "cli/command.h"
 #include "cli/device_options.h"
 #include "cli/launch_options.h"
 #include "cli/pipeline_options.h"
@@ -11,7 +11,6 @@
 #include "support/text/json_text.h"
 #include "support/text/table.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -367,31 +366,34 @@ int run_verify(VerifyOptions& options, const Session& session) {
   return code;
 }
 
-} // namespace
-
-void add_verify_command(CLI::App& application, Session& session) {
+Action set_up(Options& command, const Session& session) {
   auto options = std::make_shared<VerifyOptions>();
-  CLI::App* command = add_command(
-      application, session, "verify", "run original and rewritten kernels on the same data and compare what they leave",
-      "ptxrewrite verify samples/*/*.toml -p all\n"
-      "-p all: each pass alone, in all its forms. Check mode is on. Shapes are those of the "
-      "launch file, and\nfurther ones with which the original runs clean; one host thread unless told otherwise. Exit "
-      "code 4 when "
-      "something differs.");
-  command->add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
-  add_launch_input_options(*command, options->input);
-  add_limit_options(*command);
-  add_direct_launch_options(*command, options->input.direct);
-  add_pipeline_options(*command, options->pipeline);
-  add_device_options(*command, options->device);
-  add_machine_option(*command, options->device, "none: registers always suffice, so that all that can run does");
-  command->add_flag("--given-shapes", options->given_shapes_only, "only shapes of the launch file");
-  command->add_flag("--explain", options->explain, "say which shapes were left out, and why originals ran");
-  command->add_option("--differences", options->most_differences, "so many of each buffer (default 10)")
-      ->type_name("N");
-  command->add_flag("--json", options->json, "print JSON");
-  command->callback(
-      [options, &session] { session.action = [options, &session] { return run_verify(*options, session); }; });
+  command.add_option("FILE", options->files, "launch files, or PTX files with --grid, --block and --arg");
+  add_launch_input_options(command, options->input);
+  add_limit_options(command);
+  add_direct_launch_options(command, options->input.direct);
+  add_pipeline_options(command, options->pipeline);
+  add_device_options(command, options->device);
+  add_machine_option(command, options->device, "none: registers always suffice, so that all that can run does");
+  command.add_flag("--given-shapes", options->given_shapes_only, "only shapes of the launch file");
+  command.add_flag("--explain", options->explain, "say which shapes were left out, and why originals ran");
+  command.add_option("--differences", options->most_differences, "so many of each buffer (default 10)").type_name("N");
+  command.add_flag("--json", options->json, "print JSON");
+  return [options, &session] { return run_verify(*options, session); };
 }
+
+const RegisterCommand
+    registration({.name = "verify",
+                  .about = "run original and rewritten kernels on the same data and compare what they leave",
+                  .example = "ptxrewrite verify samples/*/*.toml -p all\n"
+                             "-p all: each pass alone, in all its forms. Check mode is on. Shapes are those of the "
+                             "launch file, and\nfurther ones with which the original runs clean; one host thread "
+                             "unless told otherwise. Exit "
+                             "code 4 when "
+                             "something differs.",
+                  .place = 50,
+                  .set_up = set_up});
+
+} // namespace
 
 } // namespace ptxrewrite::cli

@@ -1,28 +1,60 @@
 #include "cli/command.h"
 
-#include <CLI/CLI.hpp>
-
+#include <algorithm>
 #include <cstdio>
+#include <deque>
 #include <map>
+#include <tuple>
 
 namespace ptxrewrite::cli {
 
-CLI::App* add_command(CLI::App& application, Session& session, const std::string& name, const std::string& what,
-                      const std::string& example) {
-  CLI::App* command = application.add_subcommand(name, what);
-  command->footer("\nExample:\n  " + example);
+namespace {
+
+// A function's variable: commands of other files are registered before this file's variables exist.
+std::deque<Command>& registered_commands() {
+  static std::deque<Command> commands;
+  return commands;
+}
+
+void add_common_options(Options& options, Session& session) {
   static const std::map<std::string, ColourMode> colour_words = {
       {"auto", ColourMode::automatic}, {"always", ColourMode::always}, {"never", ColourMode::never}};
-  command
-      ->add_option_function<std::string>(
+  options
+      .add_option(
           "--color", [&session](const std::string& word) { session.colour = colour_words.at(word); },
           "auto (on a terminal, unless NO_COLOR is set), always, never")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->type_name("WHEN");
-  command->add_option("--log-level", session.log_level, "what to log to standard error")
-      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
-      ->type_name("LEVEL");
-  return command;
+      .one_of({"auto", "always", "never"})
+      .type_name("WHEN");
+  options.add_option("--log-level", session.log_level, "what to log to standard error")
+      .one_of({"trace", "debug", "info", "warn", "error", "off"})
+      .type_name("LEVEL");
+}
+
+} // namespace
+
+RegisterCommand::RegisterCommand(Command command) {
+  registered_commands().push_back(std::move(command));
+}
+
+std::vector<const Command*> all_commands() {
+  std::vector<const Command*> commands;
+  for (const Command& command : registered_commands())
+    commands.push_back(&command);
+  // By name as well: the order of the linker must not show.
+  std::ranges::sort(commands, {}, [](const Command* command) { return std::tie(command->place, command->name); });
+  return commands;
+}
+
+const Command* find_command(const std::string& name) {
+  const auto found = std::ranges::find(registered_commands(), name, &Command::name);
+  return found == registered_commands().end() ? nullptr : &*found;
+}
+
+void add_command(Application& application, Session& session, const Command& command) {
+  Options options = application.add_command(command.name, command.about, "\nExample:\n  " + command.example);
+  add_common_options(options, session);
+  const Action action = command.set_up(options, session);
+  options.when_named([action, &session] { session.action = action; });
 }
 
 int usage_error(const std::string& command, const std::string& message) {

@@ -1,14 +1,12 @@
 // What every command of the program shares: exit codes, common options, how a command is added.
 #pragma once
 
+#include "cli/options.h"
 #include "support/text/console.h"
 
 #include <functional>
 #include <string>
-
-namespace CLI {
-class App;
-}
+#include <vector>
 
 namespace ptxrewrite::cli {
 
@@ -21,34 +19,36 @@ enum ExitCode : int {
   exit_no_gpu = 77, // a GPU is wanted, and there is none
 };
 
+using Action = std::function<int()>;
+
 // One run of the program. `action` is set by the command that the user named.
 struct Session : Console {
   std::string log_level = "warn";
-  std::function<int()> action;
+  Action action;
 };
 
-// Each adds one command; its options live as long as the application's.
-void add_opt_command(CLI::App& application, Session& session);
-void add_diff_command(CLI::App& application, Session& session);
-void add_analyze_command(CLI::App& application, Session& session);
-void add_reduce_command(CLI::App& application, Session& session);
-void add_passes_command(CLI::App& application, Session& session);
-void add_run_command(CLI::App& application, Session& session);
-void add_verify_command(CLI::App& application, Session& session);
-void add_bench_command(CLI::App& application, Session& session);
-void add_exec_command(CLI::App& application, Session& session);
-void add_record_command(CLI::App& application, Session& session);
-void add_study_command(CLI::App& application, Session& session);
-void add_score_command(CLI::App& application, Session& session);
-void add_prove_command(CLI::App& application, Session& session);
-void add_launch_template_command(CLI::App& application, Session& session);
-void add_mark_command(CLI::App& application, Session& session);
-void add_machines_command(CLI::App& application, Session& session);
-void add_isa_command(CLI::App& application, Session& session);
+// A command, as its file cmd_NAME.cpp registers it.
+struct Command {
+  std::string name;
+  std::string about;
+  std::string example; // shown below the options
+  unsigned place = 0;  // of its line in `ptxrewrite --help`: lines are ordered by it
+  // Adds the options. The action runs the command; it is called once they are parsed, and owns their variables.
+  Action (*set_up)(Options& options, const Session& session) = nullptr;
+};
 
-// A command with --color and --log-level; `example` is shown below the options.
-CLI::App* add_command(CLI::App& application, Session& session, const std::string& name, const std::string& what,
-                      const std::string& example);
+// Commands register themselves with a static object of this type.
+class RegisterCommand {
+public:
+  explicit RegisterCommand(Command command);
+};
+
+// In the order of their places.
+std::vector<const Command*> all_commands();
+const Command* find_command(const std::string& name); // nullptr: there is none
+
+// Adds the command with its options, --color and --log-level among them.
+void add_command(Application& application, Session& session, const Command& command);
 
 // Prints `message` as a usage error of `command`; returns the exit code.
 int usage_error(const std::string& command, const std::string& message);

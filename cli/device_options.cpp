@@ -4,42 +4,41 @@
 #include "evaluate/common/module_input.h"
 #include "support/file_io.h"
 
-#include <CLI/CLI.hpp>
-
 #include <map>
 
 namespace ptxrewrite::cli {
 
-void add_device_options(CLI::App& command, DeviceOptions& options) {
+void add_device_options(Options& command, DeviceOptions& options) {
   command.add_option("--device", options.device, "emulator (default) or cuda")
-      ->check(CLI::IsMember({"emulator", "cuda"}))
-      ->type_name("DEVICE");
+      .one_of({"emulator", "cuda"})
+      .sets(options.device_given)
+      .type_name("DEVICE");
   command.add_option("--host-threads", options.host_threads, "threads for the emulator; all of the machine's if 0")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1024));
+      .type_name("N")
+      .range(0, 1024);
 }
 
-void add_limit_options(CLI::App& command) {
+void add_limit_options(Options& command) {
   command
       .add_option("--fuel", emulator_limits().fuel,
                   "warp instructions that a block may execute, and all blocks of a launch 64 times as many: who wants "
                   "more is taken for endless (default 4000000000)")
-      ->type_name("N");
+      .type_name("N");
   command
       .add_option("--memory", emulator_limits().memory,
                   "bytes of the host that a launch may take, buffers and all else: 512M, 8G ... (default: three "
                   "quarters of what there is)")
-      ->type_name("SIZE")
-      ->transform(CLI::Validator(CLI::AsSizeValue(false)).description(""));
+      .type_name("SIZE")
+      .size_with_suffix();
 }
 
-void add_machine_option(CLI::App& command, DeviceOptions& options, const std::string& default_text) {
+void add_machine_option(Options& command, DeviceOptions& options, const std::string& default_text) {
   command
       .add_option("--gpu", options.gpu,
                   "the GPU that hardware forms are counted for, and that has registers for them or runs the "
                   "original: titanv, a100, sm_80, FILE.toml ... (default " +
                       default_text + ")")
-      ->type_name("GPU");
+      .type_name("GPU");
 }
 
 MachineChoice find_machine(const std::string& command, const std::string& name, const Session& session) {

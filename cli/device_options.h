@@ -12,15 +12,16 @@ namespace ptxrewrite::cli {
 
 struct DeviceOptions {
   std::string device = "emulator";
+  bool device_given = false;
   unsigned host_threads = 0;
   std::string gpu; // name of a machine
 };
 
-void add_device_options(CLI::App& command, DeviceOptions& options);
+void add_device_options(Options& command, DeviceOptions& options);
 // --fuel and --memory, for all commands that run kernels on the emulator. They go to emulator_limits().
-void add_limit_options(CLI::App& command);
+void add_limit_options(Options& command);
 // --gpu, for what runs hardware forms. `default_text`: what is true without it.
-void add_machine_option(CLI::App& command, DeviceOptions& options, const std::string& default_text);
+void add_machine_option(Options& command, DeviceOptions& options, const std::string& default_text);
 
 // What a name of a machine stands for.
 struct MachineChoice {

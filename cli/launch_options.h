@@ -1,17 +1,14 @@
 // The options that say what is launched: a size or target of a launch file, or a launch in words.
 #pragma once
 
+#include "cli/options.h"
 #include "evaluate/common/launch_input.h"
-
-namespace CLI {
-class App;
-}
 
 namespace ptxrewrite::cli {
 
 // --size and --target.
-void add_launch_input_options(CLI::App& command, LaunchInputOptions& options);
+void add_launch_input_options(Options& command, LaunchInputOptions& options);
 // --grid, --block, --shared and --arg, for PTX files that have no launch file.
-void add_direct_launch_options(CLI::App& command, DirectLaunch& direct);
+void add_direct_launch_options(Options& command, DirectLaunch& direct);
 
 } // namespace ptxrewrite::cli

@@ -4,74 +4,42 @@
 #include "support/log.h"
 #include "support/text/near_names.h"
 
-#include <CLI/CLI.hpp>
-
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace {
 
 using namespace ptxrewrite::cli;
 
-bool has_command(const CLI::App& application, const std::string& word) {
-  for (const CLI::App* command : application.get_subcommands({}))
-    if (command->get_name() == word) return true;
-  return false;
-}
-
-int unknown_command(const CLI::App& application, const char* word) {
+int unknown_command(const char* word) {
   std::vector<std::string> names;
-  for (const CLI::App* command : application.get_subcommands({}))
-    names.push_back(command->get_name());
+  for (const Command* command : all_commands())
+    names.push_back(command->name);
   std::fprintf(stderr, "ptxrewrite: there is no command '%s'%s\nRun 'ptxrewrite --help' for all of them.\n", word,
                ptxrewrite::near_names(word, names).c_str());
   return exit_usage;
 }
 
 int run(int argument_count, char** arguments) {
-  CLI::App application{"Reads PTX, rewrites it, and shows what was done and why."};
-  application.footer(
-      "\nExample:\n  ptxrewrite opt kernel.ptx -p r2d2 -o rewritten.ptx\n\n"
-      "'ptxrewrite COMMAND --help' shows the options of a command. A file named - is standard input "
-      "or output.\nExit codes: 0 done, 1 wrong input, 2 wrong usage, 3 a kernel faulted, 4 a verification "
-      "failed, 77 no GPU.");
-  application.set_version_flag("--version", "ptxrewrite " PTXREWRITE_VERSION);
-  application.set_help_flag("-h,--help", "this text");
-  application.name("ptxrewrite");
-  application.require_subcommand(0, 1);
-  application.failure_message([](const CLI::App*, const CLI::Error& error) {
-    return "ptxrewrite: " + std::string(error.what()) + "\nRun 'ptxrewrite --help' or 'ptxrewrite COMMAND --help'.\n";
-  });
-  application.get_formatter()->column_width(34);
+  Application application(
+      {.name = "ptxrewrite",
+       .about = "Reads PTX, rewrites it, and shows what was done and why.",
+       .footer = "\nExample:\n  ptxrewrite opt kernel.ptx -p r2d2 -o rewritten.ptx\n\n"
+                 "'ptxrewrite COMMAND --help' shows the options of a command. A file named - is standard input "
+                 "or output.\nExit codes: 0 done, 1 wrong input, 2 wrong usage, 3 a kernel faulted, 4 a verification "
+                 "failed, 77 no GPU.",
+       .version = "ptxrewrite " PTXREWRITE_VERSION});
   Session session;
-  add_opt_command(application, session);
-  add_diff_command(application, session);
-  add_analyze_command(application, session);
-  add_run_command(application, session);
-  add_exec_command(application, session);
-  add_verify_command(application, session);
-  add_bench_command(application, session);
-  add_record_command(application, session);
-  add_study_command(application, session);
-  add_score_command(application, session);
-  add_prove_command(application, session);
-  add_mark_command(application, session);
-  add_launch_template_command(application, session);
-  add_reduce_command(application, session);
-  add_passes_command(application, session);
-  add_machines_command(application, session);
-  add_isa_command(application, session);
+  for (const Command* command : all_commands())
+    add_command(application, session, *command);
 
-  if (argument_count > 1 && arguments[1][0] != '-' && !has_command(application, arguments[1]))
-    return unknown_command(application, arguments[1]);
-  try {
-    application.parse(argument_count, arguments);
-  } catch (const CLI::ParseError& error) {
-    // CLI11's own codes lie above 100; ours says "usage". Requests for help are not errors.
-    return application.exit(error) == 0 ? exit_ok : exit_usage;
-  }
+  if (argument_count > 1 && arguments[1][0] != '-' && !find_command(arguments[1])) return unknown_command(arguments[1]);
+  if (std::optional<int> code = application.parse(argument_count, arguments)) return *code;
   if (!session.action) {
     std::fputs(application.help().c_str(), stderr);
     return exit_usage;

@@ -4,8 +4,6 @@
 #include "evaluate/common/module_input.h"
 #include "transforms/darsie/darsie_specialise.h"
 
-#include <CLI/CLI.hpp>
-
 namespace ptxrewrite::cli {
 
 namespace {
@@ -25,40 +23,34 @@ bool set_everywhere(transforms::Pipeline& pipeline, std::string_view name, const
 }
 } // namespace
 
-void add_pipeline_options(CLI::App& command, PipelineOptions& options) {
-  CLI::Option* passes = command
-                            .add_option_function<std::string>(
-                                "-p,--passes",
-                                [&options](const std::string& text) {
-                                  options.passes = text;
-                                  options.passes_given = true;
-                                },
-                                "passes in their order, with options: r2d2(limit=8),dce")
-                            ->type_name("PIPELINE");
-  command.add_flag("-O", options.optimise, "the best combination of passes for today's GPUs")->excludes(passes);
+void add_pipeline_options(Options& command, PipelineOptions& options) {
+  const Option passes =
+      command.add_option("-p,--passes", options.passes, "passes in their order, with options: r2d2(limit=8),dce")
+          .type_name("PIPELINE")
+          .sets(options.passes_given);
+  command.add_flag("-O", options.optimise, "the best combination of passes for today's GPUs").excludes(passes);
   command
       .add_option("--form", options.form,
                   "legal: PTX for any driver; annotated: with hints in comments; hardware: for the proposed units")
-      ->check(CLI::IsMember({"legal", "annotated", "hardware"}))
-      ->type_name("FORM");
-  command.add_option("-k,--kernel", options.kernels, "only kernels and functions with such a name")->type_name("GLOB");
-  command
-      .add_option("--assume", options.assumptions, "take a condition for granted that cannot be proved (repeatable)")
-      ->type_name("WORD")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+      .one_of({"legal", "annotated", "hardware"})
+      .type_name("FORM");
+  command.add_option("-k,--kernel", options.kernels, "only kernels and functions with such a name").type_name("GLOB");
+  command.add_option("--assume", options.assumptions, "take a condition for granted that cannot be proved (repeatable)")
+      .type_name("WORD")
+      .delimiter(',')
+      .one_each();
   command.add_flag("--persistent", options.persistent,
                    "one resident wave of blocks loops over the grid (legal form of r2d2)");
   command
       .add_option("--specialise", options.specialise,
                   "a variant for one launch: block=16x16[,grid=64x64][,param.2=1024] (legal form of darsie)")
-      ->type_name("LAUNCH");
+      .type_name("LAUNCH");
   command.add_option("--carrier", options.carrier, "marks of annotated forms in a comment or a pragma (darsie)")
-      ->check(CLI::IsMember({"comment", "pragma"}))
-      ->type_name("CARRIER");
+      .one_of({"comment", "pragma"})
+      .type_name("CARRIER");
   command.add_option("--load-pass", options.libraries, "load passes from a shared library (repeatable)")
-      ->type_name("LIB.so")
-      ->allow_extra_args(false);
+      .type_name("LIB.so")
+      .one_each();
   command.add_flag("--verify-each", options.verify_each, "check the IR's rules after every pass");
   command.add_flag(
       "--no-ptxas", options.no_ptxas,

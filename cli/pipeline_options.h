@@ -26,7 +26,7 @@ struct PipelineOptions {
   bool no_ptxas = false;
 };
 
-void add_pipeline_options(CLI::App& command, PipelineOptions& options);
+void add_pipeline_options(Options& command, PipelineOptions& options);
 
 // Loads the pass libraries and reads the pipeline. Shows what is wrong and returns nothing then.
 std::optional<transforms::Pipeline> make_pipeline(const PipelineOptions& options, const Session& session);

@@ -5,14 +5,13 @@
 //
 // Columns: registers and predicates used, most that are live at one place, moves and vector temporaries left over,
 // ptxas's registers, their ratio; what is estimated without ptxas (ir/machine/registers/registers.h), and its ratio.
+#include "cli/options.h"
 #include "grammar/reader.h"
 #include "ir/machine/figures/figures.h"
 #include "ir/machine/figures/machine.h"
 #include "ir/machine/registers/allocation.h"
 #include "ir/machine/registers/registers.h"
 #include "ir/ssa/ssa.h"
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -165,13 +164,13 @@ void print(Totals& totals, const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("registers of our allocation beside those of ptxas");
-  app.add_option("files", options.files, "PTX files")->required()->check(CLI::ExistingFile);
+  cli::Application app("registers of our allocation beside those of ptxas");
+  app.add_option("files", options.files, "PTX files").required().existing_files();
   app.add_option("--architecture", options.architecture, "sm_80 ...; the file's own target if not given");
   app.add_option("--limit", options.limit, "registers that a thread may have");
   app.add_flag("--rows", options.rows, "print every kernel");
   app.add_flag("--check", options.check, "verify only, without ptxas");
-  CLI11_PARSE(app, argc, argv);
+  if (std::optional<int> code = app.parse(argc, argv)) return *code;
   Totals totals;
   for (const std::string& file : options.files)
     measure_file(file, options, totals);

@@ -274,13 +274,13 @@ int main(int count, char** arguments) {
   std::string name;
   SampleTool tool("What differs from a paper's averages, by cause", "");
   tool.application.add_option("--paper", name, "dac, r2d2 or composite")
-      ->required()
-      ->check(CLI::IsMember({"dac", "r2d2", "composite"}));
+      .required()
+      .one_of({"dac", "r2d2", "composite"});
   bool exact = false;
   std::string only;
   tool.application.add_flag("--exact", exact, "look at all blocks and instructions");
   tool.application.add_option("--only", only, "of the rows behind the first: those with such a text");
-  CLI11_PARSE(tool.application, count, arguments);
+  if (std::optional<int> code = tool.application.parse(count, arguments)) return *code;
   const cli::Paper& paper = *cli::find_paper(name);
   const std::vector<cli::PaperTimeFigure> figures = figures_of(paper);
   // All files, and the paper's benchmarks among them.

@@ -140,16 +140,16 @@ std::vector<std::string> broken_rules(const Row& row) {
 
 std::string text_of(const std::vector<Row>& rows) {
   TextTable table{{{"sample"},
-               {"paper's"},
-               {"warp instructions", true},
-               {"composites", true},
-               {"composite %", true},
-               {"fused %", true},
-               {"saved %", true},
-               {"slot reads", true},
-               {"MRF accesses avoided %", true},
-               {"energy saved uJ", true}},
-              {}};
+                   {"paper's"},
+                   {"warp instructions", true},
+                   {"composites", true},
+                   {"composite %", true},
+                   {"fused %", true},
+                   {"saved %", true},
+                   {"slot reads", true},
+                   {"MRF accesses avoided %", true},
+                   {"energy saved uJ", true}},
+                  {}};
   double sum = 0, paper_sum = 0;
   size_t paper_rows = 0;
   for (const Row& row : rows) {
@@ -202,7 +202,7 @@ json json_of(const std::vector<Row>& rows, const ir::Machine& machine) {
 
 int main(int count, char** arguments) {
   SampleTool tool("Composite instructions over samples, beside the paper's figures", "FX5800");
-  CLI11_PARSE(tool.application, count, arguments);
+  if (std::optional<int> code = tool.application.parse(count, arguments)) return *code;
   const ir::Machine* machine = tool.machine();
   if (!machine) return tool.exit_code();
   std::vector<Row> rows;

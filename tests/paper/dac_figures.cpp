@@ -276,21 +276,21 @@ std::string paper_text(const std::vector<Row>& rows) {
 
 std::string text_of(const std::vector<Row>& rows, const ir::Machine& machine) {
   TextTable table{{{"sample"},
-               {"paper's"},
-               {"baseline", true},
-               {"body", true},
-               {"affine", true},
-               {"executed", true},
-               {"affine %", true},
-               {"replaced", true},
-               {"coverage %", true},
-               {"early loads %", true},
-               {"lead", true},
-               {"CAE %", true},
-               {"MTA %", true},
-               {"scalar/ends/lanes %"},
-               {"decoupled"}},
-              {}};
+                   {"paper's"},
+                   {"baseline", true},
+                   {"body", true},
+                   {"affine", true},
+                   {"executed", true},
+                   {"affine %", true},
+                   {"replaced", true},
+                   {"coverage %", true},
+                   {"early loads %", true},
+                   {"lead", true},
+                   {"CAE %", true},
+                   {"MTA %", true},
+                   {"scalar/ends/lanes %"},
+                   {"decoupled"}},
+                  {}};
   std::string notes;
   for (const Row& row : rows) {
     const Benchmark* benchmark = benchmark_of(row.sample);
@@ -342,7 +342,7 @@ json json_of(const std::vector<Row>& rows, const ir::Machine& machine) {
 int main(int count, char** arguments) {
   SampleTool tool("DAC's two streams over samples, beside the paper's figures", "gtx480",
                   "compare what leaves the queues with the original; check what has to hold");
-  CLI11_PARSE(tool.application, count, arguments);
+  if (std::optional<int> code = tool.application.parse(count, arguments)) return *code;
   const ir::Machine* machine = tool.machine();
   if (!machine) return tool.exit_code();
   std::vector<Row> rows;

@@ -7,6 +7,7 @@
 //
 // A text for a newer target than an architecture is read as one for the architecture; where ptxas refuses that, the
 // file is left out there.
+#include "cli/options.h"
 #include "grammar/reader.h"
 #include "ir/machine/figures/figures.h"
 #include "ir/machine/figures/machine.h"
@@ -15,8 +16,6 @@
 #include "support/file_io.h"
 #include "tests/paper/signs.h"
 #include "tests/paper/versions.h"
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -195,16 +194,16 @@ void measure_pairs(Measurement& measurement, const std::vector<std::string>& fil
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("estimated sizes of code beside ptxas");
-  app.add_option("files", options.files)->required();
-  app.add_option("--architectures", options.architectures)->delimiter(',');
+  cli::Application app("estimated sizes of code beside ptxas");
+  app.add_option("files", options.files, "PTX files").required();
+  app.add_option("--architectures", options.architectures, "sm_80,sm_90 ...").delimiter(',');
   app.add_flag("--versions", options.versions, "compare versions of each text as well");
   app.add_flag("--pairs", options.pairs, "the files are originals and versions by turns");
   app.add_flag("--wrong", options.wrong, "print the pairs whose sign is wrong");
   app.add_option("--worst", options.worst, "rows to print for each architecture");
   app.add_flag("--rows", options.rows, "every kernel in a line of its own, for scripts");
   app.add_option("--listing", options.listing, "what each instruction of this kernel is thought to cost");
-  CLI11_PARSE(app, argc, argv);
+  if (std::optional<int> code = app.parse(argc, argv)) return *code;
   if (!options.listing.empty()) {
     const std::string& architecture = options.architectures.front();
     for (const std::string& path : options.files)

@@ -5,6 +5,7 @@
 //
 // First table: machine-level warp instructions of the original and of the hardware form, and the ideal machines. Second
 // table: the legal form by ptxas.
+#include "cli/options.h"
 #include "tests/paper/checks.h"
 #include "tests/paper/report.h"
 #include "tests/paper/sample_tool.h"
@@ -12,7 +13,6 @@
 #include "support/ptxas.h"
 #include "support/text/json_text.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
@@ -89,18 +89,17 @@ int legal_tables(const Options& options, nlohmann::ordered_json& document) {
 
 int main(int count, char** arguments) {
   Options options;
-  CLI::App application("R2D2 over samples, beside the paper's figures");
-  application.add_option("LAUNCH_FILE", options.files)->required();
+  cli::Application application("R2D2 over samples, beside the paper's figures");
+  application.add_option("LAUNCH_FILE", options.files, "launch files of samples").required();
   application.add_option("--machine", options.machine, "for the hardware form (default titanv)");
   application.add_option("--size", options.size, "of the launch files that have it (default: their own)");
-  application.add_option("--passes", options.passes, "for the legal form (default r2d2)")->allow_extra_args(false);
-  application.add_option("--arch", options.architectures, "for the legal form (default sm_80 sm_90)")
-      ->allow_extra_args(false);
+  application.add_option("--passes", options.passes, "for the legal form (default r2d2)").one_each();
+  application.add_option("--arch", options.architectures, "for the legal form (default sm_80 sm_90)").one_each();
   application.add_flag("--json", options.json, "print JSON");
   application.add_flag("!--no-legal", options.legal, "without the second table");
   application.add_flag("!--no-hardware", options.hardware, "without the first table");
   application.add_flag("--check", options.check, "check what has to hold");
-  CLI11_PARSE(application, count, arguments);
+  if (std::optional<int> code = application.parse(count, arguments)) return *code;
   nlohmann::ordered_json document = nlohmann::ordered_json::object();
   int code = options.hardware ? hardware_table(options, document) : 0;
   if (options.legal && !find_ptxas())

@@ -5,14 +5,13 @@
 //   region_figures --paper FILE.ptx ...      beside the paper's Table 2, on its machine, by what we do beyond the paper
 //
 // Exit code 1 if regions break a rule.
+#include "cli/options.h"
 #include "grammar/reader.h"
 #include "ir/machine/figures/machine.h"
 #include "ir/machine/registers/machine_blocks.h"
 #include "ir/machine/registers/regions.h"
 #include "ir/machine/registers/schedule.h"
 #include "ir/ssa/ssa.h"
-
-#include <CLI/CLI.hpp>
 
 #include <cmath>
 #include <cstdio>
@@ -203,8 +202,8 @@ bool compare_with_paper(Options options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("RegLess regions");
-  app.add_option("files", options.files, "PTX files")->required()->check(CLI::ExistingFile);
+  cli::Application app("RegLess regions");
+  app.add_option("files", options.files, "PTX files").required().existing_files();
   app.add_option("--live", options.limits.live, "registers that a region may hold at one time");
   app.add_flag("--schedule", options.schedule, "loads first, as far as registers allow, before regions are formed");
   app.add_flag("--machine-blocks", options.machine_blocks, "blocks of the machine code, not of the text");
@@ -212,7 +211,7 @@ int main(int argc, char** argv) {
   app.add_option("--machine", options.machine, "compute capability; the file's own if not given");
   app.add_flag("--kernels", options.kernels, "print every kernel, not every file");
   app.add_flag("--paper", options.paper, "beside Table 2 of the paper");
-  CLI11_PARSE(app, argc, argv);
+  if (std::optional<int> code = app.parse(argc, argv)) return *code;
   if (options.paper) return compare_with_paper(options) ? 0 : 1;
   std::puts(
       "                                             instructions    inputs       live       most  meta   defs   soft  "

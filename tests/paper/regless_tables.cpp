@@ -45,10 +45,10 @@ int main(int count, char** arguments) {
   std::vector<uint32_t> entries = {paper_entries};
   SampleTool tool("RegLess's tables over samples, beside the paper's figures", "gtx980");
   tool.application.add_option("--entries", entries, "capacities of an SM's staging units (512)")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+      .delimiter(',')
+      .one_each();
   tool.application.add_option("--passes", passes, "run first, for all: \"schedule(force,goal=loads,live=32)\"");
-  CLI11_PARSE(tool.application, count, arguments);
+  if (std::optional<int> code = tool.application.parse(count, arguments)) return *code;
   const ir::Machine* machine = tool.machine();
   if (!machine) return tool.exit_code();
   std::vector<RegLessRow> rows;

@@ -11,7 +11,7 @@ std::string sample_of(const std::string& launch_file) {
 
 SampleTool::SampleTool(const std::string& about, std::string paper_gpu, const std::string& about_check)
     : application(about), gpu(std::move(paper_gpu)) {
-  application.add_option("LAUNCH_FILE", files)->required();
+  application.add_option("LAUNCH_FILE", files, "launch files of samples").required();
   application.add_option("--size", size, "of the launch files that have it (default: their own)");
   application.add_option("--gpu", gpu, "the machine (default: the paper's)");
   application.add_flag("--json", json, "print JSON");

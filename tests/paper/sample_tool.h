@@ -2,16 +2,16 @@
 // the other.
 //
 //   SampleTool tool("DAC's two streams over samples", "gtx480");
-//   CLI11_PARSE(tool.application, count, arguments);
+//   if (std::optional<int> code = tool.application.parse(count, arguments)) return *code;
 //   return tool.run([&](const cli::LaunchInput& input, const std::string& sample) -> Status { ... }) or print ...
 #pragma once
 
+#include "cli/options.h"
 #include "ir/machine/figures/machine.h"
 #include "tests/paper/measure.h"
 
-#include <CLI/CLI.hpp>
-
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +22,7 @@ std::string sample_of(const std::string& launch_file);
 
 class SampleTool {
 public:
-  CLI::App application;
+  cli::Application application;
   std::vector<std::string> files;
   std::string size, gpu;
   bool json = false, check = false;

@@ -1,14 +1,13 @@
 // Region scheduling: registers and occupancy by ptxas before and after, per kernel of PTX files and architecture.
 //
 //   schedule_figures [--passes schedule] [--architectures sm_80,sm_90] [--rows] FILE.ptx ...
+#include "cli/options.h"
 #include "grammar/reader.h"
 #include "ir/core/print.h"
 #include "ir/machine/figures/figures.h"
 #include "ir/machine/figures/machine.h"
 #include "ir/machine/figures/occupancy.h"
 #include "transforms/manager/pipeline.h"
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -118,12 +117,12 @@ void print_table(const std::string& architecture, std::vector<Row> rows, bool al
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("registers and occupancy before and after scheduling, by ptxas");
-  app.add_option("files", options.files, "PTX files")->required()->check(CLI::ExistingFile);
+  cli::Application app("registers and occupancy before and after scheduling, by ptxas");
+  app.add_option("files", options.files, "PTX files").required().existing_files();
   app.add_option("--passes", options.passes, "another pipeline");
-  app.add_option("--architectures", options.architectures, "sm_80,sm_90 if not given")->delimiter(',');
+  app.add_option("--architectures", options.architectures, "sm_80,sm_90 if not given").delimiter(',');
   app.add_flag("--rows", options.rows, "print every kernel, changed or not");
-  CLI11_PARSE(app, argc, argv);
+  if (std::optional<int> code = app.parse(argc, argv)) return *code;
   Result<transforms::Pipeline> pipeline = transforms::parse_pipeline(options.passes);
   if (!pipeline) {
     std::fprintf(stderr, "%s\n", pipeline.error().message.c_str());

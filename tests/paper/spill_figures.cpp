@@ -3,6 +3,7 @@
 // limit, and that allocation verified, too. (ctest spill/* runs what comes out.)
 //
 //   spill_figures [--limit 32,16] [--rows] FILE.ptx ...      exit code 1 if a kernel does not fit or breaks a rule
+#include "cli/options.h"
 #include "grammar/reader.h"
 #include "ir/core/print.h"
 #include "ir/machine/figures/machine.h"
@@ -10,8 +11,6 @@
 #include "ir/ssa/ssa.h"
 #include "transforms/manager/pipeline.h"
 #include "transforms/registers/spill.h"
-
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <fstream>
@@ -116,11 +115,11 @@ int main(int argc, char** argv) {
   std::vector<std::string> files;
   std::vector<uint32_t> limits{32, 16};
   bool rows = false;
-  CLI::App app("what it takes to run in few registers");
-  app.add_option("files", files, "PTX files")->required()->check(CLI::ExistingFile);
-  app.add_option("--limit", limits, "registers of a thread: 32,16 if not given")->delimiter(',');
+  cli::Application app("what it takes to run in few registers");
+  app.add_option("files", files, "PTX files").required().existing_files();
+  app.add_option("--limit", limits, "registers of a thread: 32,16 if not given").delimiter(',');
   app.add_flag("--rows", rows, "print every kernel that needs more");
-  CLI11_PARSE(app, argc, argv);
+  if (std::optional<int> code = app.parse(argc, argv)) return *code;
   unsigned wrong = 0;
   for (uint32_t limit : limits) {
     if (rows) std::puts("kernel                               before  after  slots  again  loads stores  bytes");

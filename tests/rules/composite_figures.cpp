@@ -5,12 +5,11 @@
 //
 // One line for each kernel that changed (--all: for each), then a summary for each architecture. --no-ptxas lets the
 // machine model choose; the figures are ptxas's all the same.
+#include "cli/options.h"
 #include "grammar/reader.h"
 #include "ir/core/print.h"
 #include "ir/machine/figures/figures.h"
 #include "transforms/manager/pipeline.h"
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -139,13 +138,13 @@ void count_rules(const std::vector<Row>& rows) {
 
 int main(int count, char** arguments) {
   Options options;
-  CLI::App application("composite's legal form, by ptxas");
-  application.add_option("PTX_FILE", options.files)->required();
+  cli::Application application("composite's legal form, by ptxas");
+  application.add_option("PTX_FILE", options.files, "PTX files").required();
   application.add_option("--passes", options.passes, "default composite");
-  application.add_option("--arch", options.architectures, "default sm_80 sm_90")->allow_extra_args(false);
+  application.add_option("--arch", options.architectures, "default sm_80 sm_90").one_each();
   application.add_flag("!--no-ptxas", options.ask_ptxas, "the machine model chooses");
   application.add_flag("--all", options.all, "print every kernel");
-  CLI11_PARSE(application, count, arguments);
+  if (std::optional<int> code = application.parse(count, arguments)) return *code;
   std::vector<Row> rows;
   for (const std::string& file : options.files) {
     const size_t first = rows.size();

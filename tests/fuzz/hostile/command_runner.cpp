@@ -3,11 +3,9 @@
 #include "cli/command.h"
 #include "support/log.h"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
-#include <array>
 #include <cstdio>
+#include <optional>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,33 +13,11 @@ namespace ptxrewrite::fuzz {
 
 namespace {
 
-using AddCommand = void (*)(CLI::App&, cli::Session&);
-struct NamedCommand {
-  const char* name;
-  AddCommand add;
-};
-constexpr std::array commands = {NamedCommand{"opt", cli::add_opt_command},
-                                 NamedCommand{"diff", cli::add_diff_command},
-                                 NamedCommand{"analyze", cli::add_analyze_command},
-                                 NamedCommand{"run", cli::add_run_command},
-                                 NamedCommand{"verify", cli::add_verify_command},
-                                 NamedCommand{"study", cli::add_study_command},
-                                 NamedCommand{"score", cli::add_score_command},
-                                 NamedCommand{"prove", cli::add_prove_command},
-                                 NamedCommand{"mark", cli::add_mark_command},
-                                 NamedCommand{"launch-template", cli::add_launch_template_command}};
-
 int carry_out(const std::vector<std::string>& words) {
-  CLI::App application;
-  application.require_subcommand(0, 1);
+  cli::Application application("a command");
   cli::Session session;
-  for (const NamedCommand& command : commands)
-    if (words.front() == command.name) command.add(application, session);
-  try {
-    application.parse(std::vector<std::string>(words.rbegin(), words.rend()));
-  } catch (const CLI::ParseError& error) {
-    return application.exit(error) == 0 ? cli::exit_ok : cli::exit_usage;
-  }
+  if (const cli::Command* command = cli::find_command(words.front())) cli::add_command(application, session, *command);
+  if (std::optional<int> code = application.parse(words)) return *code;
   return session.action ? session.action() : static_cast<int>(cli::exit_usage);
 }
 

@@ -1,0 +1,187 @@
+#include "cli/options.h"
+
+#include <CLI/CLI.hpp>
+
+namespace ptxrewrite::cli {
+
+namespace {
+constexpr int usage_code = 2;
+constexpr unsigned column_of_help = 34;
+} // namespace
+
+Option& Option::required() {
+  option_->required();
+  return *this;
+}
+
+Option& Option::type_name(const std::string& name) {
+  option_->type_name(name);
+  return *this;
+}
+
+Option& Option::show_default() {
+  option_->capture_default_str();
+  return *this;
+}
+
+Option& Option::one_of(const std::vector<std::string>& words) {
+  option_->check(CLI::IsMember(words));
+  return *this;
+}
+
+Option& Option::range(int least, int most) {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+
+Option& Option::range(unsigned least, unsigned most) {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+
+Option& Option::range(double least, double most) {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+
+Option& Option::existing_files() {
+  option_->check(CLI::ExistingFile);
+  return *this;
+}
+
+Option& Option::size_with_suffix() {
+  option_->transform(CLI::Validator(CLI::AsSizeValue(false)).description(""));
+  return *this;
+}
+
+Option& Option::delimiter(char character) {
+  option_->delimiter(character);
+  return *this;
+}
+
+Option& Option::one_each() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
+Option& Option::only_one() {
+  option_->expected(1);
+  return *this;
+}
+
+Option& Option::excludes(const Option& other) {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+Option& Option::sets(bool& variable) {
+  option_->each([&variable](const std::string&) { variable = true; });
+  return *this;
+}
+
+Option Options::add_option(const std::string& name, std::string& variable, const std::string& help) {
+  return Option(*application_->add_option(name, variable, help));
+}
+
+Option Options::add_option(const std::string& name, int& variable, const std::string& help) {
+  return Option(*application_->add_option(name, variable, help));
+}
+
+Option Options::add_option(const std::string& name, uint32_t& variable, const std::string& help) {
+  return Option(*application_->add_option(name, variable, help));
+}
+
+Option Options::add_option(const std::string& name, uint64_t& variable, const std::string& help) {
+  return Option(*application_->add_option(name, variable, help));
+}
+
+Option Options::add_option(const std::string& name, double& variable, const std::string& help) {
+  return Option(*application_->add_option(name, variable, help));
+}
+
+Option Options::add_option(const std::string& name, std::optional<int>& variable, const std::string& help) {
+  return Option(*application_->add_option(name, variable, help));
+}
+
+Option Options::add_option(const std::string& name, std::optional<uint64_t>& variable, const std::string& help) {
+  return Option(*application_->add_option(name, variable, help));
+}
+
+Option Options::add_option(const std::string& name, std::vector<std::string>& variable, const std::string& help) {
+  return Option(*application_->add_option(name, variable, help));
+}
+
+Option Options::add_option(const std::string& name, std::vector<uint32_t>& variable, const std::string& help) {
+  return Option(*application_->add_option(name, variable, help));
+}
+
+Option Options::add_option(const std::string& name, const TakeText& take, const std::string& help) {
+  return Option(*application_->add_option_function<std::string>(name, take, help));
+}
+
+Option Options::add_flag(const std::string& name, bool& variable, const std::string& help) {
+  return Option(*application_->add_flag(name, variable, help));
+}
+
+Option Options::add_flag(const std::string& name, std::string& variable, const std::string& help) {
+  return Option(*application_->add_flag(name, variable, help));
+}
+
+Option Options::add_flag(const std::string& name, uint32_t& variable, const std::string& help) {
+  return Option(*application_->add_flag(name, variable, help));
+}
+
+void Options::when_named(const std::function<void()>& action) {
+  application_->callback(action);
+}
+
+Application::Application(const std::string& about) : Application(ProgramText{{}, about, {}, {}}) {}
+
+// Commands take the texts of help and of failures over from the application: it has them before there are commands.
+Application::Application(const ProgramText& text)
+    : Options(nullptr), owned_(std::make_unique<CLI::App>(text.about, text.name)) {
+  application_ = owned_.get();
+  owned_->footer(text.footer);
+  if (!text.version.empty()) owned_->set_version_flag("--version", text.version);
+  owned_->set_help_flag("-h,--help", "this text");
+  owned_->require_subcommand(0, 1);
+  owned_->failure_message([](const CLI::App* application, const CLI::Error& error) {
+    const std::string& name = application->get_name();
+    std::string message = name + ": " + error.what() + "\nRun '" + name + " --help'";
+    if (!application->get_subcommands({}).empty()) message += " or '" + name + " COMMAND --help'";
+    return message + ".\n";
+  });
+  owned_->get_formatter()->column_width(column_of_help);
+}
+
+Application::~Application() = default;
+
+Options Application::add_command(const std::string& name, const std::string& about, const std::string& footer) {
+  CLI::App* command = owned_->add_subcommand(name, about);
+  command->footer(footer);
+  return Options(command);
+}
+
+std::optional<int> Application::parse(int count, char** arguments) {
+  return parse_with([&] { owned_->parse(count, arguments); });
+}
+
+std::optional<int> Application::parse(const std::vector<std::string>& words) {
+  return parse_with([&] { owned_->parse(std::vector<std::string>(words.rbegin(), words.rend())); });
+}
+
+std::optional<int> Application::parse_with(const std::function<void()>& parse) {
+  try {
+    parse();
+  } catch (const CLI::ParseError& error) {
+    // CLI11's own codes lie above 100. Requests for help are not errors.
+    return owned_->exit(error) == 0 ? 0 : usage_code;
+  }
+  return std::nullopt;
+}
+
+std::string Application::help() const {
+  return owned_->help();
+}
+
+} // namespace ptxrewrite::cli
