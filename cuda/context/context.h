@@ -84,6 +84,8 @@ public:
   // `arguments`: as the kernel's .param space lies.
   Code launch(Kernel& kernel, const LaunchShape& shape, std::vector<std::byte> arguments);
   Code check_launch(const Kernel& kernel, const LaunchShape& shape);
+  // cudaFuncAttributeMaxDynamicSharedMemorySize.
+  Code allow_dynamic_shared(Kernel& kernel, int bytes) const;
   uint32_t resident_blocks(const Kernel& kernel, uint32_t threads, uint64_t dynamic_shared) const;
   // As cudaLimit and CUlimit count: stack, printf buffer, heap ...
   Code set_limit(int number, uint64_t value);

@@ -43,6 +43,13 @@ uint32_t Context::resident_blocks(const Kernel& kernel, uint32_t threads, uint64
   return ir::occupancy(*settings_.machine, {threads, kernel.registers, static_cast<uint32_t>(shared)}).blocks;
 }
 
+Code Context::allow_dynamic_shared(Kernel& kernel, int bytes) const {
+  const uint64_t most = settings_.machine->occupancy.max_shared_bytes_per_block;
+  if (bytes < 0 || kernel.static_shared + static_cast<uint64_t>(bytes) > most) return Code::invalid_value;
+  kernel.dynamic_shared_limit = static_cast<uint64_t>(bytes);
+  return Code::success;
+}
+
 Code Context::check_launch(const Kernel& kernel, const LaunchShape& shape) {
   if (Status status = emulator::check_dimensions(shape.grid, shape.block); !status) {
     log(LogLevel::warn, "launch of {}: {}", kernel.name, status.error().message);

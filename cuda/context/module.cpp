@@ -5,6 +5,9 @@
 #include "grammar/reader.h"
 #include "ir/machine/registers/registers.h"
 
+#include "support/file_io.h"
+#include "support/sizes.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +29,25 @@ std::string architectures(std::span<const FatEntry> entries, FatEntryKind kind) 
   return text;
 }
 
+// As .maxntid or .reqntid state; what any block may have if neither is there.
+uint32_t most_threads_of(const ir::Module& module, const ir::Function& function) {
+  uint32_t most = 1024;
+  for (const ir::FunctionDirective& directive : function.directives) {
+    const std::string_view name = module.text(directive.name);
+    if ((name != ".maxntid" && name != ".reqntid") || directive.count == 0) continue;
+    uint64_t threads = 1;
+    for (unsigned i = 0; i < directive.count && i < 3; ++i)
+      threads = saturating_multiply(threads, directive.numbers[i]);
+    most = static_cast<uint32_t>(std::min<uint64_t>(most, threads));
+  }
+  return most;
+}
+
 } // namespace
+
+Result<std::string> read_image(const std::string& path) {
+  return read_file(path);
+}
 
 Code Module::choose_ptx() {
   const uint32_t capability = context_.settings().machine->compute_capability;
@@ -94,7 +115,7 @@ Kernel* Module::describe(const ir::Function& function) {
   kernel->dynamic_shared_limit = default_shared_limit - std::min(default_shared_limit, kernel->static_shared);
   kernel->registers = std::min(ir::register_need(function, machine.compute_capability).registers,
                                machine.occupancy.max_registers_per_thread);
-  kernel->most_threads = std::min<uint32_t>(machine.occupancy.max_threads_per_block, 1024);
+  kernel->most_threads = std::min(machine.occupancy.max_threads_per_block, most_threads_of(*module_, function));
   Kernel* made = kernel.get();
   kernels_.emplace(kernel->name, std::move(kernel));
   return made;

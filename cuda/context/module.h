@@ -82,4 +82,7 @@ private:
   std::map<std::string, std::unique_ptr<Kernel>, std::less<>> kernels_;
 };
 
+// A file that a program loads as a module. Error: it cannot be read.
+Result<std::string> read_image(const std::string& path);
+
 } // namespace ptxrewrite::cuda

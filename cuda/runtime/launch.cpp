@@ -128,16 +128,12 @@ RUNTIME_API int cudaFuncGetAttributes(abi::FunctionAttributes* attributes, const
 }
 
 RUNTIME_API int cudaFuncSetAttribute(const void* function, int attribute, int value) {
-  return entry("cudaFuncSetAttribute", [&](Context& context) {
+  return entry("cudaFuncSetAttribute", [&](const Context& context) {
     constexpr int max_dynamic_shared = 8;
     Code code = Code::success;
     Kernel* kernel = kernel_of(function, code);
     if (!kernel) return code;
-    if (attribute != max_dynamic_shared) return Code::success;
-    const uint64_t most = context.settings().machine->occupancy.max_shared_bytes_per_block;
-    if (value < 0 || kernel->static_shared + static_cast<uint64_t>(value) > most) return Code::invalid_value;
-    kernel->dynamic_shared_limit = static_cast<uint64_t>(value);
-    return Code::success;
+    return attribute == max_dynamic_shared ? context.allow_dynamic_shared(*kernel, value) : Code::success;
   });
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles a CUDA program with nvcc and runs it under `ptxrewrite exec`: it must check itself and end with 0.
 
-usage: run_application.py --tool PTXREWRITE --nvcc NVCC --folder FOLDER SOURCE [--fault NAME]
+usage: run_application.py --tool PTXREWRITE --nvcc NVCC --libraries FOLDER --folder FOLDER SOURCE [--fault NAME]
 """
 import argparse
 import os
@@ -26,13 +26,14 @@ PRINTS = {"printf_malloc": "before\nthread 3 has 190, and 0.50\n"}
 def compile_program(options, arguments):
     name = os.path.splitext(os.path.basename(options.source))[0] + (f"_{options.fault}" if options.fault else "")
     program = os.path.join(options.folder, name)
-    subprocess.run([options.nvcc, "-cudart", "shared", *arguments, options.source, "-o", program], check=True)
+    libraries = ["-L" + options.libraries, "-lcuda"] if name == "driver" else []
+    subprocess.run([options.nvcc, "-cudart", "shared", *arguments, options.source, "-o", program, *libraries], check=True)
     return program
 
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("--tool", "--nvcc", "--folder", "--fault"):
+    for name in ("--tool", "--nvcc", "--libraries", "--folder", "--fault"):
         parser.add_argument(name, default="")
     parser.add_argument("source")
     options = parser.parse_args()

@@ -1,0 +1,41 @@
+// What every entry point of the driver API begins and ends with.
+#pragma once
+
+#include "cuda/context/context.h"
+#include "cuda/context/log.h"
+
+#include <new>
+#include <utility>
+
+#define DRIVER_API extern "C" __attribute__((visibility("default")))
+// Another name of the same function: a newer or an older version, or the one for a default stream of each thread.
+#define DRIVER_ALIAS(NAME, TARGET) DRIVER_API int NAME(...) __attribute__((alias(#TARGET)));
+
+namespace ptxrewrite::cuda::driver {
+
+using DevicePointer = uint64_t;
+
+// Codes that only the runtime API has become those of the driver.
+int finish(Code code);
+bool is_initialised();
+
+// Runs `body` (Context&) -> Code with the context locked. A context whose kernel has faulted gives that error again.
+template <class Body> int entry(const char* name, Body&& body) {
+  Context& context = Context::get();
+  if (is_logged(LogLevel::debug)) log_text(LogLevel::debug, name);
+  std::lock_guard lock(context.mutex());
+  if (!is_initialised()) return finish(Code::not_initialised);
+  if (context.fault() != Code::success) return finish(context.fault());
+  try {
+    return finish(std::forward<Body>(body)(context));
+  } catch (const std::bad_alloc&) {
+    return finish(Code::out_of_memory);
+  }
+}
+
+// Null: there is no such function.
+void* find_entry_point(std::string_view name);
+// Null: the default stream.
+Code stream_of(Context& context, void* handle, Stream*& stream);
+
+} // namespace ptxrewrite::cuda::driver

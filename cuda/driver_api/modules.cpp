@@ -1,0 +1,235 @@
+// Modules, libraries, kernels and functions: a kernel is the same handle in all of them.
+#include "cuda/driver_api/entry.h"
+
+#include <cstring>
+
+namespace ptxrewrite::cuda::driver {
+namespace {
+
+constexpr uint32_t elf_magic = 0x464c457f; // "\x7fELF", little-endian
+
+// PTX text, a fat binary, its wrapper, or machine code, as its first bytes say.
+Code load_image(Context& context, const void* image, void** made) {
+  if (!image || !made) return Code::invalid_value;
+  static uint64_t number = 0;
+  const std::string label = fmt::format("loaded module {}", ++number);
+  uint32_t magic = 0;
+  std::memcpy(&magic, image, sizeof magic);
+  Module* module = nullptr;
+  if (magic == fat_wrapper_magic) image = static_cast<const FatWrapper*>(image)->header, magic = fat_header_magic;
+  if (magic == fat_header_magic) {
+    Result<std::span<const std::byte>> bytes = fat_binary_at(static_cast<const std::byte*>(image));
+    if (!bytes) return Code::invalid_image;
+    module = &context.add_module(label, *bytes);
+  } else if (magic == elf_magic) {
+    log(LogLevel::error,
+        "{0}: machine code (a cubin) is not emulated: load PTX, or compile with -gencode "
+        "arch=compute_{1},code=compute_{1}",
+        label, context.settings().machine->compute_capability);
+    return Code::no_binary_for_gpu;
+  } else {
+    module = &context.add_module(label, std::string(static_cast<const char*>(image)));
+  }
+  const Code code = module->load();
+  if (code == Code::success) *made = module;
+  return code;
+}
+
+Code load_file(Context& context, const char* path, void** made) {
+  Result<std::string> bytes = read_image(path ? path : "");
+  if (!bytes) {
+    log(LogLevel::warn, "{}", bytes.error().message);
+    return Code::file_not_found;
+  }
+  // A fat binary is read where it lies, and modules are never unmade.
+  auto* kept = new std::string(*std::move(bytes));
+  return load_image(context, kept->c_str(), made);
+}
+
+Code find_kernel(void* module, const char* name, void** kernel) {
+  if (!module || !name || !kernel) return Code::invalid_value;
+  *kernel = static_cast<Module*>(module)->find_kernel(name);
+  return *kernel ? Code::success : Code::not_found;
+}
+
+Code find_global(Context& context, void* module, const char* name, DevicePointer* address, size_t* bytes) {
+  if (!module || !name) return Code::invalid_value;
+  const Symbol symbol = static_cast<Module*>(module)->find_symbol(name);
+  if (!symbol.address) return Code::not_found;
+  context.remember_constant(symbol);
+  if (address) *address = symbol.address;
+  if (bytes) *bytes = symbol.bytes.size();
+  return Code::success;
+}
+
+Code attribute_of(const Context& context, const Kernel& kernel, int attribute, int& value) {
+  switch (attribute) {
+  case 0: // threads of a block
+    value = static_cast<int>(kernel.most_threads);
+    return Code::success;
+  case 1: // static shared memory
+    value = static_cast<int>(kernel.static_shared);
+    return Code::success;
+  case 3: // local memory
+    value = static_cast<int>(kernel.local_bytes);
+    return Code::success;
+  case 4: // registers
+    value = static_cast<int>(kernel.registers);
+    return Code::success;
+  case 5: // PTX version
+  case 6: // version of the machine code
+    value = static_cast<int>(context.settings().machine->compute_capability);
+    return Code::success;
+  case 8: // dynamic shared memory
+    value = static_cast<int>(kernel.dynamic_shared_limit);
+    return Code::success;
+  case 9: // carve-out
+    value = -1;
+    return Code::success;
+  default:
+    value = 0;
+    return attribute > 0 && attribute <= 15 ? Code::success : Code::invalid_value;
+  }
+}
+
+} // namespace
+
+DRIVER_API int cuModuleLoadData(void** module, const void* image) {
+  return entry("cuModuleLoadData", [&](Context& context) { return load_image(context, image, module); });
+}
+
+DRIVER_API int cuModuleLoadDataEx(void** module, const void* image, unsigned, const int*, void**) {
+  return cuModuleLoadData(module, image);
+}
+
+DRIVER_API int cuModuleLoadFatBinary(void** module, const void* image) {
+  return cuModuleLoadData(module, image);
+}
+
+DRIVER_API int cuModuleLoad(void** module, const char* path) {
+  return entry("cuModuleLoad", [&](Context& context) { return load_file(context, path, module); });
+}
+
+DRIVER_API int cuModuleUnload(void* module) {
+  return entry("cuModuleUnload", [&](Context&) { return module ? Code::success : Code::invalid_handle; });
+}
+
+DRIVER_API int cuModuleGetLoadingMode(int* mode) {
+  *mode = 2; // lazy
+  return 0;
+}
+
+DRIVER_API int cuModuleGetFunction(void** kernel, void* module, const char* name) {
+  return entry("cuModuleGetFunction", [&](Context&) { return find_kernel(module, name, kernel); });
+}
+
+DRIVER_API int cuModuleGetGlobal_v2(DevicePointer* address, size_t* bytes, void* module, const char* name) {
+  return entry("cuModuleGetGlobal",
+               [&](Context& context) { return find_global(context, module, name, address, bytes); });
+}
+
+DRIVER_API int cuLibraryLoadData(void** library, const void* image, const int*, void**, unsigned, const int*, void**,
+                                 unsigned) {
+  return entry("cuLibraryLoadData", [&](Context& context) { return load_image(context, image, library); });
+}
+
+DRIVER_API int cuLibraryLoadFromFile(void** library, const char* path, const int*, void**, unsigned, const int*, void**,
+                                     unsigned) {
+  return entry("cuLibraryLoadFromFile", [&](Context& context) { return load_file(context, path, library); });
+}
+
+DRIVER_API int cuLibraryUnload(void* library) {
+  return cuModuleUnload(library);
+}
+
+DRIVER_API int cuLibraryGetKernel(void** kernel, void* library, const char* name) {
+  return entry("cuLibraryGetKernel", [&](Context&) { return find_kernel(library, name, kernel); });
+}
+
+DRIVER_API int cuLibraryGetModule(void** module, void* library) {
+  *module = library;
+  return 0;
+}
+
+DRIVER_API int cuLibraryGetGlobal(DevicePointer* address, size_t* bytes, void* library, const char* name) {
+  return cuModuleGetGlobal_v2(address, bytes, library, name);
+}
+
+DRIVER_API int cuKernelGetFunction(void** function, void* kernel) {
+  *function = kernel;
+  return 0;
+}
+
+DRIVER_API int cuFuncGetModule(void** module, void* function) {
+  return entry("cuFuncGetModule", [&](Context&) {
+    if (!function) return Code::invalid_handle;
+    *module = static_cast<Kernel*>(function)->module;
+    return Code::success;
+  });
+}
+
+DRIVER_API int cuFuncGetName(const char** name, void* function) {
+  return entry("cuFuncGetName", [&](Context&) {
+    if (!function) return Code::invalid_handle;
+    *name = static_cast<Kernel*>(function)->name.c_str();
+    return Code::success;
+  });
+}
+
+DRIVER_API int cuFuncGetParamInfo(void* function, size_t index, size_t* offset, size_t* bytes) {
+  return entry("cuFuncGetParamInfo", [&](Context&) {
+    if (!function) return Code::invalid_handle;
+    const auto& parameters = static_cast<Kernel*>(function)->signature.parameters;
+    if (index >= parameters.size()) return Code::invalid_value;
+    if (offset) *offset = parameters[index].offset;
+    if (bytes) *bytes = parameters[index].bytes;
+    return Code::success;
+  });
+}
+
+DRIVER_API int cuFuncGetAttribute(int* value, int attribute, void* function) {
+  return entry("cuFuncGetAttribute", [&](Context& context) {
+    if (!function) return Code::invalid_handle;
+    return attribute_of(context, *static_cast<Kernel*>(function), attribute, *value);
+  });
+}
+
+DRIVER_API int cuFuncSetAttribute(void* function, int attribute, int value) {
+  return entry("cuFuncSetAttribute", [&](Context& context) {
+    constexpr int max_dynamic_shared = 8;
+    if (!function) return Code::invalid_handle;
+    if (attribute != max_dynamic_shared) return Code::success;
+    return context.allow_dynamic_shared(*static_cast<Kernel*>(function), value);
+  });
+}
+
+DRIVER_API int cuKernelGetAttribute(int* value, int attribute, void* kernel, int) {
+  return cuFuncGetAttribute(value, attribute, kernel);
+}
+
+DRIVER_API int cuKernelSetAttribute(int attribute, int value, void* kernel, int) {
+  return cuFuncSetAttribute(kernel, attribute, value);
+}
+
+DRIVER_API int cuFuncSetCacheConfig(void*, int) {
+  return 0;
+}
+
+DRIVER_API int cuFuncSetSharedMemConfig(void*, int) {
+  return 0;
+}
+
+DRIVER_API int cuFuncLoad(void*) {
+  return 0;
+}
+
+DRIVER_API int cuFuncIsLoaded(int* state, void*) {
+  *state = 1;
+  return 0;
+}
+
+DRIVER_ALIAS(cuKernelGetName, cuFuncGetName)
+DRIVER_ALIAS(cuKernelGetLibrary, cuFuncGetModule)
+DRIVER_ALIAS(cuKernelGetParamInfo, cuFuncGetParamInfo)
+
+} // namespace ptxrewrite::cuda::driver
