@@ -15,7 +15,7 @@
 
 namespace ptxrewrite::emulator {
 
-// One access to a byte or word of global memory. Never happened: clock 0.
+// One access to a byte or word of global memory. clock 0: no access recorded.
 struct GlobalAccess {
   uint32_t clock = 0; // of the warp, when it happened
   uint32_t instruction = 0;

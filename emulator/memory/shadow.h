@@ -8,7 +8,7 @@
 
 namespace ptxrewrite::emulator {
 
-// One access to a byte or word of shared memory. Never happened: clock 0.
+// One access to a byte or word of shared memory. clock 0: no access recorded.
 struct ShadowAccess {
   uint32_t clock = 0; // of the warp, when it happened
   uint32_t instruction = 0;

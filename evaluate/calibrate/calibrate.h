@@ -1,6 +1,6 @@
-// Figures of a machine from the times of probes: each is chosen so that the timing model, asked for the very probe that
-// shows it, says what was measured. Figures hang together (a chain of loads has address arithmetic in it), so all are
-// gone through several times.
+// Fits the figures of a machine to measured times of probes: each figure is chosen so that the timing model reproduces
+// the time of the probe that isolates it. Figures interact (a chain of loads contains address arithmetic), so all are
+// fitted in several rounds.
 #pragma once
 
 #include "evaluate/calibrate/energy_fit.h"

@@ -1,4 +1,4 @@
-// What calibration found, as text and as JSON.
+// Results of a calibration as text and as JSON.
 #pragma once
 
 #include "evaluate/calibrate/calibrate.h"

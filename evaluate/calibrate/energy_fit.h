@@ -22,7 +22,7 @@ struct EnergyFit {
 
 // Events that always come together, or that no row has, share a coefficient with one that stands for them: all of the
 // front end with `sched`, additions with multiplications of the same unit, special functions with `sqrt`, writing DRAM
-// with reading it. What nothing stands for counts as nothing.
+// with reading it. Events without a proxy get coefficient 0.
 EnergyFit fit_energy(std::span<const EnergyRow> rows);
 
 } // namespace ptxrewrite::cli

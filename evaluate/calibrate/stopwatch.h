@@ -1,5 +1,4 @@
-// What calibration asks of a GPU: how long probes and the kernels of launch files take on it. Behind it is a GPU, or,
-// to see what calibration finds where the truth is known, the timing model of a machine.
+// Source of times for calibration: a GPU, or the timing model of a known machine, with which the fit itself is tested.
 #pragma once
 
 #include "evaluate/calibrate/probe_runs.h"

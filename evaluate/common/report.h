@@ -1,4 +1,4 @@
-// What a pipeline run has to tell: remarks and the ledger of assumptions (--explain), statistics, times.
+// Report of a pipeline run: remarks and the ledger of assumptions (--explain), statistics, times.
 #pragma once
 
 #include "support/source.h"

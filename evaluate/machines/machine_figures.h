@@ -1,4 +1,4 @@
-// What the assembler makes of each kernel, before and after, as `opt --stats --gpu` shows it.
+// Static figures of each kernel before and after, as `opt --stats --gpu` shows them.
 #pragma once
 
 #include "ir/machine/figures/figures.h"

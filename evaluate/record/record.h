@@ -1,4 +1,4 @@
-// What a device left in memory, small enough to keep: the emulator is held against it ever after.
+// Checksums and elements of a device's outputs, small enough to keep as a reference for the emulator.
 #pragma once
 
 #include "cuda/device.h"

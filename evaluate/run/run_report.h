@@ -1,4 +1,4 @@
-// What `run` tells of a session: launches, counters, outputs, as text and as JSON.
+// Report of a run: launches, counters, outputs, as text and as JSON.
 #pragma once
 
 #include "cuda/session.h"

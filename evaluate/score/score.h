@@ -39,7 +39,7 @@ struct ScoredKernel {
 
 struct ScoredVersion {
   std::string name;   // "baseline", or its passes
-  std::string remark; // why it is as the baseline is; "" if it is not
+  std::string remark; // why this version equals the baseline; empty if it differs
   std::vector<ScoredKernel> kernels;
   emulator::StagingCounters staging; // of RegLess's machine, all launches; no regions: it did not run
   double functional_seconds = 0;     // of the processor: the run, with what the model records

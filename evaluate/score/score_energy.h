@@ -1,4 +1,4 @@
-// Energy of scored kernels under every set of coefficients, and what hangs on a machine's guesses.
+// Energy of scored kernels under every set of coefficients, and its sensitivity to guessed figures.
 #pragma once
 
 #include "evaluate/score/score.h"

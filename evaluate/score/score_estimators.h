@@ -1,4 +1,4 @@
-// What simpler estimators say of scored kernels, beside the interval model (emulator/timing/estimators.h).
+// Simpler estimators of scored kernels beside the interval model (emulator/timing/estimators.h).
 #pragma once
 
 #include "evaluate/score/score.h"

@@ -1,4 +1,4 @@
-// What papers report of time and energy beside what the model says of our samples: `score --paper`.
+// Times and energies that papers report beside the model's figures for our samples: `score --paper`.
 #pragma once
 
 #include "evaluate/score/score.h"

@@ -1,5 +1,5 @@
-// What the limit studies and comparators of the papers make of the launches of one file: `ptxrewrite study`. All of
-// them look on at one run; all count machine instructions by the same table.
+// Limit studies and comparators of the papers over the launches of one file: `ptxrewrite study`. All observe the same
+// run; all count machine instructions with the same table.
 #pragma once
 
 #include "emulator/machines/composite/composite_registers.h"

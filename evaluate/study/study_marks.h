@@ -1,5 +1,5 @@
-// The part of a study's report that is about DARSIE's marks: what of the redundancy in the block they tell, and what of
-// what they tell is redundant.
+// Report section on DARSIE's marks: the share of the block-level redundancy that marks cover, and the share of marked
+// instructions that is redundant.
 #pragma once
 
 #include "evaluate/study/study_averages.h"

@@ -41,7 +41,7 @@ constexpr uint64_t slack = 128; // for alignment
 constexpr uint32_t first_prefetch_target = 20;
 // So far ahead where nothing says how far (`force` without `distance`).
 constexpr unsigned forced_distance = 3;
-// Said of a form when each load has a reason of its own.
+// Placeholder reason of the form when every load was rejected individually.
 constexpr std::string_view all_stay = "each load stays";
 
 uint32_t compute_capability(const ir::Module& module) {

@@ -19,7 +19,7 @@ using ir::ValueId;
 
 namespace {
 
-// Marks of the text, each with what it is said of.
+// Annotations parsed from the PTX, with the value or instruction that each annotates.
 struct MarkedText {
   uint32_t compute_capability = 0;
   std::map<ValueId, std::vector<uint16_t>> registers;             // of the text

@@ -1,4 +1,5 @@
-// What the assembler makes of each kernel of a PTX text: the cost by which -O and the legal forms choose.
+// Static figures of each kernel as ptxas assembles it (instructions, registers, spills): the cost by which -O and the
+// legal forms choose.
 #pragma once
 
 #include "support/result.h"

@@ -1,4 +1,4 @@
-// From which compute capability on machines have what their code depends on. Private to ir/machine.
+// First compute capability of each hardware feature that the lowering depends on. Private to ir/machine.
 #pragma once
 
 #include <cstdint>

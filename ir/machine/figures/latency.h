@@ -1,4 +1,4 @@
-// How long an instruction's result takes on a machine, and how many of them an SM starts per clock.
+// Latency of a result, and issue rate per SM, of an instruction on a machine.
 #pragma once
 
 #include "ir/isa/isa.h"

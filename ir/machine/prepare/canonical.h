@@ -1,7 +1,7 @@
-// One way to write what can be written in several: an assembler takes them for the same. Only in SSA form. Private to
-// ir/machine: lower() works on what is left.
+// Canonicalisation: brings equivalent spellings of one operation into a single form, as an assembler does before
+// instruction selection. SSA form only. Private to ir/machine: lower() works on the result.
 //
-// The sections of a hardware form stay as they are: what is written there is executed.
+// Sections of a hardware form are not touched: the proposed machine executes them as written.
 #pragma once
 
 #include "ir/core/function.h"

@@ -1,4 +1,4 @@
-// What a branch on inequality says of a number.
+// Constants implied by branches: in the block where `x != c` is known to be false, x is c.
 #pragma once
 
 #include "ir/core/function.h"

@@ -1,10 +1,10 @@
-// What the first generation of these machines (compute capability 1.x: FX5800) makes of an instruction that later ones
-// have and it has not. Private to ir/machine, but for low_halves().
+// Lowering for compute capability 1.x (FX5800): the cost of instructions that later generations have natively and this
+// one does not. Private to ir/machine, except low_halves().
 //
-// It has addition, logic and shifts on two 32-bit inputs, multiplication of 32 bits (composite-hpca13 §3.1; the native
-// one has 24), multiply-add, minimum, comparison and conversion. There is no three-input logic or sum, no funnel shift,
-// no scaled addition, no bit field. An addition of 64 bits is two with a carry. Addresses have 32 bits: of what is
-// computed for addresses alone, only the low half is.
+// The first generation has addition, logic and shifts on two 32-bit inputs, multiplication of 32 bits (composite-hpca13
+// §3.1; the native multiplier has 24), multiply-add, minimum, comparison and conversion. It has no three-input logic or
+// sum, no funnel shift, no scaled addition, no bit field. A 64-bit addition is two instructions with a carry. Addresses
+// have 32 bits: for values that only feed addresses, the low half alone is computed.
 #pragma once
 
 #include "ir/core/function.h"

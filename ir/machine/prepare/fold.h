@@ -1,6 +1,6 @@
-// What an assembler computes itself before it chooses instructions: results that are numbers whatever the launch, work
-// that leaves a number as it is, branches that always go the same way, and what no run comes to. So a version of a
-// kernel for one shape of block is shorter than the kernel. Found out about ptxas 13.0; private to ir/machine.
+// Constant folding as an assembler does it before instruction selection: results that are constant in every launch,
+// identities (x + 0, x * 1), branches with a constant condition, and unreachable code. This is why a version of a
+// kernel for one block shape is shorter than the kernel. Matches ptxas 13.0. Private to ir/machine.
 #pragma once
 
 #include "ir/core/function.h"

@@ -1,5 +1,5 @@
-// What is known of a result's bits from what is known of its operands: all of them, or that some are zero. As far as
-// ptxas 13.0 goes; fold.h says what becomes of it. Private to ir/machine.
+// Known-bits analysis: which bits of a result are constant, given the known bits of its operands (all of them, or known
+// zeros). Only as precise as ptxas 13.0; fold.h uses the result. Private to ir/machine.
 #pragma once
 
 #include "ir/core/function.h"

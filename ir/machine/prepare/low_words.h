@@ -1,6 +1,5 @@
-// Of what is written in 64 bits only the low word may be needed: indices that are made narrow again, addresses of local
-// variables. Assemblers compute no more than that. Only in SSA form. Private to ir/machine: lower() works on what is
-// left.
+// Demanded low words: a 64-bit computation of which only the low 32 bits are used (indices that are truncated again,
+// addresses of local variables) is done in 32 bits. SSA form only. Private to ir/machine: lower() works on the result.
 #pragma once
 
 #include "ir/core/function.h"

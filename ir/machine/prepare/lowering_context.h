@@ -1,4 +1,5 @@
-// What is known of a function while its instructions are weighed. Private to ir/machine.
+// State shared by the fusion rules: analyses of the function being lowered, and the cost of each instruction so far.
+// Private to ir/machine.
 #pragma once
 
 #include "ir/core/function.h"

@@ -1,4 +1,5 @@
-// Which instructions serve one that has an effect: assemblers drop the others. Private to ir/machine.
+// Liveness of instructions: those that no instruction with an effect depends on are dropped by assemblers. Private to
+// ir/machine.
 #pragma once
 
 #include "ir/core/function.h"

@@ -1,4 +1,4 @@
-// What the fusion rules ask of instructions and their readers. Private to ir/machine.
+// Predicates on instructions, operands and readers that the fusion rules share. Private to ir/machine.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"

@@ -1,4 +1,5 @@
-// Which instructions stand in sections of a hardware form: what is written there is executed, as it is written.
+// Which instructions belong to sections of a hardware form: the proposed machine executes them as written, so that no
+// rule may fuse or fold them.
 #pragma once
 
 #include "ir/core/function.h"

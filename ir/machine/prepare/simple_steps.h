@@ -1,6 +1,6 @@
-// What instructions with more to do than one shift or one logic operation on two inputs come to on a machine that has
-// nothing else: funnel shifts, three-input logic, byte permutations, bit fields. As PTX instructions, so that the same
-// steps are counted (first_generation.h) and written (the hardware form of `composite`).
+// Expansion of funnel shifts, three-input logic, byte permutations and bit fields for a machine that has only shifts
+// and logic on two inputs. The expansion is PTX, so that the same steps are counted (first_generation.h) and emitted
+// (the hardware form of `composite`).
 #pragma once
 
 #include "ir/core/function.h"

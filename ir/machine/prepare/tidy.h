@@ -1,7 +1,7 @@
-// What an assembler does away with before it chooses instructions: local variables that registers can hold, and values
-// that have been computed before. Only in SSA form. Private to ir/machine: lower() works on what is left.
+// Clean-up before instruction selection: promotes local variables to registers and removes common subexpressions, as
+// assemblers do. SSA form only. Private to ir/machine: lower() works on the result.
 //
-// The sections of a hardware form stay as they are: what is written there is executed.
+// Sections of a hardware form are not touched: the proposed machine executes them as written.
 #pragma once
 
 #include "ir/core/function.h"

@@ -1,7 +1,7 @@
-// Which registers hold one value for all lanes of a warp, as an assembler sees it: computed from kernel parameters, the
-// launch's shape and the block's index alone. Whether a branch keeps lanes together it judges more freely: what is
-// loaded from one address is one value, so is what a vote says, and where blocks are a row of threads, so is the number
-// of the warp. Either state of a function; as read, a register is uniform only if all that is written to it is.
+// Warp-uniform registers, as an assembler sees them: values computed only from kernel parameters, the launch's shape
+// and the block index. Whether a branch can diverge is judged more liberally: a load from a uniform address, the result
+// of a vote and, where blocks are one-dimensional, the warp number count as uniform. Works in both states of a
+// function; as read, a register is uniform only if all its definitions are.
 #pragma once
 
 #include "ir/core/function.h"

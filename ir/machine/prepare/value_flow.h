@@ -1,4 +1,4 @@
-// Who writes and who reads each register, in either state of a function, as far as that is certain without SSA form.
+// Definition and readers of each register, in either state of a function. Without SSA form the answer is conservative.
 #pragma once
 
 #include "ir/core/function.h"

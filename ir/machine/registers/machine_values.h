@@ -46,7 +46,7 @@ public:
   // What the machine reads and writes at an instruction, each value once; guard and old values are read too.
   std::span<const ValueId> reads(InstructionId id) const { return part(reads_, read_start_, id.index()); }
   std::span<const ValueId> writes(InstructionId id) const { return part(writes_, write_start_, id.index()); }
-  // Is it an instruction of the machine: needed, and not its readers' business?
+  // True if the instruction is issued: it is live and has not been fused into its readers.
   bool is_issued(InstructionId id) const;
 
   // Indices: program points are 2 * index (read) and 2 * index + 1 (write).

@@ -1,4 +1,4 @@
-// How many registers a thread needs, estimated from what is live at the same time. For machines without ptxas.
+// Estimate of the registers per thread, from the maximum of simultaneously live values. For machines without ptxas.
 #pragma once
 
 #include "ir/core/function.h"

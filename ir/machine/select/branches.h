@@ -1,5 +1,5 @@
-// What branches cost: those that skip short code are predicates of that code, and lanes that part are brought together
-// again. Private to ir/machine.
+// Cost of branches: short branches become predicated code, and divergent branches need reconvergence instructions.
+// Private to ir/machine.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"

@@ -1,4 +1,5 @@
-// Lanes that do the same atomic operation to one place elect one of them, which does it for all. Private to ir/machine.
+// Warp-aggregated atomics: ptxas elects one lane to perform an atomic for all lanes that use the same address. Private
+// to ir/machine.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"

@@ -1,5 +1,5 @@
-// What it costs that an instruction reads constants: literals, kernel parameters, the launch's shape. Most operands
-// name them; a register holds what some reader cannot name. Private to ir/machine.
+// Cost of constant operands (literals, kernel parameters, the launch's shape): most operand slots can name a constant;
+// a move into a register is counted where a reader cannot. Private to ir/machine.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"

@@ -1,4 +1,4 @@
-// How long a constant that has come into a register stays there. Private to ir/machine.
+// Live ranges of constants in registers: after which readers a constant is loaded again. Private to ir/machine.
 #pragma once
 
 #include "ir/flow/loops.h"

@@ -1,5 +1,5 @@
-// Where an assembler cannot tell that all lanes of a warp are together. Exchanges between lanes get a slow path there,
-// which gathers the lanes that they name. Private to ir/machine.
+// Places where an assembler cannot prove that all lanes of a warp are converged: shuffles and votes there get a slow
+// path that gathers the named lanes. Private to ir/machine.
 #pragma once
 
 #include "ir/machine/prepare/uniform.h"

@@ -1,4 +1,5 @@
-// Bits that two operands cannot both have: `or` is their sum then, and assemblers use it. Private to ir/machine.
+// Operands whose set bits cannot overlap: `or` equals `add` there, and assemblers fuse it like one. Private to
+// ir/machine.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"

@@ -1,5 +1,5 @@
-// Integer divisions by the same number: the assembler computes the reciprocal once, and a remainder beside its quotient
-// from that one. Private to ir/machine.
+// Integer divisions by the same divisor share one reciprocal; a remainder beside its quotient reuses the quotient.
+// Private to ir/machine.
 #pragma once
 
 #include "ir/machine/select/lowering_rules.h"

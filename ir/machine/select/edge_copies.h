@@ -1,4 +1,5 @@
-// What it costs that a value and the block parameter that it becomes are needed at once. Private to ir/machine.
+// Cost of the copy that is needed when a value stays live past the edge on which it is passed to a block parameter.
+// Private to ir/machine.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"

@@ -1,7 +1,7 @@
-// What becomes of an instruction among its neighbours: which ones their readers take over. Private to ir/machine.
+// Fusion rules: when an instruction is folded into its readers. Private to ir/machine.
 //
-// Every rule looks at one instruction (the producer) and at all that read its result. If the readers' machine
-// instructions can do its work it is absorbed: it weighs nothing, and the rule corrects the readers' weights.
+// Each rule looks at one instruction (the producer) and all its readers. If the readers' machine instructions can do
+// its work, it is absorbed: its cost becomes 0, and the rule adjusts the cost of the readers.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"

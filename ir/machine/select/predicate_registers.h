@@ -1,5 +1,5 @@
-// Warps have seven predicates. Of more that are live at once, ptxas keeps some as bits of general registers: it moves
-// them there where they are computed and tests them where they are read. Private to ir/machine.
+// Cost of predicate pressure: a warp has seven predicates. ptxas keeps further ones as bits of general registers, with
+// a move where they are computed and a test where they are read. Private to ir/machine.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"

@@ -1,5 +1,5 @@
-// An instruction has one place for an operand that is in no register: a literal, or before 9.0 a parameter. What it
-// costs that it reads more of them. Private to ir/machine.
+// Cost of further constant operands: an instruction can name one operand that is in no register (a literal, or before
+// 9.0 a parameter); others are moved into registers first. Private to ir/machine.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"

@@ -1,5 +1,5 @@
-// Loads and stores of neighbours in shared memory, which the assembler joins: global memory it leaves as the PTX has
-// it. Private to ir/machine.
+// Merging of neighbouring loads and stores in shared memory: one access of each merged group keeps its cost. Accesses
+// of global memory are not merged by the assembler. Private to ir/machine.
 #pragma once
 
 #include "ir/machine/select/lowering_rules.h"

@@ -1,5 +1,5 @@
-// How long the assembler thinks an instruction is where it asks whether a loop is worth copying: before it expands and
-// fuses anything. Private to ir/machine.
+// Instruction size as the unroller sees it: the estimate before expansion and fusion, by which ptxas decides whether a
+// loop is worth unrolling. Private to ir/machine.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"

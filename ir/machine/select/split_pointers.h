@@ -1,4 +1,4 @@
-// Pointers that a loop moves on: their words are summed up one by one, and are moved into a pair of registers in front
+// Pointers advanced by a loop: ptxas increments their two words separately and moves them into a register pair in front
 // of the accesses. Private to ir/machine.
 #pragma once
 

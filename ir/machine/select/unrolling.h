@@ -1,5 +1,5 @@
-// Loops that the assembler unrolls: how many instructions its copies add to the code. Only for functions in SSA form.
-// Private to ir/machine.
+// Loop unrolling: how many instructions the copies of a loop body add to the code. SSA form only. Private to
+// ir/machine.
 #pragma once
 
 #include "ir/machine/prepare/uniform.h"

@@ -1,5 +1,5 @@
-// Sums, products and shifts of 64 bits whose operands have 32: what the two words take together. Rules of
-// lowering_rules.h, each looks at one instruction and says whether its readers do its work.
+// Cost of 64-bit sums, products and shifts of 32-bit operands: what their two words take together. Fusion rules of the
+// kind of lowering_rules.h.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"
