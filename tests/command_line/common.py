@@ -56,6 +56,11 @@ class Place:
                               errors="replace", env=dict(os.environ, NO_COLOR="1", LC_ALL="C.UTF-8", **(environment or {})),
                               check=False, **options)
 
+    def has_json_flag(self, name):
+        """Does the command print JSON in place of its text? (--json FILE writes a file.)"""
+        help_text = self.run([name, "--help"]).stdout
+        return "--json" in help_text and "--json FILE" not in help_text
+
     def command_names(self):
         """The commands that --help lists."""
         lines = self.run(["--help"]).stdout.split("Subcommands:")[-1].split("\n\n")[0].splitlines()
