@@ -406,6 +406,7 @@ Action set_up(Options& command, const Session& session) {
                   "with --autotune: write DIR/FILE.ptx and its side file, by which the chosen kernels run in the "
                   "shapes that were measured, and originals in all others")
       .type_name("DIR");
+  add_limit_options(command);
   add_calibrate_options(command, options->calibrate);
   command.add_flag("--explain", options->explain, "say why originals ran, and what --autotune's choices go back to");
   command.add_flag("--json", options->json, "print JSON, with the times of all rounds");

@@ -87,12 +87,12 @@ std::optional<emulator::StagingSettings> staging_settings(const RunOptions& opti
   return emulator::StagingSettings{.entries = options.regless, .compressor_lines = options.compressor_lines};
 }
 
-// RegLess's machine needs annotations: a module that has none gets them, for a unit of that size.
+// RegLess's machine needs annotations: kernels that have none get them, for a unit of that size.
 Status annotate(LaunchInput& input, const RunOptions& options) {
-  if (options.regless == 0 || std::ranges::any_of(input.module->functions, [](const auto& function) {
-        return ir::has_regless_marks(*function);
-      }))
-    return {};
+  const auto is_annotated = [&](const launch::Launch& launch) {
+    return ir::has_regless_marks(*input.module, launch.kernel);
+  };
+  if (options.regless == 0 || std::ranges::all_of(input.plan.launches, is_annotated)) return {};
   // A region may take a quarter of a shard, and any bank of it as a whole.
   const std::string passes =
       fmt::format("regless(live={},bank={})", std::max(1u, options.regless / 16), std::max(1u, options.regless / 32));

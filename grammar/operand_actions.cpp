@@ -275,6 +275,8 @@ void ReaderActions::begin_vector(const Lexeme& brace) {
 }
 void ReaderActions::end_vector(const Lexeme& brace) {
   close_group(brace.range);
+  // Initialisers may be empty.
+  if (form_ && operands_[last_operand_].id == 0) fail(notes_[last_operand_].range, "a vector without elements");
 }
 
 void ReaderActions::begin_list(const Lexeme& parenthesis) {

@@ -178,18 +178,18 @@ template <class T, class Operation> const MicroOp* atomic_operation(Warp& warp, 
                             fmt::format("atomic operation on {} memory", name_of(access.space)));
   if (warp.block->watch_memory) [[unlikely]]
     if (!watch_access(warp, op, access.space, access.addresses, size, AccessKind::atomic)) return nullptr;
-  if (access.space == Space::local) access.bias = nullptr; // every lane has its own
+  if (access.space == Space::local) access.bias = 0; // every lane has its own
   const bool fast = access.bias && all_aligned(access, size);
   if constexpr (Operation::folds)
     if (fast && access.pattern == Pattern::same && !op.destination[0]) {
-      update_once<T, Operation>(warp, op, access.bias + access.addresses[access.first], access.space);
+      update_once<T, Operation>(warp, op, access.host(access.first), access.space);
       return &op + 1;
     }
   const Elements elements = elements_of(warp, op);
   for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
     Space space = access.space;
-    std::byte* host = access.bias + access.addresses[lane];
+    std::byte* host = access.host(lane);
     if (!fast) {
       host = lane_bytes(warp, op, access, lane, size, "atomic operation");
       if (!host) return nullptr;

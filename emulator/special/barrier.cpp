@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 namespace ptxrewrite::emulator {
@@ -20,6 +21,10 @@ struct Arrival {
   uint32_t expected_warps = 0; // 0: all of the block
 };
 
+// A parked warp keeps the number of warps above the barrier's eight bits. No block has so many warps: a barrier that
+// expects more never opens either.
+constexpr uint32_t most_expected_warps = (1u << 24) - 1;
+
 // The operands must be the same in all lanes.
 const MicroOp* read_operands(Warp& warp, const MicroOp& op, Arrival& arrival) {
   const auto lane = static_cast<unsigned>(std::countr_zero(warp.mask));
@@ -30,7 +35,7 @@ const MicroOp* read_operands(Warp& warp, const MicroOp& op, Arrival& arrival) {
     if (threads == 0 || threads % warp_size != 0)
       return warp.block->fail(warp, op, lane,
                               fmt::format("barrier of {} threads, which is no multiple of 32", threads));
-    arrival.expected_warps = threads / warp_size;
+    arrival.expected_warps = std::min(threads / warp_size, most_expected_warps);
   }
   return &op;
 }

@@ -77,7 +77,7 @@ template <unsigned bytes, class Base> const MicroOp* load(Warp& warp, const Micr
   const bool aligned = all_aligned(access, size);
   if (access.bias && access.space == Space::local) step_to_own_local(warp, access, aligned);
   if (access.bias && aligned) [[likely]] {
-    const std::byte* start = access.bias + access.addresses[access.first];
+    const std::byte* start = access.host(access.first);
     if (op.count > 1 && warp.mask == full_mask && access.pattern == Pattern::neighbours)
       return load_vectors<Raw>(warp, op, start);
     for (unsigned i = 0; i < op.count; ++i) {
@@ -91,11 +91,11 @@ template <unsigned bytes, class Base> const MicroOp* load(Warp& warp, const Micr
       } else if (warp.mask == full_mask) {
 #pragma GCC unroll 8
         for (unsigned lane = 0; lane < warp_size; ++lane)
-          target[lane] = read_raw<Raw>(access.bias + access.addresses[lane] + i * bytes);
+          target[lane] = read_raw<Raw>(access.host(lane) + i * bytes);
       } else {
         for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
           const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
-          target[lane] = read_raw<Raw>(access.bias + access.addresses[lane] + i * bytes);
+          target[lane] = read_raw<Raw>(access.host(lane) + i * bytes);
         }
       }
     }
@@ -131,14 +131,14 @@ template <unsigned bytes, class Base> const MicroOp* store(Warp& warp, const Mic
   if (access.bias && access.space == Space::local) step_to_own_local(warp, access, aligned);
   if (access.bias && aligned) [[likely]] {
     if (warp.mask == full_mask && access.pattern == Pattern::neighbours && op.count == 1) {
-      std::memcpy(access.bias + access.addresses[0], warp.lanes<Raw>(op.source[1]), warp_size * bytes);
+      std::memcpy(access.host(0), warp.lanes<Raw>(op.source[1]), warp_size * bytes);
       return &op + 1;
     }
     for (unsigned i = 0; i < op.count; ++i) {
       const Raw* values = warp.lanes<Raw>(element(warp, op, i, op.source[1]));
       for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
         const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
-        std::memcpy(access.bias + access.addresses[lane] + i * bytes, values + lane, bytes);
+        std::memcpy(access.host(lane) + i * bytes, values + lane, bytes);
       }
     }
     return &op + 1;

@@ -17,8 +17,12 @@ struct WarpAccess {
   alignas(64) uint64_t addresses[warp_size]; // in `space`; of inactive lanes: of some active one
   Space space = Space::global;
   Pattern pattern = Pattern::scattered;
-  unsigned first = 0;        // lowest active lane
-  std::byte* bias = nullptr; // host address = bias + address, for all active lanes; null: lane by lane
+  unsigned first = 0; // lowest active lane
+  // Host address = bias + address, for all active lanes; 0: lane by lane. A number: as a pointer it would point
+  // nowhere.
+  uintptr_t bias = 0;
+
+  std::byte* host(unsigned lane) const { return reinterpret_cast<std::byte*>(bias + addresses[lane]); }
 };
 
 // Addresses of the active lanes, from a base of 32 or 64 bits; lanes `size` bytes apart are neighbours. The sum wraps
@@ -89,7 +93,7 @@ inline void leave_generic(WarpAccess& access) {
   access.space = first.space;
 }
 
-// Finds where the lanes' bytes are: sets `bias` when all lie in one range, else leaves it null.
+// Finds where the lanes' bytes are: sets `bias` when all lie in one range, else leaves it 0.
 [[gnu::always_inline]] inline void locate(Warp& warp, const MicroOp& op, uint64_t size, WarpAccess& access) {
   Block& block = *warp.block;
   if (access.space == Space::generic) leave_generic(access);
@@ -100,19 +104,19 @@ inline void leave_generic(WarpAccess& access) {
       range = block.launch->memory->find(access.addresses[access.first]);
       if (!all_inside(warp, access, size, range.begin, range.size)) return;
     }
-    access.bias = range.host - range.begin;
+    access.bias = reinterpret_cast<uintptr_t>(range.host) - range.begin;
     return;
   }
   case Space::shared:
-    if (all_inside(warp, access, size, 0, block.shared_bytes)) access.bias = block.shared;
+    if (all_inside(warp, access, size, 0, block.shared_bytes)) access.bias = reinterpret_cast<uintptr_t>(block.shared);
     return;
   case Space::constant:
     if (all_inside(warp, access, size, 0, block.image->constant_bank.size()))
-      access.bias = block.image->constant_bank.data();
+      access.bias = reinterpret_cast<uintptr_t>(block.image->constant_bank.data());
     return;
   case Space::local:
     if (all_inside(warp, access, size, 0, block.local_stride))
-      access.bias = block.local + uint64_t(warp.index) * warp_size * block.local_stride;
+      access.bias = reinterpret_cast<uintptr_t>(block.local) + uint64_t(warp.index) * warp_size * block.local_stride;
     return;
   default:
     return;
@@ -123,7 +127,7 @@ inline void leave_generic(WarpAccess& access) {
 // names the address as the program has it.
 inline void step_to_own_local(const Warp& warp, WarpAccess& access, bool aligned) {
   if (!aligned) {
-    access.bias = nullptr;
+    access.bias = 0;
     return;
   }
   for (unsigned lane = 0; lane < warp_size; ++lane)
@@ -140,8 +144,8 @@ template <class Raw> inline Raw read_raw(const std::byte* from) {
 // The lane's bytes, the long way; null after the block has failed.
 inline std::byte* lane_bytes(Warp& warp, const MicroOp& op, const WarpAccess& access, unsigned lane, uint64_t size,
                              const char* what) {
-  std::byte* host = access.bias ? access.bias + access.addresses[lane]
-                                : resolve(*warp.block, warp, lane, access.space, access.addresses[lane], size);
+  std::byte* host =
+      access.bias ? access.host(lane) : resolve(*warp.block, warp, lane, access.space, access.addresses[lane], size);
   if (host && (access.addresses[lane] & (size - 1)) == 0) [[likely]]
     return host;
   bad_access(warp, op, lane, access.space, access.addresses[lane], size, what);

@@ -66,6 +66,13 @@ bool is_annotated(const ir::Module& module) {
   return std::ranges::any_of(module.functions, [](const auto& function) { return ir::has_regless_marks(*function); });
 }
 
+// The first kernel that ran and that RegLess's machine cannot take; "" if it takes all.
+std::string unannotated_kernel(const ir::Module& module, const SessionResult& result) {
+  for (const SessionRun& run : result.runs)
+    if (!ir::has_regless_marks(module, run.entry)) return run.entry;
+  return "";
+}
+
 bool has_affine_streams(const ir::Module& module) {
   return std::ranges::any_of(module.functions, [](const auto& function) { return bool(function->affine_stream); });
 }
@@ -286,6 +293,7 @@ bool Verifier::warp_order_matters(Truth& truth) {
 bool Verifier::compare_shape(Truth& truth, const ir::Module& module, const launch::Variants& variants,
                              CaseResult& result) {
   const bool is_affine = !settings_.gpu && has_affine_streams(module);
+  std::string unannotated;
   for (const uint64_t resident : resident_blocks) {
     ErrorPlace place = ErrorPlace::launch_file;
     Result<SessionResult> rewritten = run(truth.plan, module, variants, {truth.fuel, resident}, place);
@@ -296,6 +304,7 @@ bool Verifier::compare_shape(Truth& truth, const ir::Module& module, const launc
       result.reason = rewritten.error().message;
       return false;
     }
+    unannotated = unannotated_kernel(module, *rewritten);
     const bool is_persistent =
         std::ranges::any_of(rewritten->runs, [](const SessionRun& run) { return run.is_persistent; });
     ShapeDifference difference = difference_of(truth, *rewritten, resident);
@@ -313,7 +322,14 @@ bool Verifier::compare_shape(Truth& truth, const ir::Module& module, const launc
   if (is_affine) compare_short_queues(truth, module, variants, result);
   if (!settings_.gpu && copies_asynchronously(module)) compare_late_copies(truth, module, variants, result);
   if (!settings_.gpu && is_marked(module)) compare_skipping(truth, module, variants, result);
-  if (!settings_.gpu && is_annotated(module)) compare_staging(truth, module, variants, result);
+  if (!settings_.gpu && is_annotated(module)) {
+    if (unannotated.empty()) {
+      compare_staging(truth, module, variants, result);
+    } else {
+      result.verdict = Verdict::not_run;
+      result.reason = "RegLess's machine: kernel '" + unannotated + "' has no annotations";
+    }
+  }
   return true;
 }
 

@@ -140,4 +140,10 @@ bool has_regless_marks(const Function& function) {
   return false;
 }
 
+bool has_regless_marks(const Module& module, std::string_view kernel) {
+  return std::ranges::any_of(module.functions, [&](const auto& function) {
+    return function->has_body && module.text(function->name) == kernel && has_regless_marks(*function);
+  });
+}
+
 } // namespace ptxrewrite::ir

@@ -39,5 +39,7 @@ bool carries_regless_mark(const Function& function, InstructionId instruction);
 // Then what it says.
 Result<RegLessMark> regless_mark_of(const Function& function, InstructionId instruction);
 bool has_regless_marks(const Function& function);
+// Of the kernel of that name; false where there is none.
+bool has_regless_marks(const Module& module, std::string_view kernel);
 
 } // namespace ptxrewrite::ir

@@ -31,13 +31,12 @@ std::string contents(int file) {
 
 } // namespace
 
-CommandRunner::CommandRunner() {
+CommandRunner::CommandRunner(int errors) : captured_errors_(errors) {
   std::fflush(stdout);
   std::fflush(stderr);
   saved_output_ = dup(STDOUT_FILENO);
   saved_errors_ = dup(STDERR_FILENO);
   captured_output_ = memfd_create("output", 0);
-  captured_errors_ = memfd_create("errors", 0);
   dup2(captured_output_, STDOUT_FILENO);
   dup2(captured_errors_, STDERR_FILENO);
   start_logging("warn"); // shared by all commands of the process
@@ -48,7 +47,7 @@ CommandRunner::~CommandRunner() {
   std::fflush(stderr);
   dup2(saved_output_, STDOUT_FILENO);
   dup2(saved_errors_, STDERR_FILENO);
-  for (const int file : {saved_output_, saved_errors_, captured_output_, captured_errors_})
+  for (const int file : {saved_output_, saved_errors_, captured_output_})
     close(file);
 }
 

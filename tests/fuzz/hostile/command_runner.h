@@ -17,7 +17,8 @@ struct CommandOutcome {
 // Standard output and standard error of the process belong to it as long as it lives.
 class CommandRunner {
 public:
-  CommandRunner();
+  // `errors`: an open file for standard error, which is emptied in front of each command.
+  explicit CommandRunner(int errors);
   ~CommandRunner();
   CommandRunner(const CommandRunner&) = delete;
   CommandRunner& operator=(const CommandRunner&) = delete;

@@ -2,12 +2,13 @@
 // a sanitizer, an internal error, output that does not read back, or a rewriting that changes what a defined kernel
 // leaves is a failure. Meant to be built with sanitizers.
 //
-//   fuzz_hostile [--count N] [--first SEED] [--only SEED [--show]] [--all-steps] [--write FOLDER] [--skip FEATURE]
-//   STATEMENTS.tsv FILE.ptx...
+//   fuzz_hostile [--count N] [--first SEED] [--only SEED [--show]] [--steps N | --all-steps] [--write FOLDER]
+//   [--skip FEATURE] STATEMENTS.tsv FILE.ptx...
 //
-// Kernels run in this process; a crash ends a worker, and the next one goes on behind it. --all-steps takes every step
-// for every kernel, else each takes those that its seed chooses. --write keeps the text of what failed. Launches are
-// bounded by fuel; a kernel that takes five minutes of the processor for all else hangs.
+// Kernels run in this process; a crash ends a worker, and the next one goes on behind it. Each kernel takes the steps
+// that its seed chooses; with --steps N, N besides the plain run, all steps equally often over the seeds; with
+// --all-steps every one, as the first kernel that fails does in any case. --write keeps the text of what failed.
+// Launches are bounded by fuel; a kernel that takes five minutes of the processor for all else hangs.
 #include "tests/fuzz/hostile/hostile_steps.h"
 
 #include <algorithm>
@@ -41,7 +42,8 @@ constexpr unsigned slow_seconds = 60;
 struct Options {
   uint64_t count = 1000;
   uint64_t first = 1;
-  bool show = false, all_steps = false;
+  bool show = false;
+  fuzz::StepChoice steps;
   std::string folder;            // of failures; "": not kept
   std::set<std::string> skipped; // features: kernels that have one are left out
   std::vector<std::string> files;
@@ -61,6 +63,7 @@ struct Ledger {
 
 Ledger* ledger = nullptr;
 int real_errors = STDERR_FILENO;
+int captured_errors = -1; // of the worker's commands, and reports of UBSan, which take no other file
 
 void write_all(int file, const char* bytes, size_t size) {
   while (size > 0) {
@@ -121,10 +124,10 @@ std::string shortened(const std::string& text) {
 
 // Kernels from ledger->next on, until all are done or the process dies.
 void work(const Options& options, const fuzz::HostileMaterial& material, const std::string& scratch) {
-  fuzz::CommandRunner runner;
+  fuzz::CommandRunner runner(captured_errors);
   real_errors = runner.errors();
   install_handlers();
-  fuzz::HostileKernelTest tester(runner, scratch, options.all_steps);
+  fuzz::HostileKernelTest tester(runner, scratch);
   std::map<std::string, uint64_t> seen;
   fuzz::HostileKernel kernel;
   bool failed = false;
@@ -153,7 +156,8 @@ void work(const Options& options, const fuzz::HostileMaterial& material, const s
       continue;
     failed = false;
     const uint64_t modules = tester.text.modules;
-    tester.test(kernel);
+    tester.test(kernel, options.steps);
+    if (failed && ledger->failures + ledger->crashes == 0 && !options.steps.all) tester.test(kernel, {.all = true});
     ledger->refused += tester.text.modules == modules;
     ledger->failures += failed;
     if (ledger->kernels % 1000 == 0) {
@@ -180,6 +184,14 @@ int wait_for(pid_t worker) {
   return status;
 }
 
+// The end of what the worker wrote as standard error: a sanitizer's report.
+void show_last_words() {
+  char bytes[6000];
+  const off_t size = lseek(captured_errors, 0, SEEK_END), begin = std::max<off_t>(size - off_t(sizeof bytes), 0);
+  const ssize_t length = pread(captured_errors, bytes, sizeof bytes, begin);
+  if (length > 0) write_all(STDERR_FILENO, bytes, static_cast<size_t>(length));
+}
+
 // Workers one after the other, each in the place of one that died.
 void run_workers(const Options& options, const fuzz::HostileMaterial& material, const std::string& scratch) {
   while (ledger->next < options.first + options.count) {
@@ -194,6 +206,7 @@ void run_workers(const Options& options, const fuzz::HostileMaterial& material, 
     std::fprintf(stderr, "seed %llu: the worker died (%s %d) in: %s\n", static_cast<unsigned long long>(ledger->next),
                  WIFSIGNALED(status) ? "signal" : "exit code",
                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), ledger->step);
+    show_last_words();
     keep(options, fuzz::generate_hostile_kernel(ledger->next, material), std::string("died in ") + ledger->step);
     ++ledger->next;
   }
@@ -225,7 +238,9 @@ bool parse_options(int argc, char** argv, Options& options) {
     } else if (word == "--only" && has_value) {
       options.first = std::strtoull(argv[++i], nullptr, 10);
       options.count = 1;
-      options.all_steps = true;
+      options.steps.all = true;
+    } else if (word == "--steps" && has_value) {
+      options.steps.few = static_cast<unsigned>(std::strtoul(argv[++i], nullptr, 10));
     } else if (word == "--write" && has_value) {
       options.folder = argv[++i];
     } else if (word == "--skip" && has_value) {
@@ -233,7 +248,7 @@ bool parse_options(int argc, char** argv, Options& options) {
     } else if (word == "--show") {
       options.show = true;
     } else if (word == "--all-steps") {
-      options.all_steps = true;
+      options.steps.all = true;
     } else if (word.starts_with("--")) {
       return false;
     } else {
@@ -253,9 +268,9 @@ std::string contents(const std::string& path) {
 int main(int argc, char** argv) {
   Options options;
   if (!parse_options(argc, argv, options)) {
-    std::fprintf(stderr, "usage: fuzz_hostile [--count N] [--first SEED] [--only SEED [--show]] [--all-steps] [--write "
-                         "FOLDER] [--skip FEATURE] "
-                         "STATEMENTS.tsv FILE.ptx...\n");
+    std::fprintf(stderr,
+                 "usage: fuzz_hostile [--count N] [--first SEED] [--only SEED [--show]] [--steps N | --all-steps] "
+                 "[--write FOLDER] [--skip FEATURE] STATEMENTS.tsv FILE.ptx...\n");
     return 2;
   }
   // The assembler would take most of the time, and has crashes of its own.
@@ -274,6 +289,7 @@ int main(int argc, char** argv) {
   if (shared == MAP_FAILED) return 2;
   ledger = new (shared) Ledger;
   ledger->next = options.first;
+  captured_errors = memfd_create("errors", 0);
   char scratch[] = "/tmp/fuzz_hostile.XXXXXX";
   if (mkdtemp(scratch) == nullptr) return 2;
   run_workers(options, material, scratch);

@@ -1,10 +1,13 @@
 // The generator: kernels depend on their seeds alone, everything occurs, and most of it goes past the reader.
 #include "grammar/reader.h"
 #include "tests/fuzz/hostile/hostile_kernel.h"
+#include "tests/fuzz/hostile/hostile_steps.h"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
+#include <vector>
 
 using namespace ptxrewrite;
 
@@ -60,4 +63,17 @@ TEST_CASE("every feature occurs, and most kernels go past the reader") {
   CHECK(origins.size() == 5);
   CHECK(read > count * 8 / 10);
   CHECK(defined > count / 10);
+}
+
+TEST_CASE("few steps a kernel: all of them equally often, and always the one that decides") {
+  const std::span<const fuzz::HostileStep> steps = fuzz::hostile_steps();
+  const size_t others = steps.size() - 1;
+  for (const unsigned few : {1u, 3u, 7u}) {
+    std::vector<uint64_t> uses(steps.size());
+    for (uint64_t seed = 1000; seed < 1000 + others; ++seed)
+      for (size_t i = 0; i < steps.size(); ++i)
+        uses[i] += fuzz::takes_step({.few = few}, seed, i);
+    for (size_t i = 0; i < steps.size(); ++i)
+      CHECK_MESSAGE(uses[i] == (steps[i].decides ? others : few), steps[i].words);
+  }
 }

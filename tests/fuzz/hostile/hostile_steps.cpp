@@ -92,6 +92,20 @@ std::span<const HostileStep> hostile_steps() {
   return steps;
 }
 
+bool takes_step(const StepChoice& choice, uint64_t seed, size_t step) {
+  if (choice.all) return true;
+  if (choice.few == 0) {
+    Random random(seed * 0x9fb21c651e98df25ull + step);
+    return random.one_in(steps[step].one_in);
+  }
+  if (steps[step].decides) return true;
+  // The others in a circle: each seed takes the next few of them.
+  const auto decides = [](const HostileStep& one) { return one.decides; };
+  const uint64_t before = static_cast<uint64_t>(std::count_if(steps.begin(), steps.begin() + step, decides));
+  const uint64_t others = steps.size() - static_cast<uint64_t>(std::ranges::count_if(steps, decides));
+  return (step - before + others - seed % others * choice.few % others) % others < choice.few;
+}
+
 std::vector<std::string> HostileKernelTest::words_of(const HostileStep& step, const HostileKernel& kernel) const {
   std::vector<std::string> words;
   std::istringstream all{std::string(step.words)};
@@ -178,7 +192,7 @@ void HostileKernelTest::take(size_t index, const HostileKernel& kernel) {
     fail(line, "exit code " + std::to_string(outcome.code) + " of a defined kernel: " + verdict_lines(outcome));
 }
 
-void HostileKernelTest::test(const HostileKernel& kernel) {
+void HostileKernelTest::test(const HostileKernel& kernel, const StepChoice& choice) {
   announce("reading");
   const uint64_t modules_before = text.modules;
   if (const std::string wrong = check_text(kernel.text, text); !wrong.empty()) fail("reading", wrong);
@@ -190,9 +204,8 @@ void HostileKernelTest::test(const HostileKernel& kernel) {
   weigh(kernel);
   launches_ = make_launch(kernel);
   ends_ = false;
-  Random random(kernel.seed * 0x9fb21c651e98df25ull + 5);
   for (size_t i = 0; i < steps.size(); ++i) {
-    if (!random.one_in(all_steps_ ? 1 : steps[i].one_in)) continue;
+    if (!takes_step(choice, kernel.seed, i)) continue;
     if (has_word(steps[i], "LAUNCH") && !launches_) continue;
     if (steps[i].runs && !ends_) continue;
     take(i, kernel);

@@ -27,16 +27,22 @@ struct StepCounts {
   std::array<uint64_t, 6> by_code{}; // exit codes 0 to 4, and others
 };
 
+// Which steps a kernel takes: its seed decides, and no step is left out over many seeds.
+struct StepChoice {
+  bool all = false;
+  unsigned few = 0; // so many besides the one that decides, all steps equally often; 0: each with its own chance
+};
+bool takes_step(const StepChoice& choice, uint64_t seed, size_t step);
+
 class HostileKernelTest {
 public:
   // Files go to `folder`. `announce` is called before each step, `count` after it.
-  HostileKernelTest(CommandRunner& runner, std::string folder, bool all_steps)
-      : runner_(runner), folder_(std::move(folder)), all_steps_(all_steps) {}
+  HostileKernelTest(CommandRunner& runner, std::string folder) : runner_(runner), folder_(std::move(folder)) {}
   std::function<void(const std::string& step)> announce;
   std::function<void(size_t step, int code)> count;
   std::function<void(const std::string& step, const std::string& what)> fail;
 
-  void test(const HostileKernel& kernel);
+  void test(const HostileKernel& kernel, const StepChoice& choice);
   TextTally text; // of all kernels
 
 private:
@@ -49,7 +55,6 @@ private:
 
   CommandRunner& runner_;
   std::string folder_;
-  bool all_steps_;
   bool launches_ = false, ends_ = false; // the kernel at hand
 };
 
