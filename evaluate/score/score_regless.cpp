@@ -153,7 +153,8 @@ timing::StagingRun RegLessScorer::staging_run(size_t configuration, size_t launc
   run.entries = settings.entries;
   run.compressor_lines = settings.compressor_lines;
   const transforms::RegLessPlan* plan = plan_of(kernel, settings.entries);
-  if (!plan || launch >= runs_[configuration].size()) return run;
+  // A kernel that fails on the machine ends all runs there: later configurations have none.
+  if (!plan || configuration >= runs_.size() || launch >= runs_[configuration].size()) return run;
   const emulator::StagingCounters& counts = runs_[configuration][launch];
   set_counts(counts, run);
   const std::vector<uint32_t> numbers = numbers_of(kernel, recording);

@@ -78,9 +78,12 @@ ReaderCounts::ReaderCounts(const Function& function, const DefUse& def_use, cons
           ++counts_[operands[i].as_value().index()];
       if (ValueId guard = function.instructions[id].guard) ++counts_[guard.index()];
     }
-    for (EdgeId edge : function.successors(block))
-      for (ValueId argument : function.arguments(edge))
-        ++counts_[argument.index()];
+    for (EdgeId edge : function.successors(block)) {
+      const std::span<const ValueId> arguments = function.arguments(edge);
+      const std::span<const ValueId> parameters = function.parameters(function.edges[edge].to);
+      for (size_t i = 0; i < arguments.size(); ++i)
+        if (live.read(parameters[i])) ++counts_[arguments[i].index()];
+    }
   }
 }
 

@@ -199,10 +199,11 @@ private:
       Partners& row = partners[{crossing.kind, crossing.number}];
       (crossing.sends ? row.senders : row.takers).push_back(crossing);
     };
+    // What stands in the wrong stream is reported where the streams are checked, and has no partner.
     for (const Crossing& crossing : crossings(*affine_))
-      add(crossing);
+      if (is_in_affine(crossing)) add(crossing);
     for (const Crossing& crossing : crossings(kernel_))
-      add(crossing);
+      if (!is_in_affine(crossing)) add(crossing);
     for (const auto& [key, row] : partners)
       check_pair(key.first, row);
   }

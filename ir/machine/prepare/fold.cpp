@@ -438,6 +438,7 @@ private:
                           form.opcode == Opcode::or_ || form.opcode == Opcode::xor_ || form.opcode == Opcode::min ||
                           form.opcode == Opcode::max || form.opcode == Opcode::mad;
     const unsigned width = source_width(form, 1);
+    if (width == 0) return; // no number
     if (commutes && bits_of(operands[1], width).all && !bits_of(operands[2], width).all) {
       std::swap(operands[1], operands[2]);
       changed_ = true;

@@ -171,3 +171,14 @@ TEST_CASE("verifier, rule dac: partners, places, forms") {
     Builder(s.body()).before(s.find(s.body(), "dac.give.pred")).emit("dac.condition", {Operand::integer(0)});
   });
 }
+
+TEST_CASE("an enqueue in the body is no partner of what stands there") {
+  // Its number as an instruction is one that the affine stream does not have.
+  std::string text = two_streams;
+  const size_t from = text.find("  .reg .b64 %rd<3>;"), to = text.find("  ret;\n  }\n");
+  text.erase(from, to - from);
+  text.replace(text.rfind("  ret;"), 6, "  dac.enq.addr.shared 5, [tile];\n  ret;");
+  ReadText streams(text);
+  CHECK_FALSE(streams.ok());
+  CHECK_MESSAGE(streams.messages().find("belongs into the affine stream") != std::string::npos, streams.messages());
+}

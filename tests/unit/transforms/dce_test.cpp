@@ -154,3 +154,30 @@ TEST_CASE("The pass reports no change exactly when nothing was removed") {
   CHECK(pass->run(k.function, context) == transforms::Change::unchanged);
   CHECK(context.statistics["dce.removed"] == 1);
 }
+
+TEST_CASE("readers that nobody needs do not count, nor do arguments of parameters that nobody reads") {
+  // for (;;) counter = counter + one: the sum is passed on for ever, and nothing comes of it.
+  Kernel k;
+  const ValueId zero = k.constant(0), one = k.constant(1);
+  const BlockId loop = k.new_block();
+  const ValueId counter = k.builder.new_value(ScalarType::u32);
+  const ValueId parameters[] = {counter};
+  k.function.set_parameters(loop, parameters);
+  k.builder.emit("bra.uni", {Operand::block(loop)});
+  const ValueId start[] = {zero};
+  const EdgeId enter[] = {k.function.add_edge(k.entry, loop, start)};
+  k.function.set_successors(k.entry, enter, false);
+  k.builder.at_end(loop);
+  const ValueId sum = k.builder.emit_value("add.u32", ScalarType::u32, {Operand::value(counter), Operand::value(one)});
+  k.builder.emit("bra.uni", {Operand::block(loop)});
+  const ValueId next[] = {sum};
+  const EdgeId again[] = {k.function.add_edge(loop, loop, next)};
+  k.function.set_successors(loop, again, false);
+
+  const ControlFlow flow(k.function);
+  const DefUse def_use(k.function);
+  const Liveliness::Result live = Liveliness(k.function, flow, def_use).compute();
+  const ReaderCounts counts(k.function, def_use, live);
+  for (const ValueId value : {zero, one, counter, sum})
+    CHECK(counts.readers(value) == 0);
+}
