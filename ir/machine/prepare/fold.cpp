@@ -271,6 +271,7 @@ private:
 
   static std::string move_of(unsigned bits) { return "mov.b" + std::to_string(bits); }
   static int64_t as_immediate(uint64_t number, unsigned width) {
+    if (width == 0) return 0; // a form without a type in that place: none of its bits count
     return width >= 64 ? static_cast<int64_t>(number) : static_cast<int64_t>(number << (64 - width)) >> (64 - width);
   }
 
@@ -438,7 +439,6 @@ private:
                           form.opcode == Opcode::or_ || form.opcode == Opcode::xor_ || form.opcode == Opcode::min ||
                           form.opcode == Opcode::max || form.opcode == Opcode::mad;
     const unsigned width = source_width(form, 1);
-    if (width == 0) return; // no number
     if (commutes && bits_of(operands[1], width).all && !bits_of(operands[2], width).all) {
       std::swap(operands[1], operands[2]);
       changed_ = true;
