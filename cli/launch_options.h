@@ -1,4 +1,4 @@
-// The options that say what is launched: a size or target of a launch file, or a launch in words.
+// Command-line options of a launch: the size and target of a launch file, or grid, block and arguments directly.
 #pragma once
 
 #include "cli/options.h"

@@ -1,7 +1,7 @@
 // The options of a command or a tool. They are parsed by CLI11, which only options.cpp includes: it takes longer to
 // compile than most of the files that have options.
 //
-//   Application tool("what it does");
+//   Application tool("prints the figures of PTX files"); // the description in --help
 //   tool.add_option("FILE", files, "PTX files").required();
 //   if (std::optional<int> code = tool.parse(count, arguments)) return *code;
 #pragma once

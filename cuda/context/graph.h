@@ -42,7 +42,7 @@ struct Graph {
   uint64_t next_number = 0;
 
   GraphNode& add(NodeType type, Action action, std::vector<GraphNode*> dependencies);
-  // Nodes such that each comes behind what it depends on; empty where they depend on one another in a circle.
+  // The nodes in topological order; empty if the graph has a cycle.
   std::vector<const GraphNode*> ordered() const;
   // A copy, whose nodes have the same numbers.
   std::shared_ptr<Graph> clone() const;

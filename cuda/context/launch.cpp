@@ -1,4 +1,4 @@
-// Kernel launches on the emulator, and what becomes of their faults.
+// Launches kernels on the emulator and maps their faults to CUDA error codes.
 #include "cuda/context/context.h"
 #include "cuda/context/log.h"
 

@@ -55,7 +55,8 @@ public:
   Module(Context& context, std::string label, std::string ptx)
       : context_(context), label_(std::move(label)), ptx_(std::move(ptx)) {}
 
-  // Reads the PTX and places variables, once. What is wrong is logged, once.
+  // Parses the PTX and allocates its variables. Runs once per module; later calls return the first result, and errors
+  // are logged by the first call only.
   Code load();
   // Null: the module has no such kernel, or cannot be loaded (then `load` says why).
   Kernel* find_kernel(std::string_view name);

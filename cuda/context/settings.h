@@ -22,7 +22,7 @@ struct Settings {
   unsigned host_threads = 0; // 0: all
 };
 
-// "debug"; what is no level is LogLevel::warn.
+// Parses a level such as "debug"; unknown names give LogLevel::warn.
 LogLevel log_level_of(const std::string& text);
 // NAME=VALUE, what settings_from_environment reads.
 std::vector<std::string> environment_of(const Settings& settings);

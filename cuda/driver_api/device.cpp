@@ -1,5 +1,6 @@
 // Initialisation, errors, the device and its context.
 #include "cuda/context/device_attributes.h"
+#include "cuda/context/error_rows.h"
 #include "cuda/driver_api/entry.h"
 
 #include <algorithm>
@@ -9,22 +10,14 @@
 namespace ptxrewrite::cuda::driver {
 namespace {
 
-struct Row {
-  int number;
-  const char* name;
-  const char* text;
-};
-
-constexpr Row rows[] = {
+constexpr ErrorRow rows[] = {
 #define DRIVER_ERROR(NUMBER, NAME, TEXT) {NUMBER, #NAME, TEXT},
 #include "cuda/driver_api/errors.def"
 #undef DRIVER_ERROR
 };
 
-const Row* row_of(int number) {
-  for (const Row& row : rows)
-    if (row.number == number) return &row;
-  return nullptr;
+const ErrorRow* row_of(int number) {
+  return find_error(rows, number);
 }
 
 std::atomic<bool> initialised{false};
@@ -73,18 +66,18 @@ int finish(Code code) {
     break;
   }
   if (code != Code::success && is_logged(LogLevel::info))
-    if (const Row* row = row_of(static_cast<int>(code))) log_text(LogLevel::info, fmt::format("-> {}", row->name));
+    if (const ErrorRow* row = row_of(static_cast<int>(code))) log_text(LogLevel::info, fmt::format("-> {}", row->name));
   return static_cast<int>(code);
 }
 
 DRIVER_API int cuGetErrorString(int error, const char** text) {
-  const Row* row = row_of(error);
+  const ErrorRow* row = row_of(error);
   *text = row ? row->text : nullptr;
   return row ? 0 : static_cast<int>(Code::invalid_value);
 }
 
 DRIVER_API int cuGetErrorName(int error, const char** text) {
-  const Row* row = row_of(error);
+  const ErrorRow* row = row_of(error);
   *text = row ? row->name : nullptr;
   return row ? 0 : static_cast<int>(Code::invalid_value);
 }

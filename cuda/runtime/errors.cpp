@@ -1,4 +1,5 @@
 // Error codes of the runtime API: the last one of a thread, names and texts.
+#include "cuda/context/error_rows.h"
 #include "cuda/runtime/entry.h"
 
 #include <array>
@@ -6,22 +7,14 @@
 namespace ptxrewrite::cuda::runtime {
 namespace {
 
-struct Row {
-  int number;
-  const char* name;
-  const char* text;
-};
-
-constexpr Row rows[] = {
+constexpr ErrorRow rows[] = {
 #define RUNTIME_ERROR(NUMBER, NAME, TEXT) {NUMBER, #NAME, TEXT},
 #include "cuda/runtime/errors.def"
 #undef RUNTIME_ERROR
 };
 
-const Row* row_of(int number) {
-  for (const Row& row : rows)
-    if (row.number == number) return &row;
-  return nullptr;
+const ErrorRow* row_of(int number) {
+  return find_error(rows, number);
 }
 
 } // namespace
@@ -30,7 +23,7 @@ int finish(Code code) {
   if (code == Code::success) return 0;
   if (code != Code::not_ready) last_error = code;
   if (is_logged(LogLevel::info))
-    if (const Row* row = row_of(static_cast<int>(code))) log_text(LogLevel::info, fmt::format("-> {}", row->name));
+    if (const ErrorRow* row = row_of(static_cast<int>(code))) log_text(LogLevel::info, fmt::format("-> {}", row->name));
   return static_cast<int>(code);
 }
 
@@ -47,12 +40,12 @@ RUNTIME_API int cudaPeekAtLastError() {
 }
 
 RUNTIME_API const char* cudaGetErrorName(int code) {
-  const Row* row = row_of(code);
+  const ErrorRow* row = row_of(code);
   return row ? row->name : "unrecognized error code";
 }
 
 RUNTIME_API const char* cudaGetErrorString(int code) {
-  const Row* row = row_of(code);
+  const ErrorRow* row = row_of(code);
   return row ? row->text : "unrecognized error code";
 }
 

@@ -4,7 +4,7 @@
 
 #include "tests/fuzz/kernels/kernel_generator.h"
 #include "tests/fuzz/kernels/kernel_operations.h"
-#include "tests/fuzz/kernels/operation_rows.h"
+#include "tests/fuzz/kernels/operations/operation_rows.h"
 #include "tests/fuzz/random.h"
 
 #include <algorithm>

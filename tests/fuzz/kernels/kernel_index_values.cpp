@@ -2,7 +2,7 @@
 // in 16, 32 and 64 bits, read as signed and as unsigned, widened and cut in between. Of each value the generator knows
 // bounds that hold in all launches. Kernels that may wrap do so freely; in the others nothing leaves its signed range.
 #include "tests/fuzz/kernels/kernel_builder.h"
-#include "tests/fuzz/kernels/operation_rows.h"
+#include "tests/fuzz/kernels/operations/operation_rows.h"
 
 namespace ptxrewrite::fuzz {
 

@@ -1,6 +1,6 @@
 #include "tests/fuzz/kernels/kernel_operations.h"
 
-#include "tests/fuzz/kernels/operation_rows.h"
+#include "tests/fuzz/kernels/operations/operation_rows.h"
 
 #include <cstdio>
 #include <cstdlib>

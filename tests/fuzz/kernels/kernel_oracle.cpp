@@ -1,7 +1,7 @@
 #include "tests/fuzz/kernels/kernel_oracle.h"
 
 #include "tests/fuzz/kernels/kernel_operations.h"
-#include "tests/fuzz/kernels/operation_rows.h"
+#include "tests/fuzz/kernels/operations/operation_rows.h"
 #include "tests/fuzz/kernels/oracle_memory.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // f32 and f64: arithmetic, comparison, selection, and the moves between bits and numbers (PTX ISA 9.7.3, 9.7.6, 9.7.9).
 #include "tests/fuzz/kernels/float_arithmetic.h"
-#include "tests/fuzz/kernels/operation_rows.h"
+#include "tests/fuzz/kernels/operations/operation_rows.h"
 
 #include <cmath>
 

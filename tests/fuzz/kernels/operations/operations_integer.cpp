@@ -1,5 +1,5 @@
 // Integer arithmetic, comparison and selection (PTX ISA 9.7.1, 9.7.2, 9.7.6).
-#include "tests/fuzz/kernels/operation_rows.h"
+#include "tests/fuzz/kernels/operations/operation_rows.h"
 
 namespace ptxrewrite::fuzz {
 

@@ -1,5 +1,5 @@
 // Shifts, logic, bit fields, bytes and moves between registers of several widths (PTX ISA 9.7.1, 9.7.8, 9.7.9).
-#include "tests/fuzz/kernels/operation_rows.h"
+#include "tests/fuzz/kernels/operations/operation_rows.h"
 
 #include <bit>
 

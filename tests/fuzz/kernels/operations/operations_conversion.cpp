@@ -1,6 +1,6 @@
 // cvt between integers, between floats, and across (PTX ISA 9.7.9.21).
 #include "tests/fuzz/kernels/float_arithmetic.h"
-#include "tests/fuzz/kernels/operation_rows.h"
+#include "tests/fuzz/kernels/operations/operation_rows.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // f16 and f16x2 (PTX ISA 9.7.4). Sources and results are exact numbers that are rounded once.
 #include "tests/fuzz/kernels/float_arithmetic.h"
-#include "tests/fuzz/kernels/operation_rows.h"
+#include "tests/fuzz/kernels/operations/operation_rows.h"
 
 #include <cmath>
 
