@@ -1,6 +1,7 @@
 // `ptxrewrite exec`: runs a CUDA program as it is, its kernels on the emulator.
 #include "cli/command.h"
 #include "cli/device_options.h"
+#include "cli/pipeline_options.h"
 #include "cuda/context/settings.h"
 #include "evaluate/common/module_input.h"
 
@@ -21,6 +22,7 @@ struct ExecOptions {
   std::vector<std::string> program;
   std::string machine;
   std::string json;
+  PipelineOptions pipeline;
   unsigned host_threads = 0;
   bool check = false;
   bool counters = false;
@@ -53,7 +55,18 @@ void set_environment(const cuda::Settings& settings, const std::string& folder) 
   setenv("LD_LIBRARY_PATH", path.c_str(), 1);
 }
 
+// The passes to run when modules are loaded, as text that the program's side can read; "": none. Nothing: what is wrong
+// was shown.
+std::optional<std::string> passes_of(const PipelineOptions& options, const Session& session) {
+  if (!options.passes_given && !options.optimise) return "";
+  std::optional<transforms::Pipeline> pipeline = make_pipeline(options, session);
+  if (!pipeline) return std::nullopt;
+  return transforms::to_string(*pipeline);
+}
+
 int run_exec(const ExecOptions& options, const Session& session) {
+  const std::optional<std::string> passes = passes_of(options.pipeline, session);
+  if (!passes) return exit_usage;
   const MachineChoice machine = find_machine("exec", options.machine, session);
   if (machine.code != exit_ok) return machine.code;
   if (machine.machine && ir::find_machine(machine.machine->name) != machine.machine)
@@ -69,6 +82,7 @@ int run_exec(const ExecOptions& options, const Session& session) {
   settings.check = options.check;
   settings.counters = options.counters;
   if (!options.json.empty()) settings.json = std::filesystem::absolute(options.json).string();
+  settings.passes = *passes;
   settings.fuel = emulator_limits().fuel;
   settings.memory = emulator_limits().memory;
   settings.host_threads = options.host_threads;
@@ -97,6 +111,14 @@ Action set_up(Options& command, const Session& session) {
   command.add_flag("--check", options->check, "look for races, uninitialised reads ... in every launch");
   command.add_flag("--counters", options->counters, "show a table of all kernels when the program ends");
   command.add_option("--json", options->json, "write the table to a file, as JSON").type_name("FILE");
+  const Option passes =
+      command
+          .add_option("-p,--passes", options->pipeline.passes,
+                      "rewrite modules when they are loaded: r2d2(limit=8),dce ...; at each launch the variant runs "
+                      "whose conditions hold, else the original")
+          .type_name("PIPELINE")
+          .sets(options->pipeline.passes_given);
+  command.add_flag("-O", options->pipeline.optimise, "the same with the best combination of passes").excludes(passes);
   command.add_option("--host-threads", options->host_threads, "threads for the emulator; all of the machine's if 0")
       .type_name("N")
       .range(0, 1024);

@@ -25,8 +25,8 @@ const std::map<int, uint64_t> default_limits = {
     {6, 0},    // L2 set aside
 };
 
-void at_exit() {
-  if (getpid() == owner) Context::get().report();
+void at_exit(int status, void*) {
+  if (getpid() == owner) Context::get().report(status);
 }
 
 } // namespace
@@ -35,14 +35,14 @@ Context& Context::get() {
   static Context* const context = [] {
     auto* made = new Context;
     owner = getpid();
-    std::atexit(at_exit);
+    on_exit(at_exit, nullptr);
     return made;
   }();
   return *context;
 }
 
 Context::Context()
-    : settings_(settings_from_environment()),
+    : settings_(settings_from_environment()), hooks_(make_launch_hooks(settings_)),
       memory_(settings_.memory ? settings_.memory : emulator::default_memory_limit()), limits_(default_limits) {
   set_log_level(settings_.log_level);
   reserve_addresses();
@@ -61,6 +61,17 @@ void Context::reserve_addresses() {
                                                                  emulator::window_size) &&
                             reserve(emulator::global_base, memory_.budget().limit());
   if (!addresses_are_reserved_) log(LogLevel::info, "the host has mapped something at addresses that the device uses");
+}
+
+std::unique_ptr<ir::Module> Context::replacement_of(const ir::Module& original) {
+  for (const auto& hook : hooks_) {
+    try {
+      if (std::unique_ptr<ir::Module> made = hook->replacement(original)) return made;
+    } catch (const std::exception& error) {
+      log(LogLevel::warn, "{} stays as it is: {}", original.source.name(), error.what());
+    }
+  }
+  return nullptr;
 }
 
 Module& Context::add_module(std::string label, std::span<const std::byte> fat_binary) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuda/context/codes.h"
+#include "cuda/context/launch_hook.h"
 #include "cuda/context/module.h"
 #include "cuda/context/settings.h"
 #include "cuda/context/stream.h"
@@ -54,6 +55,10 @@ public:
   Code fault() const { return fault_; }
   void reset();
 
+  // What hooks put in the place of a module; null: nothing.
+  std::unique_ptr<ir::Module> replacement_of(const ir::Module& original);
+  const emulator::TextureTable& textures() const { return textures_; }
+
   Module& add_module(std::string label, std::span<const std::byte> fat_binary);
   Module& add_module(std::string label, std::string ptx);
   void remove_module(Module& module);
@@ -93,8 +98,9 @@ public:
   // Shows what kernels have printed: at every synchronisation.
   void flush_printed();
 
-  // The table of `--counters`, and the JSON document.
-  void report();
+  // The table of `--counters`, those of hooks, and the JSON document. `status` is what the program ends with; the
+  // process ends here where a hook has failed and the program has not.
+  void report(int status);
 
   // --- streams; null is the default one
   Stream& add_stream(unsigned flags, int priority);
@@ -114,10 +120,14 @@ private:
   Context();
   void reserve_addresses();
   void show_launch_failure(const Kernel& kernel, const emulator::LaunchResult& result);
+  void run_hooks_before(LaunchCall& call);
+  void run_hooks_after(const LaunchCall& call, const emulator::LaunchResult& result);
+  Result<emulator::LaunchResult> carry_out(LaunchCall& call);
   std::byte* copy_bytes(uint64_t address, uint64_t bytes, CopyDirection direction, bool is_target);
   Code grid_workspace(uint64_t& address);
 
   Settings settings_;
+  LaunchHooks hooks_;
   emulator::DeviceMemory memory_;
   std::recursive_mutex mutex_;
   Code fault_ = Code::success;

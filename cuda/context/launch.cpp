@@ -102,9 +102,57 @@ void Context::show_launch_failure(const Kernel& kernel, const emulator::LaunchRe
   }
 }
 
+void Context::run_hooks_before(LaunchCall& call) {
+  for (const auto& hook : hooks_) {
+    LaunchCall unchanged = call;
+    try {
+      hook->before(call);
+    } catch (const std::exception& error) {
+      log(LogLevel::warn, "launch of {}: {}", call.kernel.name, error.what());
+      call.request = std::move(unchanged.request);
+      call.rewritten = unchanged.rewritten;
+      call.reason = error.what();
+    }
+  }
+}
+
+void Context::run_hooks_after(const LaunchCall& call, const emulator::LaunchResult& result) {
+  for (const auto& hook : hooks_) {
+    try {
+      hook->after(call, result);
+    } catch (const std::exception& error) {
+      log(LogLevel::warn, "launch of {}: {}", call.kernel.name, error.what());
+    }
+  }
+}
+
+Result<emulator::LaunchResult> Context::carry_out(LaunchCall& call) {
+  emulator::Program& program = call.kernel.module->program();
+  program.set_textures(textures_);
+  const auto launch = [&] {
+    const auto start = std::chrono::steady_clock::now();
+    Result<emulator::LaunchResult> result = program.launch(call.request);
+    call.kernel.statistics.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return result;
+  };
+  if (hooks_.empty()) return launch();
+  const emulator::LaunchRequest asked_for = call.request;
+  run_hooks_before(call);
+  Result<emulator::LaunchResult> result = launch();
+  if (!result && call.rewritten) { // refused before anything ran
+    call.reason = result.error().message;
+    call.rewritten = false;
+    call.request = asked_for;
+    result = launch();
+  }
+  if (result) run_hooks_after(call, *result);
+  return result;
+}
+
 Code Context::launch(Kernel& kernel, const LaunchShape& shape, std::vector<std::byte> arguments) {
   if (const Code code = check_launch(kernel, shape); code != Code::success) return code;
-  emulator::LaunchRequest request;
+  LaunchCall call{*this, kernel, {}, shape.cooperative};
+  emulator::LaunchRequest& request = call.request;
   request.kernel = kernel.name;
   request.grid = shape.grid;
   request.block = shape.block;
@@ -117,12 +165,8 @@ Code Context::launch(Kernel& kernel, const LaunchShape& shape, std::vector<std::
     if (const Code code = grid_workspace(request.grid_workspace); code != Code::success) return code;
   log(LogLevel::debug, "launch of {}: grid ({}, {}, {}), block ({}, {}, {})", kernel.name, shape.grid.x, shape.grid.y,
       shape.grid.z, shape.block.x, shape.block.y, shape.block.z);
-  emulator::Program& program = kernel.module->program();
-  program.set_textures(textures_);
   ++kernel.statistics.launches;
-  const auto start = std::chrono::steady_clock::now();
-  Result<emulator::LaunchResult> result = program.launch(request);
-  kernel.statistics.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  Result<emulator::LaunchResult> result = carry_out(call);
   if (!result) {
     show(result.error().to_diagnostic(), kernel.module->ir().source);
     return Code::not_supported;

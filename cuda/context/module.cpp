@@ -82,17 +82,28 @@ Code Module::read() {
     if (const Code code = choose_ptx(); code != Code::success) return code;
   SourceFile source(label_, std::move(ptx_));
   Diagnostics diagnostics;
-  module_ = grammar::read_module(source, diagnostics);
+  original_ = grammar::read_module(source, diagnostics);
   for (const Diagnostic& diagnostic : diagnostics.list())
     if (diagnostic.severity == Severity::error || is_logged(LogLevel::info)) show(diagnostic, source);
-  if (!module_) return Code::invalid_ptx;
-  Result<std::unique_ptr<emulator::Program>> program = emulator::Program::load(*module_, context_.memory());
+  if (!original_) return Code::invalid_ptx;
+  replacement_ = context_.replacement_of(*original_);
+  Code code = place();
+  if (code != Code::success && replacement_) {
+    replacement_.reset();
+    code = place();
+  }
+  if (code == Code::success) log(LogLevel::info, "{}: {} functions", label_, ir().functions.size());
+  return code;
+}
+
+// Of the module that runs: variables get their memory.
+Code Module::place() {
+  Result<std::unique_ptr<emulator::Program>> program = emulator::Program::load(ir(), context_.memory());
   if (!program) {
-    show(program.error().to_diagnostic(), module_->source);
+    show(program.error().to_diagnostic(), ir().source);
     return Code::out_of_memory;
   }
   program_ = *std::move(program);
-  log(LogLevel::info, "{}: {} functions", label_, module_->functions.size());
   return Code::success;
 }
 
@@ -107,7 +118,7 @@ Code Module::load() {
 Kernel* Module::describe(const ir::Function& function) {
   auto kernel = std::make_unique<Kernel>();
   kernel->module = this;
-  kernel->name = module_->text(function.name);
+  kernel->name = ir().text(function.name);
   kernel->function = &function;
   kernel->signature = launch::signature_of(function);
   const ir::Machine& machine = *context_.settings().machine;
@@ -115,7 +126,7 @@ Kernel* Module::describe(const ir::Function& function) {
   kernel->dynamic_shared_limit = default_shared_limit - std::min(default_shared_limit, kernel->static_shared);
   kernel->registers = std::min(ir::register_need(function, machine.compute_capability).registers,
                                machine.occupancy.max_registers_per_thread);
-  kernel->most_threads = std::min(machine.occupancy.max_threads_per_block, most_threads_of(*module_, function));
+  kernel->most_threads = std::min(machine.occupancy.max_threads_per_block, most_threads_of(ir(), function));
   Kernel* made = kernel.get();
   kernels_.emplace(kernel->name, std::move(kernel));
   return made;
@@ -124,7 +135,7 @@ Kernel* Module::describe(const ir::Function& function) {
 Kernel* Module::find_kernel(std::string_view name) {
   if (load() != Code::success) return nullptr;
   if (auto known = kernels_.find(name); known != kernels_.end()) return known->second.get();
-  const ir::Function* function = launch::find_kernel(*module_, name);
+  const ir::Function* function = launch::find_kernel(ir(), name);
   return function ? describe(*function) : nullptr;
 }
 

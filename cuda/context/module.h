@@ -63,13 +63,15 @@ public:
   Symbol find_symbol(std::string_view name);
   std::vector<Kernel*> all_kernels();
   const std::string& label() const { return label_; }
-  // Once loaded.
-  const ir::Module& ir() const { return *module_; }
+  // Once loaded: the module that runs, and the one that the program brought.
+  const ir::Module& ir() const { return replacement_ ? *replacement_ : *original_; }
+  const ir::Module& original() const { return *original_; }
   emulator::Program& program() { return *program_; }
 
 private:
   Code read();
   Code choose_ptx();
+  Code place();
   Kernel* describe(const ir::Function& function);
 
   Context& context_;
@@ -78,7 +80,7 @@ private:
   std::string ptx_;
   bool loaded_ = false;
   Code code_ = Code::success; // of loading
-  std::unique_ptr<ir::Module> module_;
+  std::unique_ptr<ir::Module> original_, replacement_;
   std::unique_ptr<emulator::Program> program_;
   std::map<std::string, std::unique_ptr<Kernel>, std::less<>> kernels_;
 };

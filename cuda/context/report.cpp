@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <unistd.h>
 
 namespace ptxrewrite::cuda {
 namespace {
@@ -55,7 +56,8 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-std::string document(const Settings& settings, const std::vector<const Kernel*>& kernels) {
+std::string document(const Settings& settings, const std::vector<const Kernel*>& kernels,
+                     const std::vector<ReportPart>& parts) {
   std::string text = fmt::format("{{\n  \"machine\": {},\n  \"kernels\": [", quoted(settings.machine->name));
   const char* separator = "\n";
   for (const Kernel* kernel : kernels) {
@@ -66,27 +68,49 @@ std::string document(const Settings& settings, const std::vector<const Kernel*>&
                         of.thread_instructions, of.findings);
     separator = ",\n";
   }
-  return text + "\n  ]\n}\n";
+  text += "\n  ]";
+  for (const ReportPart& part : parts)
+    if (!part.key.empty()) text += fmt::format(",\n  {}: {}", quoted(part.key), part.json);
+  return text + "\n}\n";
+}
+
+std::vector<ReportPart> parts_of(const LaunchHooks& hooks) {
+  std::vector<ReportPart> parts;
+  for (const auto& hook : hooks) {
+    try {
+      parts.push_back(hook->report());
+    } catch (const std::exception& error) {
+      log(LogLevel::error, "a part of the report is missing: {}", error.what());
+    }
+  }
+  return parts;
+}
+
+void write_report(const std::string& path, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  const bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (file && std::fclose(file) == 0 && written) return;
+  log(LogLevel::error, "{}: cannot write the report", path);
 }
 
 } // namespace
 
-void Context::report() {
+void Context::report(int status) {
   std::unique_lock lock(mutex_, std::try_to_lock); // a thread that still runs a kernel keeps it
   if (!lock) return;
   flush_printed();
   const std::vector<const Kernel*> kernels = launched_kernels(modules_);
-  if (settings_.counters || settings_.check) {
-    std::fflush(stdout);
-    const std::string text = table(kernels, settings_.check);
-    std::fwrite(text.data(), 1, text.size(), stderr);
-  }
-  if (settings_.json.empty()) return;
-  std::FILE* file = std::fopen(settings_.json.c_str(), "w");
-  const std::string text = document(settings_, kernels);
-  const bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (file && std::fclose(file) == 0 && written) return;
-  log(LogLevel::error, "{}: cannot write the report", settings_.json);
+  const std::vector<ReportPart> parts = parts_of(hooks_);
+  std::string text = settings_.counters || settings_.check ? table(kernels, settings_.check) : "";
+  for (const ReportPart& part : parts)
+    if (!part.text.empty()) text += (text.empty() ? "" : "\n") + part.text;
+  if (!text.empty()) std::fflush(stdout);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  if (!settings_.json.empty()) write_report(settings_.json, document(settings_, kernels, parts));
+  const bool has_failed = std::ranges::any_of(parts, [](const ReportPart& part) { return part.has_failed; });
+  if (!has_failed || status != 0) return;
+  std::fflush(nullptr);
+  _exit(1);
 }
 
 } // namespace ptxrewrite::cuda

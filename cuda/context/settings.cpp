@@ -42,6 +42,7 @@ std::vector<std::string> environment_of(const Settings& settings) {
   add("PTXREWRITE_CHECK", settings.check ? "1" : "");
   add("PTXREWRITE_COUNTERS", settings.counters ? "1" : "");
   add("PTXREWRITE_REPORT", settings.json);
+  add("PTXREWRITE_PASSES", settings.passes);
   add("PTXREWRITE_FUEL", std::to_string(settings.fuel));
   add("PTXREWRITE_MEMORY", std::to_string(settings.memory));
   add("PTXREWRITE_HOST_THREADS", std::to_string(settings.host_threads));
@@ -56,6 +57,7 @@ Settings settings_from_environment() {
   settings.check = !text_of("PTXREWRITE_CHECK").empty();
   settings.counters = !text_of("PTXREWRITE_COUNTERS").empty();
   settings.json = text_of("PTXREWRITE_REPORT");
+  settings.passes = text_of("PTXREWRITE_PASSES");
   settings.fuel = number_of("PTXREWRITE_FUEL");
   settings.memory = number_of("PTXREWRITE_MEMORY");
   settings.host_threads = static_cast<unsigned>(number_of("PTXREWRITE_HOST_THREADS"));

@@ -17,6 +17,7 @@ struct Settings {
   bool check = false;
   bool counters = false;
   std::string json;          // file of the report; "": none
+  std::string passes;        // that rewrite modules when they are loaded, as a pipeline; "": none
   uint64_t fuel = 0;         // 0: the emulator's own limit
   uint64_t memory = 0;       // the same
   unsigned host_threads = 0; // 0: all

@@ -56,7 +56,7 @@ cuda
 evaluate/common evaluate/prove evaluate/reduce evaluate/machines
 evaluate/run evaluate/diff evaluate/verify evaluate/bench evaluate/record evaluate/study
 evaluate/score
-evaluate/calibrate
+evaluate/calibrate evaluate/exec
 cli
 examples
 tests

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Runs CUDA programs under `ptxrewrite exec` with options that work on every launch, and checks what it says of them.
+
+usage: exec_options.py CASE --tool PTXREWRITE --nvcc NVCC --folder FOLDER
+Counts of launches are those that the programs' sources show.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Failed(Exception):
+    pass
+
+
+def expect(condition, what):
+    if not condition:
+        raise Failed(what)
+
+
+class Runner:
+    def __init__(self, options):
+        self.tool, self.nvcc = options.tool, options.nvcc
+        self.folder = os.path.join(options.folder, options.case)
+        os.makedirs(self.folder, exist_ok=True)
+
+    def compile(self, name):
+        program = os.path.join(self.folder, name)
+        subprocess.run([self.nvcc, "-cudart", "shared", "-arch=sm_80", os.path.join(HERE, name + ".cu"), "-o", program],
+                       check=True)
+        return program
+
+    def run(self, *arguments):
+        child = subprocess.run([self.tool, *arguments], capture_output=True, text=True, check=False)
+        print("$ ptxrewrite", " ".join(arguments), "->", child.returncode)
+        print(child.stdout + child.stderr)
+        return child
+
+    def exec(self, program, *options, code=0):
+        """The report of a run whose program found itself right."""
+        report = os.path.join(self.folder, "report.json")
+        child = self.run("exec", "--json", report, *options, "--", program)
+        expect(child.returncode == code, f"exit code {child.returncode}, not {code}")
+        expect(child.stdout.endswith("right\n"), "the program is not right")
+        with open(report, encoding="utf-8") as file:
+            return json.load(file), child
+
+
+def by_kernel(rows):
+    """Rows by what is legible of a mangled name."""
+    return {row["kernel"].split("Z")[-1].lstrip("0123456789").split("P")[0]: row for row in rows}
+
+
+def check_passes(runner):
+    program = runner.compile("rewriting")
+    report, _ = runner.exec(program, "--passes", "r2d2")
+    kernels = by_kernel(report["rewriting"]["kernels"])
+    walk, columns = kernels["walk"], kernels["columns"]
+    expect((walk["rewritten_launches"], walk["original_launches"]) == (2, 1), "two of three launches of walk fit")
+    expect(len(walk["reasons"]) == 1 and "not fulfilled" in walk["reasons"][0]["reason"], "the condition is named")
+    expect((columns["rewritten_launches"], columns["original_launches"]) == (0, 1), "r2d2 leaves columns alone")
+    # A persistent grid, and parameters that are computed at launch.
+    report, _ = runner.exec(program, "--passes", "r2d2(persistent)")
+    columns = by_kernel(report["rewriting"]["kernels"])["columns"]
+    expect((columns["rewritten_launches"], columns["original_launches"]) == (1, 0), "columns runs persistent")
+    # A kernel that is another one in all launches.
+    report, _ = runner.exec(program, "-p", "schedule(force)")
+    columns = by_kernel(report["rewriting"]["kernels"])["columns"]
+    expect((columns["rewritten_launches"], columns["original_launches"]) == (1, 0), "columns is scheduled anew")
+    report, _ = runner.exec(program, "-O")
+    expect(report["rewriting"]["passes"] == "r2d2,composite", "-O is r2d2,composite")
+    child = runner.run("exec", "--passes", "r2d3", "--", program)
+    expect(child.returncode == 2 and "r2d3" in child.stderr and not child.stdout, "a wrong name ends it before the start")
+
+
+CASES = {"passes": check_passes}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("case", choices=sorted(CASES))
+    for name in ("--tool", "--nvcc", "--folder"):
+        parser.add_argument(name, default="")
+    options = parser.parse_args()
+    if not os.path.exists(options.nvcc):
+        print("skipped: there is no nvcc")
+        return 0
+    try:
+        CASES[options.case](Runner(options))
+    except Failed as failure:
+        print("FAILED:", failure)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
