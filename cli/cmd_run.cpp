@@ -2,6 +2,9 @@
 #include "cli/command.h"
 #include "cli/device_options.h"
 #include "cli/launch_options.h"
+#include "emulator/machines/dac/affine_counters.h"
+#include "emulator/machines/darsie/skip_counters.h"
+#include "emulator/machines/regless/staging_counters.h"
 #include "evaluate/common/launch_input.h"
 #include "evaluate/common/module_input.h"
 #include "evaluate/common/rewrite.h"
@@ -76,15 +79,15 @@ int show_troubles(const LaunchInput& input, const SessionResult& result, const S
   return code;
 }
 
-std::optional<emulator::SkipSettings> skip_settings(const RunOptions& options) {
+emulator::MachineData machine_settings(const RunOptions& options) {
+  emulator::MachineData machines(
+      emulator::AffineSettings{.entries_per_warp = options.dac_entries, .check = options.check});
   for (emulator::SkipVariant variant : emulator::all_skip_variants)
-    if (options.darsie == spelling(variant)) return emulator::SkipSettings{.variant = variant, .check = options.check};
-  return std::nullopt;
-}
-
-std::optional<emulator::StagingSettings> staging_settings(const RunOptions& options) {
-  if (options.regless == 0) return std::nullopt;
-  return emulator::StagingSettings{.entries = options.regless, .compressor_lines = options.compressor_lines};
+    if (options.darsie == spelling(variant))
+      machines.set(emulator::SkipSettings{.variant = variant, .check = options.check});
+  if (options.regless != 0)
+    machines.set(emulator::StagingSettings{.entries = options.regless, .compressor_lines = options.compressor_lines});
+  return machines;
 }
 
 // RegLess's machine needs annotations: kernels that have none get them, for a unit of that size.
@@ -128,9 +131,7 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
                                      .late_copies = options.late_copies,
                                      .host_threads = options.device.host_threads,
                                      .machine = options.machine,
-                                     .skipping = skip_settings(options),
-                                     .staging = staging_settings(options),
-                                     .affine = {.entries_per_warp = options.dac_entries, .check = options.check}});
+                                     .machines = machine_settings(options)});
   ErrorPlace place = ErrorPlace::launch_file;
   SessionOptions session_options;
   session_options.variants = &*variants;

@@ -36,10 +36,8 @@ struct KernelRun {
   std::optional<emulator::Failure> failure;
   std::vector<emulator::Finding> findings; // of check mode
   std::string printed;
-  emulator::Counters counters;                    // emulator only
-  emulator::SkipCounters skips;                   // with EmulatorOptions::skipping
-  emulator::StagingCounters staging;              // with EmulatorOptions::staging
-  std::optional<emulator::AffineCounters> affine; // of a kernel in DAC's hardware form
+  emulator::Counters counters;    // emulator only
+  emulator::MachineData machines; // emulator only: LaunchResult::machines
   double seconds = 0;
 };
 
@@ -124,12 +122,9 @@ struct EmulatorOptions {
   const ir::Machine* machine = nullptr;
   // Asked before each launch for who looks on at it; may give nullptr.
   std::function<emulator::Observer*(const emulator::LaunchRequest&)> observer;
-  // Kernels run on DARSIE's machine.
-  std::optional<emulator::SkipSettings> skipping;
-  std::optional<emulator::StagingSettings> staging = {};
-  // Of DAC's machine, on which kernels in its hardware form run. Where no number of resident blocks is said, it is that
+  // Settings of the papers' machines: LaunchRequest::machines. Where DAC's say no number of resident blocks, it is that
   // of `machine`.
-  emulator::AffineSettings affine;
+  emulator::MachineData machines = {};
 };
 std::unique_ptr<Device> make_emulator_device(const EmulatorOptions& options = {});
 

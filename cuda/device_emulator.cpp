@@ -1,5 +1,6 @@
 #include "cuda/device.h"
 
+#include "emulator/machines/dac/affine_counters.h"
 #include "emulator/machines/dac/affine_program.h"
 #include "emulator/machines/regless/register_budget.h"
 #include "ir/machine/figures/occupancy.h"
@@ -144,9 +145,8 @@ public:
     if (options_.machine) request.multiprocessors = options_.machine->sms;
     if (options_.observer) request.observer = options_.observer(request);
     request.late_copies = options_.late_copies;
-    request.skipping = options_.skipping;
-    request.staging = options_.staging;
-    request.affine = affine_settings(launch);
+    request.machines = options_.machines;
+    request.machines.set(affine_settings(launch));
     const auto start = std::chrono::steady_clock::now();
     auto result = program_->launch(request);
     if (!result) return result.error();
@@ -156,9 +156,7 @@ public:
     run.findings = std::move(result->findings);
     run.printed = std::move(result->printed);
     run.counters = std::move(result->counters);
-    run.skips = std::move(result->skips);
-    run.staging = std::move(result->staging);
-    run.affine = std::move(result->affine);
+    run.machines = std::move(result->machines);
     return run;
   }
 
@@ -195,7 +193,7 @@ private:
   }
 
   emulator::AffineSettings affine_settings(const KernelLaunch& launch) {
-    emulator::AffineSettings settings = options_.affine;
+    auto settings = options_.machines.get<emulator::AffineSettings>();
     const ir::Function* kernel = module_ ? launch::find_kernel(*module_, launch.kernel) : nullptr;
     if (!kernel || !kernel->affine_stream || settings.resident_blocks || !options_.machine) return settings;
     // As many warps as of the original (dac-isca17 4.1).

@@ -3,9 +3,8 @@
 
 #include "emulator/core/check.h"
 #include "emulator/core/copies.h"
+#include "emulator/core/machine.h"
 #include "emulator/core/observer.h"
-#include "emulator/machines/dac/affine_machine.h"
-#include "emulator/machines/darsie/skip_machine.h"
 
 #include "support/sizes.h"
 
@@ -78,7 +77,7 @@ Status Block::prepare() {
   if (launch->request->check) checker = make_memory_checker(*launch);
   if (launch->request->late_copies) late_copies = std::make_unique<LateCopies>(launch->warps * warp_size);
   watch_memory = count_memory || checker;
-  if (launch->skip_plan) skipper = std::make_unique<SkipMachine>(*this);
+  if (launch->machine) machine = launch->machine->attach(*this);
   return {};
 }
 
@@ -113,7 +112,7 @@ void Block::start(uint64_t linear_index) {
   ++counters->blocks;
   counters->warps += launch->warps;
   if (checker) checker->start_block(*this);
-  if (skipper) skipper->start_block();
+  if (machine) machine->start_block();
   if (late_copies) late_copies->start_block();
 }
 
@@ -278,8 +277,7 @@ void Block::complete_barrier_if_full(unsigned number) {
     waiting |= 1u << warp.index;
   }
   if (checker) checker->barrier_completed(*this, number, waiting, of_all);
-  if (skipper) skipper->barrier_completed(waiting);
-  if (affine) affine->barrier_passed(*this, waiting);
+  if (machine) machine->barrier_completed(waiting);
 }
 
 // A warp that only waits comes back to the states that it was in, one for each of its splits. Registers are what
@@ -310,7 +308,10 @@ bool Block::is_in_new_state(Warp& warp) {
 }
 
 BlockState Block::run() {
-  if (skipper) return run_in_steps();
+  return machine ? machine->run(*this) : run_warps();
+}
+
+BlockState Block::run_warps() {
   changed = false;
   for (;;) {
     bool progress = false, spinning = false;
@@ -351,9 +352,16 @@ BlockState Block::run() {
   }
 }
 
+Warp* Block::start_next_warp() {
+  if (next_to_start_ == warps.size()) return nullptr;
+  Warp& warp = warps[next_to_start_++];
+  start_warp(warp);
+  return &warp;
+}
+
 void Block::start_all_warps() {
-  for (; next_to_start_ < warps.size(); ++next_to_start_)
-    start_warp(warps[next_to_start_]);
+  while (start_next_warp())
+    ;
 }
 
 void Block::settle(Warp& warp) {

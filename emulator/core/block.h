@@ -29,8 +29,6 @@ struct WorkerCounters {
   std::vector<uint64_t> transactions; // by image-wide instruction
   uint64_t blocks = 0;
   uint64_t warps = 0;
-  SkipCounters skips;
-  StagingCounters staging;
 };
 
 inline constexpr uint32_t maximum_call_depth = 4096; // activations of one warp at a time
@@ -52,14 +50,12 @@ inline constexpr uint32_t barrier_aligned = 1;
 // The CUDA line of an instruction, from the `.loc` before it, into `failure`.
 void find_source_line(const ir::Function& function, ir::InstructionId instruction, Failure& failure);
 
-class AffineMachine; // emulator/machines/dac/affine_machine.h
+class BlockMachine;  // emulator/core/machine.h
+class MachineRun;    // likewise
 class MemoryChecker; // emulator/core/check.h
 class GlobalShadow;  // emulator/memory/global_shadow.h
 class Observer;
-class LateCopies;  // emulator/core/copies.h
-class SkipMachine; // emulator/machines/darsie/skip_machine.h
-class SkipPlan;
-class StagingMachine; // emulator/machines/regless/staging_machine.h
+class LateCopies; // emulator/core/copies.h
 
 // What all blocks of a launch have in common.
 struct LaunchState {
@@ -70,11 +66,10 @@ struct LaunchState {
   uint32_t threads = 0;
   uint32_t warps = 0;
   uint64_t shared_bytes = 0;
-  uint64_t local_stride = 0;               // bytes of local memory of each thread
-  bool concurrent = false;                 // several host threads run blocks at the same time
-  GlobalShadow* global_shadow = nullptr;   // in check mode
-  const SkipPlan* skip_plan = nullptr;     // null: DARSIE's machine is off
-  std::vector<uint64_t>* fences = nullptr; // then: fences and atomics so far, by %smid
+  uint64_t local_stride = 0;             // bytes of local memory of each thread
+  bool concurrent = false;               // several host threads run blocks at the same time
+  GlobalShadow* global_shadow = nullptr; // in check mode
+  MachineRun* machine = nullptr;         // the machine that the launch runs on; null: none
 };
 
 // Memory of activations, handed out again and again: kernels without barriers run all warps in the same, warm bytes.
@@ -105,10 +100,20 @@ struct Block {
   void start(uint64_t linear_index);
   // Until it is finished or failed, or all its warps spin.
   BlockState run();
-  // For machines that let warps take turns in their own way: all warps at their first instruction; and what comes of a
-  // warp's turn, at a barrier or at its end.
+  // Likewise, its warps taking turns as without a machine.
+  BlockState run_warps();
+
+  // --- for machines that let warps take turns in their own way ---
+  // The next warp at its first instruction, or a failed block; null: all have started.
+  Warp* start_next_warp();
   void start_all_warps();
+  // What comes of a warp's turn, at a barrier or at its end; the two cases.
   void settle(Warp& warp);
+  void note_arrival(Warp& warp);
+  void warp_finished(Warp& warp);
+  // A warp that has yielded: is it somewhere, or does it hold something, that is new since it began to wait?
+  bool is_in_new_state(Warp& warp);
+  void report_deadlock();
 
   // --- called by handlers ---
   const MicroOp* fail(Warp& warp, const MicroOp& op, unsigned lane, std::string message,
@@ -149,10 +154,8 @@ struct Block {
   PrintedText printed;
   std::unique_ptr<MemoryChecker> checker; // null: not asked for
   Observer* observer = nullptr;
-  std::unique_ptr<SkipMachine> skipper;    // null: not asked for
+  std::unique_ptr<BlockMachine> machine;   // its part in the block; null: none
   std::unique_ptr<LateCopies> late_copies; // null: asynchronous copies are carried out at once
-  AffineMachine* affine = nullptr;         // null: no kernel of DAC's; else:
-  uint32_t affine_slot = 0;                // its place among the blocks of a batch
   MemoryRange last_global;                 // where the last global access of a single lane went: most go there again
   std::vector<MemoryRange> ranges;         // the same for each memory operation of the image
   bool count_memory = false;
@@ -161,16 +164,10 @@ struct Block {
   bool watch_memory = false;   // checker or count_memory: memory operations take the slow side road
 
 private:
-  friend class StagingMachine; // takes the place of run()
   void run_warp(Warp& warp);
   void run_warp_observed(Warp& warp, const MicroOp* op);
   const MicroOp* run_warp_unseen(Warp& warp, const MicroOp* op);
-  BlockState run_in_steps(); // emulator/machines/darsie/skip_machine.cpp
-  void note_arrival(Warp& warp);
   void start_warp(Warp& warp);
-  void warp_finished(Warp& warp);
-  void report_deadlock();
-  bool is_in_new_state(Warp& warp);
 
   MemoryShare share_;
   std::vector<std::unique_ptr<Activation>> activations_; // a failed block leaves some in use

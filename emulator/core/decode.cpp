@@ -4,8 +4,6 @@
 #include "emulator/core/fuel.h"
 #include "emulator/core/function_end.h"
 #include "emulator/core/resize.h"
-#include "emulator/machines/dac/affine_decode.h"
-#include "emulator/machines/r2d2/linear_registers.h"
 #include "ir/flow/cfg.h"
 #include "ir/flow/dominators.h"
 #include "ir/flow/liveness.h"
@@ -153,7 +151,16 @@ std::optional<uint64_t> KernelImage::shared_offset(const ir::Function& function,
 Decoder::Decoder(KernelImage& image, DecodedFunction& output, const ModulePlaces& places)
     : image_(image), output_(output), places_(places), function_(*output.source), registers_(function_.values.size()),
       read_(function_.values.size(), false), is_meeting_block_(function_.blocks.size(), false),
-      meeting_of_(function_.blocks.size()), block_start_(function_.blocks.size(), UINT32_MAX) {}
+      meeting_of_(function_.blocks.size()), block_start_(function_.blocks.size(), UINT32_MAX) {
+  for (const MachineModel* machine : machines())
+    if (std::unique_ptr<FormDecoder> form = machine->form_decoder()) forms_.emplace_back(machine, std::move(form));
+}
+
+FormDecoder* Decoder::form_decoder(const MachineModel& machine) const {
+  for (const auto& [model, form] : forms_)
+    if (model == &machine) return form.get();
+  return nullptr;
+}
 
 uint32_t Decoder::allocate(uint32_t bytes) {
   const uint64_t rounded = align_up(bytes, 64);
@@ -362,11 +369,9 @@ void Decoder::decode_block(ir::BlockId block) {
     case ir::InstructionKind::section_end:
       section_ = 0;
       break;
-    case ir::InstructionKind::linear_row:
-      decode_linear_row(*this, function_.operands_of(id));
-      break;
-    default:
-      break; // declarations, locations, annotations: nothing to execute
+    default: // declarations, locations, annotations: nothing to execute but for a machine
+      for (const auto& [machine, form] : forms_)
+        form->line(*this);
     }
     if (error_) return;
   }
@@ -418,7 +423,8 @@ void Decoder::decode_instruction(ir::InstructionId id) {
                               : fmt::format("'{}' is not emulated", form_->mnemonic));
     return;
   }
-  decode_dequeues(*this);
+  for (const auto& [machine, form] : forms_)
+    form->before_instruction(*this);
   if (operation->special)
     operation->special(*this, id);
   else

@@ -2,6 +2,7 @@
 // get a Decoder, look at the operands of the current instruction and emit what is to be executed.
 #pragma once
 
+#include "emulator/core/machine.h"
 #include "emulator/core/operation.h"
 #include "emulator/core/program.h"
 
@@ -13,6 +14,12 @@ namespace ptxrewrite::emulator {
 
 constexpr LaneType lanes_of_bits(unsigned bits) {
   return {bits == 1 ? LaneKind::predicate : LaneKind::unsigned_integer, static_cast<uint8_t>(bits)};
+}
+
+// The register widths in which lane arrays are held: 1 (predicate mask), 8, 16, 32, 64, 128.
+unsigned lane_bits(ir::ScalarType type);
+constexpr uint32_t lane_array_size(unsigned bits) {
+  return bits == 1 ? 64 : (warp_size * bits / 8 + 63) / 64 * 64;
 }
 
 class Decoder {
@@ -50,9 +57,10 @@ public:
   LaneRef constant(uint64_t value, unsigned bits) { return image_.constants.get(value, bits); }
   LaneRef temporary(unsigned bits);
   LaneRef carry() const { return carry_; }
-  // The slot of the hardware form `composite`, for an intermediate result of so many bits. Reading %crf, which is in
-  // the same block, finds what was written last.
-  LaneRef write_composite_slot(unsigned bits);
+  // A lane array that nobody else writes, until the function ends.
+  LaneRef own_lanes(unsigned bits) { return {LaneBase::registers, allocate(lane_array_size(bits))}; }
+  // What the machine's form keeps for this function; null: nothing.
+  FormDecoder* form_decoder(const MachineModel& machine) const;
   // Fixed bytes of the activation, for .param variables of this function.
   const ParameterSlot* slot(ir::SymbolRef symbol) const;
   // Address in its own space of a .global, .const or .shared variable or of the entry's parameter: known at decode
@@ -77,6 +85,14 @@ public:
   MicroOp& emit(Handler handler);
   // More of the same instruction: under the guard (`guarded`) or for all active lanes.
   MicroOp& emit_further(Handler handler, bool guarded);
+  // 64-bit lanes first + second + offset, into `target` or a temporary; under the guard or for all active lanes.
+  struct Sum {
+    LaneRef first, second;
+    int64_t offset = 0;
+    bool guarded = false;
+    LaneRef target = {};
+  };
+  LaneRef emit_sum(const Sum& sum);
   uint32_t add_list(std::span<const LaneRef> list);
   // Behind this instruction lanes may be missing: counts go to a new region, which may be a place where lanes meet.
   void end_region(bool meeting_point) {
@@ -154,8 +170,7 @@ private:
   std::map<unsigned, std::vector<LaneRef>> temporaries_; // free for the next instruction, by width
   std::map<unsigned, unsigned> temporaries_used_;
   LaneRef carry_;
-  std::map<unsigned, LaneRef> composite_slots_; // by width
-  unsigned composite_bits_ = 32;                // of what the slot holds at the current instruction
+  std::vector<std::pair<const MachineModel*, std::unique_ptr<FormDecoder>>> forms_; // of machines that have some
   uint32_t frame_ = 0;
   uint8_t section_ = 0; // of a hardware form, see DecodedFunction::section_of; 0: the body
   uint32_t region_ = UINT32_MAX;
@@ -166,11 +181,5 @@ private:
 
 // Does a counting region begin with it? Such a micro-operation belongs to no instruction.
 bool is_region_entry(const MicroOp& op);
-
-// The register widths in which lane arrays are held: 1 (predicate mask), 8, 16, 32, 64, 128.
-unsigned lane_bits(ir::ScalarType type);
-constexpr uint32_t lane_array_size(unsigned bits) {
-  return bits == 1 ? 64 : (warp_size * bits / 8 + 63) / 64 * 64;
-}
 
 } // namespace ptxrewrite::emulator

@@ -1,7 +1,7 @@
 // An entry and everything it can call, as one image.
 #include "emulator/core/decode.h"
+#include "emulator/core/machine.h"
 #include "emulator/core/program.h"
-#include "emulator/machines/dac/affine_program.h"
 #include "support/sizes.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,8 @@ void place_module_shared(const ir::Module& module, const std::vector<ir::Functio
   };
   for (ir::FunctionId function : functions) {
     note_names(module.function(function));
-    if (module.function(function).affine_stream) note_names(*module.function(function).affine_stream);
+    for (const MachineModel* machine : machines())
+      if (const ir::Function* stream = machine->stream_of(module.function(function))) note_names(*stream);
   }
   for (ir::VariableId id : module.variables.ids()) {
     const ir::Variable& variable = module.variables[id];
@@ -164,15 +165,15 @@ Status check_clusters(const ir::Module& module, const ir::Function& entry,
   return {};
 }
 
-// DAC's affine stream is a function behind all others; it names the kernel's variables by the kernel's handles.
-void add_affine_stream(const ir::Function& kernel, KernelImage& image) {
-  const ir::Function* stream = kernel.affine_stream.get();
+// A machine's stream is a function behind all others; it names the kernel's variables by the kernel's handles.
+void add_stream(const ir::Function& kernel, const ir::Function* stream, KernelImage& image) {
   for (ir::VariableId id : kernel.variables.ids())
     if (auto place = image.shared_offsets.find({&kernel, id.index()}); place != image.shared_offsets.end())
       image.shared_offsets[{stream, id.index()}] = place->second;
   auto decoded = std::make_unique<DecodedFunction>();
   decoded->id = image.functions.front()->id;
   decoded->source = stream;
+  decoded->stream_of = &kernel;
   image.functions.push_back(std::move(decoded));
 }
 
@@ -208,7 +209,8 @@ Result<std::unique_ptr<KernelImage>> decode_kernel(const ir::Module& module, ir:
     image->functions.push_back(std::move(decoded));
   }
   const ir::Function& kernel = module.function(entry);
-  if (kernel.affine_stream) add_affine_stream(kernel, *image);
+  for (const MachineModel* machine : machines())
+    if (const ir::Function* stream = machine->stream_of(kernel)) add_stream(kernel, stream, *image);
   for (auto& function : image->functions)
     if (Status status = Decoder(*image, *function, places).run(); !status) return status.error();
   if (image->constants.is_full())
@@ -216,11 +218,8 @@ Result<std::unique_ptr<KernelImage>> decode_kernel(const ir::Module& module, ir:
   for (auto& function : image->functions)
     for (CallSite& site : function->calls)
       if (site.callee_id) site.callee = image->by_id.at(site.callee_id.index());
-  if (kernel.affine_stream) {
-    auto program = AffineProgram::make(kernel, *image->functions.back());
-    if (!program) return program.error();
-    image->affine_program = *std::move(program);
-  }
+  for (const MachineModel* machine : machines())
+    if (Status status = machine->prepare(*image); !status) return status.error();
   return image;
 }
 

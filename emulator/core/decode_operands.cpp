@@ -4,7 +4,6 @@
 #include "emulator/core/decode.h"
 #include "emulator/core/lanes.h"
 #include "emulator/core/resize.h"
-#include "emulator/machines/r2d2/linear_registers.h"
 
 #include <fmt/format.h>
 
@@ -25,6 +24,15 @@ template <class T, unsigned shift> const MicroOp* read_clock(Warp& warp, const M
 const MicroOp* local_variable_address(Warp& warp, const MicroOp& op) {
   const uint64_t address = warp.activation->local_offset + static_cast<uint64_t>(op.immediate);
   detail::write_lanes<uint64_t>(warp, op.destination[0], warp.mask, [&](unsigned) { return address; });
+  return &op + 1;
+}
+
+const MicroOp* add_lanes(Warp& warp, const MicroOp& op) {
+  const uint64_t* first = warp.lanes<uint64_t>(op.source[0]);
+  const uint64_t* second = warp.lanes<uint64_t>(op.source[1]);
+  const auto offset = static_cast<uint64_t>(op.immediate);
+  detail::write_lanes<uint64_t>(warp, op.destination[0], warp.mask,
+                                [&](unsigned lane) { return first[lane] + second[lane] + offset; });
   return &op + 1;
 }
 
@@ -66,13 +74,6 @@ LaneRef Decoder::temporary(unsigned bits) {
   unsigned& used = temporaries_used_[bits];
   if (used == pool.size()) pool.push_back(LaneRef(LaneBase::registers, allocate(lane_array_size(bits))));
   return pool[used++];
-}
-
-LaneRef Decoder::write_composite_slot(unsigned bits) {
-  composite_bits_ = bits;
-  LaneRef& slot = composite_slots_[bits];
-  if (!slot) slot = LaneRef(LaneBase::registers, allocate(lane_array_size(bits)));
-  return slot;
 }
 
 // The result lies in `to` if that is valid, else in a temporary.
@@ -138,9 +139,6 @@ LaneRef Decoder::special(const ir::Operand& operand, unsigned& bits) {
   case SpecialRegister::is_explicit_cluster:
     bits = 1;
     return constant(0, 1);
-  case SpecialRegister::crf:
-    bits = composite_bits_;
-    return write_composite_slot(bits);
   case SpecialRegister::laneid:
     return thread_special(ThreadSpecial::laneid);
   case SpecialRegister::warpid:
@@ -180,6 +178,8 @@ LaneRef Decoder::special(const ir::Operand& operand, unsigned& bits) {
   }
   if (which == SpecialRegister::envreg1) return block_special(BlockSpecial::envreg1);
   if (which == SpecialRegister::envreg2) return block_special(BlockSpecial::envreg2);
+  for (const auto& [machine, form] : forms_)
+    if (const LaneRef lanes = form->special_register(*this, which, bits)) return lanes;
   // %gridid, other %envreg, %pm, reserved memory: the emulated machine has nothing there.
   bits = lane_bits(ir::info(which).type);
   return constant(0, bits);
@@ -226,9 +226,7 @@ std::optional<uint64_t> Decoder::fixed_address(ir::SymbolRef symbol) const {
       return place->second.address;
     if (!ir::is_shared(module().variables[symbol.variable()].space)) return std::nullopt;
   } else if (symbol.kind() == ir::SymbolRef::Kind::local_variable) {
-    // An affine stream names the variables of its kernel.
-    const ir::Function& kernel = *image_.functions.front()->source;
-    const ir::Function* owner = &function_ == kernel.affine_stream.get() ? &kernel : &function_;
+    const ir::Function* owner = output_.stream_of ? output_.stream_of : &function_;
     if (auto place = places_.variables.find({owner, symbol.variable().index()}); place != places_.variables.end())
       return place->second.address;
     if (function_.is_entry)
@@ -317,6 +315,16 @@ const ParameterSlot* Decoder::slot(ir::SymbolRef symbol) const {
   return found == output_.slots.end() ? nullptr : &found->second;
 }
 
+LaneRef Decoder::emit_sum(const Sum& sum) {
+  const LaneRef target = sum.target ? sum.target : temporary(64);
+  MicroOp& op = emit_further(&add_lanes, sum.guarded);
+  op.source[0] = sum.first;
+  op.source[1] = sum.second;
+  op.immediate = sum.offset;
+  op.destination[0] = target;
+  return target;
+}
+
 bool Decoder::is_hardware_register(const ir::Operand& operand) const {
   return operand.is(ir::OperandKind::value) &&
          function_.values[operand.as_value()].register_class != ir::RegisterClass::general;
@@ -363,7 +371,7 @@ Decoder::Address Decoder::address(size_t position, bool narrow_allowed) {
     }
     if (result.narrow) result.base = resize(result.base, 32, 64, false, false, {});
     result.narrow = false;
-    result.base = emit_sum(*this, result.base, source(operands_[position + 2], lanes_of_bits(64)));
+    result.base = emit_sum({result.base, source(operands_[position + 2], lanes_of_bits(64))});
   }
   // Linear and coefficient registers hold sums of sign-extended parts; in shared memory only the low half is the
   // address.

@@ -13,9 +13,7 @@
 #pragma once
 
 #include "emulator/core/counters.h"
-#include "emulator/machines/dac/affine_counters.h"
-#include "emulator/machines/darsie/skip_counters.h"
-#include "emulator/machines/regless/staging_counters.h"
+#include "emulator/core/machine_data.h"
 #include "emulator/memory/memory.h"
 #include "emulator/memory/texture.h"
 #include "ir/core/module.h"
@@ -96,21 +94,15 @@ struct LaunchRequest {
   // is the same whatever the machine.
   uint32_t multiprocessors = 0;
   Observer* observer = nullptr;
-  // Runs on DARSIE's machine, on one host thread, by the marks in the text or else by those of the analysis. Not with
-  // an observer.
-  std::optional<SkipSettings> skipping{};
-  // Runs on RegLess's machine, on one host thread, by the annotations in the text. Not with an observer.
-  std::optional<StagingSettings> staging{};
-  // For kernels in DAC's hardware form, which run on its machine, on one host thread. Not with an observer.
-  AffineSettings affine{};
+  // Settings of machines (emulator/core/machine.h): each machine's header says whether they make the launch run on it,
+  // or how it runs kernels that are in its hardware form. On a machine there is one host thread.
+  MachineData machines{};
 };
 
 struct LaunchResult {
-  Counters counters;                    // of the program: instructions that were skipped are counted
-  SkipCounters skips;                   // with LaunchRequest::skipping
-  StagingCounters staging;              // with LaunchRequest::staging
-  std::optional<AffineCounters> affine; // of a kernel in DAC's hardware form
-  std::string printed;                  // by the kernel's printf, in block order
+  Counters counters;    // of the program: instructions that a machine skips are counted
+  MachineData machines; // what the machine counted that the launch ran on, of a type of its own
+  std::string printed;  // by the kernel's printf, in block order
   std::vector<Finding> findings;
   std::optional<Failure> failure;
 };

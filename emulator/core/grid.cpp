@@ -3,11 +3,8 @@
 #include "emulator/core/block.h"
 #include "emulator/core/check.h"
 #include "emulator/core/fuel.h"
+#include "emulator/core/machine.h"
 #include "emulator/core/observer.h"
-#include "emulator/machines/dac/affine_machine.h"
-#include "emulator/machines/darsie/skip_plan.h"
-#include "emulator/machines/r2d2/linear_registers.h"
-#include "emulator/machines/regless/staging_machine.h"
 #include "emulator/memory/global_shadow.h"
 
 #include <fmt/format.h>
@@ -126,7 +123,7 @@ void fail_without_fuel(Grid& grid, uint64_t linear) {
   grid.failure = failure_without_fuel(grid, linear);
 }
 
-class Worker {
+class Worker final : public BlockSource {
 public:
   // `is_first`: without memory for its blocks the launch is an error; other workers only help.
   explicit Worker(Grid& grid, bool is_first = true)
@@ -139,44 +136,11 @@ public:
   }
 
   // Memory for a first block, before other workers take theirs.
-  void reserve() { spare_ = new_block(true); }
+  void reserve() { spare_ = make_block(true); }
 
-  // Blocks that share one SM on RegLess's machine.
-  void run_staged(const StagingPlan& plan) {
-    const LaunchRequest& request = *grid_.launch.request;
-    StagingMachine machine(plan, *request.staging, counters_.staging);
-    const uint64_t share = (grid_.blocks + request.staging->multiprocessors - 1) / request.staging->multiprocessors;
-    const uint64_t most = std::min<uint64_t>(
-        machine.resident_blocks(plan, grid_.launch.warps, grid_.launch.shared_bytes), std::max<uint64_t>(share, 1));
-    std::vector<std::unique_ptr<Block>> resident, spare;
-    for (;;) {
-      while (resident.size() < most && !grid_.failure) {
-        std::unique_ptr<Block> block;
-        if (spare.empty()) {
-          block = new_block(resident.empty());
-          if (!block) break; // fewer at a time; or none, and the launch is over
-        } else {
-          block = std::move(spare.back());
-          spare.pop_back();
-        }
-        const uint64_t number = take_block();
-        if (number >= grid_.blocks || !has_fuel(number)) break;
-        resident.push_back(std::move(block));
-        resident.back()->start(request.reversed ? grid_.blocks - 1 - number : number);
-        machine.add(*resident.back());
-        if (resident.back()->failure) report(*resident.back());
-      }
-      Block* over = resident.empty() || grid_.failure ? nullptr : machine.run();
-      if (!over) break;
-      if (over->failure) {
-        report(*over);
-        break;
-      }
-      finish(*over);
-      auto place = std::ranges::find(resident, over, &std::unique_ptr<Block>::get);
-      spare.push_back(std::move(*place));
-      resident.erase(place);
-    }
+  // All blocks on a machine that takes them as it wants them.
+  void run_on(MachineRun& machine) {
+    machine.run(*this);
     add_counters();
   }
 
@@ -186,20 +150,16 @@ public:
     bool has_memory = true;
     for (;;) {
       if (!spare_ && has_memory && spinning.size() < resident_block_limit && !is_over()) {
-        spare_ = new_block(spinning.empty());
+        spare_ = make_block(spinning.empty());
         has_memory = spare_ != nullptr;
         if (!spare_ && spinning.empty()) break;
       }
-      const uint64_t number = spare_ && spinning.size() < resident_block_limit ? take_block() : UINT64_MAX;
+      const uint64_t taken = spare_ && spinning.size() < resident_block_limit ? take_block() : UINT64_MAX;
       std::unique_ptr<Block> block;
-      const uint64_t linear = grid_.launch.request->reversed ? grid_.blocks - 1 - number : number;
-      if (number < grid_.blocks && linear <= grid_.failed_block && has_fuel(linear)) {
+      const uint64_t linear = number(taken);
+      if (taken < grid_.blocks && linear <= grid_.failed_block && has_fuel_for(linear, 1)) {
         block = std::move(spare_);
-        block->start(linear);
-        Observer* observer = grid_.launch.request->observer;
-        block->observer = observer && observer->wants(*block) ? observer : nullptr;
-        block->watch_memory =
-            block->count_memory || block->checker || (block->observer && block->observer->wants_accesses());
+        start(*block, linear);
       } else if (!spinning.empty()) {
         block = std::move(spinning.front());
         spinning.pop_front();
@@ -213,12 +173,12 @@ public:
       case BlockState::yielded:
         if (nothing_will_come(*block, spinning.size() + 1)) give_up(*block);
         if (block->failure)
-          report(*block);
+          fail(*block);
         else
           spinning.push_back(std::move(block));
         break;
       case BlockState::failed:
-        report(*block);
+        fail(*block);
         work_again();
         break;
       default:
@@ -230,6 +190,68 @@ public:
     }
     if (!idle_) ++grid_.idle_workers;
     add_counters();
+  }
+
+  // --- BlockSource ---
+  LaunchState& launch() override { return grid_.launch; }
+  uint64_t count() const override { return grid_.blocks; }
+  uint64_t number(uint64_t n) const override { return grid_.launch.request->reversed ? grid_.blocks - 1 - n : n; }
+
+  // Null: there is no memory for it. Who has none at all goes without blocks, if another worker has some.
+  std::unique_ptr<Block> make_block(bool is_needed) override {
+    auto block = std::make_unique<Block>(grid_.launch, counters_, frames_, thread_specials_);
+    const Status status = block->prepare();
+    if (status.ok()) return block;
+    std::lock_guard lock(grid_.mutex);
+    if (is_needed && is_first_ && !grid_.error) grid_.error = status.error();
+    return nullptr;
+  }
+
+  bool has_fuel_for(uint64_t first, uint32_t blocks) override {
+    if (grid_.fuel.start_block(grid_.launch.warps * blocks)) return true;
+    fail_without_fuel(grid_, first);
+    return false;
+  }
+
+  void take_fuel(uint64_t warp_instructions) override { (void)grid_.fuel.take(warp_instructions); }
+
+  void start(Block& block, uint64_t number) override {
+    block.start(number);
+    Observer* observer = grid_.launch.request->observer;
+    block.observer = observer && observer->wants(block) ? observer : nullptr;
+    block.watch_memory = block.count_memory || block.checker || (block.observer && block.observer->wants_accesses());
+  }
+
+  void take_output(Block& block) override {
+    if (block.printed.empty() && !block.checker) return;
+    std::lock_guard lock(grid_.mutex);
+    grid_.printed.add(block.linear, std::move(block.printed));
+    if (block.checker) block.checker->take_findings(grid_.findings);
+  }
+
+  void finish(Block& block) override {
+    if (block.observer) block.observer->block_ended(block);
+    take_output(block);
+  }
+
+  // The failure of the lowest block counts, whoever finds it first.
+  void fail(Block& block) override {
+    std::lock_guard lock(grid_.mutex);
+    if (block.linear > grid_.failed_block) return;
+    grid_.failed_block = block.linear;
+    grid_.failure = std::move(block.failure);
+    grid_.printed.add(block.linear, std::move(block.printed));
+    if (block.checker) block.checker->take_findings(grid_.findings);
+  }
+
+  void fail(Failure failure) override {
+    std::lock_guard lock(grid_.mutex);
+    grid_.failure = std::move(failure);
+  }
+
+  bool has_failed() const override {
+    std::lock_guard lock(grid_.mutex);
+    return grid_.failure.has_value();
   }
 
 private:
@@ -245,36 +267,11 @@ private:
   // Are there no blocks that this worker could take?
   bool is_over() const { return next_ == end_ && grid_.next.load() >= grid_.blocks; }
 
-  // Null: there is no memory for it. Who has none at all goes without blocks, if another worker has some.
-  std::unique_ptr<Block> new_block(bool is_needed) {
-    auto block = std::make_unique<Block>(grid_.launch, counters_, frames_, thread_specials_);
-    const Status status = block->prepare();
-    if (status.ok()) return block;
-    std::lock_guard lock(grid_.mutex);
-    if (is_needed && is_first_ && !grid_.error) grid_.error = status.error();
-    return nullptr;
-  }
-
-  // May one more block start? If not, the launch fails there.
-  bool has_fuel(uint64_t linear) {
-    if (grid_.fuel.start_block(grid_.launch.warps)) return true;
-    fail_without_fuel(grid_, linear);
-    return false;
-  }
-
   // Takes what the block has executed since the last time off the launch's fuel.
   void count(Block& block, BlockState state) {
     const uint64_t executed = block.clock - std::exchange(block.counted_clock, block.clock);
     if (!grid_.fuel.take(executed) && state == BlockState::yielded)
       block.failure = failure_without_fuel(grid_, block.linear);
-  }
-
-  void finish(Block& block) {
-    if (block.observer) block.observer->block_ended(block);
-    if (block.printed.empty() && !block.checker) return;
-    std::lock_guard lock(grid_.mutex);
-    grid_.printed.add(block.linear, std::move(block.printed));
-    if (block.checker) block.checker->take_findings(grid_.findings);
   }
 
   // After a turn of a block that spins: do all blocks of all host threads spin without any change?
@@ -314,16 +311,6 @@ private:
                    FailureKind::deadlock);
   }
 
-  // The failure of the lowest block counts, whoever finds it first.
-  void report(Block& block) {
-    std::lock_guard lock(grid_.mutex);
-    if (block.linear > grid_.failed_block) return;
-    grid_.failed_block = block.linear;
-    grid_.failure = std::move(block.failure);
-    grid_.printed.add(block.linear, std::move(block.printed));
-    if (block.checker) block.checker->take_findings(grid_.findings);
-  }
-
   void add_counters() {
     std::lock_guard lock(grid_.mutex);
     WorkerCounters& total = grid_.total;
@@ -339,8 +326,6 @@ private:
       total.transactions[i] += counters_.transactions[i];
     total.blocks += counters_.blocks;
     total.warps += counters_.warps;
-    total.skips += counters_.skips;
-    total.staging += counters_.staging;
   }
 
   Grid& grid_;
@@ -367,71 +352,27 @@ template <class Body> void guarded(Grid& grid, Body&& body) {
   }
 }
 
-// Batch after batch of resident blocks: SM number s of n has the blocks s, s + n, s + 2 n ...
-void run_on_affine_machine(Grid& grid, AffineCheck* check, LaunchResult& result) {
-  const LaunchState& launch = grid.launch;
-  const LaunchRequest& request = *launch.request;
-  std::vector<std::byte> thread_specials = make_thread_specials(request, launch.warps);
-  FramePool frames(launch.memory->budget());
-  AffineMachine machine(grid.launch, *launch.image->affine_program, grid.total, frames, thread_specials, check);
-  const uint64_t counted_for = request.multiprocessors ? request.multiprocessors : emulated_sm_count;
-  const uint64_t multiprocessors = request.affine.multiprocessors ? request.affine.multiprocessors : counted_for;
-  const uint64_t resident = request.affine.resident_blocks
-                                ? request.affine.resident_blocks
-                                : default_resident_blocks(launch.threads, launch.shared_bytes);
-  bool goes_on = true;
-  for (uint64_t first = 0; first < grid.blocks && goes_on; first += multiprocessors * resident)
-    for (uint64_t sm = 0; sm < multiprocessors && first + sm < grid.blocks && goes_on; ++sm) {
-      std::vector<uint64_t> batch;
-      for (uint64_t block = first + sm; block < grid.blocks && batch.size() < resident; block += multiprocessors)
-        batch.push_back(request.reversed ? grid.blocks - 1 - block : block);
-      if (!grid.fuel.start_block(launch.warps * static_cast<uint32_t>(batch.size()))) {
-        fail_without_fuel(grid, batch.front());
-        return;
-      }
-      goes_on = machine.run_batch(batch);
-      if (machine.error()) grid.error = machine.error();
-      for (auto& block : machine.blocks())
-        (void)grid.fuel.take(block->clock); // the next batch will notice
-      for (auto& block : machine.blocks()) {
-        grid.printed.add(block->linear, std::move(block->printed));
-        if (block->checker) block->checker->take_findings(grid.findings);
-      }
-    }
-  grid.failure = machine.failure();
-  result.affine = std::move(machine.counters());
-  if (machine.gave_up().empty()) return;
-  result.affine->fallbacks = 1;
-  result.affine->fallback_reason = machine.gave_up();
+// Of a section of a hardware form; null: no machine knows it.
+std::optional<SectionExecutions> section_executions(const DecodedFunction& function, ir::InstructionId id,
+                                                    const LaunchFacts& facts) {
+  const auto section = static_cast<ir::SectionKind>(function.section_of[id.index()] - 1);
+  for (const MachineModel* machine : machines())
+    if (auto counted = machine->section_executions(function, id, section, facts)) return counted;
+  return std::nullopt;
 }
 
-// What DAC's machine alone does not know: the other stream, and its loads.
-void complete_affine_counters(const LaunchResult& result, AffineCounters& affine) {
-  affine.body = result.counters.warp_instructions - affine.affine;
-  const FunctionCounters& rows = result.counters.functions.front();
-  for (ir::BlockId block : rows.source->layout)
-    for (ir::InstructionId id : rows.source->instructions_in(block)) {
-      if (!rows.source->is_opcode(id, ir::Opcode::ld)) continue;
-      const ir::StateSpace space = rows.source->form_of(id).space;
-      const InstructionCounters& row = rows.instructions[id.index()];
-      if (space == ir::StateSpace::global || space == ir::StateSpace::local || space == ir::StateSpace::none ||
-          space == ir::StateSpace::generic)
-        affine.loads += row.executions - row.guarded_off;
-    }
-}
-
-void set_affine_rows(const AffineCounters& affine, FunctionCounters& rows, Counters& counters) {
-  for (size_t i = 0; i < std::min(rows.instructions.size(), affine.executions.size()); ++i) {
-    rows.instructions[i].executions = affine.executions[i];
-    rows.instructions[i].lanes = affine.lanes[i];
-    counters.warp_instructions += affine.executions[i];
-    counters.thread_instructions += affine.lanes[i];
+// What a machine has counted of a function for itself.
+void add_rows(FunctionCounters rows, Counters& counters) {
+  for (const InstructionCounters& row : rows.instructions) {
+    counters.warp_instructions += row.executions;
+    counters.thread_instructions += row.lanes;
   }
+  counters.functions.push_back(std::move(rows));
 }
 
-// `affine`: of the last function, where DAC's machine ran; or null.
+// `machine`: that the launch ran on; or null.
 Counters make_counters(const KernelImage& image, const WorkerCounters& total, const LaunchFacts& facts,
-                       const AffineCounters* affine) {
+                       MachineRun* machine) {
   Counters counters;
   counters.blocks = total.blocks;
   counters.warps = total.warps;
@@ -440,20 +381,19 @@ Counters make_counters(const KernelImage& image, const WorkerCounters& total, co
     rows.source = function->source;
     rows.function = image.module->text(function->source->name);
     rows.instructions.resize(function->source->instructions.size());
-    if (affine && function == image.functions.back()) {
-      set_affine_rows(*affine, rows, counters);
-      counters.functions.push_back(std::move(rows));
+    if (machine && machine->count(*function, rows)) {
+      add_rows(std::move(rows), counters);
       continue;
     }
     for (ir::BlockId block : function->source->layout)
       for (ir::InstructionId id : function->source->instructions_in(block)) {
-        if (uint8_t section = function->section_of[id.index()]) {
-          const SectionExecutions counted =
-              section_executions(*function, id, static_cast<ir::SectionKind>(section - 1), facts);
-          rows.instructions[id.index()].executions = counted.warps;
-          rows.instructions[id.index()].lanes = counted.lanes;
-          counters.warp_instructions += counted.warps;
-          counters.thread_instructions += counted.lanes;
+        if (function->section_of[id.index()]) {
+          const auto counted = section_executions(*function, id, facts);
+          if (!counted) continue;
+          rows.instructions[id.index()].executions = counted->warps;
+          rows.instructions[id.index()].lanes = counted->lanes;
+          counters.warp_instructions += counted->warps;
+          counters.thread_instructions += counted->lanes;
           continue;
         }
         const uint32_t region = function->region_of[id.index()];
@@ -474,34 +414,15 @@ Counters make_counters(const KernelImage& image, const WorkerCounters& total, co
 
 unsigned host_threads(const KernelImage& image, const LaunchRequest& request, uint64_t blocks) {
   // Check mode remembers the global memory of all blocks together, and tells the same races every time.
-  if (request.observer || request.skipping || request.staging || request.check ||
-      (image.order_sensitive && !request.unordered))
-    return 1;
+  if (request.observer || request.check || (image.order_sensitive && !request.unordered)) return 1;
   const unsigned wanted = request.host_threads ? request.host_threads : std::thread::hardware_concurrency();
   return static_cast<unsigned>(std::clamp<uint64_t>(wanted, 1, std::max<uint64_t>(blocks, 1)));
-}
-
-// What the launch asks for has to be possible.
-Status make_staging_plan(KernelImage& image, const LaunchRequest& request) {
-  if (request.observer || request.skipping) return Error{"RegLess's machine runs alone and without observers", {}};
-  if (!image.staging_plan) {
-    Result<std::unique_ptr<StagingPlan>> plan = StagingPlan::make(image);
-    if (!plan) return plan.error();
-    image.staging_plan = std::move(*plan);
-  }
-  constexpr uint32_t granularity = staging_shards * banks_of_staging;
-  const uint32_t lines = request.staging->entries / granularity, needed = image.staging_plan->largest_bank();
-  if (lines < std::max(1u, needed))
-    return Error{"a region needs " + std::to_string(needed) + " entries of a bank: RegLess's unit has to have " +
-                     std::to_string(needed * granularity) + " entries at least",
-                 image.functions.front()->source->header_range};
-  return {};
 }
 
 } // namespace
 
 Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, DeviceMemory& memory,
-                              AffineCheck* check) {
+                              MachineRun* machine) {
   if (image.uses_heap)
     if (Status status = memory.prepare_heap(); !status) return status.error();
   Grid grid(request);
@@ -509,6 +430,7 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
   launch.image = &image;
   launch.request = &request;
   launch.memory = &memory;
+  launch.machine = machine;
   launch.threads = static_cast<uint32_t>(request.block.count());
   launch.warps = (launch.threads + warp_size - 1) / warp_size;
   launch.shared_bytes = image.static_shared() + request.shared_bytes;
@@ -523,42 +445,27 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
         std::min((budget.limit() - std::min(budget.limit(), budget.used())) / 4, GlobalShadow::default_limit);
     launch.global_shadow = &global_shadow.emplace(shadow_share.try_grow(bytes) ? bytes : 0);
   }
-  std::optional<SkipPlan> skip_plan;
-  std::vector<uint64_t> fences(emulated_sm_count);
-  if (request.skipping) {
-    if (request.observer) return Error{"DARSIE's machine runs without observers", {}};
-    if (image.darsie_marks.empty()) image.darsie_marks = ir::marks_of(*image.functions.front()->source);
-    launch.skip_plan =
-        &skip_plan.emplace(image, image.darsie_marks, std::array{request.block.x, request.block.y, request.block.z});
-    launch.fences = &fences;
-  }
-  if (request.staging) {
-    if (Status status = make_staging_plan(image, request); !status.ok()) return status.error();
-  }
-  const bool is_affine = image.affine_program != nullptr;
-  if (is_affine && (request.skipping || request.staging)) return Error{"DAC's machine runs without other machines", {}};
   grid.blocks = request.grid.count();
   grid.total.regions.resize(image.region_count);
   grid.total.guards.resize(image.instruction_count);
   if (request.count_memory) grid.total.transactions.resize(image.instruction_count);
 
   LaunchResult result;
-  const unsigned threads = is_affine ? 1 : host_threads(image, request, grid.blocks);
+  const unsigned threads = machine ? 1 : host_threads(image, request, grid.blocks);
+  const bool side_by_side = machine && machine->runs_side_by_side();
   launch.concurrent = threads > 1;
   grid.workers = threads;
   grid.share = threads == 1 ? 1 : std::clamp<uint64_t>(grid.blocks / (threads * 64), 1, 16);
   std::optional<Worker> first;
-  if (!is_affine) guarded(grid, [&] { first.emplace(grid); });
-  if (first && !request.staging) guarded(grid, [&] { first->reserve(); });
+  guarded(grid, [&] { first.emplace(grid); });
+  if (first && !side_by_side) guarded(grid, [&] { first->reserve(); });
   if (grid.error) return Error{grid.error->message, image.functions.front()->source->header_range};
   std::vector<std::thread> others;
   for (unsigned i = 1; i < threads; ++i)
     others.emplace_back([&grid] { guarded(grid, [&] { Worker(grid, false).run(); }); });
   guarded(grid, [&] {
-    if (is_affine)
-      run_on_affine_machine(grid, check, result);
-    else if (request.staging)
-      first->run_staged(*image.staging_plan);
+    if (side_by_side)
+      first->run_on(*machine);
     else
       first->run();
   });
@@ -569,11 +476,8 @@ Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, 
   result.counters = make_counters(image, grid.total,
                                   {grid.blocks, launch.warps, launch.threads,
                                    request.multiprocessors ? request.multiprocessors : emulated_sm_count},
-                                  result.affine ? &*result.affine : nullptr);
-  if (result.affine) complete_affine_counters(result, *result.affine);
-  result.skips = std::move(grid.total.skips);
-  result.staging = std::move(grid.total.staging);
-  if (request.skipping) result.skips.executed = result.counters.warp_instructions - result.skips.all_skipped();
+                                  machine);
+  if (machine) machine->finish(result);
   result.printed = grid.printed.take(grid.failed_block);
   result.findings = grid.findings.take(grid.failed_block);
   result.failure = std::move(grid.failure);

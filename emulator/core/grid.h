@@ -5,11 +5,10 @@
 
 namespace ptxrewrite::emulator {
 
-class AffineCheck;
+class MachineRun;
 
-// A kernel of DAC's runs on its machine; `check` compares what leaves its queues. If the machine gave up, the result
-// says so (AffineCounters::fallbacks), and memory is anything.
+// `machine`: that the launch runs on; null: none.
 Result<LaunchResult> run_grid(KernelImage& image, const LaunchRequest& request, DeviceMemory& memory,
-                              AffineCheck* check = nullptr);
+                              MachineRun* machine = nullptr);
 
 } // namespace ptxrewrite::emulator

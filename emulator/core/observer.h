@@ -47,10 +47,10 @@ public:
   // Lanes of warp.active have come to an instruction whose guard is false in all of them, and go on behind it.
   virtual void passed(Block& block, Warp& warp, const MicroOp& op) { (void)block, (void)warp, (void)op; }
   virtual void block_ended(Block& block) { (void)block; }
-  // DAC's affine warp has executed instruction `number` of its stream, for the batch of blocks that begins with
-  // `first`.
-  virtual void affine_executed(const Block& first, uint32_t number) { (void)first, (void)number; }
-  // What was seen counts for nothing: DAC's machine is too small for the kernel, and the original runs from its start.
+  // A machine has executed instruction `number` of its own stream (DecodedFunction::stream_of), once for the blocks
+  // that it runs side by side; `first` is the first of them.
+  virtual void stream_executed(const Block& first, uint32_t number) { (void)first, (void)number; }
+  // What was seen counts for nothing: the machine is too small for the kernel, and another runs from its start.
   virtual void restarted() {}
   // Does it want to know where memory is accessed? Asked for each block that it wants.
   virtual bool wants_accesses() const { return false; }

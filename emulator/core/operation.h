@@ -124,9 +124,7 @@ template <auto function> void OperationTable::row(std::string_view pattern) {
 }
 
 // The families, one per file of emulator/operations/ and emulator/special/. A new family is added here and in
-// operation_families.cpp.
-void add_linear_register_operations(OperationTable& table);
-void add_composite_operations(OperationTable& table);
+// operation_families.cpp. Those of hardware forms come from their machines (emulator/core/machine.h).
 void add_move_operations(OperationTable& table);
 void add_async_operations(OperationTable& table); // before the memory operations: st.async
 void add_memory_operations(OperationTable& table);

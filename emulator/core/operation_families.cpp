@@ -1,15 +1,14 @@
 // All families of operations, in the order in which their rows are searched.
+#include "emulator/core/machine.h"
 #include "emulator/core/operation.h"
-#include "emulator/machines/dac/affine_decode.h"
 
 namespace ptxrewrite::emulator {
 
 const OperationTable& OperationTable::get() {
   static const OperationTable table = [] {
     OperationTable made;
-    add_affine_operations(made);
-    add_linear_register_operations(made);
-    add_composite_operations(made);
+    for (const MachineModel* machine : machines())
+      machine->add_operations(made);
     add_move_operations(made);
     add_async_operations(made);
     add_memory_operations(made);

@@ -2,8 +2,7 @@
 #include "emulator/core/program.h"
 
 #include "emulator/core/grid.h"
-#include "emulator/core/observer.h"
-#include "emulator/machines/dac/affine_check.h"
+#include "emulator/core/machine.h"
 
 #include <fmt/format.h>
 
@@ -56,7 +55,20 @@ uint64_t initialised_bytes(const ScopedVariable& scoped) {
   return count * ir::byte_width(scoped.variable->type);
 }
 
-class LoadedProgram final : public Program {
+// The machine that the launch asks for; null: none. Error: it asks for what does not go together.
+Result<const MachineModel*> machine_for(const KernelImage& image, const LaunchRequest& request) {
+  const MachineModel* chosen = nullptr;
+  for (const MachineModel* machine : machines()) {
+    if (!machine->takes(image, request)) continue;
+    if (chosen) return Error{fmt::format("{} runs without other machines", chosen->title()), {}};
+    chosen = machine;
+  }
+  if (chosen && request.observer && !chosen->allows_observer())
+    return Error{fmt::format("{} runs without observers", chosen->title()), {}};
+  return chosen;
+}
+
+class LoadedProgram final : public Program, LaunchHost {
 public:
   LoadedProgram(const ir::Module& module, DeviceMemory& memory) : module_(module), memory_(memory) {}
 
@@ -74,8 +86,11 @@ private:
     std::unique_ptr<KernelImage> image;
     Error error; // when there is no image
   };
-  Result<KernelImage*> image_of(std::string_view kernel);
-  Result<LaunchResult> launch_affine(KernelImage& image, const LaunchRequest& request);
+  Result<KernelImage*> image_of(std::string_view kernel) override;
+  Result<LaunchResult> run(KernelImage& image, const LaunchRequest& request, MachineRun* machine) override {
+    return run_grid(image, request, memory_, machine);
+  }
+  DeviceMemory& memory() override { return memory_; }
   Status place_variable(const ScopedVariable& variable, uint64_t& constant_bytes);
   Status fill_variable(const ScopedVariable& variable);
   void initialise(const ScopedVariable& variable, std::span<std::byte> bytes);
@@ -286,64 +301,9 @@ Result<LaunchResult> LoadedProgram::launch(const LaunchRequest& request) {
     return Error{fmt::format("kernel '{}' has {} bytes of parameters, not {}", request.kernel,
                              (*image)->parameter_bytes, request.parameters.size()),
                  {}};
-  if ((*image)->affine_program) return launch_affine(**image, request);
-  return run_grid(**image, request, memory_);
-}
-
-// In check mode the kernel that it was made of runs first; and in the end, when the machine is too small for it.
-Result<LaunchResult> LoadedProgram::launch_affine(KernelImage& image, const LaunchRequest& request) {
-  const std::string& name = image.affine_program->original();
-  KernelImage* original = nullptr;
-  LaunchRequest plain = request;
-  plain.kernel = name;
-  if (!name.empty()) {
-    Result<KernelImage*> found = image_of(name);
-    if (!found) return found.error();
-    original = *found;
-  }
-  if (request.affine.check && !original)
-    return Error{fmt::format("'{}' cannot be checked: it does not say which kernel it was made of", request.kernel),
-                 {}};
-  const auto copy = memory_.snapshot();
-  if (!copy) return Error{copy.error().message, image.functions.front()->source->header_range};
-  const std::shared_ptr<const DeviceMemory::Snapshot>& before = *copy;
-  std::unique_ptr<AffineCheck> check;
-  uint64_t baseline = 0;
-  if (request.affine.check) {
-    auto made = AffineCheck::make(*original, image, *image.affine_program, request.block, request.affine.check_data);
-    if (!made) return made.error();
-    check = *std::move(made);
-    plain.observer = check.get();
-    plain.check = false;
-    Result<LaunchResult> truth = run_grid(*original, plain, memory_);
-    if (!truth || truth->failure) return truth;
-    baseline = truth->counters.warp_instructions;
-    memory_.restore(*before);
-  }
-  Result<LaunchResult> result = run_grid(image, request, memory_, check.get());
-  if (!result) return result;
-  result->affine->baseline = baseline;
-  if (check) result->affine->checked = check->checked();
-  if (result->failure && check && check->differs()) {
-    memory_.restore(*before);
-    check->look_again();
-    if (Result<LaunchResult> again = run_grid(*original, plain, memory_); again) check->explain(*result->failure);
-  }
-  if (result->affine->fallbacks == 0) return result;
-  if (!original)
-    return Error{fmt::format("'{}' is too much for DAC's machine: {}", request.kernel, result->affine->fallback_reason),
-                 {}};
-  memory_.restore(*before);
-  plain.observer = request.observer;
-  if (plain.observer) plain.observer->restarted();
-  plain.check = request.check;
-  Result<LaunchResult> instead = run_grid(*original, plain, memory_);
-  if (instead) {
-    instead->affine.emplace();
-    instead->affine->fallbacks = 1;
-    instead->affine->fallback_reason = result->affine->fallback_reason;
-  }
-  return instead;
+  Result<const MachineModel*> machine = machine_for(**image, request);
+  if (!machine) return machine.error();
+  return *machine ? (*machine)->launch(*this, **image, request) : run_grid(**image, request, memory_);
 }
 
 } // namespace

@@ -6,7 +6,6 @@
 #include "emulator/core/micro_op.h"
 #include "emulator/core/warp.h"
 #include "emulator/memory/texture.h"
-#include "ir/forms/darsie_mark.h"
 #include "ir/isa/isa.h"
 #include "support/sizes.h"
 
@@ -62,6 +61,9 @@ struct InstructionLanes {
 
 struct DecodedFunction {
   const ir::Function* source = nullptr;
+  // The kernel, whose variables it names by the kernel's handles: of a stream that a machine executes beside the warps
+  // (MachineModel::stream_of); else null.
+  const ir::Function* stream_of = nullptr;
   ir::FunctionId id;
   std::vector<MicroOp> code;
   std::vector<LaneRef> lists;                            // MicroOp::extra of operations with more operands than fit
@@ -146,9 +148,6 @@ private:
   std::map<std::tuple<unsigned, uint64_t, uint64_t>, LaneRef> known_;
 };
 
-class AffineProgram; // emulator/machines/dac/affine_program.h
-class StagingPlan;   // emulator/machines/regless/staging_plan.h
-
 struct KernelImage {
   const ir::Module* module = nullptr;
   DeviceMemory* memory = nullptr;
@@ -169,10 +168,8 @@ struct KernelImage {
   bool uses_stack = false; // alloca
   bool uses_heap = false;  // malloc
   std::span<std::byte> constant_bank;
-  const TextureTable* textures = nullptr;              // of the program
-  std::vector<ir::DarsieMark> darsie_marks;            // of the entry, once a launch has asked for them
-  std::shared_ptr<const StagingPlan> staging_plan;     // the same
-  std::shared_ptr<const AffineProgram> affine_program; // of an entry in DAC's form, else null
+  const TextureTable* textures = nullptr; // of the program
+  MachineData machines;                   // what machines know of the kernel, by types of their own
 
   // Where dynamic shared memory starts.
   uint64_t static_shared() const { return align_up(shared_static, 16); }

@@ -3,7 +3,7 @@
 #include "emulator/core/check.h"
 #include "emulator/core/decode.h"
 #include "emulator/core/lanes.h"
-#include "emulator/machines/dac/affine_machine.h"
+#include "emulator/core/machine.h"
 
 #include <fmt/format.h>
 
@@ -66,7 +66,7 @@ const MicroOp* barrier_arrive(Warp& warp, const MicroOp& op) {
   if (!read_operands(warp, op, arrival)) return nullptr;
   note_execution(warp, op, arrival);
   warp.block->warp_arrives(warp, arrival.number, arrival.expected_warps);
-  if (warp.block->affine) warp.block->affine->barrier_passed(*warp.block, 1u << warp.index);
+  if (warp.block->machine) warp.block->machine->barrier_arrived(warp);
   return &op + 1;
 }
 

@@ -5,6 +5,7 @@
 #include "emulator/core/check.h"
 #include "emulator/core/decode.h"
 #include "emulator/core/lanes.h"
+#include "emulator/core/machine.h"
 #include "emulator/core/observer.h"
 #include "emulator/special/call_values.h"
 #include "emulator/special/system_calls.h"
@@ -35,9 +36,9 @@ const MicroOp* branch(Warp& warp, const MicroOp& op) {
 const MicroOp* branch_back_spinning(Warp& warp, const MicroOp& op) {
   const MicroOp* next = branch(warp, op);
   if (++warp.patience < spin_patience) return next;
-  // On DAC's machine nobody waits for others in a loop, and a warp's lanes must stay in the order of the affine stream.
   const Observer* observer = warp.block->launch->request->observer;
-  if (warp.block->affine || (observer && observer->keeps_order())) return next;
+  const BlockMachine* machine = warp.block->machine.get();
+  if ((machine && machine->keeps_order()) || (observer && observer->keeps_order())) return next;
   return warp.yield(next);
 }
 

@@ -191,8 +191,7 @@ void Recorder::prepare(const emulator::Block& block) {
   local_stride_ = block.local_stride;
   recording_.sites.resize(image.instruction_count);
   for (const auto& function : image.functions) {
-    // DAC's affine stream is the last function.
-    const bool is_stream = image.affine_program && function == image.functions.back();
+    const bool is_stream = function->stream_of != nullptr;
     const auto stream = static_cast<uint8_t>(1 + static_cast<size_t>(ir::SectionKind::dac_affine));
     for (uint32_t i = 0; i < function->source->instructions.size(); ++i)
       if (function->first_instruction + i < recording_.sites.size())
@@ -423,7 +422,7 @@ uint32_t Recorder::pattern_of(AccessCost& cost) {
   return cost.kept_as;
 }
 
-void Recorder::affine_executed(const emulator::Block& first, uint32_t number) {
+void Recorder::stream_executed(const emulator::Block& first, uint32_t number) {
   if (affine_batch_ == UINT64_MAX) affine_batch_ = first.linear;
   if (affine_batch_ != first.linear) return;
   Cluster& stream = recording_.sections[1 + static_cast<size_t>(ir::SectionKind::dac_affine)];

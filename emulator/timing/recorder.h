@@ -187,7 +187,7 @@ public:
                 const emulator::ObservedAccess& access) override;
   void block_ended(emulator::Block& block) override;
   void left_out(emulator::Block& block, emulator::Warp& warp, uint64_t instructions) override;
-  void affine_executed(const emulator::Block& first, uint32_t number) override;
+  void stream_executed(const emulator::Block& first, uint32_t number) override;
   void restarted() override { *this = Recorder(options_, std::move(*this)); }
 
   // When the launch is over. What is recorded goes to the caller.

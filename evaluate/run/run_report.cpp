@@ -2,7 +2,10 @@
 
 #include "cuda/buffer_text.h"
 #include "emulator/machines/composite/composite_registers.h"
+#include "emulator/machines/dac/affine_counters.h"
+#include "emulator/machines/darsie/skip_counters.h"
 #include "emulator/machines/r2d2/section_counts.h"
+#include "emulator/machines/regless/staging_counters.h"
 #include "ir/core/print.h"
 #include "support/text/table.h"
 
@@ -86,7 +89,7 @@ std::map<std::string, emulator::SectionCounts> sections_of(const SessionResult& 
 std::map<std::string, emulator::SkipCounters> skips_of(const SessionResult& result) {
   std::map<std::string, emulator::SkipCounters> sums;
   for (const SessionRun& run : result.runs)
-    if (run.skips.executed > 0) sums[run.entry] += run.skips;
+    if (const auto& counts = run.machines.get<emulator::SkipCounters>(); counts.executed > 0) sums[run.entry] += counts;
   return sums;
 }
 
@@ -108,7 +111,8 @@ std::string skips_text(const SessionResult& result) {
 std::map<std::string, emulator::StagingCounters> stagings_of(const SessionResult& result) {
   std::map<std::string, emulator::StagingCounters> sums;
   for (const SessionRun& run : result.runs)
-    if (run.staging.regions > 0) sums[run.entry] += run.staging;
+    if (const auto& counts = run.machines.get<emulator::StagingCounters>(); counts.regions > 0)
+      sums[run.entry] += counts;
   return sums;
 }
 
@@ -150,7 +154,7 @@ std::string composites_text(const SessionResult& result) {
 std::map<std::string, emulator::AffineCounters> affine_counts_of(const SessionResult& result) {
   std::map<std::string, emulator::AffineCounters> sums;
   for (const SessionRun& run : result.runs)
-    if (run.affine) sums[run.entry] += *run.affine;
+    if (const auto* counts = run.machines.find<emulator::AffineCounters>()) sums[run.entry] += *counts;
   return sums;
 }
 
@@ -206,12 +210,12 @@ std::string counters_text(const SessionResult& result) {
   std::string out;
   for (const FunctionSum& sum : sums_of(result)) {
     TextTable table{{{"line", true},
-                 {"executions", true},
-                 {"lanes", true},
-                 {"guarded off", true},
-                 {"transactions", true},
-                 {"instruction"}},
-                {}};
+                     {"executions", true},
+                     {"lanes", true},
+                     {"guarded off", true},
+                     {"transactions", true},
+                     {"instruction"}},
+                    {}};
     for_each_instruction(sum, [&](ir::InstructionId id, const emulator::InstructionCounters& counters, uint32_t line) {
       table.rows.push_back({line ? std::to_string(line) : "", std::to_string(counters.executions),
                             std::to_string(counters.lanes), std::to_string(counters.guarded_off),
@@ -307,13 +311,14 @@ nlohmann::ordered_json run_json(const std::string& title, const LaunchInput& inp
                                      {"thread_parts", counts.thread.warps},
                                      {"block_parts", counts.block.warps},
                                      {"rest", counts.rest.warps}};
-    if (run.skips.executed > 0)
-      for (const emulator::NamedCount& row : emulator::named_counts(run.skips))
+    if (const auto& skips = run.machines.get<emulator::SkipCounters>(); skips.executed > 0)
+      for (const emulator::NamedCount& row : emulator::named_counts(skips))
         one["darsie"][row.name] = row.count;
-    if (run.staging.regions > 0)
-      for (const emulator::StagingCount& row : emulator::named_counts(run.staging))
+    const auto& staging = run.machines.get<emulator::StagingCounters>();
+    if (staging.regions > 0)
+      for (const emulator::StagingCount& row : emulator::named_counts(staging))
         one["regless"][row.name] = row.count;
-    for (const emulator::RegionRuns& region : run.staging.by_region) {
+    for (const emulator::RegionRuns& region : staging.by_region) {
       nlohmann::ordered_json dropped = nlohmann::ordered_json::array();
       for (size_t number = 0; number < region.dropped.size(); ++number)
         if (region.dropped.test(number)) dropped.push_back(number);
@@ -323,10 +328,10 @@ nlohmann::ordered_json run_json(const std::string& title, const LaunchInput& inp
     if (const emulator::CompositeCounts counts = emulator::composite_counts(run.counters); counts.composites > 0)
       one["composite"] = {
           {"composites", counts.composites}, {"slot_writes", counts.slot_writes}, {"slot_reads", counts.slot_reads}};
-    if (run.affine) {
-      for (const emulator::NamedAffineCount& row : emulator::named_counts(*run.affine))
+    if (const auto* affine = run.machines.find<emulator::AffineCounters>()) {
+      for (const emulator::NamedAffineCount& row : emulator::named_counts(*affine))
         one["dac"][row.name] = row.count;
-      if (!run.affine->fallback_reason.empty()) one["dac"]["fallback_reason"] = run.affine->fallback_reason;
+      if (!affine->fallback_reason.empty()) one["dac"]["fallback_reason"] = affine->fallback_reason;
     }
     if (run.failure) one["failure"] = run.failure->message;
     launches.push_back(std::move(one));

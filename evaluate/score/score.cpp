@@ -1,5 +1,7 @@
 #include "evaluate/score/score.h"
 
+#include "emulator/machines/dac/affine_counters.h"
+#include "emulator/machines/darsie/skip_counters.h"
 #include "emulator/timing/memory_system.h"
 #include "evaluate/common/machine_weights.h"
 #include "evaluate/common/rewrite.h"
@@ -206,9 +208,9 @@ private:
     if (!skips_.empty()) input.technique = &one.technique; // for what is beside it
     if (derive_) techniques = derive_(one.run, one.entry, input);
     input.technique = nullptr;
-    const bool as_two_streams = one.run.affine && one.run.affine->fallbacks == 0;
-    techniques.insert(techniques.begin(),
-                      as_two_streams ? timing::affine_technique(input, *one.run.affine) : one.technique);
+    const auto* affine = one.run.machines.find<emulator::AffineCounters>();
+    const bool as_two_streams = affine && affine->fallbacks == 0;
+    techniques.insert(techniques.begin(), as_two_streams ? timing::affine_technique(input, *affine) : one.technique);
     timing::add_composite_energy(one.run.counters, techniques.front());
     if (settings_.experiment.technique)
       for (timing::Technique& technique : techniques)
@@ -354,10 +356,11 @@ Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input,
   Scorer scorer(module, settings, input.plan, registers, looked_at, version);
   if (darsie) {
     EmulatorOptions skipping = options;
-    skipping.skipping = emulator::SkipSettings{};
+    skipping.machines.set(emulator::SkipSettings{});
     std::vector<emulator::SkipCounters> skips;
     Result<LaunchPass> pass = run_launches(
-        input, module, skipping, place, [&](const SessionRun& run) { skips.push_back(run.skips); }, variants);
+        input, module, skipping, place,
+        [&](const SessionRun& run) { skips.push_back(run.machines.get<emulator::SkipCounters>()); }, variants);
     if (!pass) return pass.error();
     if (pass->failure) return std::move(pass->failure);
     scorer.set_skips(std::move(skips));

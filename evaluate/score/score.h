@@ -4,6 +4,7 @@
 
 #include "emulator/machines/darsie/renamed_registers.h"
 #include "emulator/machines/regless/register_hierarchy.h"
+#include "emulator/machines/regless/staging_counters.h"
 #include "emulator/timing/energy.h"
 #include "emulator/timing/estimators.h"
 #include "emulator/timing/guesses.h"

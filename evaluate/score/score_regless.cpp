@@ -104,12 +104,13 @@ Status RegLessScorer::run(const LaunchInput& input, ErrorPlace& place) {
     }
     EmulatorOptions options;
     options.host_threads = 1;
-    options.staging = emulator::StagingSettings{.entries = configuration.entries,
-                                                .compressor_lines = configuration.compressor_lines,
-                                                .multiprocessors = machine_.sms};
+    options.machines.set(emulator::StagingSettings{.entries = configuration.entries,
+                                                   .compressor_lines = configuration.compressor_lines,
+                                                   .multiprocessors = machine_.sms});
     std::vector<emulator::StagingCounters>& runs = runs_.emplace_back();
-    Result<LaunchPass> pass =
-        run_launches(input, *module, options, place, [&](const SessionRun& run) { runs.push_back(run.staging); });
+    Result<LaunchPass> pass = run_launches(input, *module, options, place, [&](const SessionRun& run) {
+      runs.push_back(run.machines.get<emulator::StagingCounters>());
+    });
     if (!pass) return pass.error();
     if (pass->failure) {
       failure_ = std::move(pass->failure);

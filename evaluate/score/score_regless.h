@@ -3,6 +3,7 @@
 // the baseline times them all.
 #pragma once
 
+#include "emulator/machines/regless/staging_counters.h"
 #include "emulator/timing/regless.h"
 #include "evaluate/common/launch_input.h"
 #include "evaluate/common/machine_weights.h"

@@ -315,11 +315,10 @@ Status run_composite(const LaunchInput& input, const EmulatorOptions& options, c
 // DARSIE's skip-table machine (darsie-asplos20 §4): what it skips, by launch.
 Result<std::vector<emulator::SkipCounters>> run_darsie(const LaunchInput& input, EmulatorOptions options,
                                                        ErrorPlace& place, StudyResult& result) {
-  options.skipping = emulator::SkipSettings{};
+  options.machines.set(emulator::SkipSettings{});
   std::vector<emulator::SkipCounters> by_launch;
   Result<LaunchPass> pass = run_launches(input, *input.module, options, place, [&](const SessionRun& run) {
-    by_launch.push_back(run.skips);
-    emulator::SkipCounters sum = run.skips;
+    emulator::SkipCounters sum = by_launch.emplace_back(run.machines.get<emulator::SkipCounters>());
     sum.skipped_by_instruction.clear(); // of several kernels
     result.darsie += sum;
   });

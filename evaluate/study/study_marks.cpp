@@ -1,5 +1,6 @@
 #include "evaluate/study/study_marks.h"
 
+#include "ir/forms/darsie_mark.h"
 #include "support/text/table.h"
 
 #include <fmt/format.h>

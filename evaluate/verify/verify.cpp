@@ -93,10 +93,10 @@ void count_launches(const launch::LaunchPlan& plan, const SessionResult& rewritt
     const std::string& kernel = plan.launches[run.launch].kernel;
     result.fallbacks += run.entry == kernel && !variants.of_kernel(kernel).empty();
     std::vector<std::string> reasons = run.reasons;
-    if (run.affine) {
-      result.affine += *run.affine;
-      result.fallbacks += run.affine->fallbacks;
-      if (!run.affine->fallback_reason.empty()) reasons.push_back(run.affine->fallback_reason);
+    if (const auto* affine = run.machines.find<emulator::AffineCounters>()) {
+      result.affine += *affine;
+      result.fallbacks += affine->fallbacks;
+      if (!affine->fallback_reason.empty()) reasons.push_back(affine->fallback_reason);
     }
     for (const std::string& reason : reasons)
       if (std::ranges::find(result.reasons, reason) == result.reasons.end()) result.reasons.push_back(reason);
@@ -116,6 +116,17 @@ Status Verifier::make_contents() {
   return {};
 }
 
+emulator::MachineData Verifier::machine_settings(const RunMode& mode) const {
+  emulator::MachineData machines(
+      emulator::AffineSettings{.entries_per_warp = mode.affine_entries,
+                               .multiprocessors = settings_.machine ? 0 : few_multiprocessors,
+                               .check = !mode.ignores_queues,
+                               .check_data = !mode.ignores_data});
+  if (mode.skipping) machines.set(*mode.skipping);
+  if (mode.staging) machines.set(*mode.staging);
+  return machines;
+}
+
 Result<SessionResult> Verifier::run(const launch::LaunchPlan& plan, const ir::Module& module,
                                     const launch::Variants& variants, const RunMode& mode, ErrorPlace& place) {
   // A device of its own for each run: what one run leaves behind must not reach the next.
@@ -128,12 +139,7 @@ Result<SessionResult> Verifier::run(const launch::LaunchPlan& plan, const ir::Mo
                                      .fuel = mode.fuel,
                                      .resident_blocks = mode.resident_blocks,
                                      .machine = settings_.machine,
-                                     .skipping = mode.skipping,
-                                     .staging = mode.staging,
-                                     .affine = {.entries_per_warp = mode.affine_entries,
-                                                .multiprocessors = settings_.machine ? 0 : few_multiprocessors,
-                                                .check = !mode.ignores_queues,
-                                                .check_data = !mode.ignores_data}});
+                                     .machines = machine_settings(mode)});
   SessionOptions options;
   options.variants = &variants;
   options.contents = &contents_;
@@ -412,8 +418,9 @@ void Verifier::compare_skipping(const Truth& truth, const ir::Module& module, co
     }
     for (const SessionRun& one : skipping->runs) {
       if (variant != emulator::SkipVariant::standard) break;
-      result.executed += one.skips.executed;
-      result.skipped += one.skips.all_skipped();
+      const auto& skips = one.machines.get<emulator::SkipCounters>();
+      result.executed += skips.executed;
+      result.skipped += skips.all_skipped();
     }
     ShapeDifference difference = difference_of(truth, *skipping, resident_blocks[0]);
     difference.shape += ", skipping (" + std::string(spelling(variant)) + ")";
@@ -449,7 +456,7 @@ void Verifier::compare_staging(const Truth& truth, const ir::Module& module, con
     }
     result.least_entries = least;
     for (const SessionRun& one : staged->runs)
-      result.regions += one.staging.regions;
+      result.regions += one.machines.get<emulator::StagingCounters>().regions;
     ShapeDifference difference = difference_of(truth, *staged, resident_blocks[0]);
     difference.shape += ", " + std::to_string(entries) + " staged entries";
     if (!difference.failure && difference.findings.empty()) {

@@ -3,6 +3,9 @@
 
 #include "cuda/compare.h"
 #include "cuda/device.h"
+#include "emulator/machines/dac/affine_counters.h"
+#include "emulator/machines/darsie/skip_counters.h"
+#include "emulator/machines/regless/staging_counters.h"
 #include "evaluate/common/launch_input.h"
 #include "launch/shapes.h"
 #include "launch/variants.h"
@@ -115,6 +118,7 @@ private:
   };
 
   Status make_contents();
+  emulator::MachineData machine_settings(const RunMode& mode) const;
   Result<SessionResult> run(const launch::LaunchPlan& plan, const ir::Module& module, const launch::Variants& variants,
                             const RunMode& mode, ErrorPlace& place);
   void compare_all(CaseResult& result);

@@ -5,6 +5,7 @@
 //
 // Counts are of machine instructions of a GTX 480, the paper's machine, for the original and both streams alike:
 // batches of the affine warp are the blocks that its SMs hold.
+#include "emulator/machines/dac/affine_counters.h"
 #include "emulator/machines/dac/compact_affine.h"
 #include "emulator/machines/dac/stride_prefetcher.h"
 #include "evaluate/common/rewrite.h"
@@ -129,9 +130,11 @@ uint64_t loads_of(const emulator::Counters& counters) {
 
 void add_run(const cli::SessionRun& one, Weights& weights, Row& row) {
   ++row.launches;
+  const auto* counts = one.machines.find<emulator::AffineCounters>();
+  const bool is_decoupled = counts && counts->fallbacks == 0;
   for (const emulator::FunctionCounters& rows : one.counters.functions) {
     // The affine stream is the only function that another one owns.
-    const bool is_affine = one.affine && one.affine->fallbacks == 0 && &rows == &one.counters.functions.back();
+    const bool is_affine = is_decoupled && &rows == &one.counters.functions.back();
     uint64_t sum = 0;
     for (ir::BlockId block : rows.source->layout)
       for (ir::InstructionId id : rows.source->instructions_in(block))
@@ -139,13 +142,13 @@ void add_run(const cli::SessionRun& one, Weights& weights, Row& row) {
           sum += weights(*rows.source, id) * rows.instructions[id.index()].executions;
     (is_affine ? row.affine : row.body) += sum;
   }
-  if (one.affine && one.affine->fallbacks == 0)
+  if (is_decoupled)
     ++row.decoupled;
   else
     row.original_loads += loads_of(one.counters);
-  if (one.affine) row.counts += *one.affine;
+  if (counts) row.counts += *counts;
   std::vector<std::string> reasons = one.reasons;
-  if (one.affine && !one.affine->fallback_reason.empty()) reasons.push_back(one.affine->fallback_reason);
+  if (counts && !counts->fallback_reason.empty()) reasons.push_back(counts->fallback_reason);
   for (const std::string& reason : reasons)
     if (std::ranges::find(row.reasons, reason) == row.reasons.end()) row.reasons.push_back(reason);
 }
@@ -170,7 +173,7 @@ Result<Row> measure(const cli::LaunchInput& input, const std::string& name, cons
   options.observer = {};
   for (const cli::SessionRun& one : original->runs)
     row.baseline += emulator::section_counts(one.counters, weights.function()).total().warps;
-  options.affine.check = check;
+  options.machines.set(emulator::AffineSettings{.check = check});
   Result<cli::Rewritten> rewritten = cli::rewrite(*input.module, "dac", transforms::OutputForm::hardware, {});
   if (!rewritten) return rewritten.error();
   const ir::Module& module = rewritten->module ? *rewritten->module : *input.module;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Copies the source tree, drops FILE into its folder FOLDER, configures, and asks the build files whether the executable
+"""Copies the source tree, drops FILE into its folder FOLDER (made if there is none), configures, and asks the build files whether the executable
 is now made of it (and was not before).
 
 usage: check_picked_up.py CMAKE SOURCE_ROOT FILE FOLDER
@@ -27,6 +27,7 @@ def main():
         if builds_from(cmake, copy, build, path):
             print(f"{path} is there before it was added: this test shows nothing")
             return 1
+        os.makedirs(os.path.join(copy, folder), exist_ok=True)
         shutil.copy(file, os.path.join(copy, path))
         if not builds_from(cmake, copy, build, path):
             print(f"{path} lies there, but ptxrewrite is not built from it")

@@ -4,13 +4,40 @@
 #include "emulator/machines/composite/composite_registers.h"
 
 #include "emulator/core/decode.h"
+#include "emulator/core/machine.h"
 #include "emulator/core/resize.h"
 #include "ir/forms/composite.h"
 
 #include <array>
+#include <map>
 
 namespace ptxrewrite::emulator {
+
+const MachineModel& composite_machine();
+
 namespace {
+
+// The slot, for an intermediate result of so many bits. Reading %crf, which is in the same block, finds what was
+// written last.
+class SlotDecoder final : public FormDecoder {
+public:
+  LaneRef write(Decoder& decoder, unsigned bits) {
+    bits_ = bits;
+    LaneRef& slot = slots_[bits];
+    if (!slot) slot = decoder.own_lanes(bits);
+    return slot;
+  }
+
+  LaneRef special_register(Decoder& decoder, ir::SpecialRegister which, unsigned& bits) override {
+    if (which != ir::SpecialRegister::crf) return {};
+    bits = bits_;
+    return write(decoder, bits_);
+  }
+
+private:
+  std::map<unsigned, LaneRef> slots_; // by width
+  unsigned bits_ = 32;                // of what it holds at the current instruction
+};
 
 // The row of a half: it has one result, and one or two sources.
 const Operation* find_operation(const ir::Form& form, unsigned sources) {
@@ -67,15 +94,27 @@ void decode_composite(Decoder& decoder, ir::InstructionId) {
   const unsigned bits = first->destination_types[0].bits;
   MicroOp& keep = decoder.emit_further(copy_handler(bits), true);
   keep.source[0] = intermediate;
-  keep.destination[0] = decoder.write_composite_slot(bits);
+  auto* slot = static_cast<SlotDecoder*>(decoder.form_decoder(composite_machine()));
+  keep.destination[0] = slot->write(decoder, bits);
 }
+
+class CompositeModel final : public MachineModel {
+public:
+  std::string_view name() const override { return "composite"; }
+  std::string_view title() const override { return "the composite register file's machine"; }
+  void add_operations(OperationTable& table) const override {
+    for (std::string_view pattern :
+         {"crf.add*", "crf.sub*", "crf.and*", "crf.or*", "crf.xor*", "crf.mul*", "crf.shl*", "crf.shr*"})
+      table.special(pattern, &decode_composite);
+  }
+  std::unique_ptr<FormDecoder> form_decoder() const override { return std::make_unique<SlotDecoder>(); }
+};
 
 } // namespace
 
-void add_composite_operations(OperationTable& table) {
-  for (std::string_view pattern :
-       {"crf.add*", "crf.sub*", "crf.and*", "crf.or*", "crf.xor*", "crf.mul*", "crf.shl*", "crf.shr*"})
-    table.special(pattern, &decode_composite);
+const MachineModel& composite_machine() {
+  static const CompositeModel model;
+  return model;
 }
 
 CompositeCounts& CompositeCounts::operator+=(const CompositeCounts& other) {

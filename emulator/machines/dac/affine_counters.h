@@ -9,6 +9,7 @@
 
 namespace ptxrewrite::emulator {
 
+// Settings of a launch (LaunchRequest::machines) for kernels in DAC's hardware form, which run on its machine.
 struct AffineSettings {
   // Entries of each warp's address queue and predicate queue; 0: its share of the SM's 192 each.
   uint32_t entries_per_warp = 0;
@@ -22,7 +23,8 @@ struct AffineSettings {
   bool check_data = true;
 };
 
-// Warp instructions unless a line says otherwise.
+// Results of a launch of a kernel in that form (LaunchResult::machines). Warp instructions unless a line says
+// otherwise.
 struct AffineCounters {
   uint64_t affine = 0;   // of the affine stream, once a batch
   uint64_t body = 0;     // of the other stream

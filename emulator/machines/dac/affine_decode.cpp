@@ -13,18 +13,18 @@ const MicroOp* without_machine(Warp& warp, const MicroOp& op) {
 }
 
 const MicroOp* dequeue_address(Warp& warp, const MicroOp& op) {
-  AffineMachine* machine = warp.block->affine;
-  return machine ? machine->dequeue_address(warp, op) : without_machine(warp, op);
+  const AffineBlock* block = affine_block(*warp.block);
+  return block ? block->machine->dequeue_address(warp, op) : without_machine(warp, op);
 }
 
 const MicroOp* dequeue_predicate(Warp& warp, const MicroOp& op) {
-  AffineMachine* machine = warp.block->affine;
-  return machine ? machine->dequeue_predicate(warp, op) : without_machine(warp, op);
+  const AffineBlock* block = affine_block(*warp.block);
+  return block ? block->machine->dequeue_predicate(warp, op) : without_machine(warp, op);
 }
 
 const MicroOp* give_predicate(Warp& warp, const MicroOp& op) {
-  AffineMachine* machine = warp.block->affine;
-  return machine ? machine->give_predicate(warp, op) : without_machine(warp, op);
+  const AffineBlock* block = affine_block(*warp.block);
+  return block ? block->machine->give_predicate(warp, op) : without_machine(warp, op);
 }
 
 uint32_t number_of(const Decoder& decoder) {
@@ -69,9 +69,12 @@ void decode_condition(Decoder& decoder, ir::InstructionId) {
   decoder.emit(&without_machine);
 }
 
-} // namespace
+class QueueDecoder final : public FormDecoder {
+public:
+  void before_instruction(Decoder& decoder) override;
+};
 
-void decode_dequeues(Decoder& decoder) {
+void QueueDecoder::before_instruction(Decoder& decoder) {
   const ir::Function& function = decoder.function();
   auto dequeue = [&](ir::ValueId id, bool guarded) {
     const ir::Value& value = function.values[id];
@@ -85,6 +88,12 @@ void decode_dequeues(Decoder& decoder) {
   if (const ir::ValueId guard = function.instructions[decoder.instruction()].guard) dequeue(guard, false);
   for (const ir::Operand& operand : decoder.operands())
     if (operand.is(ir::OperandKind::value)) dequeue(operand.as_value(), true);
+}
+
+} // namespace
+
+std::unique_ptr<FormDecoder> make_queue_decoder() {
+  return std::make_unique<QueueDecoder>();
 }
 
 QueueAccess queue_access(const MicroOp& op) {

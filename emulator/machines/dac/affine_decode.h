@@ -1,15 +1,12 @@
 // DAC's queues as instructions of the body read them.
 #pragma once
 
-#include "emulator/core/micro_op.h"
+#include "emulator/core/machine.h"
 
 namespace ptxrewrite::emulator {
 
-class Decoder;
-class OperationTable;
-
-// In front of the current instruction: takes from the queues what its guard and its operands are.
-void decode_dequeues(Decoder& decoder);
+// In front of an instruction: takes from the queues what its guard and its operands are.
+std::unique_ptr<FormDecoder> make_queue_decoder();
 
 void add_affine_operations(OperationTable& table);
 

@@ -44,27 +44,38 @@ uint32_t default_resident_blocks(uint32_t threads, uint64_t shared_bytes) {
   return std::max(ir::occupancy(*machine, {threads, 0, static_cast<uint32_t>(shared_bytes)}).blocks, 1u);
 }
 
-AffineMachine::AffineMachine(LaunchState& launch, const AffineProgram& program, WorkerCounters& counters,
-                             FramePool& frames, std::vector<std::byte>& thread_specials, AffineCheck* check)
-    : launch_(&launch), program_(&program), worker_counters_(&counters), frames_(&frames),
-      thread_specials_(&thread_specials), check_(check), settings_(launch.request->affine) {}
+AffineBlock::AffineBlock(AffineMachine& its_machine) : BlockMachine(dac_machine()), machine(&its_machine) {}
+
+void AffineBlock::barrier_completed(uint32_t warps) {
+  machine->barrier_passed(slot, warps);
+}
+
+void AffineBlock::barrier_arrived(const Warp& warp) {
+  machine->barrier_passed(slot, 1u << warp.index);
+}
+
+AffineBlock* affine_block(const Block& block) {
+  const bool is_ours = block.machine && &block.machine->model() == &dac_machine();
+  return is_ours ? static_cast<AffineBlock*>(block.machine.get()) : nullptr;
+}
+
+AffineMachine::AffineMachine(BlockSource& source, const AffineProgram& program, const AffineSettings& settings,
+                             AffineCheck* check)
+    : source_(&source), launch_(&source.launch()), program_(&program), check_(check), settings_(settings) {}
 
 void AffineMachine::start_batch(std::span<const uint64_t> linear) {
   std::vector<Dimensions> indices;
   while (blocks_.size() < linear.size()) {
-    blocks_.push_back(std::make_unique<Block>(*launch_, *worker_counters_, *frames_, *thread_specials_));
-    if (Status status = blocks_.back()->prepare(); !status) {
-      error_ = status.error();
+    blocks_.push_back(source_->make_block(true));
+    if (!blocks_.back()) {
       blocks_.clear();
       return;
     }
   }
   blocks_.resize(linear.size());
   for (uint32_t i = 0; i < linear.size(); ++i) {
-    blocks_[i]->affine = this;
-    blocks_[i]->affine_slot = i;
-    blocks_[i]->start(linear[i]);
-    observe(*blocks_[i]);
+    affine_block(*blocks_[i])->slot = i;
+    source_->start(*blocks_[i], linear[i]);
     blocks_[i]->start_all_warps();
     if (blocks_[i]->failure) failure_ = blocks_[i]->failure;
     indices.push_back(blocks_[i]->index);
@@ -82,15 +93,9 @@ void AffineMachine::start_batch(std::span<const uint64_t> linear) {
   ++counters_.batches;
 }
 
-void AffineMachine::observe(Block& block) const {
-  Observer* observer = launch_->request->observer;
-  block.observer = observer && observer->wants(block) ? observer : nullptr;
-  block.watch_memory = block.count_memory || block.checker || (block.observer && block.observer->wants_accesses());
-}
-
 bool AffineMachine::run_batch(std::span<const uint64_t> linear) {
   start_batch(linear);
-  if (error_ || failure_) return false;
+  if (blocks_.empty() || failure_) return false;
   while (!is_over()) {
     somebody_waits_for_memory_ = false;
     bool progress = false;
@@ -133,7 +138,7 @@ bool AffineMachine::step_affine_warp() {
       return false;
     }
     if (Observer* observer = blocks_.front()->observer; observer && place.valid())
-      observer->affine_executed(*blocks_.front(), program_->function().first_instruction + place.index());
+      observer->stream_executed(*blocks_.front(), program_->function().first_instruction + place.index());
     return true;
   case AffineWarp::Turn::gave_up:
     gave_up_ = warp_->reason();
@@ -360,9 +365,9 @@ const MicroOp* AffineMachine::give_predicate(Warp& warp, const MicroOp& op) {
   return &op + 1;
 }
 
-void AffineMachine::barrier_passed(const Block& block, uint32_t warps) {
+void AffineMachine::barrier_passed(uint32_t slot, uint32_t warps) {
   for (; warps; warps &= warps - 1)
-    ++links_[block.affine_slot * launch_->warps + static_cast<unsigned>(std::countr_zero(warps))].barriers_passed;
+    ++links_[slot * launch_->warps + static_cast<unsigned>(std::countr_zero(warps))].barriers_passed;
 }
 
 // Nothing may be left over.

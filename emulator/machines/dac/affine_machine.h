@@ -3,8 +3,9 @@
 // serves each warp once. An observer sees the other warps' instructions as on any machine, and the affine warp's.
 #pragma once
 
-#include "emulator/core/block.h"
+#include "emulator/core/machine.h"
 #include "emulator/machines/dac/affine_check.h"
+#include "emulator/machines/dac/affine_counters.h"
 #include "emulator/machines/dac/affine_warp.h"
 #include "emulator/machines/dac/line_locks.h"
 
@@ -14,21 +15,34 @@
 
 namespace ptxrewrite::emulator {
 
-class FindingTable;
+class AffineMachine;
+const MachineModel& dac_machine();
+
+// Of a block that the machine holds: its place among the blocks of a batch.
+struct AffineBlock final : BlockMachine {
+  explicit AffineBlock(AffineMachine& its_machine);
+  void barrier_completed(uint32_t warps) override;
+  void barrier_arrived(const Warp& warp) override;
+  // Nobody waits for others in a loop, and a warp's lanes must stay in the order of the affine stream.
+  bool keeps_order() const override { return true; }
+
+  AffineMachine* machine;
+  uint32_t slot = 0;
+};
+// Null: the block runs on another machine or none.
+AffineBlock* affine_block(const Block& block);
 
 class AffineMachine {
 public:
   // `check`: null: off. All must outlive the machine.
-  AffineMachine(LaunchState& launch, const AffineProgram& program, WorkerCounters& counters, FramePool& frames,
-                std::vector<std::byte>& thread_specials, AffineCheck* check);
+  AffineMachine(BlockSource& source, const AffineProgram& program, const AffineSettings& settings, AffineCheck* check);
 
-  // Runs these blocks of the grid, which an SM holds together, to their end. False: `failure()`, `error()` or
-  // `gave_up()`.
+  // Runs these blocks of the grid, which an SM holds together, to their end. False: `failure()` or `gave_up()`, or
+  // there is no memory for the blocks.
   bool run_batch(std::span<const uint64_t> linear);
 
   const std::optional<Failure>& failure() const { return failure_; }
-  const std::optional<Error>& error() const { return error_; } // of the host: no memory
-  const std::string& gave_up() const { return gave_up_; }      // the machine is too small for the kernel: why
+  const std::string& gave_up() const { return gave_up_; } // the machine is too small for the kernel: why
   AffineCounters& counters() { return counters_; }
   // Of the latest batch.
   std::vector<std::unique_ptr<Block>>& blocks() { return blocks_; }
@@ -37,8 +51,8 @@ public:
   const MicroOp* dequeue_address(Warp& warp, const MicroOp& op);
   const MicroOp* dequeue_predicate(Warp& warp, const MicroOp& op);
   const MicroOp* give_predicate(Warp& warp, const MicroOp& op);
-  // Warps of the block go on behind a barrier, or have told others that they were there.
-  void barrier_passed(const Block& block, uint32_t warps);
+  // Warps of the block in this place go on behind a barrier, or have told others that they were there.
+  void barrier_passed(uint32_t slot, uint32_t warps);
 
 private:
   struct AddressRecord {
@@ -62,7 +76,6 @@ private:
     uint64_t barriers_passed = 0, barriers_seen = 0; // by the warp, and by expansion for it
   };
 
-  void observe(Block& block) const;
   void start_batch(std::span<const uint64_t> linear);
   bool step_affine_warp();
   bool expand_for(uint32_t warp);
@@ -79,18 +92,17 @@ private:
   void report_deadlock();
   const MicroOp* mismatch(Warp& warp, const MicroOp& op, const std::string& what);
 
-  uint32_t number_of(const Warp& warp) const { return warp.block->affine_slot * launch_->warps + warp.index; }
+  uint32_t number_of(const Warp& warp) const {
+    return static_cast<const AffineBlock&>(*warp.block->machine).slot * launch_->warps + warp.index;
+  }
 
+  BlockSource* source_;
   LaunchState* launch_;
   const AffineProgram* program_;
-  WorkerCounters* worker_counters_;
-  FramePool* frames_;
-  std::vector<std::byte>* thread_specials_;
   AffineCheck* check_;
   AffineSettings settings_;
   AffineCounters counters_;
   std::optional<Failure> failure_;
-  std::optional<Error> error_;
   std::string gave_up_;
 
   std::vector<std::unique_ptr<Block>> blocks_;

@@ -18,6 +18,8 @@ inline constexpr std::array<SkipVariant, 3> all_skip_variants = {SkipVariant::st
                                                                  SkipVariant::no_branch_sync};
 std::string_view spelling(SkipVariant variant); // "standard", "ignore-store", "no-cf-sync"
 
+// Settings of a launch (LaunchRequest::machines): with them it runs on DARSIE's machine, by the marks in the text or
+// else by those of the analysis. Not with an observer.
 struct SkipSettings {
   SkipVariant variant = SkipVariant::standard;
   // Followers execute what they skip, too; another result than the shared one is a fault of the kernel.
@@ -29,7 +31,7 @@ struct SkipSettings {
   uint64_t order_seed = 0;
 };
 
-// Warp instructions unless a line says otherwise.
+// Results of a launch on that machine (LaunchResult::machines). Warp instructions unless a line says otherwise.
 struct SkipCounters {
   uint64_t executed = 0;
   std::array<uint64_t, 3> skipped = {}; // by ir::MarkKind: uniform, affine, unstructured

@@ -16,9 +16,13 @@ constexpr unsigned longest_turn = 12;
 
 } // namespace
 
-SkipMachine::SkipMachine(Block& block)
-    : block_(&block), plan_(block.launch->skip_plan), settings_(*block.launch->request->skipping),
-      counters_(&block.counters->skips), table_(registers_), states_(block.launch->warps) {
+SkipLaunch::SkipLaunch(const KernelImage& image, std::span<const ir::DarsieMark> marks, const LaunchRequest& request)
+    : settings(request.machines.get<SkipSettings>()),
+      plan(image, marks, std::array{request.block.x, request.block.y, request.block.z}), fences(emulated_sm_count) {}
+
+SkipMachine::SkipMachine(Block& block, SkipLaunch& launch)
+    : BlockMachine(darsie_machine()), block_(&block), launch_(&launch), plan_(&launch.plan), settings_(launch.settings),
+      counters_(&launch.counters), table_(registers_), states_(block.launch->warps) {
   counters_->skipped_by_instruction.resize(plan_->entry().source->instructions.size());
   for (uint32_t warp = 0; warp < states_.size(); ++warp)
     turns_.push_back(warp);
@@ -327,48 +331,58 @@ void SkipMachine::count_skipped_guard(const Warp& warp, const SkipPlace& place) 
   counter.off += mask == 0;
 }
 
-// As Block::run, but that warps take turns after each instruction. A warp that spins has had its turn when it would let
-// others go first; when all have, other blocks get theirs.
-BlockState Block::run_in_steps() {
-  changed = false;
-  for (; next_to_start_ < warps.size(); ++next_to_start_)
-    start_warp(warps[next_to_start_]);
-  if (failure) return BlockState::failed;
+// The warps' turns of one round. False: the block has failed.
+bool SkipMachine::run_round(uint32_t& spun) {
+  begin_round();
+  for (uint32_t turn = 0; turn < turns_.size(); ++turn) {
+    Warp& warp = warp_of_turn(turn);
+    if ((warp.state != WarpState::runnable && warp.state != WarpState::yielded) || waits(warp)) continue;
+    take_turn(warp);
+    if (block_->failure) return false;
+    if (warp.state != WarpState::finished && warp.state != WarpState::waiting) continue;
+    spun = 0;
+    block_->changed = true;
+    if (warp.state == WarpState::waiting) {
+      block_->note_arrival(warp);
+      continue;
+    }
+    warp_finished(warp);
+    block_->warp_finished(warp);
+    if (block_->failure) return false;
+  }
+  return true;
+}
+
+// Those that can go on; those of them that spin are noted in `spun`.
+uint32_t SkipMachine::able_warps(uint32_t& spun) {
+  uint32_t able = 0;
+  for (Warp& warp : block_->warps) {
+    if ((warp.state != WarpState::runnable && warp.state != WarpState::yielded) || waits(warp)) continue;
+    able |= 1u << warp.index;
+    if (warp.state != WarpState::yielded || (spun >> warp.index & 1)) continue;
+    spun |= 1u << warp.index;
+    block_->changed = block_->changed || !block_->watch_progress || block_->is_in_new_state(warp);
+  }
+  return able;
+}
+
+// A warp that spins has had its turn when it would let others go first; when all have, other blocks get theirs.
+BlockState SkipMachine::run(Block& block) {
+  block.changed = false;
+  block.start_all_warps();
+  if (block.failure) return BlockState::failed;
   uint32_t spun = 0; // warps
   for (;;) {
-    skipper->begin_round();
-    for (uint32_t turn = 0; turn < warps.size(); ++turn) {
-      Warp& warp = skipper->warp_of_turn(turn);
-      if ((warp.state != WarpState::runnable && warp.state != WarpState::yielded) || skipper->waits(warp)) continue;
-      skipper->take_turn(warp);
-      if (failure) return BlockState::failed;
-      if (warp.state != WarpState::finished && warp.state != WarpState::waiting) continue;
-      spun = 0;
-      changed = true;
-      if (warp.state == WarpState::waiting) {
-        note_arrival(warp);
-        continue;
-      }
-      skipper->warp_finished(warp);
-      warp_finished(warp);
-      if (failure) return BlockState::failed;
-    }
-    if (live_warps == 0) return BlockState::finished;
-    uint32_t able = 0;
-    for (Warp& warp : warps) {
-      if ((warp.state != WarpState::runnable && warp.state != WarpState::yielded) || skipper->waits(warp)) continue;
-      able |= 1u << warp.index;
-      if (warp.state != WarpState::yielded || (spun >> warp.index & 1)) continue;
-      spun |= 1u << warp.index;
-      changed = changed || !watch_progress || is_in_new_state(warp);
-    }
+    if (!run_round(spun)) return BlockState::failed;
+    if (block.live_warps == 0) return BlockState::finished;
+    const uint32_t able = able_warps(spun);
     if (able & ~spun) continue;
-    if (skipper->give_up_waiting(able != 0)) {
+    if (give_up_waiting(able != 0)) {
       spun = 0;
     } else if (able) {
       return BlockState::yielded;
     } else {
-      report_deadlock();
+      block.report_deadlock();
       return BlockState::failed;
     }
   }

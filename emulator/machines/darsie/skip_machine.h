@@ -6,7 +6,8 @@
 // around it: the history goes on from there.
 #pragma once
 
-#include "emulator/core/block.h"
+#include "emulator/core/machine.h"
+#include "emulator/machines/darsie/skip_counters.h"
 #include "emulator/machines/darsie/skip_plan.h"
 #include "emulator/machines/darsie/skip_table.h"
 
@@ -15,25 +16,41 @@
 
 namespace ptxrewrite::emulator {
 
-class SkipMachine {
-public:
-  explicit SkipMachine(Block& block);
+const MachineModel& darsie_machine();
 
-  void start_block();
+// What all blocks of a launch have in common.
+struct SkipLaunch {
+  SkipLaunch(const KernelImage& image, std::span<const ir::DarsieMark> marks, const LaunchRequest& request);
+
+  SkipSettings settings;
+  SkipPlan plan;
+  SkipCounters counters;
+  std::vector<uint64_t> fences; // and atomics so far, by %smid
+};
+
+class SkipMachine final : public BlockMachine {
+public:
+  SkipMachine(Block& block, SkipLaunch& launch);
+
+  void start_block() override;
+  // As Block::run_warps, but that warps take turns after each instruction.
+  BlockState run(Block& block) override;
+  void barrier_completed(uint32_t warps) override;
+
+private:
   // All warps get a turn in a round; the n-th is this one's.
   void begin_round();
   Warp& warp_of_turn(uint32_t turn);
+  bool run_round(uint32_t& spun);
+  uint32_t able_warps(uint32_t& spun);
   // Executes or skips an instruction of the warp, or some (with a random order); it may then wait for others.
   void take_turn(Warp& warp);
   bool waits(const Warp& warp) const { return waiting_ >> warp.index & 1; }
   // Nobody can go on but those who may spin (if `others_run`) or wait: all leave the path, unless the others deserve
   // more patience. False: nobody waits.
   bool give_up_waiting(bool others_run);
-
   void warp_finished(const Warp& warp);
-  void barrier_completed(uint32_t warps);
 
-private:
   enum class Wait : uint8_t { none, branch, registers };
   struct State {
     bool on_path = false;
@@ -78,10 +95,11 @@ private:
   uint32_t code_index(const MicroOp& op) const { return static_cast<uint32_t>(&op - plan_->entry().code.data()); }
   State& state_of(const Warp& warp) { return states_[warp.index]; }
   bool has_branch_sync() const { return settings_.variant != SkipVariant::no_branch_sync; }
-  uint64_t& fences() { return (*block_->launch->fences)[block_->linear % emulated_sm_count]; }
+  uint64_t& fences() { return launch_->fences[block_->linear % emulated_sm_count]; }
   uint64_t random();
 
   Block* block_;
+  SkipLaunch* launch_;
   const SkipPlan* plan_;
   SkipSettings settings_;
   SkipCounters* counters_;

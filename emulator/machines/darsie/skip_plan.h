@@ -8,6 +8,7 @@
 #include "ir/flow/dominators.h"
 #include "ir/flow/liveness.h"
 #include "ir/flow/loops.h"
+#include "ir/forms/darsie_mark.h"
 
 #include <array>
 #include <optional>

@@ -3,25 +3,15 @@
 // The paper's hardware computes the first once per SM and launch, the second in the first block of each SM, the third
 // in the first warp of each block, and adds thread and block parts in linear registers. They are pure arithmetic on
 // values that every warp can know, so here each warp computes them for itself when it starts, uncounted; what the
-// machine would have executed is worked out from the launch: see section_executions.
-#include "emulator/machines/r2d2/linear_registers.h"
-
+// machine would have executed is worked out from the launch.
 #include "emulator/core/decode.h"
+#include "emulator/core/machine.h"
 #include "emulator/core/resize.h"
 
 #include <algorithm>
 
 namespace ptxrewrite::emulator {
 namespace {
-
-const MicroOp* add_lanes(Warp& warp, const MicroOp& op) {
-  const uint64_t* first = warp.lanes<uint64_t>(op.source[0]);
-  const uint64_t* second = warp.lanes<uint64_t>(op.source[1]);
-  const auto offset = static_cast<uint64_t>(op.immediate);
-  detail::write_lanes<uint64_t>(warp, op.destination[0], warp.mask,
-                                [&](unsigned lane) { return first[lane] + second[lane] + offset; });
-  return &op + 1;
-}
 
 // r2d2.mov d, a [, b] [, immediate]: the sum, cut to the type.
 void decode_mov(Decoder& decoder, ir::InstructionId) {
@@ -36,12 +26,7 @@ void decode_mov(Decoder& decoder, ir::InstructionId) {
     else if (registers < 2)
       sources[registers++] = decoder.source(operand, lanes_of_bits(64));
   }
-  const LaneRef sum = decoder.temporary(64);
-  MicroOp& add = decoder.emit_further(&add_lanes, true);
-  add.source[0] = sources[0];
-  add.source[1] = sources[1];
-  add.immediate = offset;
-  add.destination[0] = sum;
+  const LaneRef sum = decoder.emit_sum({sources[0], sources[1], offset, true});
   const unsigned bits = lane_bits(decoder.form().type());
   const LaneRef target = decoder.destination(operands[0], lanes_of_bits(bits));
   const Handler handler = bits == 64 ? copy_handler(64) : resize_handler(64, bits, false);
@@ -50,35 +35,22 @@ void decode_mov(Decoder& decoder, ir::InstructionId) {
   op.destination[0] = target;
 }
 
-} // namespace
-
-LaneRef emit_sum(Decoder& decoder, LaneRef first, LaneRef second, LaneRef target) {
-  if (!target) target = decoder.temporary(64);
-  MicroOp& op = decoder.emit_further(&add_lanes, false);
-  op.source[0] = first;
-  op.source[1] = second;
-  op.destination[0] = target;
-  return target;
-}
-
-void decode_linear_row(Decoder& decoder, std::span<const ir::Operand> operands) {
-  if (operands.size() != 3) return decoder.unsupported("a linear row of another shape than %lr = %tr + %br");
-  const LaneRef first = decoder.source(operands[1], lanes_of_bits(64));
-  const LaneRef second = decoder.source(operands[2], lanes_of_bits(64));
-  emit_sum(decoder, first, second, decoder.register_lanes(operands[0]));
-}
-
-SectionExecutions section_executions(const DecodedFunction& function, ir::InstructionId instruction,
-                                     ir::SectionKind section, const LaunchFacts& launch) {
-  const uint64_t machines = std::min(launch.blocks, launch.multiprocessors);
-  switch (section) {
-  case ir::SectionKind::r2d2_coefficient:
-    return {machines, machines};
-  case ir::SectionKind::r2d2_thread:
-    return {machines * launch.warps, machines * launch.threads};
-  default:
-    break;
+// .r2d2.linear %lr0 = %tr1 + %br0;
+class RowDecoder final : public FormDecoder {
+public:
+  void line(Decoder& decoder) override {
+    const ir::Function& function = decoder.function();
+    if (function.instructions[decoder.instruction()].kind != ir::InstructionKind::linear_row) return;
+    const std::span<const ir::Operand> operands = function.operands_of(decoder.instruction());
+    if (operands.size() != 3) return decoder.unsupported("a linear row of another shape than %lr = %tr + %br");
+    const LaneRef first = decoder.source(operands[1], lanes_of_bits(64));
+    const LaneRef second = decoder.source(operands[2], lanes_of_bits(64));
+    decoder.emit_sum({first, second, 0, false, decoder.register_lanes(operands[0])});
   }
+};
+
+SectionExecutions block_part_executions(const DecodedFunction& function, ir::InstructionId instruction,
+                                        const LaunchFacts& launch) {
   // Rows of the block part with the same operation and the same index register are lanes of one warp instruction, up to
   // 16 of them (section 4.2): the first of each sixteen stands for them all.
   uint64_t same_before = 0;
@@ -96,8 +68,36 @@ SectionExecutions section_executions(const DecodedFunction& function, ir::Instru
   return {same_before % 16 == 0 ? launch.blocks : 0, launch.blocks};
 }
 
-void add_linear_register_operations(OperationTable& table) {
-  table.special("r2d2.mov*", &decode_mov);
+class R2d2Model final : public MachineModel {
+public:
+  std::string_view name() const override { return "r2d2"; }
+  std::string_view title() const override { return "R2D2's machine"; }
+  void add_operations(OperationTable& table) const override { table.special("r2d2.mov*", &decode_mov); }
+  std::unique_ptr<FormDecoder> form_decoder() const override { return std::make_unique<RowDecoder>(); }
+
+  std::optional<SectionExecutions> section_executions(const DecodedFunction& function, ir::InstructionId instruction,
+                                                      ir::SectionKind section,
+                                                      const LaunchFacts& launch) const override {
+    const uint64_t machines = std::min(launch.blocks, launch.multiprocessors);
+    switch (section) {
+    case ir::SectionKind::r2d2_coefficient:
+      return SectionExecutions{machines, machines};
+    case ir::SectionKind::r2d2_thread:
+      return SectionExecutions{machines * launch.warps, machines * launch.threads};
+    case ir::SectionKind::r2d2_block:
+      return block_part_executions(function, instruction, launch);
+    case ir::SectionKind::dac_affine:
+      break;
+    }
+    return std::nullopt;
+  }
+};
+
+} // namespace
+
+const MachineModel& r2d2_machine() {
+  static const R2d2Model model;
+  return model;
 }
 
 } // namespace ptxrewrite::emulator

@@ -10,6 +10,8 @@
 
 namespace ptxrewrite::emulator {
 
+// Settings of a launch (LaunchRequest::machines): with them it runs on RegLess's machine, by the annotations in the
+// text. Not with an observer.
 struct StagingSettings {
   uint32_t entries = 512;         // registers that all shards of an SM hold together
   uint32_t compressor_lines = 12; // internal ones of each shard (48 per SM; Table 1 also says 16); 0: no compressor
@@ -36,6 +38,7 @@ struct RegionRuns {
   uint64_t lookups = 0; // of inputs, in the bank that had most of them
 };
 
+// Results of a launch on that machine (LaunchResult::machines).
 struct StagingCounters {
   uint64_t cycles = 0;       // of SMs, while they had blocks
   uint64_t instructions = 0; // machine instructions that warps issued; annotations not counted

@@ -52,16 +52,14 @@ uint32_t StagingMachine::resident_blocks(const StagingPlan& plan, uint32_t warps
 
 void StagingMachine::add(Block& block) {
   uint32_t slot = 0;
-  for (; block.next_to_start_ < block.warps.size(); ++block.next_to_start_) {
-    Warp& warp = block.warps[block.next_to_start_];
-    block.start_warp(warp);
+  while (Warp* warp = block.start_next_warp()) {
     if (block.failure) return;
     while (contexts_[slot].state != State::absent)
       ++slot;
     Context& context = contexts_[slot];
     context = {};
     context.block = &block;
-    context.warp = &warp;
+    context.warp = warp;
     context.value_ready.resize(plan_->values());
     context.home.resize(plan_->home_bytes());
     context.state = State::waiting;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "emulator/core/block.h"
+#include "emulator/machines/regless/staging_counters.h"
 #include "emulator/machines/regless/staging_plan.h"
 #include "emulator/machines/regless/staging_unit.h"
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "emulator/machines/regless/register_memory.h"
+#include "emulator/machines/regless/staging_counters.h"
 #include "ir/machine/registers/register_program.h"
 
 #include <cstdint>

@@ -72,8 +72,7 @@ launch::Dim3 dimensions_of(const std::array<uint32_t, 3>& size) {
 } // namespace
 
 Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& shape, emulator::Observer* observer,
-                  const std::optional<emulator::SkipSettings>& skipping,
-                  const std::optional<emulator::StagingSettings>& staging, const emulator::AffineSettings& affine) {
+                  const emulator::MachineData& machines) {
   Emulation emulation;
   emulator::DeviceMemory memory(uint64_t(1) << 30);
   const auto refuse = [&](const Error& error) {
@@ -117,18 +116,14 @@ Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& s
   request.late_copies = kernel.seed % 2 == 0; // nor on when asynchronous copies take place
   request.fuel = fuel;
   request.observer = observer;
-  request.skipping = skipping;
-  request.staging = staging;
-  request.affine = affine;
+  request.machines = machines;
   Result<emulator::LaunchResult> result = (*program)->launch(request);
   if (!result) return refuse(result.error());
   if (result->failure)
     emulation.failed = describe(*result->failure);
   else if (!result->findings.empty())
     emulation.failed = "check mode: " + describe(result->findings.front().where);
-  emulation.skips = std::move(result->skips);
-  emulation.staging = std::move(result->staging);
-  emulation.affine = std::move(result->affine);
+  emulation.machines = std::move(result->machines);
   emulation.guard = guard_of(module, kernel.name, result->counters);
   for (size_t i = 0; i < addresses.size(); ++i) {
     emulation.buffers.emplace_back(kernel.buffer_size(i, shape));
@@ -239,7 +234,7 @@ std::string disagreement(const std::string& text, const Kernel& kernel, const Sh
   if (!rewriting.failed.empty()) return rewriting.failed;
   const std::unique_ptr<ir::Module> rewritten = read_text(rewriting.text, failed);
   if (!rewritten) return "printed text: " + failed;
-  const Emulation actual = emulate(*rewritten, kernel, shape, nullptr, std::nullopt, std::nullopt, affine);
+  const Emulation actual = emulate(*rewritten, kernel, shape, nullptr, affine);
   if (!actual.refused.empty()) return "";
   return actual.failed.empty() ? difference(kernel, shape, expected.buffers, actual.buffers) : actual.failed;
 }
@@ -279,7 +274,7 @@ std::string disagreement_when_staged(const std::string& text, const Kernel& kern
   if (!annotated) return failed;
   emulator::StagingSettings settings;
   settings.entries = entries ? entries : emulator::least_staging_entries(*annotated);
-  const Emulation staged = emulate(*annotated, kernel, shape, nullptr, std::nullopt, settings);
+  const Emulation staged = emulate(*annotated, kernel, shape, nullptr, settings);
   if (!staged.refused.empty() || !staged.failed.empty()) return staged.refused + staged.failed;
   return difference(kernel, shape, expected.buffers, staged.buffers);
 }

@@ -2,6 +2,9 @@
 #pragma once
 
 #include "emulator/core/emulator.h"
+#include "emulator/machines/dac/affine_counters.h"
+#include "emulator/machines/darsie/skip_counters.h"
+#include "emulator/machines/regless/staging_counters.h"
 #include "ir/core/module.h"
 #include "launch/predicate.h"
 #include "tests/fuzz/kernels/kernel_program.h"
@@ -24,15 +27,10 @@ struct Emulation {
   enum class Guard : uint8_t { none, passed, failed } guard = Guard::none; // a test in the kernel's first block
   launch::LaunchFacts facts;                                               // of the launch as the original sees it
   std::vector<std::vector<uint8_t>> buffers;
-  emulator::SkipCounters skips;
-  emulator::StagingCounters staging;
-  std::optional<emulator::AffineCounters> affine; // of a kernel in DAC's hardware form
+  emulator::MachineData machines; // LaunchResult::machines
 };
 Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& shape,
-                  emulator::Observer* observer = nullptr,
-                  const std::optional<emulator::SkipSettings>& skipping = std::nullopt,
-                  const std::optional<emulator::StagingSettings>& staging = std::nullopt,
-                  const emulator::AffineSettings& affine = {});
+                  emulator::Observer* observer = nullptr, const emulator::MachineData& machines = {});
 
 // Which passes run over the kernel, in which form; no passes: into SSA form and out of it.
 struct Chain {

@@ -354,8 +354,9 @@ private:
                       const std::vector<Emulation>& originals, size_t shape, const emulator::SkipSettings& settings) {
     const Emulation skipping = emulate(module, kernel, kernel.shapes[shape], nullptr, settings);
     ++tally_.launches;
-    tally_.all_skips += skipping.skips;
-    if (settings.variant == emulator::SkipVariant::standard && settings.order_seed == 0) tally_.skips += skipping.skips;
+    const auto& skips = skipping.machines.get<emulator::SkipCounters>();
+    tally_.all_skips += skips;
+    if (settings.variant == emulator::SkipVariant::standard && settings.order_seed == 0) tally_.skips += skips;
     std::string what = skipping.refused.empty() ? skipping.failed : skipping.refused;
     if (what.empty()) what = difference(kernel, kernel.shapes[shape], originals[shape].buffers, skipping.buffers);
     if (what.empty()) return true;
@@ -404,15 +405,14 @@ private:
                       const std::vector<Emulation>& originals, const emulator::AffineSettings& machine,
                       std::vector<Emulation>& emulations) {
     for (size_t i = 0; i < kernel.shapes.size(); ++i) {
-      const Emulation rewritten =
-          emulate(module, kernel, kernel.shapes[i], nullptr, std::nullopt, std::nullopt, machine);
+      const Emulation rewritten = emulate(module, kernel, kernel.shapes[i], nullptr, machine);
       if (!rewritten.refused.empty()) {
         ++tally_.refused[shortened(rewritten.refused)];
         return false;
       }
       ++tally_.launches;
       if (rewritten.entry != kernel.name) ++tally_.variants;
-      if (rewritten.affine) tally_.affine += *rewritten.affine;
+      if (const auto* affine = rewritten.machines.find<emulator::AffineCounters>()) tally_.affine += *affine;
       emulations.push_back(
           {.entry = rewritten.entry, .has_variants = rewritten.has_variants, .guard = rewritten.guard});
       std::string what = rewritten.failed;

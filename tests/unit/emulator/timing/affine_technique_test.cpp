@@ -68,15 +68,16 @@ TimedKernel run(const std::string& text, const char* name, uint32_t blocks, cons
                       .grid = {blocks},
                       .block = {128},
                       .multiprocessors = machine.sms,
-                      .affine = {.resident_blocks = resident}},
+                      .machines = emulator::AffineSettings{.resident_blocks = resident}},
                      {Buffer{std::vector<std::byte>(uint64_t(threads) * rows * 4)},
                       Buffer{std::vector<std::byte>(uint64_t(threads) * rows * 4)}, rows, threads},
                      machine);
 }
 
 KernelTime as_streams(const TimedKernel& timed, const ir::Machine& machine, uint32_t entries = 192) {
-  return timed.with(
-      machine, [&](const ModelInput& input) { return affine_technique(input, *timed.run.result.affine, entries); });
+  return timed.with(machine, [&](const ModelInput& input) {
+    return affine_technique(input, timed.run.result.machines.get<emulator::AffineCounters>(), entries);
+  });
 }
 
 } // namespace
@@ -156,7 +157,7 @@ TEST_CASE("a warp that others slow down does not wait for an affine warp that ke
   auto stalls = [&](double period, double warps) {
     double clocks = 0;
     (void)timed.with(machine, [&](const ModelInput& input) {
-      Technique technique = affine_technique(input, *timed.run.result.affine);
+      Technique technique = affine_technique(input, timed.run.result.machines.get<emulator::AffineCounters>());
       auto ahead = std::make_shared<RunAhead>(*technique.run_ahead);
       for (std::vector<double>& at : ahead->enqueued)
         for (size_t trip = 0; trip < at.size(); ++trip)

@@ -2,6 +2,7 @@
 // beside them: what it leaves when it runs alone is what the machine has to leave, with queues of any length, any
 // number of blocks and SMs, and check mode on, which compares each address, predicate and datum with the original's.
 #include "emulator/core/observer.h"
+#include "emulator/machines/dac/affine_counters.h"
 #include "emulator/machines/dac/affine_expansion.h"
 #include "tests/unit/emulator/run_ptx.h"
 
@@ -47,7 +48,7 @@ PtxRun run_streams(const Streams& streams, const Shape& shape, const std::vector
                   .block = shape.block,
                   .fuel = 1'000'000,
                   .multiprocessors = multiprocessors,
-                  .affine = settings},
+                  .machines = settings},
                  arguments);
 }
 
@@ -70,8 +71,8 @@ AffineCounters check_streams(const Streams& streams, const std::vector<Shape>& s
                  run.failure());
             REQUIRE(run.ok());
             CHECK(run.buffers == plain.buffers);
-            REQUIRE(run.result.affine);
-            last = *run.result.affine;
+            REQUIRE(run.result.machines.find<AffineCounters>());
+            last = run.result.machines.get<AffineCounters>();
             CHECK(last.fallbacks == 0);
             CHECK(last.affine + last.body == run.result.counters.warp_instructions);
             CHECK(last.baseline == (check ? plain.result.counters.warp_instructions : 0));
@@ -217,7 +218,7 @@ TEST_CASE("affine machine: what Fig. 7 counts, by hand") {
                                  {.resident_blocks = 2, .check = true}, 1);
   INFO(run.error, run.failure());
   REQUIRE(run.ok());
-  const AffineCounters& counters = *run.result.affine;
+  const AffineCounters& counters = run.result.machines.get<AffineCounters>();
   CHECK(counters.batches == 1);
   CHECK(counters.affine == 14 + 6 * 8 + 1);
   CHECK(counters.body == 4 * (6 * 4 + 1));
@@ -248,7 +249,7 @@ TEST_CASE("affine machine: loops run ahead as far as the queues go") {
   auto lead = [&](uint32_t entries) {
     const PtxRun run = run_streams(rows, {{1}, {512}}, many, {.entries_per_warp = entries, .resident_blocks = 1}, 1);
     REQUIRE(run.ok());
-    return run.result.affine->lead_in_trips();
+    return run.result.machines.get<AffineCounters>().lead_in_trips();
   };
   CHECK(lead(1) < lead(8));
   CHECK(lead(8) < lead(32));
@@ -716,8 +717,9 @@ TEST_CASE("affine machine: branches nested deeper than its stack make the origin
     INFO(run.error, run.failure());
     REQUIRE(run.ok());
     CHECK(run.buffers == plain.buffers);
-    CHECK(run.result.affine->fallbacks == 1);
-    CHECK(run.result.affine->fallback_reason == "branches part threads deeper than the affine SIMT stack's 8 entries");
+    CHECK(run.result.machines.get<AffineCounters>().fallbacks == 1);
+    CHECK(run.result.machines.get<AffineCounters>().fallback_reason ==
+          "branches part threads deeper than the affine SIMT stack's 8 entries");
     CHECK(run.result.counters.warp_instructions == plain.result.counters.warp_instructions);
   }
 }
@@ -735,7 +737,7 @@ TEST_CASE("affine machine: an observer sees both streams") {
             {block.linear, warp.index, static_cast<int>(access.kind), access.addresses[std::countr_zero(rest)]});
     }
     void block_ended(Block&) override { ++blocks; }
-    void affine_executed(const Block& first, uint32_t) override {
+    void stream_executed(const Block& first, uint32_t) override {
       ++affine;
       batches.insert(first.linear);
     }
@@ -745,20 +747,23 @@ TEST_CASE("affine machine: an observer sees both streams") {
   };
   const std::vector<Argument> arguments = {buffer_of(numbers(1024)), zeros<uint32_t>(1024), 2u, 448u};
   Looker plain, streams;
-  LaunchRequest request{
-      .kernel = "k", .grid = {7}, .block = {64}, .multiprocessors = 2, .affine = {.resident_blocks = 2}};
+  LaunchRequest request{.kernel = "k",
+                        .grid = {7},
+                        .block = {64},
+                        .multiprocessors = 2,
+                        .machines = AffineSettings{.resident_blocks = 2}};
   request.observer = &plain;
   REQUIRE(run_ptx(text_of(rows), request, arguments).ok());
   request.kernel = "k__dac";
   request.observer = &streams;
   for (bool check : {false, true}) {
     streams = {};
-    request.affine.check = check;
+    request.machines.set(AffineSettings{.resident_blocks = 2, .check = check});
     const PtxRun run = run_ptx(text_of(rows), request, arguments);
     REQUIRE(run.ok());
     CHECK(streams.blocks == 7);
-    CHECK(streams.body == run.result.affine->body);
-    CHECK(streams.affine == run.result.affine->affine);
+    CHECK(streams.body == run.result.machines.get<AffineCounters>().body);
+    CHECK(streams.affine == run.result.machines.get<AffineCounters>().affine);
     CHECK(streams.batches == std::set<uint64_t>{0, 1, 4, 5});
     CHECK(streams.accesses == plain.accesses);
   }
@@ -769,6 +774,7 @@ TEST_CASE("affine machine: a kernel without an original runs, but not in check m
   text = replaced(text, "//@ dac original k\n", "");
   const std::vector<Argument> arguments = {buffer_of(numbers(1024)), zeros<uint32_t>(1024), 6u, 128u};
   CHECK(run_ptx(text, {.kernel = "k__dac", .grid = {2}, .block = {64}}, arguments).ok());
-  CHECK(run_ptx(text, {.kernel = "k__dac", .grid = {2}, .block = {64}, .affine = {.check = true}}, arguments).error ==
-        "'k__dac' cannot be checked: it does not say which kernel it was made of");
+  CHECK(run_ptx(text, {.kernel = "k__dac", .grid = {2}, .block = {64}, .machines = AffineSettings{.check = true}},
+                arguments)
+            .error == "'k__dac' cannot be checked: it does not say which kernel it was made of");
 }

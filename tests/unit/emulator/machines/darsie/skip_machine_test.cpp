@@ -1,5 +1,6 @@
 // DARSIE's machine (darsie sections 4.3 to 4.5) on kernels whose marks are written by hand, so that counts can be
 // worked out by hand, too. A mark that is wrong on purpose shows what a follower really takes.
+#include "emulator/machines/darsie/skip_counters.h"
 #include "tests/unit/emulator/run_ptx.h"
 
 #include <fmt/format.h>
@@ -30,14 +31,15 @@ std::string storing_kernel(const std::string& body, const std::string& more = {}
 struct SkipRun {
   PtxRun run;
   std::vector<uint32_t> out;
-  const SkipCounters& skips() const { return run.result.skips; }
+  const SkipCounters& skips() const { return run.result.machines.get<SkipCounters>(); }
 };
 
 SkipRun run_on_machine(const std::string& text, Dimensions block, std::optional<SkipSettings> settings,
                        uint32_t threads = 1024) {
   SkipRun made;
-  made.run = run_ptx(text, {.kernel = "k", .block = block, .fuel = 1'000'000, .skipping = settings},
-                     {zeros<uint32_t>(threads)});
+  LaunchRequest request{.kernel = "k", .block = block, .fuel = 1'000'000};
+  if (settings) request.machines.set(*settings);
+  made.run = run_ptx(text, request, {zeros<uint32_t>(threads)});
   INFO(made.run.error, made.run.failure());
   if (made.run.error.empty()) made.out = made.run.buffer<uint32_t>(0);
   return made;

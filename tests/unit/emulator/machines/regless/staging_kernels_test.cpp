@@ -2,6 +2,7 @@
 // regions of several sizes: run strictly, with 512 entries and with as few as hold the largest region, each leaves the
 // memory that the emulator leaves without the machine. Some were found by fuzz_rewrites --regless and reduced, which is
 // said there.
+#include "emulator/machines/regless/staging_counters.h"
 #include "emulator/machines/regless/staging_plan.h"
 #include "tests/unit/emulator/run_ptx.h"
 #include "transforms/manager/text_insertion.h"
@@ -41,12 +42,12 @@ void check_staged(const std::string& text, uint32_t threads, uint32_t blocks = 1
   for (const char* limits : {"", "(live=12,bank=4)", "(live=6,bank=2)"}) {
     const std::string marked = annotated(text, limits);
     for (const uint32_t entries : {512u, least_entries(marked)}) {
-      request.staging = StagingSettings{.entries = entries};
+      request.machines.set(StagingSettings{.entries = entries});
       const PtxRun staged = run_ptx(marked, request, {buffer_of(data)});
       INFO(limits, " ", entries, " entries: ", staged.error, staged.failure(), "\n", marked);
       CHECK(staged.ok());
       CHECK(staged.buffers == usual.buffers);
-      CHECK(staged.result.staging.regions > 0);
+      CHECK(staged.result.machines.get<StagingCounters>().regions > 0);
     }
   }
 }
@@ -521,7 +522,7 @@ TEST_CASE("a warp that waits in the middle of a region is found out") {
   REQUIRE(region != marked.npos);
   REQUIRE(marked.find("//@ regless region 2") == marked.npos);
   marked.replace(region, marked.find('\n', region) - region, "");
-  const LaunchRequest request{.kernel = "k", .block = {64}, .fuel = 100'000, .staging = StagingSettings{}};
+  const LaunchRequest request{.kernel = "k", .block = {64}, .fuel = 100'000, .machines = StagingSettings{}};
   const PtxRun run = run_ptx(marked, request, {zeros<uint32_t>(64)});
   CAPTURE(marked);
   CHECK(run.failure().find("region 0 waits for other warps before its end") != std::string::npos);

@@ -1,5 +1,6 @@
 // RegLess's machine (RegLess §5) on a kernel whose annotations are written by hand: what they say is done, what is
 // wrong with them is found and named. And its parts: compressor patterns against all lanes, the lists in their order.
+#include "emulator/machines/regless/staging_counters.h"
 #include "emulator/machines/regless/staging_unit.h"
 #include "tests/unit/emulator/run_ptx.h"
 
@@ -47,7 +48,7 @@ PtxRun staged(const std::string& text, StagingSettings settings = {}, uint32_t t
   std::vector<int32_t> data(threads);
   for (uint32_t i = 0; i < threads; ++i)
     data[i] = i % 3 == 0 ? -int32_t(i) : int32_t(i);
-  return run_ptx(text, {.kernel = "k", .block = {threads}, .fuel = 100'000, .staging = settings}, {buffer_of(data)});
+  return run_ptx(text, {.kernel = "k", .block = {threads}, .fuel = 100'000, .machines = settings}, {buffer_of(data)});
 }
 
 // What the machine says to a text that differs from the one above.
@@ -72,7 +73,7 @@ TEST_CASE("values get through staged entries") {
       const auto data = run.buffer<int32_t>(0);
       for (int32_t i = 0; i < 128; ++i)
         CHECK(data[static_cast<size_t>(i)] == i + 7 * i);
-      const StagingCounters& counts = run.result.staging;
+      const StagingCounters& counts = run.result.machines.get<StagingCounters>();
       CHECK(counts.regions == 8); // two in each of four warps
       CHECK(counts.by_region.at(0).runs == 4);
       CHECK(counts.by_region.at(0).slowest[0] == 4);
@@ -89,7 +90,7 @@ TEST_CASE("warps of a shard take each other's entries, and find their registers 
   const PtxRun run = staged(annotated, {.entries = 64, .compressor_lines = 12}, 1024);
   INFO(run.error, run.failure());
   REQUIRE(run.ok());
-  const StagingCounters& counts = run.result.staging;
+  const StagingCounters& counts = run.result.machines.get<StagingCounters>();
   CHECK(counts.written_back > 0);
   CHECK(counts.compressed > 0); // thread numbers and addresses have strides
   CHECK(counts.preloads[static_cast<size_t>(PreloadSource::compressor)] > 0);
@@ -97,8 +98,8 @@ TEST_CASE("warps of a shard take each other's entries, and find their registers 
   const PtxRun without = staged(annotated, {.entries = 64, .compressor_lines = 0}, 1024);
   REQUIRE(without.ok());
   CHECK(without.buffer<int32_t>(0) == run.buffer<int32_t>(0));
-  CHECK(without.result.staging.l1_requests() > counts.l1_requests());
-  CHECK(without.result.staging.compressed == 0);
+  CHECK(without.result.machines.get<StagingCounters>().l1_requests() > counts.l1_requests());
+  CHECK(without.result.machines.get<StagingCounters>().compressed == 0);
 }
 
 TEST_CASE("each annotation is missed") {
