@@ -200,16 +200,6 @@ std::vector<bool> registers_in_file(const ir::Function& function, const CostOf& 
   return in_file;
 }
 
-// Loads and stores whose address R2D2's machine adds up on the way (r2d2-isca23 §4.3).
-constexpr double linear_address_clocks = 4;
-bool reads_linear_register(const ir::Function& function, ir::InstructionId id) {
-  bool found = false;
-  ir::for_each_use(function, id, [&](ir::ValueId value) {
-    found = found || function.values[value].register_class == ir::RegisterClass::linear;
-  });
-  return found;
-}
-
 uint32_t words_of(const ir::Value& value) {
   return std::max(ir::bit_width(value.type) / 32, 1u) * value.vector_width;
 }
@@ -259,8 +249,6 @@ MachineCode::MachineCode(const ir::Machine& machine, std::span<const Site> sites
       if (code.weight) code.written_words += words(value);
     });
     code.definitions = static_cast<uint32_t>(registers_.size()) - code.first_definition;
-    code.reads_linear = reads_linear_register(*function, id);
-    if (code.is_memory && code.reads_linear) code.address_clocks = linear_address_clocks;
   }
 }
 

@@ -62,11 +62,9 @@ struct SiteCode {
   Cause unit = Cause::issue;        // that the weight occupies; issue: none
   double unit_clocks = 0;           // of the SM's unit, by machine instruction of a warp
   double latency = 0;               // of the result; of global memory: of a hit in L1
-  double address_clocks = 0;        // that forming the address adds to it
   double step_latency = 0;          // between the instructions of an expansion, which is a chain
   Cause wait = Cause::wait_integer; // what readers of the result wait for
   Waits waits = Waits::for_unit;
-  bool reads_linear = false;                  // an operand is a linear register of R2D2's
   bool is_memory = false;                     // occupies the memory port: as many clocks as its accesses take
   uint32_t read_words = 0, written_words = 0; // 32-bit registers of the register file
   uint32_t first_use = 0, uses = 0;

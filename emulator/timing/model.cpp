@@ -118,8 +118,8 @@ public:
     weigh_sites();
     for (const AddedWarp& added : technique().added_warps)
       added_.push_back(walk(*added.profile, input.code, loads, rate_, technique()));
-    for (size_t i = 0; i < most_sections; ++i)
-      sections_[i] = walk(recording_.sections[i], input.code, loads, rate_);
+    for (const AddedPart& part : technique().parts)
+      parts_.push_back(walk(*part.profile, input.code, loads, rate_));
     sum_up();
   }
 
@@ -141,9 +141,9 @@ private:
   void expose(const Interval& interval, double stall, double times, CauseClocks& exposed) const;
   Company company_of(double resident_warps) const;
   Latency latency(double resident_warps) const;
-  double section_clocks(ir::SectionKind section, double warps) const;
+  double part_clocks(PartOf of, double warps) const;
   double block_parts(const Company& company, double resident_warps) const;
-  double linear_start(double first_blocks) const;
+  double start_of_parts(double first_blocks) const;
   Wave wave(double blocks_of_sm, double blocks) const;
 
   const ModelInput& input_;
@@ -155,7 +155,7 @@ private:
   std::vector<LevelShares> shares_;
   std::vector<Walk> walks_;
   std::vector<Walk> added_;                                     // of Technique::added_warps
-  std::array<Walk, most_sections> sections_;                    // of R2D2's hardware form
+  std::vector<Walk> parts_;                                     // of Technique::parts
   double issued_ = 0, beside_ = 0, stalls_ = 0, intervals_ = 0; // of a mean warp
 };
 
@@ -301,41 +301,45 @@ Latency Model::latency(double resident_warps) const {
   return result;
 }
 
-// A part of R2D2's linear phase: a warp's walk, and what the scheduler's other warps issue of it.
-double Model::section_clocks(ir::SectionKind section, double warps) const {
-  const Walk& walk = sections_[1 + static_cast<size_t>(section)];
+// Parts of the technique: a warp's walk, and what the scheduler's other warps issue of it.
+double Model::part_clocks(PartOf of, double warps) const {
   const double of_scheduler = std::max(std::ceil(warps / machine_.schedulers), 1.0);
-  return walk.stalls + walk.issued / rate_ * of_scheduler;
-}
-
-// The first warp of a block computes its block parts. The other ones of the block wait, those of other blocks do not:
-// blocks follow one another as each ends.
-double Model::block_parts(const Company& company, double resident_warps) const {
-  const Walk& walk = sections_[1 + static_cast<size_t>(ir::SectionKind::r2d2_block)];
-  Company others = company;
-  others.warps = 1 + std::ceil(std::max(resident_warps - recording_.warps_per_block, 0.0) / machine_.schedulers);
-  double clocks = walk.issued / rate_;
-  for (const Interval& interval : walk.intervals)
-    clocks += exposed(interval, others);
+  double clocks = 0;
+  for (size_t i = 0; i < parts_.size(); ++i)
+    if (technique().parts[i].of == of) clocks += parts_[i].stalls + parts_[i].issued / rate_ * of_scheduler;
   return clocks;
 }
 
-// Once on every SM: coefficients by one thread, thread parts by the warps of the first block. Whoever computes them
-// goes on with the body afterwards, so that nothing hides them but what other blocks' warps can issue meanwhile. Then
-// the first blocks all compute their block parts at a time, and nothing hides them.
-double Model::linear_start(double first_blocks) const {
+// The first warp of a block computes the block's parts. The other ones of the block wait, those of other blocks do not:
+// blocks follow one another as each ends.
+double Model::block_parts(const Company& company, double resident_warps) const {
+  Company others = company;
+  others.warps = 1 + std::ceil(std::max(resident_warps - recording_.warps_per_block, 0.0) / machine_.schedulers);
+  double clocks = 0;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (technique().parts[i].of != PartOf::block) continue;
+    clocks += parts_[i].issued / rate_;
+    for (const Interval& interval : parts_[i].intervals)
+      clocks += exposed(interval, others);
+  }
+  return clocks;
+}
+
+// Once on every SM: by one warp, then by those of the first block. Whoever computes these parts goes on with its own
+// sequence afterwards, so that nothing hides them but what other blocks' warps can issue meanwhile. Then the first
+// blocks all compute theirs at a time, and nothing hides them.
+double Model::start_of_parts(double first_blocks) const {
   const double resident_warps = first_blocks * recording_.warps_per_block;
-  const double serial = section_clocks(ir::SectionKind::r2d2_coefficient, 1) +
-                        section_clocks(ir::SectionKind::r2d2_thread, recording_.warps_per_block);
-  // Meanwhile the warps of other blocks issue what stands before their first linear register.
+  const double serial =
+      part_clocks(PartOf::sm_by_warp, 1) + part_clocks(PartOf::sm_by_block, recording_.warps_per_block);
+  // Meanwhile the warps of other blocks issue what stands before the first instruction that takes a part.
   double before = 0, looked_at = 0;
   for (size_t i = 0; i < walks_.size(); ++i) {
-    before += static_cast<double>(recording_.clusters[i].warps) * walks_[i].before_linear;
+    before += static_cast<double>(recording_.clusters[i].warps) * walks_[i].before_parts;
     looked_at += static_cast<double>(recording_.clusters[i].warps);
   }
   const double others = std::max(resident_warps - recording_.warps_per_block, 0.0) / machine_.schedulers;
-  return std::max(serial - others * ratio(before, looked_at) / rate_, 0.0) +
-         section_clocks(ir::SectionKind::r2d2_block, first_blocks) -
+  return std::max(serial - others * ratio(before, looked_at) / rate_, 0.0) + part_clocks(PartOf::block, first_blocks) -
          block_parts(company_of(resident_warps), resident_warps);
 }
 
@@ -417,7 +421,7 @@ KernelTime Model::run() {
     }
   }
   time.stack[index(Cause::launch)] += launch.constant.value;
-  const double start = linear_start(full_waves > 0 ? resident : std::ceil(rest / sms));
+  const double start = start_of_parts(full_waves > 0 ? resident : std::ceil(rest / sms));
   time.stack[index(Cause::linear)] += start;
   time.clocks = full_waves * full.clocks + last.clocks + launch.constant.value + start;
   time.seconds = time.clocks / (machine_.clock_mhz * 1e6);
@@ -432,7 +436,7 @@ KernelTime Model::run() {
       {"blocks of the last wave", rest, ""},
       {"launch, constant", launch.constant.value, "clocks"},
       {"linear parts, before the first blocks", start, "clocks"},
-      {"linear parts, by block", section_clocks(ir::SectionKind::r2d2_block, 1), "clocks"},
+      {"linear parts, by block", part_clocks(PartOf::block, 1), "clocks"},
       {"clusters of warps", static_cast<double>(recording_.clusters.size()), ""},
       {"instructions of a warp", ratio(demand_.instructions, warps()), ""},
       {"stalls of a lone warp", stalls_, "clocks"},

@@ -61,7 +61,7 @@ struct Demand {
   double instructions = 0;  // of the machine, by warps, uniform ones included
   double issue_slots = 0;   // that they take
   double uniform = 0;       // of them
-  double steps = 0;         // PTX instructions by warps, but for R2D2's sections
+  double steps = 0;         // PTX instructions by warps, but for those of Technique::parts
   CauseClocks unit{};       // clocks of one SM's units and memory port
   CauseClocks unit_slots{}; // machine instructions of units by warps
   double l2_bytes = 0;

@@ -111,13 +111,13 @@ struct LineRange {
 struct Site {
   const ir::Function* function = nullptr;
   ir::InstructionId instruction;
-  uint8_t section = 0; // 1 + ir::SectionKind inside a section of R2D2's hardware form
+  uint8_t section = 0; // 1 + ir::SectionKind inside a section of a hardware form
   bool operator==(const Site&) const = default;
 };
 
-// Of R2D2's hardware form: what a warp executes of each section. The machine executes sections less often than every
-// warp does here (Counters have it right), so they are no part of the clusters. Of DAC's: what the affine warp executes
-// for the first batch of blocks.
+// What a warp executes of each section of a hardware form. The machine executes sections less often than every warp
+// does here (Counters have it right), so they are no part of the clusters. Of a stream (DecodedFunction::stream_of):
+// what the machine executes of it for the first blocks that it runs side by side.
 inline constexpr size_t most_sections = 5; // one more than there are kinds
 
 struct Recording {

@@ -51,6 +51,7 @@ struct SiteChange {
   double early_stall = 0;           // clocks that its issue waits for something that only the technique has
   Cause early_cause = Cause::issue; // what for: the row of the CPI stack
   bool joins = false;               // before that, it waits for all registers that the warp has still to write
+  bool reads_parts = false;         // it takes what Technique::parts have computed
   Prefetched prefetched;
 };
 
@@ -61,6 +62,18 @@ struct AddedWarp {
   Cause cause = Cause::issue;       // its row in the CPI stack, where the wave waits for it
 };
 
+// What some warps of the launch execute beside their own sequence, less often than once each. Until it is there, none
+// goes on behind the first instruction that takes it (SiteChange::reads_parts).
+enum class PartOf : uint8_t {
+  sm_by_warp,  // once on every SM, by a warp of its first block, before anything else
+  sm_by_block, // likewise, by all warps of the block
+  block,       // once a block, by its first warp
+};
+struct AddedPart {
+  const Cluster* profile = nullptr; // numbers are of the same sites
+  PartOf of = PartOf::block;
+};
+
 struct Technique {
   std::vector<SiteChange> sites; // by number; empty: nothing changes
   // Of a block; all its warps meet at each.
@@ -69,6 +82,7 @@ struct Technique {
   // memory.
   double active_warps = HUGE_VAL;
   std::vector<AddedWarp> added_warps;
+  std::vector<AddedPart> parts;              // in the CPI stack they are Cause::linear
   std::shared_ptr<const RunAhead> run_ahead; // warps that take from queues; null: there are none
   // Clocks by warp, by cause: exposed whatever other warps issue. (What they can hide is SiteChange::early_stall.)
   CauseClocks stalls{};

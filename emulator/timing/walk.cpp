@@ -45,7 +45,7 @@ private:
     executed_ = 1 - change.skipped;
     slots_ = executed_ * change.slots;
     beside_ = executed_ * change.beside;
-    if (site.reads_linear) reads_linear_ = true;
+    if (change.reads_parts) reads_parts_ = true;
     if (site.instructions) {
       if (change.joins && last_result_ > now_) close(last_result_ - now_, last_maker_);
       if (change.early_stall > 0) wait_early(change);
@@ -61,7 +61,7 @@ private:
       issue();
       const bool loads = site.waits == Waits::for_global_memory && !step.guarded_off;
       if (loads) count_misses(loads_[step.number]);
-      result = now_ - slot_ + (loads ? latency_of_load(step.number, change) : site.latency) + site.address_clocks;
+      result = now_ - slot_ + (loads ? latency_of_load(step.number, change) : site.latency);
       result += change.more_latency;
       maker = step.number;
     }
@@ -85,7 +85,7 @@ private:
     current_.issued += static_cast<float>(slots_);
     walk_.issued += slots_;
     walk_.beside += beside_;
-    if (!reads_linear_) walk_.before_linear += slots_;
+    if (!reads_parts_) walk_.before_parts += slots_;
   }
 
   double latency_of_load(uint32_t number, const SiteChange& change) {
@@ -151,14 +151,14 @@ private:
   const std::vector<LoadTime>& loads_;
   const Technique& technique_;
   std::optional<WarpQueues> queues_;
-  const double slot_;         // clocks by instruction
-  double executed_ = 1;       // of the current instruction
-  double slots_ = 1;          // likewise
-  double beside_ = 0;         // likewise
-  double now_ = 0;            // when the next instruction may issue
-  double behind_ = 0;         // with queues: what others issued so far where the warp did not wait anyway
-  bool reads_linear_ = false; // so far
-  double last_result_ = 0;    // in registers, of all so far: when it is there
+  const double slot_;        // clocks by instruction
+  double executed_ = 1;      // of the current instruction
+  double slots_ = 1;         // likewise
+  double beside_ = 0;        // likewise
+  double now_ = 0;           // when the next instruction may issue
+  double behind_ = 0;        // with queues: what others issued so far where the warp did not wait anyway
+  bool reads_parts_ = false; // so far
+  double last_result_ = 0;   // in registers, of all so far: when it is there
   uint32_t last_maker_ = 0;
   std::vector<double> last_trips_; // by number: when the load was issued last; of those with a prefetcher
   std::vector<double> ready_;

@@ -20,9 +20,9 @@ struct Walk {
   std::vector<Interval> intervals;
   std::vector<uint32_t> phase_ends; // intervals before a barrier, the last one behind all
   double issued = 0, stalls = 0;
-  double beside = 0;        // of what is issued: beside other warps' instructions
-  double before_linear = 0; // of what is issued: before the first instruction that reads a linear register of R2D2's
-  double scale = 1;         // the warp is so much longer than what was walked
+  double beside = 0;       // of what is issued: beside other warps' instructions
+  double before_parts = 0; // of what is issued: before the first instruction that takes a part (Technique::parts)
+  double scale = 1;        // the warp is so much longer than what was walked
 };
 
 // How long a load of global memory takes, and what it asks L2 for, by its number.

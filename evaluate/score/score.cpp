@@ -6,6 +6,7 @@
 #include "evaluate/common/machine_weights.h"
 #include "evaluate/common/rewrite.h"
 #include "evaluate/score/affine_technique.h"
+#include "evaluate/score/linear_technique.h"
 #include "evaluate/score/score_comparators.h"
 #include "evaluate/score/score_regless.h"
 #include "evaluate/study/study_launches.h"
@@ -212,6 +213,8 @@ private:
     const bool as_two_streams = affine && affine->fallbacks == 0;
     techniques.insert(techniques.begin(), as_two_streams ? timing::affine_technique(input, *affine) : one.technique);
     timing::add_composite_energy(one.run.counters, techniques.front());
+    for (timing::Technique& technique : techniques)
+      timing::add_linear_phases(input, technique);
     if (settings_.experiment.technique)
       for (timing::Technique& technique : techniques)
         settings_.experiment.technique(technique, input);

@@ -1,12 +1,12 @@
 // RegLess, RFV and RFH beside a scored baseline: RegLess's machine runs the launches first; what it counts and what the
-// registers of the text say become techniques of the timing model (emulator/timing/regless.h), so that one recording of
-// the baseline times them all.
+// registers of the text say become techniques of the timing model (regless_technique.h), so that one recording of the
+// baseline times them all.
 #pragma once
 
 #include "emulator/machines/regless/staging_counters.h"
-#include "emulator/timing/regless.h"
 #include "evaluate/common/launch_input.h"
 #include "evaluate/common/machine_weights.h"
+#include "evaluate/score/regless_technique.h"
 #include "evaluate/score/score.h"
 #include "evaluate/score/score_derived.h"
 #include "transforms/regless/regless_text.h"

@@ -1,5 +1,5 @@
 // RegLess, RFV and RFH in the timing model: which warps fit, against all orders of trying; laws of time and energy.
-#include "emulator/timing/regless.h"
+#include "evaluate/score/regless_technique.h"
 
 #include "emulator/timing/energy.h"
 #include "tests/unit/emulator/timing/timed_kernel.h"

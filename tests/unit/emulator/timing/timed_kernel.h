@@ -3,6 +3,7 @@
 
 #include "emulator/timing/memory_system.h"
 #include "emulator/timing/model.h"
+#include "evaluate/score/linear_technique.h"
 #include "ir/machine/figures/occupancy.h"
 #include "ir/ssa/ssa.h"
 #include "tests/unit/emulator/run_ptx.h"
@@ -69,7 +70,8 @@ struct TimedKernel {
         ir::occupancy(machine, {threads_per_block, registers, static_cast<uint32_t>(recording.shared_bytes)}).blocks;
     REQUIRE(resident > 0);
     const ModelledLaunch launch(run.result.counters, recording, machine, resident);
-    const Technique made = technique(launch.input());
+    Technique made = technique(launch.input());
+    add_linear_phases(launch.input(), made);
     return time_of(launch.input(&made));
   }
   KernelTime on(const ir::Machine& machine, uint32_t registers = 32, const Technique* technique = nullptr) const {

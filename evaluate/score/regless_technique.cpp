@@ -1,4 +1,4 @@
-#include "emulator/timing/regless.h"
+#include "evaluate/score/regless_technique.h"
 
 #include <algorithm>
 #include <cmath>
@@ -36,7 +36,7 @@ double lone_walk(const Cluster& cluster, const ModelInput& input, const std::vec
       now = std::max(holder.at(step.number, now), sources);
       now += slot * site.instructions + (site.instructions - 1) * std::max(site.step_latency - slot, 0.0);
       const bool waits_for_load = site.waits == Waits::for_global_memory && !step.guarded_off;
-      result = now - slot + (waits_for_load ? loads[step.number].latency : site.latency) + site.address_clocks;
+      result = now - slot + (waits_for_load ? loads[step.number].latency : site.latency);
       holder.issued(step.number, from, now, result, site.written_words);
     }
     for (uint32_t definition : input.code.definitions(site))

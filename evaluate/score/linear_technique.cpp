@@ -1,0 +1,38 @@
+#include "evaluate/score/linear_technique.h"
+
+namespace ptxrewrite::timing {
+namespace {
+
+// Of loads and stores: their machine adds the parts up on the way (§4.3).
+constexpr double address_clocks = 4;
+
+bool reads_linear_register(const Site& site) {
+  if (!site.function || site.function->instructions[site.instruction].kind != ir::InstructionKind::real) return false;
+  bool found = false;
+  ir::for_each_use(*site.function, site.instruction, [&](ir::ValueId value) {
+    found = found || site.function->values[value].register_class == ir::RegisterClass::linear;
+  });
+  return found;
+}
+
+} // namespace
+
+void add_linear_phases(const ModelInput& input, Technique& technique) {
+  const auto add = [&](ir::SectionKind section, PartOf of) {
+    const Cluster& profile = input.recording.sections[1 + static_cast<size_t>(section)];
+    if (!profile.steps.empty()) technique.parts.push_back({&profile, of});
+  };
+  // Coefficients by one thread, thread parts by the warps of the first block of an SM, block parts by a warp of each.
+  add(ir::SectionKind::r2d2_coefficient, PartOf::sm_by_warp);
+  add(ir::SectionKind::r2d2_thread, PartOf::sm_by_block);
+  add(ir::SectionKind::r2d2_block, PartOf::block);
+  for (uint32_t number = 0; number < input.recording.sites.size(); ++number) {
+    if (!reads_linear_register(input.recording.sites[number])) continue;
+    technique.sites.resize(input.recording.sites.size());
+    SiteChange& change = technique.sites[number];
+    change.reads_parts = true;
+    if (input.code[number].is_memory) change.more_latency += address_clocks;
+  }
+}
+
+} // namespace ptxrewrite::timing
