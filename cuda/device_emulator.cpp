@@ -2,7 +2,7 @@
 
 #include "emulator/machines/dac/affine_counters.h"
 #include "emulator/machines/dac/affine_program.h"
-#include "emulator/machines/regless/register_budget.h"
+#include "emulator/machines/r2d2/register_budget.h"
 #include "ir/machine/figures/occupancy.h"
 #include "ir/machine/registers/registers.h"
 #include "launch/signature.h"

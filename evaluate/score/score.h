@@ -2,8 +2,8 @@
 // rewriting of it run on the emulator; the model sees what the run counted and recorded.
 #pragma once
 
-#include "emulator/machines/darsie/renamed_registers.h"
 #include "emulator/machines/regless/register_hierarchy.h"
+#include "emulator/machines/regless/renamed_registers.h"
 #include "emulator/machines/regless/staging_counters.h"
 #include "emulator/timing/energy.h"
 #include "emulator/timing/estimators.h"

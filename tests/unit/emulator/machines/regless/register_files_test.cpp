@@ -1,7 +1,7 @@
 // Register files that RegLess is compared with: what RFV maps and RFH places, on blocks written by hand, beside what
 // their papers' rules say of them; over random blocks, that each access has one place and nothing costs more.
-#include "emulator/machines/darsie/renamed_registers.h"
 #include "emulator/machines/regless/register_hierarchy.h"
+#include "emulator/machines/regless/renamed_registers.h"
 #include "ir/core/module.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "emulator/machines/regless/register_budget.h"
+#include "emulator/machines/r2d2/register_budget.h"
 
 #include "ir/machine/figures/occupancy.h"
 

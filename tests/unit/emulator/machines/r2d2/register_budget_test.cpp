@@ -1,5 +1,5 @@
 // R2D2's register budget against the figures of the paper (r2d2-isca23 §5.6), and at the edge where it fails.
-#include "emulator/machines/regless/register_budget.h"
+#include "emulator/machines/r2d2/register_budget.h"
 
 #include "tests/unit/emulator/run_ptx.h"
 

@@ -1,4 +1,4 @@
-#include "emulator/machines/darsie/renamed_registers.h"
+#include "emulator/machines/regless/renamed_registers.h"
 
 #include <algorithm>
 
