@@ -74,8 +74,8 @@ std::unique_ptr<ir::Module> Context::replacement_of(const ir::Module& original) 
   return nullptr;
 }
 
-Module& Context::add_module(std::string label, std::span<const std::byte> fat_binary) {
-  return *modules_.emplace_back(std::make_unique<Module>(*this, std::move(label), fat_binary));
+Module& Context::add_module(std::string label, std::span<const std::byte> image) {
+  return *modules_.emplace_back(std::make_unique<Module>(*this, std::move(label), image));
 }
 
 Module& Context::add_module(std::string label, std::string ptx) {

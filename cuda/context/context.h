@@ -59,7 +59,7 @@ public:
   std::unique_ptr<ir::Module> replacement_of(const ir::Module& original);
   const emulator::TextureTable& textures() const { return textures_; }
 
-  Module& add_module(std::string label, std::span<const std::byte> fat_binary);
+  Module& add_module(std::string label, std::span<const std::byte> image);
   Module& add_module(std::string label, std::string ptx);
   void remove_module(Module& module);
 
@@ -70,6 +70,8 @@ public:
   Code release(uint64_t address);
   Code register_host(std::byte* begin, uint64_t bytes, unsigned flags);
   Code unregister_host(std::byte* begin);
+  // Memory that virtual_memory.h has mapped at `begin`; back with unregister_host.
+  Code attach_mapped(std::span<std::byte> bytes);
   // Of the allocation around `address`.
   MemoryInfo info_of(uint64_t address) const;
   uint64_t free_bytes();

@@ -56,6 +56,16 @@ Code Context::register_host(std::byte* begin, uint64_t bytes, unsigned flags) {
   return Code::success;
 }
 
+Code Context::attach_mapped(std::span<std::byte> bytes) {
+  const auto address = reinterpret_cast<uint64_t>(bytes.data());
+  if (Status status = memory_.attach(bytes, fmt::format("mapped memory {}", ++allocation_number_)); !status) {
+    log(LogLevel::warn, "{}", status.error().message);
+    return Code::invalid_value;
+  }
+  allocations_[address] = {MemoryKind::device, address, bytes.size(), 0};
+  return Code::success;
+}
+
 Code Context::unregister_host(std::byte* begin) {
   if (!memory_.detach(begin)) return Code::memory_not_registered;
   allocations_.erase(reinterpret_cast<uint64_t>(begin));

@@ -1,33 +1,20 @@
 #include "cuda/context/module.h"
 
 #include "cuda/context/context.h"
+#include "cuda/context/image.h"
 #include "cuda/context/log.h"
 #include "grammar/reader.h"
 #include "ir/machine/registers/registers.h"
 
-#include "support/file_io.h"
 #include "support/sizes.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <set>
 
 namespace ptxrewrite::cuda {
 namespace {
 
 // What a block may have without asking for more (cudaFuncAttributeMaxDynamicSharedMemorySize).
 constexpr uint64_t default_shared_limit = 48 << 10;
-
-std::string architectures(std::span<const FatEntry> entries, FatEntryKind kind) {
-  std::set<uint32_t> known;
-  for (const FatEntry& entry : entries)
-    if (entry.kind == kind) known.insert(entry.architecture);
-  std::string text;
-  for (uint32_t architecture : known)
-    text += (text.empty() ? "" : ", ") + std::to_string(architecture);
-  return text;
-}
 
 // As .maxntid or .reqntid state; what any block may have if neither is there.
 uint32_t most_threads_of(const ir::Module& module, const ir::Function& function) {
@@ -45,36 +32,16 @@ uint32_t most_threads_of(const ir::Module& module, const ir::Function& function)
 
 } // namespace
 
-Result<std::string> read_image(const std::string& path) {
-  return read_file(path);
+Code Module::choose_ptx() {
+  ImageText text = ptx_of_image(image_, context_.settings().machine->compute_capability);
+  if (text.code != Code::success) complain(text.problem);
+  ptx_ = std::move(text.ptx);
+  return text.code;
 }
 
-Code Module::choose_ptx() {
-  const uint32_t capability = context_.settings().machine->compute_capability;
-  Result<std::vector<FatEntry>> entries = read_fat_binary(fat_binary_);
-  if (!entries) {
-    log(LogLevel::error, "{}: {}", label_, entries.error().message);
-    return Code::invalid_image;
-  }
-  const FatEntry* best = best_ptx(*entries, capability);
-  if (!best) {
-    const std::string newer = architectures(*entries, FatEntryKind::ptx);
-    log(LogLevel::error,
-        "{}: no PTX for sm_{} ({}); machine code is not emulated: compile with -gencode "
-        "arch=compute_{},code=compute_{}",
-        label_, capability,
-        newer.empty() ? "machine code for sm_" + architectures(*entries, FatEntryKind::machine_code) + " alone"
-                      : "PTX for compute_" + newer,
-        capability, capability);
-    return Code::no_binary_for_gpu;
-  }
-  Result<std::string> text = ptx_of(*best);
-  if (!text) {
-    log(LogLevel::error, "{}: {}", label_, text.error().message);
-    return Code::invalid_image;
-  }
-  ptx_ = *std::move(text);
-  return Code::success;
+void Module::complain(const std::string& text) {
+  complaints_ += text + '\n';
+  log(LogLevel::error, "{}: {}", label_, text);
 }
 
 Code Module::read() {
@@ -83,8 +50,10 @@ Code Module::read() {
   SourceFile source(label_, std::move(ptx_));
   Diagnostics diagnostics;
   original_ = grammar::read_module(source, diagnostics);
-  for (const Diagnostic& diagnostic : diagnostics.list())
+  for (const Diagnostic& diagnostic : diagnostics.list()) {
     if (diagnostic.severity == Severity::error || is_logged(LogLevel::info)) show(diagnostic, source);
+    complaints_ += render(diagnostic, source, false);
+  }
   if (!original_) return Code::invalid_ptx;
   replacement_ = context_.replacement_of(*original_);
   Code code = place();
@@ -143,6 +112,14 @@ std::vector<Kernel*> Module::all_kernels() {
   std::vector<Kernel*> all;
   for (const auto& [name, kernel] : kernels_)
     all.push_back(kernel.get());
+  return all;
+}
+
+std::vector<Kernel*> Module::every_kernel() {
+  std::vector<Kernel*> all;
+  if (load() != Code::success) return all;
+  for (const auto& function : original_->functions)
+    if (function->is_entry && function->has_body) all.push_back(find_kernel(original_->text(function->name)));
   return all;
 }
 

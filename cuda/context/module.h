@@ -3,13 +3,13 @@
 #pragma once
 
 #include "cuda/context/codes.h"
-#include "cuda/fatbin/fatbinary.h"
 #include "emulator/core/emulator.h"
 #include "ir/core/module.h"
 #include "launch/signature.h"
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,9 +49,9 @@ struct Symbol {
 
 class Module {
 public:
-  // `bytes` must stay where they are until the module is loaded.
-  Module(Context& context, std::string label, std::span<const std::byte> fat_binary)
-      : context_(context), label_(std::move(label)), fat_binary_(fat_binary) {}
+  // `image`: of any kind that image.h knows; it must stay where it is until the module is loaded.
+  Module(Context& context, std::string label, std::span<const std::byte> image)
+      : context_(context), label_(std::move(label)), image_(image) {}
   Module(Context& context, std::string label, std::string ptx)
       : context_(context), label_(std::move(label)), ptx_(std::move(ptx)) {}
 
@@ -61,8 +61,13 @@ public:
   // Null: the module has no such kernel, or cannot be loaded (then `load` says why).
   Kernel* find_kernel(std::string_view name);
   Symbol find_symbol(std::string_view name);
+  // Those that were asked for.
   std::vector<Kernel*> all_kernels();
+  // All that the text has; empty if it cannot be loaded.
+  std::vector<Kernel*> every_kernel();
   const std::string& label() const { return label_; }
+  // What was wrong with the image, and what the reader warned of: a line each.
+  const std::string& complaints() const { return complaints_; }
   // Once loaded: the module that runs, and the one that the program brought.
   const ir::Module& ir() const { return replacement_ ? *replacement_ : *original_; }
   const ir::Module& original() const { return *original_; }
@@ -72,20 +77,19 @@ private:
   Code read();
   Code choose_ptx();
   Code place();
+  void complain(const std::string& text);
   Kernel* describe(const ir::Function& function);
 
   Context& context_;
   std::string label_;
-  std::span<const std::byte> fat_binary_;
+  std::span<const std::byte> image_;
   std::string ptx_;
+  std::string complaints_;
   bool loaded_ = false;
   Code code_ = Code::success; // of loading
   std::unique_ptr<ir::Module> original_, replacement_;
   std::unique_ptr<emulator::Program> program_;
   std::map<std::string, std::unique_ptr<Kernel>, std::less<>> kernels_;
 };
-
-// A file that a program loads as a module. Error: it cannot be read.
-Result<std::string> read_image(const std::string& path);
 
 } // namespace ptxrewrite::cuda

@@ -223,6 +223,16 @@ DRIVER_API int cuCtxDestroy_v2(void*) {
   return 0;
 }
 
+DRIVER_API int cuCtxAttach(void** context, unsigned) {
+  if (!context || current.empty()) return finish(Code::invalid_context);
+  *context = current.back();
+  return 0;
+}
+
+DRIVER_API int cuCtxDetach(void* context) {
+  return cuCtxDestroy_v2(context);
+}
+
 DRIVER_API int cuCtxPushCurrent_v2(void* context) {
   current.push_back(context);
   return 0;
@@ -293,6 +303,38 @@ DRIVER_API int cuCtxSetSharedMemConfig(int) {
   return 0;
 }
 
+DRIVER_API int cuCtxSynchronize_v2(void*) {
+  return cuCtxSynchronize();
+}
+
+DRIVER_API int cuCtxGetDevice_v2(int* device, void*) {
+  *device = 0;
+  return 0;
+}
+
+DRIVER_API int cuCtxGetId(void*, unsigned long long* id) {
+  *id = 1;
+  return 0;
+}
+
+DRIVER_API int cuCtxSetFlags(unsigned) {
+  return 0;
+}
+
+DRIVER_API int cuCtxGetCacheConfig(int* configuration) {
+  *configuration = 0;
+  return 0;
+}
+
+DRIVER_API int cuCtxGetSharedMemConfig(int* configuration) {
+  *configuration = 1; // banks of four bytes
+  return 0;
+}
+
+DRIVER_API int cuCtxResetPersistingL2Cache() {
+  return 0;
+}
+
 DRIVER_API int cuProfilerStart() {
   return 0;
 }
@@ -302,6 +344,9 @@ DRIVER_API int cuProfilerStop() {
 }
 
 DRIVER_ALIAS(cuDeviceGetUuid, cuDeviceGetUuid_v2)
+DRIVER_ALIAS(cuCtxDestroy, cuCtxDestroy_v2)
+DRIVER_ALIAS(cuCtxPopCurrent, cuCtxPopCurrent_v2)
+DRIVER_ALIAS(cuCtxPushCurrent, cuCtxPushCurrent_v2)
 DRIVER_ALIAS(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2)
 DRIVER_ALIAS(cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v2)
 DRIVER_ALIAS(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2)

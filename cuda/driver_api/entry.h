@@ -3,6 +3,7 @@
 
 #include "cuda/context/context.h"
 #include "cuda/context/log.h"
+#include "cuda/context/stream_calls.h"
 
 #include <new>
 #include <utility>
@@ -35,7 +36,5 @@ template <class Body> int entry(const char* name, Body&& body) {
 
 // Null: there is no such function.
 void* find_entry_point(std::string_view name);
-// Null: the default stream.
-Code stream_of(Context& context, void* handle, Stream*& stream);
 
 } // namespace ptxrewrite::cuda::driver

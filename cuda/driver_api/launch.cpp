@@ -1,4 +1,5 @@
 // Launches and occupancy.
+#include "cuda/driver_api/launch.h"
 #include "cuda/driver_api/entry.h"
 
 #include <cstring>
@@ -8,6 +9,9 @@ namespace {
 
 // CU_LAUNCH_PARAM_*: where arguments come as one block of bytes.
 constexpr uintptr_t extra_end = 0, extra_pointer = 1, extra_size = 2;
+
+// CUlaunchAttributeID.
+constexpr int cooperative_attribute = 2, cluster_attribute = 4;
 
 struct LaunchAttribute {
   int id;
@@ -27,7 +31,22 @@ struct LaunchConfiguration {
   uint32_t attribute_count;
 };
 
-Code pack(const Kernel& kernel, void** arguments, void** extra, std::vector<std::byte>& bytes) {
+int launch(const char* name, void* function, const LaunchShape& shape, void* handle, void** arguments, void** extra) {
+  return entry(name, [&](Context& context) {
+    auto* kernel = static_cast<Kernel*>(function);
+    if (!kernel) return Code::invalid_handle;
+    Stream* stream = nullptr;
+    if (const Code code = stream_of(context, handle, stream); code != Code::success) return code;
+    if (const Code code = context.check_launch(*kernel, shape); code != Code::success) return code;
+    std::vector<std::byte> bytes;
+    if (const Code code = pack_arguments(*kernel, arguments, extra, bytes); code != Code::success) return code;
+    return context.submit(stream, NodeType::kernel, [=, &context] { return context.launch(*kernel, shape, bytes); });
+  });
+}
+
+} // namespace
+
+Code pack_arguments(const Kernel& kernel, void** arguments, void** extra, std::vector<std::byte>& bytes) {
   bytes.resize(kernel.signature.bytes);
   if (arguments) {
     for (size_t i = 0; i < kernel.signature.parameters.size(); ++i) {
@@ -48,21 +67,6 @@ Code pack(const Kernel& kernel, void** arguments, void** extra, std::vector<std:
   return Code::success;
 }
 
-int launch(const char* name, void* function, const LaunchShape& shape, void* handle, void** arguments, void** extra) {
-  return entry(name, [&](Context& context) {
-    auto* kernel = static_cast<Kernel*>(function);
-    if (!kernel) return Code::invalid_handle;
-    Stream* stream = nullptr;
-    if (const Code code = stream_of(context, handle, stream); code != Code::success) return code;
-    if (const Code code = context.check_launch(*kernel, shape); code != Code::success) return code;
-    std::vector<std::byte> bytes;
-    if (const Code code = pack(*kernel, arguments, extra, bytes); code != Code::success) return code;
-    return context.submit(stream, NodeType::kernel, [=, &context] { return context.launch(*kernel, shape, bytes); });
-  });
-}
-
-} // namespace
-
 DRIVER_API int cuLaunchKernel(void* function, uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, uint32_t block_x,
                               uint32_t block_y, uint32_t block_z, uint32_t shared, void* stream, void** arguments,
                               void** extra) {
@@ -78,15 +82,15 @@ DRIVER_API int cuLaunchCooperativeKernel(void* function, uint32_t grid_x, uint32
 }
 
 DRIVER_API int cuLaunchKernelEx(const LaunchConfiguration* given, void* function, void** arguments, void** extra) {
-  constexpr int cooperative = 2, cluster = 4;
   if (!given) return finish(Code::invalid_value);
   LaunchShape shape{{given->grid[0], given->grid[1], given->grid[2]},
                     {given->block[0], given->block[1], given->block[2]},
                     given->dynamic_shared};
   for (uint32_t i = 0; i < given->attribute_count; ++i) {
     const LaunchAttribute& attribute = given->attributes[i];
-    if (attribute.id == cooperative) shape.cooperative = attribute.cooperative != 0;
-    if (attribute.id == cluster && uint64_t(attribute.cluster[0]) * attribute.cluster[1] * attribute.cluster[2] > 1) {
+    if (attribute.id == cooperative_attribute) shape.cooperative = attribute.cooperative != 0;
+    if (attribute.id == cluster_attribute &&
+        uint64_t(attribute.cluster[0]) * attribute.cluster[1] * attribute.cluster[2] > 1) {
       log_once(LogLevel::warn, "clusters of more than one block are not emulated");
       return finish(Code::not_supported);
     }
@@ -107,6 +111,23 @@ DRIVER_API int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks,
 
 DRIVER_API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int threads, size_t shared) {
   return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, 0);
+}
+
+// Clusters of one block, which is all there are here.
+DRIVER_API int cuOccupancyMaxActiveClusters(int* clusters, void* function, const LaunchConfiguration* given) {
+  return entry("cuOccupancyMaxActiveClusters", [&](Context& context) {
+    if (!clusters || !function || !given) return Code::invalid_value;
+    for (uint32_t i = 0; i < given->attribute_count; ++i)
+      if (const LaunchAttribute& attribute = given->attributes[i];
+          attribute.id == cluster_attribute &&
+          uint64_t(attribute.cluster[0]) * attribute.cluster[1] * attribute.cluster[2] > 1)
+        return Code::not_supported;
+    const uint32_t threads = given->block[0] * given->block[1] * given->block[2];
+    *clusters =
+        static_cast<int>(context.resident_blocks(*static_cast<Kernel*>(function), threads, given->dynamic_shared) *
+                         context.settings().machine->sms);
+    return Code::success;
+  });
 }
 
 // The block with which most threads are resident; the largest of several.

@@ -1,49 +1,36 @@
 // Modules, libraries, kernels and functions: a kernel is the same handle in all of them.
+#include "cuda/context/image.h"
 #include "cuda/driver_api/entry.h"
+#include "cuda/driver_api/jit_logs.h"
 
-#include <cstring>
+#include <algorithm>
 
 namespace ptxrewrite::cuda::driver {
 namespace {
 
-constexpr uint32_t elf_magic = 0x464c457f; // "\x7fELF", little-endian
-
-// PTX text, a fat binary, its wrapper, or machine code, as its first bytes say.
-Code load_image(Context& context, const void* image, void** made) {
-  if (!image || !made) return Code::invalid_value;
+Code load_image(Context& context, std::span<const std::byte> image, JitLogs logs, void** made) {
   static uint64_t number = 0;
-  const std::string label = fmt::format("loaded module {}", ++number);
-  uint32_t magic = 0;
-  std::memcpy(&magic, image, sizeof magic);
-  Module* module = nullptr;
-  if (magic == fat_wrapper_magic) image = static_cast<const FatWrapper*>(image)->header, magic = fat_header_magic;
-  if (magic == fat_header_magic) {
-    Result<std::span<const std::byte>> bytes = fat_binary_at(static_cast<const std::byte*>(image));
-    if (!bytes) return Code::invalid_image;
-    module = &context.add_module(label, *bytes);
-  } else if (magic == elf_magic) {
-    log(LogLevel::error,
-        "{0}: machine code (a cubin) is not emulated: load PTX, or compile with -gencode "
-        "arch=compute_{1},code=compute_{1}",
-        label, context.settings().machine->compute_capability);
-    return Code::no_binary_for_gpu;
-  } else {
-    module = &context.add_module(label, std::string(static_cast<const char*>(image)));
-  }
-  const Code code = module->load();
-  if (code == Code::success) *made = module;
+  Module& module = context.add_module(fmt::format("loaded module {}", ++number), image);
+  const Code code = module.load();
+  logs.write(code, module.complaints());
+  if (code == Code::success) *made = &module;
   return code;
 }
 
-Code load_file(Context& context, const char* path, void** made) {
-  Result<std::string> bytes = read_image(path ? path : "");
-  if (!bytes) {
-    log(LogLevel::warn, "{}", bytes.error().message);
-    return Code::file_not_found;
-  }
-  // A fat binary is read where it lies, and modules are never unmade.
-  auto* kept = new std::string(*std::move(bytes));
-  return load_image(context, kept->c_str(), made);
+Code load_memory(Context& context, const void* image, JitLogs logs, void** made) {
+  if (!image || !made) return Code::invalid_value;
+  Result<std::span<const std::byte>> bytes = image_at(image);
+  if (bytes) return load_image(context, *bytes, logs, made);
+  log(LogLevel::warn, "{}", bytes.error().message);
+  return Code::invalid_image;
+}
+
+Code load_file(Context& context, const char* path, JitLogs logs, void** made) {
+  if (!path || !made) return Code::invalid_value;
+  Result<std::string> bytes = read_image(path);
+  if (bytes) return load_image(context, std::as_bytes(std::span(*bytes)), logs, made);
+  log(LogLevel::warn, "{}", bytes.error().message);
+  return Code::file_not_found;
 }
 
 Code find_kernel(void* module, const char* name, void** kernel) {
@@ -59,6 +46,13 @@ Code find_global(Context& context, void* module, const char* name, DevicePointer
   context.remember_constant(symbol);
   if (address) *address = symbol.address;
   if (bytes) *bytes = symbol.bytes.size();
+  return Code::success;
+}
+
+Code list_kernels(void* module, void** kernels, unsigned room) {
+  if (!module || !kernels) return Code::invalid_value;
+  const std::vector<Kernel*> all = static_cast<Module*>(module)->every_kernel();
+  std::copy_n(all.begin(), std::min<size_t>(room, all.size()), kernels);
   return Code::success;
 }
 
@@ -95,11 +89,12 @@ Code attribute_of(const Context& context, const Kernel& kernel, int attribute, i
 } // namespace
 
 DRIVER_API int cuModuleLoadData(void** module, const void* image) {
-  return entry("cuModuleLoadData", [&](Context& context) { return load_image(context, image, module); });
+  return entry("cuModuleLoadData", [&](Context& context) { return load_memory(context, image, {}, module); });
 }
 
-DRIVER_API int cuModuleLoadDataEx(void** module, const void* image, unsigned, const int*, void**) {
-  return cuModuleLoadData(module, image);
+DRIVER_API int cuModuleLoadDataEx(void** module, const void* image, unsigned count, const int* options, void** values) {
+  return entry("cuModuleLoadDataEx",
+               [&](Context& context) { return load_memory(context, image, JitLogs(count, options, values), module); });
 }
 
 DRIVER_API int cuModuleLoadFatBinary(void** module, const void* image) {
@@ -107,7 +102,7 @@ DRIVER_API int cuModuleLoadFatBinary(void** module, const void* image) {
 }
 
 DRIVER_API int cuModuleLoad(void** module, const char* path) {
-  return entry("cuModuleLoad", [&](Context& context) { return load_file(context, path, module); });
+  return entry("cuModuleLoad", [&](Context& context) { return load_file(context, path, {}, module); });
 }
 
 DRIVER_API int cuModuleUnload(void* module) {
@@ -128,14 +123,16 @@ DRIVER_API int cuModuleGetGlobal_v2(DevicePointer* address, size_t* bytes, void*
                [&](Context& context) { return find_global(context, module, name, address, bytes); });
 }
 
-DRIVER_API int cuLibraryLoadData(void** library, const void* image, const int*, void**, unsigned, const int*, void**,
-                                 unsigned) {
-  return entry("cuLibraryLoadData", [&](Context& context) { return load_image(context, image, library); });
+DRIVER_API int cuLibraryLoadData(void** library, const void* image, const int* options, void** values, unsigned count,
+                                 const int*, void**, unsigned) {
+  return entry("cuLibraryLoadData",
+               [&](Context& context) { return load_memory(context, image, JitLogs(count, options, values), library); });
 }
 
-DRIVER_API int cuLibraryLoadFromFile(void** library, const char* path, const int*, void**, unsigned, const int*, void**,
-                                     unsigned) {
-  return entry("cuLibraryLoadFromFile", [&](Context& context) { return load_file(context, path, library); });
+DRIVER_API int cuLibraryLoadFromFile(void** library, const char* path, const int* options, void** values,
+                                     unsigned count, const int*, void**, unsigned) {
+  return entry("cuLibraryLoadFromFile",
+               [&](Context& context) { return load_file(context, path, JitLogs(count, options, values), library); });
 }
 
 DRIVER_API int cuLibraryUnload(void* library) {
@@ -153,6 +150,22 @@ DRIVER_API int cuLibraryGetModule(void** module, void* library) {
 
 DRIVER_API int cuLibraryGetGlobal(DevicePointer* address, size_t* bytes, void* library, const char* name) {
   return cuModuleGetGlobal_v2(address, bytes, library, name);
+}
+
+DRIVER_API int cuModuleGetFunctionCount(unsigned* count, void* module) {
+  return entry("cuModuleGetFunctionCount", [&](Context&) {
+    if (!count || !module) return Code::invalid_value;
+    *count = static_cast<unsigned>(static_cast<Module*>(module)->every_kernel().size());
+    return Code::success;
+  });
+}
+
+DRIVER_API int cuModuleEnumerateFunctions(void** kernels, unsigned room, void* module) {
+  return entry("cuModuleEnumerateFunctions", [&](Context&) { return list_kernels(module, kernels, room); });
+}
+
+DRIVER_API int cuLibraryEnumerateKernels(void** kernels, unsigned room, void* library) {
+  return entry("cuLibraryEnumerateKernels", [&](Context&) { return list_kernels(library, kernels, room); });
 }
 
 DRIVER_API int cuKernelGetFunction(void** function, void* kernel) {
@@ -215,6 +228,10 @@ DRIVER_API int cuFuncSetCacheConfig(void*, int) {
   return 0;
 }
 
+DRIVER_API int cuKernelSetCacheConfig(void*, int, int) {
+  return 0;
+}
+
 DRIVER_API int cuFuncSetSharedMemConfig(void*, int) {
   return 0;
 }
@@ -229,6 +246,8 @@ DRIVER_API int cuFuncIsLoaded(int* state, void*) {
 }
 
 DRIVER_ALIAS(cuKernelGetName, cuFuncGetName)
+DRIVER_ALIAS(cuLibraryGetKernelCount, cuModuleGetFunctionCount)
+DRIVER_ALIAS(cuLibraryGetManaged, cuLibraryGetGlobal)
 DRIVER_ALIAS(cuKernelGetLibrary, cuFuncGetModule)
 DRIVER_ALIAS(cuKernelGetParamInfo, cuFuncGetParamInfo)
 

@@ -1,8 +1,14 @@
 // cuGetProcAddress: functions by name and version.
 #include "cuda/driver_api/entry.h"
 
+#include <dlfcn.h>
+#include <sys/auxv.h>
+
 namespace ptxrewrite::cuda::driver {
 namespace {
+
+// Program headers are behind the file header, in its first page.
+constexpr uintptr_t largest_header_offset = 4096;
 
 // The newest version of a function that a program of this CUDA version can mean. Newer signatures came with these
 // versions; all others of cuda.h are older than CUDA 11.
@@ -11,24 +17,49 @@ bool is_too_new(const std::string& name, int cuda_version) {
     std::string_view name;
     int version;
   };
-  constexpr Since all[] = {{"cuCtxCreate_v4", 12050},
-                           {"cuCtxCreate_v3", 11040},
-                           {"cuEventElapsedTime_v2", 12080},
-                           {"cuGraphInstantiate_v2", 11000},
-                           {"cuGetProcAddress_v2", 12000},
-                           {"cuGraphKernelNodeGetParams_v2", 12000},
-                           {"cuGraphKernelNodeSetParams_v2", 12000},
-                           {"cuGraphExecKernelNodeSetParams_v2", 12000},
-                           {"cuGraphAddKernelNode_v2", 12000},
-                           {"cuStreamGetCaptureInfo_v3", 12030},
-                           {"cuMemPrefetchAsync_v2", 12020},
-                           {"cuMemAdvise_v2", 12020},
-                           {"cuCtxGetDevice_v2", 13000},
-                           {"cuCtxSynchronize_v2", 13000},
-                           {"cuStreamGetCtx_v2", 12050}};
+  // clang-format off
+  constexpr Since all[] = {
+      {"cuCtxCreate_v3", 11040},
+      {"cuCtxCreate_v4", 12050},
+      {"cuCtxGetDevice_v2", 13000},
+      {"cuCtxSynchronize_v2", 13000},
+      {"cuDeviceGetUuid_v2", 11040},
+      {"cuEventElapsedTime_v2", 12080},
+      {"cuGetProcAddress_v2", 12000},
+      {"cuGraphAddDependencies_v2", 12030},
+      {"cuGraphAddKernelNode_v2", 12000},
+      {"cuGraphAddNode_v2", 12030},
+      {"cuGraphExecKernelNodeSetParams_v2", 12000},
+      {"cuGraphExecUpdate_v2", 12000},
+      {"cuGraphGetEdges_v2", 12030},
+      {"cuGraphKernelNodeGetParams_v2", 12000},
+      {"cuGraphKernelNodeSetParams_v2", 12000},
+      {"cuGraphNodeGetDependencies_v2", 12030},
+      {"cuGraphNodeGetDependentNodes_v2", 12030},
+      {"cuGraphRemoveDependencies_v2", 12030},
+      {"cuMemAdvise_v2", 12020},
+      {"cuMemPrefetchAsync_v2", 12020},
+      {"cuMemcpy3DBatchAsync_v2", 13000},
+      {"cuMemcpyBatchAsync_v2", 13000},
+      {"cuStreamBatchMemOp_v2", 11070},
+      {"cuStreamGetCaptureInfo_v2", 11030},
+      {"cuStreamGetCaptureInfo_v3", 12030},
+      {"cuStreamGetCtx_v2", 12050},
+      {"cuStreamUpdateCaptureDependencies_v2", 12030},
+      {"cuStreamWaitValue32_v2", 11070},
+      {"cuStreamWaitValue64_v2", 11070},
+      {"cuStreamWriteValue32_v2", 11070},
+      {"cuStreamWriteValue64_v2", 11070},
+  };
+  // clang-format on
   for (const Since& since : all)
     if (since.name == name) return cuda_version < since.version;
   return false;
+}
+
+// Not the program itself.
+bool is_library(const Dl_info& object) {
+  return getauxval(AT_PHDR) - reinterpret_cast<uintptr_t>(object.dli_fbase) > largest_header_offset;
 }
 
 } // namespace
@@ -49,11 +80,15 @@ DRIVER_API int cuGetProcAddress(const char* name, void** function, int cuda_vers
   return cuGetProcAddress_v2(name, function, cuda_version, flags, nullptr);
 }
 
-// What NVIDIA's own libraries talk to the driver with. It is not public.
+// What NVIDIA's own libraries talk to the driver with. It is not public. A program that has the static runtime in
+// itself ends there; a library often has one that nobody calls.
 DRIVER_API int cuGetExportTable(const void** table, const void*) {
   if (table) *table = nullptr;
-  log_once(LogLevel::error, "this program is linked with the static CUDA runtime, or with a library of NVIDIA's that "
-                            "needs NVIDIA's driver; link it with -cudart shared");
+  if (Dl_info caller; dladdr(__builtin_return_address(0), &caller) && is_library(caller))
+    log_once(LogLevel::info,
+             fmt::format("{} has the static CUDA runtime in it, whose calls will fail", caller.dli_fname));
+  else
+    log_once(LogLevel::error, "this program is linked with the static CUDA runtime; link it with -cudart shared");
   return finish(Code::not_found);
 }
 

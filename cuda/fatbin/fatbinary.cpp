@@ -85,10 +85,14 @@ Result<std::vector<FatEntry>> read_fat_binary(std::span<const std::byte> bytes) 
   return entries;
 }
 
-Result<std::string> ptx_of(const FatEntry& entry) {
+Result<std::string> contents_of(const FatEntry& entry) {
   if (entry.unpacked_bytes > largest_unpacked_entry)
-    return Error{fmt::format("fat binary: PTX of {} bytes", entry.unpacked_bytes), {}};
-  Result<std::string> text = unpack(entry.packing, entry.payload, entry.unpacked_bytes);
+    return Error{fmt::format("fat binary: an entry of {} bytes", entry.unpacked_bytes), {}};
+  return unpack(entry.packing, entry.payload, entry.unpacked_bytes);
+}
+
+Result<std::string> ptx_of(const FatEntry& entry) {
+  Result<std::string> text = contents_of(entry);
   if (!text) return text;
   // nvcc ends the text with zero bytes.
   while (!text->empty() && text->back() == '\0')

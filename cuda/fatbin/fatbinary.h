@@ -44,7 +44,9 @@ struct FatWrapper {
 Result<std::span<const std::byte>> fat_binary_at(const std::byte* header);
 // Error: bytes that are no fat binary, or one that ends too early.
 Result<std::vector<FatEntry>> read_fat_binary(std::span<const std::byte> bytes);
-// The text of a PTX entry. Error: damaged bytes.
+// An entry's payload, unpacked. Error: damaged bytes, or more than largest_unpacked_entry.
+Result<std::string> contents_of(const FatEntry& entry);
+// The text of a PTX entry. Error: as above.
 Result<std::string> ptx_of(const FatEntry& entry);
 // The newest PTX that a GPU of this compute capability can run; nullptr if there is none.
 const FatEntry* best_ptx(std::span<const FatEntry> entries, uint32_t compute_capability);

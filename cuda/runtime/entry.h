@@ -3,6 +3,7 @@
 
 #include "cuda/context/context.h"
 #include "cuda/context/log.h"
+#include "cuda/context/stream_calls.h"
 
 #include <new>
 #include <utility>
@@ -31,13 +32,6 @@ template <class Body> int entry(const char* name, Body&& body) {
     return finish(Code::out_of_memory);
   }
 }
-
-// Handles of streams that are no pointers.
-inline constexpr uintptr_t legacy_stream = 1;
-inline constexpr uintptr_t per_thread_stream = 2;
-
-// Null: the default stream.
-Code stream_of(Context& context, void* handle, Stream*& stream);
 
 // The kernel that a host function stands for, or a kernel handle; null: none, `code` says why.
 Kernel* kernel_of(const void* function, Code& code);

@@ -1,5 +1,6 @@
 // What nvcc's code in the program calls before main: fat binaries, kernels and variables become known by the addresses
 // of their stand-ins on the host. Nothing is read until it is used.
+#include "cuda/context/image.h"
 #include "cuda/runtime/entry.h"
 #include "cuda/runtime/types.h"
 
@@ -92,13 +93,12 @@ std::vector<std::byte> pack_arguments(const Kernel& kernel, void** arguments) {
   return bytes;
 }
 
-RUNTIME_API void** __cudaRegisterFatBinary(const FatWrapper* wrapper) {
+RUNTIME_API void** __cudaRegisterFatBinary(const void* wrapper) {
   Context& context = Context::get();
   std::lock_guard lock(context.mutex());
   const std::string label = fmt::format("module {}", ++registry().fat_binaries);
   std::span<const std::byte> bytes;
-  if (wrapper && wrapper->magic == fat_wrapper_magic)
-    if (Result<std::span<const std::byte>> found = fat_binary_at(wrapper->header)) bytes = *found;
+  if (Result<std::span<const std::byte>> found = image_at(wrapper)) bytes = *found;
   return reinterpret_cast<void**>(new void*(&context.add_module(label, bytes)));
 }
 

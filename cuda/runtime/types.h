@@ -121,18 +121,6 @@ struct KernelNode {
   void** extra;
 };
 
-struct HostNode {
-  void (*function)(void*);
-  void* data;
-};
-
-struct MemsetNode {
-  void* target;
-  size_t pitch;
-  unsigned value, element;
-  size_t width, height;
-};
-
 struct UniqueId {
   char bytes[16];
 };

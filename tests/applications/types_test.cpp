@@ -1,13 +1,14 @@
 // Our structures of the runtime API have the sizes and offsets of NVIDIA's headers.
 #include "cuda/context/codes.h"
 #include "cuda/context/device_attributes.h"
-#include "cuda/context/graph.h"
+#include "cuda/context/stream_calls.h"
 #include "cuda/runtime/types.h"
 
 #include <cstdio>
 #include <cuda_runtime_api.h>
 
 namespace abi = ptxrewrite::cuda::abi;
+namespace cuda = ptxrewrite::cuda;
 using ptxrewrite::cuda::Code;
 using ptxrewrite::cuda::DeviceAttribute;
 using ptxrewrite::cuda::NodeType;
@@ -33,9 +34,9 @@ SAME_SIZE(abi::TextureDescription, cudaTextureDesc);
 SAME_PLACE(abi::TextureDescription, normalised_coordinates, cudaTextureDesc, normalizedCoords);
 SAME_SIZE(abi::KernelNode, cudaKernelNodeParams);
 SAME_PLACE(abi::KernelNode, arguments, cudaKernelNodeParams, kernelParams);
-SAME_SIZE(abi::HostNode, cudaHostNodeParams);
-SAME_SIZE(abi::MemsetNode, cudaMemsetParams);
-SAME_PLACE(abi::MemsetNode, height, cudaMemsetParams, height);
+SAME_SIZE(cuda::HostNode, cudaHostNodeParams);
+SAME_SIZE(cuda::FillNode, cudaMemsetParams);
+SAME_PLACE(cuda::FillNode, height, cudaMemsetParams, height);
 SAME_SIZE(abi::MemoryLocation, cudaMemLocation);
 SAME_SIZE(ptxrewrite::cuda::ChannelDescription, cudaChannelFormatDesc);
 #if CUDART_VERSION >= 13000

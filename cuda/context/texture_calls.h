@@ -1,0 +1,35 @@
+// CUDA arrays, texture and surface objects as both APIs ask for them.
+#pragma once
+
+#include "cuda/context/array.h"
+#include "cuda/context/context.h"
+
+namespace ptxrewrite::cuda {
+
+// What a texture or a surface reads.
+struct TextureResource {
+  enum class Kind : uint8_t { array, mipmapped_array, linear, pitched };
+  Kind kind = Kind::array;
+  const Array* array = nullptr;
+  // Where there is no array:
+  uint64_t address = 0;
+  ChannelDescription channels{};
+  uint64_t width = 0, height = 0, pitch = 0; // texels, rows, bytes; linear memory has a width alone
+};
+
+struct Sampling {
+  int address_mode = 1; // 0 wrap, 1 clamp, 2 mirror, 3 border
+  bool linear_filter = false;
+  bool normalised_coordinates = false;
+  bool normalised_float = false; // integers are read as numbers in 0 .. 1 or -1 .. 1
+};
+
+// `flags`: as in Array.
+Code create_array(Context& context, Array** made, const ChannelDescription& channels, uint64_t width, uint64_t height,
+                  uint64_t depth, unsigned flags);
+Code destroy_array(Context& context, Array* array);
+bool is_array(const Array* array);
+Code create_texture(Context& context, uint64_t* object, const TextureResource& resource, const Sampling& sampling);
+Code create_surface(Context& context, uint64_t* object, const TextureResource& resource);
+
+} // namespace ptxrewrite::cuda
