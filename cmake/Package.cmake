@@ -35,7 +35,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ptxrewriteConfig.cmake ${CMAKE_CURRENT
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ptxrewrite)
 
 if(TARGET ptxrewrite)
-  install(TARGETS ptxrewrite RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS ptxrewrite ptxrewrite-ptxas RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES docs/ptxrewrite.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
   install(FILES cli/completion/ptxrewrite.bash RENAME ptxrewrite
           DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

@@ -34,6 +34,28 @@ std::vector<std::string> versioned_toolkits() {
   return paths;
 }
 
+// In the order in which they are looked at.
+std::vector<std::string> folders_with_ptxas() {
+  std::vector<std::string> folders;
+  if (const char* path = std::getenv("PATH"); path != nullptr)
+    for (std::string_view rest = path; !rest.empty();) {
+      const size_t end = std::min(rest.find(':'), rest.size());
+      if (end > 0) folders.emplace_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  std::vector<std::string> toolkits;
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
+    if (const char* home = std::getenv(variable); home != nullptr && *home != '\0') toolkits.push_back(home);
+  toolkits.push_back("/usr/local/cuda");
+  for (std::string& toolkit : versioned_toolkits())
+    toolkits.push_back(std::move(toolkit));
+  for (const char* place : {"/opt/cuda", "/usr/lib/cuda", "/usr/lib/nvidia-cuda-toolkit"})
+    toolkits.push_back(place);
+  for (const std::string& toolkit : toolkits)
+    folders.push_back(toolkit + "/bin");
+  return folders;
+}
+
 // The word after `before` that is a number, e.g. number_before("12 bytes smem", " bytes smem") == 12; 0 if absent.
 uint32_t number_before(std::string_view line, std::string_view unit) {
   size_t end = line.find(unit);
@@ -95,23 +117,20 @@ const PtxasFigures* PtxasRun::find(std::string_view function) const {
   return nullptr;
 }
 
-Result<std::string> find_ptxas() {
+Result<std::string> find_ptxas(const std::filesystem::path& other_than) {
+  const auto is_it = [&](const std::string& path) {
+    std::error_code failure;
+    return !path.empty() && (other_than.empty() || !std::filesystem::equivalent(path, other_than, failure));
+  };
   if (const char* chosen = std::getenv("PTXREWRITE_PTXAS"); chosen != nullptr && *chosen != '\0') {
     std::string path = find_program(chosen);
-    if (!path.empty()) return path;
-    return Error{std::string("PTXREWRITE_PTXAS names '") + chosen + "', which is not an executable", {}};
+    if (is_it(path)) return path;
+    return Error{std::string("PTXREWRITE_PTXAS names '") + chosen + "', which is " +
+                     (path.empty() ? "not an executable" : "this program itself"),
+                 {}};
   }
-  if (std::string path = find_program("ptxas"); !path.empty()) return path;
-  std::vector<std::string> toolkits;
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char* home = std::getenv(variable); home != nullptr && *home != '\0') toolkits.push_back(home);
-  toolkits.push_back("/usr/local/cuda");
-  for (std::string& toolkit : versioned_toolkits())
-    toolkits.push_back(std::move(toolkit));
-  for (const char* place : {"/opt/cuda", "/usr/lib/cuda", "/usr/lib/nvidia-cuda-toolkit"})
-    toolkits.push_back(place);
-  for (const std::string& toolkit : toolkits)
-    if (std::string path = find_program(toolkit + "/bin/ptxas"); !path.empty()) return path;
+  for (const std::string& folder : folders_with_ptxas())
+    if (std::string path = find_program(folder + "/ptxas"); is_it(path)) return path;
   return Error{"ptxas not found: install the CUDA toolkit, put ptxas on PATH, or set PTXREWRITE_PTXAS to its path", {}};
 }
 

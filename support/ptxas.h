@@ -4,6 +4,7 @@
 #include "support/result.h"
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,8 +46,9 @@ struct PtxasRun {
 };
 
 // Path of ptxas: $PTXREWRITE_PTXAS if set (and then nothing else), else $PATH, $CUDA_HOME, $CUDA_PATH and the places
-// where toolkits are usually installed. The error says what to set.
-Result<std::string> find_ptxas();
+// where toolkits are usually installed. `other_than`: a program that is passed over, under whatever name it is found.
+// The error says what to set.
+Result<std::string> find_ptxas(const std::filesystem::path& other_than = {});
 
 // Assembles PTX text. A refusal, a crash and a time-out are results; errors are a missing ptxas or a failing file
 // system.

@@ -53,13 +53,13 @@ emulator/observe
 emulator/timing
 cuda/driver cuda/fatbin
 cuda/context
-cuda/runtime cuda/driver_api
+cuda/runtime cuda/driver_api cuda/jit_link
 cuda
 evaluate/common evaluate/prove evaluate/reduce evaluate/machines
 evaluate/run evaluate/diff evaluate/verify evaluate/bench evaluate/record evaluate/study
 evaluate/score
 evaluate/calibrate evaluate/exec
-cli
+cli cli/ptxas
 examples
 tests
 """

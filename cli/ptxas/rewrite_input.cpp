@@ -1,0 +1,48 @@
+#include "cli/ptxas/rewrite_input.h"
+
+#include "evaluate/common/rewrite.h"
+#include "grammar/reader.h"
+#include "launch/variants.h"
+#include "support/file_io.h"
+
+namespace ptxrewrite::cli {
+namespace {
+
+// Kernels that have variants for launches of some kind.
+Result<std::vector<std::string>> with_variants(const ir::Module& original, const ir::Module& rewritten) {
+  Result<launch::Variants> variants = launch::Variants::of(rewritten, nullptr);
+  if (!variants) return variants.error();
+  std::vector<std::string> kernels;
+  for (const auto& function : original.functions)
+    if (const std::string name(original.text(function->name)); !variants->of_kernel(name).empty())
+      kernels.push_back(name);
+  return kernels;
+}
+
+} // namespace
+
+Result<std::string> rewrite_input(const std::string& path, const std::string& passes, bool run_ptxas) {
+  // Marks in comments are not for ptxas: a pipeline of none changes nothing.
+  if (Result<transforms::Pipeline> pipeline = transforms::parse_pipeline(passes); !pipeline) return pipeline.error();
+  if (passes.empty()) return std::string();
+  Result<std::string> text = read_file(path);
+  if (!text) return text.error();
+  Diagnostics diagnostics;
+  const std::unique_ptr<ir::Module> original = grammar::read_module(SourceFile(path, *std::move(text)), diagnostics);
+  if (!original) return std::string();
+  transforms::RunOptions options;
+  options.run_ptxas = run_ptxas;
+  Result<Rewritten> result = rewrite(*original, passes, transforms::OutputForm::legal, options);
+  if (!result) return result.error();
+  if (!result->module) return std::string();
+  Result<std::vector<std::string>> conditional = with_variants(*original, *result->module);
+  if (!conditional) return conditional.error();
+  if (!conditional->empty()) {
+    options.excluded = *std::move(conditional);
+    result = rewrite(*original, passes, transforms::OutputForm::legal, options);
+    if (!result) return result.error();
+  }
+  return result->module ? std::move(result->text) : std::string();
+}
+
+} // namespace ptxrewrite::cli
