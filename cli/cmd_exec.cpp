@@ -29,6 +29,8 @@ struct ExecOptions {
 };
 
 constexpr const char* main_library = "libptxrewrite_cuda.so";
+// Python finds it by its place in a package: the one that is loaded already comes before.
+constexpr const char* preloaded_library = "libnvJitLink.so.13";
 
 // Beside this program: in a build folder, or where both are installed.
 Result<std::string> library_folder() {
@@ -50,9 +52,14 @@ void set_environment(const cuda::Settings& settings, const std::string& folder) 
     const size_t equals = assignment.find('=');
     setenv(assignment.substr(0, equals).c_str(), assignment.c_str() + equals + 1, 1);
   }
-  const char* before = std::getenv("LD_LIBRARY_PATH");
-  const std::string path = before && *before ? folder + ":" + before : folder;
-  setenv("LD_LIBRARY_PATH", path.c_str(), 1);
+  const auto add = [](const char* variable, const std::string& path, bool is_first) {
+    const char* before = std::getenv(variable);
+    const std::string all = !before || !*before ? path : is_first ? path + ":" + before : before + (":" + path);
+    setenv(variable, all.c_str(), 1);
+  };
+  add("LD_LIBRARY_PATH", folder, true);
+  if (std::error_code error; std::filesystem::exists(folder + "/" + preloaded_library, error))
+    add("LD_PRELOAD", folder + "/" + preloaded_library, false);
 }
 
 // The passes to run when modules are loaded, as text that the program's side can read; "": none. Nothing: what is wrong

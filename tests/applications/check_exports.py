@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What our CUDA libraries export: CUDA's names with the version of the real library, and nothing else.
 
-usage: check_exports.py LIBCUDART LIBCUDA LIBPTXREWRITE_CUDA
+usage: check_exports.py LIBCUDART LIBCUDA LIBPTXREWRITE_CUDA LIBNVJITLINK
 Where there is a real libcudart of the same number, every symbol of it must exist in ours.
 """
 import glob
@@ -18,12 +18,14 @@ def exports(path):
 
 
 def main():
-    runtime, driver, engine = sys.argv[1:4]
+    runtime, driver, engine, linker = sys.argv[1:5]
     name = re.search(r"libcudart\.so\.\d+", os.path.basename(os.path.realpath(runtime))).group()
     ours = exports(runtime)
     wrong = [f"{symbol} is exported" for symbol in ours if not re.fullmatch(rf"(__)?cuda\w+@@{re.escape(name)}", symbol)]
     wrong += [f"{symbol} is exported" for symbol in exports(driver) if not re.fullmatch(r"cu[A-Z]\w*", symbol)]
     wrong += [f"{symbol} is exported" for symbol in exports(engine) if "10ptxrewrite4cuda" not in symbol]
+    wrong += [f"{symbol} is exported" for symbol in exports(linker)
+              if not re.fullmatch(r"(__)?nvJitLink\w+@@libnvJitLink\.so\.13", symbol)]
     if len(ours) < 400:
         wrong.append(f"only {len(ours)} symbols")
     for real in glob.glob(f"/usr/local/cuda*/lib*/{name}"):
