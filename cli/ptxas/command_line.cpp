@@ -59,9 +59,14 @@ template <size_t N> bool contains(const std::array<std::string_view, N>& words, 
   return std::ranges::find(words, word) != words.end();
 }
 
-bool is_set(const char* variable) {
+std::string text_of(const char* variable) {
   const char* value = std::getenv(variable);
-  return value && *value && std::string_view(value) != "0";
+  return value ? value : "";
+}
+
+// Its programs run on the emulator, and their modules are rewritten when they are loaded.
+bool is_under_exec() {
+  return !text_of("PTXREWRITE_EMULATE").empty();
 }
 
 // "-arch=sm_80" and "-arch sm_80".
@@ -70,8 +75,9 @@ public:
   explicit Reader(const std::vector<std::string>& words) : words_(words) {}
 
   PtxasCommandLine run() {
-    if (const char* passes = std::getenv("PTXREWRITE_PASSES")) line_.passes = passes;
-    line_.emulated = is_set("PTXREWRITE_EMULATED");
+    if (!is_under_exec()) line_.passes = text_of("PTXREWRITE_PASSES");
+    const std::string emulated = text_of("PTXREWRITE_EMULATED");
+    line_.emulated = emulated.empty() ? is_under_exec() : emulated != "0";
     if (!words_.empty() && std::filesystem::path(words_[0]).filename().string().starts_with("ptxas") &&
         !words_[0].ends_with(".ptx"))
       line_.program = words_[next_++];

@@ -20,7 +20,8 @@ struct PtxasCommandLine {
   bool relocatable = false; // -c
   bool has_text = false;    // PTX in the command line, or options in a file: left to ptxas
 
-  // Ours: --ptxrewrite-passes=, --emulated, or the environment (PTXREWRITE_PASSES, PTXREWRITE_EMULATED).
+  // Ours: --ptxrewrite-passes=, --emulated, or the environment (PTXREWRITE_PASSES, PTXREWRITE_EMULATED). In a program
+  // that runs under `exec` modules are rewritten when they are loaded, and emulated is what there is without a word.
   std::string passes;
   bool emulated = false;
 };
