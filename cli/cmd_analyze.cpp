@@ -12,7 +12,7 @@
 
 #include <memory>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cli::analyze_command {
 
 namespace {
 
@@ -103,4 +103,4 @@ const RegisterCommand registration({.name = "analyze",
 
 } // namespace
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cli::analyze_command

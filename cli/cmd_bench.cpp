@@ -22,7 +22,7 @@
 #include <memory>
 #include <set>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cli::bench_command {
 
 namespace {
 
@@ -427,4 +427,4 @@ const RegisterCommand registration(
 
 } // namespace
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cli::bench_command

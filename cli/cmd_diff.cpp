@@ -13,7 +13,7 @@
 #include <map>
 #include <memory>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cli::diff_command {
 
 namespace {
 
@@ -183,4 +183,4 @@ const RegisterCommand registration(
 
 } // namespace
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cli::diff_command

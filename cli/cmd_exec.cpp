@@ -15,7 +15,7 @@
 #include <sys/personality.h>
 #include <unistd.h>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cli::exec_command {
 namespace {
 
 struct ExecOptions {
@@ -142,4 +142,4 @@ const RegisterCommand
 
 } // namespace
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cli::exec_command

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <memory>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cli::isa_command {
 
 namespace {
 
@@ -79,4 +79,4 @@ const RegisterCommand
 
 } // namespace
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cli::isa_command

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <memory>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cli::launch_template_command {
 
 namespace {
 
@@ -80,4 +80,4 @@ const RegisterCommand registration({.name = "launch-template",
 
 } // namespace
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cli::launch_template_command

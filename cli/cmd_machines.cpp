@@ -14,7 +14,7 @@
 #include <cstdio>
 #include <memory>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cli::machines_command {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -184,4 +184,4 @@ const RegisterCommand
 
 } // namespace
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cli::machines_command

@@ -19,7 +19,7 @@
 #include <memory>
 #include <optional>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cli::mark_command {
 
 namespace {
 
@@ -175,4 +175,4 @@ const RegisterCommand registration(
 
 } // namespace
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cli::mark_command

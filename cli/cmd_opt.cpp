@@ -23,7 +23,7 @@
 #include <memory>
 #include <optional>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cli::opt_command {
 
 namespace {
 
@@ -334,4 +334,4 @@ const RegisterCommand
 
 } // namespace
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cli::opt_command

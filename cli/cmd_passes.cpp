@@ -83,7 +83,7 @@ struct PassesOptions {
   std::vector<std::string> libraries;
 };
 
-Action set_up(Options& command, const Session&) {
+Action set_up_passes(Options& command, const Session&) {
   auto options = std::make_shared<PassesOptions>();
   command.add_flag("--json", options->json, "print JSON");
   command.add_option("--load-pass", options->libraries, "load passes from a shared library").type_name("LIB.so");
@@ -92,11 +92,11 @@ Action set_up(Options& command, const Session&) {
   };
 }
 
-const RegisterCommand registration({.name = "passes",
-                                    .about = "list the passes and their options",
-                                    .example = "ptxrewrite passes --json",
-                                    .place = 140,
-                                    .set_up = set_up});
+const RegisterCommand passes_registration({.name = "passes",
+                                           .about = "list the passes and their options",
+                                           .example = "ptxrewrite passes --json",
+                                           .place = 140,
+                                           .set_up = set_up_passes});
 
 } // namespace
 

@@ -10,7 +10,7 @@
 
 #include <memory>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cli::prove_command {
 
 namespace {
 
@@ -129,4 +129,4 @@ const RegisterCommand registration({.name = "prove",
 
 } // namespace
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cli::prove_command

@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <memory>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cli::record_command {
 
 namespace {
 
@@ -158,4 +158,4 @@ const RegisterCommand registration(
 
 } // namespace
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cli::record_command

@@ -11,7 +11,7 @@
 #include <memory>
 #include <optional>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cli::reduce_command {
 
 namespace {
 
@@ -143,4 +143,4 @@ const RegisterCommand registration(
 
 } // namespace
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cli::reduce_command

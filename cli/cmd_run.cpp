@@ -20,7 +20,7 @@
 #include <filesystem>
 #include <memory>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cli::run_command {
 
 namespace {
 
@@ -252,4 +252,4 @@ const RegisterCommand
 
 } // namespace
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cli::run_command

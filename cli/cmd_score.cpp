@@ -22,7 +22,7 @@
 #include <memory>
 #include <sstream>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cli::score_command {
 namespace {
 
 struct ScoreOptions {
@@ -235,4 +235,4 @@ const RegisterCommand registration(
 
 } // namespace
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cli::score_command

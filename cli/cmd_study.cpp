@@ -14,7 +14,7 @@
 #include <cstdio>
 #include <memory>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cli::study_command {
 namespace {
 
 struct StudyOptions {
@@ -151,4 +151,4 @@ const RegisterCommand registration(
 
 } // namespace
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cli::study_command

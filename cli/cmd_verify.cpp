@@ -19,7 +19,7 @@
 #include <functional>
 #include <memory>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cli::verify_command {
 
 namespace {
 
@@ -396,4 +396,4 @@ const RegisterCommand
 
 } // namespace
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cli::verify_command

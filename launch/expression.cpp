@@ -21,8 +21,6 @@ namespace {
 constexpr unsigned nesting_limit = 150;
 constexpr size_t length_limit = size_t{1} << 20;
 
-constexpr const char* overflow_message = "a value does not fit in 128 bits";
-
 bool is_name_start(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
 }

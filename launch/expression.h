@@ -20,6 +20,8 @@
 
 namespace ptxrewrite::launch {
 
+inline constexpr const char* overflow_message = "a value does not fit in 128 bits";
+
 struct Number {
   bool is_decimal = false;
   Int128 integer = 0;

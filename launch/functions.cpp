@@ -1,6 +1,7 @@
 #include "launch/functions.h"
 
 #include "launch/scalar_bytes.h"
+#include "support/mix.h"
 
 #include <array>
 #include <bit>
@@ -13,14 +14,7 @@ namespace {
 
 using Arguments = std::span<const Number>;
 
-constexpr const char* overflow_message = "a value does not fit in 128 bits";
 constexpr const char* wants_integer = "this function wants integers";
-
-uint64_t mixed(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
 
 constexpr uint64_t golden_gamma = 0x9e3779b97f4a7c15u;
 
@@ -248,8 +242,8 @@ const Dialect& launch_dialect() {
 }
 
 uint64_t random_bits(uint64_t seed, uint64_t index) {
-  uint64_t start = mixed(seed + golden_gamma);
-  return mixed(start + (index + 1) * golden_gamma);
+  uint64_t start = mixed_bits(seed + golden_gamma);
+  return mixed_bits(start + (index + 1) * golden_gamma);
 }
 
 // A Feistel network permutes the smallest square power of two above count; what falls outside is permuted again.

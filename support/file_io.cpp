@@ -18,12 +18,12 @@ Error system_error(const std::string& path, const char* action, int code) {
   return {path + ": cannot " + action + ": " + std::strerror(code), {}};
 }
 
-class Descriptor {
+class OpenFile {
 public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
+  explicit OpenFile(int number) : number_(number) {}
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() {
     if (number_ > STDERR_FILENO) ::close(number_);
   }
   int get() const { return number_; }
@@ -58,7 +58,7 @@ mode_t default_mode() {
 
 Status replace_file(const std::string& path, std::string_view bytes, mode_t mode) {
   std::string temporary_path = path + ".XXXXXX";
-  Descriptor temporary(interruption::make_file(temporary_path));
+  OpenFile temporary(interruption::make_file(temporary_path));
   if (temporary.get() < 0) return system_error(path, "create a temporary file beside it", errno);
   int code = write_all(temporary.get(), bytes);
   if (code == 0 && ::fchmod(temporary.get(), mode) != 0) code = errno;
@@ -75,7 +75,7 @@ Status replace_file(const std::string& path, std::string_view bytes, mode_t mode
 Result<std::string> read_file(const std::string& path, size_t limit) {
   bool standard_input = path == "-";
   std::string shown = standard_input ? "<stdin>" : path;
-  Descriptor file(standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  OpenFile file(standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return system_error(shown, "open", errno);
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return system_error(shown, "read", errno);
@@ -108,7 +108,7 @@ Status write_file(const std::string& path, std::string_view bytes) {
   bool exists = ::stat(path.c_str(), &info) == 0;
   if (exists && S_ISDIR(info.st_mode)) return system_error(path, "write", EISDIR);
   if (exists && !S_ISREG(info.st_mode)) {
-    Descriptor device(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    OpenFile device(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     int code = device.get() < 0 ? errno : write_all(device.get(), bytes);
     return code == 0 ? Status() : Status(system_error(path, "write", code));
   }

@@ -43,7 +43,7 @@ std::string table(const std::vector<const Kernel*>& kernels, bool with_findings)
   return text;
 }
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\')
@@ -58,19 +58,19 @@ std::string quoted(std::string_view text) {
 
 std::string document(const Settings& settings, const std::vector<const Kernel*>& kernels,
                      const std::vector<ReportPart>& parts) {
-  std::string text = fmt::format("{{\n  \"machine\": {},\n  \"kernels\": [", quoted(settings.machine->name));
+  std::string text = fmt::format("{{\n  \"machine\": {},\n  \"kernels\": [", json_string(settings.machine->name));
   const char* separator = "\n";
   for (const Kernel* kernel : kernels) {
     const KernelStatistics& of = kernel->statistics;
     text += fmt::format("{}    {{\"kernel\": {}, \"launches\": {}, \"blocks\": {}, \"warp_instructions\": {}, "
                         "\"thread_instructions\": {}, \"findings\": {}}}",
-                        separator, quoted(kernel->name), of.launches, of.blocks, of.warp_instructions,
+                        separator, json_string(kernel->name), of.launches, of.blocks, of.warp_instructions,
                         of.thread_instructions, of.findings);
     separator = ",\n";
   }
   text += "\n  ]";
   for (const ReportPart& part : parts)
-    if (!part.key.empty()) text += fmt::format(",\n  {}: {}", quoted(part.key), part.json);
+    if (!part.key.empty()) text += fmt::format(",\n  {}: {}", json_string(part.key), part.json);
   return text + "\n}\n";
 }
 

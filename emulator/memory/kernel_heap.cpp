@@ -7,12 +7,12 @@
 namespace ptxrewrite::emulator {
 namespace {
 
-constexpr uint64_t granularity = 16;
+constexpr uint64_t heap_granularity = 16;
 // Between allocations, so that a step over an end does not land in the neighbour.
-constexpr uint64_t gap = 16;
+constexpr uint64_t heap_gap = 16;
 
 uint64_t taken_bytes(uint64_t bytes) {
-  return saturating_add(align_up(bytes, granularity), gap);
+  return saturating_add(align_up(bytes, heap_granularity), heap_gap);
 }
 
 } // namespace

@@ -26,7 +26,7 @@ uint64_t control_group_limit() {
   return limit;
 }
 
-uint64_t page_bytes() {
+uint64_t bytes_of_a_page() {
   const long size = sysconf(_SC_PAGE_SIZE);
   return size > 0 ? static_cast<uint64_t>(size) : 4096;
 }
@@ -38,13 +38,13 @@ uint64_t free_address_space() {
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
   uint64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
-  const uint64_t used = pages * page_bytes();
+  const uint64_t used = pages * bytes_of_a_page();
   return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
 uint64_t default_memory_limit() {
   const long pages = sysconf(_SC_PHYS_PAGES);
-  const uint64_t machine = pages > 0 ? static_cast<uint64_t>(pages) * page_bytes() : UINT64_MAX;
+  const uint64_t machine = pages > 0 ? static_cast<uint64_t>(pages) * bytes_of_a_page() : UINT64_MAX;
   return std::min({machine, control_group_limit(), free_address_space()}) / 4 * 3;
 }
 

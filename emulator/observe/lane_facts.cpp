@@ -1,5 +1,7 @@
 #include "emulator/observe/lane_facts.h"
 
+#include "support/mix.h"
+
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -27,11 +29,11 @@ template <class V> bool is_zero(V value) {
   return (words[0] | words[1] | words[2] | words[3]) == 0;
 }
 
-// One word for each eighth of the widest array, from the digits of the golden ratio by mix_hash.
+// One word for each eighth of the widest array, from the digits of the golden ratio by mixed_bits.
 constexpr auto make_keys() {
   std::array<uint64_t, 64> keys{};
   for (uint64_t i = 0; i < keys.size(); ++i)
-    keys[i] = mix_hash((i + 1) * 0x9e3779b97f4a7c15);
+    keys[i] = mixed_bits((i + 1) * 0x9e3779b97f4a7c15);
   return keys;
 }
 alignas(64) constexpr std::array<uint64_t, 64> keys = make_keys();
@@ -47,7 +49,7 @@ template <unsigned bytes> uint64_t hash_of(const std::byte* lanes) {
     const Words keyed = word ^ load<Words>(&keys[at / sizeof(uint64_t)]);
     sum += (keyed & 0xffffffff) * (keyed >> 32) + (word << 29 | word >> 35);
   }
-  return mix_hash((sum[0] ^ std::rotl(sum[1], 17)) * 0x9fb21c651e98df25 + (sum[2] ^ std::rotl(sum[3], 41)) + bytes);
+  return mixed_bits((sum[0] ^ std::rotl(sum[1], 17)) * 0x9fb21c651e98df25 + (sum[2] ^ std::rotl(sum[3], 41)) + bytes);
 }
 
 template <class T> T lane_of(const std::byte* lanes, unsigned lane) {
@@ -117,12 +119,12 @@ template <class T> bool is_consecutive(const std::byte* lanes, const WarpShape& 
 
 // Arrays that a few numbers describe are hashed by these.
 template <class T> uint64_t hash_of_uniform(T value) {
-  return mix_hash(uint64_t(value) + 0x9e3779b97f4a7c15 * sizeof(T));
+  return mixed_bits(uint64_t(value) + 0x9e3779b97f4a7c15 * sizeof(T));
 }
 template <class T> uint64_t hash_of_affine(T first, const Strides<T>& strides) {
-  return mix_hash(hash_of_uniform(first) + uint64_t(strides.x) * 0x9fb21c651e98df25 +
-                  std::rotl(uint64_t(strides.y) * 0xd6e8feb86659fd93, 23) +
-                  std::rotl(uint64_t(strides.z) * 0xa0761d6478bd642f, 47));
+  return mixed_bits(hash_of_uniform(first) + uint64_t(strides.x) * 0x9fb21c651e98df25 +
+                    std::rotl(uint64_t(strides.y) * 0xd6e8feb86659fd93, 23) +
+                    std::rotl(uint64_t(strides.z) * 0xa0761d6478bd642f, 47));
 }
 
 template <class T> LaneFacts facts_of(const std::byte* lanes, const WarpShape& shape) {
@@ -162,7 +164,7 @@ LaneFacts facts_of_predicate(const std::byte* lanes, uint32_t mask) {
   const auto bits = lane_of<uint32_t>(lanes, 0) & mask;
   const bool uniform = bits == 0 || bits == mask;
   // Uniform ones hash alike in all masks.
-  return {mix_hash(0x5bd1e995 + (uniform ? (bits ? full_mask : 0) : bits)), {uniform, uniform, uniform, true, false}};
+  return {mixed_bits(0x5bd1e995 + (uniform ? (bits ? full_mask : 0) : bits)), {uniform, uniform, uniform, true, false}};
 }
 
 template <class T> bool is_affine_in(const std::byte* lanes, const WarpShape& shape, uint32_t mask) {

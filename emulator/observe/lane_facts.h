@@ -66,11 +66,4 @@ LaneFacts lane_facts_in(const std::byte* lanes, unsigned bits, const WarpShape& 
 // Of the same value in all lanes; `value` is zero-extended.
 LaneFacts uniform_facts(uint64_t value, unsigned bits, uint64_t high = 0);
 
-// The finaliser of SplitMix64.
-constexpr uint64_t mix_hash(uint64_t value) {
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-  return value ^ (value >> 31);
-}
-
 } // namespace ptxrewrite::emulator

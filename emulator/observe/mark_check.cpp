@@ -2,6 +2,7 @@
 
 #include "ir/analysis/redundancy/redundancy.h"
 #include "ir/core/print.h"
+#include "support/mix.h"
 
 #include <bit>
 #include <cstring>
@@ -13,13 +14,8 @@ namespace {
 constexpr size_t most_messages = 20;
 
 // The finaliser of SplitMix64.
-uint64_t mix(uint64_t value) {
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-  return value ^ (value >> 31);
-}
 uint64_t chain(uint64_t state, uint64_t value) {
-  return mix(state + 0x9e3779b97f4a7c15 + value);
+  return mixed_bits(state + 0x9e3779b97f4a7c15 + value);
 }
 
 // All 32 lanes: those that the guard leaves out hold what they held, which belongs to the result.

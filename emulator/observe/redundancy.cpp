@@ -1,5 +1,7 @@
 #include "emulator/observe/redundancy.h"
 
+#include "support/mix.h"
+
 #include <bit>
 #include <cstring>
 
@@ -7,27 +9,22 @@ namespace ptxrewrite::emulator {
 namespace {
 
 // The finaliser of SplitMix64.
-uint64_t mix(uint64_t value) {
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-  return value ^ (value >> 31);
-}
 
 uint64_t hash(const ObservedInstruction& at) {
-  uint64_t state = mix(uint64_t(at.number) << 32 | at.mask);
+  uint64_t state = mixed_bits(uint64_t(at.number) << 32 | at.mask);
   for (const ObservedValue& source : at.sources) {
     if (at.mask == full_mask && source.bits > 1) {
       uint64_t word = 0; // several lanes at once
       for (unsigned byte = 0; byte < warp_size * source.bits / 8; byte += sizeof word) {
         std::memcpy(&word, source.lanes + byte, sizeof word);
-        state = mix(state + 0x9e3779b97f4a7c15 + word);
+        state = mixed_bits(state + 0x9e3779b97f4a7c15 + word);
       }
       continue;
     }
     for (uint32_t lanes = at.mask; lanes; lanes &= lanes - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
-      state = mix(state + 0x9e3779b97f4a7c15 + source.low(lane));
-      if (source.bits == 128) state = mix(state + source.high(lane));
+      state = mixed_bits(state + 0x9e3779b97f4a7c15 + source.low(lane));
+      if (source.bits == 128) state = mixed_bits(state + source.high(lane));
     }
   }
   return state;

@@ -2,6 +2,7 @@
 
 #include "emulator/core/decode.h"
 #include "emulator/observe/repeat_table.h"
+#include "support/mix.h"
 
 #include <algorithm>
 #include <bit>
@@ -145,7 +146,7 @@ bool ValueStudy::wants(const Block& block) {
   const uint64_t group = block.linear / group_;
   const uint64_t members = std::min(group_, block.launch->request->grid.count() - group * group_);
   // The first block may have run already.
-  return block.linear == group * group_ + (group ? mix_hash(group + 1) % members : 0);
+  return block.linear == group * group_ + (group ? mixed_bits(group + 1) % members : 0);
 }
 
 // --- what there is to know of each instruction ---
@@ -265,7 +266,7 @@ inline LaneFacts ValueStudy::facts_of(const Source& source, const Warp& warp, ui
 
 void ValueStudy::look_at_sources(Execution& execution, const Warp& warp) {
   const Site& site = *execution.site;
-  uint64_t hash = mix_hash(uint64_t(execution.number) << 32 | execution.mask);
+  uint64_t hash = mixed_bits(uint64_t(execution.number) << 32 | execution.mask);
   bool uniform = true, affine = true, consecutive = true;
   for (uint32_t i = 0; i < site.source_count; ++i) {
     const LaneFacts facts = facts_of(sources_[site.first_source + i], warp, execution.mask);
@@ -277,7 +278,7 @@ void ValueStudy::look_at_sources(Execution& execution, const Warp& warp) {
   execution.uniform = uniform;
   execution.affine = affine;
   execution.consecutive = consecutive;
-  execution.hash = execution.instance_hash = mix_hash(hash);
+  execution.hash = execution.instance_hash = mixed_bits(hash);
   if (execution.whole || site.eligible == none) return;
   // Where the guard leaves lanes out, the result holds what they held.
   for (uint32_t i = 0; i < site.written_count; ++i)
@@ -431,7 +432,7 @@ void ValueStudy::passed(Block& block, Warp& warp, const MicroOp& op) {
   Execution& execution = next_execution(warp, op);
   ++strata_[execution.sampled][op.instruction].row.guarded_off;
   execution.uniform = execution.affine = execution.passed = true;
-  execution.hash = execution.instance_hash = mix_hash(uint64_t(op.instruction) << 32);
+  execution.hash = execution.instance_hash = mixed_bits(uint64_t(op.instruction) << 32);
   queue_next_ = (queue_next_ + 1) % queue_length;
 }
 

@@ -9,7 +9,7 @@
 namespace ptxrewrite::timing {
 namespace {
 
-constexpr std::array<std::string_view, energy_event_count> names = {
+constexpr std::array<std::string_view, energy_event_count> event_names = {
     "ibuffer",       "sched",        "icache_hit",    "opcoll",       "rf_read",      "rf_write",     "int_alu",
     "int_mul",       "fp32",         "fp_mul",        "fp64",         "dp_mul",       "sqrt",         "lg2",
     "sin",           "ex2",          "tensor",        "tex",          "const_hit",    "shared",       "l1_read_hit",
@@ -71,7 +71,7 @@ void add_memory(const AccessCounts& shared_memory, const SectorCounts& sectors, 
 } // namespace
 
 std::string_view spelling(EnergyEvent event) {
-  return names[static_cast<size_t>(event)];
+  return event_names[static_cast<size_t>(event)];
 }
 
 EnergyEvent unit_event(Cause unit, const ir::Form& form) {

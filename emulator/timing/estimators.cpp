@@ -1,15 +1,13 @@
 #include "emulator/timing/estimators.h"
 
+#include "emulator/timing/ratio.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 namespace ptxrewrite::timing {
 namespace {
-
-double ratio(double part, double whole) {
-  return whole > 0 ? part / whole : 0;
-}
 
 // Of the longest launch that an SM sees: blocks are whole.
 struct Placement {

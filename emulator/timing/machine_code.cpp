@@ -1,5 +1,6 @@
 #include "emulator/timing/machine_code.h"
 
+#include "emulator/core/micro_op.h"
 #include "ir/forms/composite.h"
 #include "ir/machine/figures/latency.h"
 #include "ir/machine/figures/weights.h"
@@ -11,9 +12,9 @@
 namespace ptxrewrite::timing {
 namespace {
 
-constexpr double warp_size = 32;
+using emulator::warp_size;
 
-constexpr std::array<std::string_view, cause_count> names = {
+constexpr std::array<std::string_view, cause_count> cause_names = {
     "issue",
     "integer unit",
     "fp32 unit",
@@ -157,7 +158,7 @@ SiteCode code_of(const ir::Machine& machine, const ir::Form& form, const ir::Ins
     code.latency *= 2;
   }
   if (code.unit != Cause::issue && throughput.known && throughput.value > 0)
-    code.unit_clocks = warp_size / throughput.value * (ir::is_composite(form) ? 2 : 1);
+    code.unit_clocks = double{warp_size} / throughput.value * (ir::is_composite(form) ? 2 : 1);
   return code;
 }
 
@@ -207,7 +208,7 @@ uint32_t words_of(const ir::Value& value) {
 } // namespace
 
 std::string_view spelling(Cause cause) {
-  return names[static_cast<size_t>(cause)];
+  return cause_names[static_cast<size_t>(cause)];
 }
 
 MachineCode::MachineCode(const ir::Machine& machine, std::span<const Site> sites, const LoweringOf& lowering,

@@ -2,13 +2,16 @@
 // pass per 128-byte line.
 #include "emulator/timing/memory_port.h"
 
+#include "emulator/core/micro_op.h"
+
 #include <algorithm>
 #include <bit>
 
 namespace ptxrewrite::timing {
 namespace {
 
-constexpr unsigned warp_size = 32;
+using emulator::warp_size;
+
 constexpr uint64_t word_bytes = 4;
 
 // Sectors of one line that bytes [first, last] of it touch.

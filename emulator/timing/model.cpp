@@ -1,14 +1,12 @@
 #include "emulator/timing/model.h"
 
+#include "emulator/timing/ratio.h"
+
 #include <algorithm>
 #include <cmath>
 
 namespace ptxrewrite::timing {
 namespace {
-
-double ratio(double part, double whole) {
-  return whole > 0 ? part / whole : 0;
-}
 
 // Bytes per clock of the whole chip.
 double dram_bytes_per_clock(const ir::Machine& machine) {

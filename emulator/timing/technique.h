@@ -102,4 +102,8 @@ struct Technique {
   }
 };
 
+inline double& event(Technique& technique, EnergyEvent which) {
+  return technique.events[static_cast<size_t>(which)];
+}
+
 } // namespace ptxrewrite::timing

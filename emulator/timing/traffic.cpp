@@ -1,5 +1,7 @@
 #include "emulator/timing/traffic.h"
 
+#include "emulator/timing/ratio.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -12,10 +14,6 @@ using emulator::AccessKind;
 
 constexpr double sectors_of_line = line_bytes / sector_bytes;
 constexpr unsigned l1_ways = 4, l2_ways = 16; // as simulators of these machines have them
-
-double ratio(double part, double whole) {
-  return whole > 0 ? part / whole : 0;
-}
 
 // The accesses of one warp that are still to come.
 struct Stream {

@@ -1,5 +1,7 @@
 #include "evaluate/common/statistics.h"
 
+#include "support/mix.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -18,10 +20,7 @@ public:
 private:
   uint64_t next() {
     state_ += 0x9e3779b97f4a7c15;
-    uint64_t mixed = state_;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
-    return mixed ^ (mixed >> 31);
+    return mixed_bits(state_);
   }
   uint64_t state_;
 };

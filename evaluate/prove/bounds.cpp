@@ -8,11 +8,6 @@ namespace {
 
 constexpr unsigned exact_width = 128;
 
-ir::Int128 as_signed(UInt128 value, unsigned width) {
-  const unsigned unused = 128 - width;
-  return static_cast<ir::Int128>(value << unused) >> unused;
-}
-
 } // namespace
 
 bool within(const ir::Interval& inner, const ir::Interval& outer) {

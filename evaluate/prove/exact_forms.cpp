@@ -9,11 +9,6 @@ namespace {
 // Extensions inside extensions inside ...: deeper ones stay.
 constexpr unsigned most_depth = 24;
 
-ir::Int128 as_signed(UInt128 value, unsigned width) {
-  const unsigned unused = 128 - width;
-  return static_cast<ir::Int128>(value << unused) >> unused;
-}
-
 } // namespace
 
 TermId ExactForms::without_literal(TermId term, UInt128& literal) {

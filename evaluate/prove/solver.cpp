@@ -286,11 +286,6 @@ bool Solver::available() {
 
 namespace {
 
-ir::Int128 as_signed(UInt128 value, unsigned width) {
-  const unsigned unused = 128 - width;
-  return static_cast<ir::Int128>(value << unused) >> unused;
-}
-
 // Two operations of one name whose difference, or a multiple of it, the term is.
 struct OperationPair {
   AtomId first, second;

@@ -20,6 +20,12 @@ namespace ptxrewrite::prove {
 
 __extension__ typedef unsigned __int128 UInt128;
 
+// The number that `width` bits (1 to 128) are in two's complement.
+inline ir::Int128 as_signed(UInt128 value, unsigned width) {
+  const unsigned unused = 128 - width;
+  return static_cast<ir::Int128>(value << unused) >> unused;
+}
+
 struct TermTag;
 using TermId = Id<TermTag>; // a sum
 struct AtomTag;

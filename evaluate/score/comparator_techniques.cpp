@@ -2,6 +2,7 @@
 
 #include "emulator/machines/composite/composite_registers.h"
 #include "emulator/timing/energy.h"
+#include "emulator/timing/ratio.h"
 
 #include <algorithm>
 
@@ -18,14 +19,6 @@ constexpr double main_access = 28.0 / 4;
 constexpr double half_access = 14.0 / 4 / main_access, scalar_access = 1.4 / main_access;
 constexpr double composite_read = 0.71 / main_access, composite_write = 0.74 / main_access;
 constexpr double comparison_stage = 0.043;
-
-double ratio(double part, double whole) {
-  return whole > 0 ? part / whole : 0;
-}
-
-double& event(Technique& technique, EnergyEvent which) {
-  return technique.events[static_cast<size_t>(which)];
-}
 
 // `lanes` of lanes' work is not done.
 void spare_unit(const ModelInput& input, uint32_t number, double lanes, Technique& technique) {

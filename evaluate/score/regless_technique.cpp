@@ -8,14 +8,10 @@ namespace ptxrewrite::timing {
 namespace {
 
 constexpr double warp_lanes = 32, register_bits = 32 * 32;
-constexpr double sectors_of_line = 4, flits_of_line = 1 + sectors_of_line; // a head and the line
+constexpr double line_sectors = 4, flits_of_line = 1 + line_sectors; // a head and the line
 // RegLess §5.3: the bit vector, then two more for what is compressed.
 constexpr double compressor_clocks = 3, look_past_compressor_clocks = 1;
 constexpr double words_decoded = 2; // by clock and scheduler: dual issue
-
-double& event(Technique& technique, EnergyEvent which) {
-  return technique.events[static_cast<size_t>(which)];
-}
 
 // A cluster's sequence as a lone warp issues it (walk.h), for who holds what at which time: at(number, now) in front of
 // each instruction of the machine gives the time at which it may issue, for all that the holder knows; issued(number,
@@ -212,8 +208,8 @@ void add_staging_events(const ModelInput& input, const StagingRun& run, Techniqu
   event(technique, l1_read_miss) += run.read_below_l1;
   event(technique, l1_write_hit) += run.l1_stores;
   event(technique, noc_flit) += flits_of_line * (run.read_below_l1 + run.written_below_l1);
-  event(technique, l2_read_hit) += sectors_of_line * run.read_below_l1;
-  event(technique, l2_write_hit) += sectors_of_line * run.written_below_l1;
+  event(technique, l2_read_hit) += line_sectors * run.read_below_l1;
+  event(technique, l2_write_hit) += line_sectors * run.written_below_l1;
 }
 
 } // namespace

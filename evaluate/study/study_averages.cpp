@@ -3,6 +3,8 @@
 #include "evaluate/study/study_datapath.h"
 #include "evaluate/study/study_marks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -138,6 +140,10 @@ Average average_of(const Files& files, Technique technique, std::optional<bool> 
 
 std::span<const PaperFigure> paper_figures() {
   return figures;
+}
+
+std::string percent(std::optional<double> share) {
+  return share ? fmt::format("{:.1f}", 100 * *share) : "-";
 }
 
 } // namespace ptxrewrite::cli

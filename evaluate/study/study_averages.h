@@ -43,6 +43,7 @@ struct PaperFigure {
 };
 std::span<const PaperFigure> paper_figures();
 
-double ratio(uint64_t part, uint64_t whole); // 0 of nothing
+double ratio(uint64_t part, uint64_t whole);      // 0 of nothing
+std::string percent(std::optional<double> share); // "12.3"; "-" without one
 
 } // namespace ptxrewrite::cli

@@ -21,12 +21,9 @@ constexpr std::array kinds = {RedundancyKind::uniform, RedundancyKind::affine, R
 uint64_t sum(const Counts& counts) {
   return std::accumulate(counts.begin(), counts.end(), uint64_t(0));
 }
-std::optional<double> share(uint64_t part, uint64_t whole) {
+std::optional<double> share_if_any(uint64_t part, uint64_t whole) {
   if (whole == 0) return std::nullopt;
   return ratio(part, whole);
-}
-std::string percent(std::optional<double> share) {
-  return share ? fmt::format("{:.1f}", 100 * *share) : "-";
 }
 json rounded(std::optional<double> share) {
   return share ? json(std::round(*share * 1e6) / 1e6) : json(nullptr);
@@ -51,26 +48,26 @@ std::array<Row, kinds.size() + 1> rows_of(const MarkAgreement& marks) {
 
 std::optional<double> mark_recall(const MarkAgreement& marks, RedundancyKind kind) {
   const auto at = static_cast<size_t>(kind);
-  return share(marks.measured_marked[at], marks.measured[at]);
+  return share_if_any(marks.measured_marked[at], marks.measured[at]);
 }
 std::optional<double> mark_precision(const MarkAgreement& marks, RedundancyKind kind) {
   const auto at = static_cast<size_t>(kind);
-  return share(marks.marked_measured[at], marks.marked[at]);
+  return share_if_any(marks.marked_measured[at], marks.marked[at]);
 }
 std::optional<double> mark_recall(const MarkAgreement& marks) {
-  return share(sum(marks.measured_marked), sum(marks.measured));
+  return share_if_any(sum(marks.measured_marked), sum(marks.measured));
 }
 std::optional<double> mark_precision(const MarkAgreement& marks) {
-  return share(sum(marks.marked_measured), sum(marks.marked));
+  return share_if_any(sum(marks.marked_measured), sum(marks.marked));
 }
 
 std::string marks_text(const MarkAgreement& marks, uint64_t baseline) {
   TextTable table{{{"DARSIE's marks", false},
-               {"redundant in the block %", true},
-               {"of that marked %", true},
-               {"marked %", true},
-               {"of that redundant %", true}},
-              {}};
+                   {"redundant in the block %", true},
+                   {"of that marked %", true},
+                   {"marked %", true},
+                   {"of that redundant %", true}},
+                  {}};
   for (const Row& row : rows_of(marks))
     table.rows.push_back({row.name, percent(ratio(row.measured, baseline)), percent(row.recall),
                           percent(ratio(row.marked, baseline)), percent(row.precision)});

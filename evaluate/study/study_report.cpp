@@ -16,9 +16,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-std::string percent(std::optional<double> share) {
-  return share ? fmt::format("{:.1f}", 100 * *share) : "-";
-}
 double rounded(double share) {
   return std::round(share * 1e6) / 1e6;
 }
@@ -87,13 +84,13 @@ std::string darsie_text(const emulator::SkipCounters& skips) {
 
 std::string study_text(const StudiedFile& file, const ir::Machine& machine, const StudyReportOptions& options) {
   TextTable table{{{"technique", false},
-               {"warp instructions", true},
-               {"thread instructions", true},
-               {"redundant %", true},
-               {"fewer warps %", true},
-               {"fewer threads %", true},
-               {"what", false}},
-              {}};
+                   {"warp instructions", true},
+                   {"thread instructions", true},
+                   {"redundant %", true},
+                   {"fewer warps %", true},
+                   {"fewer threads %", true},
+                   {"what", false}},
+                  {}};
   table.rows.push_back(
       {"baseline", fmt::format("{}", file.result.baseline.warps), fmt::format("{}", file.result.baseline.lanes)});
   for (Technique technique : shown(options)) {
@@ -160,7 +157,8 @@ std::string averages_text(const std::vector<StudiedFile>& files, const StudyRepo
   for (const FileGroup& group : groups) {
     const size_t count = average_of(files, Technique::block, group.multi_dimensional).files;
     if (count == 0) continue;
-    TextTable table{{{"technique", false}, {"redundant %", true}, {"fewer warps %", true}, {"fewer threads %", true}}, {}};
+    TextTable table{{{"technique", false}, {"redundant %", true}, {"fewer warps %", true}, {"fewer threads %", true}},
+                    {}};
     for (Technique technique : shown(options)) {
       if (!files.front().result.row(technique).present) continue;
       const Average average = average_of(files, technique, group.multi_dimensional);

@@ -1,6 +1,8 @@
 // Leaders, followers and the order of warps; who is on the path and who waits for whom is in skip_path.cpp.
 #include "emulator/machines/darsie/skip_machine.h"
 
+#include "support/mix.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,10 +50,7 @@ void SkipMachine::start_block() {
 
 uint64_t SkipMachine::random() {
   random_state_ += 0x9e3779b97f4a7c15;
-  uint64_t value = random_state_;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-  return value ^ (value >> 31);
+  return mixed_bits(random_state_);
 }
 
 void SkipMachine::begin_round() {

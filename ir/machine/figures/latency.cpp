@@ -10,7 +10,7 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-constexpr double warp_size = 32;
+constexpr double lanes_of_warp = 32;
 
 bool multiplies(const Form& form) {
   switch (form.opcode) {
@@ -50,7 +50,7 @@ Figure matrix_throughput(const Machine& machine, const Form& form) {
   Figure figure = machine.throughput.matrix;
   const double products = matrix_products(form) / weight_of(form, machine.compute_capability, false).instructions;
   if (!figure.known || products == 0) return {};
-  figure.value *= warp_size / products;
+  figure.value *= lanes_of_warp / products;
   return figure;
 }
 

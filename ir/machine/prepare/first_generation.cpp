@@ -3,6 +3,7 @@
 #include "ir/machine/prepare/first_generation.h"
 
 #include "ir/forms/composite.h"
+#include "ir/machine/prepare/rule_helpers.h"
 #include "ir/machine/prepare/simple_steps.h"
 
 namespace ptxrewrite::ir {
@@ -37,11 +38,6 @@ bool low_from_low(const Form& form) {
   default:
     return is_composite(form);
   }
-}
-
-bool is_memory(const Form& form) {
-  return form.kind == InstructionClass::load || form.kind == InstructionClass::store ||
-         form.kind == InstructionClass::atomic;
 }
 
 // Finds the registers whose high halves are needed, from those who need them for sure.

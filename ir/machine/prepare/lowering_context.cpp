@@ -3,19 +3,11 @@
 #include "ir/core/kernel_parameters.h"
 #include "ir/core/module.h"
 #include "ir/machine/prepare/first_generation.h"
+#include "ir/machine/prepare/rule_helpers.h"
 
 #include <algorithm>
 
 namespace ptxrewrite::ir {
-
-namespace {
-
-bool is_memory(const Form& form) {
-  return form.kind == InstructionClass::load || form.kind == InstructionClass::store ||
-         form.kind == InstructionClass::atomic;
-}
-
-} // namespace
 
 const Form* LoweringContext::form(InstructionId id) const {
   return function.instructions[id].kind == InstructionKind::real ? &function.form_of(id) : nullptr;

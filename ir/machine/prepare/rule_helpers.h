@@ -26,6 +26,11 @@ inline bool is_logic(const Form& form) {
          form.opcode == Opcode::not_;
 }
 
+inline bool is_memory(const Form& form) {
+  return form.kind == InstructionClass::load || form.kind == InstructionClass::store ||
+         form.kind == InstructionClass::atomic;
+}
+
 // Is there a reader, does the value merge nowhere, and do all readers pass?
 template <class Test> bool all_readers(const LoweringContext& context, ValueId value, Test&& test) {
   if (!value || context.values.merges(value) || context.values.readers(value).empty()) return false;

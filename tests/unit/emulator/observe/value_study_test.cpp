@@ -4,6 +4,7 @@
 
 #include "emulator/observe/redundancy.h"
 #include "emulator/observe/repeat_table.h"
+#include "support/mix.h"
 #include "tests/unit/emulator/run_ptx.h"
 
 #include <map>
@@ -115,7 +116,7 @@ TEST_CASE("a table of repeats says what a map of sets says") {
   for (unsigned round = 0; round < 3; ++round) {
     std::map<uint64_t, std::set<uint32_t>> truth;
     for (unsigned i = 0; i < 5000; ++i) {
-      const uint64_t hash = mix_hash(random() % 900);
+      const uint64_t hash = mixed_bits(random() % 900);
       const auto warp = static_cast<uint32_t>(random() % 32);
       std::set<uint32_t>& warps = truth[hash];
       const bool others = warps.size() > warps.count(warp);
