@@ -151,6 +151,10 @@ DRIVER_API int cuGraphInstantiate_v2(GraphHandle** instance, GraphHandle* graph,
   return entry("cuGraphInstantiate", [&](Context&) { return instantiate(instance, graph); });
 }
 
+DRIVER_API int cuGraphExecUpdate_v2(GraphHandle* instance, GraphHandle* graph, int* result) {
+  return entry("cuGraphExecUpdate", [&](Context&) { return update_instance(instance, graph, result); });
+}
+
 DRIVER_API int cuGraphExecUpdate(GraphHandle* instance, GraphHandle* graph, GraphNode** wrong, int* result) {
   if (wrong) *wrong = nullptr;
   return entry("cuGraphExecUpdate", [&](Context&) { return update_instance(instance, graph, result); });

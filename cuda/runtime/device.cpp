@@ -5,86 +5,45 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 namespace ptxrewrite::cuda::runtime {
 namespace {
 
-using A = DeviceAttribute;
-
-void set_texture_limits(const ir::Machine& machine, abi::DeviceProperties& out) {
-  const auto set = [&](int* field, std::initializer_list<A> attributes) {
-    for (A attribute : attributes)
-      *field++ = device_attribute(machine, attribute);
-  };
-  set(&out.max_texture_1d, {A::texture_1d_width});
-  set(&out.max_texture_1d_mipmap, {A::texture_1d_mipmap_width});
-  set(out.max_texture_2d, {A::texture_2d_width, A::texture_2d_height});
-  set(out.max_texture_2d_mipmap, {A::texture_2d_mipmap_width, A::texture_2d_mipmap_height});
-  set(out.max_texture_2d_linear, {A::texture_2d_linear_width, A::texture_2d_linear_height, A::texture_2d_linear_pitch});
-  set(out.max_texture_2d_gather, {A::texture_2d_gather_width, A::texture_2d_gather_height});
-  set(out.max_texture_3d, {A::texture_3d_width, A::texture_3d_height, A::texture_3d_depth});
-  set(out.max_texture_3d_alternate,
-      {A::texture_3d_width_alternate, A::texture_3d_height_alternate, A::texture_3d_depth_alternate});
-  set(&out.max_texture_cubemap, {A::texture_cubemap_width});
-  set(out.max_texture_1d_layered, {A::texture_1d_layered_width, A::texture_1d_layers});
-  set(out.max_texture_2d_layered, {A::texture_2d_layered_width, A::texture_2d_layered_height, A::texture_2d_layers});
-  set(out.max_texture_cubemap_layered, {A::texture_cubemap_layered_width, A::texture_cubemap_layers});
-  set(&out.max_surface_1d, {A::surface_1d_width});
-  set(out.max_surface_2d, {A::surface_2d_width, A::surface_2d_height});
-  set(out.max_surface_3d, {A::surface_3d_width, A::surface_3d_height, A::surface_3d_depth});
-  set(out.max_surface_1d_layered, {A::surface_1d_layered_width, A::surface_1d_layers});
-  set(out.max_surface_2d_layered, {A::surface_2d_layered_width, A::surface_2d_layered_height, A::surface_2d_layers});
-  set(&out.max_surface_cubemap, {A::surface_cubemap_width});
-  set(out.max_surface_cubemap_layered, {A::surface_cubemap_layered_width, A::surface_cubemap_layers});
+template <class Field>
+void set(const ir::Machine& machine, Field& field, std::initializer_list<DeviceAttribute> attributes) {
+  if constexpr (std::is_array_v<Field>) {
+    auto* element = &field[0];
+    for (DeviceAttribute attribute : attributes)
+      set(machine, *element++, {attribute});
+  } else if constexpr (std::is_arithmetic_v<Field>) {
+    for (DeviceAttribute attribute : attributes)
+      field = static_cast<Field>(device_attribute(machine, attribute));
+  }
 }
 
-void set_properties(const ir::Machine& machine, uint64_t memory, abi::DeviceProperties& out) {
-  const auto of = [&](A attribute) { return device_attribute(machine, attribute); };
-  const auto size = [&](A attribute) { return static_cast<size_t>(device_attribute(machine, attribute)); };
-  std::memset(&out, 0, sizeof out);
+abi::DeviceProperties properties_of(const ir::Machine& machine, uint64_t memory) {
+  using enum DeviceAttribute;
+  abi::DeviceProperties out{};
+#define FIELD(TYPE, NAME, COUNT, ...) set(machine, out.NAME, {__VA_ARGS__});
+#include "cuda/runtime/device_properties.inc"
+#undef FIELD
   const std::string name = device_name(machine);
   std::copy_n(name.begin(), std::min(name.size(), sizeof out.name - 1), out.name);
   std::memcpy(out.uuid.bytes, device_uuid, sizeof out.uuid.bytes);
   out.total_global_memory = memory;
-  out.shared_per_block = size(A::shared_per_block);
-  out.registers_per_block = of(A::registers_per_block);
-  out.warp_size = of(A::warp_size);
-  out.memory_pitch = size(A::max_pitch);
-  out.max_threads_per_block = of(A::max_threads_per_block);
-  out.max_block[0] = of(A::max_block_x), out.max_block[1] = of(A::max_block_y), out.max_block[2] = of(A::max_block_z);
-  out.max_grid[0] = of(A::max_grid_x), out.max_grid[1] = of(A::max_grid_y), out.max_grid[2] = of(A::max_grid_z);
-  out.total_constant_memory = size(A::constant_bytes);
-  out.major = of(A::major);
-  out.minor = of(A::minor);
-  out.texture_alignment = size(A::texture_alignment);
-  out.texture_pitch_alignment = size(A::texture_pitch_alignment);
-  out.multiprocessors = of(A::multiprocessors);
-  out.can_map_host_memory = of(A::can_map_host_memory);
-  set_texture_limits(machine, out);
-  out.surface_alignment = size(A::surface_alignment);
-  out.concurrent_kernels = of(A::concurrent_kernels);
-  out.pci_bus = of(A::pci_bus);
-  out.async_engines = of(A::async_engines);
-  out.unified_addressing = of(A::unified_addressing);
-  out.memory_bus_width = of(A::memory_bus_bits);
-  out.l2_bytes = of(A::l2_bytes);
-  out.max_threads_per_multiprocessor = of(A::threads_per_multiprocessor);
-  out.stream_priorities = of(A::stream_priorities);
-  out.global_l1_cache = of(A::global_l1_cache);
-  out.local_l1_cache = of(A::local_l1_cache);
-  out.shared_per_multiprocessor = size(A::shared_per_multiprocessor);
-  out.registers_per_multiprocessor = of(A::registers_per_multiprocessor);
-  out.managed_memory = of(A::managed_memory);
-  out.concurrent_managed_access = of(A::concurrent_managed_access);
-  out.compute_preemption = of(A::compute_preemption);
-  out.host_pointer_for_registered_memory = of(A::host_pointer_for_registered_memory);
-  out.cooperative_launch = of(A::cooperative_launch);
-  out.shared_per_block_optin = size(A::shared_per_block_optin);
-  out.max_blocks_per_multiprocessor = of(A::blocks_per_multiprocessor);
-  out.reserved_shared_per_block = size(A::reserved_shared_per_block);
-  out.host_register = of(A::host_register);
-  out.memory_pools = of(A::memory_pools);
-  out.device_numa_id = out.host_numa_id = -1;
+  return out;
+}
+
+// `bytes`: what the program's structure has of ours.
+int get_properties(const char* name, void* properties, int device, size_t bytes) {
+  return entry(name, [&](Context& context) {
+    if (!properties) return Code::invalid_value;
+    if (device != 0) return Code::invalid_device;
+    const abi::DeviceProperties all = properties_of(*context.settings().machine, context.total_bytes());
+    std::memcpy(properties, &all, bytes);
+    return Code::success;
+  });
 }
 
 thread_local unsigned device_flags = 0;
@@ -137,14 +96,20 @@ RUNTIME_API int cudaGetDeviceFlags(unsigned* flags) {
   return 0;
 }
 
+// The structure of CUDA 12 came under a second name.
+#if PTXREWRITE_CUDART_MAJOR >= 13
 RUNTIME_API int cudaGetDeviceProperties(abi::DeviceProperties* properties, int device) {
-  return entry("cudaGetDeviceProperties", [&](Context& context) {
-    if (!properties) return Code::invalid_value;
-    if (device != 0) return Code::invalid_device;
-    set_properties(*context.settings().machine, context.total_bytes(), *properties);
-    return Code::success;
-  });
+  return get_properties("cudaGetDeviceProperties", properties, device, sizeof *properties);
 }
+#else
+RUNTIME_API int cudaGetDeviceProperties(void* properties, int device) {
+  return get_properties("cudaGetDeviceProperties", properties, device, abi::device_properties_of_11);
+}
+
+RUNTIME_API int cudaGetDeviceProperties_v2(abi::DeviceProperties* properties, int device) {
+  return get_properties("cudaGetDeviceProperties", properties, device, sizeof *properties);
+}
+#endif
 
 RUNTIME_API int cudaDeviceGetAttribute(int* value, int attribute, int device) {
   return entry("cudaDeviceGetAttribute", [&](Context& context) {
@@ -228,7 +193,9 @@ RUNTIME_API int cudaDriverGetVersion(int* version) {
 }
 
 RUNTIME_API int cudaRuntimeGetVersion(int* version) {
-  *version = cuda_version;
+  // The last minor version of each: what programs of any other of that number may rely on.
+  constexpr int newest = PTXREWRITE_CUDART_MAJOR == 11 ? 11080 : PTXREWRITE_CUDART_MAJOR == 12 ? 12090 : cuda_version;
+  *version = newest;
   return 0;
 }
 

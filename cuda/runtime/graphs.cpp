@@ -61,10 +61,24 @@ RUNTIME_API int cudaGraphAddMemsetNode(GraphNode** made, GraphHandle* graph, Gra
   });
 }
 
+// Since CUDA 13 with the data of edges.
+#if PTXREWRITE_CUDART_MAJOR >= 13
 RUNTIME_API int cudaGraphAddDependencies(GraphHandle* graph, GraphNode* const* from, GraphNode* const* to, const void*,
                                          size_t count) {
   return entry("cudaGraphAddDependencies", [&](Context&) { return add_dependencies(graph, from, to, count); });
 }
+#endif
+
+#if PTXREWRITE_CUDART_MAJOR >= 12
+RUNTIME_API int cudaGraphExecUpdate(GraphHandle* instance, GraphHandle* graph, int* result) {
+  return entry("cudaGraphExecUpdate", [&](Context&) { return update_instance(instance, graph, result); });
+}
+#else
+RUNTIME_API int cudaGraphExecUpdate(GraphHandle* instance, GraphHandle* graph, GraphNode** wrong, int* result) {
+  if (wrong) *wrong = nullptr;
+  return entry("cudaGraphExecUpdate", [&](Context&) { return update_instance(instance, graph, result); });
+}
+#endif
 
 RUNTIME_API int cudaGraphKernelNodeSetParams(GraphNode* node, const abi::KernelNode* given) {
   return entry("cudaGraphKernelNodeSetParams", [&](Context& context) {

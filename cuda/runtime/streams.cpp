@@ -34,6 +34,19 @@ RUNTIME_API int cudaStreamBeginCapture(void* stream, int) {
   return entry("cudaStreamBeginCapture", [&](Context& context) { return begin_capture(context, stream); });
 }
 
+// Of CUDA 13; older versions have it under other names, and with fewer parameters.
+#if PTXREWRITE_CUDART_MAJOR >= 13
+RUNTIME_API int cudaStreamGetCaptureInfo(void* stream, int* status, unsigned long long* id, GraphHandle** graph,
+                                         GraphNode* const** dependencies, const void** edges, size_t* count) {
+  return entry("cudaStreamGetCaptureInfo", [&](Context& context) {
+    if (edges) *edges = nullptr; // plain ones
+    return capture_info(context, stream, status, id, graph, dependencies, count);
+  });
+}
+
+RUNTIME_ALIAS(cudaStreamGetCaptureInfo_ptsz, cudaStreamGetCaptureInfo)
+#endif
+
 RUNTIME_API int cudaThreadExchangeStreamCaptureMode(int*) {
   return 0;
 }

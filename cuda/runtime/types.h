@@ -1,4 +1,4 @@
-// Structures of the runtime API as programs compiled for CUDA 12 and 13 lay them out (cuda_runtime_api.h,
+// Structures of the runtime API as programs compiled for one major version of CUDA lay them out (cuda_runtime_api.h,
 // driver_types.h). Names are ours, layouts NVIDIA's: a test holds them against the headers where there is a toolkit.
 #pragma once
 
@@ -6,6 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+
+#ifndef PTXREWRITE_CUDART_MAJOR
+#define PTXREWRITE_CUDART_MAJOR 13
+#endif
 
 namespace ptxrewrite::cuda::abi {
 
@@ -40,9 +44,11 @@ struct Memcpy3D {
 struct FunctionAttributes {
   size_t shared_bytes, const_bytes, local_bytes;
   int max_threads_per_block, registers, ptx_version, binary_version, cache_mode_ca, max_dynamic_shared_bytes,
-      preferred_carveout, cluster_dim_must_be_set, cluster_width, cluster_height, cluster_depth, cluster_policy,
-      non_portable_cluster;
+      preferred_carveout;
+#if PTXREWRITE_CUDART_MAJOR >= 12
+  int cluster_dim_must_be_set, cluster_width, cluster_height, cluster_depth, cluster_policy, non_portable_cluster;
   int reserved[16];
+#endif
 };
 
 struct PointerAttributes {
@@ -50,7 +56,9 @@ struct PointerAttributes {
   int device;
   void* device_pointer;
   void* host_pointer;
-  long reserved[8]; // from CUDA 13 on
+#if PTXREWRITE_CUDART_MAJOR >= 13
+  long reserved[8];
+#endif
 };
 
 struct LaunchAttribute {
@@ -89,9 +97,13 @@ struct ResourceDescription {
       ChannelDescription channels;
       size_t width, height, pitch;
     } pitched;
+#if PTXREWRITE_CUDART_MAJOR >= 13
     int reserved[32];
+#endif
   };
+#if PTXREWRITE_CUDART_MAJOR >= 13
   unsigned flags;
+#endif
 };
 
 struct TextureDescription {
@@ -105,7 +117,9 @@ struct TextureDescription {
   int mipmap_filter;
   float mipmap_bias, mipmap_least, mipmap_most;
   int no_trilinear_optimisation;
+#if PTXREWRITE_CUDART_MAJOR >= 12
   int seamless_cubemap;
+#endif
 };
 
 struct MemoryLocation {
@@ -125,46 +139,12 @@ struct UniqueId {
   char bytes[16];
 };
 
-// cudaDeviceProp of CUDA 13.
 struct DeviceProperties {
-  char name[256];
-  UniqueId uuid;
-  char luid[8];
-  unsigned luid_device_node_mask;
-  size_t total_global_memory, shared_per_block;
-  int registers_per_block, warp_size;
-  size_t memory_pitch;
-  int max_threads_per_block, max_block[3], max_grid[3];
-  size_t total_constant_memory;
-  int major, minor;
-  size_t texture_alignment, texture_pitch_alignment;
-  int multiprocessors, integrated, can_map_host_memory;
-  int max_texture_1d, max_texture_1d_mipmap, max_texture_2d[2], max_texture_2d_mipmap[2], max_texture_2d_linear[3],
-      max_texture_2d_gather[2], max_texture_3d[3], max_texture_3d_alternate[3], max_texture_cubemap,
-      max_texture_1d_layered[2], max_texture_2d_layered[3], max_texture_cubemap_layered[2];
-  int max_surface_1d, max_surface_2d[2], max_surface_3d[3], max_surface_1d_layered[2], max_surface_2d_layered[3],
-      max_surface_cubemap, max_surface_cubemap_layered[2];
-  size_t surface_alignment;
-  int concurrent_kernels, ecc, pci_bus, pci_device, pci_domain, tcc_driver, async_engines, unified_addressing,
-      memory_bus_width, l2_bytes, persisting_l2_bytes, max_threads_per_multiprocessor, stream_priorities,
-      global_l1_cache, local_l1_cache;
-  size_t shared_per_multiprocessor;
-  int registers_per_multiprocessor, managed_memory, multi_gpu_board, multi_gpu_board_group, host_native_atomics,
-      pageable_memory_access, concurrent_managed_access, compute_preemption, host_pointer_for_registered_memory,
-      cooperative_launch;
-  size_t shared_per_block_optin;
-  int pageable_memory_uses_host_page_tables, direct_managed_access_from_host, max_blocks_per_multiprocessor,
-      access_policy_max_window;
-  size_t reserved_shared_per_block;
-  int host_register, sparse_arrays, host_register_read_only, timeline_semaphores, memory_pools, gpu_direct_rdma;
-  unsigned gpu_direct_rdma_flush;
-  int gpu_direct_rdma_ordering;
-  unsigned memory_pool_handles;
-  int deferred_mapping_arrays, ipc_events, cluster_launch, unified_function_pointers, device_numa_config,
-      device_numa_id, mps, host_numa_id;
-  unsigned pci_device_id, pci_subsystem_id;
-  int host_numa_multinode_ipc;
-  int reserved[56];
+#define FIELD(TYPE, NAME, COUNT, ...) TYPE NAME COUNT;
+#include "cuda/runtime/device_properties.inc"
+#undef FIELD
 };
+// What cudaDeviceProp of CUDA 11 ends before.
+inline constexpr size_t device_properties_of_11 = offsetof(DeviceProperties, host_register);
 
 } // namespace ptxrewrite::cuda::abi

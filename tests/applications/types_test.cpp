@@ -1,11 +1,13 @@
 // Our structures of the runtime API have the sizes and offsets of NVIDIA's headers.
+#include <cuda_runtime_api.h>
+
+#define PTXREWRITE_CUDART_MAJOR (CUDART_VERSION / 1000)
 #include "cuda/context/codes.h"
 #include "cuda/context/device_attributes.h"
 #include "cuda/context/stream_calls.h"
 #include "cuda/runtime/types.h"
 
 #include <cstdio>
-#include <cuda_runtime_api.h>
 
 namespace abi = ptxrewrite::cuda::abi;
 namespace cuda = ptxrewrite::cuda;
@@ -14,8 +16,8 @@ using ptxrewrite::cuda::DeviceAttribute;
 using ptxrewrite::cuda::NodeType;
 
 #define SAME_SIZE(OURS, THEIRS) static_assert(sizeof(OURS) == sizeof(THEIRS))
-#define SAME_PLACE(OURS, OUR_FIELD, THEIRS, THEIR_FIELD)                       \
-  static_assert(offsetof(OURS, OUR_FIELD) == offsetof(THEIRS, THEIR_FIELD) && \
+#define SAME_PLACE(OURS, OUR_FIELD, THEIRS, THEIR_FIELD)                                                               \
+  static_assert(offsetof(OURS, OUR_FIELD) == offsetof(THEIRS, THEIR_FIELD) &&                                          \
                 sizeof(OURS::OUR_FIELD) == sizeof(THEIRS::THEIR_FIELD))
 
 SAME_SIZE(abi::Memcpy3D, cudaMemcpy3DParms);
@@ -39,18 +41,25 @@ SAME_SIZE(cuda::FillNode, cudaMemsetParams);
 SAME_PLACE(cuda::FillNode, height, cudaMemsetParams, height);
 SAME_SIZE(abi::MemoryLocation, cudaMemLocation);
 SAME_SIZE(ptxrewrite::cuda::ChannelDescription, cudaChannelFormatDesc);
-#if CUDART_VERSION >= 13000
 SAME_SIZE(abi::PointerAttributes, cudaPointerAttributes);
+#if CUDART_VERSION >= 12000
 SAME_SIZE(abi::DeviceProperties, cudaDeviceProp);
+SAME_PLACE(abi::DeviceProperties, cluster_launch, cudaDeviceProp, clusterLaunch);
+#else
+static_assert(abi::device_properties_of_11 == sizeof(cudaDeviceProp));
+#endif
+#if CUDART_VERSION >= 13000
+SAME_PLACE(abi::DeviceProperties, host_numa_multinode_ipc, cudaDeviceProp, hostNumaMultinodeIpcSupported);
+#else
+SAME_PLACE(abi::DeviceProperties, clock_khz, cudaDeviceProp, clockRate);
+SAME_PLACE(abi::DeviceProperties, single_to_double_ratio, cudaDeviceProp, singleToDoublePrecisionPerfRatio);
+#endif
 SAME_PLACE(abi::DeviceProperties, total_global_memory, cudaDeviceProp, totalGlobalMem);
 SAME_PLACE(abi::DeviceProperties, multiprocessors, cudaDeviceProp, multiProcessorCount);
 SAME_PLACE(abi::DeviceProperties, max_surface_cubemap_layered, cudaDeviceProp, maxSurfaceCubemapLayered);
 SAME_PLACE(abi::DeviceProperties, l2_bytes, cudaDeviceProp, l2CacheSize);
 SAME_PLACE(abi::DeviceProperties, cooperative_launch, cudaDeviceProp, cooperativeLaunch);
 SAME_PLACE(abi::DeviceProperties, max_blocks_per_multiprocessor, cudaDeviceProp, maxBlocksPerMultiProcessor);
-SAME_PLACE(abi::DeviceProperties, cluster_launch, cudaDeviceProp, clusterLaunch);
-SAME_PLACE(abi::DeviceProperties, host_numa_multinode_ipc, cudaDeviceProp, hostNumaMultinodeIpcSupported);
-#endif
 
 #define SAME_NUMBER(OURS, THEIRS) static_assert(static_cast<int>(OURS) == static_cast<int>(THEIRS))
 SAME_NUMBER(Code::out_of_memory, cudaErrorMemoryAllocation);
