@@ -157,6 +157,23 @@ def check_nvcc(place):
             expect("ptxrewrite-ptxas" in child.stderr, f"the refusal says no way out: {child.stderr}")
 
 
+def check_clang(place):
+    clang = shutil.which("clang++")
+    if not clang:
+        print("skipped: there is no clang++")
+        return
+    source = place.write("clang.cu", "__attribute__((global)) void k(int* p) { *p = 7; }\n")
+    child = place.run("-x", "cuda", source, "--cuda-gpu-arch=sm_75", "--cuda-device-only", "-nocudainc", "-nocudalib",
+                      "--ptxas-path=" + place.options.drop_in, "-c", "-o", "clang.cubin", program=clang,
+                      PTXREWRITE_EMULATED="1")
+    if "cannot find CUDA installation" in child.stderr:
+        print("skipped: clang++ wants a CUDA toolkit")
+        return
+    expect(child.returncode == 0, f"clang: {child}")
+    with open(place.path("clang.cubin"), "rb") as file:
+        expect(b".visible .entry" in file.read(), "clang's cubin carries no PTX")
+
+
 def check_driver(place):
     """Cubins that carry PTX, ours and those of ptxas -lineinfo, through cuModuleLoadData."""
     options = place.options
@@ -184,7 +201,8 @@ def main():
     for name in ("--drop-in", "--tool", "--nvcc", "--libraries", "--folder", "--samples"):
         parser.add_argument(name, default="")
     place = Place(parser.parse_args())
-    for check in (check_passing_through, check_rewriting, check_emulated, check_real, check_nvcc, check_driver):
+    for check in (check_passing_through, check_rewriting, check_emulated, check_real, check_nvcc, check_clang,
+                  check_driver):
         check(place)
     return 1 if failures else 0
 
