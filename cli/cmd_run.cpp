@@ -8,6 +8,7 @@
 #include "evaluate/common/launch_input.h"
 #include "evaluate/common/module_input.h"
 #include "evaluate/common/rewrite.h"
+#include "evaluate/run/expected.h"
 #include "evaluate/run/run_report.h"
 #include "ir/machine/registers/regless_mark.h"
 #include "support/file_io.h"
@@ -154,8 +155,17 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
   } else {
     std::fwrite(out.data(), 1, out.size(), stdout);
   }
+  Result<std::vector<BufferComparison>> comparisons = compare_with_expected(input->plan, *result);
+  if (!comparisons) {
+    show(comparisons.error());
+    return exit_diagnostics;
+  }
+  if (options.json && !comparisons->empty()) document.back()["expected"] = expected_json(*comparisons);
+  if (!options.json) std::fputs(expected_text(*comparisons).c_str(), stdout);
   std::fflush(stdout);
-  const int code = show_troubles(*input, *result, session);
+  int code = show_troubles(*input, *result, session);
+  const bool is_expected = std::ranges::all_of(*comparisons, &BufferComparison::same);
+  if (code == exit_ok && !is_expected) code = exit_differs;
   if (!options.dump.empty() && !dump_buffers(options.dump, *input, *result)) return exit_diagnostics;
   return code;
 }

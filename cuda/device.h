@@ -22,6 +22,7 @@ struct KernelLaunch {
   std::string kernel;
   launch::Dim3 grid, block;
   uint32_t dynamic_shared = 0;
+  bool cooperative = false;
   std::vector<std::byte> parameters; // the bytes of the kernel's .param space
   std::vector<std::string> surfaces; // textures (by name) that the kernel may store to
 };
@@ -63,6 +64,10 @@ public:
   virtual DeviceInfo info() const = 0;
   // Addresses are the device's own. Memory is zeroed.
   virtual Result<uint64_t> allocate(uint64_t bytes, std::string_view name) = 0;
+  // The same at an address of the caller's choice; and for the variable of that name of modules that are loaded later.
+  // Before all memory without a chosen address. Error: there is something else, or the device has no such choice.
+  virtual Status allocate_at(uint64_t address, uint64_t bytes, std::string_view name);
+  virtual Status place_variable(std::string_view name, uint64_t address);
   virtual Status release(uint64_t address) = 0;
   virtual Status write(uint64_t address, std::span<const std::byte> bytes) = 0;
   virtual Status read(uint64_t address, std::span<std::byte> bytes) = 0;

@@ -75,6 +75,8 @@ public:
   Result<TextureHandles> bind_texture(const launch::Texture& texture, ir::ScalarType element,
                                       uint64_t buffer_address) override {
     if (!module_) return Error{"no module is loaded", {}};
+    if (texture.offset || texture.handle)
+      return Error{"texture '" + texture.name + "': offset and handle are for the emulator", texture.range};
     auto known = std::ranges::find_if(
         textures_, [&](const auto& one) { return one->buffer() == buffer_address && one->name() == texture.name; });
     if (known == textures_.end()) {
@@ -95,6 +97,7 @@ public:
 
   Result<KernelRun> launch(const KernelLaunch& launch) override {
     if (!module_) return Error{"no module is loaded", {}};
+    if (launch.cooperative) return Error{"a cooperative launch runs on the emulator alone", {}};
     for (const auto& texture : textures_)
       if (Status status = texture->take_from_buffer(); !status) return status.error();
     driver::Gpu::Timer timer(*gpu_);

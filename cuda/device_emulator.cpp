@@ -19,7 +19,7 @@ namespace {
 emulator::TextureBinding binding_of(const launch::Texture& texture, ir::ScalarType element, uint64_t address) {
   using emulator::TextureAddressing;
   emulator::TextureBinding binding;
-  binding.address = address;
+  binding.address = address + texture.offset;
   binding.kind = ir::is_float(element)    ? emulator::TexelKind::floating
                  : ir::is_signed(element) ? emulator::TexelKind::signed_integer
                                           : emulator::TexelKind::unsigned_integer;
@@ -57,6 +57,13 @@ public:
 
   DeviceInfo info() const override { return {.name = "emulator"}; }
   Result<uint64_t> allocate(uint64_t bytes, std::string_view name) override { return memory_.allocate(bytes, name); }
+  Status allocate_at(uint64_t address, uint64_t bytes, std::string_view name) override {
+    return memory_.allocate_at(address, bytes, name);
+  }
+  Status place_variable(std::string_view name, uint64_t address) override {
+    memory_.place(name, address);
+    return {};
+  }
   Status release(uint64_t address) override { return memory_.release(address); }
   Status write(uint64_t address, std::span<const std::byte> bytes) override { return memory_.write(address, bytes); }
   Status read(uint64_t address, std::span<std::byte> bytes) override { return memory_.read(address, bytes); }
@@ -123,7 +130,7 @@ public:
     const emulator::TextureBinding binding = binding_of(texture, element, buffer_address);
     if (program_->variable_address(texture.name))
       if (auto bound = program_->bind_texture(binding, texture.name); !bound) return bound.error();
-    Result<uint64_t> handle = program_->bind_texture(binding);
+    Result<uint64_t> handle = program_->bind_texture(binding, {}, texture.handle);
     if (!handle) return handle.error();
     return TextureHandles{*handle, *handle};
   }
@@ -147,6 +154,8 @@ public:
     request.late_copies = options_.late_copies;
     request.machines = options_.machines;
     request.machines.set(affine_settings(launch));
+    if (launch.cooperative)
+      if (Status status = prepare_workspace(request.grid_workspace); !status) return status.error();
     const auto start = std::chrono::steady_clock::now();
     auto result = program_->launch(request);
     if (!result) return result.error();
@@ -186,6 +195,19 @@ public:
   }
 
 private:
+  // What blocks of a cooperative launch meet in: its size, and a barrier, as cooperative groups lay it out.
+  Status prepare_workspace(uint64_t& address) {
+    constexpr uint64_t workspace_bytes = 4096;
+    if (!workspace_) {
+      Result<uint64_t> made = memory_.allocate(workspace_bytes, "workspace of cooperative launches");
+      if (!made) return made.error();
+      workspace_ = *made;
+    }
+    address = workspace_;
+    const uint32_t head[2] = {8, 0};
+    return memory_.write(address, std::as_bytes(std::span(head)));
+  }
+
   // Bytes of a block, static and dynamic. What cannot be found out is no error here: the launch says it.
   uint32_t shared_of(const KernelLaunch& launch) {
     Result<uint64_t> bytes = program_ ? program_->static_shared(launch.kernel) : uint64_t{0};
@@ -225,6 +247,7 @@ private:
   emulator::Program* program_ = nullptr; // in use
   const ir::Module* module_ = nullptr;   // likewise
   std::map<const ir::Function*, RegisterNeeds> register_needs_;
+  uint64_t workspace_ = 0; // of cooperative launches
 };
 
 } // namespace
@@ -232,6 +255,14 @@ private:
 EmulatorLimits& emulator_limits() {
   static EmulatorLimits limits;
   return limits;
+}
+
+Status Device::allocate_at(uint64_t, uint64_t, std::string_view name) {
+  return Error{fmt::format("'{}' is to lie at an address of its own, which only the emulator can do", name), {}};
+}
+
+Status Device::place_variable(std::string_view name, uint64_t address) {
+  return allocate_at(address, 0, name);
 }
 
 std::unique_ptr<Device> make_emulator_device(const EmulatorOptions& options) {

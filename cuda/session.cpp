@@ -51,14 +51,32 @@ PlanOnDevice::~PlanOnDevice() {
 Status PlanOnDevice::allocate() {
   if (plan_.heap_bytes)
     if (Status status = device_.set_heap_bytes(*plan_.heap_bytes); !status) return status;
+  if (Status status = place(); !status) return status;
   for (size_t i = 0; i < plan_.buffers.size(); ++i) {
     const launch::Buffer& buffer = plan_.buffers[i];
-    Result<uint64_t> address = device_.allocate(std::max<uint64_t>(buffer.bytes(), 1), buffer.name);
+    Result<uint64_t> address =
+        buffer.address ? buffer.address : device_.allocate(std::max<uint64_t>(buffer.bytes(), 1), buffer.name);
     if (!address) return Error{address.error().message, buffer.range};
     addresses_.buffers.push_back(*address);
     if (!options_.contents && buffer.contents.is_zero()) continue;
     if (Status status = restore(i); !status) return status;
   }
+  return {};
+}
+
+// What has an address of its own comes first, from below.
+Status PlanOnDevice::place() {
+  std::vector<const launch::Buffer*> placed;
+  for (const launch::Buffer& buffer : plan_.buffers)
+    if (buffer.address) placed.push_back(&buffer);
+  std::ranges::sort(placed, {}, &launch::Buffer::address);
+  for (const launch::Buffer* buffer : placed)
+    if (Status status = device_.allocate_at(buffer->address, buffer->bytes(), buffer->name); !status)
+      return Error{status.error().message, buffer->range};
+  for (const launch::ModuleVariable& variable : plan_.variables)
+    if (variable.data.address)
+      if (Status status = device_.place_variable(variable.data.name, variable.data.address); !status)
+        return Error{status.error().message, variable.data.range};
   return {};
 }
 
@@ -117,7 +135,8 @@ Result<SessionRun> PlanOnDevice::launch(size_t index, const ir::Module& module, 
   SessionRun run;
   run.launch = index;
   run.entry = planned.kernel;
-  KernelLaunch kernel_launch{planned.kernel, planned.grid, planned.block, planned.dynamic_shared, {}, {}};
+  KernelLaunch kernel_launch{
+      planned.kernel, planned.grid, planned.block, planned.dynamic_shared, planned.cooperative, {}, {}};
   if (Status status = choose_textures(planned, *kernel, kernel_launch); !status) return status.error();
   auto parameters = launch::pack_parameters(planned, launch::signature_of(*kernel), addresses_);
   if (!parameters) return parameters.error();
@@ -158,7 +177,7 @@ Result<SessionRun> PlanOnDevice::launch(size_t index, const ir::Module& module, 
 
 Status PlanOnDevice::fetch(SessionResult& result) {
   for (size_t i = 0; i < plan_.buffers.size(); ++i) {
-    const bool wanted = options_.fetch_all || plan_.buffers[i].output;
+    const bool wanted = options_.fetch_all || plan_.buffers[i].output || !plan_.buffers[i].expected.empty();
     std::vector<std::byte> bytes(wanted ? plan_.buffers[i].bytes() : 0);
     if (wanted)
       if (Status status = device_.read(addresses_.buffers[i], bytes); !status) return status;

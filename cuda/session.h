@@ -68,6 +68,7 @@ private:
   PlanOnDevice(const launch::LaunchPlan& plan, Device& device, const SessionOptions& options)
       : plan_(plan), device_(device), options_(options) {}
   Status allocate();
+  Status place();
   Status choose_textures(const launch::Launch& launch, const ir::Function& kernel, KernelLaunch& kernel_launch);
 
   const launch::LaunchPlan& plan_;

@@ -19,24 +19,25 @@ struct TableShape {
 };
 
 const TableShape& launch_shape() {
-  static const TableShape shape{"a launch",
-                                {"kernel", "grid", "block", "shared", "args", "repeat", "group", "when", "shapes"}};
+  static const TableShape shape{
+      "a launch", {"kernel", "grid", "block", "shared", "args", "repeat", "group", "when", "shapes", "cooperative"}};
   return shape;
 }
 const TableShape& buffer_shape() {
-  static const TableShape shape{"a buffer",
-                                {"type", "count", "init", "values", "file", "output", "tolerance", "atomics"}};
+  static const TableShape shape{
+      "a buffer", {"type", "count", "init", "values", "file", "output", "expected", "tolerance", "atomics", "address"}};
   return shape;
 }
 const TableShape& variable_shape() {
-  static const TableShape shape{"a module variable",
-                                {"type", "count", "init", "values", "file", "output", "tolerance", "atomics", "value"}};
+  static const TableShape shape{
+      "a module variable",
+      {"type", "count", "init", "values", "file", "output", "expected", "tolerance", "atomics", "address", "value"}};
   return shape;
 }
 const TableShape& texture_shape() {
-  static const TableShape shape{
-      "a texture",
-      {"buffer", "width", "height", "depth", "channels", "layered", "address", "filter", "normalised", "read"}};
+  static const TableShape shape{"a texture",
+                                {"buffer", "width", "height", "depth", "channels", "layered", "address", "filter",
+                                 "normalised", "read", "offset", "handle"}};
   return shape;
 }
 

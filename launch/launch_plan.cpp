@@ -1,10 +1,10 @@
 #include "launch/launch_plan.h"
 
 #include "launch/scalar_bytes.h"
+#include "support/packed_file.h"
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 
 namespace ptxrewrite::launch {
 
@@ -27,13 +27,9 @@ Error at_element(const Buffer& buffer, uint64_t index, const std::string& messag
 }
 
 Status fill_from_file(const Buffer& buffer, std::span<std::byte> memory) {
-  std::ifstream file(buffer.contents.file, std::ios::binary);
-  file.read(reinterpret_cast<char*>(memory.data()), static_cast<std::streamsize>(memory.size()));
-  if (!file || static_cast<size_t>(file.gcount()) != memory.size())
-    return Error{"buffer '" + buffer.name + "': " + buffer.contents.file + " cannot be read, or has fewer than " +
-                     std::to_string(memory.size()) + " bytes",
-                 buffer.range};
-  return {};
+  Status status = read_unpacked(buffer.contents.file, memory);
+  if (status) return status;
+  return Error{"buffer '" + buffer.name + "': " + status.error().message, buffer.range};
 }
 
 // One value for all elements: written once, then copied in doubling pieces.
@@ -78,6 +74,12 @@ Status fill_by_formula(const Buffer& buffer, std::span<std::byte> memory) {
 Status Buffer::initialise(std::span<std::byte> memory) const {
   if (memory.size() != bytes()) return Error{"buffer '" + name + "': its memory has another size", range};
   if (!contents.file.empty()) return fill_from_file(*this, memory);
+  if (contents.bytes) {
+    if (contents.bytes->size() != memory.size())
+      return Error{"buffer '" + name + "': its contents have another size", range};
+    std::ranges::copy(*contents.bytes, memory.begin());
+    return {};
+  }
   if (contents.formula) return fill_by_formula(*this, memory);
   if (contents.values.empty()) {
     std::ranges::fill(memory, std::byte{0});

@@ -43,13 +43,14 @@ struct BoundExpression {
   Result<Number> evaluate(const ElementContext& element) const;
 };
 
-// What a buffer holds before the first launch. One of: an expression per element, listed values, a file, zeros.
+// What a buffer holds before the first launch. One of: an expression per element, listed values, a file, bytes, zeros.
 struct Contents {
   std::optional<BoundExpression> formula;
   std::vector<Number> values;
-  std::string file; // path as it is to be opened
+  std::string file;                                    // path as it is to be opened
+  std::shared_ptr<const std::vector<std::byte>> bytes; // all of them; of plans that no file states
 
-  bool is_zero() const { return !formula && values.empty() && file.empty(); }
+  bool is_zero() const { return !formula && values.empty() && file.empty() && !bytes; }
 };
 
 struct Tolerance {
@@ -64,8 +65,10 @@ struct Buffer {
   uint64_t count = 0; // elements
   Contents contents;
   bool output = false;
+  std::string expected; // file of what the launches leave in it; "": not known
   Tolerance tolerance;
   bool any_order = false; // compared as a set: `atomics = true`
+  uint64_t address = 0;   // on the device, where pointers to it are stored in memory; 0: wherever there is room
   SourceRange range;      // its table in the file
 
   uint64_t element_bytes() const { return ir::byte_width(type); }
@@ -97,6 +100,7 @@ struct Launch {
   std::string kernel;
   Dim3 grid, block;
   uint32_t dynamic_shared = 0;
+  bool cooperative = false; // blocks may wait for all others
   std::vector<Argument> arguments;
   uint32_t place = 0; // of its [[launch]] in the file, from 0
   std::string trip;   // "t = 3", in a loop
@@ -125,6 +129,8 @@ struct Texture {
   FilterMode filter = FilterMode::nearest;
   bool normalised_coordinates = false;
   bool normalised_float = false; // integers read as numbers in 0..1 or -1..1
+  uint64_t offset = 0;           // of the first texel, in bytes of the buffer
+  uint64_t handle = 0;           // that stands for it, where handles are stored in memory; 0: any
   SourceRange range;
 };
 

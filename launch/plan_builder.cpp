@@ -2,6 +2,7 @@
 #include "launch/plan_builder.h"
 
 #include "launch/scalar_bytes.h"
+#include "support/packed_file.h"
 #include "support/text/near_names.h"
 
 #include <algorithm>
@@ -116,23 +117,25 @@ bool PlanBuilder::read_values(const Node& node, const std::string& what, Buffer&
   return true;
 }
 
-bool PlanBuilder::read_file(const Node& node, const std::string& what, Buffer& buffer) {
-  std::optional<std::string> name = text_of(node, what + ".file");
+bool PlanBuilder::read_file(const Node& node, const std::string& what, const Buffer& buffer, std::string& path) {
+  std::optional<std::string> name = text_of(node, what);
   if (!name) return false;
-  buffer.contents.file = path_of(*name);
+  path = path_of(*name);
   std::error_code error;
-  if (!std::filesystem::is_regular_file(buffer.contents.file, error)) {
-    scope_.error(node.range, what + ".file: there is no file " + buffer.contents.file);
+  if (!std::filesystem::is_regular_file(path, error)) {
+    scope_.error(node.range, what + ": there is no file " + path);
     return false;
   }
-  uint64_t size = std::filesystem::file_size(buffer.contents.file, error);
-  if (error || size < buffer.bytes()) {
-    scope_.error(node.range, what + ".file: " + buffer.contents.file + " has " + std::to_string(error ? 0 : size) +
-                                 " bytes; " + std::to_string(buffer.count) + " elements of " +
-                                 std::string(spelling(buffer.type)) + " take " + std::to_string(buffer.bytes()));
+  Result<uint64_t> size = unpacked_size(path);
+  if (!size) {
+    scope_.error(node.range, what + ": " + size.error().message);
     return false;
   }
-  return true;
+  if (*size >= buffer.bytes()) return true;
+  scope_.error(node.range, what + ": " + path + " has " + std::to_string(*size) + " bytes; " +
+                               std::to_string(buffer.count) + " elements of " + std::string(spelling(buffer.type)) +
+                               " take " + std::to_string(buffer.bytes()));
+  return false;
 }
 
 // What is wrong with a formula usually shows at one end.
@@ -173,7 +176,9 @@ bool PlanBuilder::read_contents(const Node& table, const std::string& what, Buff
     return false;
   }
   limit_memory(buffer);
-  if (file) return read_file(*file, what, buffer);
+  if (const Node* expected = table.find("expected"))
+    if (!read_file(*expected, what + ".expected", buffer, buffer.expected)) return false;
+  if (file) return read_file(*file, what + ".file", buffer, buffer.contents.file);
   if (init) {
     buffer.contents.formula = scope_.formula(*init, what + ".init");
     if (!buffer.contents.formula) return false;
@@ -213,6 +218,9 @@ void PlanBuilder::read_comparison(const Node& table, const std::string& what, Bu
 bool PlanBuilder::read_data(const Node& table, const std::string& what, Buffer& buffer) {
   buffer.range = table.range;
   read_comparison(table, what, buffer);
+  if (const Node* address = table.find("address"))
+    if (auto value = scope_.integer(*address, what + ".address", 1, Int128(1) << 56))
+      buffer.address = static_cast<uint64_t>(*value);
   return read_type(table, what, buffer.type) && read_contents(table, what, buffer);
 }
 
@@ -287,6 +295,12 @@ void PlanBuilder::read_texture(const Node& table, const std::string& what, Textu
                                            AddressMode::border};
   texture.address = address_modes[choice_of(table, "address", what, {"clamp", "wrap", "mirror", "border"})];
   texture.filter = choice_of(table, "filter", what, {"nearest", "linear"}) ? FilterMode::linear : FilterMode::nearest;
+  if (const Node* offset = table.find("offset"))
+    if (auto value = scope_.integer(*offset, what + ".offset", 0, max_buffer_bytes))
+      texture.offset = static_cast<uint64_t>(*value) * plan_.buffers[texture.buffer].element_bytes();
+  if (const Node* handle = table.find("handle"))
+    if (auto value = scope_.integer(*handle, what + ".handle", 1, Int128(1) << 63))
+      texture.handle = static_cast<uint64_t>(*value);
   texture.normalised_float = choice_of(table, "read", what, {"element", "normalised_float"}) != 0;
   check_texture(table, what, texture);
 }
@@ -306,6 +320,7 @@ void PlanBuilder::check_texture(const Node& table, const std::string& what, cons
   // Extents are at most 2^24 each: the product fits.
   Int128 needed = Int128(texture.width) * std::max<uint64_t>(1, texture.height) * std::max<uint64_t>(1, texture.depth) *
                   texture.channels;
+  needed += Int128(texture.offset / buffer.element_bytes());
   if (needed > Int128(buffer.count))
     scope_.error(table.range, what + ": needs " + to_string(needed) + " elements; buffer '" + buffer.name + "' has " +
                                   std::to_string(buffer.count));

@@ -27,7 +27,7 @@ private:
   bool read_type(const Node& table, const std::string& what, ir::ScalarType& type);
   bool read_contents(const Node& table, const std::string& what, Buffer& buffer);
   bool read_values(const Node& node, const std::string& what, Buffer& buffer);
-  bool read_file(const Node& node, const std::string& what, Buffer& buffer);
+  bool read_file(const Node& node, const std::string& what, const Buffer& buffer, std::string& path);
   void read_comparison(const Node& table, const std::string& what, Buffer& buffer);
   void check_first_and_last(const Node& table, const std::string& what, const Buffer& buffer);
   void read_texture(const Node& table, const std::string& what, Texture& texture);

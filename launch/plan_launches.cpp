@@ -181,6 +181,8 @@ void PlanBuilder::read_launch(const Node& table, size_t place) {
   launch.block_range = table.find("block")->range;
   launch.arguments_range = launch.kernel_range;
   ok = read_shape(table, launch.grid, launch.block, launch.dynamic_shared);
+  if (const Node* cooperative = table.find("cooperative"))
+    launch.cooperative = flag_of(*cooperative, "cooperative").value_or(false);
   if (const Node* arguments = table.find("args")) {
     launch.arguments_range = arguments->range;
     if (!arguments->is(NodeKind::array)) {

@@ -118,6 +118,14 @@ Status write_file(const std::string& path, std::string_view bytes) {
   return replace_file(failure ? path : real.string(), bytes, info.st_mode & 07777);
 }
 
+Status create_private_file(const std::string& path, std::string_view bytes) {
+  OpenFile file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (file.get() < 0) return system_error(path, "create", errno);
+  int code = write_all(file.get(), bytes);
+  if (file.close_now() != 0 && code == 0) code = errno;
+  return code == 0 ? Status() : Status(system_error(path, "write", code));
+}
+
 Result<TempDirectory> TempDirectory::create() {
   std::error_code failure;
   std::filesystem::path base = std::filesystem::temp_directory_path(failure);

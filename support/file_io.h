@@ -22,6 +22,10 @@ Result<std::string> read_file(const std::string& path, size_t limit = default_re
 // standard output; devices and pipes are written in place.
 Status write_file(const std::string& path, std::string_view bytes);
 
+// Makes a file that its owner alone may read and write. Error: there is one of that name already, or it cannot be
+// written.
+Status create_private_file(const std::string& path, std::string_view bytes);
+
 // A directory of our own below $TMPDIR (or the system's place), removed with everything in it at the end of its life.
 class TempDirectory {
 public:

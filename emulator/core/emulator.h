@@ -125,8 +125,9 @@ public:
   // Generic address of a .global or .const variable; 0 if there is none.
   virtual uint64_t variable_address(std::string_view name) const = 0;
   // Makes a texture or surface known to kernels. `reference`: the .texref or .surfref variable that stands for it;
-  // empty: the handle that comes back does, as an argument. Error: no such variable.
-  virtual Result<uint64_t> bind_texture(const TextureBinding& binding, std::string_view reference = {}) = 0;
+  // empty: the handle that comes back does, as an argument; `handle`, if that is not 0. Error: no such variable.
+  virtual Result<uint64_t> bind_texture(const TextureBinding& binding, std::string_view reference = {},
+                                        uint64_t handle = 0) = 0;
   // All bindings at once, by handles of the caller's choice, in the place of those before. A reference's handle is its
   // variable's address.
   virtual void set_textures(TextureTable textures) = 0;

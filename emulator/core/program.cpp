@@ -78,7 +78,7 @@ public:
   Result<uint64_t> static_shared(std::string_view kernel) override;
   std::span<std::byte> variable(std::string_view name) override;
   uint64_t variable_address(std::string_view name) const override;
-  Result<uint64_t> bind_texture(const TextureBinding& binding, std::string_view reference) override;
+  Result<uint64_t> bind_texture(const TextureBinding& binding, std::string_view reference, uint64_t handle) override;
   void set_textures(TextureTable textures) override { textures_ = std::move(textures); }
 
 private:
@@ -239,13 +239,14 @@ uint64_t LoadedProgram::variable_address(std::string_view name) const {
   return places_.variables.at({nullptr, id}).address + (found->space == ir::StateSpace::constant ? constant_window : 0);
 }
 
-Result<uint64_t> LoadedProgram::bind_texture(const TextureBinding& binding, std::string_view reference) {
+Result<uint64_t> LoadedProgram::bind_texture(const TextureBinding& binding, std::string_view reference,
+                                             uint64_t handle) {
   if (binding.width == 0 || (binding.channels != 1 && binding.channels != 2 && binding.channels != 4) ||
       (binding.channel_bits != 8 && binding.channel_bits != 16 && binding.channel_bits != 32))
     return Error{fmt::format("a texture of width {} with {} channels of {} bits", binding.width, binding.channels,
                              binding.channel_bits),
                  {}};
-  uint64_t handle = texture_handle_window + 16 * (textures_.size() + 1);
+  if (!handle) handle = texture_handle_window + 16 * (textures_.size() + 1);
   if (!reference.empty()) {
     handle = variable_address(reference);
     if (!handle) return Error{fmt::format("no texture or surface reference '{}'", reference), {}};

@@ -41,8 +41,14 @@ DeviceMemory::DeviceMemory(uint64_t limit) : budget_(limit) {
 
 DeviceMemory::~DeviceMemory() {
   for (const auto& [address, allocation] : allocations_)
-    if (allocation.owned) munmap(allocation.attached, align_up(allocation.size, page_bytes));
+    if (allocation.owned) unmap(address, allocation);
   if (host_) munmap(host_, capacity_);
+}
+
+// Placed memory lies in its first page as its address does.
+void DeviceMemory::unmap(uint64_t address, const Allocation& allocation) const {
+  const uint64_t before = address % page_bytes;
+  munmap(allocation.attached - before, align_up(allocation.size + before, page_bytes));
 }
 
 Result<uint64_t> DeviceMemory::take_addresses(uint64_t bytes, std::string_view name) {
@@ -76,16 +82,82 @@ Result<uint64_t> DeviceMemory::take(uint64_t bytes, std::string_view name) {
   return address;
 }
 
+// In memory of its own, wherever the address lies.
+Result<uint64_t> DeviceMemory::take_at(uint64_t address, uint64_t bytes, std::string_view name) {
+  const auto overlaps = [&](uint64_t other, uint64_t other_size) {
+    return address < saturating_add(other, other_size) && other < saturating_add(address, bytes);
+  };
+  const auto after = allocations_.lower_bound(address);
+  const bool in_arena = overlaps(global_base, capacity_);
+  const bool is_released =
+      std::ranges::any_of(free_, [&](const auto& range) { return overlaps(range.second, range.first); });
+  if (bytes == 0 || address == 0 || saturating_add(address, bytes) == UINT64_MAX ||
+      overlaps(shared_window, global_base - shared_window) || is_released || (in_arena && has_heap_) ||
+      (after != allocations_.end() && overlaps(after->first, after->second.size)) ||
+      (after != allocations_.begin() && overlaps(std::prev(after)->first, std::prev(after)->second.size)))
+    return Error{
+        fmt::format("'{}': {} bytes at {:#x} overlap what the emulated device has there", name, bytes, address), {}};
+  if (Status status = budget_.take(bytes, fmt::format("'{}'", name)); !status) return status.error();
+  const uint64_t before = address % page_bytes;
+  void* memory = mmap(nullptr, align_up(bytes + before, page_bytes), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    budget_.give_back(bytes);
+    return Error{fmt::format("no room for '{}' ({} bytes)", name, bytes), {}};
+  }
+  if (in_arena) next_ = std::max(next_, align_up(address + bytes, granularity) + gap);
+  allocations_[address] = {.size = bytes,
+                           .name = std::string(name),
+                           .attached = static_cast<std::byte*>(memory) + before,
+                           .owned = true,
+                           .placed = true};
+  return address;
+}
+
+uint64_t DeviceMemory::take_place(std::string_view name) {
+  const auto found = places_.find(name);
+  if (found == places_.end()) return 0;
+  const uint64_t address = found->second;
+  places_.erase(found);
+  return address;
+}
+
 Result<uint64_t> DeviceMemory::allocate(uint64_t bytes, std::string_view name) {
   std::lock_guard lock(mutex_);
-  return take(bytes, name);
+  const uint64_t place = take_place(name);
+  return place ? take_at(place, bytes, name) : take(bytes, name);
+}
+
+Status DeviceMemory::allocate_at(uint64_t address, uint64_t bytes, std::string_view name) {
+  std::lock_guard lock(mutex_);
+  Result<uint64_t> made = take_at(address, bytes, name);
+  return made ? Status() : Status(made.error());
+}
+
+void DeviceMemory::place(std::string_view name, uint64_t address) {
+  std::lock_guard lock(mutex_);
+  places_[std::string(name)] = address;
+}
+
+std::vector<DeviceMemory::Extent> DeviceMemory::extents() const {
+  std::lock_guard lock(mutex_);
+  std::vector<Extent> all;
+  for (const auto& [address, allocation] : allocations_)
+    all.push_back({address, {bytes_of(address, allocation), allocation.size}, allocation.name, allocation.from_device});
+  return all;
 }
 
 Status DeviceMemory::release(uint64_t address) {
   std::lock_guard lock(mutex_);
   auto found = allocations_.find(address);
-  if (found == allocations_.end() || found->second.from_device || found->second.attached)
+  if (found == allocations_.end() || found->second.from_device || (found->second.attached && !found->second.placed))
     return Error{fmt::format("nothing was allocated at {:#x}", address), {}};
+  if (found->second.placed) {
+    budget_.give_back(found->second.size);
+    unmap(address, found->second);
+    allocations_.erase(found);
+    return {};
+  }
   allocated_ -= found->second.size;
   budget_.give_back(found->second.size);
   free_.emplace(align_up(found->second.size, granularity) + gap, address);
@@ -123,7 +195,7 @@ Status DeviceMemory::detach(const std::byte* begin) {
     return Error{fmt::format("no memory of the host at {} is known to the device", fmt::ptr(begin)), {}};
   if (found->second.owned) {
     budget_.give_back(found->second.size);
-    munmap(found->second.attached, align_up(found->second.size, page_bytes));
+    unmap(found->first, found->second);
   }
   allocations_.erase(found);
   return {};
@@ -131,6 +203,7 @@ Status DeviceMemory::detach(const std::byte* begin) {
 
 Result<uint64_t> DeviceMemory::allocate_managed(uint64_t bytes, std::string_view name) {
   std::lock_guard lock(mutex_);
+  if (const uint64_t place = take_place(name)) return take_at(place, bytes, name);
   if (Status status = budget_.take(bytes, fmt::format("'{}'", name)); !status) return status.error();
   const uint64_t mapped = align_up(bytes, page_bytes);
   void* wish = reinterpret_cast<void*>(next_managed.fetch_add(saturating_add(mapped, page_bytes)));

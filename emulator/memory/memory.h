@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ptxrewrite::emulator {
 
@@ -57,6 +58,11 @@ public:
 
   // Zeroed memory, aligned to 256 bytes. The name is for messages. Error: capacity.
   Result<uint64_t> allocate(uint64_t bytes, std::string_view name);
+  // The same at an address of the caller's choice, so that pointers to it are as they were elsewhere. Before any memory
+  // without a chosen address. Error: capacity, or the address belongs to something else.
+  Status allocate_at(uint64_t address, uint64_t bytes, std::string_view name);
+  // The next allocation of that name (a variable of a module) takes place there.
+  void place(std::string_view name, uint64_t address);
   Status release(uint64_t address);
   // Memory of the host that kernels may access at the host's own addresses (pinned, registered, managed). It stays the
   // caller's, and must live until it is detached. Error: it overlaps other allocations, or addresses that mean
@@ -79,6 +85,15 @@ public:
   Status write(uint64_t address, std::span<const std::byte> bytes);
   Status read(uint64_t address, std::span<std::byte> bytes) const;
 
+  // One allocation, and where its bytes are.
+  struct Extent {
+    uint64_t address = 0;
+    std::span<std::byte> bytes;
+    std::string name;
+    bool from_device = false; // malloc of a kernel
+  };
+  // All of them by address, without the kernels' heap itself.
+  std::vector<Extent> extents() const;
   // All that is allocated and what is in it; and back to it.
   struct Snapshot;
   Result<std::shared_ptr<const Snapshot>> snapshot();
@@ -97,12 +112,17 @@ private:
     bool from_device = false;
     std::byte* attached = nullptr; // memory of the host, at its own address
     bool owned = false;            // attached, and unmapped with this object
+    bool placed = false;           // by allocate_at
   };
   std::byte* bytes_of(uint64_t address, const Allocation& allocation) const {
     return allocation.attached ? allocation.attached : host_ + (address - global_base);
   }
   Status attach_locked(std::span<std::byte> bytes, std::string_view name, bool owned);
   Result<uint64_t> take(uint64_t bytes, std::string_view name);
+  Result<uint64_t> take_at(uint64_t address, uint64_t bytes, std::string_view name);
+  // Where an allocation of this name is to take place; 0: anywhere.
+  uint64_t take_place(std::string_view name);
+  void unmap(uint64_t address, const Allocation& allocation) const;
   Result<uint64_t> take_addresses(uint64_t bytes, std::string_view name);
 
   MemoryBudget budget_;
@@ -115,7 +135,8 @@ private:
   std::map<uint64_t, Allocation> allocations_; // by address
   std::multimap<uint64_t, uint64_t> free_;     // size -> address, of released ranges
   uint64_t next_ = global_base;
-  mutable std::mutex mutex_; // device allocations happen while kernels run
+  std::map<std::string, uint64_t, std::less<>> places_; // of what is yet to be allocated
+  mutable std::mutex mutex_;                            // device allocations happen while kernels run
 };
 
 } // namespace ptxrewrite::emulator
