@@ -23,6 +23,7 @@ struct ExecOptions {
   std::string machine;
   std::string json;
   PipelineOptions pipeline;
+  PipelineOptions verify;
   unsigned host_threads = 0;
   bool check = false;
   bool counters = false;
@@ -71,9 +72,19 @@ std::optional<std::string> passes_of(const PipelineOptions& options, const Sessi
   return transforms::to_string(*pipeline);
 }
 
+// What does not fit together; "" if all does.
+std::string contradiction(const ExecOptions& options) {
+  const bool rewrites = options.pipeline.passes_given || options.pipeline.optimise;
+  if (rewrites && options.verify.passes_given)
+    return "--verify runs both versions of each launch: leave out --passes and -O";
+  return {};
+}
+
 int run_exec(const ExecOptions& options, const Session& session) {
+  if (const std::string wrong = contradiction(options); !wrong.empty()) return usage_error("exec", wrong);
   const std::optional<std::string> passes = passes_of(options.pipeline, session);
-  if (!passes) return exit_usage;
+  const std::optional<std::string> verify = passes_of(options.verify, session);
+  if (!passes || !verify) return exit_usage;
   const MachineChoice machine = find_machine("exec", options.machine, session);
   if (machine.code != exit_ok) return machine.code;
   if (machine.machine && ir::find_machine(machine.machine->name) != machine.machine)
@@ -90,6 +101,7 @@ int run_exec(const ExecOptions& options, const Session& session) {
   settings.counters = options.counters;
   if (!options.json.empty()) settings.json = std::filesystem::absolute(options.json).string();
   settings.passes = *passes;
+  settings.verify = *verify;
   settings.fuel = emulator_limits().fuel;
   settings.memory = emulator_limits().memory;
   settings.host_threads = options.host_threads;
@@ -126,6 +138,11 @@ Action set_up(Options& command, const Session& session) {
           .type_name("PIPELINE")
           .sets(options->pipeline.passes_given);
   command.add_flag("-O", options->pipeline.optimise, "the same with the best combination of passes").excludes(passes);
+  command
+      .add_option("--verify", options->verify.passes,
+                  "each launch once more, rewritten, on a copy of the memory: what they leave is compared")
+      .type_name("PIPELINE")
+      .sets(options->verify.passes_given);
   command.add_option("--host-threads", options->host_threads, "threads for the emulator; all of the machine's if 0")
       .type_name("N")
       .range(0, 1024);

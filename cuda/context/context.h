@@ -144,6 +144,7 @@ private:
   bool addresses_are_reserved_ = false; // no pointer of the host looks like one of the device
   uint64_t workspace_ = 0;              // of cooperative launches
   uint64_t allocation_number_ = 0;
+  uint64_t launches_ = 0;
   std::string printed_;
 };
 

@@ -151,7 +151,7 @@ Result<emulator::LaunchResult> Context::carry_out(LaunchCall& call) {
 
 Code Context::launch(Kernel& kernel, const LaunchShape& shape, std::vector<std::byte> arguments) {
   if (const Code code = check_launch(kernel, shape); code != Code::success) return code;
-  LaunchCall call{*this, kernel, {}, shape.cooperative};
+  LaunchCall call{*this, kernel, {}, shape.cooperative, ++launches_};
   emulator::LaunchRequest& request = call.request;
   request.kernel = kernel.name;
   request.grid = shape.grid;

@@ -13,6 +13,7 @@
 namespace ptxrewrite::cuda {
 
 class Context;
+class Module;
 struct Kernel;
 
 // One launch of the program on its way to the emulator.
@@ -21,6 +22,7 @@ struct LaunchCall {
   Kernel& kernel;                  // that the program launches
   emulator::LaunchRequest request; // that is carried out
   bool cooperative = false;
+  uint64_t number = 0;    // of the program's launches, from 1
   bool rewritten = false; // the request is for another code than the program's
   std::string reason;     // why it is not; "" if nothing speaks against it
 };

@@ -42,7 +42,8 @@ std::vector<std::string> environment_of(const Settings& settings) {
   add("PTXREWRITE_CHECK", settings.check ? "1" : "");
   add("PTXREWRITE_COUNTERS", settings.counters ? "1" : "");
   add("PTXREWRITE_REPORT", settings.json);
-  add("PTXREWRITE_PASSES", settings.passes);
+  add("PTXREWRITE_EXEC_PASSES", settings.passes);
+  add("PTXREWRITE_EXEC_VERIFY", settings.verify);
   add("PTXREWRITE_FUEL", std::to_string(settings.fuel));
   add("PTXREWRITE_MEMORY", std::to_string(settings.memory));
   add("PTXREWRITE_HOST_THREADS", std::to_string(settings.host_threads));
@@ -57,7 +58,8 @@ Settings settings_from_environment() {
   settings.check = !text_of("PTXREWRITE_CHECK").empty();
   settings.counters = !text_of("PTXREWRITE_COUNTERS").empty();
   settings.json = text_of("PTXREWRITE_REPORT");
-  settings.passes = text_of("PTXREWRITE_PASSES");
+  settings.passes = text_of("PTXREWRITE_EXEC_PASSES");
+  settings.verify = text_of("PTXREWRITE_EXEC_VERIFY");
   settings.fuel = number_of("PTXREWRITE_FUEL");
   settings.memory = number_of("PTXREWRITE_MEMORY");
   settings.host_threads = static_cast<unsigned>(number_of("PTXREWRITE_HOST_THREADS"));

@@ -16,11 +16,12 @@ struct Settings {
   LogLevel log_level = LogLevel::warn;
   bool check = false;
   bool counters = false;
-  std::string json;          // file of the report; "": none
-  std::string passes;        // that rewrite modules when they are loaded, as a pipeline; "": none
-  uint64_t fuel = 0;         // 0: the emulator's own limit
-  uint64_t memory = 0;       // the same
-  unsigned host_threads = 0; // 0: all
+  std::string json;                   // file of the report; "": none
+  std::string passes;                 // that rewrite modules when they are loaded, as a pipeline; "": none
+  std::string verify;                 // passes whose work is compared with the original's in each launch; "": none
+  uint64_t fuel = 0;                  // 0: the emulator's own limit
+  uint64_t memory = 0;                // the same
+  unsigned host_threads = 0;          // 0: all
 };
 
 // Parses a level such as "debug"; unknown names give LogLevel::warn.

@@ -1,11 +1,17 @@
 // Which hooks the settings of `exec` ask for. This file is linked into the library that programs load.
+#include "evaluate/exec/comparing.h"
 #include "evaluate/exec/rewriting.h"
 
 namespace ptxrewrite::cli {
 namespace {
 
+// What looks at a launch comes before what changes it.
 cuda::LaunchHooks make_hooks(const cuda::Settings& settings) {
+  if (settings.fuel) emulator_limits().fuel = settings.fuel;
+  emulator_limits().memory = settings.memory;
   cuda::LaunchHooks hooks;
+  const auto images = std::make_shared<LaunchImages>();
+  if (!settings.verify.empty()) hooks.push_back(std::make_unique<ComparingHook>(settings.verify, images));
   if (!settings.passes.empty()) hooks.push_back(std::make_unique<RewritingHook>(settings.passes));
   return hooks;
 }

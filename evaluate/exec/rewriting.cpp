@@ -89,13 +89,12 @@ std::string joined(const std::vector<std::string>& reasons) {
   return text;
 }
 
-// For the table; the report has the whole.
+} // namespace
+
 std::string beginning(const std::string& text) {
   constexpr size_t limit = 100;
   return text.size() <= limit ? text : text.substr(0, limit) + "...";
 }
-
-} // namespace
 
 Result<RewrittenModule> rewrite_for_program(const ir::Module& original, const std::string& passes) {
   const auto run = [&](const std::string& pipeline, std::vector<std::string> excluded) {
@@ -120,6 +119,7 @@ Result<RewrittenModule> rewrite_for_program(const ir::Module& original, const st
 
 std::unique_ptr<ir::Module> RewritingHook::replacement(const ir::Module& original) {
   KnownModule& known = modules_[&original];
+  known.reason = "the passes failed"; // unless they come to an end
   Result<RewrittenModule> made = rewrite_for_program(original, passes_);
   if (!made) {
     known.reason = made.error().message;
@@ -135,6 +135,7 @@ std::unique_ptr<ir::Module> RewritingHook::replacement(const ir::Module& origina
     known.reason = variants.error().message;
     return nullptr;
   }
+  known.reason.clear();
   known.variants = *std::move(variants);
   known.changed = std::move(made->changed);
   return std::move(made->module);

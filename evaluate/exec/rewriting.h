@@ -21,6 +21,9 @@ struct RewrittenModule {
 // Errors: passes that fail, a result that cannot be read.
 Result<RewrittenModule> rewrite_for_program(const ir::Module& original, const std::string& passes);
 
+// As much of a text as a table has room for; the JSON report has the whole.
+std::string beginning(const std::string& text);
+
 class RewritingHook final : public cuda::LaunchHook {
 public:
   explicit RewritingHook(std::string passes) : passes_(std::move(passes)) {}

@@ -7,6 +7,7 @@ Counts of launches are those that the programs' sources show.
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -52,7 +53,11 @@ class Runner:
 
 def by_kernel(rows):
     """Rows by what is legible of a mangled name."""
-    return {row["kernel"].split("Z")[-1].lstrip("0123456789").split("P")[0]: row for row in rows}
+    rows_by_name = {}
+    for row in rows:
+        length, rest = re.match(r"_Z(\d+)(.*)", row["kernel"]).groups()
+        rows_by_name[rest[: int(length)]] = row
+    return rows_by_name
 
 
 def check_passes(runner):
@@ -77,7 +82,28 @@ def check_passes(runner):
     expect(child.returncode == 2 and "r2d3" in child.stderr and not child.stdout, "a wrong name ends it before the start")
 
 
-CASES = {"passes": check_passes}
+def check_verify(runner):
+    program = runner.compile("rewriting")
+    report, child = runner.exec(program, "--verify", "r2d2(persistent)")
+    kernels = by_kernel(report["verification"]["kernels"])
+    walk, columns = kernels["walk"], kernels["columns"]
+    expect((walk["launches"], walk["compared_launches"]) == (3, 2), "the launch that does not fit is not compared")
+    expect(columns["compared_launches"] == 1 and columns["differing_bytes"] == 0, "columns is identical")
+    expect(0 < columns["changed_bytes"] <= 6400 * 4, "columns writes 6400 floats")
+    expect(columns["rewritten_warp_instructions"] not in (0, columns["warp_instructions"]), "other code has run")
+    expect("identical" in child.stderr, "the table says so")
+    # Memory of all kinds, cooperative launches, textures, constants: all is there on the copy.
+    for name in ("managed", "grid_sync", "textures", "constants_graphs", "pointers"):
+        report, _ = runner.exec(runner.compile(name), "--verify", "schedule(force),dac(force)")
+        for kernel in report["verification"]["kernels"]:
+            expect(kernel["differing_launches"] == 0, f"{name}: {kernel['kernel']} differs")
+    report, _ = runner.exec(runner.compile("pointers"), "--verify", "schedule(force)")
+    expect(by_kernel(report["verification"]["kernels"])["sum"]["compared_launches"] == 1, "pointers is compared")
+    child = runner.run("exec", "--verify", "r2d2", "--passes", "r2d2", "--", program)
+    expect(child.returncode == 2 and not child.stdout, "--verify and --passes exclude each other")
+
+
+CASES = {"passes": check_passes, "verify": check_verify}
 
 
 def main():

@@ -1,0 +1,66 @@
+// Each launch of a program once more with rewritten kernels, on a copy of its memory: `exec --verify`. What the program
+// sees is the original's work.
+#pragma once
+
+#include "evaluate/exec/launch_image.h"
+#include "evaluate/exec/rewriting.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::cli {
+
+class ComparingHook final : public cuda::LaunchHook {
+public:
+  ComparingHook(std::string passes, std::shared_ptr<LaunchImages> images)
+      : passes_(std::move(passes)), images_(std::move(images)) {}
+
+  void before(cuda::LaunchCall& call) override;
+  void after(const cuda::LaunchCall& call, const emulator::LaunchResult& result) override;
+  cuda::ReportPart report() override;
+
+private:
+  struct KnownModule {
+    RewrittenModule rewritten;
+    launch::Variants variants; // of rewritten.module
+    std::string objection;     // why no launch is compared
+  };
+  struct KernelSums {
+    std::string name;
+    uint64_t launches = 0;
+    uint64_t compared = 0;     // of them, with rewritten code
+    uint64_t bytes = 0;        // that either of them changed
+    uint64_t differing = 0;    // bytes
+    uint64_t unordered = 0;    // bytes that differ between orders of the original's blocks and warps, too
+    uint64_t bad_launches = 0; // with bytes that differ, or with a fault of the rewritten kernel
+    uint64_t instructions = 0; // by warps, of the original in the launches that were compared
+    uint64_t rewritten_instructions = 0;
+    std::string first;                       // difference
+    std::map<std::string, uint64_t> reasons; // why launches were not compared
+  };
+  // What the rewritten kernel has left of the launch that is going on.
+  struct Pending {
+    LaunchInput* input = nullptr;
+    const KnownModule* module = nullptr;
+    SessionResult result;
+  };
+
+  KnownModule& module_of(const ir::Module& original);
+  KernelSums& sums_of(const cuda::Kernel& kernel);
+  Result<SessionResult> run(const LaunchInput& input, const ir::Module& module, const launch::Variants* variants,
+                            const cuda::LaunchCall& call, bool reversed, uint64_t order_seed);
+  void compare(const cuda::LaunchCall& call, KernelSums& sums);
+  std::vector<SessionResult> other_orders(const cuda::LaunchCall& call);
+
+  std::string passes_;
+  std::shared_ptr<LaunchImages> images_;
+  std::map<const ir::Module*, std::unique_ptr<KnownModule>> modules_; // by the program's own
+  std::vector<std::unique_ptr<KernelSums>> sums_;                     // in the order of first launches
+  std::map<const cuda::Kernel*, KernelSums*> places_;
+  std::optional<Pending> pending_;
+};
+
+} // namespace ptxrewrite::cli

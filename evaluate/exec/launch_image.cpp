@@ -1,0 +1,240 @@
+#include "evaluate/exec/launch_image.h"
+
+#include "cuda/context/context.h"
+#include "grammar/reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace ptxrewrite::cli {
+namespace {
+
+constexpr int heap_limit = 2; // cudaLimitMallocHeapSize
+
+std::shared_ptr<const std::vector<std::byte>> copy_of(std::span<const std::byte> bytes) {
+  return std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
+}
+
+launch::Buffer buffer_of(std::string name, uint64_t address, std::span<const std::byte> bytes) {
+  launch::Buffer buffer;
+  buffer.name = std::move(name);
+  buffer.type = ir::ScalarType::u8;
+  buffer.count = bytes.size();
+  buffer.contents.bytes = copy_of(bytes);
+  buffer.output = true;
+  buffer.address = address;
+  return buffer;
+}
+
+// A name that a file can have.
+std::string plain_name(std::string name) {
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '$') c = '_';
+  return name.empty() ? "unnamed" : name;
+}
+
+ir::ScalarType element_of(const emulator::TextureBinding& binding) {
+  using emulator::TexelKind;
+  const auto by_width = [&](ir::ScalarType of8, ir::ScalarType of16, ir::ScalarType of32) {
+    return binding.channel_bits == 8 ? of8 : binding.channel_bits == 16 ? of16 : of32;
+  };
+  switch (binding.kind) {
+  case TexelKind::unsigned_integer:
+    return by_width(ir::ScalarType::u8, ir::ScalarType::u16, ir::ScalarType::u32);
+  case TexelKind::signed_integer:
+    return by_width(ir::ScalarType::s8, ir::ScalarType::s16, ir::ScalarType::s32);
+  case TexelKind::floating:
+    break;
+  }
+  return binding.channel_bits == 16 ? ir::ScalarType::f16 : ir::ScalarType::f32;
+}
+
+launch::Texture texture_of(const emulator::TextureBinding& binding, uint64_t handle, size_t number) {
+  launch::Texture texture;
+  texture.name = "texture_" + std::to_string(number);
+  texture.width = binding.width;
+  texture.height = binding.height;
+  texture.depth = binding.depth;
+  texture.channels = binding.channels;
+  texture.layered = binding.layered;
+  texture.address = static_cast<launch::AddressMode>(binding.addressing);
+  texture.filter = static_cast<launch::FilterMode>(binding.filter);
+  texture.normalised_coordinates = binding.normalised_coordinates;
+  texture.normalised_float = binding.normalised_float;
+  texture.handle = handle;
+  return texture;
+}
+static_assert(static_cast<int>(emulator::TextureAddressing::border) == static_cast<int>(launch::AddressMode::border) &&
+              static_cast<int>(emulator::TextureFilter::linear) == static_cast<int>(launch::FilterMode::linear));
+
+class PlanMaker {
+public:
+  PlanMaker(const cuda::LaunchCall& call, launch::LaunchPlan& plan) : call_(call), plan_(plan) {}
+
+  Status make() {
+    plan_ = {};
+    if (Status status = check_memory(); !status) return status;
+    add_variables();
+    if (Status status = add_buffers(); !status) return status;
+    if (Status status = add_textures(); !status) return status;
+    add_launch();
+    if (uint64_t bytes = 0; call_.context.limit(heap_limit, bytes) == cuda::Code::success) plan_.heap_bytes = bytes;
+    return {};
+  }
+
+private:
+  // A copy, a device that runs on another one, and what the run left there.
+  Status check_memory() {
+    constexpr uint64_t copies = 3;
+    uint64_t bytes = 0;
+    for (const emulator::DeviceMemory::Extent& extent : call_.context.memory().extents())
+      bytes += extent.bytes.size();
+    const uint64_t free = call_.context.free_bytes();
+    if (bytes <= free / copies) return {};
+    return Error{fmt::format("the program's {} bytes of device memory are needed {} times more; {} are left (--memory)",
+                             bytes, copies, free),
+                 {}};
+  }
+
+  // Those that the module declares; of a program's constants there is nothing else.
+  void add_variables() {
+    const ir::Module& module = call_.kernel.module->original();
+    emulator::Program& program = call_.kernel.module->program();
+    for (const ir::Variable& variable : module.variables) {
+      const bool is_constant = variable.space == ir::StateSpace::constant;
+      if (!is_constant && variable.space != ir::StateSpace::global) continue;
+      const std::string name(module.text(variable.name));
+      const std::span<std::byte> bytes = program.variable(name);
+      if (bytes.empty()) continue;
+      const uint64_t address = program.variable_address(name);
+      plan_.variables.push_back({variable.space, buffer_of(name, is_constant ? 0 : address, bytes), {}});
+      of_module_.insert(address);
+    }
+  }
+
+  Status add_buffers() {
+    std::set<std::string> names;
+    for (const emulator::DeviceMemory::Extent& extent : call_.context.memory().extents()) {
+      if (extent.from_device) return Error{"there is memory that kernels have allocated (malloc)", {}};
+      if (of_module_.contains(extent.address) || extent.bytes.empty()) continue;
+      if (extent.address == call_.request.grid_workspace) continue;
+      std::string name = plain_name(extent.name);
+      while (!names.insert(name).second)
+        name += '_';
+      plan_.buffers.push_back(buffer_of(std::move(name), extent.address, extent.bytes));
+    }
+    return {};
+  }
+
+  // A texture's texels have the type of its buffer's elements.
+  Status add_textures() {
+    std::map<size_t, ir::ScalarType> types;
+    for (const auto& [handle, binding] : call_.context.textures()) {
+      launch::Texture texture = texture_of(binding, handle, plan_.textures.size());
+      const auto buffer = std::ranges::find_if(
+          plan_.buffers, [&](const launch::Buffer& one) { return binding.address - one.address < one.bytes(); });
+      if (buffer == plan_.buffers.end()) continue; // of memory that is gone
+      const auto index = static_cast<size_t>(buffer - plan_.buffers.begin());
+      const ir::ScalarType type = element_of(binding);
+      if (types.try_emplace(index, type).first->second != type || buffer->contents.bytes->size() % byte_width(type))
+        return Error{"textures of several types lie in one allocation", {}};
+      buffer->type = type;
+      buffer->count = buffer->contents.bytes->size() / byte_width(type);
+      texture.buffer = static_cast<uint32_t>(index);
+      texture.offset = binding.address - buffer->address;
+      plan_.textures.push_back(std::move(texture));
+    }
+    return {};
+  }
+
+  void add_launch() {
+    const emulator::LaunchRequest& request = call_.request;
+    launch::Launch launch;
+    launch.kernel = call_.kernel.name;
+    launch.grid = {request.grid.x, request.grid.y, request.grid.z};
+    launch.block = {request.block.x, request.block.y, request.block.z};
+    launch.dynamic_shared = request.shared_bytes;
+    launch.cooperative = call_.cooperative;
+    for (const launch::Parameter& parameter : call_.kernel.signature.parameters) {
+      launch::Argument argument;
+      const auto begin = request.parameters.begin() + static_cast<std::ptrdiff_t>(parameter.offset);
+      argument.bytes.assign(begin, begin + static_cast<std::ptrdiff_t>(parameter.bytes));
+      launch.arguments.push_back(std::move(argument));
+    }
+    plan_.launches.push_back(std::move(launch));
+  }
+
+  const cuda::LaunchCall& call_;
+  launch::LaunchPlan& plan_;
+  std::set<uint64_t> of_module_; // addresses of its variables
+};
+
+bool has_local_globals(const ir::Module& module) {
+  return std::ranges::any_of(module.functions, [](const auto& function) {
+    return std::ranges::any_of(function->variables, [](const ir::Variable& variable) {
+      return variable.space == ir::StateSpace::global || variable.space == ir::StateSpace::constant;
+    });
+  });
+}
+
+bool has_function(const ir::Module& module, std::string_view name) {
+  return std::ranges::any_of(module.functions,
+                             [&](const auto& function) { return module.text(function->name) == name; });
+}
+
+} // namespace
+
+bool calls_indirectly(const ir::Module& module) {
+  return module.source.text().find(".callprototype") != std::string_view::npos ||
+         module.source.text().find(".calltargets") != std::string_view::npos;
+}
+
+bool uses_heap(const ir::Module& module) {
+  return has_function(module, "malloc") || has_function(module, "free");
+}
+
+LaunchImages::KnownModule& LaunchImages::module_of(const cuda::LaunchCall& call) {
+  KnownModule& known = modules_[call.kernel.module];
+  if (known.input || !known.objection.empty()) return known;
+  const cuda::Module& module = *call.kernel.module;
+  const ir::Module& original = module.original();
+  if (has_local_globals(original)) {
+    known.objection = "its functions have variables of their own in global memory";
+    return known;
+  }
+  if (&module.ir() != &original && calls_indirectly(original)) {
+    known.objection = "addresses of functions are those of the rewritten module";
+    return known;
+  }
+  Diagnostics diagnostics; // the same text was read before
+  auto input = std::make_unique<LaunchInput>();
+  input->module = grammar::read_module(original.source, diagnostics);
+  if (input->module)
+    known.input = std::move(input);
+  else
+    known.objection = "its module cannot be read again";
+  return known;
+}
+
+Result<LaunchInput*> LaunchImages::of(const cuda::LaunchCall& call) {
+  if (number_ == call.number) return current_;
+  number_ = call.number;
+  KnownModule& known = module_of(call);
+  if (!known.input) return current_ = Error{known.objection, {}};
+  if (Status status = PlanMaker(call, known.input->plan).make(); !status) return current_ = status.error();
+  return current_ = known.input.get();
+}
+
+std::span<const std::byte> program_bytes(const cuda::LaunchCall& call, const launch::Buffer& buffer) {
+  const emulator::MemoryRange range = call.context.memory().find(buffer.address);
+  if (!range.contains(buffer.address, buffer.bytes())) return {};
+  return {range.at(buffer.address), buffer.bytes()};
+}
+
+std::span<const std::byte> program_bytes(const cuda::LaunchCall& call, const launch::ModuleVariable& variable) {
+  return call.kernel.module->program().variable(variable.data.name);
+}
+
+} // namespace ptxrewrite::cli
