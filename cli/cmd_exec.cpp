@@ -8,11 +8,13 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <sys/personality.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace ptxrewrite::cli::exec_command {
@@ -24,6 +26,8 @@ struct ExecOptions {
   std::string json;
   PipelineOptions pipeline;
   PipelineOptions verify;
+  std::string capture;
+  std::string captures = "1";
   unsigned host_threads = 0;
   bool check = false;
   bool counters = false;
@@ -63,6 +67,13 @@ void set_environment(const cuda::Settings& settings, const std::string& folder) 
     add("LD_PRELOAD", folder + "/" + preloaded_library, false);
 }
 
+// 0: no number.
+uint64_t captures_of(const std::string& text) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : 0;
+}
+
 // The passes to run when modules are loaded, as text that the program's side can read; "": none. Nothing: what is wrong
 // was shown.
 std::optional<std::string> passes_of(const PipelineOptions& options, const Session& session) {
@@ -77,7 +88,22 @@ std::string contradiction(const ExecOptions& options) {
   const bool rewrites = options.pipeline.passes_given || options.pipeline.optimise;
   if (rewrites && options.verify.passes_given)
     return "--verify runs both versions of each launch: leave out --passes and -O";
+  if (options.captures != "hottest" && captures_of(options.captures) == 0)
+    return "--capture-launches takes a number from 1 on, or hottest";
   return {};
+}
+
+// An empty folder that its owner alone may look into. Error: why there is none.
+Status make_capture_folder(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::exists(path, error)) {
+    if (!fs::is_directory(path, error)) return Error{path + ": is no folder", {}};
+    if (!fs::is_empty(path, error)) return Error{path + ": has files already; --capture wants a folder of its own", {}};
+    return {};
+  }
+  if (mkdir(path.c_str(), 0700) == 0) return {};
+  return Error{fmt::format("{}: cannot make the folder: {}", path, std::strerror(errno)), {}};
 }
 
 int run_exec(const ExecOptions& options, const Session& session) {
@@ -89,6 +115,9 @@ int run_exec(const ExecOptions& options, const Session& session) {
   if (machine.code != exit_ok) return machine.code;
   if (machine.machine && ir::find_machine(machine.machine->name) != machine.machine)
     return usage_error("exec", "--emulate takes the name of a machine that is built in");
+  if (!options.capture.empty())
+    if (Status status = make_capture_folder(options.capture); !status)
+      return usage_error("exec", status.error().message);
   Result<std::string> folder = library_folder();
   if (!folder) {
     show(folder.error());
@@ -102,6 +131,8 @@ int run_exec(const ExecOptions& options, const Session& session) {
   if (!options.json.empty()) settings.json = std::filesystem::absolute(options.json).string();
   settings.passes = *passes;
   settings.verify = *verify;
+  if (!options.capture.empty()) settings.capture = std::filesystem::absolute(options.capture).string();
+  settings.captures = options.captures == "hottest" ? 0 : captures_of(options.captures);
   settings.fuel = emulator_limits().fuel;
   settings.memory = emulator_limits().memory;
   settings.host_threads = options.host_threads;
@@ -143,6 +174,15 @@ Action set_up(Options& command, const Session& session) {
                   "each launch once more, rewritten, on a copy of the memory: what they leave is compared")
       .type_name("PIPELINE")
       .sets(options->verify.passes_given);
+  command
+      .add_option("--capture", options->capture,
+                  "write launches as launch files with PTX and memory, which run, verify, study, score and bench take")
+      .type_name("DIR");
+  command
+      .add_option(
+          "--capture-launches", options->captures,
+          "the first N launches of each kernel (default 1), or hottest: the one that executes most instructions")
+      .type_name("N");
   command.add_option("--host-threads", options->host_threads, "threads for the emulator; all of the machine's if 0")
       .type_name("N")
       .range(0, 1024);

@@ -44,6 +44,8 @@ std::vector<std::string> environment_of(const Settings& settings) {
   add("PTXREWRITE_REPORT", settings.json);
   add("PTXREWRITE_EXEC_PASSES", settings.passes);
   add("PTXREWRITE_EXEC_VERIFY", settings.verify);
+  add("PTXREWRITE_CAPTURE", settings.capture);
+  add("PTXREWRITE_CAPTURES", std::to_string(settings.captures));
   add("PTXREWRITE_FUEL", std::to_string(settings.fuel));
   add("PTXREWRITE_MEMORY", std::to_string(settings.memory));
   add("PTXREWRITE_HOST_THREADS", std::to_string(settings.host_threads));
@@ -60,6 +62,8 @@ Settings settings_from_environment() {
   settings.json = text_of("PTXREWRITE_REPORT");
   settings.passes = text_of("PTXREWRITE_EXEC_PASSES");
   settings.verify = text_of("PTXREWRITE_EXEC_VERIFY");
+  settings.capture = text_of("PTXREWRITE_CAPTURE");
+  settings.captures = number_of("PTXREWRITE_CAPTURES");
   settings.fuel = number_of("PTXREWRITE_FUEL");
   settings.memory = number_of("PTXREWRITE_MEMORY");
   settings.host_threads = static_cast<unsigned>(number_of("PTXREWRITE_HOST_THREADS"));

@@ -19,6 +19,8 @@ struct Settings {
   std::string json;                   // file of the report; "": none
   std::string passes;                 // that rewrite modules when they are loaded, as a pipeline; "": none
   std::string verify;                 // passes whose work is compared with the original's in each launch; "": none
+  std::string capture;                // folder for launch files; "": none
+  uint64_t captures = 1;              // launches of each kernel, the first ones; 0: the one that executes most
   uint64_t fuel = 0;                  // 0: the emulator's own limit
   uint64_t memory = 0;                // the same
   unsigned host_threads = 0;          // 0: all

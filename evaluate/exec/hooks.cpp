@@ -1,4 +1,5 @@
 // Which hooks the settings of `exec` ask for. This file is linked into the library that programs load.
+#include "evaluate/exec/capturing.h"
 #include "evaluate/exec/comparing.h"
 #include "evaluate/exec/rewriting.h"
 
@@ -11,6 +12,9 @@ cuda::LaunchHooks make_hooks(const cuda::Settings& settings) {
   emulator_limits().memory = settings.memory;
   cuda::LaunchHooks hooks;
   const auto images = std::make_shared<LaunchImages>();
+  if (!settings.capture.empty())
+    hooks.push_back(std::make_unique<CapturingHook>(
+        CaptureSettings{settings.capture, settings.captures, settings.captures == 0}, images));
   if (!settings.verify.empty()) hooks.push_back(std::make_unique<ComparingHook>(settings.verify, images));
   if (!settings.passes.empty()) hooks.push_back(std::make_unique<RewritingHook>(settings.passes));
   return hooks;

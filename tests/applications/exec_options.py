@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -103,7 +104,63 @@ def check_verify(runner):
     expect(child.returncode == 2 and not child.stdout, "--verify and --passes exclude each other")
 
 
-CASES = {"passes": check_passes, "verify": check_verify}
+def check_capture(runner):
+    captured_kernels = 0
+    for name in ("rewriting", "managed", "grid_sync", "textures", "constants_graphs", "pointers"):
+        folder = os.path.join(runner.folder, name + "_captured")
+        shutil.rmtree(folder, ignore_errors=True)
+        report, _ = runner.exec(runner.compile(name), "--capture", folder)
+        counted = {row["kernel"]: row for row in report["kernels"]}
+        for row in report["captures"]:
+            expect("problem" not in row, f"{row['kernel']} is captured")
+            captured_kernels += 1
+            for path in os.listdir(os.path.dirname(row["file"])):
+                mode = os.stat(os.path.join(os.path.dirname(row["file"]), path)).st_mode & 0o777
+                expect(mode == 0o600, f"{path} has mode {mode:o}")
+            child = runner.run("run", "--json", "--counters", row["file"])
+            expect(child.returncode == 0, "what is captured runs, and leaves what is expected")
+            document = json.loads(child.stdout)[0]
+            launch = document["launches"][0]
+            expect(all(buffer["differing"] == 0 for buffer in document["expected"]), "as expected")
+            expect(launch["warp_instructions"] == row["warp_instructions"], "counters are those of the program")
+            inside = counted[row["kernel"]]
+            if inside["launches"] == 1:
+                for what in ("blocks", "warp_instructions", "thread_instructions"):
+                    expect(launch[what] == inside[what], f"{what} are those of the program")
+        child = runner.run("exec", "--capture", folder, "--", os.path.join(runner.folder, name))
+        expect(child.returncode == 2 and not child.stdout, "a folder that has files already is refused")
+    expect(captured_kernels >= 8, f"{captured_kernels} kernels are captured")
+    # The other commands take it, too.
+    report, _ = runner.exec(runner.compile("rewriting"), "--capture", fresh(runner, "all"), "--capture-launches", "2")
+    files = [row["file"] for row in report["captures"]]
+    expect(len(files) == 3, "two launches of walk and the one of columns")
+    expect(not any(row["holds_addresses"] for row in report["captures"]), "there are no pointers in memory")
+    for command in (["verify", "-p", "r2d2"], ["study", "--only=block"], ["score"], ["run", "--check"]):
+        expect(runner.run(command[0], *files, *command[1:]).returncode == 0, f"{command[0]} takes captured launches")
+    report, _ = runner.exec(runner.compile("rewriting"), "--capture", fresh(runner, "hot"), "--capture-launches", "hottest")
+    walk = by_kernel(report["captures"])["walk"]
+    expect(walk["launch"] == 2, "the launch with most rows is the hottest")
+    # Pointers in memory: buffers lie where they lay. A damaged result is noticed.
+    report, _ = runner.exec(runner.compile("pointers"), "--capture", fresh(runner, "lists"))
+    row = report["captures"][0]
+    expect(row["holds_addresses"], "lists are pointers")
+    expect(row["bytes"] < 1 << 20, "what the kernel does not touch is left out")
+    with open(row["file"], encoding="utf-8") as file:
+        text = file.read()
+    expect(text.count("address = ") == 4, "nodes, heads, results and the variable")
+    damaged = os.path.join(os.path.dirname(row["file"]), "damaged.toml")
+    with open(damaged, "w", encoding="utf-8") as file:
+        file.write(text.replace("grid = [4, 1, 1]", "grid = [3, 1, 1]"))
+    expect(runner.run("run", damaged).returncode == 4, "three blocks leave less than is expected")
+
+
+def fresh(runner, name):
+    folder = os.path.join(runner.folder, name)
+    shutil.rmtree(folder, ignore_errors=True)
+    return folder
+
+
+CASES = {"passes": check_passes, "verify": check_verify, "capture": check_capture}
 
 
 def main():

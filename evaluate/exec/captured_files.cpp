@@ -1,0 +1,275 @@
+#include "evaluate/exec/captured_files.h"
+
+#include "cuda/context/module.h"
+#include "launch/parameter_use.h"
+#include "launch/scalar_bytes.h"
+#include "support/packed_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <set>
+
+namespace ptxrewrite::cli {
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return out + '"';
+}
+
+uint64_t word_at(std::span<const std::byte> bytes, size_t at) {
+  uint64_t word = 0;
+  std::memcpy(&word, bytes.data() + at, std::min(sizeof word, bytes.size() - at));
+  return word;
+}
+
+// A buffer or variable that goes into the files.
+struct Kept {
+  const launch::Buffer* data = nullptr;
+  const char* section = "buffer";
+  std::string name;
+  ir::ScalarType type = ir::ScalarType::u8;
+  std::span<const std::byte> before, after;
+  bool is_buffer() const { return section[0] == 'b'; }
+};
+
+struct Pointer {
+  const Kept* target = nullptr;
+  uint64_t offset = 0; // bytes
+};
+
+class LaunchWriter {
+public:
+  LaunchWriter(const cuda::LaunchCall& call, const LaunchInput& input, const TouchedMemory& touched)
+      : call_(call), input_(input), plan_(input.plan), launch_(input.plan.launches.front()) {
+    keep(touched);
+    choose_types();
+    out_.has_addresses = has_addresses();
+  }
+
+  CapturedFiles write() {
+    const ir::Module& module = *input_.module;
+    add_file("kernel.ptx", std::string(module.source.text()));
+    std::string text = fmt::format("about = {}\nptx = \"kernel.ptx\"\n",
+                                   quoted(fmt::format("a launch of {}, captured by ptxrewrite exec", launch_.kernel)));
+    if (uses_heap(module) && plan_.heap_bytes) text += fmt::format("heap = {}\n", *plan_.heap_bytes);
+    text += launch_text();
+    for (const Kept& kept : kept_)
+      text += data_text(kept);
+    for (const launch::Texture& texture : textures_)
+      text += texture_text(texture);
+    add_file("launch.toml", std::move(text));
+    return std::move(out_);
+  }
+
+private:
+  void add_file(std::string name, std::string bytes) { out_.files.push_back({std::move(name), std::move(bytes)}); }
+
+  void keep(const TouchedMemory& touched) {
+    for (size_t i = 0; i < plan_.buffers.size(); ++i)
+      if (touched.buffers[i]) add(plan_.buffers[i], "buffer", program_bytes(call_, plan_.buffers[i]));
+    for (size_t i = 0; i < plan_.variables.size(); ++i) {
+      const launch::ModuleVariable& variable = plan_.variables[i];
+      if (touched.variables[i])
+        add(variable.data, variable.space == ir::StateSpace::constant ? "constant" : "global",
+            program_bytes(call_, variable));
+    }
+    for (const launch::Texture& texture : plan_.textures)
+      if (touched.buffers[texture.buffer]) textures_.push_back(texture);
+  }
+
+  void add(const launch::Buffer& data, const char* section, std::span<const std::byte> now) {
+    Kept kept{&data, section, data.name, data.type, *data.contents.bytes, {}};
+    kept.after = now.size() == kept.before.size() ? now : kept.before;
+    ++out_.buffers;
+    out_.bytes += kept.before.size();
+    kept_.push_back(std::move(kept));
+  }
+
+  // --- addresses
+
+  std::optional<Pointer> pointer(uint64_t word) const {
+    for (const Kept& kept : kept_)
+      if (kept.data->address && word - kept.data->address < kept.before.size())
+        return Pointer{&kept, word - kept.data->address};
+    return std::nullopt;
+  }
+  const launch::Texture* texture_of(uint64_t word) const {
+    const auto found = std::ranges::find(textures_, word, &launch::Texture::handle);
+    return found == textures_.end() ? nullptr : &*found;
+  }
+
+  // Calls visit(argument's number, offset in it, the pointer) for pointers among the arguments.
+  template <class Visit> void for_each_pointer(const Visit& visit) const {
+    for (size_t i = 0; i < launch_.arguments.size(); ++i) {
+      const std::span<const std::byte> bytes = launch_.arguments[i].bytes;
+      for (size_t at = 0; at + sizeof(uint64_t) <= bytes.size(); at += sizeof(uint64_t))
+        if (const std::optional<Pointer> found = pointer(word_at(bytes, at))) visit(i, at, *found);
+    }
+  }
+
+  // Buffers get the type that the kernel accesses them as.
+  void choose_types() {
+    const ir::Function* kernel = launch::find_kernel(*input_.module, launch_.kernel);
+    if (!kernel) return;
+    const std::vector<std::vector<launch::ParameterPart>> parts = launch::parameter_parts(*input_.module, *kernel);
+    for_each_pointer([&](size_t argument, size_t at, const Pointer& found) {
+      Kept& target = kept_[static_cast<size_t>(found.target - kept_.data())];
+      if (target.type != ir::ScalarType::u8 || !target.is_buffer() || argument >= parts.size()) return;
+      for (const launch::ParameterPart& part : parts[argument])
+        if (part.offset == at && part.is_address && launch::is_plain_type(part.element_type))
+          target.type = part.element_type;
+    });
+    for_each_pointer([&](size_t, size_t, const Pointer& found) {
+      Kept& target = kept_[static_cast<size_t>(found.target - kept_.data())];
+      if (target.before.size() % byte_width(target.type) || found.offset % byte_width(target.type))
+        target.type = target.data->type;
+    });
+    for (Kept& kept : kept_)
+      if (kept.before.size() % byte_width(kept.type)) kept.type = ir::ScalarType::u8;
+  }
+
+  bool holds_addresses(std::span<const std::byte> bytes, uint64_t address) const {
+    // Words lie as they are aligned on the device.
+    for (size_t at = (8 - address % 8) % 8; at + sizeof(uint64_t) <= bytes.size(); at += sizeof(uint64_t)) {
+      const uint64_t word = word_at(bytes, at);
+      if (word >= least_ && word < most_ && (pointer(word) || texture_of(word))) return true;
+    }
+    return false;
+  }
+
+  bool has_addresses() {
+    least_ = UINT64_MAX, most_ = 0;
+    const auto widen = [&](uint64_t begin, uint64_t bytes) {
+      if (begin) least_ = std::min(least_, begin), most_ = std::max(most_, begin + bytes);
+    };
+    for (const Kept& kept : kept_)
+      widen(kept.data->address, kept.before.size());
+    for (const launch::Texture& texture : textures_)
+      widen(texture.handle, 1);
+    bool any = std::ranges::any_of(kept_, [&](const Kept& kept) {
+      return holds_addresses(kept.before, kept.data->address) || holds_addresses(kept.after, kept.data->address);
+    });
+    for_each_pointer([&](size_t argument, size_t, const Pointer& found) { any |= !is_expressible(argument, found); });
+    return any;
+  }
+
+  // Can the argument name the buffer, so that it may lie anywhere?
+  bool is_expressible(size_t argument, const Pointer& found) const {
+    const launch::Parameter& parameter = call_.kernel.signature.parameters[argument];
+    return found.target->is_buffer() && found.offset % byte_width(found.target->type) == 0 &&
+           (parameter.bytes == 8 || (parameter.bytes % 8 == 0 && parameter.alignment >= 8));
+  }
+
+  // --- text
+
+  std::string pointer_text(const Pointer& found) const {
+    const uint64_t offset = found.offset / byte_width(found.target->type);
+    return fmt::format("{{ buffer = {}{} }}", quoted(found.target->name),
+                       offset ? fmt::format(", offset = {}", offset) : "");
+  }
+
+  std::string word_text(size_t argument, uint64_t word) const {
+    if (const auto found = pointer(word); found && is_expressible(argument, *found)) return pointer_text(*found);
+    if (const launch::Texture* texture = texture_of(word))
+      return fmt::format("{{ texture = {} }}", quoted(texture->name));
+    return fmt::format("{{ u64 = \"{:#x}\" }}", word);
+  }
+
+  std::string argument_text(size_t number) const {
+    const launch::Parameter& parameter = call_.kernel.signature.parameters[number];
+    const std::span<const std::byte> bytes = launch_.arguments[number].bytes;
+    if (!parameter.is_array && bytes.size() == 8 && !is_float(parameter.type))
+      return word_text(number, word_at(bytes, 0));
+    if (!parameter.is_array && launch::is_plain_type(parameter.type) && bytes.size() == byte_width(parameter.type)) {
+      // Floating point by its bits, which lose nothing.
+      if (is_float(parameter.type)) return fmt::format("{{ b{} = \"{:#x}\" }}", 8 * bytes.size(), word_at(bytes, 0));
+      return fmt::format("{{ {} = {} }}", spelling(parameter.type),
+                         launch::to_string(launch::decode(parameter.type, bytes.data()).integer));
+    }
+    if (bytes.size() % 8 == 0 && parameter.alignment >= 8) {
+      std::string members;
+      for (size_t at = 0; at < bytes.size(); at += 8)
+        members += (at ? ", " : "") + word_text(number, word_at(bytes, at));
+      return "{ struct = [ " + members + " ] }";
+    }
+    std::string list;
+    for (const std::byte byte : bytes)
+      list += (list.empty() ? "" : ", ") + std::to_string(std::to_integer<int>(byte));
+    return "{ bytes = [" + list + "] }";
+  }
+
+  std::string launch_text() const {
+    std::string text =
+        fmt::format("\n[[launch]]\nkernel = {}\ngrid = [{}, {}, {}]\nblock = [{}, {}, {}]\nshared = {}\n",
+                    quoted(launch_.kernel), launch_.grid.x, launch_.grid.y, launch_.grid.z, launch_.block.x,
+                    launch_.block.y, launch_.block.z, launch_.dynamic_shared);
+    if (launch_.cooperative) text += "cooperative = true\n";
+    text += "args = [\n";
+    for (size_t i = 0; i < launch_.arguments.size(); ++i)
+      text += "    " + argument_text(i) + ",\n";
+    return text + "]\n";
+  }
+
+  std::string data_text(const Kept& kept) {
+    std::string text = fmt::format("\n[{}.{}]\ntype = {}\ncount = {}\n", kept.section, quoted(kept.name),
+                                   quoted(spelling(kept.type)), kept.before.size() / byte_width(kept.type));
+    const bool is_zero = std::ranges::all_of(kept.before, [](std::byte byte) { return byte == std::byte(0); });
+    if (!is_zero) text += "file = " + quoted(data_file(kept, ".bin.zst", kept.before)) + "\n";
+    if (!std::ranges::equal(kept.before, kept.after))
+      text += "output = true\nexpected = " + quoted(data_file(kept, ".expected.bin.zst", kept.after)) + "\n";
+    if (out_.has_addresses && kept.data->address) text += fmt::format("address = \"{:#x}\"\n", kept.data->address);
+    return text;
+  }
+
+  std::string data_file(const Kept& kept, const char* suffix, std::span<const std::byte> bytes) {
+    std::string name = kept.is_buffer() ? kept.name : std::string(kept.section) + "_" + kept.name;
+    constexpr size_t longest = 100;
+    name = name.substr(0, longest);
+    while (!file_names_.insert(name + suffix).second)
+      name += '_';
+    add_file(name + suffix, packed(bytes));
+    return name + suffix;
+  }
+
+  std::string texture_text(const launch::Texture& texture) const {
+    static constexpr const char* addressing[] = {"wrap", "clamp", "mirror", "border"};
+    std::string text =
+        fmt::format("\n[texture.{}]\nbuffer = {}\nwidth = {}\nheight = {}\ndepth = {}\nchannels = {}\nlayered = "
+                    "{}\naddress = \"{}\"\n"
+                    "filter = \"{}\"\nnormalised = {}\nread = \"{}\"\n",
+                    texture.name, quoted(plan_.buffers[texture.buffer].name), texture.width, texture.height,
+                    texture.depth, texture.channels, texture.layered, addressing[static_cast<size_t>(texture.address)],
+                    texture.filter == launch::FilterMode::linear ? "linear" : "nearest", texture.normalised_coordinates,
+                    texture.normalised_float ? "normalised_float" : "element");
+    if (texture.offset)
+      text += fmt::format("offset = {}\n", texture.offset / byte_width(plan_.buffers[texture.buffer].type));
+    if (out_.has_addresses) text += fmt::format("handle = \"{:#x}\"\n", texture.handle);
+    return text;
+  }
+
+  const cuda::LaunchCall& call_;
+  const LaunchInput& input_;
+  const launch::LaunchPlan& plan_;
+  const launch::Launch& launch_;
+  std::vector<Kept> kept_;
+  std::vector<launch::Texture> textures_;
+  uint64_t least_ = 0, most_ = 0; // of the addresses that the files know
+  std::set<std::string> file_names_;
+  CapturedFiles out_;
+};
+
+} // namespace
+
+CapturedFiles captured_files(const cuda::LaunchCall& call, const LaunchInput& input, const TouchedMemory& touched) {
+  return LaunchWriter(call, input, touched).write();
+}
+
+} // namespace ptxrewrite::cli

@@ -1,0 +1,54 @@
+// Launches of a program as launch files: `exec --capture`. What a launch touches is found out by carrying it out once
+// more on a copy of the memory.
+#pragma once
+
+#include "evaluate/exec/launch_image.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::cli {
+
+struct CaptureSettings {
+  std::string folder;    // that is there
+  uint64_t launches = 1; // of each kernel, the first ones
+  bool hottest = false;  // instead: the one that executes most instructions
+};
+
+class CapturingHook final : public cuda::LaunchHook {
+public:
+  CapturingHook(CaptureSettings settings, std::shared_ptr<LaunchImages> images)
+      : settings_(std::move(settings)), images_(std::move(images)) {}
+
+  void before(cuda::LaunchCall& call) override;
+  void after(const cuda::LaunchCall& call, const emulator::LaunchResult& result) override;
+  cuda::ReportPart report() override;
+
+private:
+  struct Captured {
+    uint64_t launch = 0; // of its kernel, from 1
+    std::string file;
+    uint64_t buffers = 0, bytes = 0;
+    uint64_t warp_instructions = 0;
+    bool has_addresses = false; // memory holds pointers: it runs on the emulator alone
+    std::string problem;        // why there is no file
+  };
+  struct KernelCaptures {
+    std::string name;
+    uint64_t launches = 0;
+    std::vector<Captured> captured;
+  };
+
+  KernelCaptures& captures_of(const cuda::Kernel& kernel);
+
+  CaptureSettings settings_;
+  std::shared_ptr<LaunchImages> images_;
+  std::vector<std::unique_ptr<KernelCaptures>> kernels_; // in the order of first launches
+  std::map<const cuda::Kernel*, KernelCaptures*> places_;
+  LaunchInput* pending_ = nullptr; // of the launch that is going on, if it is to be captured
+};
+
+} // namespace ptxrewrite::cli
