@@ -28,6 +28,9 @@ struct ExecOptions {
   PipelineOptions verify;
   std::string capture;
   std::string captures = "1";
+  bool study = false;
+  std::string score;
+  std::string html;
   unsigned host_threads = 0;
   bool check = false;
   bool counters = false;
@@ -88,6 +91,8 @@ std::string contradiction(const ExecOptions& options) {
   const bool rewrites = options.pipeline.passes_given || options.pipeline.optimise;
   if (rewrites && options.verify.passes_given)
     return "--verify runs both versions of each launch: leave out --passes and -O";
+  if (!options.html.empty() && !options.study && options.score.empty())
+    return "--html is the page of --study and --score: give one of them";
   if (options.captures != "hottest" && captures_of(options.captures) == 0)
     return "--capture-launches takes a number from 1 on, or hottest";
   return {};
@@ -115,6 +120,10 @@ int run_exec(const ExecOptions& options, const Session& session) {
   if (machine.code != exit_ok) return machine.code;
   if (machine.machine && ir::find_machine(machine.machine->name) != machine.machine)
     return usage_error("exec", "--emulate takes the name of a machine that is built in");
+  const MachineChoice score = find_machine("exec", options.score, session);
+  if (score.code != exit_ok) return score.code;
+  if (score.machine && ir::find_machine(score.machine->name) != score.machine)
+    return usage_error("exec", "--score takes the name of a machine that is built in");
   if (!options.capture.empty())
     if (Status status = make_capture_folder(options.capture); !status)
       return usage_error("exec", status.error().message);
@@ -133,6 +142,9 @@ int run_exec(const ExecOptions& options, const Session& session) {
   settings.verify = *verify;
   if (!options.capture.empty()) settings.capture = std::filesystem::absolute(options.capture).string();
   settings.captures = options.captures == "hottest" ? 0 : captures_of(options.captures);
+  settings.study = options.study;
+  settings.score = score.machine;
+  if (!options.html.empty()) settings.html = std::filesystem::absolute(options.html).string();
   settings.fuel = emulator_limits().fuel;
   settings.memory = emulator_limits().memory;
   settings.host_threads = options.host_threads;
@@ -183,6 +195,12 @@ Action set_up(Options& command, const Session& session) {
           "--capture-launches", options->captures,
           "the first N launches of each kernel (default 1), or hottest: the one that executes most instructions")
       .type_name("N");
+  command.add_flag("--study", options->study,
+                   "what of each kernel is redundant, and what the papers' techniques leave");
+  command.add_option("--score", options->score, "estimate each launch's time on this GPU; with --passes rewritten, too")
+      .type_name("GPU");
+  command.add_option("--html", options->html, "write a page with a table of all kernels, from --study and --score")
+      .type_name("FILE");
   command.add_option("--host-threads", options->host_threads, "threads for the emulator; all of the machine's if 0")
       .type_name("N")
       .range(0, 1024);

@@ -46,6 +46,9 @@ std::vector<std::string> environment_of(const Settings& settings) {
   add("PTXREWRITE_EXEC_VERIFY", settings.verify);
   add("PTXREWRITE_CAPTURE", settings.capture);
   add("PTXREWRITE_CAPTURES", std::to_string(settings.captures));
+  add("PTXREWRITE_STUDY", settings.study ? "1" : "");
+  add("PTXREWRITE_SCORE", settings.score ? std::string(settings.score->name) : "");
+  add("PTXREWRITE_HTML", settings.html);
   add("PTXREWRITE_FUEL", std::to_string(settings.fuel));
   add("PTXREWRITE_MEMORY", std::to_string(settings.memory));
   add("PTXREWRITE_HOST_THREADS", std::to_string(settings.host_threads));
@@ -64,6 +67,9 @@ Settings settings_from_environment() {
   settings.verify = text_of("PTXREWRITE_EXEC_VERIFY");
   settings.capture = text_of("PTXREWRITE_CAPTURE");
   settings.captures = number_of("PTXREWRITE_CAPTURES");
+  settings.study = !text_of("PTXREWRITE_STUDY").empty();
+  settings.score = ir::find_machine(text_of("PTXREWRITE_SCORE"));
+  settings.html = text_of("PTXREWRITE_HTML");
   settings.fuel = number_of("PTXREWRITE_FUEL");
   settings.memory = number_of("PTXREWRITE_MEMORY");
   settings.host_threads = static_cast<unsigned>(number_of("PTXREWRITE_HOST_THREADS"));

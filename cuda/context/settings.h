@@ -21,6 +21,9 @@ struct Settings {
   std::string verify;                 // passes whose work is compared with the original's in each launch; "": none
   std::string capture;                // folder for launch files; "": none
   uint64_t captures = 1;              // launches of each kernel, the first ones; 0: the one that executes most
+  bool study = false;                 // each launch under the studies
+  const ir::Machine* score = nullptr; // each launch timed on it; nullptr: none
+  std::string html;                   // file of a page about that; "": none
   uint64_t fuel = 0;                  // 0: the emulator's own limit
   uint64_t memory = 0;                // the same
   unsigned host_threads = 0;          // 0: all

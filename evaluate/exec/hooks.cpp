@@ -2,6 +2,7 @@
 #include "evaluate/exec/capturing.h"
 #include "evaluate/exec/comparing.h"
 #include "evaluate/exec/rewriting.h"
+#include "evaluate/exec/studying.h"
 
 namespace ptxrewrite::cli {
 namespace {
@@ -15,6 +16,9 @@ cuda::LaunchHooks make_hooks(const cuda::Settings& settings) {
   if (!settings.capture.empty())
     hooks.push_back(std::make_unique<CapturingHook>(
         CaptureSettings{settings.capture, settings.captures, settings.captures == 0}, images));
+  if (settings.study || settings.score)
+    hooks.push_back(std::make_unique<StudyingHook>(
+        StudyingSettings{settings.study, settings.machine, settings.score, settings.passes, settings.html}, images));
   if (!settings.verify.empty()) hooks.push_back(std::make_unique<ComparingHook>(settings.verify, images));
   if (!settings.passes.empty()) hooks.push_back(std::make_unique<RewritingHook>(settings.passes));
   return hooks;

@@ -34,8 +34,8 @@ double processor_seconds() {
 // Registers of kernels: what ptxas says where it knows the target, else an estimate.
 class RegisterCounts {
 public:
-  RegisterCounts(const ir::Module& module, const ir::Machine& machine) : machine_(machine) {
-    if (machine.compute_capability < oldest_of_ptxas) return;
+  RegisterCounts(const ir::Module& module, const ir::Machine& machine, bool run_ptxas) : machine_(machine) {
+    if (!run_ptxas || machine.compute_capability < oldest_of_ptxas) return;
     const std::string architecture = "sm_" + std::to_string(machine.compute_capability);
     if (Result<ir::FiguresByFunction> figures = ir::machine_figures(module.source.text(), architecture))
       figures_ = std::move(*figures);
@@ -69,13 +69,72 @@ struct LookedAt {
   std::vector<uint32_t> sms;
 };
 
+// What launches leave to those behind them on one machine.
+struct MachineState {
+  timing::CacheState caches;
+  struct KnownCode {
+    std::vector<timing::Site> sites;
+    timing::MachineCode code;
+  };
+  std::list<KnownCode> codes;
+};
+
+// Of one version of a program's modules.
+struct VersionMemory {
+  explicit VersionMemory(const ScoreSettings& settings) : weights(settings.machine, settings.experiment.assembler) {}
+
+  RegisterCounts& registers_of(const ir::Module& module, const ScoreSettings& settings) {
+    std::unique_ptr<RegisterCounts>& counts = registers[&module];
+    if (!counts) counts = std::make_unique<RegisterCounts>(module, settings.machine, settings.run_ptxas);
+    return *counts;
+  }
+
+  MachineWeights weights;
+  std::vector<MachineState> states;         // by machine: the first is no changed one
+  std::map<std::string, uint64_t> launches; // so far, by kernel
+  std::map<const ir::Module*, std::unique_ptr<RegisterCounts>> registers;
+};
+
+} // namespace
+
+class ScoreSession {
+public:
+  VersionMemory& version(const std::string& name, const ScoreSettings& settings) {
+    std::unique_ptr<VersionMemory>& memory = versions_[name];
+    if (!memory) memory = std::make_unique<VersionMemory>(settings);
+    return *memory;
+  }
+  Result<const Rewritten*> rewritten(const ir::Module& module, const std::string& passes, transforms::OutputForm form) {
+    auto [place, is_new] = rewritten_.try_emplace({&module, passes});
+    if (is_new) {
+      Result<Rewritten> made = rewrite(module, passes, form, {});
+      if (made)
+        place->second.first = *std::move(made);
+      else
+        place->second.second = made.error();
+    }
+    if (place->second.second) return *place->second.second;
+    return &place->second.first;
+  }
+
+private:
+  std::map<std::string, std::unique_ptr<VersionMemory>> versions_;
+  std::map<std::pair<const ir::Module*, std::string>, std::pair<Rewritten, std::optional<Error>>> rewritten_;
+};
+
+std::shared_ptr<ScoreSession> make_score_session() {
+  return std::make_shared<ScoreSession>();
+}
+
+namespace {
+
 // Times one version of a module, launch by launch.
 class Scorer {
 public:
-  Scorer(const ir::Module& module, const ScoreSettings& settings, const launch::LaunchPlan& plan,
-         RegisterCounts& registers, std::vector<LookedAt>& looked_at, ScoredVersion& version)
+  Scorer(const ir::Module& module, const ScoreSettings& settings, const launch::LaunchPlan& plan, VersionMemory& memory,
+         std::vector<LookedAt>& looked_at, ScoredVersion& version)
       : module_(module), settings_(settings), machine_(settings.machine), plan_(plan), looked_at_(looked_at),
-        weights_(machine_, settings.experiment.assembler), registers_(registers), version_(version) {}
+        memory_(memory), version_(version) {}
 
   // Versions that the same recording gives, each by a technique of the model; in the order of `versions`.
   using Derive = std::function<std::vector<timing::Technique>(const SessionRun&, const ir::Function& kernel,
@@ -91,7 +150,7 @@ public:
   // For the next launch. Where a kernel is launched again and again, fewer blocks of each launch do.
   emulator::Observer* next(const std::string& kernel) {
     timing::SampleRules rules;
-    if (++launches_[kernel] > few_launches) rules.few_blocks = few_blocks_of_many_launches;
+    if (++memory_.launches[kernel] > few_launches) rules.few_blocks = few_blocks_of_many_launches;
     timing::RecorderOptions options{.port = timing::port_law(machine_),
                                     .sms = machine_.sms,
                                     .everything = settings_.exact,
@@ -115,18 +174,20 @@ public:
     const ir::Function* entry = launch::find_kernel(module_, run.entry);
     // DAC's machine holds as many warps as the original has there (dac-isca17 4.1).
     const ir::Function* holder = entry->affine_stream ? launch::find_kernel(module_, planned.kernel) : entry;
-    const RegisterCounts::Count registers = registers_.of(module_, holder ? *holder : *entry);
+    const RegisterCounts::Count registers =
+        memory_.registers_of(module_, settings_).of(module_, holder ? *holder : *entry);
     const auto shared = static_cast<uint32_t>(recording.shared_bytes);
     const uint32_t resident = std::max(
         ir::occupancy(machine_, {static_cast<uint32_t>(planned.block.count()), registers.registers, shared}).blocks,
         1u);
     timing::Technique technique;
     if (run.launch < skips_.size()) add_skips(skips_[run.launch], run.counters, recording, technique);
-    states_.resize(1 + settings_.changes.size());
+    std::vector<MachineState>& states = memory_.states;
+    states.resize(1 + settings_.changes.size());
     const auto times = [&](const timing::TimedMachine& on, MachineState& state) {
       return times_on(on, state, {run, *entry, recording, resident, technique});
     };
-    const std::vector<Times> all = times({machine_, timing::launch_cost(machine_)}, states_[0]);
+    const std::vector<Times> all = times({machine_, timing::launch_cost(machine_)}, states[0]);
     for (size_t i = 0; i < all.size(); ++i) {
       ScoredKernel& kernel = kernel_of(version_at(i), planned);
       if (kernel.launches == 0) {
@@ -141,7 +202,7 @@ public:
       add(run, planned, all[i], kernel);
     }
     for (size_t change = 0; change < settings_.changes.size(); ++change) {
-      const std::vector<Times> changed = times(settings_.changes[change], states_[1 + change]);
+      const std::vector<Times> changed = times(settings_.changes[change], states[1 + change]);
       for (size_t i = 0; i < changed.size(); ++i)
         kernel_of(version_at(i), planned).clocks_if[change] += changed[i].time.clocks;
     }
@@ -177,23 +238,13 @@ private:
     uint32_t resident;
     const timing::Technique& technique; // of the version itself
   };
-  // What launches leave to those behind them on one machine.
-  struct MachineState {
-    timing::CacheState caches;
-    struct KnownCode {
-      std::vector<timing::Site> sites;
-      timing::MachineCode code;
-    };
-    std::list<KnownCode> codes;
-  };
-
   const timing::MachineCode& code_of(const ir::Machine& machine, const std::vector<timing::Site>& sites,
                                      MachineState& state) {
     for (const auto& known : state.codes)
       if (known.sites == sites) return known.code;
     timing::MachineCode code(
         machine, sites,
-        [this](const ir::Function& function) -> const ir::Lowering& { return weights_.lowering(function); },
+        [this](const ir::Function& function) -> const ir::Lowering& { return memory_.weights.lowering(function); },
         settings_.experiment.code);
     return state.codes.emplace_back(sites, std::move(code)).code;
   }
@@ -261,12 +312,9 @@ private:
   const launch::LaunchPlan& plan_;
   std::vector<LookedAt>& looked_at_;
   size_t launched_ = 0;
-  MachineWeights weights_;
-  RegisterCounts& registers_;
+  VersionMemory& memory_;
   ScoredVersion& version_;
   std::unique_ptr<timing::Recorder> recorder_;
-  std::map<std::string, uint64_t> launches_; // so far, by kernel
-  std::vector<MachineState> states_;         // by machine: the first is no changed one
   std::vector<emulator::SkipCounters> skips_;
   Derive derive_;
   std::vector<ScoredVersion>* derived_ = nullptr;
@@ -315,8 +363,7 @@ struct Cost {
 // Of short launches the least of several rounds, plain and observed in turns: what else runs on the machine takes as
 // long as they do.
 Result<Cost> measured_cost(const LaunchInput& input, const ir::Module& module, const launch::Variants* variants,
-                           const ScoreSettings& settings, RegisterCounts& registers, const EmulatorOptions& options,
-                           ErrorPlace& place) {
+                           const ScoreSettings& settings, const EmulatorOptions& options, ErrorPlace& place) {
   constexpr unsigned most_rounds = 5;
   constexpr double long_enough = 0.5; // seconds
   Cost least;
@@ -327,7 +374,9 @@ Result<Cost> measured_cost(const LaunchInput& input, const ir::Module& module, c
     if (!plain) return plain.error();
     ScoredVersion version;
     std::vector<LookedAt> looked_at;
-    Scorer scorer(module, settings, input.plan, registers, looked_at, version);
+    VersionMemory memory(settings);
+    memory.registers_of(module, settings); // no part of the cost
+    Scorer scorer(module, settings, input.plan, memory, looked_at, version);
     EmulatorOptions observed = options;
     observed.observer = [&](const emulator::LaunchRequest& request) { return scorer.next(request.kernel); };
     Result<LaunchPass> pass = run_launches(
@@ -344,19 +393,19 @@ Result<Cost> measured_cost(const LaunchInput& input, const ir::Module& module, c
 Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input, const ir::Module& module,
                                                        const launch::Variants* variants, const ScoreSettings& settings,
                                                        ErrorPlace& place, bool darsie, std::vector<LookedAt>& looked_at,
-                                                       ScoredVersion& version, Derived& derived) {
+                                                       ScoreSession& session, ScoredVersion& version,
+                                                       Derived& derived) {
   EmulatorOptions options;
   options.host_threads = 1;
   options.resident_blocks = 0;
   options.machine = &settings.machine;
-  RegisterCounts registers(module, settings.machine);
   std::optional<Cost> cost;
   if (settings.measure_cost) {
-    Result<Cost> measured = measured_cost(input, module, variants, settings, registers, options, place);
+    Result<Cost> measured = measured_cost(input, module, variants, settings, options, place);
     if (!measured) return measured.error();
     cost = *measured;
   }
-  Scorer scorer(module, settings, input.plan, registers, looked_at, version);
+  Scorer scorer(module, settings, input.plan, session.version(version.name, settings), looked_at, version);
   if (darsie) {
     EmulatorOptions skipping = options;
     skipping.machines.set(emulator::SkipSettings{});
@@ -417,6 +466,8 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
   run.scored.slice = settings.slice;
   ScoredVersion baseline;
   baseline.name = "baseline";
+  ScoreSession own;
+  ScoreSession& session = settings.session ? *settings.session : own;
   Derived derived;
   std::vector<LookedAt> looked_at;
   RegLessScorer* regless = nullptr; // one of them
@@ -432,7 +483,7 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
   auto failure = add_comparators(input, *input.module, nullptr, settings, place, {}, derived);
   if (!failure) return failure.error();
   if (!run.failure) run.failure = std::move(*failure);
-  failure = score_version(input, *input.module, nullptr, settings, place, false, looked_at, baseline, derived);
+  failure = score_version(input, *input.module, nullptr, settings, place, false, looked_at, session, baseline, derived);
   if (!failure) return failure.error();
   if (!run.failure) run.failure = std::move(*failure);
   run.scored.versions.push_back(std::move(baseline));
@@ -443,8 +494,9 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
         passes +
         (settings.form == transforms::OutputForm::legal ? "" : std::string(" (") + form_word(settings.form) + ")");
     place = ErrorPlace::module;
-    Result<Rewritten> rewritten = rewrite(*input.module, passes, settings.form, {});
-    if (!rewritten) return rewritten.error();
+    Result<const Rewritten*> found = session.rewritten(*input.module, passes, settings.form);
+    if (!found) return found.error();
+    const Rewritten* rewritten = *found;
     if (!rewritten->module) {
       version.kernels = run.scored.versions.front().kernels;
       version.remark = "the passes change nothing";
@@ -460,8 +512,8 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
       if (!failure) return failure.error();
       if (!run.failure) run.failure = std::move(*failure);
     }
-    failure =
-        score_version(input, *rewritten->module, &*variants, settings, place, false, looked_at, version, of_version);
+    failure = score_version(input, *rewritten->module, &*variants, settings, place, false, looked_at, session, version,
+                            of_version);
     if (!failure) return failure.error();
     if (!run.failure) run.failure = std::move(*failure);
     run.scored.versions.push_back(std::move(version));
@@ -474,7 +526,7 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
     failure = add_comparators(input, *input.module, nullptr, settings, place, {}, beside, true);
     if (!failure) return failure.error();
     run.failure = std::move(*failure);
-    failure = score_version(input, *input.module, nullptr, settings, place, true, looked_at, version, beside);
+    failure = score_version(input, *input.module, nullptr, settings, place, true, looked_at, session, version, beside);
     if (!failure) return failure.error();
     if (!run.failure) run.failure = std::move(*failure);
     for (ScoredKernel& kernel : version.kernels)

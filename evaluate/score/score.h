@@ -12,6 +12,7 @@
 #include "ir/machine/figures/machine.h"
 #include "transforms/manager/pass.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -81,6 +82,11 @@ struct ScoreExperiment {
   std::function<void(timing::Technique&, const timing::ModelInput& input)> technique;
 };
 
+// What scores of the launches of one program share, where each launch is a plan of its own: caches as launches leave
+// them, machine code, what passes make of a module. Modules must outlive it.
+class ScoreSession;
+std::shared_ptr<ScoreSession> make_score_session();
+
 struct ScoreSettings {
   const ir::Machine& machine;
   uint32_t slice = 1;                             // that it is one of
@@ -90,6 +96,8 @@ struct ScoreSettings {
   std::vector<std::string> comparators = {};      // options of comparator_infos()
   transforms::OutputForm form = transforms::OutputForm::legal;
   bool measure_cost = false;
+  bool run_ptxas = true;                     // to count registers; else they are estimated
+  ScoreSession* session = nullptr;           // none: what launches of this plan share
   bool exact = false;                        // all blocks and instructions are looked at, however long it takes
   std::vector<timing::TimedMachine> changes; // times on these are wanted, too: machines that differ in one figure
   ScoreExperiment experiment = {};

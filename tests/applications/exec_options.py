@@ -154,13 +154,41 @@ def check_capture(runner):
     expect(runner.run("run", damaged).returncode == 4, "three blocks leave less than is expected")
 
 
+def check_study(runner):
+    program = runner.compile("rewriting")
+    page = os.path.join(runner.folder, "page.html")
+    report, child = runner.exec(program, "--study", "--score", "h200", "--passes", "r2d2(persistent)", "--html", page)
+    study = report["study"]
+    kernels = by_kernel(study["kernels"])
+    walk, columns = kernels["walk"], kernels["columns"]
+    expect((walk["studied_launches"], columns["studied_launches"]) == (3, 1), "all launches are looked at")
+    expect(study["all"]["warp_instructions"] == walk["warp_instructions"] + columns["warp_instructions"], "the sum")
+    expect(abs(walk["time_share"] + columns["time_share"] - 1) < 1e-9, "shares of the time are all of it")
+    baseline, rewritten = columns["versions"]
+    expect((baseline["launches"], rewritten["rewritten_launches"]) == (1, 1), "columns is scored as rewritten, too")
+    expect(0 < columns["left"]["DAC-IDEAL"] < 1, "addresses of columns are affine")
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    expect(text.count("<tr>") == 4 and "DAC-IDEAL" in text, "a row for each kernel, their sum and the head")
+    # The engines are those of the commands: one launch gives the same figures.
+    folder = fresh(runner, "captured")
+    report, _ = runner.exec(program, "--capture", folder)
+    file = by_kernel(report["captures"])["columns"]["file"]
+    alone = json.loads(runner.run("study", "--json", "--gpu", "h100", file).stdout)["files"][0]
+    expect(alone["baseline"]["warp_instructions"] == columns["warp_instructions"], "study counts the same")
+    for row in alone["rows"]:
+        if row["technique"] == "DAC-IDEAL":
+            left = row["warp_instructions"] / alone["baseline"]["warp_instructions"]
+            expect(abs(left - columns["left"]["DAC-IDEAL"]) < 1e-9, "what DAC-IDEAL leaves is the same")
+
+
 def fresh(runner, name):
     folder = os.path.join(runner.folder, name)
     shutil.rmtree(folder, ignore_errors=True)
     return folder
 
 
-CASES = {"passes": check_passes, "verify": check_verify, "capture": check_capture}
+CASES = {"passes": check_passes, "verify": check_verify, "capture": check_capture, "study": check_study}
 
 
 def main():

@@ -1,0 +1,42 @@
+// Each launch of a program under the engines of `study` and `score`, on copies of its memory: `exec --study`,
+// `--score`.
+#pragma once
+
+#include "evaluate/exec/launch_image.h"
+#include "evaluate/exec/program_study.h"
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace ptxrewrite::cli {
+
+struct StudyingSettings {
+  bool study = false;
+  const ir::Machine* machine = nullptr;       // of the program
+  const ir::Machine* score_machine = nullptr; // nullptr: no scores
+  std::string passes;                         // a version beside the original; "": none
+  std::string html;                           // file of the page; "": none
+};
+
+class StudyingHook final : public cuda::LaunchHook {
+public:
+  StudyingHook(StudyingSettings settings, std::shared_ptr<LaunchImages> images);
+
+  void before(cuda::LaunchCall& call) override;
+  void after(const cuda::LaunchCall& call, const emulator::LaunchResult& result) override;
+  cuda::ReportPart report() override;
+
+private:
+  KernelStudy& kernel_of(const cuda::Kernel& kernel);
+  // Error: why the launch is left out.
+  Status look_at(const LaunchInput& input, KernelStudy& kernel);
+
+  StudyingSettings settings_;
+  std::shared_ptr<LaunchImages> images_;
+  std::shared_ptr<ScoreSession> session_ = make_score_session();
+  ProgramStudy found_;
+  std::map<const cuda::Kernel*, size_t> places_; // in found_.kernels
+};
+
+} // namespace ptxrewrite::cli
