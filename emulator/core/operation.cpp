@@ -8,11 +8,11 @@ namespace ptxrewrite::emulator {
 namespace {
 
 ir::Opcode parse_opcode(std::string_view word) {
-#define OPCODE(name, modifiers, operands, version, targets, kind, effects)                                             \
+#define OPCODE(name, modifiers, operands, version, targets, kind, effects, ...)                                        \
   if (ir::spelling(ir::Opcode::name) == word) return ir::Opcode::name;
 #define EXTENSION(name, mnemonic, modifiers, operands, kind, effects)                                                  \
   if (ir::spelling(ir::Opcode::name) == word) return ir::Opcode::name;
-#define FORM(name, modifiers, operands, version, targets, kind, effects)
+#define FORM(name, modifiers, operands, version, targets, kind, effects, ...)
 #define EXTENSION_FORM(name, mnemonic, modifiers, operands, kind, effects)
 #include "ir/isa/opcodes.def"
 #undef OPCODE

@@ -26,9 +26,9 @@ namespace ptxrewrite::ir {
 // instructions of the hardware forms carry their namespace (Opcode::r2d2_mov is `r2d2.mov`).
 enum class Opcode : uint16_t {
   opaque, // no row of the table knows this instruction
-#define OPCODE(name, modifiers, operands, version, targets, kind, effects) name,
+#define OPCODE(name, modifiers, operands, version, targets, kind, effects, ...) name,
 #define EXTENSION(name, mnemonic, modifiers, operands, kind, effects) name,
-#define FORM(name, modifiers, operands, version, targets, kind, effects)
+#define FORM(name, modifiers, operands, version, targets, kind, effects, ...)
 #define EXTENSION_FORM(name, mnemonic, modifiers, operands, kind, effects)
 #include "ir/isa/opcodes.def"
 #undef OPCODE
@@ -68,6 +68,16 @@ enum class InstructionClass : uint8_t {
 };
 std::string_view spelling(InstructionClass kind);
 
+// What an instruction computes, for analyses of whole numbers, predicates and addresses (the `operation` column). A
+// form of floating-point or packed numbers, of memory, of control or with a meaning of its own has none. Analyses
+// switch over it without a default, so that the compiler names those that do not know a new one yet.
+enum class Operation : uint8_t {
+  none,
+#define OPERATION(name, result) name,
+#include "ir/isa/operations.def"
+#undef OPERATION
+};
+
 // What executing an instruction does besides computing its destinations from its operands.
 struct Effects {
   bool reads_memory : 1 = false;
@@ -104,6 +114,7 @@ struct Form {
   std::string_view mnemonic; // as spelled: "ld.global.v4.f32"
   Opcode opcode = Opcode::opaque;
   InstructionClass kind = InstructionClass::opaque;
+  Operation operation = Operation::none;
   std::span<const Modifier> modifiers; // as spelled, in order, types included; words the table lacks are left out
   std::span<const ScalarType> types;   // instruction types in order: [0] destination, [1] source ...
   StateSpace space = StateSpace::none; // the first one spelled

@@ -119,6 +119,7 @@ void fill_from_rows(StoredForm& stored, std::span<const table::Match> matches) {
   Form& form = stored.form;
   const table::Row& row = *matches.front().row;
   form.kind = row.text->kind;
+  form.operation = row.text->operation;
   form.extension = row.text->extension;
   form.lax = std::all_of(matches.begin(), matches.end(), [](const table::Match& match) { return match.row->lax; });
   form.effects = row.effects;

@@ -20,8 +20,16 @@ constexpr std::string_view opcode_spelling(std::string_view name) {
 }
 
 constexpr RowText all_rows[] = {
-#define OPCODE(name, modifiers, operands, version, targets, kind, effects)                                             \
-  {Opcode::name, opcode_spelling(#name), modifiers, operands, version, targets, InstructionClass::kind, effects, false},
+#define OPCODE(name, modifiers, operands, version, targets, kind, effects, ...)                                        \
+  {Opcode::name,                                                                                                       \
+   opcode_spelling(#name),                                                                                             \
+   modifiers,                                                                                                          \
+   operands,                                                                                                           \
+   version,                                                                                                            \
+   targets,                                                                                                            \
+   InstructionClass::kind,                                                                                             \
+   effects,                                                                                                            \
+   false __VA_OPT__(, Operation::__VA_ARGS__)},
 #define FORM OPCODE
 #define EXTENSION(name, mnemonic, modifiers, operands, kind, effects)                                                  \
   {Opcode::name, mnemonic, modifiers, operands, "", "", InstructionClass::kind, effects, true},

@@ -21,6 +21,7 @@ struct RowText {
   InstructionClass kind;
   std::string_view effects;
   bool extension;
+  Operation operation = Operation::none;
 };
 
 // What a form of `ld` and `st` speaks about: these two are legal when each aspect is (facts: every combination was

@@ -17,6 +17,7 @@ using ir::LoopId;
 using ir::Opcode;
 using ir::Operand;
 using ir::OperandKind;
+using ir::Operation;
 using ir::ScalarType;
 using ir::SpecialRegister;
 using ir::ValueId;
@@ -364,8 +365,8 @@ AffineClass AffineClasses::compute_predicate(InstructionId id, const std::vector
   for (const AffineClass& source : sources)
     row = join(row, source, id);
   if (!row.is_affine()) return row;
-  switch (form.opcode) {
-  case Opcode::setp:
+  switch (form.operation) {
+  case Operation::compare:
     if (sources.size() != 2 || !is_whole_number(form.type()))
       return none("a comparison that is not of two whole numbers", id);
     // One operand is the same for all threads of a block (4.3).
@@ -374,13 +375,31 @@ AffineClass AffineClasses::compute_predicate(InstructionId id, const std::vector
         }))
       return none("a comparison of two values that both differ between the threads of a block", id);
     break;
-  case Opcode::and_:
-  case Opcode::or_:
-  case Opcode::xor_:
-  case Opcode::not_:
-  case Opcode::mov:
+  case Operation::bit_and:
+  case Operation::bit_or:
+  case Operation::bit_xor:
+  case Operation::complement:
+  case Operation::copy:
     break;
-  default:
+  case Operation::none:
+  case Operation::convert:
+  case Operation::convert_address:
+  case Operation::add:
+  case Operation::subtract:
+  case Operation::negate:
+  case Operation::absolute:
+  case Operation::multiply:
+  case Operation::multiply_add:
+  case Operation::multiply_24:
+  case Operation::multiply_add_24:
+  case Operation::divide:
+  case Operation::remainder:
+  case Operation::minimum:
+  case Operation::maximum:
+  case Operation::logic_of_three:
+  case Operation::shift_left:
+  case Operation::shift_right:
+  case Operation::select:
     return none("an operation that affine computation does not have", id);
   }
   // A predicate is a bit for each thread: where it comes from does not matter any more.
@@ -417,52 +436,62 @@ AffineClass AffineClasses::compute_tuple(InstructionId id, const std::vector<Aff
   if (form.opcode != Opcode::selp && form.opcode != Opcode::mov && !is_whole_number(form.type())) return bad_operation;
   if (form.has(ir::Modifier::sat) || form.carry_out) return bad_operation;
   if (is_mask(function_, id)) return remainder(id, sources[0], sources[1]);
-  switch (form.opcode) {
-  case Opcode::mov:
+  switch (form.operation) {
+  case Operation::copy:
     return has_tuple_width(form.type()) ? sources[0] : bad_operation;
-  case Opcode::cvta: {
+  case Operation::convert_address: {
     const bool plain = form.space == ir::StateSpace::global;
     return plain ? sources[0] : bad_operation;
   }
-  case Opcode::cvt: {
+  case Operation::convert: {
     if (form.types.size() < 2 || !is_whole_number(form.types[1])) return bad_operation;
     const bool widens = ir::bit_width(form.types[0]) > ir::bit_width(form.types[1]);
     return widens ? widened(id, sources[0], sources[0]) : sources[0];
   }
-  case Opcode::add:
-  case Opcode::sub:
+  case Operation::add:
+  case Operation::subtract:
     return sum(sources[0], sources[1]);
-  case Opcode::neg:
-  case Opcode::not_: // -1 - x
+  case Operation::negate:
+  case Operation::complement: // -1 - x
     return sources[0];
-  case Opcode::shl:
+  case Operation::shift_left:
     return is_scalar(1) ? join(sources[0], sources[1], id) : bad_factor;
-  case Opcode::mul:
-  case Opcode::mad: {
+  case Operation::multiply:
+  case Operation::multiply_add: {
     if (form.has(ir::Modifier::hi)) return bad_operation;
     if (!is_scalar(0) && !is_scalar(1)) return bad_factor;
     AffineClass product = join(sources[0], sources[1], id);
-    if (form.opcode == Opcode::mad) product = sum(product, sources[2]);
+    if (form.operation == Operation::multiply_add) product = sum(product, sources[2]);
     const AffineClass& factor = is_scalar(0) ? sources[1] : sources[0];
     return form.has(ir::Modifier::wide) ? widened(id, product, factor) : product;
   }
-  case Opcode::rem:
+  case Operation::remainder:
     return remainder(id, sources[0], sources[1]);
-  case Opcode::selp: {
+  case Operation::select: {
     if (!has_tuple_width(form.type())) return bad_operation;
     if (sources[2].is_uniform()) return join(sources[0], sources[1], id);
     return choose(id, sources[0], sources[1]);
   }
-  case Opcode::min:
-  case Opcode::max:
+  case Operation::minimum:
+  case Operation::maximum:
     if (sources[0].kind > TupleClass::block_scalar && sources[1].kind > TupleClass::block_scalar)
       return none("a comparison of two values that both differ between the threads of a block", id);
     return choose(id, sources[0], sources[1]);
-  case Opcode::abs:
+  case Operation::absolute:
     return choose(id, sources[0], sources[0]);
-  default:
-    return bad_operation;
+  case Operation::none:
+  case Operation::multiply_24:
+  case Operation::multiply_add_24:
+  case Operation::divide:
+  case Operation::bit_and:
+  case Operation::bit_or:
+  case Operation::bit_xor:
+  case Operation::logic_of_three:
+  case Operation::shift_right:
+  case Operation::compare:
+    break;
   }
+  return bad_operation;
 }
 
 // ---------------------------------------------------------------- widening

@@ -50,40 +50,53 @@ std::optional<AffineTuple> converted(const ir::Form& form, const AffineTuple& a)
 // Nothing: tuples have no such operation.
 std::optional<AffineTuple> operate(const AffineInstruction& instruction, std::span<const AffineTuple> from,
                                    const MicroOp& own) {
-  using ir::Opcode;
+  using ir::Operation;
   const ir::Form& form = *instruction.form;
   if (instruction.results.size() != 1 || ir::is_float(form.type()) || form.has(ir::Modifier::sat)) return std::nullopt;
   const bool is_signed = ir::is_signed(form.type());
   const auto result = [&]() -> std::optional<AffineTuple> {
-    switch (form.opcode) {
-    case Opcode::add:
+    switch (form.operation) {
+    case Operation::add:
       return add(from[0], from[1]);
-    case Opcode::sub:
+    case Operation::subtract:
       return subtract(from[0], from[1]);
-    case Opcode::mul:
+    case Operation::multiply:
       return product(form, from[0], from[1]);
-    case Opcode::mad:
+    case Operation::multiply_add:
       if (const auto first = product(form, from[0], from[1])) return add(*first, from[2]);
       return std::nullopt;
-    case Opcode::shl:
+    case Operation::shift_left:
       return shift_left(from[0], from[1]);
-    case Opcode::neg:
+    case Operation::negate:
       return negate(from[0]);
-    case Opcode::not_:
+    case Operation::complement:
       return add(negate(from[0]), AffineTuple::scalar(~uint64_t(0), from[0].bits));
-    case Opcode::and_:
+    case Operation::bit_and:
       return masked(from[0], from[1]);
-    case Opcode::mov:
+    case Operation::copy:
       return from.size() == 1 ? std::optional(from[0]) : std::nullopt;
-    case Opcode::cvt:
+    case Operation::convert:
       return converted(form, from[0]);
-    case Opcode::cvta:
+    case Operation::convert_address:
       return add(from[0], AffineTuple::scalar(static_cast<uint64_t>(own.immediate), from[0].bits));
-    case Opcode::rem:
+    case Operation::remainder:
       return remainder(from[0], from[1], is_signed);
-    default:
-      return std::nullopt;
+    case Operation::none:
+    case Operation::absolute:
+    case Operation::multiply_24:
+    case Operation::multiply_add_24:
+    case Operation::divide:
+    case Operation::minimum:
+    case Operation::maximum:
+    case Operation::bit_or:
+    case Operation::bit_xor:
+    case Operation::logic_of_three:
+    case Operation::shift_right:
+    case Operation::compare:
+    case Operation::select:
+      break;
     }
+    return std::nullopt;
   }();
   // A register that is wider than the result holds it extended, which is no matter of tuples.
   return result && result->bits == instruction.result_bits ? result : std::nullopt;
@@ -327,22 +340,12 @@ ThreadSet AffineWarp::predicate_source(const AffineInstruction& instruction, con
 
 void AffineWarp::logic(const AffineInstruction& instruction, const ThreadSet& threads) {
   ThreadSet result = predicate_source(instruction, instruction.sources[0], threads);
-  switch (instruction.form->opcode) {
-  case ir::Opcode::not_:
-    result = without(threads, result);
-    break;
-  case ir::Opcode::and_:
-    result &= predicate_source(instruction, instruction.sources[1], threads);
-    break;
-  case ir::Opcode::or_:
-    result |= predicate_source(instruction, instruction.sources[1], threads);
-    break;
-  case ir::Opcode::xor_:
-    result ^= predicate_source(instruction, instruction.sources[1], threads);
-    break;
-  default:
-    break; // mov
-  }
+  const ir::Operation operation = instruction.form->operation;
+  const auto second = [&] { return predicate_source(instruction, instruction.sources[1], threads); };
+  if (operation == ir::Operation::complement) result = without(threads, result);
+  if (operation == ir::Operation::bit_and) result &= second();
+  if (operation == ir::Operation::bit_or) result |= second();
+  if (operation == ir::Operation::bit_xor) result ^= second();
   write_predicate(instruction.results.front(), threads, result);
 }
 

@@ -158,38 +158,38 @@ LinearFormId LinearTransfer::integer_operation(InstructionId id, const Form& for
     return state_.choose(condition, second, first);
   };
   if (form.has(Modifier::sat) || form.has(Modifier::relu)) return state_.any(width);
-  switch (form.opcode) {
-  case Opcode::add:
+  switch (form.operation) {
+  case Operation::add:
     return count == 2 ? state_.add(source(0), source(1)) : state_.any(width);
-  case Opcode::sub:
+  case Operation::subtract:
     return count == 2 ? state_.subtract(source(0), source(1)) : state_.any(width);
-  case Opcode::neg:
+  case Operation::negate:
     return state_.negate(source(0));
-  case Opcode::not_:
+  case Operation::complement:
     return state_.bitwise(ExpressionKind::xor_, source(0), state_.uniform(state_.pool.literal(width, ~uint64_t(0))));
-  case Opcode::shl:
+  case Operation::shift_left:
     return state_.shift_left(source(0), operand(id, sources_[1], 32));
-  case Opcode::shr:
+  case Operation::shift_right:
     return shifted(is_signed_type ? ExpressionKind::shift_right_signed : ExpressionKind::shift_right_unsigned);
-  case Opcode::and_:
+  case Operation::bit_and:
     return state_.bitwise(ExpressionKind::and_, source(0), source(1));
-  case Opcode::or_:
+  case Operation::bit_or:
     return state_.bitwise(ExpressionKind::or_, source(0), source(1));
-  case Opcode::xor_:
+  case Operation::bit_xor:
     return state_.bitwise(ExpressionKind::xor_, source(0), source(1));
-  case Opcode::div:
+  case Operation::divide:
     return binary(is_signed_type ? ExpressionKind::divide_signed : ExpressionKind::divide_unsigned);
-  case Opcode::rem:
+  case Operation::remainder:
     return state_.remainder(source(0), source(1), is_signed_type);
-  case Opcode::abs: {
+  case Operation::absolute: {
     LinearFormId value = source(0), negative = state_.negate(value);
     if (state_.scalar(value)) return scalar_binary(ExpressionKind::maximum_signed, value, negative);
     return chosen(value, negative);
   }
-  case Opcode::min:
-  case Opcode::max: {
+  case Operation::minimum:
+  case Operation::maximum: {
     if (count != 2) return state_.any(width);
-    bool minimum = form.opcode == Opcode::min;
+    bool minimum = form.operation == Operation::minimum;
     LinearFormId a = source(0), b = source(1);
     if (state_.scalar(a) && state_.scalar(b))
       return scalar_binary(is_signed_type
@@ -198,9 +198,20 @@ LinearFormId LinearTransfer::integer_operation(InstructionId id, const Form& for
                            a, b);
     return chosen(a, b);
   }
-  default:
-    return state_.any(width);
+  case Operation::none:
+  case Operation::copy:
+  case Operation::convert:
+  case Operation::convert_address:
+  case Operation::multiply:
+  case Operation::multiply_add:
+  case Operation::multiply_24:
+  case Operation::multiply_add_24:
+  case Operation::logic_of_three:
+  case Operation::compare:
+  case Operation::select:
+    break;
   }
+  return state_.any(width);
 }
 
 LinearFormId LinearTransfer::predicate_operation(InstructionId id, const Form& form) {
@@ -252,18 +263,18 @@ LinearFormId LinearTransfer::address_conversion(InstructionId id, const Form& fo
 
 LinearFormId LinearTransfer::known_operation(InstructionId id, const Form& form, unsigned width) {
   if (sources_.empty()) return state_.any(width);
-  switch (form.opcode) {
-  case Opcode::mov:
+  switch (form.operation) {
+  case Operation::copy:
     return sources_.size() == 1 ? operand(id, sources_[0], width) : state_.any(width);
-  case Opcode::cvt:
+  case Operation::convert:
     return conversion(id, form, width);
-  case Opcode::cvta:
+  case Operation::convert_address:
     return address_conversion(id, form, width);
-  case Opcode::mul:
-  case Opcode::mad:
+  case Operation::multiply:
+  case Operation::multiply_add:
     if (!is_integer(form.type())) return state_.any(width);
     return multiply_add(id, form, width);
-  case Opcode::selp: {
+  case Operation::select: {
     if (sources_.size() != 3) return state_.any(width);
     LinearFormId a = operand(id, sources_[0], width), b = operand(id, sources_[1], width);
     LinearFormId predicate = operand(id, sources_[2], 1);
@@ -277,7 +288,25 @@ LinearFormId LinearTransfer::known_operation(InstructionId id, const Form& form,
     condition.value = sources_[2].as_value();
     return sources_[2].has(OperandFlag::negated) ? state_.choose(condition, b, a) : state_.choose(condition, a, b);
   }
-  default:
+  case Operation::none:
+  case Operation::add:
+  case Operation::subtract:
+  case Operation::negate:
+  case Operation::absolute:
+  case Operation::multiply_24:
+  case Operation::multiply_add_24:
+  case Operation::divide:
+  case Operation::remainder:
+  case Operation::minimum:
+  case Operation::maximum:
+  case Operation::bit_and:
+  case Operation::bit_or:
+  case Operation::bit_xor:
+  case Operation::complement:
+  case Operation::logic_of_three:
+  case Operation::shift_left:
+  case Operation::shift_right:
+  case Operation::compare:
     break;
   }
   if (!is_integer(form.type()) && !is_bit_type(form.type())) return state_.any(width);

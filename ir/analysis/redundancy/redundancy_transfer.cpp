@@ -135,36 +135,48 @@ MarkKind kind_of_result(const Form& form, std::span<const Operand> operands, std
   };
   const bool integer = is_integer(form.type()) || is_bit_type(form.type());
   bool affine = false;
-  switch (form.opcode) {
-  case Opcode::mov:
+  switch (form.operation) {
+  case Operation::copy:
     affine = irregular == 1 && operands.size() == 2; // packing several registers makes no stride
     break;
-  case Opcode::cvta:
+  case Operation::convert_address:
     affine = true;
     break;
-  case Opcode::cvt:
+  case Operation::convert:
     affine = integer && is_integer(form.type(1)) && !form.has(Modifier::sat);
     break;
-  case Opcode::add:
-  case Opcode::sub:
-  case Opcode::neg:
+  case Operation::add:
+  case Operation::subtract:
+  case Operation::negate:
     affine = integer && !form.has(Modifier::sat);
     break;
-  case Opcode::shl:
+  case Operation::shift_left:
     affine = is_uniform(1);
     break;
-  case Opcode::mul:
-  case Opcode::mul24:
+  case Operation::multiply:
+  case Operation::multiply_24:
     affine = integer && irregular == 1 && !form.has(Modifier::hi);
     break;
-  case Opcode::mad:
-  case Opcode::mad24:
+  case Operation::multiply_add:
+  case Operation::multiply_add_24:
     affine = integer && (is_uniform(0) || is_uniform(1)) && !form.has(Modifier::hi) && !form.has(Modifier::sat);
     break;
-  case Opcode::selp:
+  case Operation::select:
     affine = is_uniform(2);
     break;
-  default:
+  case Operation::none:
+  case Operation::absolute:
+  case Operation::divide:
+  case Operation::remainder:
+  case Operation::minimum:
+  case Operation::maximum:
+  case Operation::bit_and:
+  case Operation::bit_or:
+  case Operation::bit_xor:
+  case Operation::complement:
+  case Operation::logic_of_three:
+  case Operation::shift_right:
+  case Operation::compare:
     break;
   }
   return affine ? MarkKind::affine : MarkKind::unstructured;

@@ -324,41 +324,54 @@ private:
     const Operand &a = operands[1], &b = operands[2];
     auto is = [&](const Operand& operand, uint64_t number) { return is_number(operand, width, number); };
     const uint64_t ones = width >= 64 ? ~uint64_t(0) : (uint64_t(1) << width) - 1;
-    switch (form.opcode) {
-    case Opcode::add:
-    case Opcode::or_:
-    case Opcode::xor_:
+    switch (form.operation) {
+    case Operation::add:
+    case Operation::bit_or:
+    case Operation::bit_xor:
       if (is(b, 0)) return become_same(id, a);
       if (is(a, 0)) return become_same(id, b);
       return false;
-    case Opcode::sub:
+    case Operation::subtract:
       return is(b, 0) && become_same(id, a);
-    case Opcode::and_:
+    case Operation::bit_and:
       if (is(b, ones)) return become_same(id, a);
       if (is(a, ones)) return become_same(id, b);
       return false;
-    case Opcode::shl:
+    case Operation::shift_left:
       return (is_number(b, 32, 0) && become_same(id, a)) || scale_product(id, operands);
-    case Opcode::shr:
+    case Operation::shift_right:
       return is_number(b, 32, 0) && become_same(id, a);
-    case Opcode::min:
-    case Opcode::max:
+    case Operation::minimum:
+    case Operation::maximum:
       return a == b && become_same(id, a);
-    case Opcode::mul:
+    case Operation::multiply:
       if (!form.has(Modifier::lo) || width != 32) return false;
       if (is(b, 1)) return become_same(id, a);
       if (is(a, 1)) return become_same(id, b);
       return false;
-    case Opcode::selp: {
+    case Operation::select: {
       const std::optional<uint64_t> condition = bits_of(operands[3], 1).value();
       if (condition) return become_same(id, *condition ? a : b);
       return a == b && become_same(id, a);
     }
-    case Opcode::mad:
+    case Operation::multiply_add:
       return simplify_multiply_add(id, form, operands);
-    default:
-      return false;
+    case Operation::none:
+    case Operation::copy:
+    case Operation::convert:
+    case Operation::convert_address:
+    case Operation::negate:
+    case Operation::absolute:
+    case Operation::multiply_24:
+    case Operation::multiply_add_24:
+    case Operation::divide:
+    case Operation::remainder:
+    case Operation::complement:
+    case Operation::logic_of_three:
+    case Operation::compare:
+      break;
     }
+    return false;
   }
 
   // (a * c) << k of 32 bits extended to 64: a * (c << k).
@@ -415,29 +428,39 @@ private:
   void place_literals(InstructionId id) {
     const Form& form = function_.form_of(id);
     std::span<Operand> operands = function_.operands_of(id);
-    switch (form.opcode) {
-    case Opcode::add:
-    case Opcode::sub:
-    case Opcode::mul:
-    case Opcode::div:
-    case Opcode::rem:
-    case Opcode::min:
-    case Opcode::max:
-    case Opcode::and_:
-    case Opcode::or_:
-    case Opcode::xor_:
-    case Opcode::shl:
-    case Opcode::shr:
-    case Opcode::setp:
-    case Opcode::mad:
+    switch (form.operation) {
+    case Operation::add:
+    case Operation::subtract:
+    case Operation::multiply:
+    case Operation::divide:
+    case Operation::remainder:
+    case Operation::minimum:
+    case Operation::maximum:
+    case Operation::bit_and:
+    case Operation::bit_or:
+    case Operation::bit_xor:
+    case Operation::shift_left:
+    case Operation::shift_right:
+    case Operation::compare:
+    case Operation::multiply_add:
       break;
-    default:
+    case Operation::none:
+    case Operation::copy:
+    case Operation::convert:
+    case Operation::convert_address:
+    case Operation::negate:
+    case Operation::absolute:
+    case Operation::multiply_24:
+    case Operation::multiply_add_24:
+    case Operation::complement:
+    case Operation::logic_of_three:
+    case Operation::select:
       return;
     }
     if (operands.size() < 3 || is_float(form.type()) || form.carry_out || form.type() == ScalarType::pred) return;
-    const bool commutes = form.opcode == Opcode::add || form.opcode == Opcode::mul || form.opcode == Opcode::and_ ||
-                          form.opcode == Opcode::or_ || form.opcode == Opcode::xor_ || form.opcode == Opcode::min ||
-                          form.opcode == Opcode::max || form.opcode == Opcode::mad;
+    const bool commutes = form.operation != Operation::subtract && form.operation != Operation::divide &&
+                          form.operation != Operation::remainder && form.operation != Operation::shift_left &&
+                          form.operation != Operation::shift_right && form.operation != Operation::compare;
     const unsigned width = source_width(form, 1);
     if (commutes && bits_of(operands[1], width).all && !bits_of(operands[2], width).all) {
       std::swap(operands[1], operands[2]);

@@ -26,33 +26,48 @@ bool reads_integers(const Form& form) {
 std::optional<ExpressionKind> operation(const Form& form) {
   const bool is_signed_form = is_signed(form.type());
   auto choose = [&](ExpressionKind with_sign, ExpressionKind without) { return is_signed_form ? with_sign : without; };
-  switch (form.opcode) {
-  case Opcode::and_:
+  switch (form.operation) {
+  case Operation::bit_and:
     return ExpressionKind::and_;
-  case Opcode::or_:
+  case Operation::bit_or:
     return ExpressionKind::or_;
-  case Opcode::xor_:
+  case Operation::bit_xor:
     return ExpressionKind::xor_;
-  case Opcode::shl:
+  case Operation::shift_left:
     return ExpressionKind::shift_left;
-  case Opcode::shr:
+  case Operation::shift_right:
     return choose(ExpressionKind::shift_right_signed, ExpressionKind::shift_right_unsigned);
-  case Opcode::div:
+  case Operation::divide:
     return choose(ExpressionKind::divide_signed, ExpressionKind::divide_unsigned);
-  case Opcode::rem:
+  case Operation::remainder:
     return choose(ExpressionKind::remainder_signed, ExpressionKind::remainder_unsigned);
-  case Opcode::min:
+  case Operation::minimum:
     return choose(ExpressionKind::minimum_signed, ExpressionKind::minimum_unsigned);
-  case Opcode::max:
+  case Operation::maximum:
     return choose(ExpressionKind::maximum_signed, ExpressionKind::maximum_unsigned);
-  case Opcode::mul:
+  case Operation::multiply:
     if (form.has(Modifier::lo)) return ExpressionKind::product;
     if (form.has(Modifier::hi))
       return choose(ExpressionKind::multiply_high_signed, ExpressionKind::multiply_high_unsigned);
     return std::nullopt;
-  default:
-    return std::nullopt;
+  case Operation::none:
+  case Operation::copy:
+  case Operation::convert:
+  case Operation::convert_address:
+  case Operation::add:
+  case Operation::subtract:
+  case Operation::negate:
+  case Operation::absolute:
+  case Operation::multiply_add:
+  case Operation::multiply_24:
+  case Operation::multiply_add_24:
+  case Operation::complement:
+  case Operation::logic_of_three:
+  case Operation::compare:
+  case Operation::select:
+    break;
   }
+  return std::nullopt;
 }
 
 uint64_t extended(uint64_t value, ScalarType from, unsigned width) {
@@ -75,40 +90,53 @@ std::optional<uint64_t> logic_of_three(const Form& form, std::span<const uint64_
 std::optional<uint64_t> compute(const Form& form, std::span<const uint64_t> numbers) {
   const unsigned width = bit_width(form.type());
   auto are = [&](size_t count) { return numbers.size() == count; };
-  switch (form.opcode) {
-  case Opcode::mov:
+  switch (form.operation) {
+  case Operation::copy:
     return are(1) ? std::optional(numbers[0]) : std::nullopt;
-  case Opcode::add:
+  case Operation::add:
     return are(2) ? std::optional(low_bits(numbers[0] + numbers[1], width)) : std::nullopt;
-  case Opcode::sub:
+  case Operation::subtract:
     return are(2) ? std::optional(low_bits(numbers[0] - numbers[1], width)) : std::nullopt;
-  case Opcode::neg:
+  case Operation::negate:
     return are(1) ? std::optional(low_bits(0 - numbers[0], width)) : std::nullopt;
-  case Opcode::not_:
+  case Operation::complement:
     return are(1) ? std::optional(low_bits(~numbers[0], width)) : std::nullopt;
-  case Opcode::cvt:
+  case Operation::convert:
     if (!are(1) || form.has(Modifier::sat)) return std::nullopt;
     return extended(numbers[0], form.type(1), result_width(form));
-  case Opcode::selp:
+  case Operation::select:
     return are(3) ? std::optional(numbers[2] ? numbers[0] : numbers[1]) : std::nullopt;
-  case Opcode::setp:
+  case Operation::compare:
     if (const std::optional<Relation> relation = relation_of(form); relation && are(2))
       return apply_comparison(relation->comparison, width, numbers[relation->reversed], numbers[!relation->reversed]);
     return std::nullopt;
-  case Opcode::mul:
-  case Opcode::mad: {
+  case Operation::multiply:
+  case Operation::multiply_add: {
     if (form.has(Modifier::wide) && numbers.size() >= 2) {
       const uint64_t product =
           extended(numbers[0], form.type(), 2 * width) * extended(numbers[1], form.type(), 2 * width);
-      return low_bits(form.opcode == Opcode::mad ? product + numbers[2] : product, 2 * width);
+      return low_bits(form.operation == Operation::multiply_add ? product + numbers[2] : product, 2 * width);
     }
-    if (form.opcode == Opcode::mad && form.has(Modifier::lo) && are(3))
+    if (form.operation == Operation::multiply_add && form.has(Modifier::lo) && are(3))
       return low_bits(numbers[0] * numbers[1] + numbers[2], width);
     break;
   }
-  case Opcode::lop3:
+  case Operation::logic_of_three:
     return logic_of_three(form, numbers);
-  default:
+  case Operation::none:
+  case Operation::convert_address:
+  case Operation::absolute:
+  case Operation::multiply_24:
+  case Operation::multiply_add_24:
+  case Operation::divide:
+  case Operation::remainder:
+  case Operation::minimum:
+  case Operation::maximum:
+  case Operation::bit_and:
+  case Operation::bit_or:
+  case Operation::bit_xor:
+  case Operation::shift_left:
+  case Operation::shift_right:
     break;
   }
   const std::optional<ExpressionKind> kind = operation(form);
@@ -153,33 +181,47 @@ KnownBits compute_bits(const Form& form, std::span<const KnownBits> sources) {
   const KnownBits nothing{low_bits(~uint64_t(0), width), false};
   auto are = [&](size_t count) { return sources.size() == count; };
   auto distance = [&]() { return are(2) && sources[1].all ? sources[1].may_be_one : width; };
-  switch (form.opcode) {
-  case Opcode::mov:
+  switch (form.operation) {
+  case Operation::copy:
     return are(1) ? sources[0] : nothing;
-  case Opcode::and_:
+  case Operation::bit_and:
     return are(2) ? KnownBits{sources[0].may_be_one & sources[1].may_be_one, false} : nothing;
-  case Opcode::or_:
-  case Opcode::xor_:
+  case Operation::bit_or:
+  case Operation::bit_xor:
     return are(2) ? KnownBits{sources[0].may_be_one | sources[1].may_be_one, false} : nothing;
-  case Opcode::shl:
+  case Operation::shift_left:
     return distance() < width ? KnownBits{low_bits(sources[0].may_be_one << distance(), width), false} : nothing;
-  case Opcode::shr:
+  case Operation::shift_right:
     if (distance() >= width || (is_signed(form.type()) && sources[0].may_be_one >> (width - 1) != 0)) return nothing;
     return {sources[0].may_be_one >> distance(), false};
-  case Opcode::add:
+  case Operation::add:
     return are(2) ? sum(sources[0], sources[1], width) : nothing;
-  case Opcode::mul:
+  case Operation::multiply:
     return form.has(Modifier::lo) && are(2) ? product(sources[0], sources[1], width) : nothing;
-  case Opcode::mad:
+  case Operation::multiply_add:
     return form.has(Modifier::lo) && are(3) ? sum(product(sources[0], sources[1], width), sources[2], width) : nothing;
-  case Opcode::selp:
+  case Operation::select:
     return are(3) ? KnownBits{sources[0].may_be_one | sources[1].may_be_one, false} : nothing;
-  case Opcode::cvt:
+  case Operation::convert:
     if (form.has(Modifier::sat) || is_signed(form.type(1))) return nothing;
     return {low_bits(sources[0].may_be_one, width), false};
-  default:
-    return nothing;
+  case Operation::none:
+  case Operation::convert_address:
+  case Operation::subtract:
+  case Operation::negate:
+  case Operation::absolute:
+  case Operation::multiply_24:
+  case Operation::multiply_add_24:
+  case Operation::divide:
+  case Operation::remainder:
+  case Operation::minimum:
+  case Operation::maximum:
+  case Operation::complement:
+  case Operation::logic_of_three:
+  case Operation::compare:
+    break;
   }
+  return nothing;
 }
 
 // x and 0, x times 0, and the like, of any width.

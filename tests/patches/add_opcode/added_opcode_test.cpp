@@ -44,7 +44,7 @@ TEST_CASE("one row teaches the emulator what it does") {
 #include PTXREWRITE_ADDED_OPERATION // the README's row, a statement
   const std::array<Operand, 4> operands = {Operand::definition(ValueId(0)), Operand::value(ValueId(1)),
                                            Operand::value(ValueId(2)), Operand::value(ValueId(3))};
-  const Operation* operation = table.find(form(*resolve_form("mulsub.lo.u32")), operands);
+  const ptxrewrite::emulator::Operation* operation = table.find(form(*resolve_form("mulsub.lo.u32")), operands);
   REQUIRE(operation);
   CHECK(table.find(form(*resolve_form("mulsub.hi.u32")), operands) == nullptr);
   alignas(64) uint32_t registers[4][warp_size];

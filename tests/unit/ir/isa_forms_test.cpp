@@ -220,3 +220,25 @@ TEST_CASE("types") {
   for (unsigned i = 1; i < scalar_type_count; ++i)
     CHECK(spelling(ScalarType(i)) == spelling(Modifier(i)));
 }
+
+TEST_CASE("forms of whole numbers name what they compute, forms of floating-point and packed numbers do not") {
+  const auto operation = [](std::string_view mnemonic) { return form(known_form(mnemonic)).operation; };
+  CHECK(operation("add.s32") == Operation::add);
+  CHECK(operation("add.cc.u32") == Operation::add);
+  CHECK(operation("add.f32") == Operation::none);
+  CHECK(operation("add.u16x2") == Operation::none);
+  CHECK(operation("min.f16x2") == Operation::none);
+  CHECK(operation("min.s64") == Operation::minimum);
+  CHECK(operation("mad.wide.u32") == Operation::multiply_add);
+  CHECK(operation("mul.lo.u64") == Operation::multiply);
+  CHECK(operation("cvt.u64.u32") == Operation::convert);
+  CHECK(operation("cvt.rn.f32.s32") == Operation::none);
+  CHECK(operation("cvt.pack.sat.u8.s32.b32") == Operation::none);
+  CHECK(operation("and.pred") == Operation::bit_and);
+  CHECK(operation("mov.f32") == Operation::copy);
+  CHECK(operation("setp.lt.f32") == Operation::compare);
+  CHECK(operation("selp.b64") == Operation::select);
+  CHECK(operation("lop3.b32") == Operation::logic_of_three);
+  CHECK(operation("ld.global.u32") == Operation::none);
+  CHECK(operation("addc.u32") == Operation::none); // reads the carry flag, too
+}
