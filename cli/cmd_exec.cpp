@@ -66,7 +66,9 @@ void set_environment(const cuda::Settings& settings, const std::string& folder) 
     setenv(variable, all.c_str(), 1);
   };
   add("LD_LIBRARY_PATH", folder, true);
-  if (std::error_code error; std::filesystem::exists(folder + "/" + preloaded_library, error))
+  // The dynamic linker splits its list at blanks and colons.
+  const bool can_preload = folder.find_first_of(" :") == std::string::npos;
+  if (std::error_code error; can_preload && std::filesystem::exists(folder + "/" + preloaded_library, error))
     add("LD_PRELOAD", folder + "/" + preloaded_library, false);
 }
 

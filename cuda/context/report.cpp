@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <unistd.h>
+#include <cstdlib>
 
 namespace ptxrewrite::cuda {
 namespace {
@@ -109,8 +109,8 @@ void Context::report(int status) {
   if (!settings_.json.empty()) write_report(settings_.json, document(settings_, kernels, parts));
   const bool has_failed = std::ranges::any_of(parts, [](const ReportPart& part) { return part.has_failed; });
   if (!has_failed || status != 0) return;
-  std::fflush(nullptr);
-  _exit(1);
+  lock.unlock();
+  std::exit(1); // within an exit handler: glibc goes on with the handlers that are left
 }
 
 } // namespace ptxrewrite::cuda

@@ -83,9 +83,10 @@ Code attach_runs(Context& context) {
     else
       runs[address] = mapping.bytes;
   }
-  for (const auto& [address, bytes] : runs)
+  for (const auto& [address, bytes] : runs) {
     if (const Code code = context.attach_mapped({pointer(address), bytes}); code != Code::success) return code;
-  tables().attached = std::move(runs);
+    tables().attached[address] = bytes;
+  }
   return Code::success;
 }
 

@@ -15,16 +15,19 @@ constexpr int info_buffer = 3, info_size = 4, error_buffer = 5, error_size = 6;
 JitLogs::JitLogs(unsigned count, const int* options, void** values) {
   for (unsigned i = 0; options && values && i < count; ++i) {
     if (options[i] == info_buffer) info_.buffer = static_cast<char*>(values[i]);
-    if (options[i] == info_size) info_.size = &values[i];
+    if (options[i] == info_size) info_.set_size(values[i]);
     if (options[i] == error_buffer) errors_.buffer = static_cast<char*>(values[i]);
-    if (options[i] == error_size) errors_.size = &values[i];
+    if (options[i] == error_size) errors_.set_size(values[i]);
   }
 }
 
+void JitLogs::Log::set_size(void*& value) {
+  size = &value;
+  room = reinterpret_cast<uintptr_t>(value);
+}
+
 void JitLogs::Log::write(std::string_view text) const {
-  if (!buffer || !size) return;
-  const auto room = reinterpret_cast<uintptr_t>(*size);
-  if (room == 0) return;
+  if (!buffer || !size || room == 0) return;
   const size_t copied = std::min<size_t>(text.size(), room - 1);
   std::memcpy(buffer, text.data(), copied);
   buffer[copied] = '\0';

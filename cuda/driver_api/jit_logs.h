@@ -21,7 +21,9 @@ public:
 private:
   struct Log {
     char* buffer = nullptr;
-    void** size = nullptr; // a number of bytes, in place of a pointer
+    void** size = nullptr; // a number of bytes, in place of a pointer: the room at first, then what was written
+    size_t room = 0;
+    void set_size(void*& value);
     void write(std::string_view text) const;
   };
   Log info_, errors_;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <elf.h>
+#include <optional>
 
 namespace ptxrewrite::cuda {
 namespace {
@@ -67,6 +68,12 @@ std::string lines_of(std::span<const std::byte> section) {
   return text;
 }
 
+// The end of `bytes` at `offset`, both as a header says them; nothing beyond what an image may be.
+std::optional<uint64_t> end_of(uint64_t offset, uint64_t bytes) {
+  constexpr uint64_t most = uint64_t(1) << 31;
+  return offset <= most && bytes <= most - offset ? std::optional(offset + bytes) : std::nullopt;
+}
+
 } // namespace
 
 bool is_elf(std::span<const std::byte> bytes) {
@@ -78,13 +85,19 @@ Result<std::span<const std::byte>> elf_image_at(const std::byte* begin) {
   Result<Elf64_Ehdr> header = header_of({begin, sizeof(Elf64_Ehdr)});
   if (!header) return header.error();
   // Tables and contents may come in any order.
-  const uint64_t table = uint64_t(header->e_shnum) * header->e_shentsize;
-  uint64_t end = std::max<uint64_t>(sizeof(Elf64_Ehdr), header->e_shoff + table);
-  end = std::max(end, header->e_phoff + uint64_t(header->e_phnum) * header->e_phentsize);
+  const Error too_large{"a cubin whose headers describe more than 2 GiB", {}};
+  const auto sections_end = end_of(header->e_shoff, uint64_t(header->e_shnum) * header->e_shentsize);
+  const auto segments_end = end_of(header->e_phoff, uint64_t(header->e_phnum) * header->e_phentsize);
+  if (!sections_end || !segments_end) return too_large;
+  uint64_t end = std::max({uint64_t(sizeof(Elf64_Ehdr)), *sections_end, *segments_end});
   Result<std::vector<Elf64_Shdr>> sections = sections_of({begin, end}, *header);
   if (!sections) return sections.error();
-  for (const Elf64_Shdr& section : *sections)
-    if (section.sh_type != SHT_NOBITS) end = std::max(end, section.sh_offset + section.sh_size);
+  for (const Elf64_Shdr& section : *sections) {
+    if (section.sh_type == SHT_NOBITS) continue;
+    const auto section_end = end_of(section.sh_offset, section.sh_size);
+    if (!section_end) return too_large;
+    end = std::max(end, *section_end);
+  }
   return std::span(begin, end);
 }
 

@@ -5,7 +5,7 @@
 #include "cuda/context/log.h"
 #include "cuda/context/stream_calls.h"
 
-#include <new>
+#include <exception>
 #include <utility>
 
 // An entry point: seen from outside, with the version that the program was linked against.
@@ -28,7 +28,8 @@ template <class Body> int entry(const char* name, Body&& body) {
   if (context.fault() != Code::success) return finish(context.fault());
   try {
     return finish(std::forward<Body>(body)(context));
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception& error) { // no exception of ours crosses into a C program
+    log_text(LogLevel::error, error.what());
     return finish(Code::out_of_memory);
   }
 }

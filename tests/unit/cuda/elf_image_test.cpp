@@ -110,6 +110,20 @@ TEST_CASE("damaged images end in an error, or have no text") {
   CHECK_FALSE(read_elf_image(bytes_of(other)));
 }
 
+TEST_CASE("headers that describe more than an image can be are refused, sums that wrap among them") {
+  const std::string image = write_elf_image(text_for("k"), 90);
+  Elf64_Ehdr header;
+  std::memcpy(&header, image.data(), sizeof header);
+  for (const uint64_t wild : {uint64_t(1) << 62, UINT64_MAX - 8, uint64_t(1) << 33}) {
+    std::string damaged = image;
+    put(damaged, header.e_shoff + sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_size), wild);
+    CHECK_FALSE(elf_image_at(bytes_of(damaged).data()).ok());
+    damaged = image;
+    put(damaged, offsetof(Elf64_Ehdr, e_shoff), wild);
+    CHECK_FALSE(elf_image_at(bytes_of(damaged).data()).ok());
+  }
+}
+
 TEST_CASE("a cubin runs on GPUs of its generation that are not older") {
   const std::string image = write_elf_image(text_for("k"), 86);
   CHECK(ptx_of_cubin(bytes_of(image), 86).code == Code::success);
