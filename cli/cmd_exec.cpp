@@ -93,6 +93,8 @@ std::string contradiction(const ExecOptions& options) {
   const bool rewrites = options.pipeline.passes_given || options.pipeline.optimise;
   if (rewrites && options.verify.passes_given)
     return "--verify runs both versions of each launch: leave out --passes and -O";
+  if (rewrites && !options.capture.empty())
+    return "--capture takes the original launches and what they leave: leave out --passes and -O";
   if (!options.html.empty() && !options.study && options.score.empty())
     return "--html is the page of --study and --score: give one of them";
   if (options.captures != "hottest" && captures_of(options.captures) == 0)

@@ -68,10 +68,11 @@ Status read_unpacked(const std::string& path, std::span<std::byte> bytes) {
   return {};
 }
 
-std::string packed(std::span<const std::byte> bytes) {
+Result<std::string> packed(std::span<const std::byte> bytes) {
   std::string out(ZSTD_compressBound(bytes.size()), '\0');
   const size_t size = ZSTD_compress(out.data(), out.size(), bytes.data(), bytes.size(), packing_level);
-  out.resize(ZSTD_isError(size) ? 0 : size); // with that much room there is no error but too little memory
+  if (ZSTD_isError(size)) return Error{std::string("packing fails: ") + ZSTD_getErrorName(size), {}};
+  out.resize(size);
   return out;
 }
 

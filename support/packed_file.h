@@ -15,7 +15,7 @@ bool is_packed_name(const std::string& path);
 Result<uint64_t> unpacked_size(const std::string& path);
 // Its first bytes, as many as there is room for. Errors: as above, or there are fewer.
 Status read_unpacked(const std::string& path, std::span<std::byte> bytes);
-// What such a file holds.
-std::string packed(std::span<const std::byte> bytes);
+// What such a file holds. Errors: too little memory.
+Result<std::string> packed(std::span<const std::byte> bytes);
 
 } // namespace ptxrewrite

@@ -54,7 +54,7 @@ public:
     out_.has_addresses = has_addresses();
   }
 
-  CapturedFiles write() {
+  Result<CapturedFiles> write() {
     const ir::Module& module = *input_.module;
     add_file("kernel.ptx", std::string(module.source.text()));
     std::string text = fmt::format("about = {}\nptx = \"kernel.ptx\"\n",
@@ -66,6 +66,7 @@ public:
     for (const launch::Texture& texture : textures_)
       text += texture_text(texture);
     add_file("launch.toml", std::move(text));
+    if (!status_) return status_.error();
     return std::move(out_);
   }
 
@@ -99,6 +100,10 @@ private:
     for (const Kept& kept : kept_)
       if (kept.data->address && word - kept.data->address < kept.before.size())
         return Pointer{&kept, word - kept.data->address};
+    // The end of a range, where nothing else begins.
+    for (const Kept& kept : kept_)
+      if (kept.data->address && word - kept.data->address == kept.before.size())
+        return Pointer{&kept, kept.before.size()};
     return std::nullopt;
   }
   const launch::Texture* texture_of(uint64_t word) const {
@@ -123,6 +128,7 @@ private:
     for_each_pointer([&](size_t argument, size_t at, const Pointer& found) {
       Kept& target = kept_[static_cast<size_t>(found.target - kept_.data())];
       if (target.type != ir::ScalarType::u8 || !target.is_buffer() || argument >= parts.size()) return;
+      if (found.offset == target.before.size()) return; // nothing of it is accessed from its end on
       for (const launch::ParameterPart& part : parts[argument])
         if (part.offset == at && part.is_address && launch::is_plain_type(part.element_type))
           target.type = part.element_type;
@@ -140,20 +146,20 @@ private:
     // Words lie as they are aligned on the device.
     for (size_t at = (8 - address % 8) % 8; at + sizeof(uint64_t) <= bytes.size(); at += sizeof(uint64_t)) {
       const uint64_t word = word_at(bytes, at);
-      if (word >= least_ && word < most_ && (pointer(word) || texture_of(word))) return true;
+      if (word >= least_ && word <= most_ && (pointer(word) || texture_of(word))) return true;
     }
     return false;
   }
 
   bool has_addresses() {
     least_ = UINT64_MAX, most_ = 0;
-    const auto widen = [&](uint64_t begin, uint64_t bytes) {
-      if (begin) least_ = std::min(least_, begin), most_ = std::max(most_, begin + bytes);
+    const auto widen = [&](uint64_t begin, uint64_t last) {
+      if (begin) least_ = std::min(least_, begin), most_ = std::max(most_, begin + last);
     };
     for (const Kept& kept : kept_)
       widen(kept.data->address, kept.before.size());
     for (const launch::Texture& texture : textures_)
-      widen(texture.handle, 1);
+      widen(texture.handle, 0);
     bool any = std::ranges::any_of(kept_, [&](const Kept& kept) {
       return holds_addresses(kept.before, kept.data->address) || holds_addresses(kept.after, kept.data->address);
     });
@@ -235,7 +241,11 @@ private:
     name = name.substr(0, longest);
     while (!file_names_.insert(name + suffix).second)
       name += '_';
-    add_file(name + suffix, packed(bytes));
+    Result<std::string> file = packed(bytes);
+    if (file)
+      add_file(name + suffix, *std::move(file));
+    else
+      status_ = file.error();
     return name + suffix;
   }
 
@@ -264,11 +274,13 @@ private:
   uint64_t least_ = 0, most_ = 0; // of the addresses that the files know
   std::set<std::string> file_names_;
   CapturedFiles out_;
+  Status status_;
 };
 
 } // namespace
 
-CapturedFiles captured_files(const cuda::LaunchCall& call, const LaunchInput& input, const TouchedMemory& touched) {
+Result<CapturedFiles> captured_files(const cuda::LaunchCall& call, const LaunchInput& input,
+                                     const TouchedMemory& touched) {
   return LaunchWriter(call, input, touched).write();
 }
 

@@ -23,7 +23,9 @@ struct CapturedFiles {
   bool has_addresses = false;
 };
 
-// `input` is the launch before it took place; the program's memory is as it is after it.
-CapturedFiles captured_files(const cuda::LaunchCall& call, const LaunchInput& input, const TouchedMemory& touched);
+// `input` is the launch before it took place; the program's memory is as it is after it. Errors: too little memory to
+// pack them.
+Result<CapturedFiles> captured_files(const cuda::LaunchCall& call, const LaunchInput& input,
+                                     const TouchedMemory& touched);
 
 } // namespace ptxrewrite::cli

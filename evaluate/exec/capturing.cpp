@@ -30,10 +30,12 @@ std::string folder_name(const std::string& kernel, uint64_t launch) {
   return fmt::format("{}-{}", name, launch);
 }
 
-// A folder of our own below `parent`. Processes that a program starts capture into the same one.
+// A new folder below `parent`. Kernels whose names begin alike, and processes that a program starts, want the same one.
 Result<std::filesystem::path> make_folder(const std::string& parent, const std::string& name) {
-  for (const std::string& candidate : {name, fmt::format("{}-process{}", name, getpid())}) {
-    const std::filesystem::path path = std::filesystem::path(parent) / candidate;
+  constexpr int most_of_a_name = 100000;
+  for (int number = 1; number <= most_of_a_name; ++number) {
+    const std::filesystem::path path =
+        std::filesystem::path(parent) / (number == 1 ? name : fmt::format("{}-{}", name, number));
     if (::mkdir(path.c_str(), 0700) == 0) return path;
     if (errno != EEXIST) break;
   }
@@ -80,27 +82,38 @@ void CapturingHook::after(const cuda::LaunchCall& call, const emulator::LaunchRe
   KernelCaptures& kernel = captures_of(call.kernel);
   Captured captured{.launch = kernel.launches, .warp_instructions = result.counters.warp_instructions};
   if (settings_.hottest && !kernel.captured.empty()) {
-    Captured& best = kernel.captured.front();
+    const Captured& best = kernel.captured.front();
     if (best.problem.empty() && best.warp_instructions >= captured.warp_instructions) return;
-    if (!best.file.empty()) std::filesystem::remove_all(std::filesystem::path(best.file).parent_path());
-    kernel.captured.clear();
   }
   const auto give_up = [&](const std::string& problem) {
     captured.problem = problem;
     cuda::log(cuda::LogLevel::warn, "launch {} of {} is not captured: {}", kernel.launches, kernel.name, problem);
-    kernel.captured.push_back(std::move(captured));
+    if (!settings_.hottest || kernel.captured.empty()) kernel.captured.push_back(std::move(captured));
   };
   if (result.failure) return give_up("it fails: " + result.failure->message);
   Result<TouchedMemory> touched = touched_memory(input);
   if (!touched) return give_up(touched.error().message);
-  const CapturedFiles files = captured_files(call, input, *touched);
+  const Result<CapturedFiles> files = captured_files(call, input, *touched);
+  if (!files) return give_up(files.error().message);
   Result<std::filesystem::path> folder = make_folder(settings_.folder, folder_name(kernel.name, kernel.launches));
   if (!folder) return give_up(folder.error().message);
-  if (Status status = write_files(*folder, files); !status) return give_up(status.error().message);
-  captured.file = (*folder / files.files.back().name).string();
-  captured.buffers = files.buffers;
-  captured.bytes = files.bytes;
-  captured.has_addresses = files.has_addresses;
+  std::error_code ignored;
+  if (Status status = write_files(*folder, *files); !status) {
+    std::filesystem::remove_all(*folder, ignored);
+    return give_up(status.error().message);
+  }
+  captured.file = (*folder / files->files.back().name).string();
+  captured.process = getpid();
+  captured.buffers = files->buffers;
+  captured.bytes = files->bytes;
+  captured.has_addresses = files->has_addresses;
+  if (settings_.hottest) {
+    // After a fork, what was captured before belongs to the parent.
+    for (const Captured& colder : kernel.captured)
+      if (colder.process == captured.process)
+        std::filesystem::remove_all(std::filesystem::path(colder.file).parent_path(), ignored);
+    kernel.captured.clear();
+  }
   kernel.captured.push_back(std::move(captured));
 }
 

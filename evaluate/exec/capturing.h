@@ -31,6 +31,7 @@ private:
   struct Captured {
     uint64_t launch = 0; // of its kernel, from 1
     std::string file;
+    int process = 0; // that wrote it
     uint64_t buffers = 0, bytes = 0;
     uint64_t warp_instructions = 0;
     bool has_addresses = false; // memory holds pointers: it runs on the emulator alone

@@ -127,7 +127,8 @@ void ComparingHook::before(cuda::LaunchCall& call) {
   if (!input) return leave_out(input.error().message);
   Result<SessionResult> result = run(**input, *known.rewritten.module, &known.variants, call, false, 0);
   if (!result) return leave_out(result.error().message);
-  if (!is_changed && !result->runs.empty() && result->runs.back().entry == call.kernel.name)
+  if (result->runs.empty()) return leave_out("the rewritten launch did not run");
+  if (!is_changed && result->runs.back().entry == call.kernel.name)
     return leave_out(result->runs.back().reasons.empty() ? "the original ran" : result->runs.back().reasons.front());
   pending_ = Pending{*input, &known, *std::move(result)};
 }

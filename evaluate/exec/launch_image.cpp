@@ -221,6 +221,7 @@ LaunchImages::KnownModule& LaunchImages::module_of(const cuda::LaunchCall& call)
 Result<LaunchInput*> LaunchImages::of(const cuda::LaunchCall& call) {
   if (number_ == call.number) return current_;
   number_ = call.number;
+  current_ = Error{"making a plan of it failed", {}}; // where an exception ends it
   KnownModule& known = module_of(call);
   if (!known.input) return current_ = Error{known.objection, {}};
   if (Status status = PlanMaker(call, known.input->plan).make(); !status) return current_ = status.error();

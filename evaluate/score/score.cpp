@@ -107,10 +107,12 @@ public:
   Result<const Rewritten*> rewritten(const ir::Module& module, const std::string& passes, transforms::OutputForm form) {
     auto [place, is_new] = rewritten_.try_emplace({&module, passes});
     if (is_new) {
+      place->second.second = Error{"the passes failed", {}}; // unless they come to an end
       Result<Rewritten> made = rewrite(module, passes, form, {});
-      if (made)
+      if (made) {
         place->second.first = *std::move(made);
-      else
+        place->second.second.reset();
+      } else
         place->second.second = made.error();
     }
     if (place->second.second) return *place->second.second;

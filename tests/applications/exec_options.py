@@ -94,12 +94,23 @@ def check_verify(runner):
     expect(columns["rewritten_warp_instructions"] not in (0, columns["warp_instructions"]), "other code has run")
     expect("identical" in child.stderr, "the table says so")
     # Memory of all kinds, cooperative launches, textures, constants: all is there on the copy.
-    for name in ("managed", "grid_sync", "textures", "constants_graphs", "pointers"):
-        report, _ = runner.exec(runner.compile(name), "--verify", "schedule(force),dac(force)")
-        for kernel in report["verification"]["kernels"]:
-            expect(kernel["differing_launches"] == 0, f"{name}: {kernel['kernel']} differs")
-    report, _ = runner.exec(runner.compile("pointers"), "--verify", "schedule(force)")
-    expect(by_kernel(report["verification"]["kernels"])["sum"]["compared_launches"] == 1, "pointers is compared")
+    unchanged = "the passes do not change it"
+    for name, passes, compared, not_compared in (
+            ("managed", "schedule(force),dac(force)", {"add": 1}, {}),
+            ("grid_sync", "r2d2(force)", {"rotate": 1}, {}),
+            ("textures", "schedule(force),dac(force)", {"sample": 1, "fetch": 1, "volume": 1}, {"turn": unchanged}),
+            ("constants_graphs", "schedule(force),dac(force)", {"apply": 1, "add": 8}, {"fill": unchanged}),
+            ("pointers", "schedule(force),dac(force)", {"sum": 1}, {}),
+            ("pointers", "schedule(force)", {"sum": 1}, {})):
+        report, _ = runner.exec(runner.compile(name), "--verify", passes)
+        kernels = by_kernel(report["verification"]["kernels"])
+        expect(kernels.keys() == compared.keys() | not_compared.keys(), f"{name}: kernels are {list(kernels)}")
+        for kernel, row in kernels.items():
+            expect(row["differing_launches"] == 0, f"{name}: {kernel} differs")
+            expect(row["compared_launches"] == compared.get(kernel, 0), f"{name}: launches of {kernel} are compared")
+            reasons = [one["reason"] for one in row["not_compared"]]
+            expect(reasons == [not_compared[kernel]] if kernel in not_compared else not reasons,
+                   f"{name}: {kernel} is left out for {reasons}")
     child = runner.run("exec", "--verify", "r2d2", "--passes", "r2d2", "--", program)
     expect(child.returncode == 2 and not child.stdout, "--verify and --passes exclude each other")
 
@@ -140,6 +151,19 @@ def check_capture(runner):
     report, _ = runner.exec(runner.compile("rewriting"), "--capture", fresh(runner, "hot"), "--capture-launches", "hottest")
     walk = by_kernel(report["captures"])["walk"]
     expect(walk["launch"] == 2, "the launch with most rows is the hottest")
+    # Names that begin alike get a folder each. Ends of ranges are pointers, too.
+    report, _ = runner.exec(runner.compile("ranges"), "--capture", fresh(runner, "ends"))
+    sums, last_ones = report["captures"][:3], report["captures"][3]
+    expect(len({row["file"] for row in report["captures"] if "problem" not in row}) == 4, "each kernel has its file")
+    for row in report["captures"]:
+        expect(runner.run("run", row["file"]).returncode == 0, "it leaves what is expected")
+    for row in sums:
+        expect(not row["holds_addresses"], "values are no pointers")
+        with open(row["file"], encoding="utf-8") as file:
+            expect(file.read().count("offset = 100 }") == 1, "the end lies behind 100 values")
+    expect(last_ones["holds_addresses"], "the end of a range is an address")
+    child = runner.run("exec", "--capture", fresh(runner, "both"), "-O", "--", os.path.join(runner.folder, "ranges"))
+    expect(child.returncode == 2 and not child.stdout, "--capture and passes exclude each other")
     # Pointers in memory: buffers lie where they lay. A damaged result is noticed.
     report, _ = runner.exec(runner.compile("pointers"), "--capture", fresh(runner, "lists"))
     row = report["captures"][0]
