@@ -4,6 +4,7 @@
 #include "cli/pipeline_options.h"
 #include "cuda/context/settings.h"
 #include "evaluate/common/module_input.h"
+#include "support/interruption.h"
 
 #include <fmt/format.h>
 
@@ -160,6 +161,7 @@ int run_exec(const ExecOptions& options, const Session& session) {
     arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   std::fflush(nullptr);
+  leave_signals_to_next_program();
   execvp(arguments[0], arguments.data());
   show(Error{fmt::format("{}: cannot run it: {}", options.program.front(), std::strerror(errno)), {}});
   return exit_diagnostics;

@@ -27,6 +27,16 @@ Registry& registry() {
   return everything;
 }
 
+// The signals that clean_up_on_signals() has taken.
+sigset_t& waited_for() {
+  static sigset_t signals = [] {
+    sigset_t none;
+    ::sigemptyset(&none);
+    return none;
+  }();
+  return signals;
+}
+
 void wait_and_clean_up(const sigset_t& signals) {
   int number = 0;
   while (::sigwait(&signals, &number) != 0) {
@@ -49,9 +59,12 @@ void wait_and_clean_up(const sigset_t& signals) {
 
 } // namespace
 
+void leave_signals_to_next_program() {
+  ::pthread_sigmask(SIG_UNBLOCK, &waited_for(), nullptr);
+}
+
 void clean_up_on_signals() {
-  sigset_t signals;
-  ::sigemptyset(&signals);
+  sigset_t& signals = waited_for();
   bool any = false;
   for (int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction now {};

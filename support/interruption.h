@@ -11,6 +11,10 @@ namespace ptxrewrite {
 // thread starts. Signals that are ignored (nohup) stay ignored. For programs; a library leaves signals to its user.
 void clean_up_on_signals();
 
+// Undoes that for the calling thread, before the process becomes another program (exec): a blocked signal would stay
+// blocked in it.
+void leave_signals_to_next_program();
+
 namespace interruption {
 
 // Whoever calls these while the program is being ended does not return: what a killed child leaves must not be taken

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A signal that ends ptxrewrite while ptxas runs leaves no temporary folder and no ptxas behind, and ptxrewrite ends by
-that signal. The ptxas here says through a FIFO that it runs, and then waits on another one for ever.
+that signal; a program that exec has become receives them, too. The ptxas here says through a FIFO that it runs, and then
+waits on another one for ever.
 
 usage: check_signals.py PROJECT_ROOT PTXREWRITE
 """
@@ -78,6 +79,13 @@ def check(place, invocation, number, ignored=False):
         os.kill(ptxas, signal.SIGKILL)
 
 
+def check_executed(place, number):
+    """A program that exec becomes receives signals as it would without exec: one that it sends itself ends it."""
+    script = f"kill -{number} $$; exit 7"
+    ended = subprocess.run([place.tool, "exec", "--", "/bin/sh", "-c", script], check=False).returncode
+    return [] if ended == -number else [f"exec: a program that sends itself signal {number} ends with {ended}"]
+
+
 def main():
     failures = []
     with Place(*sys.argv[1:3]) as place:
@@ -92,6 +100,8 @@ def main():
             failures += check(place, opt, number)
         failures += check(place, reduce, signal.SIGINT)
         failures += check(place, opt, signal.SIGHUP, ignored=True)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            failures += check_executed(place, int(number))
     finish(failures)
 
 
