@@ -64,7 +64,8 @@ std::string calibration_text(const Calibration& calibration) {
                                 facts.compute_capability / 10, facts.compute_capability % 10, facts.sms,
                                 facts.clock_mhz, calibration.machine.name);
   out += figures_text(calibration);
-  TextTable table{{{"probe"}, {"clocks measured", true}, {"before", true}, {"%", true}, {"now", true}, {"%", true}}, {}};
+  TextTable table{{{"probe"}, {"clocks measured", true}, {"before", true}, {"%", true}, {"now", true}, {"%", true}},
+                  {}};
   for (const ProbeCheck& check : calibration.probes)
     table.rows.push_back({check.probe, fmt::format("{:.0f}", check.measured), fmt::format("{:.0f}", check.before),
                           fmt::format("{:+.1f}", 100 * error(check.before, check.measured)),
@@ -98,13 +99,13 @@ std::string validation_text(std::span<const MeasuredPoint> points) {
     of_points.rows.push_back(std::move(row));
   }
   TextTable table{{{"estimator"},
-               {"MAPE %", true},
-               {"90th percentile %", true},
-               {"Spearman", true},
-               {"Kendall tau", true},
-               {"MAPE % with a factor", true},
-               {"90th percentile %", true}},
-              {}};
+                   {"MAPE %", true},
+                   {"90th percentile %", true},
+                   {"Spearman", true},
+                   {"Kendall tau", true},
+                   {"MAPE % with a factor", true},
+                   {"90th percentile %", true}},
+                  {}};
   for (size_t i = 0; i < estimator_names.size(); ++i) {
     const Agreement found = agreement(points, i);
     table.rows.push_back({estimator_names[i], percent(found.mape), percent(found.p90),

@@ -168,11 +168,11 @@ json energy_json(const ScoredKernel& kernel) {
 
 std::string sensitivity_text(const ScoredFile& file, const std::string& kernel) {
   TextTable table{{{kernel + ": guess", false},
-               {"value", true},
-               {fmt::format("clocks at -{:.0f} %", 100 * guess_margin), true},
-               {fmt::format("at +{:.0f} %", 100 * guess_margin), true},
-               {"order of versions", false}},
-              {}};
+                   {"value", true},
+                   {fmt::format("clocks at -{:.0f} %", 100 * guess_margin), true},
+                   {fmt::format("at +{:.0f} %", 100 * guess_margin), true},
+                   {"order of versions", false}},
+                  {}};
   for (const GuessEffect& effect : effects(file, kernel))
     table.rows.push_back({std::string(effect.figure), fmt::format("{:g}", effect.value),
                           fmt::format("{:+.1f} %", effect.less), fmt::format("{:+.1f} %", effect.more),

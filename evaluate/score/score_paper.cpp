@@ -371,12 +371,12 @@ std::string paper_text(const Paper& paper, std::span<const ScoredFile> files) {
   const Kinds kinds = kinds_of(paper, files);
   const bool sliced = !kinds.whole.empty();
   TextTable reported{{{"reported by " + std::string(paper.name) + ", on " + std::string(paper.machine), false},
-                  {"paper", true},
-                  {"ours", true},
-                  {"difference", true},
-                  {"files", true},
-                  {"its benchmarks", true}},
-                 {}};
+                      {"paper", true},
+                      {"ours", true},
+                      {"difference", true},
+                      {"files", true},
+                      {"its benchmarks", true}},
+                     {}};
   if (sliced) reported.columns.push_back({"whole machine", true});
   for (const PaperTimeFigure& figure : figures) {
     if (figure.paper != paper.name) continue;

@@ -29,17 +29,17 @@ double cpi_of(const ScoredKernel& kernel, const ir::Machine& machine) {
 
 std::string summary_text(const ScoredFile& file) {
   TextTable table{{{"kernel", false},
-               {"version", false},
-               {"launches", true},
-               {"warp instructions", true},
-               {"clocks", true},
-               {"us", true},
-               {"CPI", true},
-               {"DRAM GB/s", true},
-               {"warps/SM", true},
-               {"speed-up", true},
-               {"", false}},
-              {}};
+                   {"version", false},
+                   {"launches", true},
+                   {"warp instructions", true},
+                   {"clocks", true},
+                   {"us", true},
+                   {"CPI", true},
+                   {"DRAM GB/s", true},
+                   {"warps/SM", true},
+                   {"speed-up", true},
+                   {"", false}},
+                  {}};
   for (const ScoredVersion& version : file.versions)
     for (const ScoredKernel& kernel : version.kernels) {
       const ScoredKernel* baseline = baseline_of(file, kernel);

@@ -76,12 +76,12 @@ double register_energy_saved(const DatapathCounts& counts) {
 
 std::string datapath_text(const DatapathCounts& counts, const emulator::CompositeCounts& composites) {
   TextTable files{{{"register files", false},
-               {"main", true},
-               {"one slice", true},
-               {"scalar", true},
-               {"energy nJ", true},
-               {"of baseline %", true}},
-              {}};
+                   {"main", true},
+                   {"one slice", true},
+                   {"scalar", true},
+                   {"energy nJ", true},
+                   {"of baseline %", true}},
+                  {}};
   const std::array<RegisterFileRow, 4> rows = register_file_rows(counts);
   const double baseline = picojoules(rows[0].accesses);
   for (const RegisterFileRow& row : rows) {

@@ -4,19 +4,19 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define CALL(EXPRESSION)                                                                                        \
-  do {                                                                                                          \
-    const cudaError_t code = (EXPRESSION);                                                                      \
-    if (code != cudaSuccess) {                                                                                  \
-      std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #EXPRESSION, cudaGetErrorString(code));                \
-      std::exit(1);                                                                                             \
-    }                                                                                                           \
+#define CALL(EXPRESSION)                                                                                               \
+  do {                                                                                                                 \
+    const cudaError_t code = (EXPRESSION);                                                                             \
+    if (code != cudaSuccess) {                                                                                         \
+      std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #EXPRESSION, cudaGetErrorString(code));                       \
+      std::exit(1);                                                                                                    \
+    }                                                                                                                  \
   } while (false)
 
-#define EXPECT(CONDITION)                                                                                       \
-  do {                                                                                                          \
-    if (!(CONDITION)) {                                                                                         \
-      std::printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #CONDITION);                                       \
-      std::exit(1);                                                                                             \
-    }                                                                                                           \
+#define EXPECT(CONDITION)                                                                                              \
+  do {                                                                                                                 \
+    if (!(CONDITION)) {                                                                                                \
+      std::printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #CONDITION);                                              \
+      std::exit(1);                                                                                                    \
+    }                                                                                                                  \
   } while (false)

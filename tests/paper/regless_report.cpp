@@ -148,25 +148,25 @@ double main_file_share(const RegLessRow& row) {
 
 std::string machine_table(std::span<const RegLessRow> rows) {
   TextTable table{{{"sample"},
-               {"insns", true},
-               {"paper", true},
-               {"cycles", true},
-               {"paper", true},
-               {"inputs", true},
-               {"live", true},
-               {"+-", true},
-               {"active", true},
-               {"notes %", true},
-               {"staged %", true},
-               {"compr. %", true},
-               {"L1 %", true},
-               {"below %", true},
-               {"L1/cycle", true},
-               {"KB", true},
-               {"RF", true},
-               {"RFH", true},
-               {"L1", true}},
-              {}};
+                   {"insns", true},
+                   {"paper", true},
+                   {"cycles", true},
+                   {"paper", true},
+                   {"inputs", true},
+                   {"live", true},
+                   {"+-", true},
+                   {"active", true},
+                   {"notes %", true},
+                   {"staged %", true},
+                   {"compr. %", true},
+                   {"L1 %", true},
+                   {"below %", true},
+                   {"L1/cycle", true},
+                   {"KB", true},
+                   {"RF", true},
+                   {"RFH", true},
+                   {"L1", true}},
+                  {}};
   for (const RegLessRow& row : rows) {
     const MachineFigures figures = figures_of(row, paper_configuration(row));
     const Table2* paper = in_table_2(row.sample);
@@ -196,13 +196,13 @@ std::string time_table(std::span<const RegLessRow> rows) {
   const std::string& regless = rows[0].configurations[paper_configuration(rows[0])].name;
   const std::array<std::string_view, 3> versions = {regless, cli::rfv_name, cli::rfh_name};
   TextTable table{{{"sample"},
-               {"run time: RegLess", true},
-               {"RFV", true},
-               {"RFH", true},
-               {"register energy %: RegLess", true},
-               {"RFV", true},
-               {"RFH", true}},
-              {}};
+                   {"run time: RegLess", true},
+                   {"RFV", true},
+                   {"RFH", true},
+                   {"register energy %: RegLess", true},
+                   {"RFV", true},
+                   {"RFH", true}},
+                  {}};
   for (const RegLessRow& row : rows) {
     table.rows.push_back({row.sample});
     for (std::string_view version : versions)
@@ -217,17 +217,17 @@ std::string time_table(std::span<const RegLessRow> rows) {
 
 std::string comparator_table(std::span<const RegLessRow> rows) {
   TextTable table{{{"sample"},
-               {"RFV: mapped", true},
-               {"most", true},
-               {"writes that get room %", true},
-               {"of 1024 %", true},
-               {"RFH reads %: last result", true},
-               {"operand", true},
-               {"main", true},
-               {"RFH writes %: last result", true},
-               {"operand", true},
-               {"main", true}},
-              {}};
+                   {"RFV: mapped", true},
+                   {"most", true},
+                   {"writes that get room %", true},
+                   {"of 1024 %", true},
+                   {"RFH reads %: last result", true},
+                   {"operand", true},
+                   {"main", true},
+                   {"RFH writes %: last result", true},
+                   {"operand", true},
+                   {"main", true}},
+                  {}};
   for (const RegLessRow& row : rows) {
     const auto& [renaming, hierarchy] = row.comparators;
     double resident = 0; // warps of an SM, where there are most
@@ -252,16 +252,16 @@ std::string comparator_table(std::span<const RegLessRow> rows) {
 
 std::string sweep_table(std::span<const RegLessRow> rows) {
   TextTable table{{{"entries"},
-               {"compressor lines", true},
-               {"run time", true},
-               {"worst", true},
-               {"on"},
-               {"compr. %", true},
-               {"L1 %", true},
-               {"below %", true},
-               {"L1/cycle", true},
-               {"registers %", true}},
-              {}};
+                   {"compressor lines", true},
+                   {"run time", true},
+                   {"worst", true},
+                   {"on"},
+                   {"compr. %", true},
+                   {"L1 %", true},
+                   {"below %", true},
+                   {"L1/cycle", true},
+                   {"registers %", true}},
+                  {}};
   for (const timing::EnergySet& set : timing::energy_sets())
     table.columns.push_back({fmt::format("{} %", set.name), true});
   const std::vector<cli::StagingConfiguration>& configurations = rows[0].configurations;

@@ -337,8 +337,9 @@ TEST_CASE("what is wrong with a file is said where it stands") {
       {"", "ptx is missing: the file with the kernels, like ptx = \"kernel.ptx\"\n"
            "there is no launch: write [[launch]] with kernel, grid, block and args"},
       {"ptx = 5\n" + launch_lines, "1:7: ptx: expected a string, not an integer"},
-      {head + "kernal = 1\n" + launch_lines, "2:1: 'kernal' is no key of a launch file; there are: about, ptx, "
-                                             "default_size, heap, let, launch, buffer, global, constant, texture, size"},
+      {head + "kernal = 1\n" + launch_lines,
+       "2:1: 'kernal' is no key of a launch file; there are: about, ptx, "
+       "default_size, heap, let, launch, buffer, global, constant, texture, size"},
       {head + "[launch]\nkernel = 'k'\n", "2:1: launch is a list: write [[launch]]"},
       {head + launch_lines + "gird = 2\n", "6:1: 'gird' is no key of a launch; did you mean 'grid'?"},
       {head + "[[launch]]\nkernel = 'k'\n", "2:1: launch: grid is missing\n2:1: launch: block is missing"},

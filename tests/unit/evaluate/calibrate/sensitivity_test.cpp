@@ -14,12 +14,12 @@ namespace {
 // Two guesses: a latency and a throughput.
 std::unique_ptr<timing::MachineFile> two_guesses() {
   Diagnostics diagnostics;
-  std::unique_ptr<timing::MachineFile> file =
-      timing::read_machine_file(SourceFile("mine.toml", "base = \"titanv\"\n[memory]\noutstanding_misses = 256\n[latency]\nl2 "
-                                                "= \"215?\"\nconstant = 27\nmatrix = 20\n"
-                                                "[throughput]\nfp32 = \"64?\"\nconvert8 = 64\nbit_field_extract = 32\n"
-                                                "[launch]\nconstant = 2100\nper_block = 1\n"),
-                        diagnostics);
+  std::unique_ptr<timing::MachineFile> file = timing::read_machine_file(
+      SourceFile("mine.toml", "base = \"titanv\"\n[memory]\noutstanding_misses = 256\n[latency]\nl2 "
+                              "= \"215?\"\nconstant = 27\nmatrix = 20\n"
+                              "[throughput]\nfp32 = \"64?\"\nconvert8 = 64\nbit_field_extract = 32\n"
+                              "[launch]\nconstant = 2100\nper_block = 1\n"),
+      diagnostics);
   REQUIRE(file);
   return file;
 }
