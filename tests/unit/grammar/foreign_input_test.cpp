@@ -1,9 +1,7 @@
 // Input that is no PTX is named by one message; PTX is never taken for something else.
 #include "tests/unit/grammar/read.h"
 
-
 #include <doctest/doctest.h>
-
 
 using namespace ptxrewrite;
 
