@@ -80,8 +80,8 @@ uint64_t captures_of(const std::string& text) {
   return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
-// The passes to run when modules are loaded, as text that the program's side can read; "": none. Nothing: what is wrong
-// was shown.
+// The pass list for the libraries inside the program, canonical as the pass manager prints it; "" without passes.
+// Nothing if the list is invalid; the diagnostic is then already printed.
 std::optional<std::string> passes_of(const PipelineOptions& options, const Session& session) {
   if (!options.passes_given && !options.optimise) return "";
   std::optional<transforms::Pipeline> pipeline = make_pipeline(options, session);

@@ -9,8 +9,8 @@
 namespace ptxrewrite::cli {
 namespace {
 
-// Options whose value may be the next word (ptxas --help of CUDA 13). What is not here has its value behind a '=', or
-// none: such a value would be taken for an input only if there is a file of that name.
+// Options that take their value from the next argument (ptxas --help of CUDA 13). All other options are flags or take
+// it after '='. An option missing here would have its value taken for an input file only if such a file exists.
 constexpr auto with_value = std::to_array<std::string_view>({
     "--Ofast-compile",
     "-Ofc",

@@ -27,7 +27,7 @@ struct LaunchCall {
   std::string reason;     // why it is not; "" if nothing speaks against it
 };
 
-// A hook's part of what is said when the program ends.
+// One hook's section of the report at program exit.
 struct ReportPart {
   std::string text;        // for standard error
   std::string key;         // member of the JSON report; "": none

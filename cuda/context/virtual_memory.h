@@ -25,7 +25,7 @@ Code unmap_range(Context& context, uint64_t address, uint64_t bytes);
 Code set_access(Context& context, uint64_t address, uint64_t bytes, int access);
 // Error: nothing is mapped there.
 Code access_of(uint64_t address, int& access);
-// Of what is mapped there; counts as one more owner, which release_physical gives up.
+// The physical allocation mapped at `address`. Adds a reference, which release_physical drops.
 Code retain_physical(uint64_t address, PhysicalMemory*& memory);
 
 } // namespace ptxrewrite::cuda

@@ -56,7 +56,7 @@ std::map<uint64_t, Object>& objects() {
   return *made;
 }
 
-// CUarray_format: bits of a channel, and what it holds as ChannelDescription counts.
+// A CUarray_format with the width of one channel in bits and its kind as ChannelDescription encodes it.
 struct Format {
   int number, bits, kind;
 };

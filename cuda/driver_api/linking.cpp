@@ -1,4 +1,4 @@
-// The driver's linker: what it is given becomes one module, handed out as a cubin that carries PTX.
+// cuLink*: links the PTX inputs into one module and returns it as a cubin with the PTX embedded.
 #include "cuda/context/image.h"
 #include "cuda/driver_api/entry.h"
 #include "cuda/driver_api/jit_logs.h"

@@ -164,8 +164,7 @@ def check_folders(paths):
     """Code lies in folders that LAYERS knows, and no folder is a heap."""
     files = {}
     for path in paths:
-        # tests/samples: one reference a sample, by the sample's name.
-        if path.endswith(CODE) and not path.startswith(("samples/", "tests/samples/")):
+        if path.endswith(CODE) and not path.startswith("samples/"):
             files.setdefault(os.path.dirname(path), []).append(path)
     for folder, members in sorted(files.items()):
         if folder_of(members[0]) is None:

@@ -1,4 +1,4 @@
-// What a sample's kernels are to compute, stated on the host: tests/samples/NAME.cpp for samples/NAME.
+// What a sample's kernels are to compute, stated on the host: tests/samples/SUITE/NAME.cpp for samples/NAME.
 //
 //   REFERENCE(vecadd) {
 //     auto a = data.f32("a"), b = data.f32("b"), c = data.f32("c");

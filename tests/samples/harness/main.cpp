@@ -97,7 +97,7 @@ bool test_shape(const std::string& name, const launch::LaunchPlan& plan, const s
 
 bool test_sample(const std::string& name, const std::string& size) {
   const auto reference = references().find(name);
-  if (reference == references().end()) throw std::runtime_error("tests/samples/" + name + ".cpp is missing");
+  if (reference == references().end()) throw std::runtime_error("no tests/samples/SUITE/" + name + ".cpp");
   const launch::LaunchPlan plan = sample_plan(name, size);
   const auto module = sample_module(plan);
   const auto initial = initial_buffers(plan);
