@@ -4,12 +4,48 @@
 #include "ir/analysis/linear/exact_range.h"
 
 #include <algorithm>
+#include <cctype>
+#include <charconv>
 
 namespace ptxrewrite::transforms::legal {
 
 Attempt::Attempt(const ir::Function& original, DischargePolicy policy, std::string_view pass)
     : function_(original), policy_(policy), guard_(original) {
   terms_.pass = pass;
+  added_ = added_parameters_of(original);
+  std::vector<ir::VariableId> list;
+  for (ir::VariableId id : function_.variable_lists.view(function_.signature.parameters))
+    list.push_back(id);
+  // Annotations of text that is not ours may say anything.
+  if (added_.size() > list.size()) added_.clear();
+  for (size_t i = 0; i < added_.size(); ++i)
+    parameters_.try_emplace({added_[i].type, added_[i].value}, list[list.size() - added_.size() + i]);
+}
+
+std::string Attempt::over_original_launch(std::string_view expression) const {
+  const size_t first_added = function_.variable_lists.view(function_.signature.parameters).size() - added_.size();
+  auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
+  std::string text;
+  for (size_t at = 0; at < expression.size();) {
+    size_t end = at;
+    while (end < expression.size() && is_word(expression[end]))
+      ++end;
+    const std::string_view word = expression.substr(at, end - at);
+    size_t number = 0;
+    const bool is_parameter = word.starts_with('P') &&
+                              std::from_chars(word.data() + 1, word.data() + word.size(), number).ptr == word.end() &&
+                              word.size() > 1 && number >= first_added && number < first_added + added_.size();
+    if (is_parameter) {
+      // A parameter holds the low bits of its value, and reads as unsigned.
+      const LaunchParameter& parameter = added_[number - first_added];
+      text += "zext" + std::to_string(ir::bit_width(parameter.type)) + "(" + parameter.value + ")";
+    } else {
+      text += word;
+    }
+    if (end == at) text += expression[end++];
+    at = end;
+  }
+  return text;
 }
 
 bool Attempt::can_rest_on(const ir::LinearForms& forms, ir::ObligationId id) const {
@@ -26,7 +62,7 @@ void Attempt::rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_v
                       ir::InstructionId where) {
   const ir::Obligation& obligation = forms.obligation(id);
   // Statements leave extensions out, and one may be proved in one place but not in another.
-  const std::string predicate = obligation.proved ? std::string() : forms.launch_predicate(id);
+  const std::string predicate = obligation.proved ? std::string() : over_original_launch(forms.launch_predicate(id));
   if (!stated_.insert(obligation.statement + '\n' + (obligation.proved ? obligation.reason : predicate)).second) return;
   SourceRange range = obligation.source.empty() ? function_.instructions[where].range : obligation.source;
   Obligation entry{std::string(function_.module().text(function_.name)),
@@ -54,15 +90,16 @@ void Attempt::rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_v
 
 void Attempt::rest_on(std::string statement, std::string_view raised_by, const std::string& predicate,
                       const std::string& reason, SourceRange range) {
+  const std::string condition = over_original_launch(predicate);
   Obligation entry{std::string(function_.module().text(function_.name)),
                    std::move(statement),
                    std::string(raised_by),
-                   predicate.empty() ? Discharge::proved : Discharge::launch_checked,
-                   predicate.empty() ? reason : predicate,
+                   condition.empty() ? Discharge::proved : Discharge::launch_checked,
+                   condition.empty() ? reason : condition,
                    range,
                    {}};
-  if (!predicate.empty() && std::ranges::find(terms_.requirements, predicate) == terms_.requirements.end())
-    terms_.requirements.push_back(predicate);
+  if (!condition.empty() && std::ranges::find(terms_.requirements, condition) == terms_.requirements.end())
+    terms_.requirements.push_back(condition);
   ledger_.push_back(std::move(entry));
 }
 
@@ -77,18 +114,21 @@ void Attempt::rest_on_assumption(std::string statement, std::string_view raised_
                      {}});
 }
 
-ir::VariableId Attempt::launch_parameter(ir::ScalarType type, const std::string& value) {
+ir::VariableId Attempt::launch_parameter(ir::ScalarType type, const std::string& expression) {
+  const std::string value = over_original_launch(expression);
   auto [row, is_new] = parameters_.try_emplace({type, value});
   if (is_new) {
     row->second = add_parameter(function_, type);
     terms_.parameters.push_back({type, value});
+    added_.push_back({type, value});
   }
   return row->second;
 }
 
 void Attempt::commit(ir::Function& function, PassContext& context) && {
   std::unique_ptr<ir::Function> original;
-  if (needs_original()) original = std::make_unique<ir::Function>(function);
+  const bool is_variant = original_of(function).has_value();
+  if (needs_original() && !is_variant) original = std::make_unique<ir::Function>(function);
   if (!guard_.empty()) {
     remark("a test of " + std::to_string(guard_.instruction_count()) +
                " instructions chooses between the rewritten body and the original one",
@@ -101,6 +141,7 @@ void Attempt::commit(ir::Function& function, PassContext& context) && {
     context.statistics[name] += count;
   context.ledger.insert(context.ledger.end(), ledger_.begin(), ledger_.end());
   context.remarks.insert(context.remarks.end(), remarks_.begin(), remarks_.end());
+  if (needs_original() && is_variant) extend_variant(function, terms_, context);
   if (original) make_variant(function, std::move(original), terms_, context);
 }
 

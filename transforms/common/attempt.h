@@ -51,11 +51,13 @@ public:
   // Blocks are one row and get one warp more; only where a launcher chooses.
   void set_producer() { terms_.producer = true; }
 
+  // The expression with added parameters written out, so that it is about the original's launch.
+  std::string over_original_launch(std::string_view expression) const;
+
   // May kernel parameters be added? Only where a launcher chooses.
   bool may_add_parameters() const { return policy_.launch; }
-  // A parameter with this value, an expression over the original's launch. Candidates that add parameters come last:
-  // no expression may be about an added one.
-  ir::VariableId launch_parameter(ir::ScalarType type, const std::string& value);
+  // A parameter with this value, an expression over the launch.
+  ir::VariableId launch_parameter(ir::ScalarType type, const std::string& expression);
   size_t added_parameters() const { return terms_.parameters.size(); }
 
   void remark(std::string text, SourceRange range = {}) { remarks_.emplace_back(std::move(text), range); }
@@ -73,6 +75,7 @@ private:
   VariantTerms terms_;
   KernelGuard guard_;
   std::map<std::pair<ir::ScalarType, std::string>, ir::VariableId> parameters_;
+  std::vector<LaunchParameter> added_; // behind the original's, in order: earlier passes', then this attempt's
   std::set<std::string> stated_;
   std::vector<Obligation> ledger_;
   std::vector<Remark> remarks_;

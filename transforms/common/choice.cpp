@@ -30,12 +30,18 @@ std::string text_with(std::unique_ptr<ir::Function> kernel) {
   std::erase_if(module.items, is_other_kernel);
   auto place = std::ranges::find_if(
       module.functions, [&](const auto& function) { return function->name == kernel->name && function->has_body; });
-  std::string text;
-  if (place != module.functions.end()) {
-    std::swap(*place, kernel);
-    ir::print(module, text);
-    std::swap(*place, kernel);
+  // The original that a pass has set aside is not in the module yet.
+  const bool is_set_aside = place == module.functions.end();
+  if (is_set_aside) {
+    module.items.push_back({ir::ItemKind::function, static_cast<uint32_t>(module.functions.size()), {}, {}});
+    module.functions.push_back(nullptr);
+    place = module.functions.end() - 1;
   }
+  std::string text;
+  std::swap(*place, kernel);
+  ir::print(module, text);
+  std::swap(*place, kernel);
+  if (is_set_aside) module.functions.pop_back();
   module.items = std::move(items);
   return text;
 }

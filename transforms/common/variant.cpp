@@ -3,6 +3,8 @@
 
 #include "ir/core/insertion.h"
 
+#include <algorithm>
+
 namespace ptxrewrite::transforms {
 
 namespace {
@@ -17,6 +19,40 @@ void annotate(ir::Builder& builder, ir::Module& module, const std::string& text)
   builder.emit_marker(InstructionKind::annotation, {operand});
 }
 
+// Calls `visit(keyword, rest)` for each annotation `@ PASS keyword rest` of the entry block.
+template <class Visit> void for_each_term(const ir::Function& function, Visit&& visit) {
+  for (InstructionId id : function.instructions_in(function.entry())) {
+    if (function.instructions[id].kind != InstructionKind::annotation) continue;
+    auto operands = function.operands_of(id);
+    if (operands.empty() || !operands[0].is(ir::OperandKind::text)) continue;
+    std::string_view text = function.module().text(Symbol(operands[0].id));
+    if (!text.starts_with("@ ")) continue;
+    const size_t keyword = std::min(text.find(' ', 2), text.size() - 1) + 1;
+    const size_t end = text.find(' ', keyword);
+    if (end != text.npos) visit(text.substr(keyword, end - keyword), text.substr(end + 1));
+  }
+}
+
+std::string conditions_of(const VariantTerms& terms) {
+  std::string conditions = terms.requirements.empty()
+                               ? std::string("in any launch")
+                               : "when the launch meets " + std::to_string(terms.requirements.size()) +
+                                     " condition(s), else as the original";
+  if (!terms.parameters.empty())
+    conditions += "; the launcher computes " + std::to_string(terms.parameters.size()) + " further parameter(s)";
+  return conditions;
+}
+
+void write_terms(ir::Builder& builder, ir::Module& module, const VariantTerms& terms) {
+  const std::string prefix = "@ " + std::string(terms.pass) + ' ';
+  for (const std::string& predicate : terms.requirements)
+    annotate(builder, module, prefix + "requires " + predicate);
+  for (const LaunchParameter& parameter : terms.parameters)
+    annotate(builder, module, prefix + "parameter " + std::string(spelling(parameter.type)) + ' ' + parameter.value);
+  if (terms.persistent) annotate(builder, module, prefix + "grid persistent");
+  if (terms.producer) annotate(builder, module, prefix + "block producer");
+}
+
 std::string variant_name(const std::string& kernel, std::string_view pass) {
   return kernel + "__" + std::string(pass);
 }
@@ -24,17 +60,11 @@ std::string variant_name(const std::string& kernel, std::string_view pass) {
 } // namespace
 
 std::optional<std::string> original_of(const ir::Function& function) {
-  for (InstructionId id : function.instructions_in(function.entry())) {
-    if (function.instructions[id].kind != InstructionKind::annotation) continue;
-    auto operands = function.operands_of(id);
-    if (operands.empty() || !operands[0].is(ir::OperandKind::text)) continue;
-    std::string_view text = function.module().text(Symbol(operands[0].id));
-    constexpr std::string_view keyword = " original ";
-    const size_t place = text.find(keyword);
-    if (!text.starts_with("@ ") || place == text.npos || text.find(' ', 2) != place) continue;
-    return std::string(text.substr(place + keyword.size()));
-  }
-  return std::nullopt;
+  std::optional<std::string> name;
+  for_each_term(function, [&](std::string_view keyword, std::string_view rest) {
+    if (keyword == "original" && !name) name = std::string(rest);
+  });
+  return name;
 }
 
 std::string why_no_variant(const ir::Function& function, std::string_view pass, PassContext& context) {
@@ -45,6 +75,31 @@ std::string why_no_variant(const ir::Function& function, std::string_view pass, 
   if (module.strings.find(variant_name(name, pass))) return "the module has a variant of it already";
   if (context.is_referenced(function)) return "the module launches it itself and would not choose a variant";
   return {};
+}
+
+std::string why_no_launch_terms(const ir::Function& function, std::string_view pass, PassContext& context) {
+  if (!original_of(function)) {
+    const std::string name(function.module().text(function.name));
+    for (const PassDescription& other : all_passes())
+      if (function.module().strings.find(variant_name(name, other.name))) return "it has a variant already";
+    return why_no_variant(function, pass, context);
+  }
+  bool other_shape = false;
+  for_each_term(function, [&](std::string_view keyword, std::string_view) {
+    other_shape |= keyword == "grid" || keyword == "block";
+  });
+  return other_shape ? "its grid or block is not its original's" : "";
+}
+
+std::vector<LaunchParameter> added_parameters_of(const ir::Function& function) {
+  std::vector<LaunchParameter> list;
+  for_each_term(function, [&](std::string_view keyword, std::string_view rest) {
+    if (keyword != "parameter") return;
+    const size_t blank = std::min(rest.find(' '), rest.size());
+    const std::optional<ir::ScalarType> type = ir::parse_type(rest.substr(0, blank));
+    list.push_back({type.value_or(ir::ScalarType::none), std::string(rest.substr(std::min(blank + 1, rest.size())))});
+  });
+  return list;
 }
 
 ir::VariableId add_parameter(ir::Function& function, ir::ScalarType type) {
@@ -74,23 +129,19 @@ void make_variant(ir::Function& function, std::unique_ptr<ir::Function> original
   const std::string name(module.text(function.name));
   function.name = module.intern(variant_name(name, terms.pass));
   ir::Builder builder = ir::builder_at_code_start(function);
-  const std::string prefix = "@ " + std::string(terms.pass) + ' ';
-  annotate(builder, module, prefix + "original " + name);
-  for (const std::string& predicate : terms.requirements)
-    annotate(builder, module, prefix + "requires " + predicate);
-  for (const LaunchParameter& parameter : terms.parameters)
-    annotate(builder, module, prefix + "parameter " + std::string(spelling(parameter.type)) + ' ' + parameter.value);
-  if (terms.persistent) annotate(builder, module, prefix + "grid persistent");
-  if (terms.producer) annotate(builder, module, prefix + "block producer");
+  annotate(builder, module, "@ " + std::string(terms.pass) + " original " + name);
+  write_terms(builder, module, terms);
   context.additions.push_back(std::move(original));
-  std::string conditions = terms.requirements.empty()
-                               ? std::string("in any launch")
-                               : "when the launch meets " + std::to_string(terms.requirements.size()) +
-                                     " condition(s), else as the original";
-  if (!terms.parameters.empty())
-    conditions += "; the launcher computes " + std::to_string(terms.parameters.size()) + " further parameter(s)";
-  context.remarks.emplace_back("runs as " + std::string(module.text(function.name)) + ' ' + conditions,
+  context.remarks.emplace_back("runs as " + std::string(module.text(function.name)) + ' ' + conditions_of(terms),
                                function.header_range);
+}
+
+void extend_variant(ir::Function& variant, const VariantTerms& terms, PassContext& context) {
+  ir::Module& module = variant.module();
+  ir::Builder builder = ir::builder_at_code_start(variant);
+  write_terms(builder, module, terms);
+  context.remarks.emplace_back(std::string(module.text(variant.name)) + " now also runs only " + conditions_of(terms),
+                               variant.header_range);
 }
 
 } // namespace ptxrewrite::transforms

@@ -42,6 +42,14 @@ std::optional<std::string> original_of(const ir::Function& function);
 // module itself launches or calls it and would not choose. Empty if it can.
 std::string why_no_variant(const ir::Function& function, std::string_view pass, PassContext& context);
 
+// Further parameters of a variant, in order, as its annotations describe them; none for other functions.
+std::vector<LaunchParameter> added_parameters_of(const ir::Function& function);
+
+// Why the kernel cannot rest on conditions that a launcher checks. A variant can: it gets further requirements and
+// parameters, unless its grid or block is not the original's, which conditions do not describe. The original of a
+// variant cannot: a kernel has one variant. Empty if it can.
+std::string why_no_launch_terms(const ir::Function& function, std::string_view pass, PassContext& context);
+
 // A scalar kernel parameter behind those that are there.
 ir::VariableId add_parameter(ir::Function& function, ir::ScalarType type);
 
@@ -49,5 +57,8 @@ ir::VariableId add_parameter(ir::Function& function, ir::ScalarType type);
 // copy from before the rewriting and in SSA form, under the kernel's own name.
 void make_variant(ir::Function& function, std::unique_ptr<ir::Function> original, const VariantTerms& terms,
                   PassContext& context);
+
+// Writes further terms into a kernel that is a variant already.
+void extend_variant(ir::Function& variant, const VariantTerms& terms, PassContext& context);
 
 } // namespace ptxrewrite::transforms

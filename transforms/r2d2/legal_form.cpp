@@ -79,7 +79,7 @@ DischargePolicy LegalForm::policy() {
   DischargePolicy policy;
   policy.assumed = context_.assumes(no_index_overflow);
   auto is_allowed = [&](std::string_view way) { return std::ranges::find(ways, way) != ways.end(); };
-  policy.launch = is_allowed("launch") && why_no_variant(function_, "r2d2", context_).empty();
+  policy.launch = is_allowed("launch") && why_no_launch_terms(function_, "r2d2", context_).empty();
   // A kernel that the module itself launches has nobody to choose its variants.
   policy.kernel = function_.is_entry && !policy.launch && !original_of(function_) &&
                   (is_allowed("kernel") || (is_allowed("launch") && context_.is_referenced(function_)));

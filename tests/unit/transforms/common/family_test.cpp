@@ -1,0 +1,143 @@
+// Families: choice of sites, variants and their extension by a second family. The families of this file remove the
+// arithmetic of one literal, under a condition that is theirs.
+#include "transforms/common/family.h"
+
+#include "grammar/reader.h"
+#include "ir/core/builder.h"
+#include "ir/core/print.h"
+#include "transforms/manager/pipeline.h"
+
+#include <doctest/doctest.h>
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::transforms;
+using namespace ptxrewrite::transforms::legal;
+
+namespace {
+
+// Sites: remainders by `divisor`, replaced by the dividend, and remainders by 1000, where work is added.
+bool replace_remainders(Attempt& attempt, SiteFilter& sites, uint64_t divisor, const std::string& predicate) {
+  ir::Function& function = attempt.function();
+  bool changed = false;
+  for (ir::BlockId block : function.layout)
+    for (ir::InstructionId id : function.instructions_in(block)) {
+      if (!function.is_opcode(id, ir::Opcode::rem)) continue;
+      auto operands = function.operands_of(id);
+      const auto literal = static_cast<uint64_t>(operands[2].immediate);
+      if (literal != divisor && literal != 1000) continue;
+      if (!predicate.empty() && !attempt.policy().launch) continue;
+      if (!sites.take(id, "remainder by " + std::to_string(literal))) continue;
+      attempt.rest_on("the dividend is small", "test", predicate, "stated", {});
+      ir::Builder builder(function);
+      builder.before(id);
+      const ir::Operand result = operands[0], dividend = operands[1], by = operands[2];
+      if (literal == 1000) {
+        ir::ValueId one = builder.new_value(ir::ScalarType::u32, "%r"),
+                    two = builder.new_value(ir::ScalarType::u32, "%r");
+        builder.emit("div.u32", {ir::Operand::definition(one), dividend, dividend});
+        builder.emit("rem.u32", {ir::Operand::definition(two), ir::Operand::value(one), dividend});
+        builder.emit("rem.u32", {result, ir::Operand::value(two), by});
+      } else {
+        builder.emit("mov.u32", {result, dividend});
+      }
+      function.remove(id);
+      changed = true;
+    }
+  return changed;
+}
+
+bool by_seven(Attempt& attempt, SiteFilter& sites, PassContext&) {
+  return replace_remainders(attempt, sites, 7, "P1 < 7");
+}
+bool by_nine(Attempt& attempt, SiteFilter& sites, PassContext&) {
+  return replace_remainders(attempt, sites, 9, "P1 < 9");
+}
+
+Change seven(ir::Function& function, PassContext& context) {
+  return run_family(function, context, {"dce", by_seven});
+}
+Change nine(ir::Function& function, PassContext& context) {
+  return run_family(function, context, {"spill", by_nine});
+}
+
+// Families ask whether the name of a registered pass stands behind the kernel's: these use names that there are.
+PipelineStep step(Change (*run)(ir::Function&, PassContext&), std::string_view name, bool force) {
+  PipelineStep one;
+  one.pass = family_pass(name, "test", run);
+  if (force) one.options.set("force", "");
+  one.options.set("cost", "model");
+  return one;
+}
+
+std::string kernel_text(const std::string& body) {
+  return ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 n)\n{\n"
+         ".reg .b64 %rd<2>;\n.reg .b32 %r<9>;\nld.param.u64 %rd1, [p];\nld.param.u32 %r1, [n];\n" +
+         body + "st.global.u32 [%rd1], %r8;\nret;\n}\n";
+}
+
+struct Ran {
+  PipelineReport report;
+  std::string text;
+};
+
+Ran run_steps(const std::string& text, std::vector<PipelineStep> steps) {
+  Diagnostics diagnostics;
+  std::unique_ptr<ir::Module> module = grammar::read_module(SourceFile("test.ptx", text), diagnostics);
+  REQUIRE(module);
+  Pipeline pipeline;
+  pipeline.steps = std::move(steps);
+  RunOptions options;
+  options.verify_each = true;
+  options.run_ptxas = false;
+  Result<PipelineReport> report = run_pipeline(*module, pipeline, options);
+  REQUIRE_MESSAGE(report, report.error().message);
+  Ran ran{*std::move(report), {}};
+  ir::print(*module, ran.text);
+  return ran;
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++found;
+  return found;
+}
+
+} // namespace
+
+TEST_CASE("a family takes every site when forced, and keeps the original beside what it makes") {
+  Ran ran = run_steps(kernel_text("rem.u32 %r2, %r1, 7;\nrem.u32 %r8, %r2, 7;\n"), {step(seven, "dce", true)});
+  CHECK(count(ran.text, ".entry") == 2);
+  CHECK(count(ran.text, "//@ dce original k\n") == 1);
+  CHECK(count(ran.text, "//@ dce requires P1 < 7\n") == 1);
+  CHECK(count(ran.text, "rem.u32") == 2);
+  CHECK(ran.report.statistics.at("dce.sites") == 2);
+}
+
+TEST_CASE("a second family adds its requirement to the variant and leaves the original alone") {
+  Ran ran = run_steps(kernel_text("rem.u32 %r2, %r1, 7;\nrem.u32 %r8, %r2, 9;\n"),
+                      {step(seven, "dce", true), step(nine, "spill", true)});
+  CHECK(count(ran.text, ".entry") == 2);
+  CHECK(count(ran.text, "//@ dce requires P1 < 7\n") == 1);
+  CHECK(count(ran.text, "//@ spill requires P1 < 9\n") == 1);
+  CHECK(count(ran.text, "//@ spill original") == 0);
+  // The variant has no remainder left, the original both.
+  CHECK(count(ran.text, "rem.u32") == 2);
+}
+
+TEST_CASE("sites that cost are left out, those that pay stay") {
+  Ran ran = run_steps(kernel_text("rem.u32 %r2, %r1, 1000;\nrem.u32 %r3, %r2, 7;\nrem.u32 %r4, %r3, 7;\n"
+                                  "rem.u32 %r8, %r4, 7;\n"),
+                      {step(seven, "dce", false)});
+  CHECK(count(ran.text, "div.u32") == 0);
+  CHECK(count(ran.text, ".entry") == 2);
+  // Original: four. Variant: the one by 1000.
+  CHECK(count(ran.text, "rem.u32") == 5);
+}
+
+TEST_CASE("a family without a site that pays leaves the kernel as it is") {
+  const std::string text = kernel_text("rem.u32 %r8, %r1, 1000;\n");
+  Ran ran = run_steps(text, {step(seven, "dce", false)});
+  CHECK(count(ran.text, ".entry") == 1);
+  CHECK(count(ran.text, "div.u32") == 0);
+}

@@ -1,0 +1,185 @@
+// Chooses the sites of a family: all of them if that wins, else halves of them, as long as there is budget.
+#include "transforms/common/family.h"
+
+#include "transforms/common/choice.h"
+
+#include <algorithm>
+#include <deque>
+#include <span>
+
+namespace ptxrewrite::transforms::legal {
+
+namespace {
+
+// Kernels that are weighed beside the original: an assembly each, for every architecture.
+constexpr unsigned most_weighed_with_ptxas = 5;
+constexpr unsigned most_weighed_by_model = 12;
+constexpr size_t most_sites_shown = 24;
+
+class FamilyChoice {
+public:
+  FamilyChoice(ir::Function& function, PassContext& context, const Family& family)
+      : function_(function), context_(context), family_(family), policy_(policy()) {}
+
+  Change run();
+
+private:
+  struct Try {
+    Attempt attempt;
+    std::vector<RewriteSite> sites;
+  };
+
+  DischargePolicy policy();
+  std::optional<Try> apply(SiteFilter filter);
+  // Applies the family and weighs the kernel. Does it become the best so far?
+  bool weigh(SiteFilter filter);
+  void search(const std::vector<RewriteSite>& sites);
+  bool measure_original();
+  Change keep(Try chosen);
+
+  ir::Function& function_;
+  PassContext& context_;
+  const Family& family_;
+  DischargePolicy policy_;
+
+  std::vector<std::string> architectures_;
+  KernelCost before_, best_cost_;
+  std::optional<Try> best_;
+  unsigned left_ = 0; // kernels that may still be weighed
+  std::string lost_;  // why the last one did not win
+};
+
+DischargePolicy FamilyChoice::policy() {
+  const std::vector<std::string> ways = split_words(context_.options.text("discharge", "proved+launch"));
+  DischargePolicy policy;
+  policy.assumed = context_.assumes(no_index_overflow);
+  policy.launch =
+      std::ranges::find(ways, "launch") != ways.end() && why_no_launch_terms(function_, family_.name, context_).empty();
+  return policy;
+}
+
+std::optional<FamilyChoice::Try> FamilyChoice::apply(SiteFilter filter) {
+  Try one{Attempt(function_, policy_, family_.name), {}};
+  if (!family_.apply(one.attempt, filter, context_)) return std::nullopt;
+  one.sites = filter.taken();
+  return one;
+}
+
+bool FamilyChoice::measure_original() {
+  architectures_ = architectures_to_ask(function_.module(), context_);
+  Result<KernelCost> before = cost_of(function_, architectures_);
+  if (!before) {
+    context_.remarks.emplace_back("weighed by the model: " + before.error().message, function_.header_range);
+    architectures_.clear();
+    before = cost_of(function_, architectures_);
+  }
+  if (!before) return false;
+  before_ = *std::move(before);
+  left_ = architectures_.empty() ? most_weighed_by_model : most_weighed_with_ptxas;
+  return true;
+}
+
+bool FamilyChoice::weigh(SiteFilter filter) {
+  std::optional<Try> next = apply(std::move(filter));
+  if (!next) return false;
+  --left_;
+  Result<KernelCost> cost = cost_of(next->attempt.function(), architectures_);
+  if (!cost) {
+    lost_ = "the rewritten kernel is not assembled: " + cost.error().message;
+    return false;
+  }
+  // A kernel that is a variant already takes its own place.
+  const bool stands_beside = next->attempt.needs_original() && !original_of(function_);
+  if (!wins(*cost, before_, stands_beside)) {
+    lost_ = std::to_string(next->sites.size()) + " site(s) would make it " + comparison(*cost, before_);
+    return false;
+  }
+  if (best_ && !is_better(*cost, best_cost_, before_)) return false;
+  best_ = std::move(next);
+  best_cost_ = *std::move(cost);
+  return true;
+}
+
+// Sites are tried in halves: those of a half that wins stay, a half that does not is split again.
+void FamilyChoice::search(const std::vector<RewriteSite>& sites) {
+  using Part = std::span<const RewriteSite>;
+  std::deque<Part> parts; // largest first
+  auto split = [&](Part part) {
+    if (part.size() < 2) return;
+    parts.push_back(part.first(part.size() / 2));
+    parts.push_back(part.subspan(part.size() / 2));
+  };
+  std::set<RewriteSite> kept;
+  for (split(sites); !parts.empty() && left_ > 0;) {
+    const Part part = parts.front();
+    parts.pop_front();
+    std::set<RewriteSite> trial = kept;
+    trial.insert(part.begin(), part.end());
+    if (weigh(SiteFilter(trial)))
+      kept = std::move(trial);
+    else
+      split(part);
+  }
+}
+
+Change FamilyChoice::keep(Try chosen) {
+  chosen.attempt.statistics[std::string(family_.name) + ".sites"] += static_cast<int64_t>(chosen.sites.size());
+  size_t shown = 0;
+  for (const RewriteSite& site : chosen.sites) {
+    if (++shown > most_sites_shown) break;
+    chosen.attempt.remark(site.text, function_.instructions.contains(site.instruction)
+                                         ? function_.instructions[site.instruction].range
+                                         : function_.header_range);
+  }
+  if (shown > most_sites_shown)
+    chosen.attempt.remark("and " + std::to_string(chosen.sites.size() - most_sites_shown) + " further sites",
+                          function_.header_range);
+  std::move(chosen.attempt).commit(function_, context_);
+  return Change::changed;
+}
+
+Change FamilyChoice::run() {
+  std::optional<Try> all = apply(SiteFilter());
+  if (!all) return Change::unchanged;
+  if (context_.options.flag("force")) return keep(*std::move(all));
+  if (!measure_original()) return Change::unchanged;
+  std::vector<RewriteSite> sites = std::move(all->sites);
+  all.reset();
+  weigh(SiteFilter());
+  if (!best_) search(sites);
+  if (!best_) {
+    context_.remarks.emplace_back("left as it is: " + lost_, function_.header_range);
+    return Change::unchanged;
+  }
+  best_->attempt.remark(comparison(best_cost_, before_), function_.header_range);
+  return keep(*std::move(best_));
+}
+
+} // namespace
+
+bool SiteFilter::take(ir::InstructionId instruction, std::string text) {
+  RewriteSite site{instruction, std::move(text)};
+  if (allowed_ && !allowed_->contains(site)) return false;
+  taken_.push_back(std::move(site));
+  return true;
+}
+
+Change run_family(ir::Function& function, PassContext& context, const Family& family) {
+  if (context.form != OutputForm::legal) return Change::unchanged;
+  return FamilyChoice(function, context, family).run();
+}
+
+std::vector<PassOptionDescription> family_options() {
+  return {
+      {"force", "rewrite every site, whatever it costs", PassOptionKind::flag},
+      cost_option(),
+      architectures_option(),
+      {"discharge", "how conditions may be met: proved, +launch (default proved+launch)"},
+  };
+}
+
+PassDescription family_pass(std::string_view name, std::string_view doc, Change (*run)(ir::Function&, PassContext&)) {
+  return {name, doc, run, family_options()};
+}
+
+} // namespace ptxrewrite::transforms::legal
