@@ -1,0 +1,146 @@
+// Kernels in which the obligations of launch-time rewrites hold in some launches and not in others: as a list of nodes,
+// with the launches and with what must be true for a rewrite of each site. Made by generator.h, written by print.h,
+// carried out by oracle.h, which knows neither our reader nor our IR nor our emulator.
+//
+// All pointers lead into one arena, so that buffers can overlap, touch, or be the same.
+#pragma once
+
+#include "tests/fuzz/random.h"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::fuzz::launchtime {
+
+// kinds: p predicate, h 16 bits (integers and f16), r 32 bits, d 64 bits, f f32
+struct Register {
+  char kind = 'r';
+  uint32_t number = 0;
+};
+
+struct Operand {
+  bool is_register = true;
+  Register reg;
+  uint64_t bits = 0;
+  Operand(Register source) : reg(source) {}
+  Operand(uint64_t immediate) : is_register(false), bits(immediate) {}
+};
+
+struct Node {
+  enum class Kind : uint8_t {
+    operation, // results[0] = operations()[operation](sources)
+    special,   // results[0] = `text`, a special register
+    load,      // results = elements of `type` at sources[0] + offset
+    store,     // sources[1...] to sources[0] + offset
+    branch,    // if (sources[0]) body
+    loop,      // do body while (sources[0])
+    shuffle,   // results[0] = shfl.sync.`text`(sources: value, lane, clamp and segments, members)
+    vote,      // results[0] = vote.sync.`text`(sources: predicate, members)
+    barrier,   // bar.sync 0
+  };
+  Kind kind = Kind::operation;
+  uint32_t id = 0; // its place in Trace::nodes
+  std::string text;
+  uint32_t operation = 0;
+  std::vector<Register> results;
+  std::vector<Operand> sources;
+  std::string type;       // of an element: "u8", "f32"
+  bool is_shared = false; // the memory of load or store; else global
+  int pointer = -1;       // the parameter from which the address comes
+  int64_t offset = 0;
+  bool is_negated = false; // branch: if (!sources[0])
+  std::vector<Node> body;
+};
+
+struct Parameter {
+  char kind = 'd'; // r or d
+  bool is_pointer = false;
+  unsigned grain = 1; // of a pointer: bytes of its smallest element, so that it may be off by a multiple of them
+  Register reg;       // holds the value, or the address in global space
+};
+
+// Arguments of pointers are offsets into the arena.
+struct Launch {
+  uint32_t grid = 1, block = 32;
+  std::vector<uint64_t> arguments;
+  std::string kind; // what is special about it: "same buffer", "edges"
+  uint32_t threads() const { return grid * block; }
+};
+
+// A set of bytes of the arena.
+class ByteSet {
+public:
+  void resize(size_t bytes) { present_.resize(bytes); }
+  void add(uint64_t first, uint64_t bytes);
+  bool empty() const { return low_ >= high_; }
+  uint64_t low() const { return low_; } // of the smallest range that holds it
+  uint64_t high() const { return high_; }
+  bool contains(uint64_t byte) const { return byte < present_.size() && present_[byte]; }
+  bool meets(const ByteSet& other) const;       // have they a byte in common?
+  bool range_meets(const ByteSet& other) const; // have their ranges?
+  bool covers(const ByteSet& other) const;      // is every byte of `other` in it?
+
+private:
+  std::vector<bool> present_;
+  uint64_t low_ = UINT64_MAX, high_ = 0;
+};
+
+// What the oracle saw of one node, or of one pointer.
+struct NodeTrace {
+  uint64_t executions = 0;
+  uint64_t address_bits = 0; // all addresses or'ed: the low zeros are the alignment
+  // Of results and sources of 64 bits: are all of them within the range?
+  bool fits_u32 = true, fits_s32 = true;
+  bool has_negative = false; // a source, as a signed number of its width
+  bool has_zero_divisor = false;
+};
+struct PointerTrace {
+  ByteSet loads, stores;
+};
+struct Trace {
+  std::vector<NodeTrace> nodes;
+  std::vector<PointerTrace> pointers; // by parameter
+  ByteSet loads, stores;              // of all
+  bool races = false;                 // results depend on the order of threads
+  bool is_undefined = false;          // a shuffle from a lane that is not there, a division by zero
+  bool leaves_arena = false;
+};
+
+// What the text of the rewritten kernel shows when a site has been rewritten.
+enum class Evidence : uint8_t { non_coherent, vectors, wide_division, division };
+
+// A place that a family of rewrites is about.
+struct Site {
+  std::string family, idiom;
+  Evidence evidence = Evidence::non_coherent;
+  bool has_evidence = false;
+  // Without `necessary` no rewrite of the site is right; with `sufficient` there is nothing against it. Both are found
+  // by brute force in what the oracle saw of the launch.
+  std::function<bool(const Trace&)> necessary, sufficient;
+};
+
+struct Kernel {
+  uint64_t seed = 0;
+  std::string name;
+  std::string target = "sm_80";
+  std::vector<Parameter> parameters;
+  std::vector<Node> body;
+  std::array<uint32_t, 5> registers{}; // how many of each kind p h r d f
+  uint32_t node_count = 0;
+  uint32_t shared_bytes = 0;
+  std::vector<Site> sites;
+  uint64_t arena_bytes = 0;
+  std::vector<Launch> launches;
+
+  std::vector<uint8_t> arena() const; // its bytes before a launch
+  // Values of the parameters when the arena lies at this address.
+  std::vector<uint64_t> values(const Launch& launch, uint64_t arena_address) const;
+};
+
+size_t kind_index(char kind); // into Kernel::registers
+unsigned bytes_of(const std::string& type);
+
+} // namespace ptxrewrite::fuzz::launchtime
