@@ -112,7 +112,8 @@ REWRITES = ([["--no-ssa"], [], ["-O"], ["-p", "darsie", "--specialise", "block=3
              for form in ("hardware", "annotated")] +
             [["-p", passes] for passes in ("r2d2", "dac", "composite", "schedule", "regless")])
 ANALYSES = ([["analyze"], ["analyze", "--cfg"], ["mark"]] +
-            [[command, "-p", passes, "--form", form] for command in ("diff", "prove") for passes in ("r2d2", "dac")
+            [[command, "-p", passes, "--form", form] + (["--effort", "1"] if command == "prove" else [])
+             for command in ("diff", "prove") for passes in ("r2d2", "dac")
              for form in ("legal", "hardware")])
 LAUNCH = ["--grid", "2", "--block", "32", "--arg", "buffer=u32:512:zeros:out", "--arg", "buffer=u32:512:iota"]
 
