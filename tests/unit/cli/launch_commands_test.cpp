@@ -20,6 +20,8 @@
 #include <limits>
 #include <random>
 
+namespace ptxrewrite::tests::launch_commands_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::cli;
 
@@ -180,3 +182,5 @@ TEST_CASE("templates of all samples are launch files that fit their kernels") {
   }
   CHECK(kernels > 40);
 }
+
+} // namespace ptxrewrite::tests::launch_commands_test

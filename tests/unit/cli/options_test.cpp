@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::options_test {
+
 using namespace ptxrewrite::cli;
 
 namespace {
@@ -129,3 +131,5 @@ TEST_CASE("the command that is named is called, once its options are parsed") {
   CHECK(parse({"first", "second"}) == 2);
   CHECK(parse({"--version"}) == 0);
 }
+
+} // namespace ptxrewrite::tests::options_test

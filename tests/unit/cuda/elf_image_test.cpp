@@ -10,6 +10,8 @@
 #include <cstring>
 #include <elf.h>
 
+namespace ptxrewrite::tests::elf_image_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::cuda;
 
@@ -160,3 +162,5 @@ TEST_CASE("linked texts have one head, the newest, and all bodies") {
   const std::string twice[] = {text_for("a"), text_for("a")};
   CHECK(what_is_wrong_with(link_ptx(twice), "linked").find("duplicate") != std::string::npos);
 }
+
+} // namespace ptxrewrite::tests::elf_image_test

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cstring>
 
+namespace ptxrewrite::tests::fatbinary_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::cuda;
 
@@ -145,3 +147,5 @@ TEST_CASE("a fat binary in memory is found by its own header") {
   CHECK_FALSE(fat_binary_at(nullptr).ok());
   CHECK_FALSE(fat_binary_at(bytes.data() + 16).ok());
 }
+
+} // namespace ptxrewrite::tests::fatbinary_test

@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::register_budget_session_test {
+
 using namespace ptxrewrite;
 
 namespace {
@@ -133,3 +135,5 @@ TEST_CASE("no registers to spare: the original runs, and the run says why") {
   // A machine without limits runs it.
   CHECK(run(text, nullptr).entry == "k__r2d2");
 }
+
+} // namespace ptxrewrite::tests::register_budget_session_test

@@ -7,6 +7,8 @@
 
 #include <cstring>
 
+namespace ptxrewrite::tests::texture_session_test {
+
 using namespace ptxrewrite;
 
 TEST_CASE("a kernel samples the textures of its launch file") {
@@ -78,3 +80,5 @@ height = 2
   std::memcpy(out.data(), result->buffers[1].data(), 32);
   CHECK(out == std::vector<float>{0, 0.2f, 0.4f, 1, 0, 51, 102, 255});
 }
+
+} // namespace ptxrewrite::tests::texture_session_test

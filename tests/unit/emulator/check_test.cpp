@@ -1,6 +1,8 @@
 // Check mode: bugs that are planted are found, and kernels that are right give no finding.
 #include "tests/unit/emulator/run_ptx.h"
 
+namespace ptxrewrite::tests::check_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -516,3 +518,5 @@ TEST_CASE("without check mode nothing is looked for") {
   CHECK(run.ok());
   CHECK(run.result.findings.empty());
 }
+
+} // namespace ptxrewrite::tests::check_test

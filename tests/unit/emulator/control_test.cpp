@@ -2,6 +2,8 @@
 // seen from how often an instruction executes.
 #include "tests/unit/emulator/run_ptx.h"
 
+namespace ptxrewrite::tests::control_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -407,3 +409,5 @@ TEST_CASE("control that comes to a body's end returns") {
   CHECK(called.failure() == "");
   CHECK(called.buffer<uint32_t>(0) == std::vector<uint32_t>{0, 1, 2, 103, 104});
 }
+
+} // namespace ptxrewrite::tests::control_test

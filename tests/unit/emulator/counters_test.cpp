@@ -7,6 +7,8 @@
 #include <functional>
 #include <map>
 
+namespace ptxrewrite::tests::counters_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -325,3 +327,5 @@ TEST_CASE("one generic access to several spaces counts what each of them takes")
   st.u32 [%rd5], %r3;)",
                      "st.u32 [%rd5]") == 2 + 2);
 }
+
+} // namespace ptxrewrite::tests::counters_test

@@ -3,6 +3,8 @@
 #include "emulator/memory/global_shadow.h"
 #include "tests/unit/emulator/run_ptx.h"
 
+namespace ptxrewrite::tests::global_races_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -279,3 +281,5 @@ TEST_CASE("what is remembered of global memory is bounded") {
   shadow.forget(0, UINT64_MAX / 8);
   shadow.for_each(0, 4, [&](GlobalCell& cell, uint64_t, unsigned) { CHECK(cell.write.clock == 0); });
 }
+
+} // namespace ptxrewrite::tests::global_races_test

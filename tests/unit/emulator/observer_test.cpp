@@ -7,6 +7,8 @@
 
 #include <bit>
 
+namespace ptxrewrite::tests::observer_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -228,3 +230,5 @@ TEST_CASE("an observer changes neither results nor counters") {
   CHECK(with.result.counters.warp_instructions == without.result.counters.warp_instructions);
   CHECK(with.result.counters.thread_instructions == without.result.counters.thread_instructions);
 }
+
+} // namespace ptxrewrite::tests::observer_test

@@ -1,6 +1,8 @@
 // Independent progress of threads (PTX ISA 3.2): locks and flags between lanes of a warp, warps of a block and blocks.
 #include "tests/unit/emulator/run_ptx.h"
 
+namespace ptxrewrite::tests::progress_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -318,3 +320,5 @@ WAIT:
   ret;)");
   CHECK(run(text, {2}, {1}, 1, false, true, 2).buffer<uint32_t>(0)[0] == 2000000);
 }
+
+} // namespace ptxrewrite::tests::progress_test

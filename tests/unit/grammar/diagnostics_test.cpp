@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::diagnostics_test {
+
 using namespace ptxrewrite;
 
 namespace {
@@ -153,3 +155,5 @@ TEST_CASE("every prefix of a module, and every module with one byte changed, giv
   CHECK(modules > 100);
   CHECK(refusals > 1000);
 }
+
+} // namespace ptxrewrite::tests::diagnostics_test

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::foreign_input_test {
+
 using namespace ptxrewrite;
 
 namespace {
@@ -46,3 +48,5 @@ TEST_CASE("words of other languages in comments, strings and names of PTX do no 
   CHECK(ReadText(kernel("mov.u32 %r1, 1;", "// __global__ #include template\n")).ok());
   CHECK(ReadText("// __global__\n/* #include */\n" + kernel("template: bra template;")).ok());
 }
+
+} // namespace ptxrewrite::tests::foreign_input_test

@@ -8,6 +8,8 @@
 #include <sstream>
 #include <vector>
 
+namespace ptxrewrite::tests::probes_test {
+
 using namespace ptxrewrite;
 
 namespace {
@@ -143,3 +145,5 @@ TEST_CASE("directives are accepted and refused as by ptxas, in every place") {
   }
   CHECK(count == 984);
 }
+
+} // namespace ptxrewrite::tests::probes_test

@@ -7,6 +7,8 @@
 #include <doctest/doctest.h>
 #include <filesystem>
 
+namespace ptxrewrite::tests::reader_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -393,3 +395,5 @@ TEST_CASE("old dialect: module-scope registers, prototypes without semicolon, pa
   ReadText again(printed);
   REQUIRE_MESSAGE(again.ok(), again.messages());
 }
+
+} // namespace ptxrewrite::tests::reader_test

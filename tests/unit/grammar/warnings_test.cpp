@@ -9,6 +9,8 @@
 #include <sstream>
 #include <vector>
 
+namespace ptxrewrite::tests::warnings_test {
+
 using namespace ptxrewrite;
 
 namespace {
@@ -168,3 +170,5 @@ TEST_CASE("optional operands of tex and tld4: what ptxas accepts, and nothing el
   CHECK(judged == 15840);
   CHECK(refused > 8000);
 }
+
+} // namespace ptxrewrite::tests::warnings_test

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::wild_test {
+
 using namespace ptxrewrite;
 
 namespace {
@@ -184,3 +186,5 @@ TEST_CASE("wild: size of a line, of a brace list, of a name") {
   const std::string name(2074, 'n');
   CHECK(contains(survives(std::string(head) + ".entry " + name + "() { ret; }\n"), name));
 }
+
+} // namespace ptxrewrite::tests::wild_test

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <set>
 
+namespace ptxrewrite::tests::analysis_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 using namespace ptxrewrite::tests;
@@ -266,3 +268,5 @@ TEST_CASE("definitions and uses are where they are") {
   CHECK(guard.instruction == branch);
   CHECK(guard.index == Use::guard_index);
 }
+
+} // namespace ptxrewrite::tests::analysis_test

@@ -12,6 +12,8 @@
 
 #include <algorithm>
 
+namespace ptxrewrite::tests::dac_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -182,3 +184,5 @@ TEST_CASE("an enqueue in the body is no partner of what stands there") {
   CHECK_FALSE(streams.ok());
   CHECK_MESSAGE(streams.messages().find("belongs into the affine stream") != std::string::npos, streams.messages());
 }
+
+} // namespace ptxrewrite::tests::dac_test

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+namespace ptxrewrite::tests::isa_availability_test {
+
 using namespace ptxrewrite::ir;
 
 namespace {
@@ -114,3 +116,5 @@ TEST_CASE("forms of single architectures, and forms that are gone") {
   CHECK(why_not_available(form_of("ld.global.u32"), {1, 0}, "sm_10") == "");
   CHECK(why_not_available(form_of("ld.global.L2::128B.u32"), {1, 0}, "sm_10") != "");
 }
+
+} // namespace ptxrewrite::tests::isa_availability_test

@@ -8,6 +8,8 @@
 #include <string>
 #include <thread>
 
+namespace ptxrewrite::tests::isa_forms_test {
+
 using namespace ptxrewrite::ir;
 
 namespace {
@@ -242,3 +244,5 @@ TEST_CASE("forms of whole numbers name what they compute, forms of floating-poin
   CHECK(operation("ld.global.u32") == Operation::none);
   CHECK(operation("addc.u32") == Operation::none); // reads the carry flag, too
 }
+
+} // namespace ptxrewrite::tests::isa_forms_test

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <string>
 
+namespace ptxrewrite::tests::isa_statements_test {
+
 using namespace ptxrewrite::ir;
 using ptxrewrite::test::check_statement;
 using ptxrewrite::test::Statement;
@@ -111,3 +113,5 @@ TEST_CASE("calls say how many operands they write") {
   CHECK(definition_count(call, with.operands) == 1);
   CHECK(definition_count(call, without.operands) == 0);
 }
+
+} // namespace ptxrewrite::tests::isa_statements_test

@@ -11,6 +11,8 @@
 
 #include <random>
 
+namespace ptxrewrite::tests::linear_expression_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -381,3 +383,5 @@ ret;
   }
   CHECK(seen == 5);
 }
+
+} // namespace ptxrewrite::tests::linear_expression_test

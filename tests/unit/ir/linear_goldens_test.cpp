@@ -13,6 +13,8 @@
 #include <fstream>
 #include <sstream>
 
+namespace ptxrewrite::tests::linear_goldens_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -485,3 +487,5 @@ TEST_CASE("cost grows with the kernel, not with its square") {
   };
   CHECK(expressions(20000) < 12 * expressions(2000));
 }
+
+} // namespace ptxrewrite::tests::linear_goldens_test

@@ -9,6 +9,8 @@
 
 #include <random>
 
+namespace ptxrewrite::tests::linear_random_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 using ptxrewrite::tests::LinearChecker;
@@ -456,3 +458,5 @@ TEST_CASE("branches, guards and loops: every form is what the threads compute, t
   CHECK(totals.counts.obliged > 4000);
   CHECK(totals.endless * 2 < totals.launches);
 }
+
+} // namespace ptxrewrite::tests::linear_random_test

@@ -13,6 +13,8 @@
 #include <set>
 #include <sstream>
 
+namespace ptxrewrite::tests::redundancy_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -358,3 +360,5 @@ TEST_CASE("written marks count, and what they leave out is vector") {
   CHECK(k["mov.u32 %r2"] == "V");
   CHECK(k["add.u32 %r3"] == "CR xy affine");
 }
+
+} // namespace ptxrewrite::tests::redundancy_test

@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::ssa_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 using namespace ptxrewrite::tests;
@@ -281,3 +283,5 @@ TEST_CASE("two results of one instruction never share a register, used or not") 
   InstructionId store = function.instructions[load].next;
   CHECK(function.operands_of(store).back().id == operands[2].id); // the later one counts
 }
+
+} // namespace ptxrewrite::tests::ssa_test

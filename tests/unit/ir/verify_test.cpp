@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <functional>
 
+namespace ptxrewrite::tests::verify_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -242,3 +244,5 @@ TEST_CASE("a sound function of any shape has no findings") {
   destruct_ssa(text.function());
   CHECK(verify(*text.module).empty());
 }
+
+} // namespace ptxrewrite::tests::verify_test

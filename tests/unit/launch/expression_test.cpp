@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::expression_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::launch;
 
@@ -144,3 +146,5 @@ TEST_CASE("hostile lengths and depths end in an error or a value") {
   CHECK(text_of(sum) == "100000");
   CHECK(text_of(std::string(2 << 20, '1')) == "error: the expression is longer than a million characters");
 }
+
+} // namespace ptxrewrite::tests::expression_test

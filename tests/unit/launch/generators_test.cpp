@@ -10,6 +10,8 @@
 #include <cstring>
 #include <set>
 
+namespace ptxrewrite::tests::generators_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::launch;
 
@@ -226,3 +228,5 @@ TEST_CASE("a generator alone and one inside an expression give the same elements
   CHECK(filled<int32_t>(ir::ScalarType::s32, 10, "iota(-3, 1 + 1)") ==
         filled<int32_t>(ir::ScalarType::s32, 10, "iota(-3, 2)"));
 }
+
+} // namespace ptxrewrite::tests::generators_test

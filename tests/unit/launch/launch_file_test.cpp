@@ -9,6 +9,8 @@
 
 #include <cstring>
 
+namespace ptxrewrite::tests::launch_file_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::launch;
 
@@ -469,3 +471,5 @@ TEST_CASE("hostile files end in errors") {
     deep += "] }";
   CHECK(errors_of(deep + "]\n").find("structs are nested too deeply") != std::string::npos);
 }
+
+} // namespace ptxrewrite::tests::launch_file_test

@@ -14,6 +14,8 @@
 #include <filesystem>
 #include <random>
 
+namespace ptxrewrite::tests::predicate_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::launch;
 
@@ -246,3 +248,5 @@ TEST_CASE("the launch predicates of all samples parse, and say what the analysis
   CHECK(held > 100);
   CHECK(failed > 100);
 }
+
+} // namespace ptxrewrite::tests::predicate_test

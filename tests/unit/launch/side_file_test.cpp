@@ -11,6 +11,8 @@
 
 #include <cstring>
 
+namespace ptxrewrite::tests::side_file_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::launch;
 
@@ -340,3 +342,5 @@ ret;
   CHECK(left_out[0].entry == "k__dac");
   CHECK(left_out[0].reason == "its 2 conditions together: the expression is longer than a million characters");
 }
+
+} // namespace ptxrewrite::tests::side_file_test

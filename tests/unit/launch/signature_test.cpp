@@ -8,6 +8,8 @@
 
 #include <cstring>
 
+namespace ptxrewrite::tests::signature_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::launch;
 
@@ -162,3 +164,5 @@ TEST_CASE("the parameter block lies as PTX says") {
   CHECK(pack_parameters(launch, signature, {{0x1000}, {}, 8}).error().message ==
         "args[3] has 1 bytes; parameter wide has 8");
 }
+
+} // namespace ptxrewrite::tests::signature_test

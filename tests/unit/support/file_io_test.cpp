@@ -6,6 +6,8 @@
 #include <fstream>
 #include <sys/stat.h>
 
+namespace ptxrewrite::tests::file_io_test {
+
 using namespace ptxrewrite;
 namespace fs = std::filesystem;
 
@@ -96,3 +98,5 @@ TEST_CASE("a temporary directory goes with its owner") {
   }
   CHECK_FALSE(fs::exists(kept));
 }
+
+} // namespace ptxrewrite::tests::file_io_test

@@ -11,6 +11,8 @@
 #include <string>
 #include <thread>
 
+namespace ptxrewrite::tests::process_test {
+
 using namespace ptxrewrite;
 
 namespace {
@@ -137,3 +139,5 @@ TEST_CASE("a missing program and a wrong directory are errors") {
   wrong.working_directory = "/no/such/directory";
   CHECK_FALSE(run_process(wrong).ok());
 }
+
+} // namespace ptxrewrite::tests::process_test

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <sys/stat.h>
 
+namespace ptxrewrite::tests::ptxas_test {
+
 using namespace ptxrewrite;
 
 namespace {
@@ -146,3 +148,5 @@ TEST_CASE("a missing ptxas is an error that says what to do") {
   REQUIRE_FALSE(run.ok());
   CHECK(run.error().message.find("PTXREWRITE_PTXAS") != std::string::npos);
 }
+
+} // namespace ptxrewrite::tests::ptxas_test

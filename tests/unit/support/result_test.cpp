@@ -8,6 +8,8 @@
 #include <csignal>
 #include <string>
 
+namespace ptxrewrite::tests::result_test {
+
 using namespace ptxrewrite;
 
 namespace {
@@ -63,3 +65,5 @@ TEST_CASE("what is there can be taken") {
   CHECK(child_that([&] { static_cast<void>(there.value()); }).signal == 0);
   CHECK(there->size() == 4);
 }
+
+} // namespace ptxrewrite::tests::result_test

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::source_test {
+
 using namespace ptxrewrite;
 
 TEST_CASE("line and column are 1-based and count bytes") {
@@ -29,3 +31,5 @@ TEST_CASE("a diagnostic without a position names the file only") {
   SourceFile source("k.ptx", "");
   CHECK(render({Severity::warning, {}, "empty file", {}}, source) == "k.ptx: warning: empty file\n");
 }
+
+} // namespace ptxrewrite::tests::source_test

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::dce_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 using ir::remove_dead_code;
@@ -181,3 +183,5 @@ TEST_CASE("readers that nobody needs do not count, nor do arguments of parameter
   for (const ValueId value : {zero, one, counter, sum})
     CHECK(counts.readers(value) == 0);
 }
+
+} // namespace ptxrewrite::tests::dce_test

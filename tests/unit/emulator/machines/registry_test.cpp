@@ -8,6 +8,8 @@
 
 #include <set>
 
+namespace ptxrewrite::tests::registry_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -50,3 +52,5 @@ TEST_CASE("machine data: one value of each type, by its type") {
   CHECK_FALSE(copy.find<SkipSettings>());
   CHECK(data.find<SkipSettings>());
 }
+
+} // namespace ptxrewrite::tests::registry_test

@@ -7,6 +7,8 @@
 #include <bit>
 #include <map>
 
+namespace ptxrewrite::tests::linearity_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -221,3 +223,5 @@ TEST_CASE("what LN calls linear is a sum of thread, block and trip parts, by bru
   }
   CHECK(compared > 20 * 6 * 45);
 }
+
+} // namespace ptxrewrite::tests::linearity_test

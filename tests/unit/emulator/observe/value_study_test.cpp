@@ -11,6 +11,8 @@
 #include <random>
 #include <set>
 
+namespace ptxrewrite::tests::value_study_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -544,3 +546,5 @@ TEST_CASE("an adaptive sample of regular blocks says what all say, with long loo
     }
   }
 }
+
+} // namespace ptxrewrite::tests::value_study_test

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+namespace ptxrewrite::tests::bounds_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -245,3 +247,5 @@ TEST_CASE("registers of any width are arguments of the system's functions") {
 }
 
 } // namespace
+
+} // namespace ptxrewrite::tests::bounds_test

@@ -8,6 +8,8 @@
 #include <map>
 #include <random>
 
+namespace ptxrewrite::tests::limits_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -223,3 +225,5 @@ AGAIN:
 }
 
 } // namespace
+
+} // namespace ptxrewrite::tests::limits_test

@@ -1,6 +1,8 @@
 // Operands that no compiler writes: numbers and `_` where a register is usual, counts that no block has.
 #include "tests/unit/emulator/run_ptx.h"
 
+namespace ptxrewrite::tests::operands_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -37,3 +39,5 @@ TEST_CASE("vectors have elements") {
     CHECK(run.error.find("a vector without elements") != std::string::npos);
   }
 }
+
+} // namespace ptxrewrite::tests::operands_test

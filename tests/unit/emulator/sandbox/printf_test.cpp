@@ -3,6 +3,8 @@
 
 #include <cstdio>
 
+namespace ptxrewrite::tests::printf_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -150,3 +152,5 @@ TEST_CASE("what a block and a launch print is bounded, and what is left out is s
 }
 
 } // namespace
+
+} // namespace ptxrewrite::tests::printf_test

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <string_view>
 
+namespace ptxrewrite::tests::float_compare_semantics_test {
+
 namespace {
 
 using namespace ptxrewrite::emulator::semantics;
@@ -88,3 +90,5 @@ TEST_CASE("float comparison lane semantics: what set writes for true") {
   CHECK(set_value<uint16_t>(false) == 0);
   CHECK(to_bits(set_value<float>(false)) == 0);
 }
+
+} // namespace ptxrewrite::tests::float_compare_semantics_test

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+namespace ptxrewrite::tests::barrier_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -309,3 +311,5 @@ LOOP:
   CHECK(run.result.findings.empty());
   CHECK(run.buffer<uint32_t>(0) == for_threads(128, [](uint32_t i) { return (i + 50) % 128; }));
 }
+
+} // namespace ptxrewrite::tests::barrier_test

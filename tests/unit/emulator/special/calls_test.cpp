@@ -4,6 +4,8 @@
 
 #include <set>
 
+namespace ptxrewrite::tests::calls_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -540,3 +542,5 @@ TEST_CASE("the bits of a 0f constant are those of a double whose high word is ze
                            1);
   CHECK(run.buffer<uint32_t>(0)[0] == 0x3fc00000);
 }
+
+} // namespace ptxrewrite::tests::calls_test

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+namespace ptxrewrite::tests::affine_technique_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 using namespace ptxrewrite::timing;
@@ -209,3 +211,5 @@ TEST_CASE("two streams do not beat bandwidth, nor do short queues beat long ones
         }
       }
 }
+
+} // namespace ptxrewrite::tests::affine_technique_test

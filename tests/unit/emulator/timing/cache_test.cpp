@@ -10,6 +10,8 @@
 #include <list>
 #include <random>
 
+namespace ptxrewrite::tests::cache_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::timing;
 
@@ -231,3 +233,5 @@ TEST_CASE("a launch finds in L2 what the one before left there, and nothing in L
   simulate(store, memory, &state);
   CHECK(simulate(others, memory, &state).dirty_written_back == 32 * 4);
 }
+
+} // namespace ptxrewrite::tests::cache_test

@@ -4,6 +4,8 @@
 #include "evaluate/score/comparator_techniques.h"
 #include "tests/unit/emulator/timing/timed_kernel.h"
 
+namespace ptxrewrite::tests::comparators_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 using namespace ptxrewrite::timing;
@@ -221,3 +223,5 @@ TEST_CASE("composites' register file is what the counters of the launch say, at 
   CHECK(technique.events[static_cast<size_t>(EnergyEvent::rf_read)] ==
         doctest::Approx(6 * 2 * 32 * 7.1e-4 / (2.8e-2 / 4)));
 }
+
+} // namespace ptxrewrite::tests::comparators_test

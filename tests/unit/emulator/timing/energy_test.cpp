@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+namespace ptxrewrite::tests::energy_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 using namespace ptxrewrite::timing;
@@ -99,3 +101,5 @@ TEST_CASE("guesses of a machine are those that its table marks") {
   CHECK(std::ranges::count(names, "latency.dram") == 0);
   CHECK(std::ranges::count(names, "throughput.fp32") == 0);
 }
+
+} // namespace ptxrewrite::tests::energy_test

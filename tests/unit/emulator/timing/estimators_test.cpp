@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+namespace ptxrewrite::tests::estimators_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::timing;
 
@@ -129,3 +131,5 @@ TEST_CASE("estimators of a kernel whose counts are known") {
   CHECK(in.instructions == of_warp);
   CHECK(estimates.mwp_cwp == doctest::Approx(launch + mwp_cwp(in).clocks));
 }
+
+} // namespace ptxrewrite::tests::estimators_test

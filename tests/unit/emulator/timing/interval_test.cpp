@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+namespace ptxrewrite::tests::interval_test {
+
 using namespace ptxrewrite::timing;
 
 TEST_CASE("a smooth sum is its largest term alone, and never less") {
@@ -63,3 +65,5 @@ TEST_CASE("misses beyond the registers for them come in batches; blocks are dist
   CHECK(further_batches(0, 256) == 0);
   CHECK(launch_clocks(1000, 2, 300) == doctest::Approx(2300));
 }
+
+} // namespace ptxrewrite::tests::interval_test

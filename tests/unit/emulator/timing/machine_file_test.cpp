@@ -8,6 +8,8 @@
 #include <bit>
 #include <set>
 
+namespace ptxrewrite::tests::machine_file_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::timing;
 
@@ -197,3 +199,5 @@ TEST_CASE("paths are told from names") {
   CHECK_FALSE(timing::is_machine_path("h200"));
   CHECK_FALSE(timing::is_machine_path("sm_90"));
 }
+
+} // namespace ptxrewrite::tests::machine_file_test

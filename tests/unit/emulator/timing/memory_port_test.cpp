@@ -10,6 +10,8 @@
 #include <random>
 #include <set>
 
+namespace ptxrewrite::tests::memory_port_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::timing;
 
@@ -113,3 +115,5 @@ TEST_CASE("shared memory of the first generation: 16 banks, half a warp at a tim
   CHECK(port_law(*ir::find_machine("h200")).block_tags);
   CHECK_FALSE(port_law(*ir::find_machine("a100")).block_tags);
 }
+
+} // namespace ptxrewrite::tests::memory_port_test

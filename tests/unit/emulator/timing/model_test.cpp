@@ -6,6 +6,8 @@
 
 #include <random>
 
+namespace ptxrewrite::tests::model_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 using namespace ptxrewrite::timing;
@@ -159,3 +161,5 @@ TEST_CASE("the host's threads and a second run change nothing") {
   CHECK(one.clocks == two.clocks);
   CHECK(one.stack == two.stack);
 }
+
+} // namespace ptxrewrite::tests::model_test

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+namespace ptxrewrite::tests::no_cheating_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 using namespace ptxrewrite::timing;
@@ -213,3 +215,5 @@ TEST_CASE("no technique lets more warps stay") {
     CHECK(now.waves == before.waves);
   }
 }
+
+} // namespace ptxrewrite::tests::no_cheating_test

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <random>
 
+namespace ptxrewrite::tests::recorder_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 using namespace ptxrewrite::timing;
@@ -254,3 +256,5 @@ TEST_CASE("what is remembered of an access is what the laws say of it") {
     }
   }
 }
+
+} // namespace ptxrewrite::tests::recorder_test

@@ -6,6 +6,8 @@
 
 #include <random>
 
+namespace ptxrewrite::tests::regless_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 using namespace ptxrewrite::timing;
@@ -223,3 +225,5 @@ TEST_CASE("register hierarchy: everything in the main file is the register file,
   CHECK(share == doctest::Approx(32 * 8.0 / 2048)); // 8 active warps of 4 schedulers
   CHECK(sample.register_energy(hierarchical_technique(sample.input(), file)) == doctest::Approx(share * all));
 }
+
+} // namespace ptxrewrite::tests::regless_test

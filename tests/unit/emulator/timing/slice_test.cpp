@@ -2,6 +2,8 @@
 #include "emulator/timing/slice.h"
 #include "tests/unit/emulator/timing/timed_kernel.h"
 
+namespace ptxrewrite::tests::slice_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 using namespace ptxrewrite::timing;
@@ -55,3 +57,5 @@ TEST_CASE("a part of a grid takes as long on a slice as the whole grid on the ma
             doctest::Approx(clocks_on(titanv(), work, 1280 * 2)).epsilon(0.03));
     }
 }
+
+} // namespace ptxrewrite::tests::slice_test

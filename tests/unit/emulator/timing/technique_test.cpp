@@ -4,6 +4,8 @@
 
 #include <functional>
 
+namespace ptxrewrite::tests::technique_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 using namespace ptxrewrite::timing;
@@ -118,3 +120,5 @@ TEST_CASE("a wave is not over before the added warp is") {
   technique.added_warps.push_back({&chain, Cause::affine});
   CHECK(timed.on(machine, 32, &technique).clocks >= 5000 / machine.issue_rate.value);
 }
+
+} // namespace ptxrewrite::tests::technique_test

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <random>
 
+namespace ptxrewrite::tests::calibrate_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::cli;
 
@@ -159,3 +161,5 @@ TEST_CASE("on a device that answers with times of its own, probes run and are ti
       CHECK(seconds->size() == 3);
     }
 }
+
+} // namespace ptxrewrite::tests::calibrate_test

@@ -5,6 +5,8 @@
 
 #include <random>
 
+namespace ptxrewrite::tests::energy_fit_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::cli;
 using timing::EnergyEvent;
@@ -67,3 +69,5 @@ TEST_CASE("noise leaves sums about right, and nothing is negative") {
 TEST_CASE("no rows, no coefficients") {
   CHECK(fit_energy({}).static_watt == 0);
 }
+
+} // namespace ptxrewrite::tests::energy_fit_test

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <map>
 
+namespace ptxrewrite::tests::probes_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::cli;
 
@@ -230,3 +232,5 @@ TEST_CASE("ptxas leaves every link in place") {
     }
   }
 }
+
+} // namespace ptxrewrite::tests::probes_test

@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+namespace ptxrewrite::tests::sensitivity_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::cli;
 
@@ -88,3 +90,5 @@ TEST_CASE("every guess of a machine is tried at both margins") {
     CHECK(timing::guesses_of(machine).size() >= 6);
   }
 }
+
+} // namespace ptxrewrite::tests::sensitivity_test

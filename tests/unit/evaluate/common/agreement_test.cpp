@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+namespace ptxrewrite::tests::agreement_test {
+
 using namespace ptxrewrite::cli;
 
 TEST_CASE("Spearman's correlation") {
@@ -48,3 +50,5 @@ TEST_CASE("errors, and factors from the suites left out") {
   points.pop_back();
   CHECK(agreement(points, 1).mape_scaled < 0);
 }
+
+} // namespace ptxrewrite::tests::agreement_test

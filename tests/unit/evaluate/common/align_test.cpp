@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <random>
 
+namespace ptxrewrite::tests::align_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::cli;
 
@@ -142,3 +144,5 @@ TEST_CASE("texts align by equal lines, then by equal but for registers, then by 
   CHECK(shape(align(left, {}, Alignment::text)) == "----");
   CHECK(shape(align({}, right, Alignment::text)) == "+++++");
 }
+
+} // namespace ptxrewrite::tests::align_test

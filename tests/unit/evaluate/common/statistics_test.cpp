@@ -8,6 +8,8 @@
 #include <cmath>
 #include <random>
 
+namespace ptxrewrite::tests::statistics_test {
+
 using namespace ptxrewrite::cli;
 
 namespace {
@@ -125,3 +127,5 @@ TEST_CASE("the same seed draws the same rounds") {
   CHECK(resample_ratios(original, rewritten, 50, 3) == resample_ratios(original, rewritten, 50, 3));
   CHECK(resample_ratios(original, rewritten, 50, 3) != resample_ratios(original, rewritten, 50, 4));
 }
+
+} // namespace ptxrewrite::tests::statistics_test

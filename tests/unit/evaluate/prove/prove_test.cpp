@@ -12,6 +12,8 @@
 #include <random>
 #include <sstream>
 
+namespace ptxrewrite::tests::prove_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::prove;
 
@@ -408,3 +410,5 @@ TEST_CASE("r2d2's legal form takes the addresses of the original, whichever cand
       for (const KernelProof& proof : proofs_of(sample(name), passes, transforms::OutputForm::legal))
         CHECK_MESSAGE(proof.holds(), proof.kernel << ": " << proof.problems[0].text);
 }
+
+} // namespace ptxrewrite::tests::prove_test

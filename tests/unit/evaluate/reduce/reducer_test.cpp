@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::reducer_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::cli;
 
@@ -181,3 +183,5 @@ B:
     CHECK(!kind.find(*module).empty());
   }
 }
+
+} // namespace ptxrewrite::tests::reducer_test

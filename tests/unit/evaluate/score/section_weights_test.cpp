@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::section_weights_test {
+
 using namespace ptxrewrite;
 
 namespace {
@@ -78,3 +80,5 @@ TEST_CASE("a branch that parts lanes weighs the same in the original and behind 
   // The thread's index and address are linear registers, `n` a coefficient; all else is as it was.
   CHECK(body_weights(*hardware) == "r2d2.mov 0, r2d2.mov 0, setp 1, bra 4, red 1, st 1, ret 1");
 }
+
+} // namespace ptxrewrite::tests::section_weights_test

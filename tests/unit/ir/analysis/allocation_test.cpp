@@ -10,6 +10,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::allocation_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -167,3 +169,5 @@ TEST_CASE("the verifier finds each register that two live values share") {
     }
   }
 }
+
+} // namespace ptxrewrite::tests::allocation_test

@@ -16,6 +16,8 @@
 #include <map>
 #include <stdexcept>
 
+namespace ptxrewrite::tests::regions_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 using namespace ptxrewrite::tests;
@@ -502,3 +504,5 @@ TEST_CASE("random graphs: a mark that is left out is found") {
     MESSAGE(found[kind] << " of " << left_out[kind]);
   }
 }
+
+} // namespace ptxrewrite::tests::regions_test

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+namespace ptxrewrite::tests::schedule_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -214,3 +216,5 @@ TEST_CASE("loads first, up to a limit, and as many levels as loads behind loads"
   CHECK(loads_in_a_row(6) < 6);
   CHECK(loads_in_a_row(6) > 1);
 }
+
+} // namespace ptxrewrite::tests::schedule_test

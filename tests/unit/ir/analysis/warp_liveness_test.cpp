@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <set>
 
+namespace ptxrewrite::tests::warp_liveness_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 using namespace ptxrewrite::tests;
@@ -205,3 +207,5 @@ TEST_CASE("random graphs: exactly the definitions that some lane sleeps through"
   std::printf("%u definitions, %u soft; %u of them not by Algorithm 2, %u by it alone\n", definitions, found, rule_only,
               paper_only);
 }
+
+} // namespace ptxrewrite::tests::warp_liveness_test

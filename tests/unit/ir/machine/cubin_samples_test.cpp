@@ -11,6 +11,8 @@
 #include <mutex>
 #include <thread>
 
+namespace ptxrewrite::tests::cubin_samples_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -116,3 +118,5 @@ TEST_CASE("the samples' cubins hold what ptxas -v prints") {
     CHECK(tally.with_stack >= run.with_stack);
   }
 }
+
+} // namespace ptxrewrite::tests::cubin_samples_test

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <random>
 
+namespace ptxrewrite::tests::cubin_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -203,3 +205,5 @@ TEST_CASE("truncated and damaged cubins end in a result or an error") {
   }
   CHECK(read > 0);
 }
+
+} // namespace ptxrewrite::tests::cubin_test

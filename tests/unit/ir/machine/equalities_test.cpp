@@ -8,6 +8,8 @@
 
 #include <string>
 
+namespace ptxrewrite::tests::equalities_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -39,3 +41,5 @@ TEST_CASE("behind a branch on inequality of 32 bits the number is known; ptxas d
   CHECK_FALSE(tells_a_number(store + "setp.ne.s32 %p1, %r1, 5; @%p1 ret;\n"));
   CHECK_FALSE(tells_a_number("setp.ne.s32 %p1, %r9, 5; @%p1 ret; st.global.u32 [%rd1], %r9;\n"));
 }
+
+} // namespace ptxrewrite::tests::equalities_test

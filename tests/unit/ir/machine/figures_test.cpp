@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::figures_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -45,3 +47,5 @@ TEST_CASE("figures are what ptxas says, and asking again says the same") {
   CHECK_FALSE(machine_figures(ptx + "nonsense", "sm_80").ok());
   CHECK_FALSE(machine_figures(ptx, "sm_1").ok());
 }
+
+} // namespace ptxrewrite::tests::figures_test

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <random>
 
+namespace ptxrewrite::tests::first_generation_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -190,3 +192,5 @@ TEST_CASE("FX5800: addresses have one word, data of 64 bits two") {
   CHECK(weights("ld.global.u64 %rd1, [%rd2]; add.s64 %rd3, %rd1, %rd1; shr.u64 %rd4, %rd3, 8;\n"
                 "st.global.u32 [%rd4], 1;") == "1 2 3 1 1");
 }
+
+} // namespace ptxrewrite::tests::first_generation_test

@@ -14,6 +14,8 @@
 #include <random>
 #include <sstream>
 
+namespace ptxrewrite::tests::fold_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -164,3 +166,5 @@ TEST_CASE("samples for a known block stay well-formed") {
   CHECK(functions > 100);
   CHECK(changed > 20);
 }
+
+} // namespace ptxrewrite::tests::fold_test

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::latency_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -49,3 +51,5 @@ TEST_CASE("throughputs are the programming guide's rows") {
   CHECK(throughput_of("h100", "fma.rn.f32") == 128);
   CHECK(throughput_of("gtx480", "shfl.sync.bfly.b32") == -1); // came with the next generation
 }
+
+} // namespace ptxrewrite::tests::latency_test

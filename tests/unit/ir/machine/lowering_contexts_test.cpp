@@ -10,6 +10,8 @@
 
 #include <cstdlib>
 
+namespace ptxrewrite::tests::lowering_contexts_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -183,3 +185,5 @@ TEST_CASE("costs by what stands around") {
       CHECK(std::abs(estimated - expected) <= 4 + expected / 25);
     }
 }
+
+} // namespace ptxrewrite::tests::lowering_contexts_test

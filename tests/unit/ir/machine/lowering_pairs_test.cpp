@@ -10,6 +10,8 @@
 
 #include <cstdlib>
 
+namespace ptxrewrite::tests::lowering_pairs_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -502,3 +504,5 @@ TEST_CASE("differences between two ways to write the same") {
       CHECK(std::abs(real - estimated) <= 2 + std::abs(real) / 4);
     }
 }
+
+} // namespace ptxrewrite::tests::lowering_pairs_test

@@ -19,6 +19,8 @@
 #include <cstdio>
 #include <filesystem>
 
+namespace ptxrewrite::tests::lowering_samples_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -185,3 +187,5 @@ TEST_CASE("which of two versions is longer") {
   CHECK(right_share(by_text) >= 0.93);
   CHECK(right_share(by_pass) >= 0.85);
 }
+
+} // namespace ptxrewrite::tests::lowering_samples_test

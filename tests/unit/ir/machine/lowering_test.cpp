@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::lowering_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -255,3 +257,5 @@ TEST_CASE("sections of a hardware form are issued as written, linear rows and wh
       CHECK(lowering.cost(id).uniform == 0);
     }
 }
+
+} // namespace ptxrewrite::tests::lowering_test

@@ -5,6 +5,8 @@
 
 #include <set>
 
+namespace ptxrewrite::tests::machine_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -58,3 +60,5 @@ TEST_CASE("columns are where they belong") {
   CHECK(oldest.issue_rate.value == 0.25);
   CHECK(oldest.occupancy.register_unit == RegisterUnit::block);
 }
+
+} // namespace ptxrewrite::tests::machine_test

@@ -12,6 +12,8 @@
 
 #include <cmath>
 
+namespace ptxrewrite::tests::matrix_weights_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -211,3 +213,5 @@ TEST_CASE("what is no product of one warp has no products") {
       throughput(*find_machine("gtx1080ti"), form(known_form("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")))
           .known);
 }
+
+} // namespace ptxrewrite::tests::matrix_weights_test

@@ -8,6 +8,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::registers_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -58,3 +60,5 @@ TEST_CASE("predicates are counted apart") {
   CHECK(need.predicates == 2);
   CHECK(need.registers < 16);
 }
+
+} // namespace ptxrewrite::tests::registers_test

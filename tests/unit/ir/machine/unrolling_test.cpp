@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <map>
 
+namespace ptxrewrite::tests::unrolling_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -191,3 +193,5 @@ TEST_CASE("loops that are left behind a skipped block are not copied") {
   CHECK(at_end.by_ptxas > 0);
   CHECK(std::abs(static_cast<int>(at_end.estimated) - static_cast<int>(at_end.by_ptxas)) <= 8);
 }
+
+} // namespace ptxrewrite::tests::unrolling_test

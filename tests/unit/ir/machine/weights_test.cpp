@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <sstream>
 
+namespace ptxrewrite::tests::weights_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 
@@ -458,3 +460,5 @@ TEST_CASE("the weight of an instruction is what one more of it adds") {
     CHECK(exact >= 0.8 * std::size(cases));
   }
 }
+
+} // namespace ptxrewrite::tests::weights_test

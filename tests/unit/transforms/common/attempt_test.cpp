@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::attempt_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::transforms;
 
@@ -32,3 +34,5 @@ TEST_CASE("added parameters are written out in conditions and in further paramet
   CHECK(attempt.added_parameters() == 1);
   CHECK(attempt.over_original_launch("P4") == "zext32(zext32(P1*3)*2)");
 }
+
+} // namespace ptxrewrite::tests::attempt_test

@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::family_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::transforms;
 using namespace ptxrewrite::transforms::legal;
@@ -141,3 +143,5 @@ TEST_CASE("a family without a site that pays leaves the kernel as it is") {
   CHECK(count(ran.text, ".entry") == 1);
   CHECK(count(ran.text, "div.u32") == 0);
 }
+
+} // namespace ptxrewrite::tests::family_test

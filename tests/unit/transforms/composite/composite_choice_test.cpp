@@ -8,6 +8,8 @@
 #include <map>
 #include <random>
 
+namespace ptxrewrite::tests::composite_choice_test {
+
 using namespace ptxrewrite::transforms::composite;
 
 namespace {
@@ -164,3 +166,5 @@ TEST_CASE("the slot holds one intermediate result at a time") {
   Problem free_call{{{}, {0}, {}, {0}}, {false, false, true, false}, {{0, 1, 1}}};
   CHECK(choose_pairs(free_call).gain == 1);
 }
+
+} // namespace ptxrewrite::tests::composite_choice_test

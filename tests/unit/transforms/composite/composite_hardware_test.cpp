@@ -5,6 +5,8 @@
 #include "ir/forms/composite.h"
 #include "ir/machine/select/lowering.h"
 
+namespace ptxrewrite::tests::composite_hardware_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::tests;
 
@@ -115,3 +117,5 @@ TEST_CASE("the verifier watches the slot") {
   ir::remove_dead_code(kernel(*again.module, "k"));
   CHECK(ir::verify(kernel(*again.module, "k")).empty());
 }
+
+} // namespace ptxrewrite::tests::composite_hardware_test

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+namespace ptxrewrite::tests::run_ahead_test {
+
 using namespace ptxrewrite;
 using transforms::Change;
 using transforms::Discharge;
@@ -228,3 +230,5 @@ TEST_CASE("Branches by whole warps are marked where warps lie in rows") {
   // Two rows of 16 threads make a warp.
   CHECK(rewrite(text(".reqntid 16, 16\n", "setp.lt.s32 %p1, %r1, 32;"), "force").change == Change::unchanged);
 }
+
+} // namespace ptxrewrite::tests::run_ahead_test

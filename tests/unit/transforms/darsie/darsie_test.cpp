@@ -17,6 +17,8 @@
 #include <fstream>
 #include <sstream>
 
+namespace ptxrewrite::tests::darsie_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::transforms;
 
@@ -321,3 +323,5 @@ TEST_CASE("a kernel for one launch that is worse is not kept, unless by force") 
   CHECK(weighed(",force").text.find("k__darsie") != std::string::npos);
   CHECK(weighed(",cost=model").text.find("k__darsie") != std::string::npos);
 }
+
+} // namespace ptxrewrite::tests::darsie_test

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::pipeline_parser_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::transforms;
 
@@ -108,3 +110,5 @@ TEST_CASE("a pass library that is not there, or is none, is an error that names 
   CHECK(missing.error().message.find("/nonexistent/passes.so") != std::string::npos);
   CHECK_FALSE(load_pass_library(tests::source_path("CMakeLists.txt")).ok());
 }
+
+} // namespace ptxrewrite::tests::pipeline_parser_test

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::pipeline_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::transforms;
 
@@ -232,3 +234,5 @@ TEST_CASE("functions that the module names are referenced: by a call, by an addr
     if (context.is_referenced(*function)) referenced += std::string(module->text(function->name)) + " ";
   CHECK(referenced == "called pointed in_table ");
 }
+
+} // namespace ptxrewrite::tests::pipeline_test

@@ -9,6 +9,8 @@
 
 #include <cstring>
 
+namespace ptxrewrite::tests::persistent_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::tests;
 
@@ -456,3 +458,5 @@ TEST_CASE("A variant is not made from a variant, nor from what the module launch
   CHECK(twice.text == rewrite(once, "r2d2").text);
   CHECK(twice.remarked("not made persistent: it is a variant already"));
 }
+
+} // namespace ptxrewrite::tests::persistent_test

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+namespace ptxrewrite::tests::r2d2_common_base_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::tests;
 using transforms::OutputForm;
@@ -159,3 +161,5 @@ TEST_CASE("Samples: the legal form is found or refused without a difference in t
     }
   }
 }
+
+} // namespace ptxrewrite::tests::r2d2_common_base_test

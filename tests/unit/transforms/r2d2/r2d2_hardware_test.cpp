@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+namespace ptxrewrite::tests::r2d2_hardware_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::tests;
 using transforms::Discharge;
@@ -271,3 +273,5 @@ TEST_CASE("A kernel that saves nothing is left alone") {
   CHECK_FALSE(rewrite.rewritten->hardware_form);
   CHECK(rewrite.context.ledger.empty());
 }
+
+} // namespace ptxrewrite::tests::r2d2_hardware_test

@@ -5,6 +5,8 @@
 
 #include <initializer_list>
 
+namespace ptxrewrite::tests::r2d2_legal_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::tests;
 using transforms::Discharge;
@@ -236,3 +238,5 @@ ret;
   CHECK(rewrite.same_traces(launch));
   CHECK(rewrite.obligations(Discharge::proved) == rewrite.context.ledger.size());
 }
+
+} // namespace ptxrewrite::tests::r2d2_legal_test

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cctype>
 
+namespace ptxrewrite::tests::r2d2_loops_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::tests;
 using transforms::Discharge;
@@ -211,3 +213,5 @@ TEST_CASE("Samples' inner loops: matmul's addresses are not computed in the loop
   CHECK(occurrences(body_of(Rewrite::printed(*rewrite.after)), "ld.global.f32 \t%f") == 10);
   CHECK(occurrences(body_of(Rewrite::printed(*rewrite.after)), ", [%lr") == 8);
 }
+
+} // namespace ptxrewrite::tests::r2d2_loops_test

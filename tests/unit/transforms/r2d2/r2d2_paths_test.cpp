@@ -2,6 +2,8 @@
 // instructions may be deleted.
 #include "tests/unit/transforms/r2d2/r2d2_fixture.h"
 
+namespace ptxrewrite::tests::r2d2_paths_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::tests;
 using transforms::OutputForm;
@@ -187,3 +189,5 @@ TEST_CASE("More than 16 forms with loops and several paths: 16 are kept, and the
     checked_body(rewrite);
   }
 }
+
+} // namespace ptxrewrite::tests::r2d2_paths_test

@@ -7,6 +7,8 @@
 
 #include <random>
 
+namespace ptxrewrite::tests::r2d2_semantics_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::tests;
 using transforms::OutputForm;
@@ -299,3 +301,5 @@ TEST_CASE("Samples' kernels do the same in both forms, also when read back from 
   }
   CHECK(kernels >= 8);
 }
+
+} // namespace ptxrewrite::tests::r2d2_semantics_test

@@ -13,6 +13,8 @@
 
 #include <map>
 
+namespace ptxrewrite::tests::spill_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 using transforms::SpillStatistics;
@@ -135,3 +137,5 @@ TEST_CASE("all samples fit into few registers, and random functions into three p
     CHECK(verify(*one.text.module).empty());
   }
 }
+
+} // namespace ptxrewrite::tests::spill_test

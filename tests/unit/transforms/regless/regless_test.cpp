@@ -11,6 +11,8 @@
 
 #include <filesystem>
 
+namespace ptxrewrite::tests::regless_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::ir;
 using namespace ptxrewrite::transforms;
@@ -135,3 +137,5 @@ TEST_CASE("what an annotation says") {
         "@ regless frobnicate", "@ regless evict R1 preload R2"})
     CHECK(!parse_regless_mark(wrong).ok());
 }
+
+} // namespace ptxrewrite::tests::regless_test

@@ -9,6 +9,8 @@
 #include <cmath>
 #include <functional>
 
+namespace ptxrewrite::tests::composite_registers_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 using ptxrewrite::test::Big;
@@ -265,3 +267,5 @@ TEST_CASE("reading the slot of nothing is refused") {
         std::string::npos);
   CHECK(run_lanes("  crf.add.s32.shl.b32 %d, %a, %b;\n", one, {}, header).run.error != "");
 }
+
+} // namespace ptxrewrite::tests::composite_registers_test

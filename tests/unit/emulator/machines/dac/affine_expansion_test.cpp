@@ -13,6 +13,8 @@
 #include <random>
 #include <set>
 
+namespace ptxrewrite::tests::affine_expansion_test {
+
 using namespace ptxrewrite::emulator;
 
 namespace {
@@ -465,3 +467,5 @@ TEST_CASE("affine stack: loops do not grow it, nested branches do, up to eight; 
   CHECK(level == 6);
   CHECK(nested.active()[0] == 0xffffffff >> 6); // a branch that does not fit changes nothing
 }
+
+} // namespace ptxrewrite::tests::affine_expansion_test

@@ -11,6 +11,8 @@
 #include <set>
 #include <tuple>
 
+namespace ptxrewrite::tests::affine_machine_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -778,3 +780,5 @@ TEST_CASE("affine machine: a kernel without an original runs, but not in check m
                 arguments)
             .error == "'k__dac' cannot be checked: it does not say which kernel it was made of");
 }
+
+} // namespace ptxrewrite::tests::affine_machine_test

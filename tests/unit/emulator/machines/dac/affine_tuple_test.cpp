@@ -6,6 +6,8 @@
 
 #include <random>
 
+namespace ptxrewrite::tests::affine_tuple_test {
+
 using namespace ptxrewrite::emulator;
 
 namespace {
@@ -154,3 +156,5 @@ TEST_CASE("affine tuples: widening is each thread's where no thread's narrow val
   for (uint32_t thread = 0; thread < 40; ++thread)
     CHECK(convert(signed_rest, 64, true).at({thread}) == static_cast<uint64_t>(int64_t((int(thread) - 2) % 10)));
 }
+
+} // namespace ptxrewrite::tests::affine_tuple_test

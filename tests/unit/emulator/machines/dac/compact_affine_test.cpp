@@ -2,6 +2,8 @@
 #include "emulator/machines/dac/compact_affine.h"
 #include "tests/unit/emulator/run_ptx.h"
 
+namespace ptxrewrite::tests::compact_affine_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -72,3 +74,5 @@ TEST_CASE("CAE: in rows of less than a warp only scalars are affine") {
   CHECK(affine_of(run, units, "mul.wide") == Pair{0, 2});
   CHECK(affine_of(run, units, "mov.u32 %r6") == Pair{2, 2});
 }
+
+} // namespace ptxrewrite::tests::compact_affine_test

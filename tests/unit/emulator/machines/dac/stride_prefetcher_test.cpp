@@ -6,6 +6,8 @@
 #include <array>
 #include <random>
 
+namespace ptxrewrite::tests::stride_prefetcher_test {
+
 using namespace ptxrewrite::emulator;
 
 namespace {
@@ -58,3 +60,5 @@ TEST_CASE("MTA: lines that are in L1 are no misses, and fall out of it in the or
   CHECK_FALSE(cache.contains(256));
   CHECK(cache.contains(128));
 }
+
+} // namespace ptxrewrite::tests::stride_prefetcher_test

@@ -8,6 +8,8 @@
 #include <map>
 #include <numeric>
 
+namespace ptxrewrite::tests::skip_machine_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -369,3 +371,5 @@ TEST_CASE("skipping: two ports look at as many pcs; the machine and observers ex
   CHECK(skipping.skips().port_conflicts == 0);
   CHECK(check_all_orders(two_redundant, {32, 8}, 6).port_conflicts > 0);
 }
+
+} // namespace ptxrewrite::tests::skip_machine_test

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::skip_table_test {
+
 using namespace ptxrewrite::emulator;
 
 namespace {
@@ -95,3 +97,5 @@ TEST_CASE("renaming: 32 registers and no more") {
     REQUIRE(registers.allocate(value, 1));
   CHECK_FALSE(registers.allocate(99, 1));
 }
+
+} // namespace ptxrewrite::tests::skip_table_test

@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 
+namespace ptxrewrite::tests::datapath_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -301,3 +303,5 @@ TEST_CASE("warps beyond the scalar register file run on the SIMT pipeline") {
   const DatapathCounts few = count(body, {300}, {64}, {zeros<uint32_t>(1), 5u}, 32);
   CHECK(few.scalar == 600 * 3);
 }
+
+} // namespace ptxrewrite::tests::datapath_test

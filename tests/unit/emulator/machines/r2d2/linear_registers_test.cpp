@@ -2,6 +2,8 @@
 // of its sections against the paper's rules (r2d2-isca23 section 4).
 #include "tests/unit/emulator/run_ptx.h"
 
+namespace ptxrewrite::tests::linear_registers_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -134,3 +136,5 @@ TEST_CASE("sections are counted as the machine would execute them") {
   CHECK(block_lanes == 3 * 300);
   CHECK(body == 14 * 300 * 2);
 }
+
+} // namespace ptxrewrite::tests::linear_registers_test

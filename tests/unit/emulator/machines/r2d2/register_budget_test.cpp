@@ -3,6 +3,8 @@
 
 #include "tests/unit/emulator/run_ptx.h"
 
+namespace ptxrewrite::tests::register_budget_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -132,3 +134,5 @@ TEST_CASE("a kernel in PTX needs none") {
   REQUIRE(module);
   CHECK(linear_register_use(*module->functions[0]) == LinearRegisterUse{});
 }
+
+} // namespace ptxrewrite::tests::register_budget_test

@@ -3,6 +3,8 @@
 
 #include "tests/unit/emulator/run_ptx.h"
 
+namespace ptxrewrite::tests::section_counts_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -99,3 +101,5 @@ TEST_CASE("a kernel in PTX is all rest") {
   CHECK(counts.rest.warps == 2 * 3 * 2);
   CHECK(counts.rest.threads == 2 * 3 * 33);
 }
+
+} // namespace ptxrewrite::tests::section_counts_test

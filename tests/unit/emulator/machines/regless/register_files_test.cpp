@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <random>
 
+namespace ptxrewrite::tests::register_files_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -175,3 +177,5 @@ TEST_CASE(
     CHECK(spent <= in_main + 1e-9);
   }
 }
+
+} // namespace ptxrewrite::tests::register_files_test

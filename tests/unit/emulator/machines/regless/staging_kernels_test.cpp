@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+namespace ptxrewrite::tests::staging_kernels_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -527,3 +529,5 @@ TEST_CASE("a warp that waits in the middle of a region is found out") {
   CAPTURE(marked);
   CHECK(run.failure().find("region 0 waits for other warps before its end") != std::string::npos);
 }
+
+} // namespace ptxrewrite::tests::staging_kernels_test

@@ -8,6 +8,8 @@
 
 #include <numeric>
 
+namespace ptxrewrite::tests::staging_machine_test {
+
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
@@ -209,3 +211,5 @@ TEST_CASE("a region gets its entries, or none") {
   unit.give_back(0, need);
   CHECK(unit.has_room(32, need));
 }
+
+} // namespace ptxrewrite::tests::staging_machine_test
