@@ -22,7 +22,10 @@ struct MemoryEvent {
   std::string mnemonic;
   uint64_t address = 0;
   uint64_t data = 0; // what is stored, hashed together
-  bool operator==(const MemoryEvent&) const = default;
+  ir::InstructionId instruction;
+  bool operator==(const MemoryEvent& other) const {
+    return mnemonic == other.mnemonic && address == other.address && data == other.data;
+  }
 };
 using ThreadTrace = std::vector<MemoryEvent>;
 
@@ -254,7 +257,7 @@ private:
 
   void access(ir::InstructionId id, const ir::Form& form) {
     auto operands = f_.operands_of(id);
-    MemoryEvent event{std::string(form.mnemonic), 0, 0};
+    MemoryEvent event{std::string(form.mnemonic), 0, 0, id};
     unsigned bits = ir::bit_width(form.type(0));
     size_t definitions = 0;
     for (size_t i = 0; i < operands.size(); ++i) {

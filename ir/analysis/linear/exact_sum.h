@@ -1,0 +1,104 @@
+// Sums of products of launch quantities in exact integers: what bounds of addresses are computed in, and their text in
+// the side file's language (launch/predicate.h).
+//
+//   4*sext32(P0)*ntid.x + 16*(sext32(P0) >> 2) + P1 - 4
+//
+// A quantity is a parameter, a dimension, or a whole part or a maximum of a sum. Products are written out, so that
+// equal sums are seen to be equal and 4*n*(n - 1) + 4*n is 4*n*n.
+#pragma once
+
+#include "ir/analysis/linear/expression.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace ptxrewrite::ir {
+
+struct QuantityTag;
+using QuantityId = Id<QuantityTag>;
+
+// Broken sums are those that became too long, or whose numbers too large; what is computed from one is broken too.
+class ExactSum {
+public:
+  ExactSum() = default; // 0
+  static ExactSum literal(Int128 value);
+  static ExactSum of(QuantityId quantity);
+  static ExactSum broken();
+
+  bool is_broken() const { return broken_; }
+  bool is_zero() const { return !broken_ && terms_.empty(); }
+  std::optional<Int128> as_literal() const;
+  Int128 literal_part() const;
+  // Quantity sorted products with their coefficients; the empty product is the literal.
+  using Product = std::vector<QuantityId>;
+  const std::map<Product, Int128>& terms() const { return terms_; }
+
+  ExactSum operator+(const ExactSum& other) const;
+  ExactSum operator-(const ExactSum& other) const { return *this + other * -1; }
+  ExactSum operator*(const ExactSum& other) const;
+  ExactSum operator*(Int128 factor) const;
+  // The sum if every coefficient is a multiple of the number.
+  std::optional<ExactSum> divided(Int128 divisor) const;
+  // What times `divisor` is this sum; only for divisors of one product.
+  std::optional<ExactSum> divided(const ExactSum& divisor) const;
+  // This sum as divisor * first + second, the coefficients of second not multiples of it.
+  std::pair<ExactSum, ExactSum> split(Int128 divisor) const;
+
+  bool operator==(const ExactSum& other) const = default;
+
+private:
+  static constexpr size_t term_limit = 24, factor_limit = 6;
+  void add(const Product& product, Int128 coefficient);
+
+  std::map<Product, Int128> terms_; // no coefficient is 0
+  bool broken_ = false;
+};
+
+struct Quantity {
+  std::string text; // as a factor of a product
+  Interval range;   // whatever the launch
+  // What it is computed from, for tighter ranges where more is known: floor(sum / divisor), max(first, second).
+  enum class Kind : uint8_t { plain, whole_part, maximum } kind = Kind::plain;
+  ExactSum first, second;
+  Int128 divisor = 1;
+};
+
+// Ranges of quantities that hold in some part of a kernel.
+using QuantityRanges = std::map<QuantityId, Interval>;
+
+class Quantities {
+public:
+  const Quantity& operator[](QuantityId id) const { return rows_[id]; }
+  QuantityId plain(const std::string& text, Interval range);
+
+  // Bounds; nothing when a number does not fit 128 bits. `used` gets the quantities whose narrowed ranges were looked
+  // at.
+  std::optional<Interval> interval(const ExactSum& sum, const QuantityRanges& known,
+                                   std::vector<QuantityId>* used = nullptr) const;
+  std::optional<Interval> interval(QuantityId id, const QuantityRanges& known, std::vector<QuantityId>* used) const;
+
+  // floor(sum / divisor), divisor > 0. Where that is no power of two, `sum` must not be negative.
+  ExactSum whole_part(const ExactSum& sum, Int128 divisor);
+  // The larger one; `known` may decide which it is.
+  ExactSum maximum(const ExactSum& a, const ExactSum& b, const QuantityRanges& known,
+                   std::vector<QuantityId>* used = nullptr);
+  ExactSum minimum(const ExactSum& a, const ExactSum& b, const QuantityRanges& known,
+                   std::vector<QuantityId>* used = nullptr);
+
+  std::string text(const ExactSum& sum) const;
+  // What says that the sum is not negative: `sext32(P0) >= 1`, `4*sext32(P0) + P2 <= P1`.
+  std::string not_negative(const ExactSum& sum) const;
+
+private:
+  QuantityId intern(Quantity row);
+  std::optional<Interval> term_by_term(const ExactSum& sum, const QuantityRanges& known,
+                                       std::vector<QuantityId>* used) const;
+
+  Table<QuantityId, Quantity> rows_;
+  std::unordered_map<std::string, QuantityId> index_;
+};
+
+} // namespace ptxrewrite::ir

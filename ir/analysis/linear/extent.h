@@ -1,0 +1,153 @@
+// Which bytes the accesses of a kernel touch, as expressions over one launch: between which addresses each stays, in
+// all threads and trips that get to it, and whether addresses are multiples of a number.
+//
+//   AccessExtents extents(forms);
+//   if (auto bytes = extents.bytes_of(instruction, address_operand, 4))
+//     extents.text(bytes->low), extents.text(bytes->high), bytes->conditions
+//
+// From linear forms, narrowed by what dominating branches say (`i < n`), by the limits of loops, and where a register
+// that a loop leaves behind is read, by the loop's. All numbers are exact integers; that registers hold them is among
+// the conditions. Bounds are those of accesses that happen: in a launch in which no thread gets to one, they may be
+// any.
+#pragma once
+
+#include "ir/analysis/linear/exact_sum.h"
+#include "ir/analysis/linear/linear.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::ir {
+
+// Texts of the side file's language; all must hold.
+using LaunchConditions = std::set<std::string>;
+
+struct ByteRange {
+  ExactSum low, high;              // [low, high), in integers congruent to the addresses modulo 2^64
+  std::optional<unsigned> pointer; // the parameter from which the address counts
+  LaunchConditions conditions;     // what the bounds rest on
+};
+
+class AccessExtents {
+public:
+  explicit AccessExtents(LinearForms& forms);
+
+  // Of `[base + offset]` and `bytes` from there. Nothing where only the running kernel can tell.
+  std::optional<ByteRange> bytes_of(InstructionId access, size_t address, unsigned bytes);
+  // What makes every address of the access a multiple of `alignment`, a power of two, in every launch or by conditions;
+  // nothing where no launch could tell. `pointer_is_aligned`: leave the pointer parameter out, it is asked for already.
+  std::optional<LaunchConditions> multiple_of(InstructionId access, size_t address, unsigned alignment);
+  // What makes the obligations true, in the threads that get to the instructions that raised them.
+  std::optional<LaunchConditions> discharge(std::span<const ObligationId> obligations);
+
+  const Quantities& quantities() const { return quantities_; }
+  std::string text(const ExactSum& sum) const { return quantities_.text(sum); }
+  // Is `a` at most `b` in every launch in which the access happens? What that rests on goes to the conditions.
+  bool is_at_most(InstructionId access, const ExactSum& a, const ExactSum& b, LaunchConditions& conditions);
+  ExactSum maximum(const ExactSum& a, const ExactSum& b) { return quantities_.maximum(a, b, {}); }
+  ExactSum minimum(const ExactSum& a, const ExactSum& b) { return quantities_.minimum(a, b, {}); }
+
+private:
+  // What a form varies with: places 1 to 6 (FormIndex), and loop_place + the number of a loop.
+  using Place = uint32_t;
+  static constexpr Place loop_place = 16;
+  using Places = std::map<Place, ExactSum>;
+
+  // The sum of coefficients times indices is at most `bound`, in every thread that gets there.
+  struct Fact {
+    Places coefficients;
+    ExactSum bound;
+    LaunchConditions conditions;
+  };
+  // What is known where a block runs.
+  struct Scope {
+    BlockId block;
+    QuantityRanges ranges;
+    std::map<QuantityId, LaunchConditions> range_conditions;
+    std::vector<std::pair<ExactSum, LaunchConditions>> not_negative; // of the launch alone
+    std::vector<Fact> facts;
+  };
+  struct Span {
+    ExactSum low, high;
+    bool is_point() const { return low == high; }
+  };
+  enum class Reading : uint8_t { modular, as_signed, as_unsigned };
+  // A form in exact integers, congruent modulo 2^width.
+  struct Affine {
+    Places coefficients;
+    Span constant;
+  };
+  // One question: where it is asked, what the answer rests on.
+  static constexpr unsigned form_depth = 12, expression_depth = 24; // of nested questions
+  struct Query {
+    const Scope* scope = nullptr;
+    LaunchConditions conditions;
+    unsigned depth = 0;
+  };
+
+  // --- extent.cpp ---
+  std::optional<Interval> interval(const ExactSum& sum, Query& query) const;
+  bool is_known_not_negative(const ExactSum& sum, Query& query) const;
+  bool is_not_negative(const ExactSum& sum, Query& query) const;
+  void require_not_negative(const ExactSum& sum, Query& query) const;
+  bool require_within(const Span& span, Interval range, Query& query) const;
+  ExactSum maximum(const ExactSum& a, const ExactSum& b, Query& query);
+  ExactSum minimum(const ExactSum& a, const ExactSum& b, Query& query);
+  std::optional<Affine> affine(const LinearForm& form, Query& query);
+  std::optional<ExactSum> most(const Places& coefficients, Query& query);
+  std::optional<ExactSum> most_by_fact(const Places& coefficients, const Fact& fact, Query& query);
+  std::optional<ExactSum> most_in_box(Place place, const ExactSum& coefficient, Query& query);
+  std::optional<ExactSum> last_trip(LoopId loop, Query& query);
+  std::optional<ExactSum> last_trip_until_equal(const TripBound& bound, Query& query);
+  std::optional<Span> span_of(const Affine& affine, Query& query);
+  std::optional<Span> span_of(const LinearForm& form, Query& query);
+  std::optional<Span> span_of_remainder(const LinearForm& form, Query& query);
+  std::optional<LaunchConditions> conditions_of(const Obligation& obligation);
+  bool discharge(ObligationId id, LaunchConditions& conditions);
+
+  // --- extent_expression.cpp ---
+  std::optional<Span> exact(ExpressionId id, Reading reading, Query& query);
+  std::optional<Span> modular(ExpressionId id, Query& query);
+  std::optional<Span> sum_of(ExpressionId id, Query& query);
+  std::optional<Span> whole_part(ExpressionId id, Query& query);
+  std::optional<Span> masked(ExpressionId id, Query& query);
+  std::optional<Span> chosen(ExpressionId id, Query& query);
+  std::optional<Span> left_behind(ExpressionId id, Query& query);
+  std::optional<Span> leaf(ExpressionId id);
+  std::optional<Span> product(const Span& a, const Span& b, Query& query);
+  std::optional<unsigned> pointer_of(ExpressionId constant) const;
+
+  // --- extent_scope.cpp ---
+  Scope scope_of(BlockId block);
+  void enter(Scope& scope, BlockId above, BlockId block);
+  Scope guarded_scope(InstructionId access);
+  void add_predicate(Scope& scope, ValueId predicate, bool holds, unsigned depth);
+  void add_comparison(Scope& scope, InstructionId compare, bool holds);
+  void add_order(Scope& scope, InstructionId compare, const Operand& lesser, const Operand& greater, bool strict,
+                 bool is_signed);
+  void add_fact(Scope& scope, const Affine& lesser, const Affine& greater, Int128 gap,
+                const LaunchConditions& conditions);
+  void add_inequality(Scope& scope, InstructionId compare, const Operand& a, const Operand& b);
+  void narrow(Scope& scope, const ExactSum& bound, const LaunchConditions& conditions);
+  void add_loop_fact(Scope& scope, LoopId loop);
+  std::optional<Fact> loop_fact(const TripBound& bound, LoopId loop, Query& query);
+  bool discharge_exits(LoopId loop, Query& query);
+  std::optional<Affine> compared(Scope& scope, InstructionId compare, const Operand& operand,
+                                 LaunchConditions& conditions);
+
+  LinearForms& forms_;
+  ExpressionPool& pool_;
+  const Function& function_;
+  LaunchLimits limits_;
+  Quantities quantities_;
+  std::set<unsigned> pointers_; // parameters that cvta.to.global or an address take as they are
+  std::map<BlockId, Scope> scopes_;
+  std::set<LoopId> loops_in_progress_;
+  std::set<ObligationId> obligations_in_progress_;
+  std::map<ObligationId, std::optional<LaunchConditions>> discharged_;
+};
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,298 @@
+// The memory family: what it rewrites, what it leaves alone one step outside of its rules, and its launch predicates
+// against brute force: buffers moved over one another byte by byte, every thread run.
+#include "grammar/reader.h"
+#include "ir/core/print.h"
+#include "launch/variants.h"
+#include "support/file_io.h"
+#include "tests/unit/paths.h"
+#include "tests/unit/transforms/kernel_evaluator.h"
+#include "transforms/manager/pipeline.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+using namespace ptxrewrite;
+using ptxrewrite::tests::KernelEvaluator;
+
+namespace {
+
+struct Rewritten {
+  std::unique_ptr<ir::Module> module;
+  std::string text;
+  transforms::PipelineReport report;
+};
+
+Rewritten rewrite(const std::string& text, const std::string& passes = "memory(force)") {
+  Diagnostics diagnostics;
+  Rewritten result;
+  result.module = grammar::read_module(SourceFile("test.ptx", text), diagnostics);
+  REQUIRE_MESSAGE(result.module, text);
+  auto pipeline = transforms::parse_pipeline(passes);
+  REQUIRE(pipeline);
+  transforms::RunOptions options;
+  options.verify_each = true;
+  options.run_ptxas = false;
+  auto report = transforms::run_pipeline(*result.module, *pipeline, options);
+  REQUIRE_MESSAGE(report, report.error().message);
+  result.report = *std::move(report);
+  ir::print(*result.module, result.text);
+  return result;
+}
+
+// Parameters n, x, y, z; %r4 is the thread's number in the grid; the pointers are %rd1 to %rd3.
+std::string kernel(const std::string& body, const std::string& target = "sm_80", const std::string& version = "8.0") {
+  return ".version " + version + "\n.target " + target +
+         "\n.address_size 64\n.visible .entry k(.param .u32 n, .param .u64 x, .param .u64 y, .param .u64 z)\n{\n"
+         ".reg .pred %p<9>; .reg .b16 %h<20>; .reg .b32 %r<60>; .reg .f32 %f<40>; .reg .b64 %rd<40>; .reg .f64 %d<9>;\n"
+         ".shared .align 16 .b8 tile[256];\n"
+         "ld.param.u32 %r1, [n]; ld.param.u64 %rd4, [x]; ld.param.u64 %rd5, [y]; ld.param.u64 %rd6, [z];\n"
+         "cvta.to.global.u64 %rd1, %rd4; cvta.to.global.u64 %rd2, %rd5; cvta.to.global.u64 %rd3, %rd6;\n"
+         "mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r5, %tid.x; mad.lo.s32 %r4, %r2, %r3, %r5;\n"
+         "setp.ge.s32 %p1, %r4, %r1; @%p1 bra DONE;\n" +
+         body + "\nDONE: ret;\n}\n";
+}
+
+// The thread's element of 4 bytes in each buffer: %rd11 to %rd13.
+const std::string elements = "mul.wide.s32 %rd10, %r4, 4; add.s64 %rd11, %rd1, %rd10; add.s64 %rd12, %rd2, %rd10;"
+                             "add.s64 %rd13, %rd3, %rd10;\n";
+// Four of them: %rd21, %rd22.
+const std::string quads = "mul.wide.s32 %rd20, %r4, 16; add.s64 %rd21, %rd1, %rd20; add.s64 %rd22, %rd2, %rd20;\n";
+const std::string four_loads = "ld.global.f32 %f1, [%rd21]; ld.global.f32 %f2, [%rd21+4]; ld.global.f32 %f3, [%rd21+8];"
+                               "ld.global.f32 %f4, [%rd21+12];\n";
+const std::string four_stores =
+    "st.global.f32 [%rd22], %f1; st.global.f32 [%rd22+4], %f2; st.global.f32 [%rd22+8], %f3;"
+    "st.global.f32 [%rd22+12], %f4;\n";
+const std::string behind_a_store = elements + "ld.global.f32 %f1, [%rd11]; st.global.f32 [%rd12], %f1;"
+                                              "ld.global.f32 %f2, [%rd11]; st.global.f32 [%rd13], %f2;";
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++found;
+  return found;
+}
+
+size_t read_only_loads(const std::string& body) {
+  return count(rewrite(kernel(body)).text, "ld.global.nc.");
+}
+size_t vectors(const std::string& body) {
+  const std::string text = rewrite(kernel(body)).text;
+  return count(text, ".v2.") + count(text, ".v4.") + count(text, ".v8.");
+}
+
+const ir::Function& function_named(const ir::Module& module, const std::string& name) {
+  for (const auto& function : module.functions)
+    if (module.text(function->name) == name) return *function;
+  FAIL("no function " << name);
+  return *module.functions.front();
+}
+
+struct Trial {
+  bool chosen = false;
+  bool apart = false;        // no byte that a read-only load reads is written
+  bool aligned = true;       // all vector accesses
+  bool ranges_apart = false; // nor lies between written ones
+};
+
+// The launch, by its rewritten kernel: run only if it was chosen.
+Trial try_launch(const Rewritten& rewritten, const std::string& name, const ir::Launch& launch) {
+  const ir::Module& module = *rewritten.module;
+  auto variants = launch::Variants::of(module, nullptr);
+  REQUIRE(variants);
+  std::vector<std::byte> block;
+  const launch::Signature signature = launch::signature_of(function_named(module, name));
+  block.resize(signature.bytes);
+  for (size_t i = 0; i < launch.parameters.size(); ++i)
+    for (size_t byte = 0; byte < launch.parameters[i].size(); ++byte)
+      block[signature.parameters[i].offset + byte] = std::byte(launch.parameters[i][byte]);
+  auto choice = variants->choose(name, block, {launch.grid[0], launch.grid[1], launch.grid[2]},
+                                 {launch.block[0], launch.block[1], launch.block[2]});
+  REQUIRE(choice);
+  Trial trial;
+  trial.chosen = !choice->is_original;
+  std::set<uint64_t> read, written;
+  for (const auto& trace : KernelEvaluator(function_named(module, name + "__memory"), launch).run())
+    for (const auto& event : trace) {
+      const ir::Form& form = ir::form(ir::known_form(event.mnemonic));
+      const unsigned bytes = ir::bit_width(form.type()) / 8 * form.vector_width;
+      if (form.space != ir::StateSpace::global) continue;
+      if (form.vector_width > 1 && event.address % bytes != 0) trial.aligned = false;
+      for (unsigned i = 0; i < bytes; ++i) {
+        if (form.opcode != ir::Opcode::ld) written.insert(event.address + i);
+        if (form.has(ir::Modifier::nc)) read.insert(event.address + i);
+      }
+    }
+  trial.apart = true;
+  for (uint64_t byte : read)
+    trial.apart &= !written.contains(byte);
+  trial.ranges_apart =
+      !read.empty() && !written.empty() && (*read.rbegin() < *written.begin() || *written.rbegin() < *read.begin());
+  return trial;
+}
+
+ir::Launch launch_of(uint32_t block, uint32_t grid, std::initializer_list<std::pair<uint64_t, unsigned>> parameters) {
+  ir::Launch launch;
+  launch.block = {block, 1, 1};
+  launch.grid = {grid, 1, 1};
+  for (auto [value, bytes] : parameters)
+    launch.add_parameter(value, bytes);
+  return launch;
+}
+
+} // namespace
+
+TEST_CASE("loads of what is not written become read-only, under a condition") {
+  Rewritten rewritten = rewrite(kernel(behind_a_store));
+  CHECK(count(rewritten.text, "ld.global.nc.f32") == 2);
+  CHECK(count(rewritten.text, "//@ memory original k") == 1);
+  CHECK(count(rewritten.text, "//@ memory requires P2 >= 4*sext32(P0) + P1 || P1 >= 4*sext32(P0) + P2") == 1);
+  CHECK(count(rewritten.text, "//@ memory requires P3 >= 4*sext32(P0) + P1 || P1 >= 4*sext32(P0) + P3") == 1);
+  for (const transforms::Obligation& entry : rewritten.report.ledger)
+    CHECK(entry.discharge == transforms::Discharge::launch_checked);
+}
+
+TEST_CASE("loads are left alone where they may read what is written, by this kernel or by others") {
+  CHECK(read_only_loads(behind_a_store) == 2);
+  // The same pointer.
+  CHECK(read_only_loads(elements + "ld.global.f32 %f1, [%rd11]; st.global.f32 [%rd11], %f1;"
+                                   "ld.global.f32 %f2, [%rd11]; st.global.f32 [%rd11], %f2;") == 0);
+  // A place that only the kernel knows is written.
+  CHECK(read_only_loads(behind_a_store + "ld.global.u32 %r10, [%rd11]; mul.wide.s32 %rd30, %r10, 4;"
+                                         "add.s64 %rd31, %rd2, %rd30; st.global.u32 [%rd31], 1;") == 0);
+  // A place that only the kernel knows is read: that load stays, others need not.
+  const std::string gather = "ld.global.u32 %r10, [%rd11]; mul.wide.s32 %rd30, %r10, 4; add.s64 %rd31, %rd3, %rd30;"
+                             "st.global.f32 [%rd12], 0f00000000; ld.global.f32 %f1, [%rd31];"
+                             "ld.global.f32 %f2, [%rd11]; add.f32 %f3, %f1, %f2; st.global.f32 [%rd12], %f3;";
+  CHECK(read_only_loads(elements + gather) == 2);
+  CHECK(read_only_loads("ld.volatile.global.u32 %r10, [%rd3];" + behind_a_store) == 0);
+  CHECK(read_only_loads("ld.acquire.gpu.global.u32 %r10, [%rd3];" + behind_a_store) == 0);
+  CHECK(read_only_loads("atom.global.add.u32 %r10, [%rd3], 1; membar.gl;" + behind_a_store) == 0);
+  CHECK(read_only_loads("red.global.add.u32 [%rd3], 1; membar.gl;" + behind_a_store) == 2);
+  CHECK(read_only_loads("atom.global.add.u32 %r10, [%rd3], 1;" + behind_a_store) == 2);
+  CHECK(read_only_loads("bar.sync 0;" + behind_a_store) == 2);
+  CHECK(read_only_loads("ld.volatile.shared.u32 %r10, [tile];" + behind_a_store) == 2);
+  // A volatile access of its own stays what it is.
+  CHECK(count(rewrite(kernel("griddepcontrol.wait;" + behind_a_store, "sm_90")).text, "global.nc") == 0);
+  CHECK(count(rewrite(kernel(behind_a_store, "sm_30", "6.0")).text, "global.nc") == 0);
+  // Nothing is written in front of them.
+  CHECK(read_only_loads(elements + "ld.global.f32 %f1, [%rd11]; st.global.f32 [%rd12], %f1;") == 0);
+  // Without a launcher nothing may rest on the launch.
+  CHECK(count(rewrite(kernel(behind_a_store), "memory(force,discharge=proved)").text, "global.nc") == 0);
+}
+
+TEST_CASE("a buffer moved over the other byte by byte: the predicate holds where it must and only there") {
+  Rewritten rewritten = rewrite(kernel(behind_a_store));
+  size_t chosen = 0;
+  for (int64_t distance = -70; distance <= 70; ++distance)
+    for (uint32_t n : {1u, 3u, 8u}) {
+      const uint64_t x = 0x10000, y = x + static_cast<uint64_t>(distance);
+      Trial trial = try_launch(rewritten, "k", launch_of(4, 2, {{n, 4}, {x, 8}, {y, 8}, {0x20000, 8}}));
+      CAPTURE(distance);
+      CHECK(trial.chosen == trial.apart);
+      CHECK(trial.apart == (distance >= int64_t(4 * n) || distance <= -int64_t(4 * n)));
+      chosen += trial.chosen;
+    }
+  CHECK(chosen > 100);
+  // No thread, a negative number of elements, addresses that wrap, more threads than numbers: the original.
+  for (uint32_t n : {0u, 0xffffffffu, 0x80000000u})
+    CHECK(!try_launch(rewritten, "k", launch_of(4, 2, {{n, 4}, {0x10000, 8}, {0x20000, 8}, {0x30000, 8}})).chosen);
+  CHECK(!try_launch(rewritten, "k", launch_of(4, 2, {{8, 4}, {0xfffffffffffffff0, 8}, {0x20000, 8}, {0x30000, 8}}))
+             .chosen);
+  CHECK(try_launch(rewritten, "k", launch_of(4, 2, {{8, 4}, {0x10000, 8}, {0x20000, 8}, {0x30000, 8}})).chosen);
+}
+
+TEST_CASE("sums in memory: rows of a matrix in loops of four trips and of one") {
+  const std::string text = *read_file(tests::source_path("samples/mvt/mvt.ptx"));
+  Rewritten rewritten = rewrite(text);
+  size_t chosen = 0, aliased = 0;
+  for (const std::string name : {"mvt_rows", "mvt_columns"})
+    for (uint32_t n : {1u, 2u, 4u, 7u, 8u, 12u})
+      for (int64_t moved = -8; moved <= 300; moved += 4)
+        for (uint64_t a : {uint64_t(0x10000), uint64_t(0x10004)}) {
+          const uint64_t sums = 0x10000 + static_cast<uint64_t>(moved);
+          const ir::Launch launch = launch_of(4, (n + 3) / 4, {{n, 4}, {a, 8}, {sums, 8}, {0x8000, 8}});
+          Trial trial = try_launch(rewritten, name, launch);
+          CAPTURE(n);
+          CAPTURE(moved);
+          if (trial.chosen) CHECK((trial.apart && trial.aligned));
+          // Rows need n a multiple of 4, for their vectors.
+          const bool fits = name == "mvt_columns" || (n % 4 == 0 && a % 16 == 0);
+          if (!trial.chosen) CHECK((!trial.ranges_apart || !fits));
+          chosen += trial.chosen;
+          aliased += !trial.apart;
+        }
+  CHECK(chosen > 200);
+  CHECK(aliased > 100);
+}
+
+TEST_CASE("adjacent accesses become vectors, under a condition on the pointer") {
+  Rewritten rewritten = rewrite(kernel(quads + four_loads + four_stores));
+  CHECK(count(rewritten.text, "ld.global.v4.f32") == 1);
+  CHECK(count(rewritten.text, "st.global.v4.f32") == 1);
+  CHECK(count(rewritten.text, "//@ memory requires P1 % 16 == 0") == 1);
+  CHECK(count(rewritten.text, "//@ memory requires P2 % 16 == 0") == 1);
+  for (uint64_t x = 0; x < 33; ++x) {
+    Trial trial = try_launch(rewritten, "k", launch_of(4, 2, {{8, 4}, {0x10000 + x, 8}, {0x20000, 8}, {0, 8}}));
+    CHECK(trial.chosen == (x % 16 == 0));
+    CHECK(trial.chosen == trial.aligned);
+  }
+}
+
+TEST_CASE("accesses that are not adjacent, or that something stands between, are not joined") {
+  CHECK(vectors(quads + four_loads + four_stores) == 2);
+  const std::string hole = "ld.global.f32 %f1, [%rd21]; ld.global.f32 %f2, [%rd21+8];";
+  CHECK(vectors(quads + hole + "st.global.f32 [%rd22], %f1; st.global.f32 [%rd22+8], %f2;") == 0);
+  // Three: two of them.
+  const std::string three = "ld.global.f32 %f1, [%rd21]; ld.global.f32 %f2, [%rd21+4]; ld.global.f32 %f3, [%rd21+8];"
+                            "add.f32 %f1, %f1, %f2; add.f32 %f1, %f1, %f3; st.global.f32 [%rd22], %f1;";
+  CHECK(vectors(quads + three) == 1);
+  // Their first address is no multiple of 8 wherever the pointer is one.
+  const std::string odd = "ld.global.f32 %f1, [%rd21+4]; ld.global.f32 %f2, [%rd21+8]; add.f32 %f1, %f1, %f2;"
+                          "st.global.f32 [%rd22], %f1;";
+  CHECK(vectors(quads + odd) == 0);
+  // A thread's pair starts at every fourth byte.
+  CHECK(vectors(elements + "ld.global.f32 %f1, [%rd11]; ld.global.f32 %f2, [%rd11+4]; add.f32 %f1, %f1, %f2;"
+                           "st.global.f32 [%rd12], %f1;") == 0);
+  const std::string first = "ld.global.f32 %f1, [%rd21];", second = "ld.global.f32 %f2, [%rd21+4];",
+                    use = "add.f32 %f3, %f1, %f2; st.global.f32 [%rd22], %f3;";
+  CHECK(vectors(quads + first + second + use) == 1);
+  CHECK(vectors(quads + first + "bar.sync 0;" + second + use) == 0);
+  CHECK(vectors(quads + first + "membar.gl;" + second + use) == 0);
+  CHECK(vectors(quads + first + "red.global.add.u32 [%rd22], 1;" + second + use) == 0);
+  CHECK(vectors(quads + first + "st.shared.f32 [tile], %f1;" + second + use) == 1);
+  // A store over which the second load would move: elsewhere in the same buffer, or in the way.
+  CHECK(vectors(quads + first + "st.global.f32 [%rd21+8], %f1;" + second + use) == 1);
+  CHECK(vectors(quads + first + "st.global.f32 [%rd21+4], %f1;" + second + use) == 0);
+  CHECK(vectors(quads + first + "st.global.f32 [%rd21+1], %f1;" + second + use) == 0);
+  // Through another pointer: only with read-only loads, which the launch grants.
+  const std::string between = first + "st.global.f32 [%rd22], %f1;" + second + use;
+  CHECK(vectors(quads + between) == 1);
+  CHECK(count(rewrite(kernel(quads + between)).text, "ld.global.nc.v2.f32") == 1);
+  // Stores: what is stored may not be read in between, nor written again.
+  const std::string value = "ld.global.f32 %f1, [%rd21];";
+  const std::string a = "st.global.f32 [%rd22], %f1;", b = "st.global.f32 [%rd22+4], %f1;";
+  CHECK(vectors(quads + value + a + b) == 1);
+  CHECK(vectors(quads + value + a + "ld.global.f32 %f2, [%rd22];" + b + "st.global.f32 [%rd22+64], %f2;") == 0);
+  CHECK(vectors(quads + value + a + "st.global.f32 [%rd22+2], %f1;" + b) == 0);
+  CHECK(vectors(quads + value + a + "@%p1 bra DONE;" + b) == 0);
+  CHECK(vectors(quads + value + "@%p1 " + a + "@%p1 " + b) == 0);
+  CHECK(vectors(quads + "ld.volatile.global.f32 %f1, [%rd21]; ld.volatile.global.f32 %f2, [%rd21+4];" + use) == 0);
+  CHECK(vectors(quads + "ld.relaxed.gpu.global.f32 %f1, [%rd21]; ld.relaxed.gpu.global.f32 %f2, [%rd21+4];" + use) ==
+        0);
+}
+
+TEST_CASE("vectors of other widths") {
+  const std::string doubles = quads + "ld.global.f64 %d1, [%rd21]; ld.global.f64 %d2, [%rd21+8];"
+                                      "add.f64 %d1, %d1, %d2; st.global.f64 [%rd22], %d1;";
+  CHECK(count(rewrite(kernel(doubles)).text, "ld.global.v2.f64") == 1);
+  const std::string bytes = "add.s64 %rd30, %rd1, %rd20; add.s64 %rd31, %rd2, %rd20;";
+  const std::string words = quads + bytes +
+                            "ld.global.u8 %h1, [%rd30]; ld.global.u8 %h2, [%rd30+1];"
+                            "ld.global.u8 %h3, [%rd30+2]; ld.global.u8 %h4, [%rd30+3];"
+                            "st.global.u8 [%rd31], %h4; st.global.u8 [%rd31+1], %h3;"
+                            "st.global.u8 [%rd31+2], %h2; st.global.u8 [%rd31+3], %h1;";
+  CHECK(count(rewrite(kernel(words)).text, "ld.global.v4.u8") == 1);
+  CHECK(count(rewrite(kernel(words)).text, "st.global.v4.u8") == 1);
+  CHECK(count(rewrite(kernel(words)).text, "requires P1 % 4 == 0") == 1);
+}

@@ -1,0 +1,69 @@
+// memory: what ptxas would do if it knew that buffers do not overlap and how they are aligned.
+//
+// Loads of what the kernel never writes become ld.global.nc, so that the assembler moves them over stores, keeps them
+// out of loops and drops stores that nobody reads in between. Adjacent loads and stores become vector accesses. Both
+// rest on the launch: the ranges of addresses that are read and written (ir/analysis/linear/extent.h) are apart, and
+// addresses are multiples of the vector's size.
+#include "ir/core/module.h"
+#include "ir/isa/isa_availability.h"
+#include "transforms/memory/workspace.h"
+
+namespace ptxrewrite::transforms {
+
+namespace memory {
+
+Workspace::Workspace(legal::Attempt& attempt_to_fill, legal::SiteFilter& site_filter)
+    : attempt(attempt_to_fill), sites(site_filter), function(attempt.function()), memory(scan_memory(function)),
+      forms(function), extents(forms), disjoint(extents, memory, function) {
+  for (ir::BlockId block : function.layout)
+    for (ir::InstructionId id : function.instructions_in(block))
+      if (function.is_opcode(id, ir::Opcode::ld) && function.form_of(id).has(ir::Modifier::nc)) read_only.insert(id);
+}
+
+void Workspace::rest_on(const std::vector<Need>& needs, std::string_view raised_by) {
+  for (const Need& need : needs)
+    if (stated_.insert(need.predicate).second)
+      attempt.rest_on(need.statement, raised_by, need.predicate, {}, function.instructions[need.instruction].range);
+}
+
+bool Workspace::is_available(const ir::Form& form) const {
+  const ir::Module& module = function.module();
+  if (form.opaque || form.lax) return false;
+  for (Symbol target : module.targets)
+    if ((module.text(target).starts_with("sm_") || module.text(target).starts_with("compute_")) &&
+        !ir::why_not_available(form, {module.version_major, module.version_minor}, module.text(target)).empty())
+      return false;
+  return true;
+}
+
+std::optional<ir::FormId> Workspace::form_of(const std::string& mnemonic) const {
+  const Result<ir::FormId> id = ir::resolve_form(mnemonic);
+  return id && is_available(ir::form(*id)) ? std::optional(*id) : std::nullopt;
+}
+
+bool apply(legal::Attempt& attempt, legal::SiteFilter& sites, PassContext&) {
+  ir::Function& function = attempt.function();
+  if (!function.is_entry || function.module().address_size != 64) return false;
+  Workspace workspace(attempt, sites);
+  const size_t loads = make_read_only(workspace), joined = join_accesses(workspace);
+  if (loads + joined == 0) return false;
+  function.changed();
+  attempt.statistics["memory.read-only-loads"] += static_cast<int64_t>(loads);
+  attempt.statistics["memory.vectors"] += static_cast<int64_t>(joined);
+  return true;
+}
+
+} // namespace memory
+
+namespace {
+
+Change run(ir::Function& function, PassContext& context) {
+  return legal::run_family(function, context, {"memory", memory::apply});
+}
+
+const RegisterPass registration(
+    legal::family_pass("memory", "read-only loads and vector accesses, where the launch keeps buffers apart", run));
+
+} // namespace
+
+} // namespace ptxrewrite::transforms
