@@ -18,6 +18,11 @@
 
 namespace ptxrewrite::cuda {
 
+// Buffers of the context are named by the addresses that programs use for them.
+inline uint64_t address_of(const void* pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
 struct LaunchShape {
   emulator::Dimensions grid{}, block{};
   uint64_t dynamic_shared = 0;

@@ -5,10 +5,6 @@
 namespace ptxrewrite::cuda::driver {
 namespace {
 
-uint64_t address_of(const void* pointer) {
-  return reinterpret_cast<uint64_t>(pointer);
-}
-
 int copy(const char* name, uint64_t to, uint64_t from, size_t bytes, CopyDirection direction, void* handle,
          bool asynchronous) {
   return entry(name, [&](Context& context) {

@@ -10,10 +10,6 @@ namespace {
 
 constexpr uint64_t pitch_granularity = 512;
 
-uint64_t address_of(const void* pointer) {
-  return reinterpret_cast<uint64_t>(pointer);
-}
-
 template <class T> void store(void* to, T value) {
   std::memcpy(to, &value, sizeof value);
 }

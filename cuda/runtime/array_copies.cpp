@@ -40,10 +40,6 @@ int linear(const char* name, const ArrayPlace& place, uint64_t other, size_t byt
   return submit(name, to_array ? inside : outside, to_array ? outside : inside, bytes, 1, kind, handle, fits_in_array);
 }
 
-uint64_t address_of(const void* pointer) {
-  return reinterpret_cast<uint64_t>(pointer);
-}
-
 } // namespace
 
 RUNTIME_API int cudaMemcpy2DToArrayAsync(Array* to, size_t x, size_t y, const void* from, size_t pitch, size_t width,

@@ -18,10 +18,6 @@ std::map<uint64_t, TextureRecord>& objects() {
   return *made;
 }
 
-uint64_t address_of(const void* pointer) {
-  return reinterpret_cast<uint64_t>(pointer);
-}
-
 TextureResource resource_of(const abi::ResourceDescription& given) {
   using Kind = TextureResource::Kind;
   switch (given.type) {

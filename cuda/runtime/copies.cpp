@@ -8,10 +8,6 @@
 namespace ptxrewrite::cuda::runtime {
 namespace {
 
-uint64_t address_of(const void* pointer) {
-  return reinterpret_cast<uint64_t>(pointer);
-}
-
 struct BoxCopy {
   Rows to, from;
   uint64_t width = 0, height = 1, depth = 1; // width in bytes

@@ -12,10 +12,6 @@ namespace {
 // Pitches are multiples of what textures want rows to be aligned to.
 constexpr uint64_t pitch_granularity = 512;
 
-uint64_t address_of(const void* pointer) {
-  return reinterpret_cast<uint64_t>(pointer);
-}
-
 Code allocate(Context& context, void** pointer, uint64_t bytes) {
   if (!pointer) return Code::invalid_value;
   *pointer = nullptr;
