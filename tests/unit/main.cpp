@@ -1,3 +1,3 @@
-// Entry point of unit_tests; every *_test.cpp below this folder is linked into it.
+// The test runner of doctest, for every executable of doctest cases.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>

@@ -87,7 +87,7 @@ void add_arithmetic(Rows& rows) {
   });
 }
 
-void add_exact(Rows& rows) {
+void add_exact_halves(Rows& rows) {
   for (const bool flushes : {false, true}) {
     const HalfMode mode{flushes, false};
     const auto bits = [](double value) { return double_to_half(value, Rounding::nearest); };
@@ -130,7 +130,7 @@ void add_packing(Rows& rows) {
 std::vector<Operation> half_operations() {
   Rows rows("");
   add_arithmetic(rows);
-  add_exact(rows);
+  add_exact_halves(rows);
   add_packing(rows);
   return rows.take();
 }
