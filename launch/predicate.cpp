@@ -20,6 +20,15 @@ const char* maximum(Arguments a, const ElementContext&, Number& result) {
   return nullptr;
 }
 
+const char* floor_of_log2(Arguments a, const ElementContext&, Number& result) {
+  if (a[0].integer <= 0) return "log2 wants a number above 0";
+  int exponent = -1;
+  for (Int128 rest = a[0].integer; rest != 0; rest >>= 1)
+    ++exponent;
+  result = Number(Int128(exponent));
+  return nullptr;
+}
+
 template <unsigned bits> const char* sign_extend(Arguments a, const ElementContext&, Number& result) {
   result = Number(sign_extended(a[0].integer, bits));
   return nullptr;
@@ -53,7 +62,7 @@ constexpr FunctionRow rows[] = {
     {"trunc64", 1, 1, zero_extend<64>},       {"mulhi_s16", 2, 2, high_signed<16>},
     {"mulhi_s32", 2, 2, high_signed<32>},     {"mulhi_s64", 2, 2, high_signed<64>},
     {"mulhi_u16", 2, 2, high_unsigned<16>},   {"mulhi_u32", 2, 2, high_unsigned<32>},
-    {"mulhi_u64", 2, 2, high_unsigned<64>},
+    {"mulhi_u64", 2, 2, high_unsigned<64>},   {"log2", 1, 1, floor_of_log2},
 };
 
 constexpr Dialect dialect{rows, false};

@@ -6,6 +6,7 @@
 //   << >> & | ^ ~ == != < <= > >= && || ! ?: min max
 //   sext16(e) zext16(e) trunc16(e), likewise 1, 8, 32, 64: the low bits of e as a signed or (zext, trunc) unsigned
 //   number mulhi_s32(a, b) mulhi_u32(a, b), likewise 16, 64: high half of the product of the low bits
+//   log2(e)        the exponent of the largest power of two that is not above e; no value where e < 1
 //
 // Nothing wraps but through these functions. Where a value does not fit 128 bits, or a division is by zero, there is an
 // error and no value: a predicate is then not fulfilled. So it is never fulfilled wrongly.

@@ -86,7 +86,9 @@ class Maker:
             return ("choice", self.tree(depth - 1), self.tree(depth - 1), self.tree(depth - 1))
         if kind < 0.84:
             return ("call", rng.choice(["min", "max"]), [self.tree(depth - 1) for _ in range(rng.randint(1, 3))])
-        if kind < 0.9:
+        if kind < 0.86:
+            return ("call", "log2", [self.tree(depth - 1)])
+        if kind < 0.91:
             name = rng.choice(["mulhi_s", "mulhi_u"]) + str(rng.choice([16, 32, 64]))
             return ("call", name, [self.tree(depth - 1), self.tree(depth - 1)])
         name = rng.choice(["sext", "zext", "trunc"]) + str(rng.choice([1, 8, 16, 32, 64]))
@@ -145,6 +147,10 @@ def value(tree):
     name = tree[1]
     if name in ("min", "max"):
         return {"min": min, "max": max}[name](arguments)
+    if name == "log2":
+        if arguments[0] <= 0:
+            raise NoValue
+        return arguments[0].bit_length() - 1
     stem = name.rstrip("0123456789")
     bits = int(name[len(stem):])
     if stem == "sext":

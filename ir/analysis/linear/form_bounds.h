@@ -19,4 +19,8 @@ struct FormBounds {
 // Nothing where only the running kernel can tell. The form's obligations are not part of it.
 std::optional<FormBounds> bounds_at_launch(const LinearForms& forms, const LinearForm& form);
 
+// The same in all launches, for threads that come to `block`: by the limits of blocks and grids and by branches that
+// dominate the block.
+std::optional<Interval> bounds_in_all_launches(const LinearForms& forms, const LinearForm& form, BlockId block);
+
 } // namespace ptxrewrite::ir

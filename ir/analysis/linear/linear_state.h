@@ -89,6 +89,8 @@ struct LinearForms::State {
   std::optional<Interval> form_bounds(const LinearForm& form) const {
     return form_bounds(form, limits, index_ranges(limits));
   }
+  // The same for threads that come to a block, by the branches that dominate it.
+  std::optional<Interval> form_bounds_in(const LinearForm& form, BlockId block);
   // The largest trip number of a loop, under all launches and in one; nothing when unknown.
   std::optional<Int128> most_trips(LoopId loop, const LaunchLimits& facts) const;
   std::optional<Int128> most_trips(LoopId loop, const Launch& launch) const;

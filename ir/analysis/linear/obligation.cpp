@@ -254,6 +254,17 @@ bool State::is_evaluable(const LinearForm& form) const {
   return true;
 }
 
+std::optional<Interval> State::form_bounds_in(const LinearForm& form, BlockId block) {
+  const Facts& known = facts_in(block);
+  LaunchLimits narrowed = limits;
+  for (ExpressionId condition : known.conditions)
+    narrow(pool, condition, narrowed);
+  auto indices = index_ranges(narrowed);
+  for (const auto& [index, interval] : known.indices)
+    indices[index] = {std::max(indices[index].low, interval.low), std::min(indices[index].high, interval.high)};
+  return form_bounds(form, narrowed, indices);
+}
+
 ObligationId State::require(LinearFormId form, Interval range, InstructionId instruction) {
   Obligation row;
   row.kind = Obligation::Kind::form_range;
@@ -272,14 +283,7 @@ ObligationId State::require(LinearFormId form, Interval range, InstructionId ins
     row.reason = stated ? "block and grid limits, .reqntid or .maxntid" : "block and grid limits";
   } else {
     BlockId block = function.instructions[instruction].block;
-    const Facts& known = facts_in(block);
-    LaunchLimits narrowed = limits;
-    for (ExpressionId condition : known.conditions)
-      narrow(pool, condition, narrowed);
-    auto indices = index_ranges(narrowed);
-    for (const auto& [index, interval] : known.indices)
-      indices[index] = {std::max(indices[index].low, interval.low), std::min(indices[index].high, interval.high)};
-    bounds = form_bounds(at(form), narrowed, indices);
+    bounds = form_bounds_in(at(form), block);
     if (bounds && within(*bounds, range)) {
       row.proved = true;
       row.reason = "a branch that dominates it";

@@ -222,6 +222,10 @@ std::optional<FormBounds> bounds_at_launch(const LinearForms& forms, const Linea
   return PredicateWriter(forms.state()).bounds(form);
 }
 
+std::optional<Interval> bounds_in_all_launches(const LinearForms& forms, const LinearForm& form, BlockId block) {
+  return const_cast<State&>(forms.state()).form_bounds_in(form, block); // fills tables of facts on the way
+}
+
 std::string State::predicate(const Obligation& obligation) const {
   if (obligation.kind == Obligation::Kind::form_range)
     return PredicateWriter(*this).write(at(obligation.form), obligation.range);

@@ -89,6 +89,11 @@ TEST_CASE("extensions and high products") {
   CHECK(value_of("mulhi_u32(-1, -1)") == "4294967294");
   CHECK(value_of("mulhi_u64(-1, -1)") == "18446744073709551614");
   CHECK(value_of("mulhi_s64(sext64(1 << 63), sext64(1 << 63))") == "4611686018427387904");
+  CHECK(value_of("log2(1) + 100*log2(2) + 10000*log2(3) + 1000000*log2(4)") == "2010100");
+  CHECK(value_of("log2(P1)") == "63");
+  CHECK(value_of("log2(1 << 126)") == "126");
+  CHECK(value_of("log2(0)") == "error: log2 wants a number above 0");
+  CHECK(value_of("log2(sext32(P0))") == "error: log2 wants a number above 0");
 }
 
 TEST_CASE("what has no value fulfils nothing") {

@@ -395,6 +395,19 @@ private:
       result = less == (form.opcode == Opcode::min) ? a : b;
       return true;
     }
+    case Opcode::div:
+    case Opcode::rem: {
+      if (cut(b, bits) == 0) return false;
+      const bool quotient = form.opcode == Opcode::div;
+      if (!is_signed)
+        result = quotient ? a / b : a % b;
+      else if (static_cast<int64_t>(b) == -1)
+        result = quotient ? -a : 0;
+      else
+        result = static_cast<uint64_t>(quotient ? static_cast<int64_t>(a) / static_cast<int64_t>(b)
+                                                : static_cast<int64_t>(a) % static_cast<int64_t>(b));
+      return true;
+    }
     case Opcode::selp:
       result = (in[2] & 1) != 0 ? in[0] : in[1];
       return true;

@@ -1,0 +1,54 @@
+// Pass `narrow`: integer work of 64 bits in 32 bits, and of signed numbers as unsigned, where the numbers' ranges allow
+// it. An index computed as size_t or long long takes two machine instructions for each that an int takes, a comparison
+// two, a division a call of some 90; that the numbers are small is known of the launch.
+//
+//   div.u64 rem.u64 div.s64 rem.s64   both below 2^32, the divisor not 0: of 32 bits, unsigned
+//   setp of 64 bits                   both in the range of 32-bit numbers: of 32 bits
+//   mul.lo, mad.lo and shl of 64 bits both factors in the range of 32-bit numbers: mul.wide, mad.wide
+//   div.s32, rem.s32                  not negative, the divisor positive: unsigned
+//   shr by 31 or 63                   the sign of a number that is not negative: 0 (signed division by a literal)
+//   x >= 0 && x < w                   w not negative: one unsigned comparison
+//   (a | b) & 0xffffffff00000000      all below 2^32: the compiler's test whether a short division will do; folded
+//
+// What such an instruction reads of 64-bit values is their low half (transforms/narrow/twins.h): additions, products,
+// loop counters in front of it become 32-bit ones where nothing else reads their high half.
+#include "transforms/narrow/narrow_sites.h"
+
+#include "ir/edit/dead_code.h"
+#include "ir/edit/fold_control.h"
+#include "transforms/common/family.h"
+
+namespace ptxrewrite::transforms {
+
+namespace {
+
+using legal::Attempt;
+using legal::SiteFilter;
+
+// Conditions that are decided, then all else: ranges are looked at anew in between.
+bool apply(Attempt& attempt, SiteFilter& sites, PassContext&) {
+  ir::Function& function = attempt.function();
+  bool changed = fold_width_tests(attempt, sites);
+  if (changed) {
+    ir::remove_unreachable_blocks(function);
+    ir::Replacements replacements;
+    ir::find_needless_parameters(function, replacements);
+    ir::replace(function, replacements);
+    ir::remove_needless_jumps(function);
+    function.changed();
+    ir::remove_dead_code(function);
+  }
+  changed |= narrow_instructions(attempt, sites);
+  return changed;
+}
+
+Change run(ir::Function& function, PassContext& context) {
+  return legal::run_family(function, context, {"narrow", apply});
+}
+
+const RegisterPass registration(
+    legal::family_pass("narrow", "do 64-bit and signed integer work in 32 bits and unsigned, by ranges", run));
+
+} // namespace
+
+} // namespace ptxrewrite::transforms
