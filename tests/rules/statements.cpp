@@ -138,6 +138,24 @@ expr dot_product(const Operands& x, bool a_signed, bool b_signed) {
   return sum;
 }
 
+// 9.7.18: of four unsigned bytes each; all four are written, or summed up.
+expr byte_difference(const Operands& x, unsigned index) {
+  const expr a = byte_of(x[0], index, false), b = byte_of(x[1], index, false);
+  return z3::ite(z3::ult(a, b), b - a, a - b);
+}
+expr byte_differences(const Operands& x) {
+  expr result = byte_difference(x, 0).extract(7, 0);
+  for (unsigned i = 1; i < 4; ++i)
+    result = z3::concat(byte_difference(x, i).extract(7, 0), result);
+  return result;
+}
+expr sum_of_byte_differences(const Operands& x) {
+  expr sum = x[2];
+  for (unsigned i = 0; i < 4; ++i)
+    sum = sum + byte_difference(x, i);
+  return sum;
+}
+
 // 9.7.1.24: halves of the first by the lower or the upper two bytes of the second
 expr half_product(const Operands& x, bool is_signed, bool upper) {
   expr sum = x[2];
@@ -195,6 +213,9 @@ void add_arithmetic(std::map<std::string, Statement>& table) {
     for (unsigned i = 0; i < 4; ++i)
       table["byte" + std::to_string(i) + "." + t] = [=](const Operands& x) { return byte_of(x[0], i, is_signed); };
   }
+  table["vabsdiff4.u32.u32.u32"] = byte_differences;
+  table["vabsdiff4.u32.u32.u32.add"] = sum_of_byte_differences;
+  table["mov.b32"] = [](const Operands& x) { return x[0]; };
   table["min.relu.s32"] = [](const Operands& x) { return larger(smaller(x[0], x[1], true), number(x[0], 0), true); };
   table["max.relu.s32"] = [](const Operands& x) { return larger(larger(x[0], x[1], true), number(x[0], 0), true); };
   table["neg.s32"] = [](const Operands& x) { return -x[0]; };

@@ -1,6 +1,6 @@
-// A sum of any shape is flattened into products and summands; sums and products of 32 bits wrap, so that their order
-// does not matter. A row of family dot names four products; those that the sum has are taken out of it, and what is
-// left is summed up again as dp4a's third operand.
+// A sum of any shape is flattened into products, absolute differences and plain summands; sums and products of 32 bits
+// wrap, so that their order does not matter. A row of family dot names four of them; those that the sum has are taken
+// out of it, and what is left is summed up again as the third operand of dp4a or vabsdiff4.
 #include "transforms/composite/composite_dot.h"
 
 #include "transforms/composite/composite_bytes.h"
@@ -17,12 +17,20 @@ using ir::Operand;
 using ir::OperandKind;
 using ir::ScalarType;
 
-// A summand is a product by 1.
-struct Product {
+// A plain summand is a product by 1.
+struct Summand {
+  enum class Kind : uint8_t { plain, product, difference } kind = Kind::plain;
   Operand a, b;
   std::optional<ExtendedByte> a_byte, b_byte;
-  bool is_plain = false;
+  std::string_view mnemonic; // of a difference: "sad.u32"
 };
+
+bool is_difference(std::string_view mnemonic) {
+  return mnemonic == "sad.u32" || mnemonic == "sad.s32";
+}
+bool is_sum(std::string_view mnemonic) {
+  return mnemonic == "add.s32" || mnemonic == "mad.lo.s32" || mnemonic == "mul.lo.s32" || is_difference(mnemonic);
+}
 
 class Sum {
 public:
@@ -33,41 +41,46 @@ public:
 private:
   void take_apart(InstructionId id);
   void add_summand(const Operand& operand);
-  void add_product(const Operand& a, const Operand& b);
-  // Whether the product is the row's, with what is bound so far.
-  bool fits(const Product& product, const Term& wanted, Match& bound, bool swapped) const;
-  void emit(const Rule& row, const Match& bound, const std::vector<bool>& taken);
+  void add(Summand::Kind kind, const Operand& a, const Operand& b, std::string_view mnemonic);
+  // Whether the summand is the one that heads the row's term, with what is bound so far.
+  bool fits(const Summand& summand, const Term& wanted, Match& bound, bool swapped) const;
+  bool fits(const Operand& operand, const std::optional<ExtendedByte>& byte, const Term& wanted, Match& bound) const;
+  size_t extractions(const Operand& operand, unsigned depth = 3) const;
+  Operand rest(const std::vector<bool>& taken);
+  void emit(const Rule& row, Match bound, const std::vector<bool>& taken);
 
   Editor& editor_;
   InstructionId root_;
-  std::vector<Product> products_;
+  std::vector<Summand> summands_;
 };
 
 void Sum::add_summand(const Operand& operand) {
   const InstructionId id = editor_.computation(operand);
   const bool is_ours = id && editor_.readers(operand.as_value()) == 1 &&
                        editor_.function().instructions[id].block == editor_.function().instructions[root_].block;
-  const std::string_view mnemonic = id ? canonical(editor_.mnemonic(id)) : std::string_view();
-  if (is_ours && (mnemonic == "add.s32" || mnemonic == "mad.lo.s32" || mnemonic == "mul.lo.s32")) {
+  if (is_ours && is_sum(canonical(editor_.mnemonic(id)))) {
     take_apart(id);
     return;
   }
-  products_.push_back({operand, Operand::integer(1), as_extended_byte(editor_, operand), std::nullopt, true});
+  if (operand.is(OperandKind::integer) && operand.immediate == 0) return;
+  summands_.push_back(
+      {Summand::Kind::plain, operand, Operand::integer(1), as_extended_byte(editor_, operand), std::nullopt, {}});
 }
 
-void Sum::add_product(const Operand& a, const Operand& b) {
-  products_.push_back({a, b, as_extended_byte(editor_, a), as_extended_byte(editor_, b), false});
+void Sum::add(Summand::Kind kind, const Operand& a, const Operand& b, std::string_view mnemonic) {
+  summands_.push_back({kind, a, b, as_extended_byte(editor_, a), as_extended_byte(editor_, b), mnemonic});
 }
 
 void Sum::take_apart(InstructionId id) {
   const std::span<const Operand> view = editor_.sources(id);
   const std::vector<Operand> sources(view.begin(), view.end());
-  if (canonical(editor_.mnemonic(id)) == "add.s32") {
+  const std::string_view mnemonic = canonical(editor_.mnemonic(id));
+  if (mnemonic == "add.s32") {
     add_summand(sources[0]);
     add_summand(sources[1]);
     return;
   }
-  add_product(sources[0], sources[1]);
+  add(is_difference(mnemonic) ? Summand::Kind::difference : Summand::Kind::product, sources[0], sources[1], mnemonic);
   if (sources.size() == 3) add_summand(sources[2]);
 }
 
@@ -85,76 +98,111 @@ bool fits_byte(const std::optional<ExtendedByte>& byte, const Term& wanted, Matc
          bind(bound.variables, wanted.operands[0].text, byte->source);
 }
 
-bool Sum::fits(const Product& product, const Term& wanted, Match& bound, bool swapped) const {
-  const Term &first = wanted.operands[0], &second = wanted.operands[1];
-  if (!fits_byte(swapped ? product.b_byte : product.a_byte, first, bound)) return false;
-  if (second.kind == Term::Kind::application)
-    return fits_byte(swapped ? product.a_byte : product.b_byte, second, bound);
-  const std::optional<uint32_t> literal = editor_.literal(swapped ? product.a : product.b);
-  return literal && bound.literals.try_emplace(second.text, *literal).second;
-}
-
-bool Sum::apply(const Rule& row) {
-  std::vector<bool> taken(products_.size());
-  Match bound;
-  size_t found = 0, products = 0, extractions = 0;
-  for (const Term* term = &row.pattern; term->kind == Term::Kind::application; term = &term->operands[2]) {
-    ++products;
-    for (size_t i = 0; i < products_.size() && found < products; ++i) {
-      if (taken[i]) continue;
-      for (const bool swapped : {false, true}) {
-        Match tried = bound;
-        if (taken[i] || !fits(products_[i], *term, tried, swapped)) continue;
-        bound = std::move(tried);
-        taken[i] = true;
-        ++found;
-        for (const Operand& operand : {products_[i].a, products_[i].b})
-          if (const InstructionId id = editor_.computation(operand); id && !editor_.literal(operand))
-            extractions += editor_.readers(operand.as_value()) == 1;
-      }
-    }
-    const Term& second = term->operands[1];
-    if (found == products) continue;
-    // A product by a literal that is not there; all others have to be.
-    if (second.kind != Term::Kind::name) return false;
-    --products;
-    bound.literals.emplace(second.text, 0);
-  }
-  // One multiply-add for each product and its extractions against one instruction and perhaps a literal's move.
-  if (found < 2 || found + extractions < 4) return false;
-  const Meaning meaning{[&](const std::string& name) { return bound.literals.at(name); }, {}};
-  for (const Expression& condition : row.conditions)
-    if (!evaluate(condition, meaning)) return false;
-  emit(row, bound, taken);
+bool Sum::fits(const Operand& operand, const std::optional<ExtendedByte>& byte, const Term& wanted,
+               Match& bound) const {
+  if (wanted.text.starts_with("byte")) return fits_byte(byte, wanted, bound);
+  const InstructionId id = editor_.computation(operand);
+  if (!id || canonical(editor_.mnemonic(id)) != wanted.text) return false;
+  const std::span<const Operand> sources = editor_.sources(id);
+  if (sources.size() != wanted.operands.size()) return false;
+  for (size_t i = 0; i < sources.size(); ++i)
+    if (!fits(sources[i], as_extended_byte(editor_, sources[i]), wanted.operands[i], bound)) return false;
   return true;
 }
 
-void Sum::emit(const Rule& row, const Match& bound, const std::vector<bool>& taken) {
-  editor_.begin(root_);
+bool Sum::fits(const Summand& summand, const Term& wanted, Match& bound, bool swapped) const {
+  const Term &first = wanted.operands[0], &second = wanted.operands[1];
+  const Operand &a = swapped ? summand.b : summand.a, &b = swapped ? summand.a : summand.b;
+  if (!fits(a, swapped ? summand.b_byte : summand.a_byte, first, bound)) return false;
+  if (wanted.text == "add.s32") return summand.kind == Summand::Kind::plain && !swapped;
+  if (is_difference(wanted.text) ? summand.mnemonic != wanted.text : summand.kind == Summand::Kind::difference)
+    return false;
+  if (second.kind == Term::Kind::application) return fits(b, swapped ? summand.a_byte : summand.b_byte, second, bound);
+  const std::optional<uint32_t> literal = editor_.literal(b);
+  return literal && bound.literals.try_emplace(second.text, *literal).second;
+}
+
+// Instructions that take bytes out of registers for this summand alone.
+size_t Sum::extractions(const Operand& operand, unsigned depth) const {
+  const InstructionId id = editor_.computation(operand);
+  if (!id || depth == 0 || editor_.literal(operand) || editor_.readers(operand.as_value()) != 1) return 0;
+  size_t count = 1;
+  const std::string_view mnemonic = canonical(editor_.mnemonic(id));
+  if (mnemonic == "sub.s32" || mnemonic == "abs.s32")
+    for (const Operand& source : editor_.sources(id))
+      count += extractions(source, depth - 1);
+  return count;
+}
+
+// What heads a row's term, and then what is left: mad.lo.s32(x, y, rest), sad.u32(x, y, rest), add.s32(x, rest).
+bool Sum::apply(const Rule& row) {
+  std::vector<bool> taken(summands_.size());
+  Match bound;
+  size_t found = 0, wanted = 0, removed = 0;
+  for (const Term* term = &row.pattern; term->kind == Term::Kind::application; term = &term->operands.back()) {
+    ++wanted;
+    for (size_t i = 0; i < summands_.size() && found < wanted; ++i) {
+      if (taken[i]) continue;
+      for (const bool swapped : {false, true}) {
+        Match tried = bound;
+        if (taken[i] || !fits(summands_[i], *term, tried, swapped)) continue;
+        bound = std::move(tried);
+        taken[i] = true;
+        ++found;
+        removed += extractions(summands_[i].a) + extractions(summands_[i].b);
+      }
+    }
+    const Term& second = term->operands[1];
+    if (found == wanted) continue;
+    // A product by a literal that is not there; all others have to be.
+    if (second.kind != Term::Kind::name) return false;
+    --wanted;
+    bound.literals.emplace(second.text, 0);
+  }
+  // One multiply-add for each product and its extractions against one instruction and perhaps a literal's move.
+  if (found < 2 || found + removed < 4) return false;
+  const Meaning meaning{[&](const std::string& name) { return bound.literals.at(name); }, {}};
+  for (const Expression& condition : row.conditions)
+    if (!evaluate(condition, meaning)) return false;
+  emit(row, std::move(bound), taken);
+  return true;
+}
+
+// The sum of what is not taken.
+Operand Sum::rest(const std::vector<bool>& taken) {
   std::optional<Operand> sum;
   auto plain = [](Operand operand) {
     if (operand.is(OperandKind::value)) operand.flags = ir::OperandFlag::none;
     return operand;
   };
-  for (size_t i = 0; i < products_.size(); ++i) {
+  for (size_t i = 0; i < summands_.size(); ++i) {
     if (taken[i]) continue;
-    const Operand a = plain(products_[i].a), b = plain(products_[i].b);
-    if (products_[i].is_plain && !sum) {
+    const Operand a = plain(summands_[i].a), b = plain(summands_[i].b);
+    const bool is_plain = summands_[i].kind == Summand::Kind::plain;
+    if (is_plain && !sum) {
       sum = a;
       continue;
     }
     const std::vector<Operand> operands =
-        products_[i].is_plain ? std::vector{*sum, a} : std::vector{a, b, sum.value_or(Operand::integer(0))};
-    sum = Operand::value(editor_.emit(products_[i].is_plain ? "add.s32" : "mad.lo.s32", ScalarType::b32, operands));
+        is_plain ? std::vector{*sum, a} : std::vector{a, b, sum.value_or(Operand::integer(0))};
+    const bool is_difference = summands_[i].kind == Summand::Kind::difference;
+    sum = Operand::value(editor_.emit(is_plain        ? "add.s32"
+                                      : is_difference ? summands_[i].mnemonic
+                                                      : std::string_view("mad.lo.s32"),
+                                      ScalarType::b32, operands));
   }
-  const Meaning meaning{[&](const std::string& name) { return bound.literals.at(name); }, {}};
-  const Term& weights = row.replacement.operands[1];
-  const Operand second = weights.kind == Term::Kind::variable
-                             ? bound.variables.at(weights.text)
-                             : literal_operand("prmt.b32", evaluate(weights.expression, meaning));
-  const Operand operands[] = {bound.variables.at(row.replacement.operands[0].text), second,
-                              sum.value_or(Operand::integer(0))};
-  editor_.finish(row.replacement.text, operands);
+  return sum.value_or(Operand::integer(0));
+}
+
+void Sum::emit(const Rule& row, Match bound, const std::vector<bool>& taken) {
+  editor_.begin(root_);
+  Operand sum = rest(taken);
+  // The video instructions take registers alone.
+  if (row.replacement.text.starts_with("vabsdiff4") && !sum.is(OperandKind::value))
+    sum = Operand::value(editor_.emit("mov.b32", ScalarType::b32, std::vector{sum}));
+  bound.variables.insert_or_assign(row.replacement.operands[2].text, sum);
+  bound.inside = {root_};
+  replace(editor_, row, bound);
 }
 
 } // namespace
@@ -162,7 +210,7 @@ void Sum::emit(const Rule& row, const Match& bound, const std::vector<bool>& tak
 const Rule* combine_products(Editor& editor, InstructionId root, std::span<const Rule* const> rows) {
   if (rows.empty() || !editor.is_computation(root)) return nullptr;
   const std::string_view mnemonic = canonical(editor.mnemonic(root));
-  if (mnemonic != "add.s32" && mnemonic != "mad.lo.s32") return nullptr;
+  if (mnemonic == "mul.lo.s32" || !is_sum(mnemonic)) return nullptr;
   Sum sum(editor, root);
   for (const Rule* row : rows)
     if (sum.apply(*row)) return row;

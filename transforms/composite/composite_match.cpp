@@ -167,7 +167,7 @@ Operand Replacer::operand(const Term& term, std::string_view reader) {
 } // namespace
 
 Operand literal_operand(std::string_view mnemonic, uint32_t number) {
-  for (std::string_view bitwise : {"and.", "or.", "xor.", "lop3.", "prmt."})
+  for (std::string_view bitwise : {"and.", "or.", "xor.", "lop3.", "prmt.", "dp4a."})
     if (mnemonic.starts_with(bitwise) && number > 9) {
       Operand operand = Operand::integer(number);
       operand.flags = ir::OperandFlag::hexadecimal;
