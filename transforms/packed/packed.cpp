@@ -1,0 +1,46 @@
+// Pass `packed`: two numbers in one register, computed by one instruction.
+//
+//   * pairs of f32 operations on neighbours -> f32x2, on sm_100 and later (float_pairs.h);
+//   * halves that are computed as floats and rounded back -> half instructions, where that gives the same bits
+//     (half_via_float.h).
+#include "ir/edit/dead_code.h"
+#include "transforms/common/family.h"
+#include "transforms/packed/float_pairs.h"
+#include "transforms/packed/half_via_float.h"
+
+namespace ptxrewrite::transforms {
+
+namespace {
+
+bool apply(legal::Attempt& attempt, legal::SiteFilter& sites, PassContext&) {
+  ir::Function& function = attempt.function();
+  const std::vector<packed::HalfOperation> halves = packed::find_half_operations(function);
+  std::vector<packed::FloatPairs> pairs;
+  if (packed::has_float_pairs(function.module())) pairs = packed::find_float_pairs(function);
+  bool changed = false;
+  for (const packed::HalfOperation& half : halves) {
+    if (!sites.take(half.root, packed::description(function, half))) continue;
+    packed::replace(function, half);
+    ++attempt.statistics["packed.half"];
+    changed = true;
+  }
+  for (const packed::FloatPairs& block : pairs) {
+    if (!sites.take(block.pairs.front().first, packed::description(function, block))) continue;
+    packed::replace(function, block);
+    attempt.statistics["packed.f32x2"] += static_cast<int64_t>(block.pairs.size());
+    changed = true;
+  }
+  if (changed) ir::remove_dead_code(function);
+  return changed;
+}
+
+Change run(ir::Function& function, PassContext& context) {
+  return legal::run_family(function, context, {"packed", apply});
+}
+
+const RegisterPass registration(legal::family_pass("packed", "pairs of numbers by one instruction; halves as halves",
+                                                   run));
+
+} // namespace
+
+} // namespace ptxrewrite::transforms
