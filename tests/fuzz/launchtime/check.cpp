@@ -200,7 +200,7 @@ Subject::Subject(const Kernel& kernel, std::string text) : kernel_(kernel), text
 
 bool Subject::is_comparable(size_t launch) const {
   const Trace& trace = outcomes_[launch].trace;
-  return !trace.races && !trace.is_undefined && !trace.leaves_arena;
+  return !trace.races && !trace.is_undefined && !trace.leaves_arena && !trace.is_endless;
 }
 
 Verdict Subject::check(const std::string& rewritten, const std::vector<std::string>& families) const {
@@ -227,7 +227,7 @@ void Subject::check_launch(const std::string& rewritten, size_t launch, const st
   const auto report = [&](Wrong wrong, std::string what) {
     verdict.findings.push_back({wrong, launch, std::move(what)});
   };
-  if (!original.failed.empty()) return; // such as a misaligned access of its own
+  if (!original.failed.empty()) return; // such as a misaligned access of its own, or a loop that does not end
   if (!emulation.failed.empty()) return report(Wrong::fails, emulation.failed);
   if (is_comparable(launch))
     if (std::string what = first_difference(original.arena, emulation.arena); !what.empty())

@@ -29,6 +29,8 @@ struct ByteHistory {
   Access writes, reads;
 };
 
+constexpr unsigned most_trips = 1000; // of a loop; sites make a few
+
 uint64_t mask_of(char kind) {
   switch (kind) {
   case 'p':
@@ -108,14 +110,20 @@ private:
     case Node::Kind::branch:
       return run(node.body, narrowed(node, mask));
     case Node::Kind::loop:
-      for (Mask now = mask; std::ranges::find(now, 1) != now.end(); now = narrowed(node, now))
-        run(node.body, now);
-      return;
+      return loop(node, mask);
     default:
       break;
     }
     for (uint32_t thread = 0; thread < launch_.block; ++thread)
       if (mask[thread]) run(node, thread);
+  }
+
+  void loop(const Node& node, Mask mask) {
+    for (unsigned trips = 0; std::ranges::find(mask, 1) != mask.end(); mask = narrowed(node, mask)) {
+      outcome_.trace.is_endless |= ++trips > most_trips;
+      if (outcome_.trace.is_endless) return;
+      run(node.body, mask);
+    }
   }
 
   Mask narrowed(const Node& node, Mask mask) {

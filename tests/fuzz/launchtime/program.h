@@ -107,6 +107,7 @@ struct Trace {
   bool races = false;                 // results depend on the order of threads
   bool is_undefined = false;          // a shuffle from a lane that is not there, a division by zero
   bool leaves_arena = false;
+  bool is_endless = false; // a loop goes on and on: the launch is left out
 };
 
 // What the text of the rewritten kernel shows when a site has been rewritten.

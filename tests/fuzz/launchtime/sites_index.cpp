@@ -105,7 +105,7 @@ void two_dimensions(Builder& b) {
 void wide_counter(Builder& b) {
   const uint32_t start = b.number('d'), step = b.number('d'), stop = b.number('d');
   b.fill([=](Random& random, Mood mood, Launch& launch) {
-    const uint64_t plain[] = {0, 7, 4096}, edges[] = {two31 - 50, two31, two32 - 50, two32 - 1, two32, two63 - 300, 0};
+    const uint64_t plain[] = {0, 7, 4096}, edges[] = {two31 - 50, two31, two32 - 50, two32 - 1, two32, two63 / 2, 0};
     const uint64_t steps[] = {launch.threads(), 1, 64}, far_steps[] = {two31, two32, two32 - 1, 3};
     launch.arguments[start] = mood == Mood::plain ? random.pick(plain) : random.pick(edges);
     launch.arguments[step] = mood == Mood::plain || random.one_in(2) ? random.pick(steps) : random.pick(far_steps);
