@@ -19,18 +19,35 @@ void annotate(ir::Builder& builder, ir::Module& module, const std::string& text)
   builder.emit_marker(InstructionKind::annotation, {operand});
 }
 
+// The text of an annotation that may be a term; empty if it is none.
+std::string_view term_text(const ir::Function& function, InstructionId id) {
+  if (function.instructions[id].kind != InstructionKind::annotation) return {};
+  const auto operands = function.operands_of(id);
+  if (operands.empty() || !operands[0].is(ir::OperandKind::text)) return {};
+  const std::string_view text = function.module().text(Symbol(operands[0].id));
+  return text.starts_with("@ ") ? text : std::string_view{};
+}
+
 // Calls `visit(keyword, rest)` for each annotation `@ PASS keyword rest` of the entry block.
 template <class Visit> void for_each_term(const ir::Function& function, Visit&& visit) {
   for (InstructionId id : function.instructions_in(function.entry())) {
-    if (function.instructions[id].kind != InstructionKind::annotation) continue;
-    auto operands = function.operands_of(id);
-    if (operands.empty() || !operands[0].is(ir::OperandKind::text)) continue;
-    std::string_view text = function.module().text(Symbol(operands[0].id));
-    if (!text.starts_with("@ ")) continue;
+    const std::string_view text = term_text(function, id);
+    if (text.empty()) continue;
     const size_t keyword = std::min(text.find(' ', 2), text.size() - 1) + 1;
     const size_t end = text.find(' ', keyword);
     if (end != text.npos) visit(text.substr(keyword, end - keyword), text.substr(end + 1));
   }
+}
+
+// Behind the terms that are there: parameters are listed in the order of the signature.
+ir::Builder builder_behind_terms(ir::Function& function) {
+  InstructionId last;
+  for (InstructionId id : function.instructions_in(function.entry()))
+    if (!term_text(function, id).empty()) last = id;
+  if (!last) return ir::builder_at_code_start(function);
+  ir::Builder builder(function);
+  builder.after(last);
+  return builder;
 }
 
 std::string conditions_of(const VariantTerms& terms) {
@@ -138,7 +155,7 @@ void make_variant(ir::Function& function, std::unique_ptr<ir::Function> original
 
 void extend_variant(ir::Function& variant, const VariantTerms& terms, PassContext& context) {
   ir::Module& module = variant.module();
-  ir::Builder builder = ir::builder_at_code_start(variant);
+  ir::Builder builder = builder_behind_terms(variant);
   write_terms(builder, module, terms);
   context.remarks.emplace_back(std::string(module.text(variant.name)) + " now also runs only " + conditions_of(terms),
                                variant.header_range);

@@ -148,13 +148,15 @@ void neighbouring_loads(Builder& b) {
   const uint32_t a = b.pointer(bytes_of(shape.type)), o = b.pointer(4);
   const Register t = b.global_thread();
   const Register from = b.address(a, t, shape.stride), to = b.address(o, t, 8);
-  Group group;
+  Group loads, stores;
   std::function<void()> between;
-  if (b.random.one_in(2)) between = [&] { b.store(o, to, 4, "u32", t); };
+  if (b.random.one_in(2)) between = [&] { stores.nodes.push_back(b.store(o, to, 4, "u32", t)); };
   const std::vector<Register> values =
-      load_neighbours(b, a, from, shape.offset, shape.type, shape.count, group, between);
-  b.store(o, to, 0, "u32", combined(b, values));
-  add_joining_site(b, "memory", "neighbouring loads", {group});
+      load_neighbours(b, a, from, shape.offset, shape.type, shape.count, loads, between);
+  stores.nodes.insert(stores.nodes.begin(), b.store(o, to, 0, "u32", combined(b, values)));
+  std::vector<Group> groups{loads};
+  if (stores.nodes.size() > 1) groups.push_back(stores);
+  add_joining_site(b, "memory", "neighbouring loads", groups);
 }
 
 // The last one only in some threads.

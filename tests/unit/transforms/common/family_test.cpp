@@ -62,6 +62,39 @@ Change nine(ir::Function& function, PassContext& context) {
   return run_family(function, context, {"spill", by_nine});
 }
 
+// Remainders by `divisor` become a host-computed parameter of this value.
+bool replace_by_parameter(Attempt& attempt, SiteFilter& sites, uint64_t divisor, const std::string& value) {
+  ir::Function& function = attempt.function();
+  bool changed = false;
+  for (ir::BlockId block : function.layout)
+    for (ir::InstructionId id : function.instructions_in(block)) {
+      if (!function.is_opcode(id, ir::Opcode::rem)) continue;
+      if (static_cast<uint64_t>(function.operands_of(id)[2].immediate) != divisor) continue;
+      if (!attempt.may_add_parameters() || !sites.take(id, "remainder")) continue;
+      const ir::VariableId parameter = attempt.launch_parameter(ir::ScalarType::u32, value);
+      ir::Builder builder(function);
+      builder.before(id);
+      std::vector<ir::Operand> operands{function.operands_of(id)[0]};
+      ir::append_address(operands, ir::Operand::symbol(ir::SymbolRef::local_variable(parameter)));
+      builder.emit("ld.param.u32", operands);
+      function.remove(id);
+      changed = true;
+    }
+  return changed;
+}
+bool three_times(Attempt& attempt, SiteFilter& sites, PassContext&) {
+  return replace_by_parameter(attempt, sites, 7, "P1*3");
+}
+bool five_times(Attempt& attempt, SiteFilter& sites, PassContext&) {
+  return replace_by_parameter(attempt, sites, 9, "P1*5");
+}
+Change first_parameter(ir::Function& function, PassContext& context) {
+  return run_family(function, context, {"dce", three_times});
+}
+Change second_parameter(ir::Function& function, PassContext& context) {
+  return run_family(function, context, {"spill", five_times});
+}
+
 // Families ask whether the name of a registered pass stands behind the kernel's: these use names that there are.
 PipelineStep step(Change (*run)(ir::Function&, PassContext&), std::string_view name, bool force) {
   PipelineStep one;
@@ -125,6 +158,16 @@ TEST_CASE("a second family adds its requirement to the variant and leaves the or
   CHECK(count(ran.text, "//@ spill original") == 0);
   // The variant has no remainder left, the original both.
   CHECK(count(ran.text, "rem.u32") == 2);
+}
+
+TEST_CASE("parameters of a second family are listed behind the first one's, as in the signature") {
+  Ran ran = run_steps(kernel_text("rem.u32 %r2, %r1, 7;\nrem.u32 %r3, %r1, 9;\nadd.u32 %r8, %r2, %r3;\n"),
+                      {step(first_parameter, "dce", true), step(second_parameter, "spill", true)});
+  const size_t first = ran.text.find("//@ dce parameter u32 P1*3\n"),
+               second = ran.text.find("//@ spill parameter u32 P1*5\n");
+  CHECK(first != std::string::npos);
+  CHECK(second != std::string::npos);
+  CHECK(first < second);
 }
 
 TEST_CASE("sites that cost are left out, those that pay stay") {
