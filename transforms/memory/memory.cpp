@@ -8,6 +8,8 @@
 #include "ir/isa/isa_availability.h"
 #include "transforms/memory/workspace.h"
 
+#include <algorithm>
+
 namespace ptxrewrite::transforms {
 
 namespace memory {
@@ -41,11 +43,15 @@ std::optional<ir::FormId> Workspace::form_of(const std::string& mnemonic) const 
   return id && is_available(ir::form(*id)) ? std::optional(*id) : std::nullopt;
 }
 
-bool apply(legal::Attempt& attempt, legal::SiteFilter& sites, PassContext&) {
+bool apply(legal::Attempt& attempt, legal::SiteFilter& sites, PassContext& context) {
   ir::Function& function = attempt.function();
   if (!function.is_entry || function.module().address_size != 64) return false;
   Workspace workspace(attempt, sites);
   const size_t loads = make_read_only(workspace), joined = join_accesses(workspace);
+  const bool is_new = std::ranges::none_of(context.remarks, [&](const Remark& remark) {
+    return remark.text == workspace.refusal && remark.range.begin == function.header_range.begin;
+  });
+  if (!workspace.refusal.empty() && is_new) context.remarks.emplace_back(workspace.refusal, function.header_range);
   if (loads + joined == 0) return false;
   function.changed();
   attempt.statistics["memory.read-only-loads"] += static_cast<int64_t>(loads);

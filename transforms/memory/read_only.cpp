@@ -61,15 +61,12 @@ bool follows_a_write(const Workspace& workspace, const std::vector<bool>& behind
 
 size_t make_read_only(Workspace& workspace) {
   ir::Function& function = workspace.function;
-  if (!workspace.memory.waits_for_others.empty()) {
-    workspace.attempt.remark("loads stay as they are: " + workspace.memory.waits_for_others, function.header_range);
-    return 0;
-  }
-  if (!workspace.disjoint.refusal().empty()) {
-    workspace.attempt.remark("loads stay as they are: " + workspace.disjoint.refusal(), function.header_range);
-    return 0;
-  }
   if (workspace.disjoint.writes_nothing()) return 0;
+  if (!workspace.memory.waits_for_others.empty() || !workspace.disjoint.refusal().empty()) {
+    const std::string& waits = workspace.memory.waits_for_others;
+    workspace.refusal = "loads stay as they are: " + (waits.empty() ? workspace.disjoint.refusal() : waits);
+    return 0;
+  }
   std::map<unsigned, std::vector<std::pair<InstructionId, ir::FormId>>> by_pointer;
   std::map<unsigned, bool> useful;
   const std::vector<bool> behind = blocks_behind_writes(workspace);

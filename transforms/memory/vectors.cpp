@@ -14,9 +14,7 @@ namespace ptxrewrite::transforms::memory {
 
 namespace {
 
-using ir::ExpressionId;
 using ir::InstructionId;
-using ir::LinearForm;
 using ir::Operand;
 using ir::OperandKind;
 using ir::ValueId;
@@ -77,7 +75,6 @@ private:
   }
   bool choose(const Group& group, std::span<const Member> members);
   std::optional<ir::FormId> vector_form(ir::FormId form, size_t elements) const;
-  int64_t literal_of(const Member& member) const;
   void write(const Vector& vector);
 
   Workspace& workspace_;
@@ -178,13 +175,6 @@ void Joiner::join(Member member, bool is_load) {
   open_.push_back(std::move(group));
 }
 
-// The literal that the address has besides what the launch gives.
-int64_t Joiner::literal_of(const Member& member) const {
-  const LinearForm& form = workspace_.forms.address_form(member.instruction, member.address);
-  const ir::Expression& row = workspace_.forms.expressions()[form.coefficients[0]];
-  return row.kind == ir::ExpressionKind::sum ? row.offset : 0;
-}
-
 std::optional<ir::FormId> Joiner::vector_form(ir::FormId form, size_t elements) const {
   const ir::Form& row = ir::form(form);
   std::string mnemonic(row.mnemonic);
@@ -209,15 +199,14 @@ bool Joiner::choose(const Group& group, std::span<const Member> members) {
   }
   if ((elements != 2 && elements != 4 && elements != 8) || bytes != elements * element) return false;
   const auto form = vector_form(group.form, elements);
-  const LinearForm& address = workspace_.forms.address_form(members.front().instruction, members.front().address);
-  if (!form || !address.has_coefficients() || literal_of(members.front()) % bytes != 0) return false;
-  const auto conditions = workspace_.extents.multiple_of(members.front().instruction, members.front().address, bytes);
-  if (!conditions) return false;
+  if (!form) return false;
+  const auto residue = workspace_.extents.residue_of(members.front().instruction, members.front().address, bytes);
+  if (!residue || residue->value != 0) return false;
   Vector vector;
   vector.loads = group.loads;
   vector.form = *form;
   vector.members.assign(members.begin(), members.end());
-  for (const std::string& condition : *conditions)
+  for (const std::string& condition : residue->conditions)
     vector.needs.push_back(
         {"the address is a multiple of " + std::to_string(bytes), condition, members.front().instruction});
   if (!workspace_.can_rest_on(vector.needs)) return false;

@@ -26,6 +26,7 @@ public:
   ir::AccessExtents extents;
   Disjointness disjoint;
   std::set<ir::InstructionId> read_only; // loads that are or became .nc
+  std::string refusal;                   // why no load became one, for people
 
   // Can the launch be asked?
   bool can_rest_on(const std::vector<Need>& needs) const { return needs.empty() || attempt.policy().launch; }

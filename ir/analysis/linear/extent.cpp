@@ -418,66 +418,11 @@ std::optional<ByteRange> AccessExtents::bytes_of(InstructionId access, size_t ad
   return range;
 }
 
-std::optional<LaunchConditions> AccessExtents::multiple_of(InstructionId access, size_t address, unsigned alignment) {
-  const LinearForm form = forms_.address_form(access, address);
-  if (form.width != 64 || !has_sum(form)) return std::nullopt;
-  const Scope scope = guarded_scope(access);
-  Query query{&scope, {}, 0};
-  const Operand base = function_.operands_of(access)[address + 1];
-  if (base.is(OperandKind::value)) {
-    auto conditions = discharge(forms_.obligations(base.as_value()));
-    if (!conditions) return std::nullopt;
-    query.conditions = *conditions;
-  }
-  std::vector<ExactSum> rests; // that must be multiples, too
-  auto require = [&](ExpressionId id) {
-    if ((uint64_t(1) << std::min(pool_.trailing_zeros(id), 63u)) >= alignment) return true;
-    auto value = modular(id, query);
-    if (!value || !value->is_point() || value->low.is_broken()) return false;
-    const ExactSum rest = value->low.split(alignment).second;
-    if (auto literal = rest.as_literal()) return *literal % alignment == 0;
-    rests.push_back(rest);
-    return true;
-  };
-  for (ExpressionId coefficient : form.coefficients)
-    if (!require(coefficient)) return std::nullopt;
-  for (const LoopOffset& offset : form.loops())
-    if (!require(offset.step)) return std::nullopt;
-  // What one quantity alone makes sure of is said first, and what follows from it is left out.
-  std::ranges::stable_sort(rests, {},
-                           [](const ExactSum& sum) { return sum.terms().size() + sum.terms().rbegin()->first.size(); });
-  std::map<QuantityId, Int128> multiples;
-  for (const ExactSum& sum : rests) {
-    ExactSum rest;
-    Int128 common = alignment;
-    for (const auto& [product, coefficient] : sum.terms()) {
-      Int128 known = coefficient;
-      for (QuantityId id : product)
-        if (auto found = multiples.find(id); found != multiples.end()) known *= found->second;
-      if (known % alignment == 0) continue;
-      ExactSum term = ExactSum::literal(coefficient);
-      for (QuantityId id : product)
-        term = term * ExactSum::of(id);
-      rest = rest + term;
-      while (coefficient % common != 0)
-        common /= 2;
-    }
-    if (rest.is_zero()) continue;
-    if (rest.terms().size() == 1 && rest.terms().begin()->first.size() == 1)
-      multiples[rest.terms().begin()->first.front()] = alignment / common;
-    const ExactSum reduced = *rest.divided(common);
-    const bool simple = reduced.terms().size() == 1 && reduced.terms().begin()->second == 1;
-    const std::string text = quantities_.text(reduced);
-    query.conditions.insert((simple ? text : "(" + text + ")") + " % " + to_string(alignment / common) + " == 0");
-  }
-  return query.conditions;
-}
-
 bool AccessExtents::is_at_most(InstructionId access, const ExactSum& a, const ExactSum& b,
                                LaunchConditions& conditions) {
   const Scope scope = guarded_scope(access);
   Query query{&scope, {}, 0};
-  if (!is_known_not_negative(b - a, query)) return false;
+  if (!is_not_negative(b - a, query)) return false;
   conditions.insert(query.conditions.begin(), query.conditions.end());
   return true;
 }

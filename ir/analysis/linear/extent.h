@@ -31,15 +31,20 @@ struct ByteRange {
   LaunchConditions conditions;     // what the bounds rest on
 };
 
+struct Residue {
+  uint64_t value = 0;
+  LaunchConditions conditions;
+};
+
 class AccessExtents {
 public:
   explicit AccessExtents(LinearForms& forms);
 
   // Of `[base + offset]` and `bytes` from there. Nothing where only the running kernel can tell.
   std::optional<ByteRange> bytes_of(InstructionId access, size_t address, unsigned bytes);
-  // What makes every address of the access a multiple of `alignment`, a power of two, in every launch or by conditions;
-  // nothing where no launch could tell. `pointer_is_aligned`: leave the pointer parameter out, it is asked for already.
-  std::optional<LaunchConditions> multiple_of(InstructionId access, size_t address, unsigned alignment);
+  // What every address of the access is modulo a power of two, where the conditions hold; nothing where no launch could
+  // tell. Pointers and sizes are asked to be multiples of it, literals count.
+  std::optional<Residue> residue_of(InstructionId access, size_t address, unsigned modulus);
   // What makes the obligations true, in the threads that get to the instructions that raised them.
   std::optional<LaunchConditions> discharge(std::span<const ObligationId> obligations);
 
@@ -138,6 +143,13 @@ private:
   std::optional<Affine> compared(Scope& scope, InstructionId compare, const Operand& operand,
                                  LaunchConditions& conditions);
 
+  // --- extent_alignment.cpp ---
+  std::optional<uint64_t> residue_of_form(const LinearForm& form, unsigned modulus, Query& query);
+  std::optional<uint64_t> residue_of_result(ValueId value, unsigned modulus, Query& query);
+  std::optional<uint64_t> residue_of_parameter(ValueId value, unsigned modulus, Query& query);
+  std::optional<uint64_t> residue_of_operand(const Operand& operand, unsigned modulus, Query& query);
+  std::optional<uint64_t> residue_of_value(ValueId value, unsigned modulus, Query& query);
+
   LinearForms& forms_;
   ExpressionPool& pool_;
   const Function& function_;
@@ -146,6 +158,7 @@ private:
   std::set<unsigned> pointers_; // parameters that cvta.to.global or an address take as they are
   std::map<BlockId, Scope> scopes_;
   std::set<LoopId> loops_in_progress_;
+  std::map<ValueId, uint64_t> residues_in_progress_;
   std::set<ObligationId> obligations_in_progress_;
   std::map<ObligationId, std::optional<LaunchConditions>> discharged_;
 };

@@ -10,9 +10,9 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-constexpr size_t fact_limit = 48;       // of one block
-constexpr unsigned chain_limit = 256;   // dominating blocks looked at
-constexpr unsigned predicate_limit = 8; // and, or and not around one comparison
+constexpr size_t scope_fact_limit = 48;       // of one block
+constexpr unsigned dominator_limit = 256;   // dominating blocks looked at
+constexpr unsigned connective_limit = 8; // and, or and not around one comparison
 
 Int128 ceiling(Int128 a, Int128 b) {
   return a > 0 ? (a + b - 1) / b : -(-a / b);
@@ -48,7 +48,7 @@ AccessExtents::Scope AccessExtents::scope_of(BlockId block) {
   if (auto found = scopes_.find(block); found != scopes_.end() && loops_in_progress_.empty()) return found->second;
   std::vector<BlockId> chain;
   Scope scope;
-  for (BlockId at = block; at && chain.size() < chain_limit; at = forms_.dominators().immediate_dominator(at)) {
+  for (BlockId at = block; at && chain.size() < dominator_limit; at = forms_.dominators().immediate_dominator(at)) {
     if (auto found = scopes_.find(at); found != scopes_.end() && loops_in_progress_.empty()) {
       scope = found->second;
       break;
@@ -99,7 +99,7 @@ AccessExtents::Scope AccessExtents::guarded_scope(InstructionId access) {
 // --- predicates ---
 
 void AccessExtents::add_predicate(Scope& scope, ValueId predicate, bool holds, unsigned depth) {
-  if (depth > predicate_limit || scope.facts.size() > fact_limit) return;
+  if (depth > connective_limit || scope.facts.size() > scope_fact_limit) return;
   const InstructionId id = forms_.def_use().definition(predicate).instruction;
   if (!id || function_.instructions[id].kind != InstructionKind::real || function_.instructions[id].guard) return;
   const Form& form = function_.form_of(id);
@@ -244,7 +244,7 @@ void AccessExtents::add_inequality(Scope& scope, InstructionId compare, const Op
 void AccessExtents::narrow(Scope& scope, const ExactSum& bound, const LaunchConditions& conditions) {
   if (bound.is_broken()) return;
   Query query{&scope, {}, 0};
-  if (!is_known_not_negative(bound, query) && scope.not_negative.size() < fact_limit)
+  if (!is_known_not_negative(bound, query) && scope.not_negative.size() < scope_fact_limit)
     scope.not_negative.emplace_back(bound, conditions);
   if (bound.is_broken() || bound.terms().empty() || bound.terms().size() > 2) return;
   const auto& [product, coefficient] = *bound.terms().rbegin();
@@ -268,7 +268,7 @@ void AccessExtents::narrow(Scope& scope, const ExactSum& bound, const LaunchCond
 void AccessExtents::add_loop_fact(Scope& scope, LoopId loop) {
   const TripBound bound = forms_.trip_bound(loop);
   if (!bound.known || bound.relation == Comparison::not_equal || loops_in_progress_.contains(loop) ||
-      loops_in_progress_.size() > 4 || scope.facts.size() > fact_limit)
+      loops_in_progress_.size() > 4 || scope.facts.size() > scope_fact_limit)
     return;
   loops_in_progress_.insert(loop);
   Query query{&scope, {}, 0};
