@@ -2,6 +2,7 @@
 #include "evaluate/prove/prover.h"
 
 #include "evaluate/prove/exact_forms.h"
+#include "evaluate/prove/joined_accesses.h"
 #include "evaluate/prove/ledger.h"
 #include "evaluate/prove/symbolic.h"
 #include "grammar/reader.h"
@@ -60,6 +61,7 @@ public:
                }),
         before_(original, terms_, bounds_, exact_, {}),
         after_(rewritten, terms_, bounds_, exact_, [this](unsigned index) { return added_parameter(index); }) {
+    ranges_are_apart_ = keeps_ranges_apart(ledger);
     read_facts(ledger);
   }
 
@@ -69,6 +71,8 @@ private:
   void pair_observations();
   void compare(const Observation& before, const Observation& after);
   void compare_order();
+  bool is_read_only(const Observation& before, const Observation& after) const;
+  bool same_order(const std::vector<const Observation*>& before, const std::vector<const Observation*>& after);
   void compare_paths();
   // `known`: what holds at that place whatever the ledger says.
   void judge(TermId before, TermId after, SourceRange range, const std::vector<Assumption>& known);
@@ -99,6 +103,7 @@ private:
   std::vector<size_t> admitted_; // facts that may be used, in the order in which exact_ knows them
   std::set<std::string> used_;
   std::optional<std::set<AtomId>> atoms_of_original_;
+  bool ranges_are_apart_ = false; // the launch says that what is read-only is not written
 };
 
 // Unknowns of the result alone, such as an operand that arrives by a queue of the hardware or one part of a vector
@@ -219,8 +224,10 @@ void Prover::read_facts(const std::vector<transforms::Obligation>& ledger) {
 
 void Prover::compare(const Observation& before, const Observation& after) {
   const SourceRange range = original_.instructions[before.instruction].range;
-  if (original_.instructions[before.instruction].form != rewritten_.instructions[after.instruction].form ||
-      before.terms.size() != after.terms.size()) {
+  const bool same_form =
+      original_.instructions[before.instruction].form == rewritten_.instructions[after.instruction].form ||
+      is_read_only(before, after);
+  if (!same_form || before.terms.size() != after.terms.size()) {
     problem(range, "another instruction stands in its place");
     return;
   }
@@ -279,13 +286,42 @@ void Prover::pair_observations() {
       problem(original_.instructions[seen->instruction].range, "the result lacks this instruction");
 }
 
-// The same blocks with the same ways out, and in each the same instructions with an effect in the same order.
+// A load of what is not written, because the ledger says so.
+bool Prover::is_read_only(const Observation& before, const Observation& after) const {
+  return ranges_are_apart_ &&
+         is_read_only_form_of(original_.form_of(before.instruction), rewritten_.form_of(after.instruction));
+}
+
+// The same instructions, in the same order but for accesses that may change places.
+bool Prover::same_order(const std::vector<const Observation*>& before, const std::vector<const Observation*>& after) {
+  if (before.size() != after.size()) return false;
+  std::map<ir::ProvenanceId, size_t> place;
+  for (size_t i = 0; i < before.size(); ++i)
+    place[original_.instructions[before[i]->instruction].provenance] = i;
+  std::vector<size_t> order;
+  for (const Observation* seen : after) {
+    auto found = place.find(rewritten_.instructions[seen->instruction].provenance);
+    if (found == place.end()) return false;
+    order.push_back(found->second);
+  }
+  if (std::ranges::is_sorted(order) && std::ranges::adjacent_find(order) == order.end()) return true;
+  for (size_t i = 0; i < order.size(); ++i)
+    for (size_t j = i + 1; j < order.size(); ++j) {
+      if (order[i] == order[j]) return false;
+      if (order[i] < order[j]) continue;
+      const Observation &earlier = *before[order[j]], &later = *before[order[i]];
+      const bool read_only = is_read_only(earlier, *after[j]) || is_read_only(later, *after[i]);
+      if (!may_change_places(terms_, original_, earlier, later, read_only)) return false;
+    }
+  return true;
+}
+
+// The same blocks with the same ways out, and in each the same instructions with an effect.
 void Prover::compare_order() {
   auto sequences = [&](const ir::Function& function, const SymbolicKernel& kernel) {
-    std::map<BlockId, std::vector<ir::ProvenanceId>> by_block;
+    std::map<BlockId, std::vector<const Observation*>> by_block;
     for (const Observation& seen : kernel.observations())
-      by_block[function.instructions[seen.instruction].block].push_back(
-          function.instructions[seen.instruction].provenance);
+      by_block[function.instructions[seen.instruction].block].push_back(&seen);
     return by_block;
   };
   auto ways_out = [](const ir::Function& function, BlockId block) {
@@ -297,7 +333,8 @@ void Prover::compare_order() {
   auto before = sequences(original_, before_), after = sequences(rewritten_, after_);
   for (BlockId block : original_.layout) {
     const bool same = block.index() < rewritten_.blocks.size() && rewritten_.blocks[block].in_layout &&
-                      ways_out(original_, block) == ways_out(rewritten_, block) && before[block] == after[block];
+                      ways_out(original_, block) == ways_out(rewritten_, block) &&
+                      same_order(before[block], after[block]);
     if (!same) {
       problem(original_.header_range,
               "block " + std::to_string(block.index()) + " has other ways out, or its instructions have another order");
@@ -362,6 +399,7 @@ Result<KernelProof> prove_kernel(const Selected& kernel, const transforms::Pipel
     proof.changed |= step.pass.run(*kernel.rewritten, context) == transforms::Change::changed;
     ledger.insert(ledger.end(), context.ledger.begin(), context.ledger.end());
   }
+  if (proof.changed) take_joined_accesses_apart(*kernel.original, *kernel.rewritten);
   if (proof.changed) Prover(*kernel.original, *kernel.rewritten, ledger, settings.effort, proof).run();
   proof.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return proof;

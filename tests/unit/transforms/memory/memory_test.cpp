@@ -296,3 +296,32 @@ TEST_CASE("vectors of other widths") {
   CHECK(count(rewrite(kernel(words)).text, "st.global.v4.u8") == 1);
   CHECK(count(rewrite(kernel(words)).text, "requires P1 % 4 == 0") == 1);
 }
+
+TEST_CASE("addresses that memory chooses are as aligned as the instructions make them") {
+  // Through a loaded index, times 16; through a pointer that a loop moves.
+  const std::string index = elements + "ld.global.u32 %r10, [%rd13]; ";
+  const std::string pair = "ld.global.f32 %f1, [%rd31]; ld.global.f32 %f2, [%rd31+4]; add.f32 %f1, %f1, %f2;"
+                           "st.global.f32 [%rd12], %f1;";
+  const auto at = [&](const std::string& make) { return vectors(index + make + pair); };
+  CHECK(at("mul.wide.s32 %rd30, %r10, 16; add.s64 %rd31, %rd1, %rd30;") == 1);
+  CHECK(at("mul.wide.u32 %rd30, %r10, 8; add.s64 %rd31, %rd30, %rd1;") == 1);
+  CHECK(at("mul.wide.s32 %rd30, %r10, 12; add.s64 %rd31, %rd1, %rd30;") == 0);
+  CHECK(at("mul.wide.s32 %rd30, %r10, 4; add.s64 %rd31, %rd1, %rd30;") == 0);
+  CHECK(at("shl.b32 %r11, %r10, 1; mul.wide.s32 %rd30, %r11, 4; add.s64 %rd31, %rd1, %rd30;") == 1);
+  CHECK(at("shl.b32 %r11, %r10, 1; add.s32 %r11, %r11, 1; mul.wide.s32 %rd30, %r11, 4; add.s64 %rd31, %rd1, %rd30;") ==
+        0);
+  CHECK(at("mad.lo.s32 %r11, %r10, 6, 4; mul.wide.s32 %rd30, %r11, 4; add.s64 %rd31, %rd1, %rd30;") == 1);
+  CHECK(at("and.b32 %r11, %r10, -8; cvt.s64.s32 %rd30, %r11; add.s64 %rd31, %rd1, %rd30;") == 1);
+  CHECK(at("and.b32 %r11, %r10, 7; cvt.s64.s32 %rd30, %r11; add.s64 %rd31, %rd1, %rd30;") == 0);
+  CHECK(at("cvt.s64.s32 %rd30, %r10; shl.b64 %rd30, %rd30, 3; sub.s64 %rd31, %rd1, %rd30;") == 1);
+  CHECK(at("or.b32 %r11, %r10, 8; mul.wide.s32 %rd30, %r11, 4; add.s64 %rd31, %rd1, %rd30;") == 0);
+  const auto loop = [&](const std::string& step) {
+    return vectors(index + "mul.wide.s32 %rd30, %r10, 8; add.s64 %rd31, %rd1, %rd30;\nAGAIN: " + pair +
+                   "add.s64 %rd31, %rd31, " + step +
+                   "; add.s32 %r10, %r10, -1; setp.ne.s32 %p2, %r10, 0; @%p2 bra AGAIN;");
+  };
+  CHECK(loop("8") == 1);
+  CHECK(loop("24") == 1);
+  CHECK(loop("4") == 0);
+  CHECK(loop("12") == 0);
+}
