@@ -4,11 +4,13 @@
 // A machine divides by an approximate reciprocal and corrects it: some 16 instructions for 32 bits, a call of 90
 // for 64. The multiplication takes 2 to 4. Which form is right depends on the range of the dividend; the divisor must
 // not be 0, for signed division it must be positive: the launch is asked. A remainder is the dividend less quotient *
-// divisor, and quotients of the same two values are computed once.
+// divisor, and quotients of the same two values are computed once. Divisions of f32 by literals are the business of
+// transforms/divisor/float_division.h.
 #include "ir/core/insertion.h"
 #include "ir/edit/dead_code.h"
 #include "transforms/common/family.h"
 #include "transforms/common/value_bounds.h"
+#include "transforms/divisor/float_division.h"
 #include "transforms/divisor/magic.h"
 
 #include <map>
@@ -303,7 +305,8 @@ bool Divisions::run() {
 }
 
 bool apply(Attempt& attempt, SiteFilter& sites, PassContext&) {
-  return Divisions(attempt, sites).run();
+  const bool changed = divide_floats(attempt, sites);
+  return Divisions(attempt, sites).run() || changed;
 }
 
 Change run(ir::Function& function, PassContext& context) {

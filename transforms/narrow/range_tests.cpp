@@ -48,7 +48,7 @@ public:
     bool changed = false;
     for (ir::BlockId block : forms_.control_flow().reverse_postorder())
       for (InstructionId id : function_.instructions_in(block))
-        if (is_chain(id, ir::Opcode::and_) || is_chain(id, ir::Opcode::or_)) changed |= merge_in(id);
+        changed |= is_chain(id, ir::Opcode::and_) || is_chain(id, ir::Opcode::or_) ? merge_in(id) : merge_combined(id);
     return changed;
   }
 
@@ -60,6 +60,10 @@ private:
            operands[0].is(OperandKind::value);
   }
 
+  static bool is_plain(const Operand& operand) {
+    return operand.is(OperandKind::integer) || (operand.is(OperandKind::value) && operand.selector == ir::no_selector);
+  }
+
   std::optional<Test> test_of(const Operand& operand) const {
     if (!operand.is(OperandKind::value) || operand.has(ir::OperandFlag::negated)) return std::nullopt;
     const InstructionId id = forms_.def_use().definition(operand.as_value()).instruction;
@@ -68,10 +72,7 @@ private:
     const std::span<const Operand> operands = function_.operands_of(id);
     const std::string_view relation = relation_of(form);
     if (form.type() != ir::ScalarType::s32 || operands.size() != 3 || relation.empty()) return std::nullopt;
-    for (size_t i = 1; i < 3; ++i)
-      if (!operands[i].is(OperandKind::integer) &&
-          (!operands[i].is(OperandKind::value) || operands[i].selector != ir::no_selector))
-        return std::nullopt;
+    if (!is_plain(operands[1]) || !is_plain(operands[2])) return std::nullopt;
     return Test{id, operands[1], operands[2], relation};
   }
 
@@ -88,6 +89,34 @@ private:
       else
         leaves.push_back({operand, test_of(operand)});
     }
+  }
+
+  // setp.lt.and.s32 p, x, w, q where q is x >= 0, or the other way round.
+  bool merge_combined(InstructionId id) {
+    if (!function_.is_opcode(id, ir::Opcode::setp) || function_.instructions[id].guard) return false;
+    const ir::Form& form = function_.form_of(id);
+    const std::span<const Operand> operands = function_.operands_of(id);
+    const bool conjunction = form.has(Modifier::and_);
+    const std::string_view relation = relation_of(form);
+    if ((!conjunction && !form.has(Modifier::or_)) || form.type() != ir::ScalarType::s32 || operands.size() != 4 ||
+        !operands[0].is(OperandKind::value) || relation.empty() || !is_plain(operands[1]) || !is_plain(operands[2]))
+      return false;
+    const Operand result = operands[0];
+    const Test own{id, operands[1], operands[2], relation};
+    const std::optional<Test> other = test_of(operands[3]);
+    if (!other) return false;
+    const bool own_is_bound = is_sign_test(*other, conjunction) && is_bound_test(own, conjunction, other->left);
+    if (!own_is_bound && !(is_sign_test(own, conjunction) && is_bound_test(*other, conjunction, own.left)))
+      return false;
+    const Test bound = own_is_bound ? own : *other;
+    const auto proof = bounds_.prove(bound.id, bound.right, {0, INT32_MAX});
+    if (!proof || !sites_.take(id, "comparisons with 0 and a bound -> one, unsigned")) return false;
+    bounds_.rest_on(attempt_, *proof, range_test_raised, id);
+    ir::Builder builder(function_);
+    builder.before(id).standing_for(id);
+    builder.emit("setp." + std::string(bound.relation) + ".u32", {result, bound.left, bound.right});
+    function_.remove(id);
+    return true;
   }
 
   // x >= 0 in a chain of ands, x < 0 in one of ors.

@@ -412,7 +412,10 @@ private:
       result = (in[2] & 1) != 0 ? in[0] : in[1];
       return true;
     case Opcode::setp:
-      return count == 2 && comparison(form, a, b, is_signed, result);
+      if (count > 3 || !comparison(form, a, b, is_signed, result)) return false;
+      if (count == 3 && form.has(Modifier::and_)) result &= in[2] & 1;
+      if (count == 3 && form.has(Modifier::or_)) result |= in[2] & 1;
+      return count == 2 || form.has(Modifier::and_) || form.has(Modifier::or_);
     default:
       return false;
     }

@@ -191,6 +191,8 @@ TEST_CASE("two comparisons for a range are one") {
                            "shr.s32 %r7, %r7, 26;\nld.global.u32 %r8, [%rd3+4];\n";
   for (const char* tests :
        {"setp.ge.s32 %p1, %r7, 0;\nsetp.lt.s32 %p2, %r7, %r1;\nand.pred %p3, %p1, %p2;\n",
+        "setp.ge.s32 %p1, %r7, 0;\nsetp.lt.and.s32 %p3, %r7, %r1, %p1;\n",
+        "setp.gt.s32 %p1, %r7, %r1;\nsetp.lt.or.s32 %p3, %r7, 0, %p1;\n",
         "setp.gt.s32 %p1, %r7, -1;\nsetp.le.s32 %p2, %r7, %r1;\nand.pred %p3, %p2, %p1;\n",
         "setp.lt.s32 %p1, %r7, 0;\nsetp.ge.s32 %p2, %r7, %r1;\nor.pred %p3, %p1, %p2;\n",
         "setp.ge.s32 %p1, %r7, 0;\nsetp.lt.s32 %p4, %r8, 5;\nand.pred %p5, %p1, %p4;\n"
