@@ -194,13 +194,17 @@ Proof prove(const Rule& rule) {
 Proof prove(const ByteRule& rule) {
   z3::context context;
   Statement statement(context);
-  const expr value = statement.value_of(rule.pattern);
+  expr value = statement.value_of(rule.pattern);
+  if (value.get_sort().bv_size() == 16) value = z3::zext(value, 16);
   expr described = context.bv_val(0, 1);
   for (size_t i = 0; i < rule.bytes.size(); ++i) {
     const Byte& byte = rule.bytes[i];
     expr bits = context.bv_val(0, 8);
     if (byte.kind != Byte::Kind::zero) {
-      bits = statement.unknown(std::string(1, byte.variable), 32).extract(8 * byte.index + 7, 8 * byte.index);
+      const std::string narrow = std::string(1, byte.variable) + "16";
+      const bool is_narrow = rule.text.find(narrow) != std::string::npos;
+      bits = statement.unknown(is_narrow ? narrow : std::string(1, byte.variable), is_narrow ? 16 : 32)
+                 .extract(8 * byte.index + 7, 8 * byte.index);
       if (byte.kind == Byte::Kind::sign) bits = z3::sext(bits.extract(7, 7), 7);
     }
     described = i == 0 ? bits : z3::concat(bits, described);

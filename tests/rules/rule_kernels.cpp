@@ -1,5 +1,6 @@
 #include "tests/rules/rule_kernels.h"
 
+#include <cstdio>
 #include <map>
 
 namespace ptxrewrite::tests {
@@ -57,16 +58,27 @@ public:
     const std::string result = value(term);
     const std::string type = is_wide(term.text) ? "b64" : "b32";
     return ".visible .entry " + name +
-           "(.param .u64 buffer)\n{\n.reg .b32 %r<99>;\n.reg .b64 %rd<99>;\n.reg .pred %p<9>;\n"
+           "(.param .u64 buffer)\n{\n.reg .b16 %h<99>;\n.reg .b32 %r<99>;\n.reg .b64 %rd<99>;\n.reg .pred %p<9>;\n"
            "ld.param.u64 %rd1, [buffer];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 256;\n"
            "add.s64 %rd3, %rd1, %rd2;\n" +
            body_ + "st.global." + type + " [%rd3], " + result + ";\nret;\n}\n";
   }
 
 private:
+  static bool is_narrow(const std::string& mnemonic) {
+    return mnemonic.ends_with(".s16") || mnemonic.starts_with("cvt.u16.");
+  }
+  static bool is_float(const std::string& mnemonic) {
+    return mnemonic.ends_with(".f32") && !mnemonic.starts_with("cvt.");
+  }
   static bool is_wide(const std::string& mnemonic) {
     if (mnemonic.starts_with("cvt.")) return mnemonic.substr(5, 2) == "64";
     return mnemonic.ends_with("64") || mnemonic.find(".wide.") != std::string::npos;
+  }
+  static std::string float_literal(uint32_t bits) {
+    char text[16];
+    std::snprintf(text, sizeof text, "0f%08X", bits);
+    return text;
   }
   std::string fresh(bool wide) { return (wide ? "%rd" : "%r") + std::to_string(next_++); }
   void load(const Term& term);
@@ -124,14 +136,17 @@ std::string Kernel::value(const Term& term) {
 std::string Kernel::application(const Term& term) {
   std::vector<std::string> operands;
   for (const Term& operand : term.operands)
-    operands.push_back(value(operand));
+    operands.push_back(is_float(term.text) && operand.kind == Term::Kind::literal ? float_literal(operand.number)
+                                                                                  : value(operand));
   if (term.text == "low.b64" || term.text == "high.b64") {
     const std::string low = fresh(false), high = fresh(false);
     body_ += "mov.b64 {" + low + ", " + high + "}, " + operands[0] + ";\n";
     return term.text == "low.b64" ? low : high;
   }
   const bool is_predicate = term.text.starts_with("setp.");
-  const std::string result = is_predicate ? "%p" + std::to_string(next_++ % 8 + 1) : fresh(is_wide(term.text));
+  const std::string result = is_predicate           ? "%p" + std::to_string(next_++ % 8 + 1)
+                             : is_narrow(term.text) ? "%h" + std::to_string(next_++)
+                                                    : fresh(is_wide(term.text));
   std::string list;
   for (const std::string& operand : operands)
     list += ", " + operand;

@@ -234,6 +234,10 @@ void add_bits(std::map<std::string, Statement>& table) {
     table["not." + t] = [](const Operands& x) { return ~x[0]; };
     table["shl." + t] = [](const Operands& x) { return shift_left(x[0], x[1]); };
   }
+  table["add.s16"] = [](const Operands& x) { return x[0] + x[1]; };
+  table["and.b16"] = [](const Operands& x) { return x[0] & resized(x[1], 16); };
+  table["shl.b16"] = [](const Operands& x) { return shift_left(x[0], resized(x[1], 16)); };
+  table["shr.u16"] = [](const Operands& x) { return shift_right(x[0], resized(x[1], 16)); };
   for (const char* name : {"shr.u32", "shr.b32", "shr.u64", "shr.b64"})
     table[name] = [](const Operands& x) { return shift_right(x[0], x[1]); };
   table["shr.s32"] = table["shr.s64"] = [](const Operands& x) { return shift_right_signed(x[0], x[1]); };
@@ -256,7 +260,36 @@ void add_bits(std::map<std::string, Statement>& table) {
   table["bmsk.clamp.b32"] = [](const Operands& x) { return shift_left(low_ones(x[1]), x[0]); };
 }
 
+// 9.7.9.22: the two numbers, saturated, below c's lower half.
+expr packed_saturated(const Operands& x) {
+  const auto saturated = [](const expr& a) {
+    return smaller(larger(a, number(a, 0), true), number(a, 255), true).extract(7, 0);
+  };
+  return z3::concat(x[2].extract(15, 0), z3::concat(saturated(x[0]), saturated(x[1])));
+}
+
+// 9.7.9.21: towards zero; what does not fit becomes the nearest number that does, NaN 0.
+expr cut_float(const expr& a, bool is_signed) {
+  const expr exponent = z3::zext(a.extract(30, 23), 24),
+             wide = z3::zext(z3::concat(a.ctx().bv_val(1, 1), a.extract(22, 0)), 40);
+  const expr places = z3::zext(exponent - number(exponent, 127), 32);
+  const expr moved = z3::lshr(z3::shl(wide, places), number(wide, 23)).extract(31, 0);
+  const bool negative_fits = is_signed;
+  const expr negative = bit(a, 31) == a.ctx().bv_val(1, 1);
+  const expr magnitude = z3::ite(z3::ult(exponent, number(exponent, 127)), number(a, 0), moved);
+  const expr too_large = z3::uge(exponent, number(exponent, 127 + (is_signed ? 31 : 32)));
+  const expr positive_result = z3::ite(too_large, number(a, is_signed ? 0x7fffffff : 0xffffffff), magnitude);
+  const expr negative_result = negative_fits ? z3::ite(too_large, number(a, 0x80000000), -magnitude) : number(a, 0);
+  return z3::ite(is_nan(a), number(a, 0), z3::ite(negative, negative_result, positive_result));
+}
+
 void add_conversions(std::map<std::string, Statement>& table) {
+  table["cvt.pack.sat.u8.s32.b32"] = packed_saturated;
+  table["cvt.rzi.u32.f32"] = [](const Operands& x) { return cut_float(x[0], false); };
+  table["cvt.rzi.s32.f32"] = [](const Operands& x) { return cut_float(x[0], true); };
+  table["cvt.u32.u16"] = [](const Operands& x) { return z3::zext(x[0], 16); };
+  table["cvt.s32.s16"] = [](const Operands& x) { return z3::sext(x[0], 16); };
+  table["cvt.u16.u32"] = [](const Operands& x) { return x[0].extract(15, 0); };
   table["cvt.u32.u8"] = [](const Operands& x) { return byte_of(x[0], 0, false); };
   table["cvt.s32.s8"] = [](const Operands& x) { return byte_of(x[0], 0, true); };
   table["cvt.u64.u32"] = [](const Operands& x) { return z3::zext(x[0], 32); };

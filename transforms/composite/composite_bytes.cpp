@@ -46,6 +46,7 @@ private:
   std::optional<Description> joined(std::span<const Operand> sources, unsigned depth);
   std::optional<Description> permuted(std::span<const Operand> sources, unsigned depth);
   std::optional<Description> by_row(InstructionId id, unsigned depth);
+  std::optional<Description> by_instruction(InstructionId id, unsigned depth);
 
   const Editor& editor_;
   bool through_shared_;
@@ -125,17 +126,29 @@ std::optional<Description> Describer::by_row(InstructionId id, unsigned depth) {
   return std::nullopt;
 }
 
-std::optional<Description> Describer::of(InstructionId id, unsigned depth) {
+std::optional<Description> Describer::by_instruction(InstructionId id, unsigned depth) {
   const std::string_view mnemonic = canonical(editor_.mnemonic(id));
   inside_.push_back(id);
   const size_t size = inside_.size();
-  if (mnemonic == "or.b32" || mnemonic == "xor.b32" || mnemonic == "add.s32") {
+  if (mnemonic == "or.b32" || mnemonic == "xor.b32" || mnemonic == "add.s32" || mnemonic == "or.b16") {
     const std::optional<Description> bytes = joined(editor_.sources(id), depth);
     joins_ += inside_.size() > size;
     return bytes;
   }
   if (mnemonic == "prmt.b32") return permuted(editor_.sources(id), depth);
   return by_row(id, depth);
+}
+
+// Sources have 32 bits: what has fewer ends where it becomes one of 32.
+std::optional<Description> Describer::of(InstructionId id, unsigned depth) {
+  std::optional<Description> bytes = by_instruction(id, depth);
+  const ir::Function& function = editor_.function();
+  const auto is_wide = [&](ir::ValueId value) { return ir::bit_width(function.values[value].type) == 32; };
+  if (!bytes || !is_wide(editor_.result(id))) return bytes;
+  for (const SourceByte& byte : *bytes)
+    if (byte.kind != Byte::Kind::zero && byte.source.is(OperandKind::value) && !is_wide(byte.source.as_value()))
+      return std::nullopt;
+  return bytes;
 }
 
 // What prmts are made of a description.
@@ -220,6 +233,7 @@ std::optional<ExtendedByte> as_extended_byte(const Editor& editor, const Operand
   const std::optional<Description> bytes = describer.of(id, deepest);
   if (!bytes || (*bytes)[0].kind != Byte::Kind::byte || !(*bytes)[0].source.is(OperandKind::value)) return std::nullopt;
   const SourceByte& low = (*bytes)[0];
+  if (ir::bit_width(editor.function().values[low.source.as_value()].type) != 32) return std::nullopt;
   auto is_filled_with = [&](Byte::Kind kind) {
     return std::all_of(bytes->begin() + 1, bytes->end(), [&](const SourceByte& byte) {
       return byte.kind == kind &&
@@ -229,6 +243,23 @@ std::optional<ExtendedByte> as_extended_byte(const Editor& editor, const Operand
   const bool is_signed = is_filled_with(Byte::Kind::sign);
   if (!is_signed && !is_filled_with(Byte::Kind::zero)) return std::nullopt;
   return ExtendedByte{low.source, low.index, is_signed, describer.inside()};
+}
+
+std::optional<FourBytes> as_four_bytes(const Editor& editor, InstructionId root) {
+  if (!editor.is_computation(root)) return std::nullopt;
+  const ir::Value& value = editor.function().values[editor.result(root)];
+  if (ir::bit_width(value.type) != 32 || ir::is_float(value.type)) return std::nullopt;
+  Describer describer(editor, true);
+  const std::optional<Description> bytes = describer.of(root, deepest);
+  if (!bytes) return std::nullopt;
+  FourBytes four;
+  for (size_t i = 0; i < bytes->size(); ++i) {
+    const SourceByte& byte = (*bytes)[i];
+    if (byte.kind != Byte::Kind::byte || byte.index != 0 || !editor.computation(byte.source)) return std::nullopt;
+    four.sources[i] = byte.source;
+  }
+  four.inside = describer.inside();
+  return four;
 }
 
 bool permute_bytes(Editor& editor, InstructionId root, bool force) {

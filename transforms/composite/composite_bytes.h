@@ -3,6 +3,7 @@
 
 #include "transforms/composite/composite_editor.h"
 
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -20,5 +21,12 @@ struct ExtendedByte {
   std::vector<ir::InstructionId> inside; // what takes it out
 };
 std::optional<ExtendedByte> as_extended_byte(const Editor& editor, const ir::Operand& operand);
+
+// A register that is put together of the low bytes of four others.
+struct FourBytes {
+  std::array<ir::Operand, 4> sources;    // lowest byte first
+  std::vector<ir::InstructionId> inside; // what puts them together, the root first
+};
+std::optional<FourBytes> as_four_bytes(const Editor& editor, ir::InstructionId root);
 
 } // namespace ptxrewrite::transforms::legal::composite

@@ -70,11 +70,12 @@ InstructionId Editor::computation(const Operand& operand) const {
 }
 
 std::optional<uint32_t> Editor::literal(const Operand& operand) const {
-  if (operand.is(OperandKind::integer)) return static_cast<uint32_t>(operand.immediate);
+  if (operand.is(OperandKind::integer) || operand.is(OperandKind::float32))
+    return static_cast<uint32_t>(operand.immediate);
   const InstructionId id = computation(operand);
   if (!id || !function_.is_opcode(id, Opcode::mov)) return std::nullopt;
   const Operand& source = sources(id)[0];
-  if (!source.is(OperandKind::integer)) return std::nullopt;
+  if (!source.is(OperandKind::integer) && !source.is(OperandKind::float32)) return std::nullopt;
   return static_cast<uint32_t>(source.immediate);
 }
 
@@ -128,6 +129,21 @@ Narrow narrow_result(const ir::Form& form) {
 
 } // namespace
 
+// Bits of the largest number that a float becomes when it is cut to an unsigned one: min.f32 with a literal bounds it,
+// and gives that for NaN; what is negative becomes 0.
+unsigned Editor::width_of_largest(const Operand& operand) const {
+  const InstructionId id = computation(operand);
+  if (!id || mnemonic(id) != "min.f32") return 32;
+  unsigned bits = 32;
+  for (const Operand& one : sources(id))
+    if (const std::optional<uint32_t> number = literal(one)) {
+      const float bound = std::bit_cast<float>(*number);
+      if (bound >= 0 && bound < 0x1p31f)
+        bits = std::min(bits, static_cast<unsigned>(std::bit_width(static_cast<uint32_t>(bound))));
+    }
+  return bits;
+}
+
 // One case for each opcode that says something.
 uint32_t Editor::known_zeros(const Operand& operand, unsigned depth) const {
   if (std::optional<uint32_t> number = literal(operand)) return ~*number;
@@ -154,6 +170,12 @@ uint32_t Editor::known_zeros(const Operand& operand, unsigned depth) const {
   if (mnemonic == "mul.lo.s32") return above(width(0) + width(1));
   if (mnemonic == "min.u32") return above(std::min(width(0), width(1)));
   if (mnemonic == "max.u32") return above(std::max(width(0), width(1)));
+  // Of numbers that are not negative signed comparisons say the same; the larger of any and such a one is none either.
+  constexpr unsigned sign_bit = 31;
+  if (mnemonic == "max.s32" && std::max(width(0), width(1)) <= sign_bit) return above(std::max(width(0), width(1)));
+  if (mnemonic == "max.s32" && std::min(width(0), width(1)) <= sign_bit) return above(sign_bit);
+  if (mnemonic == "min.s32" && std::max(width(0), width(1)) <= sign_bit) return above(std::min(width(0), width(1)));
+  if (mnemonic == "cvt.rzi.u32.f32") return above(width_of_largest(from[0]));
   if (mnemonic == "popc.b32" || mnemonic == "clz.b32") return above(6);
   if (mnemonic == "mov.u32" || mnemonic == "mov.b32" || mnemonic == "mov.s32") return zeros(0);
   return 0;

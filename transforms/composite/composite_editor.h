@@ -62,6 +62,7 @@ public:
   void finish_packed(ir::ValueId low, ir::ValueId high);
 
 private:
+  unsigned width_of_largest(const ir::Operand& operand) const;
   void count(ir::InstructionId id, bool added);
   void put(std::string_view mnemonic, std::span<const ir::Operand> operands);
   void remove(ir::InstructionId id);

@@ -9,6 +9,7 @@
 #include "transforms/common/choice.h"
 #include "transforms/composite/composite_bytes.h"
 #include "transforms/composite/composite_dot.h"
+#include "transforms/composite/composite_elements.h"
 #include "transforms/composite/composite_logic.h"
 #include "transforms/composite/composite_match.h"
 
@@ -54,7 +55,7 @@ public:
   Rewriter(ir::Function& function, Candidate& candidate) : editor_(function), candidate_(candidate) {
     for (const Rule& rule : rules())
       if (allows(rule.family) && is_available(function.module(), rule.version, rule.target))
-        (rule.family == Family::dot ? dots_ : by_mnemonic_[rule.pattern.text]).push_back(&rule);
+        rows_of(rule).push_back(&rule);
     const bool has_prmt = is_available(function.module(), 20, 20);
     permutes_ = has_prmt && allows(Family::permute);
     covers_ = allows(Family::logic) && is_available(function.module(), 43, 50);
@@ -75,6 +76,10 @@ public:
   }
 
 private:
+  std::vector<const Rule*>& rows_of(const Rule& rule) {
+    if (rule.family == Family::dot) return dots_;
+    return rule.family == Family::bytes ? elements_ : by_mnemonic_[rule.pattern.text];
+  }
   bool allows(Family family) const { return candidate_.families.test(static_cast<size_t>(family)); }
   bool is_forced() const { return candidate_.eagerness == Eagerness::forced; }
   bool rewrite(BlockId block);
@@ -83,7 +88,7 @@ private:
   Editor editor_;
   Candidate& candidate_;
   std::unordered_map<std::string_view, std::vector<const Rule*>> by_mnemonic_; // of the pattern's root
-  std::vector<const Rule*> dots_;
+  std::vector<const Rule*> dots_, elements_;
   bool permutes_ = false, covers_ = false;
 };
 
@@ -95,6 +100,11 @@ bool Rewriter::rewrite(BlockId block) {
   bool changed = false;
   for (InstructionId id : std::views::reverse(list)) {
     if (!editor_.is_computation(id)) continue;
+    if (const Rule* row = compute_together(editor_, id, elements_, is_forced())) {
+      candidate_.count(Family::bytes, row->name);
+      changed = true;
+      continue;
+    }
     if (permutes_ && permute_bytes(editor_, id, is_forced())) {
       candidate_.count(Family::permute, "permute");
       changed = true;
@@ -181,7 +191,12 @@ Candidate LegalComposite::attempt(Families families, Eagerness eagerness) const 
   candidate.families = families;
   candidate.eagerness = eagerness;
   candidate.function.emplace(function_);
+  // Vectors of bytes in one register pay where they are computed with there.
+  const bool joins = families.test(static_cast<size_t>(Family::bytes)) && join_byte_vectors(*candidate.function) > 0;
   Rewriter(*candidate.function, candidate).run();
+  if (joins && !candidate.fired.test(static_cast<size_t>(Family::bytes)) &&
+      !candidate.fired.test(static_cast<size_t>(Family::dot)))
+    return attempt(Families(families).reset(static_cast<size_t>(Family::bytes)), eagerness);
   if (candidate.fired.any()) ir::remove_dead_code(*candidate.function);
   return candidate;
 }
@@ -256,7 +271,7 @@ Change LegalComposite::run() {
 std::vector<PassOptionDescription> legal_composite_options() {
   return {
       {"families",
-       "which rules to try, alone and together: rotate+field+mask+sad+select+sum+dot+permute+logic (default: "
+       "which rules to try, alone and together: rotate+field+mask+sad+select+sum+dot+bytes+permute+logic (default: "
        "all)"},
       {"force", "take every rule wherever it matches, whatever it costs", PassOptionKind::flag},
       legal::cost_option(),

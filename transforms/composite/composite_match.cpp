@@ -1,5 +1,7 @@
 #include "transforms/composite/composite_match.h"
 
+#include "transforms/composite/composite_bytes.h"
+
 #include "ir/core/module.h"
 #include "ir/machine/figures/machine.h"
 
@@ -19,7 +21,8 @@ namespace {
 // One try with one order of the operands of each operation that commutes.
 class Matcher {
 public:
-  Matcher(const Editor& editor, unsigned orders) : editor_(editor), orders_(orders) {}
+  Matcher(const Editor& editor, unsigned orders, const Match& bound)
+      : editor_(editor), orders_(orders), match_(bound) {}
 
   bool match(const Term& term, InstructionId id);
   unsigned commuting() const { return commuting_; }
@@ -28,6 +31,7 @@ public:
 
 private:
   bool match(const Term& term, const Operand& operand);
+  bool match_byte(const Term& term, const Operand& operand);
   bool is_suitable(const Term& variable, const Operand& operand) const;
 
   const Editor& editor_;
@@ -64,6 +68,7 @@ bool Matcher::match(const Term& term, const Operand& operand) {
     return number && match_.literals.try_emplace(term.text, *number).first->second == *number;
   }
   case Term::Kind::application: {
+    if (term.text.starts_with("byte")) return match_byte(term, operand);
     const InstructionId id = editor_.computation(operand);
     return id && match(term, id);
   }
@@ -71,6 +76,13 @@ bool Matcher::match(const Term& term, const Operand& operand) {
     break;
   }
   return false;
+}
+
+// byte2.u32(a)
+bool Matcher::match_byte(const Term& term, const Operand& operand) {
+  const std::optional<ExtendedByte> byte = as_extended_byte(editor_, operand);
+  return byte && byte->index == static_cast<unsigned>(term.text[4] - '0') &&
+         byte->is_signed == term.text.ends_with(".s32") && match(term.operands[0], byte->source);
 }
 
 bool Matcher::match(const Term& term, InstructionId id) {
@@ -101,7 +113,7 @@ ScalarType result_type(std::string_view mnemonic) {
   unsigned bits = ir::bit_width(form.type(0));
   if (form.has(ir::Modifier::wide)) bits *= 2;
   if (ir::is_float(form.type(0))) return form.type(0);
-  return bits == 64 ? ScalarType::b64 : ScalarType::b32;
+  return bits == 64 ? ScalarType::b64 : bits == 16 ? ScalarType::b16 : ScalarType::b32;
 }
 
 class Replacer {
@@ -177,11 +189,11 @@ Operand literal_operand(std::string_view mnemonic, uint32_t number) {
 }
 
 std::optional<Match> match(const Editor& editor, const Term& pattern, std::span<const Expression> conditions,
-                           InstructionId root) {
+                           InstructionId root, const Match& bound) {
   if (!editor.is_computation(root)) return std::nullopt;
   unsigned commuting = 0;
   for (unsigned orders = 0; orders < 1u << commuting || orders == 0; ++orders) {
-    Matcher matcher(editor, orders);
+    Matcher matcher(editor, orders, bound);
     const bool found = matcher.match(pattern, root);
     if (found && holds(editor, matcher.found(), conditions)) return matcher.take();
     // A try that failed early may not have met all of them.

@@ -17,9 +17,9 @@ struct Match {
   std::vector<ir::InstructionId> inside; // what the pattern names, the root first
 };
 
-// Does the term stand for what `root` computes, under the conditions?
+// Does the term stand for what `root` computes, under the conditions? `bound`: what its variables stand for already.
 std::optional<Match> match(const Editor& editor, const Term& pattern, std::span<const Expression> conditions,
-                           ir::InstructionId root);
+                           ir::InstructionId root, const Match& bound = {});
 
 // Puts the replacement into the root's place.
 void replace(Editor& editor, const Rule& rule, const Match& match);

@@ -232,6 +232,36 @@ ByteRule parse_bytes(std::string_view pattern, std::string_view condition, std::
   return rule;
 }
 
+// `element` for each byte: @ is that byte's number or, alone, a variable of its own: w, x, y, z.
+std::string element_of(std::string_view element, size_t byte) {
+  std::string text;
+  for (size_t i = 0; i < element.size(); ++i) {
+    if (element[i] != '@')
+      text += element[i];
+    else if (i > 0 && std::isalpha(static_cast<unsigned char>(element[i - 1])))
+      text += static_cast<char>('0' + byte);
+    else
+      text += "wxyz"[byte];
+  }
+  return text;
+}
+
+std::vector<Rule> parse_elements(std::string_view name, std::string_view element, std::string_view replacement,
+                                 unsigned version, unsigned target, unsigned saves) {
+  std::array<std::string, 4> e;
+  for (size_t i = 0; i < e.size(); ++i)
+    e[i] = element_of(element, i);
+  const std::string pattern = "or.b32(or.b32(or.b32(and.b32(" + e[0] + ", 255), shl.b32(and.b32(" + e[1] +
+                              ", 255), 8)), shl.b32(and.b32(" + e[2] + ", 255), 16)), shl.b32(" + e[3] + ", 24))";
+  std::vector<Rule> rows = parse_rule(Family::bytes, name, pattern, "", replacement, version, target, saves);
+  for (size_t row = 0; row < rows.size(); ++row) {
+    rows[row].pattern_text = "four bytes of " + std::string(element);
+    for (const std::string& text : e)
+      rows[row].elements.push_back(Reader(text, row).term());
+  }
+  return rows;
+}
+
 LogicRule parse_logic(std::string_view pattern, std::string_view table) {
   return {Reader(pattern, 0).term(), Reader(table, 0).expression(), std::string(pattern)};
 }
@@ -240,11 +270,13 @@ constexpr Synonym synonym_table[] = {
 #define SYNONYM(canonical, other) {canonical, other},
 #define RULE(family, name, pattern, condition, replacement, version, target, saves)
 #define BYTES(pattern, condition, bytes)
+#define ELEMENTS(name, element, replacement, version, target, saves)
 #define LOGIC(pattern, table)
 #include "transforms/composite/composite_rules.def"
 #undef SYNONYM
 #undef RULE
 #undef BYTES
+#undef ELEMENTS
 #undef LOGIC
 };
 
@@ -255,7 +287,7 @@ std::vector<Rule> parse_rule(Family family, std::string_view name, std::string_v
   std::vector<Rule> list;
   size_t alternatives = 1;
   for (size_t alternative = 0; alternative < alternatives; ++alternative) {
-    Rule rule{family, std::string(name), {}, parse_conditions(condition), {}, version, target, saves, {}, {}, {}};
+    Rule rule{family, std::string(name), {}, parse_conditions(condition), {}, version, target, saves, {}, {}, {}, {}};
     Reader reader(pattern, alternative);
     rule.pattern = reader.term();
     assert(reader.at_end());
@@ -277,11 +309,14 @@ std::span<const Rule> rules() {
 #define RULE(family, name, pattern, condition, replacement, version, target, saves)                                    \
   add(parse_rule(Family::family, name, pattern, condition, replacement, version, target, saves));
 #define BYTES(pattern, condition, bytes)
+#define ELEMENTS(name, element, replacement, version, target, saves)                                                   \
+  add(parse_elements(name, element, replacement, version, target, saves));
 #define LOGIC(pattern, table)
 #include "transforms/composite/composite_rules.def"
 #undef SYNONYM
 #undef RULE
 #undef BYTES
+#undef ELEMENTS
 #undef LOGIC
     return list;
   }();
@@ -293,11 +328,13 @@ std::span<const ByteRule> byte_rules() {
 #define SYNONYM(canonical, other)
 #define RULE(family, name, pattern, condition, replacement, version, target, saves)
 #define BYTES(pattern, condition, bytes) parse_bytes(pattern, condition, bytes),
+#define ELEMENTS(name, element, replacement, version, target, saves)
 #define LOGIC(pattern, table)
 #include "transforms/composite/composite_rules.def"
 #undef SYNONYM
 #undef RULE
 #undef BYTES
+#undef ELEMENTS
 #undef LOGIC
   };
   return table;
@@ -308,11 +345,13 @@ std::span<const LogicRule> logic_rules() {
 #define SYNONYM(canonical, other)
 #define RULE(family, name, pattern, condition, replacement, version, target, saves)
 #define BYTES(pattern, condition, bytes)
+#define ELEMENTS(name, element, replacement, version, target, saves)
 #define LOGIC(pattern, table) parse_logic(pattern, table),
 #include "transforms/composite/composite_rules.def"
 #undef SYNONYM
 #undef RULE
 #undef BYTES
+#undef ELEMENTS
 #undef LOGIC
   };
   return table;

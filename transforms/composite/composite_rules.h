@@ -49,9 +49,9 @@ struct Term {
   std::vector<Term> operands;
 };
 
-enum class Family : uint8_t { rotate, field, mask, sad, select, sum, dot, permute, logic };
-inline constexpr std::array<std::string_view, 9> family_names{"rotate", "field", "mask",    "sad",  "select",
-                                                              "sum",    "dot",   "permute", "logic"};
+enum class Family : uint8_t { rotate, field, mask, sad, select, sum, dot, bytes, permute, logic };
+inline constexpr std::array<std::string_view, 10> family_names{"rotate", "field", "mask",  "sad",     "select",
+                                                               "sum",    "dot",   "bytes", "permute", "logic"};
 
 // One row; of a row with alternatives there is one for each.
 struct Rule {
@@ -64,6 +64,9 @@ struct Rule {
   unsigned target = 0;  // compute capability, times 10
   unsigned saves = 0;   // machine instructions
   std::string pattern_text, condition_text, replacement_text;
+  // Of family bytes: what each of the four bytes is the low byte of; the pattern puts them together in one of many
+  // ways.
+  std::vector<Term> elements;
 };
 
 // One byte of a value.
