@@ -24,8 +24,9 @@ int measure_all(bool print_table) {
     std::string text = module_header(architecture);
     std::vector<std::pair<std::string, const Rule*>> kernels;
     for (const Rule& rule : rules()) {
-      // sm_100 for the rules that need it.
-      if (rule.target > target || (target == 100 && rule.target <= 90)) continue;
+      // sm_100 for the rules that need it, and for those of bytes, whose code differs there.
+      const bool differs = rule.family == Family::bytes || rule.family == Family::dot;
+      if (rule.target > target || (target == 100 && rule.target <= 90 && !differs)) continue;
       const std::string name = "rule" + std::to_string(kernels.size());
       const std::optional<std::string> before = kernel_of(rule, name + "_before", false);
       if (!before) {

@@ -268,6 +268,10 @@ constexpr Lemma planted[] = {
     {"sum of bytes that overlap", "add.s32(a, and.b32(b, #(~m)))", "or.b32(a, and.b32(b, #(~m)))", "zeros(a, m)"},
     {"signed differences of bytes", "abs.s32(sub.s32(byte0.s32(a), byte0.s32(b)))",
      "byte0.u32(vabsdiff4.u32.u32.u32(a, b, 0))", ""},
+    {"rotate by none of the other", "selp.b32(b, shf.l.wrap.b32(b, a, c), setp.eq.s32(and.b32(c, 31), 0))",
+     "shf.l.wrap.b32(b, a, c)", ""},
+    {"clamp that NaN passes", "cvt.rzi.u32.f32(max.f32(min.f32(a, 0x437f0000), 0))",
+     "and.b32(cvt.pack.sat.u8.s32.b32(0, cvt.rzi.s32.f32(a), 0), 255)", ""},
     {"nan", "min.f32(min.f32(a, b), c)", "max.f32(a, b, c)", ""},
 };
 

@@ -58,7 +58,8 @@ public:
     const std::string result = value(term);
     const std::string type = is_wide(term.text) ? "b64" : "b32";
     return ".visible .entry " + name +
-           "(.param .u64 buffer)\n{\n.reg .b16 %h<99>;\n.reg .b32 %r<99>;\n.reg .b64 %rd<99>;\n.reg .pred %p<9>;\n"
+           "(.param .u64 buffer)\n{\n.reg .b16 %h<99>;\n.reg .b32 %t;\n.reg .b32 %r<99>;\n.reg .b64 %rd<99>;\n.reg "
+           ".pred %p<9>;\n"
            "ld.param.u64 %rd1, [buffer];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 256;\n"
            "add.s64 %rd3, %rd1, %rd2;\n" +
            body_ + "st.global." + type + " [%rd3], " + result + ";\nret;\n}\n";
@@ -66,7 +67,7 @@ public:
 
 private:
   static bool is_narrow(const std::string& mnemonic) {
-    return mnemonic.ends_with(".s16") || mnemonic.starts_with("cvt.u16.");
+    return (mnemonic.ends_with("16") && !mnemonic.starts_with("cvt.")) || mnemonic.starts_with("cvt.u16.");
   }
   static bool is_float(const std::string& mnemonic) {
     return mnemonic.ends_with(".f32") && !mnemonic.starts_with("cvt.");
@@ -152,6 +153,9 @@ std::string Kernel::application(const Term& term) {
     list += ", " + operand;
   if (term.text == "pack.b64")
     body_ += "mov.b64 " + result + ", {" + operands[0] + ", " + operands[1] + "};\n";
+  else if (term.text.starts_with("byte") && term.text.ends_with(".u16"))
+    body_ += "bfe.u32 %t, " + operands[0] + ", " + std::to_string(8 * (term.text[4] - '0')) + ", 8;\ncvt.u16.u32 " +
+             result + ", %t;\n";
   else if (term.text.starts_with("byte"))
     body_ +=
         "bfe" + term.text.substr(5) + " " + result + list + ", " + std::to_string(8 * (term.text[4] - '0')) + ", 8;\n";

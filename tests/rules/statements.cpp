@@ -182,6 +182,10 @@ std::map<std::string, Statement> comparisons() {
   table["setp.le.u32"] = [](const Operands& x) { return flag(z3::ule(x[0], x[1])); };
   table["setp.gt.u32"] = [](const Operands& x) { return flag(z3::ugt(x[0], x[1])); };
   table["setp.ge.u32"] = [](const Operands& x) { return flag(z3::uge(x[0], x[1])); };
+  for (const char* name : {"setp.eq.s32", "setp.eq.u32", "setp.eq.b32"})
+    table[name] = [](const Operands& x) { return flag(x[0] == x[1]); };
+  for (const char* name : {"setp.ne.s32", "setp.ne.u32", "setp.ne.b32"})
+    table[name] = [](const Operands& x) { return flag(x[0] != x[1]); };
   for (const char* name : {"selp.b32", "selp.u32", "selp.s32"})
     table[name] = [](const Operands& x) { return z3::ite(x[2] == x[2].ctx().bv_val(1, 1), x[0], x[1]); };
   return table;
@@ -234,7 +238,17 @@ void add_bits(std::map<std::string, Statement>& table) {
     table["not." + t] = [](const Operands& x) { return ~x[0]; };
     table["shl." + t] = [](const Operands& x) { return shift_left(x[0], x[1]); };
   }
-  table["add.s16"] = [](const Operands& x) { return x[0] + x[1]; };
+  for (unsigned i = 0; i < 4; ++i)
+    table["byte" + std::to_string(i) + ".u16"] = [=](const Operands& x) {
+      return byte_of(x[0], i, false).extract(15, 0);
+    };
+  for (const char* name : {"add.s16", "add.u16"})
+    table[name] = [](const Operands& x) { return x[0] + resized(x[1], width(x[0])); };
+  for (const bool is_signed : {false, true}) {
+    const std::string t = is_signed ? "s16" : "u16";
+    table["min." + t] = [=](const Operands& x) { return smaller(x[0], x[1], is_signed); };
+    table["max." + t] = [=](const Operands& x) { return larger(x[0], x[1], is_signed); };
+  }
   table["and.b16"] = [](const Operands& x) { return x[0] & resized(x[1], 16); };
   table["shl.b16"] = [](const Operands& x) { return shift_left(x[0], resized(x[1], 16)); };
   table["shr.u16"] = [](const Operands& x) { return shift_right(x[0], resized(x[1], 16)); };

@@ -78,11 +78,13 @@ bool Matcher::match(const Term& term, const Operand& operand) {
   return false;
 }
 
-// byte2.u32(a)
+// byte2.u32(a), and byte2.u16(a) in a register of 16 bits
 bool Matcher::match_byte(const Term& term, const Operand& operand) {
   const std::optional<ExtendedByte> byte = as_extended_byte(editor_, operand);
-  return byte && byte->index == static_cast<unsigned>(term.text[4] - '0') &&
-         byte->is_signed == term.text.ends_with(".s32") && match(term.operands[0], byte->source);
+  const unsigned bits = term.text.ends_with(".u16") ? 16 : 32;
+  return byte && ir::bit_width(editor_.function().values[operand.as_value()].type) == bits &&
+         byte->index == static_cast<unsigned>(term.text[4] - '0') && byte->is_signed == term.text.ends_with(".s32") &&
+         match(term.operands[0], byte->source);
 }
 
 bool Matcher::match(const Term& term, InstructionId id) {
