@@ -222,13 +222,20 @@ std::vector<std::string> split(const std::string& line) {
 
 std::vector<Candidate> candidates(const std::vector<std::string>& wanted, bool by_model) {
   std::vector<Candidate> list;
+  const auto is_wanted = [&](std::string_view name) {
+    return wanted.empty() || std::ranges::find(wanted, name) != wanted.end();
+  };
+  Candidate together{"together", ""};
   for (const char* name : family_names) {
     const transforms::PassDescription* pass = transforms::find_pass(name);
-    if (pass == nullptr || (!wanted.empty() && std::ranges::find(wanted, name) == wanted.end())) continue;
+    if (pass == nullptr) continue;
     const bool has_cost = std::ranges::any_of(pass->options, [](const auto& option) { return option.name == "cost"; });
-    list.push_back({name, std::string(name) + (by_model && has_cost ? "(cost=model)" : "")});
+    const std::string passes = std::string(name) + (by_model && has_cost ? "(cost=model)" : "");
+    together.passes += (together.passes.empty() ? "" : ",") + passes;
+    if (is_wanted(name)) list.push_back({name, passes});
   }
-  if (!wanted.empty() && std::ranges::find(wanted, "-O") == wanted.end()) return list;
+  if (is_wanted(together.name)) list.push_back(together);
+  if (!is_wanted("-O")) return list;
   cli::PipelineOptions best;
   best.optimise = true;
   if (const std::optional<transforms::Pipeline> pipeline = cli::make_pipeline(best, cli::Session{}))

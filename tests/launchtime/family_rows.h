@@ -14,7 +14,7 @@ struct Candidate {
   std::string name;   // "memory"
   std::string passes; // "memory", where passes choose by the model "memory(cost=model)"
 };
-// The families that are registered, and -O. `wanted`: only these; empty: all.
+// The families that are registered, all together, and -O. `wanted`: only these; empty: all.
 std::vector<Candidate> candidates(const std::vector<std::string>& wanted, bool by_model);
 
 // One kernel in one pipeline. Where a variant stands beside the original, `after` is the variant.

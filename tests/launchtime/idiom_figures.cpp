@@ -33,9 +33,9 @@ struct Family {
 const Family families[] = {{"memory", "memory"},
                            {"narrow", "narrow"},
                            {"divisor", "divisor"},
-                           {"bytes", "composite"},
+                           {"bytes", "memory,composite"},
                            {"warp", "warp"},
-                           {"packed", "packed"},
+                           {"packed", "memory,packed"},
                            {"small", "narrow,composite,warp"},
                            {"launch", "darsie(specialise=\"block=128,param.3=8\")"}};
 

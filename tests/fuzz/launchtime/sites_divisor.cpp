@@ -1,4 +1,5 @@
 // Divisions by what a launch does not change.
+#include "tests/fuzz/kernels/kernel_operations.h"
 #include "tests/fuzz/launchtime/sites.h"
 
 #include <algorithm>
@@ -14,9 +15,23 @@ const std::vector<uint64_t> plain_divisors = {1, 2, 3, 5, 7, 10, 16, 100, 641, 1
 const std::vector<uint64_t> edge_divisors = {0,         two31 - 1, two31, two31 + 1, two32 - 1,
                                              two32 - 2, 65535,     65537, 6700417};
 
-std::function<bool(const Trace&)> no_zero_divisor() {
-  return [](const Trace& trace) {
-    return std::ranges::none_of(trace.nodes, [](const NodeTrace& node) { return node.has_zero_divisor; });
+// No divisor is 0, and no number that is divided, or by which is divided, is negative: the least of what forms of
+// division need that are cheaper than dividing any two numbers.
+std::function<bool(const Trace&)> divides_plainly(Builder& b) {
+  std::vector<uint32_t> divisions;
+  const std::function<void(const std::vector<Node>&)> collect = [&](const std::vector<Node>& nodes) {
+    for (const Node& node : nodes) {
+      if (node.kind == Node::Kind::operation) {
+        const std::string& text = operations()[node.operation].text;
+        if (text.starts_with("div.") || text.starts_with("rem.")) divisions.push_back(node.id);
+      }
+      collect(node.body);
+    }
+  };
+  collect(b.kernel.body);
+  return [divisions](const Trace& trace) {
+    return std::ranges::none_of(
+        divisions, [&](uint32_t id) { return trace.nodes[id].has_zero_divisor || trace.nodes[id].has_negative; });
   };
 }
 
@@ -55,7 +70,7 @@ void four_dimensions(Builder& b) {
   Register index = b.op("mad.lo.s32", {n, h, y});
   index = b.op("mad.lo.s32", {index, w, x});
   store_result(b, b.op("mad.lo.s32", {index, c, z}));
-  add_plain_site(b, "divisor", "NCHW", no_zero_divisor());
+  add_plain_site(b, "divisor", "NCHW", divides_plainly(b));
 }
 
 void row_and_column(Builder& b) {
@@ -71,7 +86,7 @@ void row_and_column(Builder& b) {
     b.assign(result, "mad.lo.s32", {column, uint64_t(65539), row});
   });
   store_result(b, result);
-  add_plain_site(b, "divisor", "row and column", no_zero_divisor());
+  add_plain_site(b, "divisor", "row and column", divides_plainly(b));
 }
 
 // Data by a parameter: every bit pattern is a dividend. Two of them, or (i + 1) % n.
@@ -89,7 +104,7 @@ void data_by_parameter(Builder& b) {
     b.assign(result, "mad.lo.s32", {other, uint64_t(65539), one});
   });
   store_result(b, result);
-  add_plain_site(b, "divisor", "data", no_zero_divisor());
+  add_plain_site(b, "divisor", "data", divides_plainly(b));
 }
 
 void wide_data_by_parameter(Builder& b) {
@@ -101,7 +116,7 @@ void wide_data_by_parameter(Builder& b) {
   const Register v = b.load(a, b.address(a, b.global_thread(), 8), 0, "u64");
   const Register q = b.op("div" + suffix, {v, b.parameter(n)}), r = b.op("rem" + suffix, {v, b.parameter(n)});
   store_result(b, b.op("mad.lo.s64", {r, uint64_t(1000003), q}));
-  add_plain_site(b, "divisor", "64-bit data", no_zero_divisor());
+  add_plain_site(b, "divisor", "64-bit data", divides_plainly(b));
 }
 
 // f32 by a constant, for numbers, subnormal ones, infinities and NaNs.
