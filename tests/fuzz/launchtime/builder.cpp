@@ -86,12 +86,12 @@ void Builder::assign(Register result, std::string_view text, std::vector<Operand
 }
 
 uint32_t Builder::pointer(unsigned grain) {
-  kernel.parameters.push_back({'d', true, grain, fresh('d')});
+  kernel.parameters.push_back({'d', true, random.one_in(8), grain, fresh('d')});
   return static_cast<uint32_t>(kernel.parameters.size() - 1);
 }
 
 uint32_t Builder::number(char kind) {
-  kernel.parameters.push_back({kind, false, 1, fresh(kind)});
+  kernel.parameters.push_back({kind, false, false, 1, fresh(kind)});
   return static_cast<uint32_t>(kernel.parameters.size() - 1);
 }
 
@@ -134,6 +134,21 @@ uint32_t Builder::store(uint32_t pointer, Register address, int64_t offset, cons
   made.sources = {address, value};
   made.offset = offset;
   made.pointer = static_cast<int>(pointer);
+  return made.id;
+}
+
+uint32_t Builder::add_in_memory(uint32_t pointer, Register address, Register value) {
+  Node& made = node(Node::Kind::add);
+  made.type = "u32";
+  made.sources = {address, value};
+  made.pointer = static_cast<int>(pointer);
+  return made.id;
+}
+
+uint32_t Builder::store_to_either(Register address, Register value) {
+  Node& made = node(Node::Kind::store);
+  made.type = "u32";
+  made.sources = {address, value};
   return made.id;
 }
 

@@ -37,6 +37,9 @@ public:
   Register address(uint32_t pointer, Register index, uint32_t stride);
   Register load(uint32_t pointer, Register address, int64_t offset, const std::string& type);
   uint32_t store(uint32_t pointer, Register address, int64_t offset, const std::string& type, Register value);
+  uint32_t add_in_memory(uint32_t pointer, Register address, Register value);
+  // Through an address that one of several pointers has led to.
+  uint32_t store_to_either(Register address, Register value);
   Node& node(Node::Kind kind);
 
   void branch(Register condition, bool is_negated, const std::function<void()>& body);

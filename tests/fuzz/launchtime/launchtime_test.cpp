@@ -52,10 +52,14 @@ template <class Test> Kernel first_of(std::string_view idiom, Test test) {
   }
 }
 
+bool has_generic(const Kernel& kernel) {
+  return std::ranges::any_of(kernel.parameters, &Parameter::is_generic);
+}
+
 // Ranges of kernel "stream" with two pointers and a stride of 4: elements 0 .. threads - 1 of each.
 Kernel plain_stream() {
   return first_of("stream", [](const Kernel& kernel) {
-    return kernel.parameters.size() == 2 && print(kernel).find("setp") == std::string::npos &&
+    return kernel.parameters.size() == 2 && !has_generic(kernel) && print(kernel).find("setp") == std::string::npos &&
            print(kernel).find(", 4;") != std::string::npos;
   });
 }
@@ -94,9 +98,9 @@ TEST_CASE("a variant that is right is right: ranges that do not meet, to the byt
 
 TEST_CASE("a predicate that forgets the last element holds where the ranges meet") {
   size_t found = 0;
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
+  for (uint64_t seed = 1; seed <= 800; ++seed) {
     const Kernel kernel = generate(seed, "stream");
-    if (kernel.parameters.size() != 2 || print(kernel).find("setp") != std::string::npos ||
+    if (kernel.parameters.size() != 2 || has_generic(kernel) || print(kernel).find("setp") != std::string::npos ||
         print(kernel).find(", 4;") == std::string::npos)
       continue;
     const std::string predicate = "P0 + " + bytes + " - 4 <= P1 || P1 + " + bytes + " - 4 <= P0";
@@ -118,7 +122,7 @@ TEST_CASE("without a predicate constant loads of stored bytes are found, and tha
 }
 
 TEST_CASE("vectors at misaligned addresses fail") {
-  const Kernel kernel = generate(3, "structure");
+  const Kernel kernel = first_of("structure", [](const Kernel& one) { return !has_generic(one); });
   const auto joined = [&](std::string text) {
     // The first four loads become one where they stand: what they load is loaded before.
     const size_t first = text.find("\tld.global.f32");

@@ -149,7 +149,8 @@ private:
         if (node.type[0] == 's' && bytes < 8 && value >> (8 * bytes - 1)) value |= UINT64_MAX << (8 * bytes);
         set(node.results[i], thread, value);
       } else {
-        value = get(node.sources[i + 1], thread, 'd');
+        if (node.kind == Node::Kind::add) std::memcpy(&value, at, bytes);
+        value += get(node.sources[i + 1], thread, 'd');
         std::memcpy(at, &value, bytes);
       }
     }
@@ -163,9 +164,11 @@ private:
       trace.leaves_arena = true;
       return nullptr;
     }
-    PointerTrace& pointer = trace.pointers[static_cast<size_t>(node.pointer)];
-    const bool is_store = node.kind == Node::Kind::store;
-    (is_store ? pointer.stores : pointer.loads).add(first, bytes);
+    const bool is_store = node.kind != Node::Kind::load;
+    if (node.pointer >= 0) {
+      PointerTrace& pointer = trace.pointers[static_cast<size_t>(node.pointer)];
+      (is_store ? pointer.stores : pointer.loads).add(first, bytes);
+    }
     (is_store ? trace.stores : trace.loads).add(first, bytes);
     const uint32_t global = block_ * launch_.block + thread;
     for (uint64_t i = first; i < first + bytes; ++i) {

@@ -2,6 +2,7 @@
 
 #include "tests/fuzz/kernels/kernel_operations.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace ptxrewrite::fuzz::launchtime {
@@ -72,7 +73,8 @@ private:
   void load_parameter(const Parameter& parameter, const std::string& name) {
     line(std::string("ld.param.") + (parameter.kind == 'r' ? "u32 " : "u64 ") + name_of(parameter.reg) + ", [" + name +
          "]");
-    if (parameter.is_pointer) line("cvta.to.global.u64 " + name_of(parameter.reg) + ", " + name_of(parameter.reg));
+    if (parameter.is_pointer && !parameter.is_generic)
+      line("cvta.to.global.u64 " + name_of(parameter.reg) + ", " + name_of(parameter.reg));
   }
 
   void print(const std::vector<Node>& nodes) {
@@ -89,6 +91,9 @@ private:
     case Node::Kind::load:
     case Node::Kind::store:
       return print_access(node);
+    case Node::Kind::add:
+      return line("red" + space_of(node) + ".add.u32 [" + name_of(node.sources[0].reg) + "], " +
+                  name_of(node.sources[1].reg));
     case Node::Kind::branch: {
       const std::string end = label();
       line((node.is_negated ? "@" : "@!") + name_of(node.sources[0].reg) + " bra " + end);
@@ -138,6 +143,14 @@ private:
     line(text);
   }
 
+  std::string space_of(const Node& node) const {
+    if (node.is_shared) return ".shared";
+    const auto is_generic = [](const Parameter& parameter) { return parameter.is_generic; };
+    const bool generic = node.pointer >= 0 ? is_generic(kernel_.parameters[static_cast<size_t>(node.pointer)])
+                                           : std::ranges::any_of(kernel_.parameters, is_generic);
+    return generic ? "" : ".global";
+  }
+
   void print_access(const Node& node) {
     const bool is_load = node.kind == Node::Kind::load;
     std::string values;
@@ -148,7 +161,7 @@ private:
     const std::string address =
         "[" + name_of(node.sources[0].reg) + (node.offset == 0 ? "" : "+" + std::to_string(node.offset)) + "]";
     const std::string vector = count > 1 ? ".v" + std::to_string(count) : "";
-    const std::string space = node.is_shared ? ".shared" : ".global";
+    const std::string space = space_of(node);
     line((is_load ? "ld" : "st") + space + vector + "." + node.type + " " + (is_load ? values : address) + ", " +
          (is_load ? address : values));
   }

@@ -35,6 +35,7 @@ struct Node {
     special,   // results[0] = `text`, a special register
     load,      // results = elements of `type` at sources[0] + offset
     store,     // sources[1...] to sources[0] + offset
+    add,       // red.add.u32: sources[1] to what is at sources[0] + offset
     branch,    // if (sources[0]) body
     loop,      // do body while (sources[0])
     shuffle,   // results[0] = shfl.sync.`text`(sources: value, lane, clamp and segments, members)
@@ -49,7 +50,7 @@ struct Node {
   std::vector<Operand> sources;
   std::string type;       // of an element: "u8", "f32"
   bool is_shared = false; // the memory of load or store; else global
-  int pointer = -1;       // the parameter from which the address comes
+  int pointer = -1;       // the parameter from which the address comes; -1: one of several
   int64_t offset = 0;
   bool is_negated = false; // branch: if (!sources[0])
   std::vector<Node> body;
@@ -58,8 +59,9 @@ struct Node {
 struct Parameter {
   char kind = 'd'; // r or d
   bool is_pointer = false;
-  unsigned grain = 1; // of a pointer: bytes of its smallest element, so that it may be off by a multiple of them
-  Register reg;       // holds the value, or the address in global space
+  bool is_generic = false; // accesses through it name no state space
+  unsigned grain = 1;      // of a pointer: bytes of its smallest element, so that it may be off by a multiple of them
+  Register reg;            // holds the value, or the address in global space
 };
 
 // Arguments of pointers are offsets into the arena.

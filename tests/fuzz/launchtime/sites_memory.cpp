@@ -105,6 +105,45 @@ void overwritten_store(Builder& b) {
   add_alias_site(b, "overwritten store");
 }
 
+// Each thread adds to a number of its own, or stores through one of two pointers, between loads through another.
+void other_writes(Builder& b) {
+  const bool adds = b.random.one_in(2);
+  const uint32_t a = b.pointer(4), o = b.pointer(4), o2 = b.pointer(4);
+  const Register t = b.global_thread();
+  const Register from = b.address(a, t, 8), to = b.address(o, t, 8), to2 = b.address(o2, t, 8);
+  const Register v = b.load(a, from, 0, "u32");
+  if (adds) {
+    b.add_in_memory(o, to, v);
+  } else {
+    const Register odd = b.op("setp.ne.s32", {b.op("and.b32", {v, uint64_t(1)}), uint64_t(0)});
+    b.store_to_either(b.op("selp.b64", {to, to2, odd}), t);
+  }
+  const Register w = b.load(a, from, b.random.one_in(2) ? 4 : 0, "u32");
+  b.store(o2, to2, 4, "u32", b.op("add.s32", {v, w}));
+  add_alias_site(b, "other writes");
+  if (!adds) b.kernel.sites.back().sufficient = [](const Trace&) { return false; }; // no one knows where that goes
+}
+
+// Neighbours of other threads, plane after plane.
+void stencil(Builder& b) {
+  const uint32_t a = b.pointer(4), o = b.pointer(4), pitch = b.number('r');
+  b.fill([=](Random& random, Mood, Launch& launch) {
+    const uint64_t pitches[] = {launch.threads() + 2, launch.threads() + 2, 40, 1, 0};
+    launch.arguments[pitch] = random.pick(pitches);
+  });
+  const Register t = b.global_thread();
+  Register at = t;
+  for (unsigned plane = 0; plane < 2; ++plane) {
+    at = b.op("add.s32", {at, b.parameter(pitch)});
+    const Register from = b.address(a, at, 4);
+    Register sum = b.load(a, from, 0, "u32");
+    for (const int64_t neighbour : {4, 8})
+      sum = b.op("mad.lo.s32", {sum, uint64_t(3), b.load(a, from, neighbour, "u32")});
+    b.store(o, b.address(o, at, 4), 4, "u32", sum);
+  }
+  add_alias_site(b, "stencil");
+}
+
 struct Shape {
   std::string type;
   unsigned count;
@@ -216,6 +255,8 @@ constexpr SiteKind kinds[] = {{"memory", "stream", stream},
                               {"memory", "invariant load", invariant_load},
                               {"memory", "accumulate", accumulate},
                               {"memory", "overwritten store", overwritten_store},
+                              {"memory", "other writes", other_writes},
+                              {"memory", "stencil", stencil},
                               {"memory", "neighbouring loads", neighbouring_loads},
                               {"memory", "guarded neighbours", guarded_neighbours},
                               {"memory", "neighbouring stores", neighbouring_stores},
