@@ -11,13 +11,18 @@ namespace {
 
 using ir::ExactSum;
 
-constexpr size_t bound_limit = 12; // different bounds of one range
+constexpr size_t bound_limit = 12;    // different bounds of one range
+constexpr size_t access_limit = 5000; // of a kernel
 const ir::Int128 address_limit = ir::Int128(1) << 64;
 
 } // namespace
 
 Disjointness::Disjointness(ir::AccessExtents& extents, const KernelMemory& memory, const ir::Function& function)
     : extents_(extents), memory_(memory), function_(function), refusal_(memory.unknown_writes) {
+  if (memory.accesses.size() > access_limit) {
+    if (refusal_.empty()) refusal_ = "the kernel has too many accesses";
+    return;
+  }
   for (const Access& access : memory.accesses) {
     // Only the ranges of what is read by plain loads matter, and of all that is written.
     if (!access.writes && !access.plain) continue;
@@ -57,6 +62,7 @@ void Disjointness::add(Range& range, const Access& access, const ir::ByteRange& 
 // then bounds those as well.
 void Disjointness::add_bound(std::vector<Bound>& list, Bound bound, bool is_high, ir::LaunchConditions& conditions) {
   const auto includes = [&](const Bound& outer, const Bound& inner) {
+    if (const auto literal = (outer.sum - inner.sum).as_literal()) return is_high ? *literal >= 0 : *literal <= 0;
     ir::LaunchConditions needed;
     const bool all = outer.sum == inner.sum || std::ranges::all_of(inner.accesses, [&](ir::InstructionId access) {
                        return is_high ? extents_.is_at_most(access, inner.sum, outer.sum, needed)
@@ -65,8 +71,16 @@ void Disjointness::add_bound(std::vector<Bound>& list, Bound bound, bool is_high
     if (all) conditions.insert(needed.begin(), needed.end());
     return all;
   };
-  const auto take_over = [](Bound& outer, const Bound& inner) {
-    outer.accesses.insert(outer.accesses.end(), inner.accesses.begin(), inner.accesses.end());
+  const auto take_over = [&](Bound& outer, const Bound& inner) {
+    // Accesses of one block without a guard happen together: one stands for all.
+    for (ir::InstructionId access : inner.accesses) {
+      const ir::Instruction& row = function_.instructions[access];
+      const auto same = [&](ir::InstructionId other) {
+        return function_.instructions[other].block == row.block && function_.instructions[other].guard == row.guard &&
+               function_.instructions[other].guard_negated == row.guard_negated;
+      };
+      if (std::ranges::none_of(outer.accesses, same)) outer.accesses.push_back(access);
+    }
   };
   for (Bound& other : list)
     if (includes(other, bound)) return take_over(other, bound);

@@ -5,6 +5,7 @@
 // rest on the launch: the ranges of addresses that are read and written (ir/analysis/linear/extent.h) are apart, and
 // addresses are multiples of the vector's size.
 #include "ir/core/module.h"
+#include "ir/edit/dead_code.h"
 #include "ir/isa/isa_availability.h"
 #include "transforms/memory/workspace.h"
 
@@ -53,6 +54,7 @@ bool apply(legal::Attempt& attempt, legal::SiteFilter& sites, PassContext& conte
   });
   if (!workspace.refusal.empty() && is_new) context.remarks.emplace_back(workspace.refusal, function.header_range);
   if (loads + joined == 0) return false;
+  ir::remove_dead_code(function); // shifts of bytes that are stored as words
   function.changed();
   attempt.statistics["memory.read-only-loads"] += static_cast<int64_t>(loads);
   attempt.statistics["memory.vectors"] += static_cast<int64_t>(joined);

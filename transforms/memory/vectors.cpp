@@ -3,6 +3,7 @@
 // Loads move up to the first of them, stores down to the last. What stands in between may not touch their bytes in the
 // same thread; other threads' accesses in between are ordered with none of them, since accesses that order memory,
 // barriers and fences end a group.
+#include "transforms/memory/packing.h"
 #include "transforms/memory/workspace.h"
 
 #include "ir/core/builder.h"
@@ -20,7 +21,8 @@ using ir::OperandKind;
 using ir::ValueId;
 
 constexpr std::string_view joined_for = "memory: adjacent accesses";
-constexpr size_t group_limit = 64;
+constexpr size_t group_limit = 64; // members, and stores in between
+constexpr size_t open_limit = 32;  // groups at a time
 
 struct Member {
   InstructionId instruction;
@@ -41,6 +43,7 @@ struct Group {
 // What is to be written: members in the order of their addresses.
 struct Vector {
   bool loads = false;
+  bool in_words = false; // bytes or halves, four or two to a register
   std::vector<Member> members;
   ir::FormId form;
   std::vector<Need> needs;
@@ -75,6 +78,7 @@ private:
   }
   bool choose(const Group& group, std::span<const Member> members);
   std::optional<ir::FormId> vector_form(ir::FormId form, size_t elements) const;
+  std::optional<ir::FormId> word_form(const Group& group, std::span<const Member> members, size_t elements) const;
   void write(const Vector& vector);
 
   Workspace& workspace_;
@@ -147,6 +151,13 @@ void Joiner::look_at(InstructionId id) {
   if (!is_load)
     for (Group& group : open_)
       if (group.loads) group.stores.push_back(id);
+  for (Group& group : open_)
+    if (group.stores.size() > group_limit) close(group);
+  std::erase_if(open_, [](const Group& group) { return group.members.empty(); });
+  if (open_.size() >= open_limit) {
+    close(open_.front());
+    open_.erase(open_.begin());
+  }
   if (member) join(std::move(*member), is_load);
 }
 
@@ -188,6 +199,31 @@ std::optional<ir::FormId> Joiner::vector_form(ir::FormId form, size_t elements) 
   return workspace_.form_of(mnemonic);
 }
 
+// Bytes that are stored, and eight halves, go as words: `st.v4.u8` would be put together from registers one by one.
+std::optional<ir::FormId> Joiner::word_form(const Group& group, std::span<const Member> members,
+                                            size_t elements) const {
+  const ir::Form& row = ir::form(group.form);
+  const unsigned bits = ir::bit_width(row.type());
+  const bool bytes = bits == 8 && !group.loads && elements % 4 == 0, halves = bits == 16 && elements == 8;
+  if (!bytes && !halves) return std::nullopt;
+  for (const Member& member : members)
+    for (const Operand& element : member.elements) {
+      const unsigned width = ir::bit_width(function_.values[element.as_value()].type);
+      if (bytes ? width != 16 && width != 32 : width != 16) return std::nullopt;
+    }
+  std::string mnemonic(row.mnemonic);
+  if (row.vector_width > 1) {
+    const std::string word = ".v" + std::to_string(row.vector_width);
+    const size_t place = mnemonic.find(word + ".");
+    if (place == mnemonic.npos) return std::nullopt;
+    mnemonic.erase(place, word.size());
+  }
+  mnemonic.erase(mnemonic.rfind('.'));
+  const size_t words = elements * bits / 32;
+  if (words > 1) mnemonic += ".v" + std::to_string(words);
+  return workspace_.form_of(mnemonic + ".b32");
+}
+
 // Takes as many of the members, which lie one behind the other, as make one vector; false: none from the first on.
 bool Joiner::choose(const Group& group, std::span<const Member> members) {
   const unsigned element = ir::bit_width(ir::form(group.form).type()) / 8;
@@ -197,14 +233,16 @@ bool Joiner::choose(const Group& group, std::span<const Member> members) {
     bytes += member.bytes;
     elements += member.elements.size();
   }
-  if ((elements != 2 && elements != 4 && elements != 8) || bytes != elements * element) return false;
-  const auto form = vector_form(group.form, elements);
+  if ((elements & (elements - 1)) != 0 || elements < 2 || elements > 16 || bytes != elements * element) return false;
+  const auto words = word_form(group, members, elements);
+  const auto form = words ? words : vector_form(group.form, elements);
   if (!form) return false;
   const auto residue = workspace_.extents.residue_of(members.front().instruction, members.front().address, bytes);
   if (!residue || residue->value != 0) return false;
   Vector vector;
   vector.loads = group.loads;
   vector.form = *form;
+  vector.in_words = words.has_value();
   vector.members.assign(members.begin(), members.end());
   for (const std::string& condition : residue->conditions)
     vector.needs.push_back(
@@ -213,7 +251,8 @@ bool Joiner::choose(const Group& group, std::span<const Member> members) {
   // The same whether or not the loads have become read-only.
   std::string old(ir::form(group.form).mnemonic);
   if (const size_t place = old.find(".nc."); place != old.npos) old.erase(place, 3);
-  const std::string text = std::to_string(members.size()) + " adjacent " + old + " -> .v" + std::to_string(elements);
+  const std::string text = std::to_string(members.size()) + " adjacent " + old + " -> " +
+                           (words ? std::to_string(bytes / 4) + " word(s)" : ".v" + std::to_string(elements));
   if (!workspace_.sites.take(members.front().instruction, text)) return true;
   workspace_.rest_on(vector.needs, joined_for);
   vectors_.push_back(std::move(vector));
@@ -227,7 +266,7 @@ void Joiner::close(Group& group) {
   std::ranges::sort(members, {}, &Member::offset);
   for (size_t start = 0; start < members.size();) {
     size_t run = 1;
-    while (start + run < members.size() && run < 8 &&
+    while (start + run < members.size() && run < 16 &&
            members[start + run].offset == members[start + run - 1].offset + members[start + run - 1].bytes)
       ++run;
     size_t taken = 0;
@@ -251,18 +290,25 @@ void Joiner::write(const Vector& vector) {
   std::vector<Operand> elements, operands;
   for (const Member& member : vector.members)
     elements.insert(elements.end(), member.elements.begin(), member.elements.end());
-  if (vector.loads) {
-    operands.push_back(Operand::group(OperandKind::vector, static_cast<uint32_t>(elements.size())));
-    operands.insert(operands.end(), elements.begin(), elements.end());
+  std::vector<Operand> parts; // of loads in words: what is taken apart behind it
+  if (vector.in_words) {
+    parts = elements;
+    const unsigned bits = ir::bit_width(function_.form_of(order.front()).type());
+    elements =
+        vector.loads ? fresh_words(builder, elements.size() / 2) : pack_words(function_, builder, elements, bits);
   }
+  auto append_elements = [&] {
+    if (elements.size() > 1)
+      operands.push_back(Operand::group(OperandKind::vector, static_cast<uint32_t>(elements.size())));
+    operands.insert(operands.end(), elements.begin(), elements.end());
+  };
+  if (vector.loads) append_elements();
   ir::append_address(operands, Operand::value(vector.members.front().base), vector.members.front().offset);
-  if (!vector.loads) {
-    operands.push_back(Operand::group(OperandKind::vector, static_cast<uint32_t>(elements.size())));
-    operands.insert(operands.end(), elements.begin(), elements.end());
-  }
+  if (!vector.loads) append_elements();
   for (InstructionId id : order)
     if (id != place) function_.remove(id);
   builder.emit(ir::form(vector.form).mnemonic, operands);
+  if (vector.in_words && vector.loads) split_words(builder, elements, parts);
   function_.remove(place);
 }
 

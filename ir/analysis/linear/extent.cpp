@@ -208,7 +208,7 @@ std::optional<ExactSum> AccessExtents::most_in_box(Place place, const ExactSum& 
 
 std::optional<ExactSum> AccessExtents::most(const Places& coefficients, Query& query) {
   if (coefficients.empty()) return ExactSum();
-  if (query.depth > form_depth) return std::nullopt;
+  if (query.depth > form_depth || !spend()) return std::nullopt;
   ++query.depth;
   std::vector<const Fact*> facts;
   for (const Fact& fact : query.scope->facts)
@@ -388,6 +388,7 @@ std::optional<LaunchConditions> AccessExtents::discharge(std::span<const Obligat
 
 std::optional<ByteRange> AccessExtents::bytes_of(InstructionId access, size_t address, unsigned bytes) {
   if (forms_.loops().irreducible()) return std::nullopt;
+  budget_ = full_budget;
   const LinearForm form = forms_.address_form(access, address);
   if (form.width != 64) return std::nullopt;
   ByteRange range;
@@ -420,6 +421,8 @@ std::optional<ByteRange> AccessExtents::bytes_of(InstructionId access, size_t ad
 
 bool AccessExtents::is_at_most(InstructionId access, const ExactSum& a, const ExactSum& b,
                                LaunchConditions& conditions) {
+  if (const auto literal = (b - a).as_literal()) return *literal >= 0;
+  budget_ = full_budget;
   const Scope scope = guarded_scope(access);
   Query query{&scope, {}, 0};
   if (!is_not_negative(b - a, query)) return false;

@@ -159,6 +159,10 @@ private:
   std::map<BlockId, Scope> scopes_;
   std::set<LoopId> loops_in_progress_;
   std::map<ValueId, uint64_t> residues_in_progress_;
+  // Steps left of a question that is put from outside: what takes more has no answer.
+  mutable size_t budget_ = 0;
+  static constexpr size_t full_budget = 20000;
+  bool spend() const { return budget_ != 0 && budget_-- != 0; }
   std::set<ObligationId> obligations_in_progress_;
   std::map<ObligationId, std::optional<LaunchConditions>> discharged_;
 };

@@ -185,8 +185,8 @@ std::optional<uint64_t> AccessExtents::residue_of_operand(const Operand& operand
 
 std::optional<uint64_t> AccessExtents::residue_of_value(ValueId value, unsigned modulus, Query& query) {
   if (modulus == 1) return 0;
-  if (query.depth > residue_depth || function_.values[value].is_undefined || function_.values[value].vector_width != 1 ||
-      bit_width(function_.values[value].type) < 16)
+  if (!spend() || query.depth > residue_depth || function_.values[value].is_undefined ||
+      function_.values[value].vector_width != 1 || bit_width(function_.values[value].type) < 16)
     return std::nullopt;
   ++query.depth;
   Query attempt = query;
@@ -215,6 +215,7 @@ std::optional<Residue> AccessExtents::residue_of(InstructionId access, size_t ad
   if (!operands[address].is(OperandKind::address) || operands[address].group_size() != 1 ||
       !operands[address + 1].is(OperandKind::value))
     return std::nullopt;
+  budget_ = full_budget;
   const Scope scope = guarded_scope(access);
   Query query{&scope, {}, 0};
   auto base = residue_of_value(operands[address + 1].as_value(), modulus, query);

@@ -170,7 +170,7 @@ std::optional<AccessExtents::Span> AccessExtents::leaf(ExpressionId id) {
 
 // An integer that is congruent to the expression; where it is no ring arithmetic, the signed number.
 std::optional<AccessExtents::Span> AccessExtents::modular(ExpressionId id, Query& query) {
-  if (query.depth > expression_depth) return std::nullopt;
+  if (query.depth > expression_depth || !spend()) return std::nullopt;
   ++query.depth;
   std::optional<Span> result;
   switch (pool_[id].kind) {

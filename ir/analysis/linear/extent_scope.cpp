@@ -10,9 +10,9 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-constexpr size_t scope_fact_limit = 48;       // of one block
-constexpr unsigned dominator_limit = 256;   // dominating blocks looked at
-constexpr unsigned connective_limit = 8; // and, or and not around one comparison
+constexpr size_t scope_fact_limit = 48;   // of one block
+constexpr unsigned dominator_limit = 256; // dominating blocks looked at
+constexpr unsigned connective_limit = 8;  // and, or and not around one comparison
 
 Int128 ceiling(Int128 a, Int128 b) {
   return a > 0 ? (a + b - 1) / b : -(-a / b);

@@ -293,8 +293,37 @@ TEST_CASE("vectors of other widths") {
                             "st.global.u8 [%rd31], %h4; st.global.u8 [%rd31+1], %h3;"
                             "st.global.u8 [%rd31+2], %h2; st.global.u8 [%rd31+3], %h1;";
   CHECK(count(rewrite(kernel(words)).text, "ld.global.v4.u8") == 1);
-  CHECK(count(rewrite(kernel(words)).text, "st.global.v4.u8") == 1);
+  CHECK(count(rewrite(kernel(words)).text, "st.global.b32") == 1);
   CHECK(count(rewrite(kernel(words)).text, "requires P1 % 4 == 0") == 1);
+}
+
+TEST_CASE("bytes that are stored side by side go as words, through the shifts that made them") {
+  const std::string at = "mul.wide.s32 %rd30, %r4, 4; add.s64 %rd31, %rd2, %rd30; mul.wide.s32 %rd20, %r4, 16;"
+                         "add.s64 %rd32, %rd2, %rd20;";
+  const auto stores = [](const std::string& a, const std::string& b, const std::string& c, const std::string& d) {
+    return "st.global.u8 [%rd31], " + a + "; st.global.u8 [%rd31+1], " + b + "; st.global.u8 [%rd31+2], " + c +
+           "; st.global.u8 [%rd31+3], " + d + ";";
+  };
+  // One word reversed: one permutation, no shift left.
+  const std::string shifts = "ld.global.u32 %r10, [%rd1]; shr.u32 %r11, %r10, 24; shr.u32 %r12, %r10, 16;"
+                             "shr.u32 %r13, %r10, 8;";
+  const std::string reversed = rewrite(kernel(at + shifts + stores("%r11", "%r12", "%r13", "%r10"))).text;
+  CHECK(count(reversed, "prmt.b32") == 1);
+  CHECK(count(reversed, ", 291;") == 1);  // 0x0123
+  CHECK(count(reversed, "shr.u32") == 3); // the original's
+  // As it is: no permutation at all.
+  CHECK(count(rewrite(kernel(at + shifts + stores("%r10", "%r13", "%r12", "%r11"))).text, "prmt.b32") == 0);
+  // A shift that is no whole byte, and one of 16 bits' registers.
+  CHECK(count(rewrite(kernel(at + "ld.global.u32 %r10, [%rd1]; shr.u32 %r11, %r10, 4;" +
+                             stores("%r10", "%r11", "%r4", "%r1")))
+                  .text,
+              "prmt.b32") == 3);
+  const std::string halves = "ld.global.u16 %h1, [%rd1]; shr.u16 %h2, %h1, 8; cvt.u32.u16 %r10, %h2;";
+  CHECK(count(rewrite(kernel(at + halves + stores("%h1", "%h2", "%r10", "%r10"))).text, "prmt.b32") == 1);
+  // An extension: its upper bytes are not the source's.
+  const std::string extended = "ld.global.s8 %h1, [%rd1]; cvt.s32.s8 %r10, %h1; shr.u32 %r11, %r10, 8;";
+  const std::string kept = rewrite(kernel(at + extended + stores("%r10", "%r11", "%r10", "%r11"))).text;
+  CHECK(count(kept, "cvt.s32.s8") == 2);
 }
 
 TEST_CASE("addresses that memory chooses are as aligned as the instructions make them") {
