@@ -185,6 +185,37 @@ struct Solver::State {
     }
   }
 
+  z3::expr call(const std::string& name, const z3::expr& x, const z3::expr& y) {
+    z3::sort_vector domain(context);
+    domain.push_back(x.get_sort());
+    domain.push_back(y.get_sort());
+    return context.function(name.c_str(), domain, x.get_sort())(x, y);
+  }
+
+  // Divisions are functions of which this much is known: of numbers that are not negative, the signed and the unsigned
+  // one agree, and so do those of 64 and of 32 bits where both numbers fit 32.
+  void add_division_facts(z3::solver& solver) {
+    for (const auto& [id, value] : std::map<AtomId, z3::expr>(atoms)) {
+      const Atom row = terms.atom(id);
+      const bool is_division = row.kind == AtomKind::operation && row.operands.size() == 2 &&
+                               (row.name.starts_with("div.") || row.name.starts_with("rem."));
+      const std::string operation = is_division ? row.name.substr(0, 4) : "";
+      const std::string type = is_division ? row.name.substr(4) : "";
+      if (type != "s32.0" && type != "s64.0" && type != "u64.0") continue;
+      const z3::expr x = translate(row.operands[0]), y = translate(row.operands[1]);
+      z3::expr natural = value;
+      if (type[0] == 's') {
+        natural = call(operation + 'u' + type.substr(1), x, y);
+        solver.add(z3::implies(x >= literal(0, row.width) && y > literal(0, row.width), value == natural));
+      }
+      if (row.width != 64) continue;
+      const z3::expr small = literal(UInt128(1) << 32, 64);
+      const z3::expr short_one = call(operation + "u32.0", x.extract(31, 0), y.extract(31, 0));
+      solver.add(z3::implies(z3::ult(x, small) && z3::ult(y, small) && y != literal(0, 64),
+                             natural == z3::zext(short_one, 32)));
+    }
+  }
+
   Judgement judge(TermId a, TermId b, const std::vector<Assumption>& assumptions) {
     std::set<AtomId> atoms_inside;
     terms.collect_atoms(a, atoms_inside);
@@ -208,6 +239,7 @@ struct Solver::State {
       solver.add(value <= literal(static_cast<UInt128>(assumption.range.high), 128));
     }
     solver.add(translate(a) != translate(b));
+    add_division_facts(solver);
     const uint64_t before = steps_of(solver);
     const z3::check_result result = solver.check();
     spent += steps_of(solver) - before;

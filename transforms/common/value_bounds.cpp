@@ -19,7 +19,9 @@ using ir::Operation;
 using ir::ValueId;
 
 constexpr size_t most_text = 1500; // of one bound: longer ones are not known
+constexpr size_t most_conditions = 16;
 constexpr size_t most_nesting = 24;
+constexpr unsigned most_values = 2000; // for one question
 
 bool within(const Interval& inner, const Interval& outer) {
   return inner.low >= outer.low && inner.high <= outer.high;
@@ -74,7 +76,7 @@ ValueBounds resting_on(const ValueBounds& a, const ValueBounds& b) {
 }
 
 void set_text(ValueBounds& bounds, std::string low, std::string high) {
-  if (low.size() + high.size() > most_text) return;
+  if (low.size() + high.size() > most_text || bounds.conditions.size() > most_conditions) return;
   bounds.low = std::move(low);
   bounds.high = std::move(high);
 }
@@ -238,6 +240,28 @@ bool BoundsOfValues::may_rest_on(const ValueBounds& bounds) const {
   return std::ranges::all_of(bounds.obligations, [&](ir::ObligationId id) { return attempt_.can_rest_on(forms_, id); });
 }
 
+void BoundsOfValues::add_obligations_of_tests(const ir::LinearForm& form,
+                                              std::set<ir::ObligationId>& obligations) const {
+  if (form.kind == ir::ValueClass::divergent_linear) {
+    for (ir::LinearFormId alternative : form.alternatives)
+      if (alternative) add_obligations_of_tests(forms_.form(alternative), obligations);
+  }
+  if (form.kind == ir::ValueClass::mod_linear) add_obligations_of_tests(forms_.form(form.dividend), obligations);
+  for (const ir::LoopOffset& offset : form.loops())
+    for (ir::EdgeId exit : forms_.loops().loops()[offset.loop].exits) {
+      const InstructionId branch = function_.terminator(function_.edges[exit].from);
+      const ValueId guard = branch ? function_.instructions[branch].guard : ValueId();
+      const InstructionId test =
+          guard && guard.index() < analysed_ ? forms_.def_use().definition(guard).instruction : InstructionId();
+      if (!test) continue;
+      ir::for_each_use(function_, test, [&](ValueId value) {
+        if (value.index() >= analysed_) return;
+        const auto needed = forms_.obligations(value);
+        obligations.insert(needed.begin(), needed.end());
+      });
+    }
+}
+
 // --- values ---
 
 ValueBounds BoundsOfValues::of(InstructionId instruction, const Operand& operand, unsigned width) {
@@ -264,7 +288,9 @@ ValueBounds BoundsOfValues::of(InstructionId instruction, const Operand& operand
 ValueBounds BoundsOfValues::of_value(ValueId value) {
   if (value.index() >= analysed_) return {};
   if (auto found = known_.find(value); found != known_.end()) return found->second;
-  if (visiting_.size() >= most_nesting || !visiting_.insert(value).second) return {};
+  if (visiting_.empty()) left_ = most_values;
+  if (visiting_.size() >= most_nesting || left_ == 0 || !visiting_.insert(value).second) return {};
+  --left_;
   ValueBounds result = linear(value);
   if (!result.has_text() || !result.always) {
     ValueBounds other = structural(value);
@@ -298,8 +324,9 @@ ValueBounds BoundsOfValues::linear(ValueId value) {
   ValueBounds result;
   const auto obligations = forms_.obligations(value);
   result.obligations.insert(obligations.begin(), obligations.end());
+  add_obligations_of_tests(form, result.obligations);
   const bool proved =
-      std::ranges::all_of(obligations, [&](ir::ObligationId id) { return forms_.obligation(id).proved; });
+      std::ranges::all_of(result.obligations, [&](ir::ObligationId id) { return forms_.obligation(id).proved; });
   if (proved) result.always = ir::bounds_in_all_launches(forms_, form, block);
   if (!may_rest_on(result)) return {};
   if (auto text = ir::bounds_at_launch(forms_, form)) {
@@ -480,6 +507,7 @@ ValueBounds BoundsOfValues::computed(InstructionId id, const ir::Form& form) {
   if (count == 0) return {};
   if (form.opcode == Opcode::popc || form.opcode == Opcode::clz) return constant(0, width);
   // The register may be wider than the type: it holds the number of the type then.
+  if (!function_.operands_of(id)[0].is(OperandKind::value) || !function_.operands_of(id)[0].is_definition()) return {};
   const ValueId result = function_.operands_of(id)[0].as_value();
   if (ir::bit_width(function_.values[result].type) != (wide ? 2 * width : width)) {
     const Interval type = range_of_type(width, is_signed);
@@ -558,10 +586,13 @@ std::optional<RangeProof> BoundsOfValues::prove(InstructionId instruction, const
   if (bounds.always && within(*bounds.always, range)) return proof;
   if (surely_outside(bounds, range)) return std::nullopt;
   if (operand.is(OperandKind::value)) {
-    const ir::LinearForm form = forms_.form_at(operand.as_value(), function_.instructions[instruction].block);
+    // As it was computed: behind a loop it is one of its trips' values.
+    const ir::LinearForm form = forms_.form(operand.as_value());
     if (has_a_form(form)) {
       const auto needed = forms_.obligations(operand.as_value());
-      proof.obligations.assign(needed.begin(), needed.end());
+      std::set<ir::ObligationId> all(needed.begin(), needed.end());
+      add_obligations_of_tests(form, all);
+      proof.obligations.assign(all.begin(), all.end());
       proof.obligations.push_back(forms_.require_range(form, range, instruction));
       if (attempt_.can_rest_on(forms_, proof.obligations)) return proof;
       proof.obligations.clear();

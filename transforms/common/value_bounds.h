@@ -68,6 +68,8 @@ private:
   std::optional<ValueBounds> remainder_in_parts(ir::InstructionId id);
   ValueBounds masked(const ir::Operand& mask, const ValueBounds& value, unsigned width);
   bool may_rest_on(const ValueBounds& bounds) const;
+  // What the trip bounds of the form's loops rest on: the operands of the tests that leave them.
+  void add_obligations_of_tests(const ir::LinearForm& form, std::set<ir::ObligationId>& obligations) const;
 
   ir::LinearForms& forms_;
   const ir::Function& function_;
@@ -75,6 +77,7 @@ private:
   size_t analysed_; // values
   std::map<ir::ValueId, ValueBounds> known_;
   std::set<ir::ValueId> visiting_;
+  unsigned left_ = 0; // values that the question at hand may still look at
 };
 
 } // namespace ptxrewrite::transforms::legal

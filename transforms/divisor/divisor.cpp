@@ -91,7 +91,7 @@ private:
 bool Divisions::describe_divisor(Site& site, bool is_signed) {
   const Operand& divisor = site.divisor;
   if (!divisor.is(OperandKind::value) || divisor.selector != ir::no_selector) return false;
-  const ir::LinearForm& form = forms_.form_at(divisor.as_value(), function_.instructions[site.id].block);
+  const ir::LinearForm& form = forms_.form(divisor.as_value());
   if (form.kind != ir::ValueClass::launch_uniform || !form.has_coefficients() || form.varies ||
       form.width != site.width)
     return false;

@@ -76,16 +76,16 @@ private:
     return Test{id, operands[1], operands[2], relation};
   }
 
-  void collect(InstructionId id, ir::Opcode opcode, std::vector<Leaf>& leaves) const {
+  void collect(InstructionId id, ir::Opcode opcode, std::vector<Leaf>& leaves, size_t depth = 0) const {
     for (size_t place = 1; place < 3; ++place) {
       const Operand operand = function_.operands_of(id)[place];
       InstructionId inner;
       if (operand.is(OperandKind::value) && !operand.has(ir::OperandFlag::negated))
         inner = forms_.def_use().definition(operand.as_value()).instruction;
       // A link that others read, too, stays.
-      if (inner && is_chain(inner, opcode) && leaves.size() < most_leaves &&
+      if (inner && is_chain(inner, opcode) && leaves.size() < most_leaves && depth < most_leaves &&
           forms_.def_use().uses(operand.as_value()).size() == 1)
-        collect(inner, opcode, leaves);
+        collect(inner, opcode, leaves, depth + 1);
       else
         leaves.push_back({operand, test_of(operand)});
     }
@@ -128,17 +128,17 @@ private:
   }
 
   // The numbers whose signs are tested: one, or x and y of (x | y) < 0.
-  void collect_signs(const Operand& operand, std::vector<Operand>& signs) const {
+  void collect_signs(const Operand& operand, std::vector<Operand>& signs, size_t depth = 0) const {
     const InstructionId id =
         operand.is(OperandKind::value) ? forms_.def_use().definition(operand.as_value()).instruction : InstructionId();
     const bool joined = id && function_.is_opcode(id, ir::Opcode::or_) && !function_.instructions[id].guard &&
-                        function_.operands_of(id).size() == 3 && signs.size() < most_leaves;
+                        function_.operands_of(id).size() == 3 && signs.size() < most_leaves && depth < most_leaves;
     if (!joined) {
       if (std::ranges::find(signs, operand) == signs.end()) signs.push_back(operand);
       return;
     }
-    collect_signs(function_.operands_of(id)[1], signs);
-    collect_signs(function_.operands_of(id)[2], signs);
+    collect_signs(function_.operands_of(id)[1], signs, depth + 1);
+    collect_signs(function_.operands_of(id)[2], signs, depth + 1);
   }
 
   // The leaves that compare what the sign test is about with bounds; empty unless there is one for each.

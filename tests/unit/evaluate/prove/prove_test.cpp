@@ -412,6 +412,26 @@ TEST_CASE("a rewrite that is right under a condition is refuted without it, and 
   CHECK(verdict(widening, "test-widen-unsigned(claim=proved)") == Outcome::refuted);
 }
 
+TEST_CASE("divisions of 64 bits and of 32 agree where both numbers fit, and nowhere else") {
+  Terms terms;
+  const TermId x = terms.leaf("x", 64), y = terms.leaf("y", 64);
+  auto divided = [&](const char* name, unsigned width, TermId a, TermId b) {
+    return terms.operation(name, width, {a, b});
+  };
+  const TermId wide = divided("div.s64.0", 64, x, y), whole = divided("div.u64.0", 64, x, y);
+  const TermId narrow = terms.zero_extend(divided("div.u32.0", 32, terms.truncate(x, 32), terms.truncate(y, 32)), 64);
+  auto in = [&](TermId value, ir::Int128 low, ir::Int128 high) {
+    return Assumption{terms.sign_extend(value, 128), {low, high}};
+  };
+  CHECK(judged(terms, wide, narrow, {in(x, 0, UINT32_MAX), in(y, 1, UINT32_MAX)}) == Outcome::proved);
+  CHECK(judged(terms, whole, narrow, {in(x, 0, UINT32_MAX), in(y, 1, UINT32_MAX)}) == Outcome::proved);
+  CHECK(judged(terms, wide, whole, {in(x, 0, INT64_MAX), in(y, 1, INT64_MAX)}) == Outcome::proved);
+  CHECK(judged(terms, wide, narrow, {in(x, 0, int64_t(UINT32_MAX) + 1), in(y, 1, UINT32_MAX)}) != Outcome::proved);
+  CHECK(judged(terms, wide, narrow, {in(x, 0, UINT32_MAX), in(y, 0, UINT32_MAX)}) != Outcome::proved);
+  CHECK(judged(terms, wide, whole, {in(x, -1, INT64_MAX), in(y, 1, INT64_MAX)}) != Outcome::proved);
+  CHECK(judged(terms, divided("rem.s64.0", 64, x, y), narrow, {in(x, 0, 9), in(y, 1, 9)}) != Outcome::proved);
+}
+
 TEST_CASE("operands that arrive by a queue are open, not refuted") {
   // DAC's hardware form takes addresses and predicates from queues that another stream fills.
   for (const KernelProof& proof : proofs_of(sample("vecadd"), "dac", transforms::OutputForm::hardware)) {
