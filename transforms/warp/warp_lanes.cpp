@@ -111,7 +111,7 @@ LaneValue WarpLanes::of(const Operand& operand) const {
                                                                                     : of(operand.as_value());
   if (operand.is(OperandKind::integer)) return of_literal(operand.immediate);
   if (operand.is(OperandKind::special_register)) return of_special(operand);
-  return LaneValue::uniform; // other literals and symbols
+  return operand.is_group() ? LaneValue::varying : LaneValue::uniform; // other literals and symbols
 }
 
 LaneValue WarpLanes::of_special(const Operand& operand) const {
@@ -170,6 +170,7 @@ LaneValue WarpLanes::of_comparison(const ir::Form& form, const Operand& a, const
 LaneValue WarpLanes::of_computation(InstructionId id) const {
   const ir::Form& form = function_.form_of(id);
   const std::span<const Operand> sources = function_.operands_of(id).subspan(1);
+  if (std::ranges::any_of(sources, [](const Operand& source) { return source.is_group(); })) return LaneValue::varying;
   if (form.operation == ir::Operation::compare)
     return sources.size() == 2 ? of_comparison(form, sources[0], sources[1]) : LaneValue::varying;
   if (form.has(Modifier::sat) || form.has(Modifier::hi) || form.types.empty() || !is_whole_number(form.type(0)) ||

@@ -198,6 +198,13 @@ TEST_CASE("warp: lanes that may have left are not counted on") {
       run(kernel("setp.gt.u32 %p9, %r51, 64;\n@%p9 bra END;\n" + shuffles({}) + store + "END:\n")).has("redux"));
   CHECK_FALSE(
       run(kernel("setp.lt.u32 %p9, %r51, 63;\n@%p9 bra END;\n" + shuffles({}) + store + "END:\n")).has("redux"));
+  // Of two numbers in one register, one differs from lane to lane.
+  CHECK_FALSE(run(kernel("mov.b64 %rd5, {%r50, %r51};\nsetp.gt.u64 %p9, %rd5, 7;\n@%p9 bra END;\n" + shuffles({}) +
+                         store + "END:\n"))
+                  .has("redux"));
+  CHECK(run(kernel("mov.b64 %rd5, {%r50, %r50};\nsetp.gt.u64 %p9, %rd5, 7;\n@%p9 bra END;\n" + shuffles({}) + store +
+                   "END:\n"))
+            .has("redux"));
   // Who parts and meets again is there.
   const std::string meets = "setp.ge.s32 %p9, %r51, %r50;\n@%p9 bra MEET;\nst.global.u32 [%rd3+8], %r51;\nMEET:\n";
   CHECK(run(kernel(meets + shuffles({}) + store)).has("redux"));
