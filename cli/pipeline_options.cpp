@@ -8,7 +8,7 @@ namespace ptxrewrite::cli {
 
 namespace {
 // What -O stands for: the legal rewrites that are known to pay, in an order in which they help each other.
-constexpr const char* optimising_pipeline = "r2d2,composite";
+constexpr const char* optimising_pipeline = "memory,narrow,warp,packed,divisor,r2d2,composite";
 
 // Sets the option in every pass that knows it; false if none does.
 bool set_everywhere(transforms::Pipeline& pipeline, std::string_view name, const std::string& value) {
