@@ -282,7 +282,6 @@ void Divisions::rewrite(const Site& site) {
 }
 
 bool Divisions::run() {
-  if (!attempt_.may_add_parameters()) return false;
   bool changed = false;
   for (BlockId block : forms_.control_flow().reverse_postorder())
     for (InstructionId id : function_.instructions_in(block)) {
@@ -304,9 +303,24 @@ bool Divisions::run() {
   return changed;
 }
 
+// Before the ranges of a whole kernel are looked at.
+bool divides(const ir::Function& function) {
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block)) {
+      if (function.instructions[id].kind != ir::InstructionKind::real) continue;
+      const ir::Form& form = function.form_of(id);
+      const bool is_division = form.operation == ir::Operation::divide || form.operation == ir::Operation::remainder;
+      if (is_division && ir::is_integer(form.type()) && function.operands_of(id).size() == 3 &&
+          function.operands_of(id)[2].is(OperandKind::value))
+        return true;
+    }
+  return false;
+}
+
 bool apply(Attempt& attempt, SiteFilter& sites, PassContext&) {
   const bool changed = divide_floats(attempt, sites);
-  return Divisions(attempt, sites).run() || changed;
+  const bool may_divide = attempt.may_add_parameters() && divides(attempt.function());
+  return (may_divide && Divisions(attempt, sites).run()) || changed;
 }
 
 Change run(ir::Function& function, PassContext& context) {

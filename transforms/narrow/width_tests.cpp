@@ -14,6 +14,7 @@ using ir::Operand;
 using ir::OperandKind;
 using ir::ValueId;
 
+constexpr uint64_t high_half = 0xffffffff00000000u;
 constexpr const char* width_test_raised = "narrow: a test of high halves";
 
 // `setp.eq p, a & 0xffffffff00000000, 0`: the place of the masked operand; nothing if it is not like that.
@@ -32,15 +33,29 @@ std::optional<Operand> tested_high_half(const ir::LinearForms& forms, Instructio
   if (!mask || !function.is_opcode(mask, ir::Opcode::and_) || function.instructions[mask].guard) return std::nullopt;
   const std::span<const Operand> masked = function.operands_of(mask);
   if (masked.size() != 3 || !masked[2].is(OperandKind::integer) ||
-      static_cast<uint64_t>(masked[2].immediate) != 0xffffffff00000000u)
+      static_cast<uint64_t>(masked[2].immediate) != high_half)
     return std::nullopt;
   return operands[1];
+}
+
+// Before the ranges of a whole kernel are looked at.
+bool masks_high_halves(const ir::Function& function) {
+  for (ir::BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block)) {
+      if (!function.is_opcode(id, ir::Opcode::and_)) continue;
+      const std::span<const Operand> operands = function.operands_of(id);
+      if (operands.size() == 3 && operands[2].is(OperandKind::integer) &&
+          static_cast<uint64_t>(operands[2].immediate) == high_half)
+        return true;
+    }
+  return false;
 }
 
 } // namespace
 
 bool fold_width_tests(legal::Attempt& attempt, legal::SiteFilter& sites) {
   ir::Function& function = attempt.function();
+  if (!masks_high_halves(function)) return false;
   ir::LinearForms forms(function);
   legal::BoundsOfValues bounds(forms, attempt);
   ir::KnownPredicates known;
