@@ -71,3 +71,13 @@ extern "C" __global__ void __launch_bounds__(32) reversed(const int *x, int *out
     __syncthreads();
     out[threadIdx.x] = values[31 - threadIdx.x];
 }
+
+// As a loop, which nvcc leaves it: it does not take warpSize for 32.
+extern "C" __global__ void looped(const int *x, int *out) {
+    int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * blockIdx.x);
+    int sum = x[t], most = sum;
+    for (int o = warpSize / 2; o > 0; o /= 2) sum += __shfl_xor_sync(every_lane, sum, o);
+    for (int o = warpSize / 2; o > 0; o >>= 1) most = max(most, __shfl_down_sync(every_lane, most, o));
+    out[t] = sum;
+    if (threadIdx.x % warpSize == 0) out[t] ^= most;
+}

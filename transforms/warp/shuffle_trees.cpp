@@ -3,12 +3,15 @@
 // of the five bits (shfl.bfly), and lane 0's each lane that is a sum of some of 1, 2, 4, 8 and 16 (shfl.down), once.
 #include "transforms/warp/shuffle_trees.h"
 
+#include "ir/analysis/linear/relation.h"
 #include "ir/core/builder.h"
 #include "ir/core/module.h"
+#include "ir/edit/fold_control.h"
 #include "ir/isa/isa_availability.h"
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <optional>
 
 namespace ptxrewrite::transforms::warp {
@@ -85,6 +88,7 @@ std::string_view replacement(const ShuffleTree& tree) {
 struct Shuffle {
   ValueId result, source;
   uint32_t lane = 0; // offset, mask or number, as the mode says
+  Operand distance;  // the same as it stands there
 };
 
 class Finder {
@@ -98,9 +102,10 @@ public:
       for (InstructionId id : function_.instructions_in(block)) {
         if (taken[id.index()]) continue;
         std::optional<ShuffleTree> tree = tree_from(id);
+        if (!tree) tree = loop_from(id);
         if (!tree) continue;
         for (InstructionId shuffle : tree->shuffles)
-          taken[shuffle.index()] = true;
+          if (shuffle) taken[shuffle.index()] = true;
         trees.push_back(*std::move(tree));
       }
     return trees;
@@ -108,8 +113,11 @@ public:
 
 private:
   std::optional<uint32_t> literal(const Operand& operand) const;
-  std::optional<Shuffle> shuffle(InstructionId id, Modifier mode) const;
+  // `known`: only with a literal distance.
+  std::optional<Shuffle> shuffle(InstructionId id, Modifier mode, bool known = true) const;
+  bool is_only_loop_of(const ShuffleTree& tree, BlockId block, ir::EdgeId back) const;
   std::optional<ShuffleTree> tree_from(InstructionId first) const;
+  std::optional<ShuffleTree> loop_from(InstructionId shuffle) const;
   // The instruction that puts a stage's two values together; invalid if anything else reads what it may not.
   InstructionId step_of(const Shuffle& stage, InstructionId id, bool is_first) const;
   void find_predicate(ShuffleTree& tree) const;
@@ -129,7 +137,7 @@ std::optional<uint32_t> Finder::literal(const Operand& operand) const {
   return static_cast<uint32_t>(operands[1].immediate);
 }
 
-std::optional<Shuffle> Finder::shuffle(InstructionId id, Modifier mode) const {
+std::optional<Shuffle> Finder::shuffle(InstructionId id, Modifier mode, bool known) const {
   if (!function_.is_opcode(id, Opcode::shfl) || function_.instructions[id].guard) return std::nullopt;
   const ir::Form& form = function_.form_of(id);
   if (!form.has(Modifier::sync) || !form.has(mode)) return std::nullopt;
@@ -147,8 +155,9 @@ std::optional<Shuffle> Finder::shuffle(InstructionId id, Modifier mode) const {
   found.source = operands[0].as_value();
   const std::optional<uint32_t> lane = literal(operands[1]), segment = literal(operands[2]),
                                 mask = literal(operands[3]);
-  if (!lane || segment != whole_warp_segment || mask != all_lanes) return std::nullopt;
-  found.lane = *lane;
+  if ((known && !lane) || segment != whole_warp_segment || mask != all_lanes) return std::nullopt;
+  found.lane = lane.value_or(0);
+  found.distance = operands[1];
   return found;
 }
 
@@ -203,6 +212,159 @@ std::optional<ShuffleTree> Finder::tree_from(InstructionId first) const {
   return tree;
 }
 
+// Runs the whole numbers of a loop's block, which depend on nothing but where they start.
+class CountingLoop {
+public:
+  CountingLoop(const ir::Function& function, const ir::DefUse& def_use, BlockId block)
+      : function_(function), def_use_(def_use), block_(block) {}
+
+  using Values = std::map<uint32_t, uint32_t>; // by ValueId
+  std::optional<uint32_t> value(const Operand& operand, const Values& known, unsigned depth = 8) const;
+
+private:
+  const ir::Function& function_;
+  const ir::DefUse& def_use_;
+  BlockId block_;
+};
+
+std::optional<bool> compare(const ir::Form& form, uint32_t a, uint32_t b) {
+  const std::optional<ir::Relation> relation = ir::relation_of(form);
+  if (!relation || form.types.size() != 1 || ir::bit_width(form.type()) != 32) return std::nullopt;
+  if (relation->reversed) std::swap(a, b);
+  switch (relation->comparison) {
+  case ir::Comparison::equal:
+    return a == b;
+  case ir::Comparison::not_equal:
+    return a != b;
+  case ir::Comparison::less_signed:
+    return static_cast<int32_t>(a) < static_cast<int32_t>(b);
+  case ir::Comparison::less_equal_signed:
+    return static_cast<int32_t>(a) <= static_cast<int32_t>(b);
+  case ir::Comparison::less_unsigned:
+    return a < b;
+  case ir::Comparison::less_equal_unsigned:
+    return a <= b;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint32_t> CountingLoop::value(const Operand& operand, const Values& known, unsigned depth) const {
+  if (operand.is(OperandKind::integer)) return static_cast<uint32_t>(operand.immediate);
+  if (!operand.is(OperandKind::value) || operand.has(ir::OperandFlag::negated) || depth == 0) return std::nullopt;
+  if (const auto row = known.find(operand.id); row != known.end()) return row->second;
+  const InstructionId id = def_use_.definition(operand.as_value()).instruction;
+  if (!id || function_.instructions[id].kind != InstructionKind::real || function_.instructions[id].guard)
+    return std::nullopt;
+  const ir::Form& form = function_.form_of(id);
+  const std::span<const Operand> operands = function_.operands_of(id);
+  if (!form.effects.pure() || operands.size() < 2 || operands.size() > 3 || operands[0].is_group()) return std::nullopt;
+  const std::optional<uint32_t> a = value(operands[1], known, depth - 1);
+  const std::optional<uint32_t> b = operands.size() == 3 ? value(operands[2], known, depth - 1) : a;
+  if (!a || !b) return std::nullopt;
+  const std::string_view mnemonic = form.mnemonic;
+  if (form.operation == ir::Operation::compare) {
+    const std::optional<bool> holds = compare(form, *a, *b);
+    return holds ? std::optional(static_cast<uint32_t>(*holds)) : std::nullopt;
+  }
+  if (mnemonic == "mov.u32" || mnemonic == "mov.b32" || mnemonic == "mov.s32") return *a;
+  if (mnemonic == "add.s32" || mnemonic == "add.u32") return *a + *b;
+  if (mnemonic == "and.b32") return *a & *b;
+  if (mnemonic == "shl.b32") return *b > 31 ? 0 : *a << *b;
+  if (mnemonic == "shr.u32" || mnemonic == "shr.b32") return *b > 31 ? 0 : *a >> *b;
+  if (mnemonic == "shr.s32") return static_cast<uint32_t>(static_cast<int32_t>(*a) >> std::min(*b, 31u));
+  return std::nullopt;
+}
+
+// for (o = 16; o > 0; o /= 2) x = f(x, shfl(x, o)), however it counts: nvcc leaves it a loop where 16 is warpSize / 2.
+std::optional<ShuffleTree> Finder::loop_from(InstructionId id) const {
+  const BlockId block = function_.instructions[id].block;
+  ShuffleTree tree;
+  tree.is_down = function_.is_opcode(id, Opcode::shfl) && function_.form_of(id).has(Modifier::down);
+  const std::optional<Shuffle> found = shuffle(id, tree.is_down ? Modifier::down : Modifier::bfly, false);
+  const InstructionId branch = function_.terminator(block);
+  if (!found || !branch || !function_.is_opcode(branch, Opcode::bra) || !function_.instructions[branch].guard)
+    return std::nullopt;
+  const std::span<const ir::EdgeId> ways = function_.successors(block);
+  if (ways.size() != 2 || (function_.edges[ways[0]].to == block) == (function_.edges[ways[1]].to == block))
+    return std::nullopt;
+  const bool back_is_taken = function_.edges[ways[0]].to == block;
+  const ir::EdgeId back = ways[back_is_taken ? 0 : 1];
+  const InstructionId step = step_of(*found, id, true);
+  if (!step) return std::nullopt;
+  const auto row = std::ranges::find(rows, function_.form_of(step).mnemonic, &Row::step);
+  if (row == std::end(rows)) return std::nullopt;
+  tree.reduction = row->reduction;
+  tree.total = function_.operands_of(step)[0].as_value();
+  tree.input = found->source;
+  tree.shuffles[0] = id;
+  tree.steps[0] = step;
+  tree.loop_test = function_.instructions[branch].guard;
+  const bool goes_back_when = back_is_taken != function_.instructions[branch].guard_negated;
+  tree.ends_when = !goes_back_when;
+  if (!is_only_loop_of(tree, block, back)) return std::nullopt;
+
+  // The one way in, and what the counters are there.
+  CountingLoop::Values known;
+  const CountingLoop loop(function_, def_use_, block);
+  std::optional<ir::EdgeId> entry;
+  const ir::ControlFlow flow(function_);
+  for (ir::EdgeId edge : flow.predecessors(block)) {
+    if (edge == back) continue;
+    if (entry) return std::nullopt;
+    entry = edge;
+  }
+  if (!entry) return std::nullopt;
+  const std::span<const ValueId> parameters = function_.parameters(block);
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (const auto start = loop.value(Operand::value(function_.arguments(*entry)[i]), {}))
+      known[parameters[i].index()] = *start;
+  uint32_t offsets = 0;
+  for (size_t trip = 0; trip < ShuffleTree::stages; ++trip) {
+    const std::optional<uint32_t> offset = loop.value(found->distance, known);
+    const std::optional<uint32_t> test = loop.value(Operand::value(tree.loop_test), known);
+    if (!offset || !test || !std::has_single_bit(*offset) || *offset > 16 || (offsets & *offset) != 0)
+      return std::nullopt;
+    offsets |= *offset;
+    if ((*test != 0) != (trip + 1 < ShuffleTree::stages ? goes_back_when : tree.ends_when)) return std::nullopt;
+    CountingLoop::Values next;
+    for (size_t i = 0; i < parameters.size(); ++i)
+      if (const auto one = loop.value(Operand::value(function_.arguments(back)[i]), known))
+        next[parameters[i].index()] = *one;
+    known = std::move(next);
+  }
+  return tree;
+}
+
+// Does the loop do nothing else, and does nobody behind it read anything of it but the total?
+bool Finder::is_only_loop_of(const ShuffleTree& tree, BlockId block, ir::EdgeId back) const {
+  const std::span<const ValueId> parameters = function_.parameters(block);
+  const auto place = std::ranges::find(parameters, tree.input);
+  if (place == parameters.end() ||
+      function_.arguments(back)[static_cast<size_t>(place - parameters.begin())] != tree.total)
+    return false;
+  const auto stays_inside = [&](ValueId value) {
+    return std::ranges::all_of(def_use_.uses(value), [&](const ir::Use& use) {
+      return use.instruction ? function_.instructions[use.instruction].block == block : use.edge == back;
+    });
+  };
+  if (def_use_.uses(tree.input).size() != 2 || def_use_.uses(tree.loop_test).size() != 1) return false;
+  for (ValueId parameter : parameters)
+    if (!stays_inside(parameter)) return false;
+  for (InstructionId id : function_.instructions_in(block)) {
+    if (function_.instructions[id].kind != InstructionKind::real || id == tree.shuffles[0] || id == tree.steps[0])
+      continue;
+    if (id == function_.terminator(block)) continue;
+    if (!function_.form_of(id).effects.pure() || function_.instructions[id].guard) return false;
+    bool inside = true;
+    ir::for_each_definition(function_, id, [&](ValueId value) { inside = inside && stays_inside(value); });
+    if (!inside) return false;
+  }
+  // In the loop, the step and the way back alone read the total.
+  return std::ranges::none_of(def_use_.uses(tree.total), [&](const ir::Use& use) {
+    return use.instruction && function_.instructions[use.instruction].block == block;
+  });
+}
+
 void Finder::find_predicate(ShuffleTree& tree) const {
   const InstructionId id = def_use_.definition(tree.input).instruction;
   if (!id || !function_.is_opcode(id, Opcode::selp) || function_.keeps_old_values(id)) return;
@@ -238,7 +400,11 @@ public:
   // `depth`: through how many computations.
   bool reads_alone(ValueId value, std::span<const InstructionId> others, unsigned depth = 4) const {
     return std::ranges::all_of(def_use_.uses(value), [&](const ir::Use& use) {
-      if (!use.instruction) return runs_alone(function_.edges[use.edge].from);
+      if (!use.instruction) {
+        const ir::Edge& edge = function_.edges[use.edge];
+        if (runs_alone(edge.from)) return true;
+        return depth > 0 && reads_alone(function_.parameters(edge.to)[use.index], others, depth - 1);
+      }
       if (std::ranges::find(others, use.instruction) != others.end()) return true;
       const ir::Instruction& reader = function_.instructions[use.instruction];
       if (runs_alone(reader.block)) return true;
@@ -296,7 +462,9 @@ std::vector<ShuffleTree> find_shuffle_trees(const ir::Function& function, const 
 
 bool is_read_by_lane_zero_only(const ir::Function& function, const ir::DefUse& def_use, const WarpLanes& lanes,
                                const ShuffleTree& tree) {
-  return LaneZero(function, def_use, lanes).reads_alone(tree.total, tree.broadcasts);
+  std::vector<InstructionId> others = tree.broadcasts;
+  if (tree.loop_test) others.insert(others.end(), {tree.shuffles[0], tree.steps[0]}); // there are no further trips
+  return LaneZero(function, def_use, lanes).reads_alone(tree.total, others);
 }
 
 bool is_replaceable(const ir::Module& module, const ShuffleTree& tree) {
@@ -304,12 +472,12 @@ bool is_replaceable(const ir::Module& module, const ShuffleTree& tree) {
 }
 
 std::string description(const ShuffleTree& tree) {
-  return std::string("5 shfl.sync.") + (tree.is_down ? "down" : "bfly") + " -> " + std::string(replacement(tree)) +
-         (vote_of(tree) == Vote::count ? ", popc.b32" : "");
+  return std::string(tree.loop_test ? "loop of shfl.sync." : "5 shfl.sync.") + (tree.is_down ? "down" : "bfly") +
+         " -> " + std::string(replacement(tree)) + (vote_of(tree) == Vote::count ? ", popc.b32" : "");
 }
 
-void replace(ir::Function& function, const ShuffleTree& tree) {
-  const InstructionId last = tree.steps.back();
+static void replace_one(ir::Function& function, const ShuffleTree& tree) {
+  const InstructionId last = tree.steps[tree.loop_test ? 0 : ShuffleTree::stages - 1];
   ir::Builder builder(function);
   builder.before(last).standing_for(last);
   const Operand total = Operand::definition(tree.total);
@@ -332,10 +500,23 @@ void replace(ir::Function& function, const ShuffleTree& tree) {
     builder.emit("mov.b32", {result, Operand::value(tree.total)});
     function.remove(id);
   }
-  for (size_t stage = ShuffleTree::stages; stage-- > 0;) {
+  for (size_t stage = tree.loop_test ? 1 : ShuffleTree::stages; stage-- > 0;) {
     function.remove(tree.steps[stage]);
     function.remove(tree.shuffles[stage]);
   }
+}
+
+void replace(ir::Function& function, const std::vector<ShuffleTree>& trees) {
+  ir::KnownPredicates known;
+  for (const ShuffleTree& tree : trees) {
+    replace_one(function, tree);
+    if (tree.loop_test) known[tree.loop_test] = tree.ends_when;
+  }
+  if (known.empty()) return;
+  ir::Replacements replacements;
+  ir::fold_guards(function, known, replacements);
+  ir::find_needless_parameters(function, replacements);
+  ir::replace(function, replacements);
 }
 
 } // namespace ptxrewrite::transforms::warp

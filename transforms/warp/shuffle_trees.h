@@ -28,6 +28,10 @@ struct ShuffleTree {
   bool is_down = false;
   ir::ValueId input, total;
   std::array<ir::InstructionId, stages> shuffles, steps;
+  // A loop of one block that shuffles once in each of five trips: only the first ones of the arrays are there, and the
+  // loop ends after its first trip if this predicate is what it is when it ends.
+  ir::ValueId loop_test;
+  bool ends_when = false;
   std::vector<ir::InstructionId> broadcasts; // shuffles of the total that give all lanes one lane's
 
   // Where the input is a predicate as a number 0 or 1: that predicate, and whether 1 stands for its complement.
@@ -46,6 +50,7 @@ bool is_read_by_lane_zero_only(const ir::Function& function, const ir::DefUse& d
 bool is_replaceable(const ir::Module& module, const ShuffleTree& tree);
 // "5 shfl.sync.bfly -> redux.sync.add.s32"
 std::string description(const ShuffleTree& tree);
-void replace(ir::Function& function, const ShuffleTree& tree);
+// All of them at once: loops lose their branches back.
+void replace(ir::Function& function, const std::vector<ShuffleTree>& trees);
 
 } // namespace ptxrewrite::transforms::warp

@@ -62,12 +62,14 @@ public:
     const std::vector<ShuffleTree> trees = find_shuffle_trees(function_, def_use_);
     std::vector<std::pair<LaneMask, std::optional<Ground>>> masks = lane_masks();
     const std::vector<InstructionId> barriers = barriers_of_one_warp();
+    std::vector<ShuffleTree> taken;
     for (const ShuffleTree& tree : trees)
-      rewrite(tree);
+      if (is_taken(tree)) taken.push_back(tree);
     for (const auto& [mask, ground] : masks)
       if (take(mask.root, description(mask), ground)) replace(function_, mask);
     for (InstructionId barrier : barriers)
       rewrite_barrier(barrier);
+    replace(function_, taken); // what loops were is gone then
     if (changed_) ir::remove_dead_code(function_);
     return changed_;
   }
@@ -94,7 +96,7 @@ private:
   std::vector<std::pair<LaneMask, std::optional<Ground>>> lane_masks();
   std::vector<InstructionId> barriers_of_one_warp() const;
   bool take(InstructionId site, const std::string& text, const std::optional<Ground>& ground);
-  void rewrite(const ShuffleTree& tree);
+  bool is_taken(const ShuffleTree& tree);
   void rewrite_barrier(InstructionId barrier);
 
   Attempt& attempt_;
@@ -119,7 +121,7 @@ bool Rewriter::take(InstructionId site, const std::string& text, const std::opti
 }
 
 std::optional<Ground> Rewriter::ground_of(const ShuffleTree& tree) {
-  const BlockId block = function_.instructions[tree.steps.back()].block;
+  const BlockId block = function_.instructions[tree.steps.front()].block;
   for (const BlockShape shape : {BlockShape::any, BlockShape::full_rows}) {
     const WarpLanes& known = lanes(shape);
     if (!known.meets_whole_warp(block)) continue;
@@ -129,10 +131,10 @@ std::optional<Ground> Rewriter::ground_of(const ShuffleTree& tree) {
   return std::nullopt;
 }
 
-void Rewriter::rewrite(const ShuffleTree& tree) {
-  if (!is_replaceable(function_.module(), tree)) return;
+bool Rewriter::is_taken(const ShuffleTree& tree) {
+  if (!is_replaceable(function_.module(), tree)) return false;
   const std::optional<Ground> ground = ground_of(tree);
-  if (ground && take(tree.steps.back(), description(tree), ground)) replace(function_, tree);
+  return ground && take(tree.steps.front(), description(tree), ground);
 }
 
 std::vector<std::pair<LaneMask, std::optional<Ground>>> Rewriter::lane_masks() {

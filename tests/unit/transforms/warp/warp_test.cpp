@@ -225,6 +225,39 @@ TEST_CASE("warp: a loop that lanes leave one by one ends the warp's company, one
                   .has("redux"));
 }
 
+TEST_CASE("warp: a loop that shuffles in five trips is a tree; one that does more or less is none") {
+  const auto loop = [](const std::string& start, const std::string& next, const std::string& test,
+                       const std::string& inside = "", const std::string& mode = "bfly",
+                       const std::string& end = store) {
+    std::string tail = end;
+    for (size_t at = tail.find("%r11"); at != std::string::npos; at = tail.find("%r11"))
+      tail.replace(at, 4, "%r1");
+    return run(kernel("mov.u32 %r30, " + start + ";\nLOOP:\n" + next + "shfl.sync." + mode +
+                      ".b32 %r2|%p1, %r1, %r31, 31, -1;\nadd.s32 %r1, %r1, %r2;\n" + inside + test +
+                      "mov.u32 %r30, %r31;\n@%p9 bra LOOP;\n" + tail));
+  };
+  const std::string halved = "shr.u32 %r32, %r30, 31;\nadd.s32 %r33, %r30, %r32;\nshr.s32 %r31, %r33, 1;\n";
+  const std::string more = "setp.gt.s32 %p9, %r30, 3;\n";
+  const Ran ran = loop("WARP_SZ", halved, more);
+  CHECK(ran.count("redux.sync.add.s32") == 1);
+  CHECK(ran.count("bra") == 1); // the original's
+  CHECK(loop("32", halved, more, "", "down", store_by_lane_zero).has("redux"));
+  CHECK_FALSE(loop("32", halved, more, "", "down").has("redux"));
+  CHECK(
+      loop("0",
+           "shl.b32 %r34, %r30, 1;\nadd.s32 %r35, %r34, 0;\nsetp.eq.s32 %p5, %r30, 0;\nselp.u32 %r31, 1, %r35, %p5;\n",
+           "setp.lt.s32 %p9, %r31, 16;\n")
+          .has("shfl")); // selections are not followed
+  CHECK_FALSE(loop("16", halved, more).has("redux"));
+  CHECK_FALSE(loop("64", halved, more).has("redux"));
+  CHECK_FALSE(loop("32", halved, "setp.gt.s32 %p9, %r30, 7;\n").has("redux"));
+  CHECK_FALSE(loop("32", halved, "setp.gt.s32 %p9, %r30, 1;\n").has("redux"));
+  CHECK_FALSE(loop("%r50", halved, more).has("redux"));
+  CHECK_FALSE(loop("32", halved, more, "st.global.u32 [%rd3+4], %r2;\n").has("redux"));
+  CHECK_FALSE(loop("32", halved, more, "add.s32 %r1, %r1, 1;\n").has("redux"));
+  CHECK_FALSE(loop("32", halved, more, "", "bfly", store + "st.global.u32 [%rd3+4], %r31;\n").has("redux"));
+}
+
 TEST_CASE("warp: .reqntid proves what else is left to the launch") {
   const std::string body = shuffles({}) + store;
   const Ran full = run(kernel(body, "sm_80", ".reqntid 64"));
