@@ -297,6 +297,24 @@ TEST_CASE("vectors of other widths") {
   CHECK(count(rewrite(kernel(words)).text, "requires P1 % 4 == 0") == 1);
 }
 
+TEST_CASE("eight words are one vector where the target has it") {
+  std::string body = "mul.wide.s32 %rd20, %r4, 32; add.s64 %rd21, %rd1, %rd20; add.s64 %rd22, %rd2, %rd20;\n";
+  for (int i = 0; i < 8; ++i)
+    body += "ld.global.f32 %f" + std::to_string(i) + ", [%rd21+" + std::to_string(4 * i) + "];\n";
+  for (int i = 0; i < 8; ++i)
+    body += "st.global.f32 [%rd22+" + std::to_string(4 * i) + "], %f" + std::to_string(7 - i) + ";\n";
+  const std::string wide = rewrite(kernel(body, "sm_100", "8.8")).text;
+  CHECK(count(wide, "ld.global.v8.f32") == 1);
+  CHECK(count(wide, "st.global.v8.f32") == 1);
+  CHECK(count(wide, "requires P1 % 32 == 0") == 1);
+  // One step outside: an older version, an older target.
+  for (const auto& [target, version] : {std::pair("sm_100", "8.7"), std::pair("sm_90", "8.8")}) {
+    const std::string text = rewrite(kernel(body, target, version)).text;
+    CHECK(count(text, ".v8.") == 0);
+    CHECK(count(text, "ld.global.v4.f32") == 2);
+  }
+}
+
 TEST_CASE("bytes that are stored side by side go as words, through the shifts that made them") {
   const std::string at = "mul.wide.s32 %rd30, %r4, 4; add.s64 %rd31, %rd2, %rd30; mul.wide.s32 %rd20, %r4, 16;"
                          "add.s64 %rd32, %rd2, %rd20;";
