@@ -15,6 +15,11 @@ using ir::Operand;
 using ir::OperandKind;
 using ir::StateSpace;
 
+// Accesses that are done some time later, or whose size is an operand.
+bool is_asynchronous(const ir::Form& form) {
+  return form.has(Modifier::async) || form.has(Modifier::bulk);
+}
+
 bool is_elsewhere(StateSpace space) {
   return ir::is_shared(space) || space == StateSpace::local || space == StateSpace::constant || ir::is_param(space);
 }
@@ -81,7 +86,7 @@ private:
     if (is_elsewhere(form.space)) return;
     const bool is_load = form.opcode == Opcode::ld, is_store = form.opcode == Opcode::st,
                is_reduction = form.opcode == Opcode::red, is_atomic = form.opcode == Opcode::atom;
-    if (!is_load && !is_store && !is_reduction && !is_atomic) {
+    if ((!is_load && !is_store && !is_reduction && !is_atomic) || is_asynchronous(form)) {
       if (form.effects.writes_memory) unknown(what + " writes to memory");
       return;
     }
@@ -141,7 +146,7 @@ bool orders_memory(const ir::Function& function, InstructionId id) {
   const bool accesses = effects.reads_memory || effects.writes_memory;
   if (!accesses || is_elsewhere(form.space)) return effects.convergent && accesses;
   const bool simple = form.opcode == Opcode::ld || form.opcode == Opcode::st;
-  return !simple || effects.atomic || effects.volatile_result;
+  return !simple || is_asynchronous(form) || effects.atomic || effects.volatile_result;
 }
 
 } // namespace ptxrewrite::transforms::memory

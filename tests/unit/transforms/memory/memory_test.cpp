@@ -172,7 +172,13 @@ TEST_CASE("loads are left alone where they may read what is written, by this ker
   CHECK(read_only_loads("atom.global.add.u32 %r10, [%rd3], 1;" + behind_a_store) == 2);
   CHECK(read_only_loads("bar.sync 0;" + behind_a_store) == 2);
   CHECK(read_only_loads("ld.volatile.shared.u32 %r10, [tile];" + behind_a_store) == 2);
-  // A volatile access of its own stays what it is.
+  // A store of bytes whose number is an operand.
+  const auto in_bulk = [](const std::string& body) {
+    return count(rewrite(kernel(body + behind_a_store, "sm_100", "8.6")).text, "global.nc");
+  };
+  CHECK(in_bulk("") == 2);
+  CHECK(in_bulk("st.bulk.weak.shared::cta [tile], 64, 0;") == 2);
+  CHECK(in_bulk("st.bulk.weak [%rd5], 64, 0;") == 0);
   CHECK(count(rewrite(kernel("griddepcontrol.wait;" + behind_a_store, "sm_90")).text, "global.nc") == 0);
   CHECK(count(rewrite(kernel(behind_a_store, "sm_30", "6.0")).text, "global.nc") == 0);
   // Nothing is written in front of them.
