@@ -69,6 +69,11 @@ void set_environment(const cuda::Settings& settings, const std::string& folder) 
   add("LD_LIBRARY_PATH", folder, true);
   // The dynamic linker splits its list at blanks and colons.
   const bool can_preload = folder.find_first_of(" :") == std::string::npos;
+  if (!can_preload)
+    fmt::print(stderr,
+               "ptxrewrite: warning: {} is not loaded into the program: its folder's path has a blank or a colon, "
+               "where the dynamic linker splits its list\n",
+               preloaded_library);
   if (std::error_code error; can_preload && std::filesystem::exists(folder + "/" + preloaded_library, error))
     add("LD_PRELOAD", folder + "/" + preloaded_library, false);
 }

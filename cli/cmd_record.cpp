@@ -140,7 +140,7 @@ Action set_up(Options& command, const Session& session) {
       .type_name("N");
   command.add_option("--compare", options->compare, "run what this record holds, and compare (repeatable)")
       .type_name("RECORD")
-      .only_one();
+      .one_each();
   command.add_option("--root", options->root, "the folder that names of launch files start from").type_name("DIR");
   return [options, &session] { return run_record(*options, session); };
 }

@@ -45,14 +45,13 @@ public:
     bool by_ptxas = false;
   };
   const Count& of(const ir::Module& module, const ir::Function& kernel) {
-    const auto [known, is_new] = counts_.try_emplace(&kernel);
-    if (is_new) {
-      if (const auto found = figures_.find(module.text(kernel.name)); found != figures_.end())
-        known->second = {found->second.registers, true};
-      else
-        known->second = {ir::register_need(kernel, machine_.compute_capability).registers, false};
-    }
-    return known->second;
+    if (const auto known = counts_.find(&kernel); known != counts_.end()) return known->second;
+    Count count;
+    if (const auto found = figures_.find(module.text(kernel.name)); found != figures_.end())
+      count = {found->second.registers, true};
+    else
+      count = {ir::register_need(kernel, machine_.compute_capability).registers, false};
+    return counts_.emplace(&kernel, count).first->second;
   }
 
 private:

@@ -13,7 +13,7 @@ namespace {
 
 // Kernels that are weighed beside the original: an assembly each, for every architecture.
 constexpr unsigned most_weighed_with_ptxas = 5;
-constexpr unsigned most_weighed_by_model = 12;
+constexpr unsigned most_weighed_by_model = 5;
 constexpr size_t most_sites_shown = 24;
 
 class FamilyChoice {
@@ -31,8 +31,8 @@ private:
 
   DischargePolicy policy();
   std::optional<Try> apply(SiteFilter filter);
-  // Applies the family and weighs the kernel. Does it become the best so far?
-  bool weigh(SiteFilter filter);
+  // Weighs a rewritten kernel. Does it become the best so far?
+  bool weigh(std::optional<Try> next);
   void search(const std::vector<RewriteSite>& sites);
   bool measure_original();
   Change keep(Try chosen);
@@ -79,8 +79,7 @@ bool FamilyChoice::measure_original() {
   return true;
 }
 
-bool FamilyChoice::weigh(SiteFilter filter) {
-  std::optional<Try> next = apply(std::move(filter));
+bool FamilyChoice::weigh(std::optional<Try> next) {
   if (!next) return false;
   --left_;
   Result<KernelCost> cost = cost_of(next->attempt.function(), architectures_);
@@ -115,7 +114,7 @@ void FamilyChoice::search(const std::vector<RewriteSite>& sites) {
     parts.pop_front();
     std::set<RewriteSite> trial = kept;
     trial.insert(part.begin(), part.end());
-    if (weigh(SiteFilter(trial)))
+    if (weigh(apply(SiteFilter(trial))))
       kept = std::move(trial);
     else
       split(part);
@@ -143,9 +142,8 @@ Change FamilyChoice::run() {
   if (!all) return Change::unchanged;
   if (context_.options.flag("force")) return keep(*std::move(all));
   if (!measure_original()) return Change::unchanged;
-  std::vector<RewriteSite> sites = std::move(all->sites);
-  all.reset();
-  weigh(SiteFilter());
+  const std::vector<RewriteSite> sites = all->sites;
+  weigh(std::move(all));
   if (!best_) search(sites);
   if (!best_) {
     context_.remarks.emplace_back("left as it is: " + lost_, function_.header_range);
