@@ -143,7 +143,9 @@ size_t join_byte_vectors(ir::Function& function) {
 }
 
 const Rule* compute_together(Editor& editor, InstructionId root, std::span<const Rule* const> rows, bool force) {
-  if (rows.empty()) return nullptr;
+  // What brings the last bytes of a register together.
+  constexpr std::string_view joining[] = {"or.b32", "xor.b32", "add.s32", "prmt.b32", "bfi.b32"};
+  if (rows.empty() || std::ranges::find(joining, canonical(editor.mnemonic(root))) == std::end(joining)) return nullptr;
   const std::optional<FourBytes> four = as_four_bytes(editor, root);
   if (!four) return nullptr;
   for (const Rule* row : rows) {
