@@ -18,8 +18,25 @@ Register combine(Builder& b, const std::string& name, Register one, Register oth
   return b.op(name, {one, other});
 }
 
+// The same in a loop that halves or doubles the distance.
+Register tree_in_loop(Builder& b, const std::string& name, Register value, const Extent& extent, bool down,
+                      bool ascends) {
+  const Register sum = b.fresh('r'), distance = b.fresh('r');
+  b.assign(sum, "mov.u32", {value});
+  b.assign(distance, "mov.u32", {uint64_t(ascends ? 1 : extent.lanes / 2)});
+  b.loop([&] {
+    const Register other = b.shuffle(down ? "down" : "bfly", sum, distance, extent.bound, extent.members);
+    b.assign(sum, name, {sum, other});
+    b.assign(distance, ascends ? "shl.b32" : "shr.u32", {distance, uint64_t(1)});
+    return ascends ? b.op("setp.lt.u32", {distance, uint64_t(extent.lanes)})
+                   : b.op("setp.ne.s32", {distance, uint64_t(0)});
+  });
+  return sum;
+}
+
 Register tree(Builder& b, const std::string& name, Register value, const Extent& extent, bool down) {
   const bool ascends = !down && b.random.one_in(3);
+  if (b.random.one_in(3)) return tree_in_loop(b, name, value, extent, down, ascends);
   for (unsigned step = 1; step < extent.lanes; step *= 2) {
     const unsigned distance = ascends ? step : extent.lanes / 2 / step;
     const Register other = b.shuffle(down ? "down" : "bfly", value, uint64_t(distance), extent.bound, extent.members);
