@@ -21,24 +21,6 @@ Int128 flooring(Int128 a, Int128 b) {
   return a >= 0 ? a / b : -((-a + b - 1) / b);
 }
 
-Relation negated(Relation relation) {
-  switch (relation.comparison) {
-  case Comparison::equal:
-    return {Comparison::not_equal, false};
-  case Comparison::not_equal:
-    return {Comparison::equal, false};
-  case Comparison::less_signed:
-    return {Comparison::less_equal_signed, !relation.reversed};
-  case Comparison::less_equal_signed:
-    return {Comparison::less_signed, !relation.reversed};
-  case Comparison::less_unsigned:
-    return {Comparison::less_equal_unsigned, !relation.reversed};
-  case Comparison::less_equal_unsigned:
-    return {Comparison::less_unsigned, !relation.reversed};
-  }
-  return relation;
-}
-
 } // namespace
 
 // --- scopes ---
@@ -130,7 +112,7 @@ void AccessExtents::add_comparison(Scope& scope, InstructionId compare, bool hol
   if (!is_integer(form.type()) && !is_bit_type(form.type())) return;
   auto relation = relation_of(form);
   if (!relation) return;
-  if (!holds) relation = negated(*relation);
+  if (!holds) relation = opposite(*relation);
   const auto operands = function_.operands_of(compare);
   const Operand a = operands[1], b = operands[2];
   switch (relation->comparison) {

@@ -25,8 +25,6 @@ struct Demand {
   Interval range;
 };
 
-Relation opposite(Relation relation);
-
 struct LinearForms::State {
   explicit State(const Function& function_to_analyse);
 

@@ -14,5 +14,7 @@ struct Relation {
 };
 // The relation of an integer or bit setp; nothing for words that are not one.
 std::optional<Relation> relation_of(const Form& form);
+// Holds where the relation does not.
+Relation opposite(Relation relation);
 
 } // namespace ptxrewrite::ir
