@@ -60,7 +60,7 @@ std::optional<InstructionId> original_part(const ir::Function& original, const i
         !std::equal(access->elements.begin(), access->elements.end(),
                     joined.elements.begin() + static_cast<std::ptrdiff_t>(first)))
       return false;
-    // What is loaded names its instruction; of stores, the address decides.
+    // A scalar load matches by the register that it defines; a scalar store matches by its address.
     if (!access->is_load && (access->base != joined.base ||
                              access->offset != joined.offset + int64_t(first) * int64_t(joined.element_bytes)))
       return false;

@@ -103,7 +103,7 @@ private:
   std::vector<size_t> admitted_; // facts that may be used, in the order in which exact_ knows them
   std::set<std::string> used_;
   std::optional<std::set<AtomId>> atoms_of_original_;
-  bool ranges_are_apart_ = false; // the launch says that what is read-only is not written
+  bool ranges_are_apart_ = false; // the ledger has a launch check that read and written ranges are disjoint
 };
 
 // Unknowns of the result alone, such as an operand that arrives by a queue of the hardware or one part of a vector
@@ -286,7 +286,7 @@ void Prover::pair_observations() {
       problem(original_.instructions[seen->instruction].range, "the result lacks this instruction");
 }
 
-// A load of what is not written, because the ledger says so.
+// Does `ld.global.nc` stand in the place of `ld.global`, with a disjointness check in the ledger?
 bool Prover::is_read_only(const Observation& before, const Observation& after) const {
   return ranges_are_apart_ &&
          is_read_only_form_of(original_.form_of(before.instruction), rewritten_.form_of(after.instruction));

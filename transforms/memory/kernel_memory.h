@@ -1,4 +1,5 @@
-// What a kernel does with global memory: its loads, stores and atomics, what orders them, and what cannot be told.
+// A kernel's accesses to global memory: loads, stores and atomics, the order among them, and accesses whose address or
+// effect is unknown.
 #pragma once
 
 #include "ir/core/function.h"

@@ -170,7 +170,7 @@ std::optional<Interval> Quantities::interval(QuantityId id, const QuantityRanges
     auto a = interval(row.first, known, used), b = interval(row.second, known, used);
     if (a && b) narrow({std::max(a->low, b->low), std::max(a->high, b->high)});
   }
-  // What is known may be contradictory: no such launch.
+  // Contradictory bounds mean that no launch reaches this point: keep the bounds that hold in every launch.
   if (range.low > range.high) range = row.range;
   return range;
 }

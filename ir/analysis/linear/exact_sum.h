@@ -20,7 +20,8 @@ namespace ptxrewrite::ir {
 struct QuantityTag;
 using QuantityId = Id<QuantityTag>;
 
-// Broken sums are those that became too long, or whose numbers too large; what is computed from one is broken too.
+// A sum of products of launch quantities in exact integers. It becomes broken when it has too many terms or a
+// coefficient overflows; a result computed from a broken sum is broken.
 class ExactSum {
 public:
   ExactSum() = default; // 0
@@ -60,7 +61,8 @@ private:
 struct Quantity {
   std::string text; // as a factor of a product
   Interval range;   // whatever the launch
-  // What it is computed from, for tighter ranges where more is known: floor(sum / divisor), max(first, second).
+  // Operands of the quantity, from which tighter bounds follow: whole_part is floor(first / divisor), maximum is
+  // max(first, second).
   enum class Kind : uint8_t { plain, whole_part, maximum } kind = Kind::plain;
   ExactSum first, second;
   Int128 divisor = 1;

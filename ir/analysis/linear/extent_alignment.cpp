@@ -38,7 +38,7 @@ std::optional<uint64_t> AccessExtents::residue_of_form(const LinearForm& form, u
     if (!add(coefficient)) return std::nullopt;
   for (const LoopOffset& offset : form.loops())
     if (!add(offset.step)) return std::nullopt;
-  // What one quantity alone makes sure of is said first, and what follows from it is left out.
+  // Conditions on one quantity come first; conditions that follow from them are left out.
   std::ranges::stable_sort(rests, {},
                            [](const ExactSum& sum) { return sum.terms().size() + sum.terms().rbegin()->first.size(); });
   std::map<QuantityId, Int128> multiples;
