@@ -7,6 +7,7 @@
 #include "evaluate/common/launch_input.h"
 #include "evaluate/common/module_input.h"
 #include "evaluate/common/progress.h"
+#include "evaluate/score/benchmark_slice.h"
 #include "evaluate/score/score_comparators.h"
 #include "evaluate/score/score_html.h"
 #include "evaluate/score/score_paper.h"
@@ -44,7 +45,9 @@ struct ScoreOptions {
 
 struct ScoredMachine {
   const ir::Machine* machine = nullptr;
-  uint32_t slice = 1; // that it is one of
+  uint32_t slice = 1;            // that it is one of
+  bool as_dense = false;         // a slice on which grids are as dense as the benchmark's is to be taken of it
+  std::deque<ir::Machine>* made; // for machines that scored files point to
 };
 
 // The exit code; what was scored goes to `scored`.
@@ -56,8 +59,13 @@ int score_file(const ScoreOptions& options, const std::string& path, const Score
     show(status.error(), input->plan.source, session);
     return exit_diagnostics;
   }
-  ScoreSettings settings{.machine = *on.machine,
-                         .slice = on.slice,
+  const Paper* paper = find_paper(options.paper);
+  const uint32_t slice = on.as_dense ? benchmark_slice(input->plan, on.machine->sms) : on.slice;
+  const ir::Machine* machine =
+      on.as_dense && slice > 1 ? &on.made->emplace_back(timing::slice_of(*on.machine, slice)) : on.machine;
+  if (paper) machine = &on.made->emplace_back(machine_of(*paper, *machine));
+  ScoreSettings settings{.machine = *machine,
+                         .slice = slice,
                          .passes = options.passes,
                          .darsie = options.darsie,
                          .regless = options.regless ? paper_configurations() : std::vector<StagingConfiguration>(),
@@ -65,9 +73,8 @@ int score_file(const ScoreOptions& options, const std::string& path, const Score
                          .measure_cost = options.report.cost,
                          .exact = options.exact,
                          .changes = {}};
-  if (options.report.sensitivity) settings.changes = changed_machines(*on.machine);
-  const Paper* paper = find_paper(options.paper);
-  if (paper && paper->by_bound) settings.changes.push_back(with_perfect_memory(*on.machine));
+  if (options.report.sensitivity) settings.changes = changed_machines(*machine);
+  if (paper && paper->by_bound) settings.changes.push_back(with_perfect_memory(*machine));
   if (options.form == "hardware") settings.form = transforms::OutputForm::hardware;
   ErrorPlace place = ErrorPlace::launch_file;
   Result<ScoreRun> run = score(*input, settings, place);
@@ -82,6 +89,7 @@ int score_file(const ScoreOptions& options, const std::string& path, const Score
   run->scored.file = path;
   run->scored.size = input->plan.size;
   run->scored.has_perfect_memory = paper && paper->by_bound;
+  run->scored.as_dense = on.as_dense;
   scored.push_back(std::move(run->scored));
   return exit_ok;
 }
@@ -117,21 +125,23 @@ int run_score(ScoreOptions& options, const Session& session) {
   if (paper) take_from_paper(*paper, options);
   if (options.gpus.empty()) options.gpus = {"h200"};
   std::vector<ScoredMachine> machines;
-  std::deque<ir::Machine> slices;
+  std::deque<ir::Machine> made;
   for (const std::string& name : options.gpus) {
     const MachineChoice choice = find_machine("score", name, session);
     if (choice.code != exit_ok) return choice.code;
-    const uint32_t slice = paper && paper->sliced ? choice.machine->sms : options.slice;
+    const uint32_t slice = options.slice;
     if (slice > choice.machine->sms)
       return usage_error("score", "--slice: " + std::string(choice.machine->name) + " has " +
                                       std::to_string(choice.machine->sms) + " SMs");
-    if (slice == 1 || (paper && paper->sliced)) machines.push_back({choice.machine, 1});
-    if (slice > 1) machines.push_back({&slices.emplace_back(timing::slice_of(*choice.machine, slice)), slice});
+    if (paper && paper->sliced) {
+      machines.push_back({choice.machine, 1, false, &made});
+      machines.push_back({choice.machine, 1, true, &made});
+    } else {
+      const ir::Machine* machine =
+          slice > 1 ? &made.emplace_back(timing::slice_of(*choice.machine, slice)) : choice.machine;
+      machines.push_back({machine, slice, false, &made});
+    }
   }
-  std::deque<ir::Machine> of_paper;
-  if (paper)
-    for (ScoredMachine& on : machines)
-      on.machine = &of_paper.emplace_back(machine_of(*paper, *on.machine));
   int code = exit_ok;
   std::vector<ScoredFile> scored;
   nlohmann::ordered_json files = nlohmann::ordered_json::array();

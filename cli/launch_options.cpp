@@ -3,7 +3,10 @@
 namespace ptxrewrite::cli {
 
 void add_launch_input_options(Options& command, LaunchInputOptions& options) {
-  command.add_option("-s,--size", options.size, "a size of the launch file ([size.NAME])").type_name("NAME");
+  command
+      .add_option("-s,--size", options.size,
+                  "a size of the launch file ([size.NAME]); of several the first that it has")
+      .type_name("NAME,...");
   command.add_option("--target", options.target, "which of the launch file's PTX files").type_name("sm_NN");
 }
 

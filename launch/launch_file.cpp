@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <sstream>
 
 namespace ptxrewrite::launch {
 
@@ -251,9 +252,23 @@ std::optional<LaunchFile> read_launch_file(const SourceFile& source, Diagnostics
   return file;
 }
 
+namespace {
+
+// The first of the sizes wished for that the file has; the last one where it has none of them.
+std::string chosen_size(const LaunchFile& file, const std::string& wishes) {
+  if (wishes.empty()) return file.default_size;
+  std::string size;
+  std::istringstream names(wishes);
+  while (std::getline(names, size, ','))
+    if (std::ranges::find(file.sizes, size) != file.sizes.end()) break;
+  return size;
+}
+
+} // namespace
+
 std::optional<LaunchPlan> make_plan(const LaunchFile& file, const PlanOptions& options, Diagnostics& diagnostics) {
   const size_t errors_before = diagnostics.error_count();
-  const std::string size = options.size.empty() ? file.default_size : options.size;
+  const std::string size = chosen_size(file, options.size);
   Node root = file.root;
   if (!size.empty()) {
     const Node* sizes = file.root.find("size");

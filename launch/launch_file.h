@@ -28,7 +28,7 @@ struct LaunchFile {
 std::optional<LaunchFile> read_launch_file(const SourceFile& source, Diagnostics& diagnostics);
 
 struct PlanOptions {
-  std::string size;   // "": the file's default
+  std::string size;   // "": the file's default; "paper,medium": the first of them that the file has
   std::string target; // "sm_80": which of several PTX files; "": the first
 };
 

@@ -54,6 +54,7 @@ struct ScoredFile {
   std::string size;
   const ir::Machine* machine = nullptr;
   uint32_t slice = 1;                  // the machine is one of so many slices (emulator/timing/slice.h)
+  bool as_dense = false;               // so many as make grids as dense as the benchmark's (benchmark_slice.h)
   std::vector<ScoredVersion> versions; // the first is the baseline
   bool has_perfect_memory = false;     // the last of ScoredKernel::clocks_if is on a machine with such
 };

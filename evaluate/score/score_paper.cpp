@@ -349,13 +349,13 @@ namespace {
 // What a paper's figures are set beside.
 struct Kinds {
   std::vector<ScoredFile> ours, benchmarks; // all files, and those of them that are its benchmarks
-  std::vector<ScoredFile> whole;            // all on the whole machine, where `ours` are on a slice
+  std::vector<ScoredFile> whole;            // all on the whole machine, where `ours` are on slices
 };
 Kinds kinds_of(const Paper& paper, std::span<const ScoredFile> files) {
-  const bool sliced = std::ranges::any_of(files, [](const ScoredFile& file) { return file.slice > 1; });
+  const bool sliced = std::ranges::any_of(files, [](const ScoredFile& file) { return file.as_dense; });
   Kinds kinds;
   for (const ScoredFile& file : files) {
-    if (sliced && file.slice == 1) {
+    if (sliced && !file.as_dense) {
       kinds.whole.push_back(file);
       continue;
     }
@@ -388,7 +388,7 @@ std::string paper_text(const Paper& paper, std::span<const ScoredFile> files) {
     if (sliced) reported.rows.back().push_back(ours_text(our_figure(figure, kinds.whole), figure.measure));
   }
   std::string text;
-  if (sliced) text += "On a slice of one SM (--slice), so that grids have more blocks by SM:\n";
+  if (sliced) text += "On slices on which grids are as dense as the benchmark's (size `paper`) on the whole machine:\n";
   text += table_by_file(paper, kinds.ours).text() + '\n';
   if (sliced) text += "On the whole machine:\n" + table_by_file(paper, kinds.whole).text() + '\n';
   return text + reported.text() +

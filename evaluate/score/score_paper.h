@@ -18,7 +18,7 @@ struct Paper {
   std::string_view passes;      // whose hardware form is its technique; "": none
   bool darsie = false;          // DARSIE's machine is wanted
   bool regless = false;         // RegLess's machine is, and what it is compared with
-  bool sliced = false;          // it runs grids with hundreds of blocks by SM: ours run on a slice of one SM, too
+  bool sliced = false;          // ours run on slices of the machine, too, where its benchmarks have larger grids
   std::string_view comparators; // ScoreSettings::comparators, with blanks between
   uint32_t l1_kib = 0;          // of its machine, where it differs; 0: it does not
   bool by_bound = false;        // files are told apart by what bounds them

@@ -1,11 +1,10 @@
 // Prices of European call options on a binomial tree, one option a block.
 // Stands for binomialOptions of the CUDA SDK (DARSIE: BIN, the composite paper: BOP), written for this project from
-// the algorithm. 128 threads; a thread keeps four neighbouring nodes of the tree's current level in registers and
-// takes the fifth from its neighbour through shared memory, level by level from the leaves to the root. A thread
-// whose nodes lie beyond the level stops computing but goes on to the barriers. Options lie in constant memory.
+// the algorithm. 128 threads with sixteen neighbouring nodes of the tree's current level each in registers (or 256 with
+// eight, the block of DARSIE's Table 1); the next node comes from the neighbour through shared memory, level by level
+// from the leaves to the root. A thread whose nodes lie beyond the level stops computing but goes on to the barriers.
+// Options lie in constant memory.
 
-constexpr int BLOCK = 128;
-constexpr int NODES = 4;
 constexpr int MAX_OPTIONS = 1024;
 
 struct Option {
@@ -24,7 +23,7 @@ __device__ __forceinline__ float payoff(const Option &option, int node, int step
     return value > 0.0f ? value : 0.0f;
 }
 
-extern "C" __global__ void binomial_options(int steps, float *values) {
+template <int BLOCK, int NODES> __device__ __forceinline__ void price(int steps, float *values) {
     __shared__ float exchange[BLOCK + 1];
 
     const int thread = threadIdx.x;
@@ -52,4 +51,12 @@ extern "C" __global__ void binomial_options(int steps, float *values) {
     if (thread == 0) {
         values[blockIdx.x] = call[0];
     }
+}
+
+extern "C" __global__ void binomial_options(int steps, float *values) {
+    price<128, 16>(steps, values);
+}
+
+extern "C" __global__ void binomial_options_256(int steps, float *values) {
+    price<256, 8>(steps, values);
 }

@@ -1,7 +1,7 @@
 // Image denoising: every pixel becomes a mean of its neighbours, weighted by how alike their surroundings are
 // (non-local means) or how alike the pixels themselves are (nearest neighbours).
 // Stands for imageDenoising of the CUDA SDK (DARSIE: INLM, the composite paper: NL, NL2, KNN), written for this
-// project from the algorithm. One pixel a thread, blocks of 8x8 threads; pixels are four packed bytes, neighbours
+// project from the algorithm. One pixel a thread, blocks of 8x8 threads (16x16 in DARSIE's Table 1); pixels are four packed bytes, neighbours
 // beyond the image are the edge. Results are left as three floats and a padding one.
 
 constexpr int BLOCK = 8;

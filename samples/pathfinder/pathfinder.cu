@@ -1,12 +1,11 @@
 // Cheapest path from the top to the bottom of a grid of costs, moving straight or diagonally down: several rows
 // in one launch. Written for this project from the algorithm of Rodinia's pathfinder. A block of 256 threads
-// keeps one row of running sums in shared memory with a halo of `rows` cells on each side; each row it steps
-// spoils one more cell of the halo.
+// (1024 in DARSIE's Table 1) keeps one row of running sums in shared memory with a halo of `rows` cells on each side;
+// each row it steps spoils one more cell of the halo.
 
-constexpr int BLOCK = 256;
-
-extern "C" __global__ void pathfinder(int rows, const int *wall, const int *source, int *results, int columns,
-                                      int first_row, int halo) {
+template <int BLOCK>
+__device__ __forceinline__ void cheapest_sums(int rows, const int *wall, const int *source, int *results, int columns,
+                                              int first_row, int halo) {
     __shared__ int previous[BLOCK];
     __shared__ int result[BLOCK];
 
@@ -46,4 +45,14 @@ extern "C" __global__ void pathfinder(int rows, const int *wall, const int *sour
     if (computed) {
         results[column] = result[tx];
     }
+}
+
+extern "C" __global__ void pathfinder(int rows, const int *wall, const int *source, int *results, int columns,
+                                      int first_row, int halo) {
+    cheapest_sums<256>(rows, wall, source, results, columns, first_row, halo);
+}
+
+extern "C" __global__ void pathfinder_1024(int rows, const int *wall, const int *source, int *results, int columns,
+                                           int first_row, int halo) {
+    cheapest_sums<1024>(rows, wall, source, results, columns, first_row, halo);
 }

@@ -3,6 +3,7 @@
 // Written for this project from the algorithm. One thread a row, blocks of 192 threads; the 32 rows of a warp have the
 // same (padded) length, so warps do not diverge but differ from one another. Starts of diagonals and lengths are in
 // constant memory; the vector is gathered.
+// nvcc: --use_fast_math
 
 constexpr int MOST_DIAGONALS = 1024;
 constexpr int MOST_GROUPS = 1024;

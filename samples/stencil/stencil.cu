@@ -2,6 +2,7 @@
 // Written for this project from the algorithm. Blocks of 32 x 4 threads, each thread with two columns of the grid that
 // lie 32 apart in x, going up in z: the plane it stands on is in dynamic shared memory for its neighbours, the cells
 // above and below stay in registers. Neighbours outside the block's tile come from global memory.
+// nvcc: --use_fast_math
 
 __device__ __forceinline__ float weighted(float ends, float middle, float end_weight, float middle_weight) {
     return ends * end_weight - middle * middle_weight;

@@ -7,6 +7,7 @@
 // Each row changes the machine, the launches or the model for the original and the technique alike (ScoreExperiment);
 // none is a setting of `score`. Files are told apart by what bounds them as the model is.
 #include "emulator/timing/slice.h"
+#include "evaluate/score/benchmark_slice.h"
 #include "evaluate/score/score_paper.h"
 #include "ir/core/instruction.h"
 #include "support/text/json_text.h"
@@ -174,7 +175,7 @@ Result<Gains> gains_of(const std::string& file, const std::string& size, const c
   Result<cli::LaunchInput> input = read_sample(file, size);
   if (!input) return input.error();
   const ir::Machine& whole = *ir::find_machine(paper.machine);
-  const uint32_t slice = cause.slice ? cause.slice : paper.sliced ? whole.sms : 1;
+  const uint32_t slice = cause.slice ? cause.slice : paper.sliced ? cli::benchmark_slice(input->plan, whole.sms) : 1;
   ir::Machine machine = cli::machine_of(paper, slice > 1 ? timing::slice_of(whole, slice) : whole);
   machine.memory.achieved_dram_gb_per_second.value *= cause.bandwidth;
   machine.memory.l2_bytes_per_clock.value *= cause.bandwidth;

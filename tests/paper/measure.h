@@ -42,6 +42,7 @@ struct HardwareMeasurement {
   // counted as if they were. The other figures do not hold the latter.
   uint64_t moves = 0, moves_ptx = 0;
   uint64_t operands = 0, operands_ptx = 0;
+  uint64_t copies_ptx = 0; // of the body: what the paper has no instructions for (paper_operands.h), without `operands`
   IdealCounts ideal, ideal_ptx; // ..._ptx: of PTX instructions
   bool rewritten = false;       // the pass changed something
   size_t launches = 0, launches_rewritten = 0;

@@ -5,6 +5,7 @@
 #include "launch/launch_file.h"
 #include "support/file_io.h"
 #include "tests/paper/measure.h"
+#include "tests/paper/paper_operands.h"
 #include "tests/paper/weights.h"
 
 #include <algorithm>
@@ -97,6 +98,7 @@ Status count_hardware(const cli::LaunchInput& input, const ir::Module& module, c
   if (!variants) return variants.error();
   Result<cli::SessionResult> result = run_sample(input, module, &*variants, options);
   if (!result) return result.error();
+  PaperOperands paper_operands;
   for (const cli::SessionRun& one : result->runs) {
     auto is_move = [](const ir::Function& function, ir::InstructionId id) {
       return function.is_opcode(id, ir::Opcode::r2d2_mov);
@@ -121,6 +123,9 @@ Status count_hardware(const cli::LaunchInput& input, const ir::Module& module, c
       return is_move(function, id) ? weights(function, id) : 0;
     });
     measured.operands_ptx += warps(is_operand);
+    measured.copies_ptx += warps([&](const ir::Function& function, ir::InstructionId id) {
+      return paper_operands(function, id) && !is_operand(function, id);
+    });
     measured.operands += warps([&](const ir::Function& function, ir::InstructionId id) {
       return is_operand(function, id) ? words(function, id) : 0;
     });
@@ -161,8 +166,8 @@ Result<cli::LaunchInput> read_sample(const std::string& launch_file, const std::
   Diagnostics diagnostics;
   const SourceFile source(launch_file, *text);
   auto file = launch::read_launch_file(source, diagnostics);
-  const bool has_size = file && std::ranges::find(file->sizes, size) != file->sizes.end();
-  auto plan = file ? launch::make_plan(*file, {.size = has_size ? size : "", .target = {}}, diagnostics) : std::nullopt;
+  const std::string sizes = size.empty() || !file ? "" : size + "," + file->default_size;
+  auto plan = file ? launch::make_plan(*file, {.size = sizes, .target = {}}, diagnostics) : std::nullopt;
   if (!plan) return Error{diagnostics.list().empty() ? "no plan" : render(diagnostics.list()[0], source), {}};
   Result<std::string> ptx = read_file(plan->ptx);
   if (!ptx) return ptx.error();

@@ -1,10 +1,12 @@
 // Runs samples on the emulator and compares every output buffer with the sample's reference.
 //
 // usage: sample_tests NAME [SIZE]     one sample in all its launch shapes; without SIZE its launch file's default
-//        sample_tests --complete      every folder of samples/ has its four parts, and all sizes can be planned
+//        sample_tests --complete      every folder of samples/ has its four parts, all sizes can be planned, and --size
+//                                    paper is as samples/benchmarks.tsv has it
 //        sample_tests --self-test     wrong references are told
 #include "launch/scalar_bytes.h"
 #include "launch/shapes.h"
+#include "tests/samples/harness/benchmarks.h"
 #include "tests/samples/harness/run_sample.h"
 #include "tests/samples/reference.h"
 #include "tests/unit/paths.h"
@@ -210,7 +212,7 @@ bool self_test() {
 int main(int count, char** arguments) {
   const std::string name = count > 1 ? arguments[1] : "";
   try {
-    if (name == "--complete" && count == 2) return check_all() ? 0 : 1;
+    if (name == "--complete" && count == 2) return int(!check_all() || !check_benchmarks());
     if (name == "--self-test" && count == 2) return self_test() ? 0 : 1;
     if (!name.empty() && name[0] != '-' && count <= 3) return test_sample(name, count > 2 ? arguments[2] : "") ? 0 : 1;
   } catch (const std::exception& error) {

@@ -157,6 +157,10 @@ TEST_CASE("names that only sizes define") {
   CHECK(errors_of(text) == "8:10: 'n' has a value only with a size: choose one with --size (s, m)");
   CHECK(good("default_size = 'm'\n" + text).buffers[0].count == 5);
   CHECK(errors_of(text, "x") == "there is no size 'x'; there are: s, m");
+  // Of several sizes the first that the file has.
+  CHECK(good(text, "x,m,s").size == "m");
+  CHECK(good(text, "s,m").size == "s");
+  CHECK(errors_of(text, "x,y") == "there is no size 'y'; there are: s, m");
   CHECK(errors_of("default_size = 'mm'\n" + text).starts_with("1:16: there is no size 'mm'; did you mean 'm'?"));
 }
 
