@@ -4,17 +4,14 @@
 #include "cli/device_options.h"
 #include "cli/pipeline_options.h"
 #include "evaluate/common/module_input.h"
+#include "evaluate/common/optimise.h"
 #include "evaluate/common/report.h"
 #include "evaluate/machines/machine_figures.h"
-#include "grammar/reader.h"
 #include "ir/core/print.h"
 #include "launch/side_file.h"
-#include "launch/variants.h"
 #include "support/file_io.h"
-#include "support/log.h"
 #include "support/text/json_text.h"
 #include "support/text/terminal.h"
-#include "transforms/manager/text_insertion.h"
 
 #include <nlohmann/json.hpp>
 
@@ -89,132 +86,53 @@ std::string contradiction(const OptOptions& options) {
   return "";
 }
 
-// A module after its passes.
-struct Rewritten {
-  std::unique_ptr<ir::Module> module;
-  transforms::PipelineReport report;
-  std::string text;
-};
-
-std::optional<Rewritten> run_passes(std::unique_ptr<ir::Module> module, const transforms::Pipeline& pipeline,
-                                    const transforms::RunOptions& options, const Session& session) {
-  if (only_annotates(pipeline, options.form)) {
-    transforms::AnnotatedText annotated = annotated_text(*module, pipeline, options);
-    return Rewritten{std::move(module), std::move(annotated.report), std::move(annotated.text)};
-  }
-  Result<transforms::PipelineReport> report = run_pipeline(*module, pipeline, options);
-  if (!report) {
-    show(report.error(), module->source, session);
-    return std::nullopt;
-  }
-  log(LogLevel::debug, module->source.name() + ": " + std::to_string(report->executions) + " pass executions over " +
-                           std::to_string(report->functions.size()) + " functions");
-  Rewritten result{std::move(module), *std::move(report), {}};
-  ir::print(*result.module, result.text);
-  return result;
+OptimiseSettings settings_of(const OptOptions& options) {
+  return {.run = run_options(options),
+          .gives_back = options.pipeline.optimise,
+          .wants_figures = options.report.statistics && !options.pipeline.gpu.empty(),
+          .may_run_ptxas = !options.pipeline.no_ptxas,
+          .architecture = options.pipeline.gpu};
 }
 
-bool changed(const transforms::PipelineReport& report, const transforms::Pipeline& pipeline) {
-  return std::ranges::any_of(report.times, [&](const transforms::StageTime& time) {
-    return time.changes != 0 && std::ranges::any_of(pipeline.steps, [&](const transforms::PipelineStep& step) {
-             return step.pass.name == time.stage;
-           });
-  });
-}
-
-struct Figures {
-  ir::FiguresByFunction before, after;
-  std::string failure; // why there are none
-
-  std::string text() const { return failure.empty() ? figures_text(before, after) : "none: " + failure + '\n'; }
-  nlohmann::ordered_json json() const {
-    return failure.empty() ? figures_json(before, after) : nlohmann::ordered_json(failure);
-  }
-};
-
-// What the assembler makes of the source and of the result. Under -O, functions that lost are given back: the source is
-// read again and the passes leave them out. Nothing without ptxas, with a remark that says so.
-bool weigh(const OptOptions& options, const transforms::Pipeline& pipeline, const Session& session, Rewritten& result,
-           Figures& figures) {
-  const SourceFile source = result.module->source;
-  auto give_up = [&](const Error& error) {
-    transforms::Remark remark("not weighed: " + error.message);
-    remark.pass = "ptxas";
-    remark.function = "-";
-    result.report.remarks.push_back(std::move(remark));
-    figures.failure = error.message;
-    return true;
-  };
-  Result<ir::FiguresByFunction> before = ir::machine_figures(source.text(), options.pipeline.gpu);
-  if (!before) return give_up(before.error());
-  Result<ir::FiguresByFunction> after = ir::machine_figures(result.text, options.pipeline.gpu);
-  if (!after) return give_up(after.error());
-  std::vector<std::string> lost = ir::worse_functions(*before, *after);
-  if (options.pipeline.optimise && !lost.empty()) {
-    Diagnostics ignored; // the same text was read before
-    transforms::RunOptions again = run_options(options);
-    again.excluded = lost;
-    std::optional<Rewritten> second = run_passes(grammar::read_module(source, ignored), pipeline, again, session);
-    if (!second) return false;
-    for (const std::string& name : lost) {
-      transforms::Remark remark("left as it was: " + std::to_string(before->at(name).instructions) +
-                                " machine instructions would have become " +
-                                std::to_string(after->at(name).instructions));
-      remark.pass = "ptxas";
-      remark.function = name;
-      second->report.remarks.push_back(std::move(remark));
-    }
-    result = *std::move(second);
-    after = ir::machine_figures(result.text, options.pipeline.gpu);
-    if (!after) return give_up(after.error());
-  }
-  figures = {*std::move(before), *std::move(after), {}};
-  return true;
-}
-
-// What `opt` writes for one input.
-struct Output {
-  std::string text;
-  std::string side_file; // "": no kernel has variants
-};
-
-// Reads, runs the passes and weighs the outcome; nothing after an error was shown.
-std::optional<Output> rewritten_output(const OptOptions& options, const transforms::Pipeline& pipeline,
-                                       std::unique_ptr<ir::Module> module, const Session& session,
-                                       nlohmann::ordered_json& report) {
-  std::optional<Rewritten> result = run_passes(std::move(module), pipeline, run_options(options), session);
-  if (!result) return std::nullopt;
-  Figures figures;
-  bool show_figures = options.report.statistics && !options.pipeline.gpu.empty();
-  if (options.pipeline.no_ptxas)
-    figures.failure = "--no-ptxas";
-  else if (show_figures || (options.pipeline.optimise && changed(result->report, pipeline)))
-    if (!weigh(options, pipeline, session, *result, figures)) return std::nullopt;
+void show_report(const OptOptions& options, const Optimised& result, const Session& session,
+                 nlohmann::ordered_json& report) {
+  const SourceFile& source = result.module->source;
+  const bool show_figures = options.report.statistics && !options.pipeline.gpu.empty();
+  const bool has_figures = result.no_figures.empty();
   if (options.json) {
-    report = report_json(result->report, result->module->source, options.report);
-    if (show_figures) report["figures"] = figures.json();
+    report = report_json(result.report, source, options.report);
+    if (show_figures)
+      report["figures"] =
+          has_figures ? figures_json(result.before, result.after) : nlohmann::ordered_json(result.no_figures);
   } else if (options.report.any()) {
-    std::string text = report_text(result->report, result->module->source, options.report, use_colour(session, stderr));
-    if (show_figures) text += result->module->source.name() + ": on " + options.pipeline.gpu + '\n' + figures.text();
+    std::string text = report_text(result.report, source, options.report, use_colour(session, stderr));
+    if (show_figures)
+      text += source.name() + ": on " + options.pipeline.gpu + '\n' +
+              (has_figures ? figures_text(result.before, result.after) : "none: " + result.no_figures + '\n');
     std::fwrite(text.data(), 1, text.size(), stderr);
   }
-  if (!options.pipeline.specialise.empty() && !result->report.statistics.contains("darsie.specialised"))
-    show(warning("no kernel was specialised; --explain says why"), result->module->source, session);
-  Output output{std::move(result->text), {}};
-  if (Result<launch::Variants> variants = launch::Variants::of(*result->module, nullptr)) {
-    std::vector<launch::LeftOut> left_out;
-    if (launch::SideFile side_file = variants->as_side_file(left_out); !side_file.kernels.empty())
-      output.side_file = launch::write_side_file(side_file);
-    for (const launch::LeftOut& variant : left_out)
-      show(warning("kernel '" + variant.kernel + "': the variant '" + variant.entry +
-                   "' is left out of the side file, by which the original runs: " + variant.reason),
-           result->module->source, session);
+}
+
+// Reads, runs the passes and weighs the outcome; nothing after an error was shown.
+std::optional<Optimised> rewritten_output(const OptOptions& options, const transforms::Pipeline& pipeline,
+                                          std::unique_ptr<ir::Module> module, const Session& session,
+                                          nlohmann::ordered_json& report) {
+  const SourceFile source = module->source;
+  Result<Optimised> result = optimise(std::move(module), pipeline, settings_of(options));
+  if (!result) {
+    show(result.error(), source, session);
+    return std::nullopt;
   }
-  return output;
+  show_report(options, *result, session, report);
+  if (!options.pipeline.specialise.empty() && !result->report.statistics.contains("darsie.specialised"))
+    show(warning("no kernel was specialised; --explain says why"), source, session);
+  for (const Diagnostic& one : result->warnings)
+    show(one, source, session);
+  return *std::move(result);
 }
 
 // What a launcher needs stands beside the module. A side file of another module would be taken for this one's.
-Status write_output(const Output& output, const std::string& path, const Session& session) {
+Status write_output(const Optimised& output, const std::string& path, const Session& session) {
   if (Status status = write_file(path, output.text); !status || path == "-") return status;
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return {}; // a device: nothing lies beside it
@@ -236,7 +154,7 @@ int rewrite(const OptOptions& options, const transforms::Pipeline& pipeline, con
     ir::print(*module, text);
     status = write_file(destination, text);
   } else {
-    std::optional<Output> output = rewritten_output(options, pipeline, std::move(module), session, report);
+    std::optional<Optimised> output = rewritten_output(options, pipeline, std::move(module), session, report);
     if (!output) return exit_diagnostics;
     status = write_output(*output, destination, session);
   }

@@ -2,7 +2,7 @@
 #include "cli/command.h"
 #include "cli/pipeline_options.h"
 #include "evaluate/common/module_input.h"
-#include "evaluate/prove/prover.h"
+#include "evaluate/prove/proof_report.h"
 #include "support/text/json_text.h"
 #include "support/text/table.h"
 
@@ -21,43 +21,14 @@ struct ProveOptions {
   bool json = false;
 };
 
-const char* word(prove::Outcome outcome) {
-  switch (outcome) {
-  case prove::Outcome::identical:
-    return "identical";
-  case prove::Outcome::proved:
-    return "proved";
-  case prove::Outcome::refuted:
-    return "not equal";
-  case prove::Outcome::unknown:
-    break;
-  }
-  return "not proved";
-}
-
 void show_problems(const prove::KernelProof& proof, const SourceFile& source, const Session& session) {
   constexpr size_t most = 5;
   for (size_t i = 0; i < std::min(most, proof.problems.size()); ++i) {
     const prove::Problem& problem = proof.problems[i];
-    std::string text = proof.kernel + ": " + word(problem.outcome) + ": " + problem.text;
+    std::string text = proof.kernel + ": " + prove::word(problem.outcome) + ": " + problem.text;
     if (!problem.detail.empty()) text += " (" + problem.detail + ')';
     show(Error{std::move(text), problem.range}, source, session);
   }
-}
-
-nlohmann::ordered_json to_json(const std::string& file, const prove::KernelProof& proof) {
-  nlohmann::ordered_json problems = nlohmann::ordered_json::array();
-  for (const prove::Problem& problem : proof.problems)
-    problems.push_back({{"outcome", word(problem.outcome)}, {"text", problem.text}, {"detail", problem.detail}});
-  return {{"file", file},
-          {"kernel", proof.kernel},
-          {"changed", proof.changed},
-          {"verdict", proof.changed ? word(proof.outcome()) : "unchanged"},
-          {"identical", proof.identical},
-          {"proved", proof.proved},
-          {"assumptions", proof.assumptions},
-          {"problems", problems},
-          {"seconds", proof.seconds}};
 }
 
 int run_prove(const ProveOptions& options, const Session& session) {
@@ -87,7 +58,7 @@ int run_prove(const ProveOptions& options, const Session& session) {
       return exit_diagnostics;
     }
     for (const prove::KernelProof& proof : *proofs) {
-      report.push_back(to_json(path, proof));
+      report.push_back(prove::proof_json(path, proof));
       ++(proof.changed ? rewritten[proof.outcome()] : unchanged);
       if (!proof.holds()) {
         code = exit_differs;
@@ -96,7 +67,7 @@ int run_prove(const ProveOptions& options, const Session& session) {
       if (!proof.changed) continue;
       char seconds[32];
       std::snprintf(seconds, sizeof seconds, "%.2f", proof.seconds);
-      table.rows.push_back({path, proof.kernel, word(proof.outcome()), std::to_string(proof.identical),
+      table.rows.push_back({path, proof.kernel, prove::word(proof.outcome()), std::to_string(proof.identical),
                             std::to_string(proof.proved), std::to_string(proof.problems.size()),
                             std::to_string(proof.assumptions), seconds});
     }

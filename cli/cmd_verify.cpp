@@ -7,7 +7,7 @@
 #include "evaluate/common/module_input.h"
 #include "evaluate/common/progress.h"
 #include "evaluate/common/rewrite.h"
-#include "evaluate/verify/verify.h"
+#include "evaluate/verify/verify_report.h"
 #include "support/text/json_text.h"
 #include "support/text/table.h"
 
@@ -174,69 +174,11 @@ std::string report_text(const FileReport& report, const VerifyOptions& options) 
   return out;
 }
 
-const char* verdict_word(Verdict verdict) {
-  switch (verdict) {
-  case Verdict::identical:
-    return "identical";
-  case Verdict::unchanged:
-    return "unchanged";
-  case Verdict::not_run:
-    return "not run";
-  case Verdict::differs:
-    break;
-  }
-  return "differs";
-}
-
-json difference_json(const ShapeDifference& difference) {
-  json buffers = json::array();
-  for (const BufferComparison& buffer : difference.buffers) {
-    json first = json::array();
-    for (const ElementDifference& element : buffer.first)
-      first.push_back({{"index", element.index}, {"original", element.original}, {"rewritten", element.rewritten}});
-    buffers.push_back({{"buffer", buffer.buffer},
-                       {"elements", buffer.elements},
-                       {"differing", buffer.differing},
-                       {"first", std::move(first)}});
-  }
-  json one = {{"shape", difference.shape}, {"buffers", std::move(buffers)}};
-  if (difference.failure) one["failure"] = difference.failure->message;
-  for (const emulator::Finding& finding : difference.findings)
-    one["findings"].push_back(finding.where.message);
-  return one;
-}
-
-json cases_json(const std::vector<CaseResult>& cases) {
-  json list = json::array();
-  for (const CaseResult& result : cases) {
-    json one = {
-        {"passes", result.what.passes}, {"form", form_word(result.what.form)}, {"result", verdict_word(result.verdict)},
-        {"shapes", result.shapes},      {"launches", result.launches},         {"fallbacks", result.fallbacks}};
-    if (result.executed > 0)
-      one["darsie"] = {{"executed", result.executed},
-                       {"skipped", result.skipped},
-                       {"shapes_ordered_by_warps", result.ordered_shapes}};
-    if (result.regions > 0) one["regless"] = {{"least_entries", result.least_entries}, {"regions", result.regions}};
-    if (result.affine.baseline > 0)
-      for (const emulator::NamedAffineCount& row : emulator::named_counts(result.affine))
-        one["dac"][row.name] = row.count;
-    if (!result.reason.empty()) one["reason"] = result.reason;
-    if (!result.reasons.empty()) one["original_ran"] = result.reasons;
-    for (const ShapeDifference& difference : result.differences)
-      one["differences"].push_back(difference_json(difference));
-    list.push_back(std::move(one));
-  }
-  return list;
-}
-
 json report_json(const FileReport& report) {
-  json skipped = json::array();
-  for (const SkippedShape& shape : report.skipped)
-    skipped.push_back({{"shape", shape.shape}, {"reason", shape.reason}});
   json document = {{"file", report.file},
                    {"size", report.size},
                    {"original_findings", report.original_findings},
-                   {"skipped_shapes", std::move(skipped)},
+                   {"skipped_shapes", skipped_json(report.skipped)},
                    {"cases", cases_json(report.cases)}};
   if (!report.gpu_cases.empty()) document["gpu_cases"] = cases_json(report.gpu_cases);
   if (!report.devices.empty()) document["emulator_against_gpu"] = cases_json(report.devices);

@@ -1,10 +1,6 @@
 #include "cli/device_options.h"
 
-#include "emulator/timing/machine_file.h"
-#include "evaluate/common/module_input.h"
-#include "support/file_io.h"
-
-#include <map>
+#include "evaluate/common/machine_input.h"
 
 namespace ptxrewrite::cli {
 
@@ -42,26 +38,10 @@ void add_machine_option(Options& command, DeviceOptions& options, const std::str
 }
 
 MachineChoice find_machine(const std::string& command, const std::string& name, const Session& session) {
-  static std::map<std::string, std::unique_ptr<timing::MachineFile>> of_files;
   if (name.empty()) return {};
-  if (const uint32_t capability = ir::compute_capability_of(name); capability && !timing::is_machine_path(name))
-    return {&ir::machine_for(capability), exit_ok};
-  if (const ir::Machine* machine = ir::find_machine(name)) return {machine, exit_ok};
-  if (!timing::is_machine_path(name)) return {nullptr, usage_error(command, ir::unknown_machine(name))};
-  if (const auto known = of_files.find(name); known != of_files.end()) return {&known->second->machine, exit_ok};
-  Result<std::string> text = read_file(name);
-  if (!text) {
-    show(text.error());
-    return {nullptr, exit_diagnostics};
-  }
-  const SourceFile source(name, *std::move(text));
-  Diagnostics diagnostics;
-  std::unique_ptr<timing::MachineFile> file = timing::read_machine_file(source, diagnostics);
-  for (const Diagnostic& diagnostic : diagnostics.list())
-    show(diagnostic, source, session);
-  if (!file) return {nullptr, exit_diagnostics};
-  if (file->energy) timing::add_energy_set(*file->energy);
-  return {&of_files.emplace(name, std::move(file)).first->second->machine, exit_ok};
+  Result<const ir::Machine*> machine = machine_named(name, session);
+  if (!machine) return {nullptr, usage_error(command, machine.error().message)};
+  return {*machine, *machine ? exit_ok : exit_diagnostics};
 }
 
 MachineChoice machine_of(const DeviceOptions& options, const std::string& command, const Session& session) {

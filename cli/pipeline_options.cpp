@@ -2,14 +2,12 @@
 
 #include "cli/cmd_passes.h"
 #include "evaluate/common/module_input.h"
+#include "evaluate/common/optimise.h"
 #include "transforms/darsie/darsie_specialise.h"
 
 namespace ptxrewrite::cli {
 
 namespace {
-// What -O stands for: the legal rewrites that are known to pay, in an order in which they help each other.
-constexpr const char* optimising_pipeline = "memory,narrow,warp,packed,divisor,r2d2,composite";
-
 // Sets the option in every pass that knows it; false if none does.
 bool set_everywhere(transforms::Pipeline& pipeline, std::string_view name, const std::string& value) {
   bool found = false;

@@ -1,0 +1,18 @@
+// Verifications as JSON, and their verdicts in words.
+#pragma once
+
+#include "evaluate/verify/verify.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <vector>
+
+namespace ptxrewrite::cli {
+
+const char* verdict_word(Verdict verdict); // "identical"
+// [{"passes", "form", "result", "shapes", "launches", "fallbacks", ...}]
+nlohmann::ordered_json cases_json(const std::vector<CaseResult>& cases);
+// [{"shape", "reason"}]
+nlohmann::ordered_json skipped_json(const std::vector<SkippedShape>& shapes);
+
+} // namespace ptxrewrite::cli
