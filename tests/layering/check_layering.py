@@ -60,6 +60,7 @@ evaluate/run evaluate/diff evaluate/verify evaluate/bench evaluate/record evalua
 evaluate/score
 evaluate/calibrate evaluate/exec
 cli cli/ptxas
+python/core
 examples
 tests
 """
@@ -74,6 +75,7 @@ MAY_SEE = {
     "cuda": {"cuda", "transforms", "emulator", "grammar", "launch", "ir", "support"},
     "evaluate": {"evaluate", "cuda", "emulator", "transforms", "grammar", "launch", "ir", "support"},
     "cli": {"cli", "evaluate", "cuda", "emulator", "transforms", "grammar", "launch", "ir", "support"},
+    "python": {"python", "evaluate", "cuda", "emulator", "transforms", "grammar", "launch", "ir", "support"},
     "examples": {"cuda", "transforms", "grammar", "launch", "ir", "support"},
     "tests": {"tests", "cli", "evaluate", "cuda", "emulator", "transforms", "grammar", "launch", "ir", "support"},
 }

@@ -1,0 +1,194 @@
+"""Passes over PTX and what is said about them: optimize, diff, analyze, prove, and passes written in Python."""
+from __future__ import annotations
+
+import html
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+
+from . import _core
+from .diagnostics import Diagnostic
+
+Passes = Union[str, Callable, Sequence[Union[str, Callable]]]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A rewritten module. `side_file` is what a launcher needs where a rewriting holds for some launches only."""
+
+    ptx: str
+    side_file: Optional[str]
+    remarks: List[Dict[str, Any]]
+    report: Dict[str, Any] = field(repr=False)
+    warnings: Tuple[Diagnostic, ...] = ()
+    original: str = field(default="", repr=False)
+    name: str = "<text>"
+
+    def save(self, path: Union[str, Path]) -> None:
+        """Writes the module, and its side file beside it."""
+        path = Path(path)
+        path.write_text(self.ptx, encoding="utf-8", errors="surrogateescape")
+        if self.side_file:
+            path.with_suffix(".launch.json").write_text(self.side_file, encoding="utf-8")
+
+    def kernel(self, name: str):
+        """The kernel as launches of `name` run it: the variant whose conditions hold, else the original."""
+        from .emulator import Kernel
+        return Kernel(self.ptx, self.name, name, self.side_file or "")
+
+    def diff(self) -> Difference:
+        return diff(self.original, self.ptx)
+
+    def _repr_html_(self) -> str:
+        return self.diff()._repr_html_()
+
+
+def _options(passes: str, form: str, gpu: str, kernels: str, assume: Sequence[str], run_ptxas: bool,
+             verify_each: bool) -> _core.RewriteOptions:
+    return _core.RewriteOptions(passes=passes, form=form, gpu=gpu, kernels=kernels, assume=list(assume),
+                                run_ptxas=run_ptxas, verify_each=verify_each)
+
+
+def _pipeline_of(passes: Passes) -> str:
+    """One text; functions are registered under their names."""
+    if isinstance(passes, str):
+        return passes
+    if callable(passes):
+        return _name_of_pass(passes)
+    return ",".join(_pipeline_of(one) for one in passes)
+
+
+def _name_of_pass(run: Callable) -> str:
+    name = getattr(run, "pass_name", None)
+    if name is None:
+        name = getattr(run, "__name__", "pass").strip("<>").replace("_", "-")
+        register_pass(name)(run)
+    return name
+
+
+def register_pass(name: str, doc: str = "", options: Sequence[str] = ()) -> Callable[[Callable], Callable]:
+    """Makes a function of Python a pass, which pipelines name like any other. It gets each function in SSA form and a
+    PassContext; what it changes goes through Builder, remove and set_operands, and is checked when it is over.
+
+    >>> from ptxrewrite import EXAMPLE, Builder, optimize, remove
+    >>> @register_pass("fma-to-mul-add", "splits fused multiplications")
+    ... def split(function, context):
+    ...     for one in function.instructions:
+    ...         if one.mnemonic == "fma.rn.f32":
+    ...             out, a, b, c = one.operands
+    ...             builder = Builder(function).before(one)
+    ...             product = builder.emit_value("mul.rn.f32", "f32", [a, b])
+    ...             builder.emit("add.rn.f32", [out, product, c])
+    ...             remove(function, one)
+    ...             context.count("split")
+    >>> result = optimize(EXAMPLE, passes="fma-to-mul-add", run_ptxas=False)
+    >>> result.report["statistics"]["split"], "fma" in result.ptx, "add.rn.f32" in result.ptx
+    (1, False, True)
+    """
+
+    def register(run: Callable) -> Callable:
+        _core.register_pass(name, doc or (run.__doc__ or "").strip().split("\n")[0], run, list(options))
+        try:
+            run.pass_name = name  # type: ignore[attr-defined]
+        except AttributeError:
+            pass  # a callable without attributes of its own
+        return run
+
+    return register
+
+
+def optimize(ptx: str, passes: Passes = "-O", *, form: str = "legal", gpu: str = "", kernels: str = "*",
+             assume: Sequence[str] = (), run_ptxas: bool = True, verify_each: bool = False,
+             name: str = "<text>") -> Result:
+    """Runs passes over PTX: "-O" is the best combination for today's GPUs; otherwise a pipeline such as
+    "r2d2(limit=8),dce", functions of Python, or a list of both.
+
+    >>> from ptxrewrite import EXAMPLE
+    >>> result = optimize(EXAMPLE, passes="r2d2", run_ptxas=False)
+    >>> sorted(result.report)[:3]
+    ['file', 'functions', 'ledger']
+    """
+    text, side_file, report, warnings = _core.optimize(
+        ptx, name, _options(_pipeline_of(passes), form, gpu, kernels, assume, run_ptxas, verify_each))
+    document = json.loads(report)
+    return Result(text, side_file or None, document.get("remarks", []), document, warnings, ptx, name)
+
+
+class Difference:
+    """What differs between two texts of PTX, by instructions."""
+
+    def __init__(self, texts: Tuple[str, str, str, str]) -> None:
+        self.report: Dict[str, Any] = json.loads(texts[0])
+        self.html, self.text, self.summary = texts[1:]
+
+    def __str__(self) -> str:
+        return self.text + self.summary
+
+    def _repr_html_(self) -> str:
+        # The page has styles of its own, which must not meet those of the notebook.
+        return f'<iframe srcdoc="{html.escape(self.html)}" style="width:100%;height:30em;border:0"></iframe>'
+
+
+def diff(ptx: str, other: Optional[str] = None, *, passes: Optional[Passes] = None, form: str = "legal",
+         kernels: str = "*", assume: Sequence[str] = (), run_ptxas: bool = False, name: str = "<text>",
+         other_name: str = "<other>") -> Difference:
+    """Two texts, or one text and what passes make of it.
+
+    >>> from ptxrewrite import EXAMPLE
+    >>> print(diff(EXAMPLE, EXAMPLE.replace("fma.rn", "fma.rz")).text.splitlines()[6])
+    -    fma.rn.f32 %f4, %f1, %f2, %f3;
+    """
+    if (other is None) == (passes is None):
+        raise TypeError("give another text, or passes")
+    if other is not None:
+        return Difference(_core.diff_texts(ptx, name, other, other_name))
+    options = _options(_pipeline_of(passes or ""), form, "", kernels, assume, run_ptxas, False)
+    return Difference(_core.diff_passes(ptx, name, options))
+
+
+def analyze(ptx: str, *, kernels: str = "*", name: str = "<text>") -> List[Dict[str, Any]]:
+    """For each function its blocks, the class and linear form of what each instruction writes, and obligations.
+
+    >>> from ptxrewrite import EXAMPLE
+    >>> [function] = analyze(EXAMPLE)
+    >>> function["function"], len(function["blocks"])
+    ('saxpy', 3)
+    """
+    return json.loads(_core.analyze(ptx, name, kernels))
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Whether a rewritten kernel takes the same addresses and values as the original, in all launches."""
+
+    kernel: str
+    verdict: str  # "unchanged", "identical", "proved", "not equal" or "not proved"
+    report: Dict[str, Any] = field(repr=False)
+
+    @property
+    def holds(self) -> bool:
+        return not self.report["problems"]
+
+
+def prove(ptx: str, passes: Passes, *, form: str = "legal", kernels: str = "*", assume: Sequence[str] = (),
+          effort: int = 20, name: str = "<text>") -> List[Proof]:
+    """Proves what passes make of each kernel; `effort`: million steps of the solver for one expression.
+
+    >>> from ptxrewrite import EXAMPLE
+    >>> [proof] = prove(EXAMPLE, "r2d2")
+    >>> proof.holds
+    True
+    """
+    options = _options(_pipeline_of(passes), form, "", kernels, assume, False, False)
+    return [Proof(one["kernel"], one["verdict"], one) for one in json.loads(_core.prove(ptx, name, options, effort))]
+
+
+def passes() -> List[Dict[str, Any]]:
+    """All passes with their options; those of Python among them."""
+    return json.loads(_core.passes())
+
+
+def machines() -> List[str]:
+    """Names of the machines that are built in."""
+    return _core.machines()
