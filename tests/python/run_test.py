@@ -5,6 +5,7 @@ it has none.
 usage: run_test.py FILE PACKAGE...     exit code 77 where this interpreter lacks one of the packages
 """
 import importlib.util
+import os
 import runpy
 import sys
 import traceback
@@ -17,6 +18,7 @@ def main():
         print(f"skipped: {sys.executable} does not have {', '.join(missing)}")
         return 77
     sys.argv = [file]
+    sys.path.insert(0, os.path.dirname(file))
     tests = {name: test for name, test in runpy.run_path(file, run_name="__test__").items()
              if name.startswith("test_") and callable(test)}
     if not tests:

@@ -1,0 +1,62 @@
+"""Runs the points of a sweep that have no rows yet."""
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, Callable, Dict, Iterable, List, TextIO
+
+from .plan import Point, Sweep
+from .schedulers import scheduler_named
+from .store import Store
+
+
+class Progress:
+    """One line on a terminal, which is written again; one line every ten seconds elsewhere."""
+
+    def __init__(self, total: int, stream: TextIO = sys.stderr) -> None:
+        self._total, self._stream = total, stream
+        self._done = self._failed = 0
+        self._started = self._last = time.monotonic()
+
+    def add(self, rows: Iterable[Dict[str, Any]]) -> None:
+        statuses = {row["key"]: row["status"] for row in rows}
+        self._done += len(statuses)
+        self._failed += sum(status != "ok" for status in statuses.values())
+        now = time.monotonic()
+        if now - self._last >= (0.2 if self._stream.isatty() else 10):
+            self._last = now
+            self.show("\r" if self._stream.isatty() else "\n")
+
+    def show(self, end: str = "\n") -> None:
+        seconds = max(time.monotonic() - self._started, 1e-9)
+        rate = self._done / seconds
+        left = (self._total - self._done) / rate if rate else 0
+        self._stream.write(f"{self._done} of {self._total} points, {self._failed} failed, {rate:.1f}/s, "
+                           f"{left:.0f} s left   {end}")
+        self._stream.flush()
+
+
+def run(sweep: Sweep, scheduler: str = "local", *, retry_failed: bool = False, workers: int = 0, chunk: int = 1,
+        progress: bool = True, on_points: Callable[[List[Point]], None] = lambda points: None):
+    """Runs what has no rows yet; returns the whole table. Rows go to the store as they come, so that a sweep that is
+    stopped goes on where it was."""
+    store = Store(sweep.results)
+    points = list(sweep.points())
+    done = store.done(retry_failed=retry_failed)
+    todo = [point for point in points if point.key not in done]
+    on_points(todo)
+    shown = Progress(len(todo))
+    if progress and len(points) > len(todo):
+        print(f"{len(points) - len(todo)} of {len(points)} points are there already", file=sys.stderr)
+    try:
+        for rows in scheduler_named(scheduler)(todo, store=store, retries=sweep.retries, workers=workers, chunk=chunk):
+            store.add(rows)
+            if progress:
+                shown.add(rows)
+    finally:
+        store.flush()
+    if progress and todo:
+        shown.show()
+    keys = {point.key for point in points}
+    table = store.finish()
+    return table.filter([key in keys for key in table["key"].to_pylist()])

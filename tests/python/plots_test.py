@@ -1,0 +1,35 @@
+"""The page of a sweep: the figures in it are those of the table."""
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from ptxrewrite.sweep import Store, plots
+
+
+def row(machine, passes, seconds, joule, **more):
+    return {"key": f"{machine}{passes}", "tool": "score", "launch": "a.toml", "size": "", "machine": machine,
+            "passes": passes, "kernel": "k", "status": "ok", "seconds": seconds, "clocks": 100.0, "joule": joule,
+            "stack.issue": 60.0, "stack.wait: DRAM": 40.0, **more}
+
+
+def test_front():
+    assert plots.pareto([(3, 1), (1, 3), (2, 2), (2.5, 2.5), (3, 3)]) == [(1, 3), (2, 2), (3, 1)]
+
+
+def test_page():
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(folder)
+        store.add([row("h200", "", 2e-6, 1e-3), row("h200", "r2d2", 1.6e-6, 9e-4), row("a100", "", 3e-6, 1e-3),
+                   row("a100", "r2d2", 3e-6, 1e-3),
+                   row("a100", "<b>", 1e-6, 1.0, status="failed", error="no <such> pass", key="x")])
+        store.finish()
+        page = Path(folder, "page.html")
+        plots.write_page(Path(folder), page)
+        text = page.read_text(encoding="utf-8")
+        assert "<!-- 1.250 -->" in text and "<!-- 1.000 -->" in text  # matplotlib's own note of a text: 2 us over 1.6 us
+        assert text.count("<svg") == 3 and "no &lt;such&gt; pass" in text and "<b>" not in text
+        assert not re.search(r"(?:src|href)=\"http", text)
+        again = Path(folder, "again.html")
+        plots.write_page(Path(folder), again)
+        assert again.read_text(encoding="utf-8") == text and os.path.getsize(page) < 1_000_000
