@@ -220,8 +220,9 @@ Action set_up(Options& command, const Session& session) {
   command
       .add_flag("--darsie{standard}", options->darsie,
                 "on DARSIE's machine: instructions that are the same in all warps of a block are executed once; "
-                "--darsie=ignore-store, =no-cf-sync: its variants; with --check what is skipped is executed, too")
-      .one_of({"standard", "ignore-store", "no-cf-sync"});
+                "--darsie=ignore-store, =no-cf-sync, =paper-marks: its variants; with --check what is skipped is "
+                "executed, too")
+      .one_of({"standard", "ignore-store", "no-cf-sync", "paper-marks"});
   command
       .add_flag("--regless{512}", options->regless,
                 "on RegLess's machine, whose registers live in a staging unit of so many entries per SM: by the "

@@ -68,6 +68,7 @@ int score_file(const ScoreOptions& options, const std::string& path, const Score
                          .slice = slice,
                          .passes = options.passes,
                          .darsie = options.darsie,
+                         .paper_marks = paper != nullptr,
                          .regless = options.regless ? paper_configurations() : std::vector<StagingConfiguration>(),
                          .comparators = options.comparators,
                          .measure_cost = options.report.cost,

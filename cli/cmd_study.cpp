@@ -60,7 +60,12 @@ int study_file(const StudyOptions& options, const std::string& path, const ir::M
     return exit_diagnostics;
   }
   ErrorPlace place = ErrorPlace::launch_file;
-  Result<StudyRun> run = study(*input, {machine, options.sample, options.report.cost, options.report.only}, place);
+  const StudySettings settings{.machine = machine,
+                               .sample = options.sample,
+                               .measure_cost = options.report.cost,
+                               .only = options.report.only,
+                               .paper_marks = !options.report.paper.empty()};
+  Result<StudyRun> run = study(*input, settings, place);
   if (!run) {
     show_session_error(run.error(), place, *input, session);
     return exit_diagnostics;

@@ -35,6 +35,7 @@ DatapathCounts& DatapathCounts::operator+=(const DatapathCounts& other) {
   stalls += other.stalls;
   paired += other.paired;
   paired_by_chance += other.paired_by_chance;
+  paired_by_search += other.paired_by_search;
   reads += other.reads;
   writes += other.writes;
   half_reads += other.half_reads;
@@ -158,6 +159,7 @@ DatapathCounts DatapathStudy::counts() {
   counts.stalls = sliced.stalls;
   counts.paired = sliced.paired;
   counts.paired_by_chance = sliced.paired_by_chance;
+  counts.paired_by_search = sliced.paired_by_search;
   counts.reads = sliced.reads;
   counts.writes = sliced.writes;
   counts.half_reads = sliced.half_reads;

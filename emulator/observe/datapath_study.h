@@ -48,7 +48,7 @@ struct DatapathCounts {
   uint64_t redundant = 0;    // of them: the same result in all lanes
   uint64_t scalar = 0;       // on the scalar pipeline
   uint64_t narrow = 0, stalls = 0, paired = 0;
-  double paired_by_chance = 0;
+  double paired_by_chance = 0, paired_by_search = 0;
   uint64_t reads = 0, writes = 0, half_reads = 0, half_writes = 0; // of registers, by value: Fig. 1
   RegisterAccesses with_scalar, with_slices, with_both;
   uint64_t accesses() const { return reads + writes; } // without either

@@ -409,7 +409,8 @@ Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input,
   Scorer scorer(module, settings, input.plan, session.version(version.name, settings), looked_at, version);
   if (darsie) {
     EmulatorOptions skipping = options;
-    skipping.machines.set(emulator::SkipSettings{});
+    const auto marks = settings.paper_marks ? emulator::SkipVariant::paper_marks : emulator::SkipVariant::standard;
+    skipping.machines.set(emulator::SkipSettings{.variant = marks});
     std::vector<emulator::SkipCounters> skips;
     Result<LaunchPass> pass = run_launches(
         input, module, skipping, place,

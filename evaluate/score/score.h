@@ -93,6 +93,7 @@ struct ScoreSettings {
   uint32_t slice = 1;                             // that it is one of
   std::vector<std::string> passes;                // a version each
   bool darsie = false;                            // one more: the original on DARSIE's machine
+  bool paper_marks = false;                       // which goes by the marks of the paper's own rules
   std::vector<StagingConfiguration> regless = {}; // RegLess so, and RFV and RFH; none: not wanted
   std::vector<std::string> comparators = {};      // options of comparator_infos()
   transforms::OutputForm form = transforms::OutputForm::legal;

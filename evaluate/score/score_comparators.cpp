@@ -123,7 +123,7 @@ private:
   void look_at_datapath(Seen& seen) {
     seen.datapath = datapath_->counts();
     const emulator::DatapathCounts& counts = seen.datapath;
-    const double met = share(counts.paired_by_chance, static_cast<double>(counts.narrow));
+    const double met = share(counts.paired_by_search, static_cast<double>(counts.narrow));
     const double stalls = share(static_cast<double>(counts.stalls), static_cast<double>(counts.narrow));
     const std::vector<emulator::ValueRow>& rows = values_->rows();
     for (uint32_t number = 0; number < rows.size(); ++number) {

@@ -314,8 +314,9 @@ Status run_composite(const LaunchInput& input, const EmulatorOptions& options, c
 
 // DARSIE's skip-table machine (darsie-asplos20 §4): what it skips, by launch.
 Result<std::vector<emulator::SkipCounters>> run_darsie(const LaunchInput& input, EmulatorOptions options,
-                                                       ErrorPlace& place, StudyResult& result) {
-  options.machines.set(emulator::SkipSettings{});
+                                                       bool paper_marks, ErrorPlace& place, StudyResult& result) {
+  const auto marks = paper_marks ? emulator::SkipVariant::paper_marks : emulator::SkipVariant::standard;
+  options.machines.set(emulator::SkipSettings{.variant = marks});
   std::vector<emulator::SkipCounters> by_launch;
   Result<LaunchPass> pass = run_launches(input, *input.module, options, place, [&](const SessionRun& run) {
     emulator::SkipCounters sum = by_launch.emplace_back(run.machines.get<emulator::SkipCounters>());
@@ -398,7 +399,7 @@ Result<StudyRun> study(const LaunchInput& input, const StudySettings& settings, 
   }
   std::vector<emulator::SkipCounters> skips;
   if (settings.wants(Technique::darsie) || settings.wants(Technique::darsie_scalar)) {
-    Result<std::vector<emulator::SkipCounters>> run = run_darsie(input, options, place, result);
+    Result<std::vector<emulator::SkipCounters>> run = run_darsie(input, options, settings.paper_marks, place, result);
     if (!run) return run.error();
     skips = std::move(*run);
   } else {

@@ -98,6 +98,7 @@ struct StudySettings {
   std::optional<uint64_t> sample = 1;
   bool measure_cost = false;   // run everything once more without studies
   std::vector<Technique> only; // those that run on machines of their own run only if among these; empty: all
+  bool paper_marks = false;    // DARSIE's machine goes by the marks of the paper's own rules
   bool wants(Technique technique) const;
 };
 

@@ -29,6 +29,8 @@ struct Average {
   size_t files = 0;
   double redundant = 0;                      // mean of the shares
   double saved_warps = 0, saved_threads = 0; // 1 - geometric mean of what is left
+  double mean_saved_warps = 0;      // arithmetic mean of what is saved, and its geometric mean, in which a file
+  double geometric_saved_warps = 0; // that saves nothing counts as a thousandth
 };
 // `multi_dimensional`: only files with such blocks, or only the others; nothing: all files.
 Average average_of(const std::vector<StudiedFile>& files, Technique technique, std::optional<bool> multi_dimensional);

@@ -184,6 +184,7 @@ Result<Gains> gains_of(const std::string& file, const std::string& size, const c
                               .slice = slice,
                               .passes = {std::string(paper.passes)},
                               .darsie = paper.darsie,
+                              .paper_marks = true,
                               .form = transforms::OutputForm::hardware,
                               .exact = exact,
                               .changes = {}};

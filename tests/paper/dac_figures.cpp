@@ -3,8 +3,9 @@
 //   dac_figures [--size SIZE] [--json] LAUNCH_FILE ...
 //   dac_figures --check LAUNCH_FILE ...     what has to hold whatever the figures are; exit code 1 if it does not
 //
-// Counts are of machine instructions of a GTX 480, the paper's machine, for the original and both streams alike:
-// batches of the affine warp are the blocks that its SMs hold.
+// Counts are of machine instructions of a GTX 480, the paper's machine, for the original and both streams alike, and of
+// PTX instructions, because the lowering for Fermi folds as later machines do. Batches of the affine warp are the
+// blocks that its SMs hold.
 #include "emulator/machines/dac/affine_counters.h"
 #include "emulator/machines/dac/compact_affine.h"
 #include "emulator/machines/dac/stride_prefetcher.h"
@@ -64,11 +65,26 @@ const Benchmark* benchmark_of(std::string_view sample) {
   return found == benchmarks.end() ? nullptr : &*found;
 }
 
-struct Row {
-  std::string sample;
-  uint64_t baseline = 0; // warp instructions of the original
+double ratio(uint64_t part, uint64_t whole) {
+  return whole ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+// Warp instructions of one kind: machine's or PTX.
+struct Streams {
+  uint64_t baseline = 0; // of the original
   uint64_t affine = 0;   // of the affine stream
   uint64_t body = 0;     // of the other, or of the original where that ran
+
+  double executed() const { return ratio(affine + body, baseline); }   // Fig. 17
+  double affine_share() const { return ratio(affine, affine + body); } // likewise
+  uint64_t replaced() const { return baseline > body ? baseline - body : 0; }
+  double replaced_per_affine() const { return ratio(replaced(), affine); }
+  double coverage() const { return ratio(replaced(), baseline); } // Fig. 18
+};
+
+struct Row {
+  std::string sample;
+  Streams machine, ptx;
   size_t launches = 0, decoupled = 0;
   uint64_t original_loads = 0; // of those launches: no affine warp
   emulator::AffineCounters counts;
@@ -76,14 +92,6 @@ struct Row {
   emulator::PrefetchCounts prefetcher; // MTA's
   std::vector<std::string> reasons;
 
-  double ratio(uint64_t part, uint64_t whole) const {
-    return whole ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-  }
-  double executed() const { return ratio(affine + body, baseline); }   // Fig. 17
-  double affine_share() const { return ratio(affine, affine + body); } // likewise
-  uint64_t replaced() const { return baseline > body ? baseline - body : 0; }
-  double replaced_per_affine() const { return ratio(replaced(), affine); }
-  double coverage() const { return ratio(replaced(), baseline); }                                 // Fig. 18
   double early_loads() const { return ratio(counts.early_loads, counts.loads + original_loads); } // Fig. 19
   uint64_t predicates() const {
     return counts.predicate_cases[0] + counts.predicate_cases[1] + counts.predicate_cases[2];
@@ -135,12 +143,15 @@ void add_run(const cli::SessionRun& one, Weights& weights, Row& row) {
   for (const emulator::FunctionCounters& rows : one.counters.functions) {
     // The affine stream is the only function that another one owns.
     const bool is_affine = is_decoupled && &rows == &one.counters.functions.back();
-    uint64_t sum = 0;
+    uint64_t sum = 0, sum_ptx = 0;
     for (ir::BlockId block : rows.source->layout)
       for (ir::InstructionId id : rows.source->instructions_in(block))
-        if (rows.source->instructions[id].kind == ir::InstructionKind::real)
+        if (rows.source->instructions[id].kind == ir::InstructionKind::real) {
           sum += weights(*rows.source, id) * rows.instructions[id.index()].executions;
-    (is_affine ? row.affine : row.body) += sum;
+          sum_ptx += rows.instructions[id.index()].executions;
+        }
+    (is_affine ? row.machine.affine : row.machine.body) += sum;
+    (is_affine ? row.ptx.affine : row.ptx.body) += sum_ptx;
   }
   if (is_decoupled)
     ++row.decoupled;
@@ -171,8 +182,11 @@ Result<Row> measure(const cli::LaunchInput& input, const std::string& name, cons
   if (!original) return original.error();
   finish();
   options.observer = {};
-  for (const cli::SessionRun& one : original->runs)
-    row.baseline += emulator::section_counts(one.counters, weights.function()).total().warps;
+  for (const cli::SessionRun& one : original->runs) {
+    row.machine.baseline += emulator::section_counts(one.counters, weights.function()).total().warps;
+    const auto one_each = [](const ir::Function&, ir::InstructionId) { return uint64_t{1}; };
+    row.ptx.baseline += emulator::section_counts(one.counters, one_each).total().warps;
+  }
   options.machines.set(emulator::AffineSettings{.check = check});
   Result<cli::Rewritten> rewritten = cli::rewrite(*input.module, "dac", transforms::OutputForm::hardware, {});
   if (!rewritten) return rewritten.error();
@@ -223,16 +237,16 @@ struct Averages {
   uint64_t replaced = 0, affine_instructions = 0;
   std::array<uint64_t, 3> cases{};
 
-  void add(const Row& row, const Benchmark* benchmark) {
-    executed.push_back(row.executed());
-    affine.push_back(row.affine_share());
-    replaced += row.replaced();
-    affine_instructions += row.affine;
+  void add(const Row& row, const Streams& streams, const Benchmark* benchmark) {
+    executed.push_back(streams.executed());
+    affine.push_back(streams.affine_share());
+    replaced += streams.replaced();
+    affine_instructions += streams.affine;
     for (size_t i = 0; i < cases.size(); ++i)
       cases[i] += row.counts.predicate_cases[i];
     if (benchmark && !benchmark->memory_bound) {
-      coverage_compute.push_back(row.coverage());
-      units_compute.push_back(row.ratio(row.affine_units, row.baseline));
+      coverage_compute.push_back(streams.coverage());
+      units_compute.push_back(ratio(row.affine_units, row.machine.baseline));
     }
     if (benchmark && benchmark->memory_bound) {
       loads_memory.push_back(row.early_loads());
@@ -248,32 +262,40 @@ struct Averages {
 };
 
 std::string paper_text(const std::vector<Row>& rows) {
-  Averages ours, all;
+  Averages ours, ptx, all;
   for (const Row& row : rows) {
     const Benchmark* benchmark = benchmark_of(row.sample);
-    all.add(row, benchmark);
-    if (benchmark) ours.add(row, benchmark);
+    all.add(row, row.machine, benchmark);
+    if (!benchmark) continue;
+    ours.add(row, row.machine, benchmark);
+    ptx.add(row, row.ptx, benchmark);
   }
   auto per_affine = [](const Averages& one) {
     return one.affine_instructions ? fmt::format("{:.1f}", double(one.replaced) / double(one.affine_instructions))
                                    : std::string("-");
   };
-  TextTable table{{{"figure"}, {"paper", true}, {"its benchmarks here", true}, {"all samples", true}}, {}};
-  auto add = [&](const char* figure, const char* paper, const std::string& here, const std::string& everywhere) {
-    table.rows.push_back({figure, paper, here, everywhere});
+  TextTable table{{{"figure"}, {"paper", true}, {"its benchmarks here", true}, {"of PTX", true}, {"all samples", true}},
+                  {}};
+  auto add = [&](const char* figure, const char* paper, const std::string& here, const std::string& here_ptx,
+                 const std::string& everywhere) {
+    table.rows.push_back({figure, paper, here, here_ptx, everywhere});
   };
-  add("warp instructions, to the baseline's (Fig. 17)", "0.74", fmt::format("{:.2f}", geometric_mean(ours.executed)),
-      fmt::format("{:.2f}", geometric_mean(all.executed)));
-  add("of them on the affine warp, %", "4.6", per_cent(mean(ours.affine)), per_cent(mean(all.affine)));
-  add("instructions that one of them replaces", "9", per_affine(ours), per_affine(all));
-  add("coverage, compute-bound, % (Fig. 18)", "34", per_cent(mean(ours.coverage_compute)), "");
-  add("the same of CAE's affine units, %", "25", per_cent(mean(ours.units_compute)), "");
+  auto three = [&](const char* figure, const char* paper, const auto& text) {
+    add(figure, paper, text(ours), text(ptx), text(all));
+  };
+  three("warp instructions, to the baseline's (Fig. 17)", "0.74",
+        [](const Averages& one) { return fmt::format("{:.2f}", geometric_mean(one.executed)); });
+  three("of them on the affine warp, %", "4.6", [](const Averages& one) { return per_cent(mean(one.affine)); });
+  three("instructions that one of them replaces", "9", per_affine);
+  add("coverage, compute-bound, % (Fig. 18)", "34", per_cent(mean(ours.coverage_compute)),
+      per_cent(mean(ptx.coverage_compute)), "");
+  add("the same of CAE's affine units, %", "25", per_cent(mean(ours.units_compute)), "", "");
   add("global and local loads by the affine warp, memory-bound, % (Fig. 19)", "79.8", per_cent(mean(ours.loads_memory)),
-      "");
-  add("misses that MTA covers, memory-bound, % (Fig. 20)", "-", per_cent(mean(ours.prefetched_memory)), "");
-  add("predicates by one comparison for a block, % (4.3)", "64", per_cent(ours.case_share(0)),
+      "", "");
+  add("misses that MTA covers, memory-bound, % (Fig. 20)", "-", per_cent(mean(ours.prefetched_memory)), "", "");
+  add("predicates by one comparison for a block, % (4.3)", "64", per_cent(ours.case_share(0)), "",
       per_cent(all.case_share(0)));
-  add("predicates by at most two comparisons, %", "93", per_cent(ours.case_share(1)), per_cent(all.case_share(1)));
+  add("predicates by at most two comparisons, %", "93", per_cent(ours.case_share(1)), "", per_cent(all.case_share(1)));
   return table.text();
 }
 
@@ -287,6 +309,7 @@ std::string text_of(const std::vector<Row>& rows, const ir::Machine& machine) {
                    {"affine %", true},
                    {"replaced", true},
                    {"coverage %", true},
+                   {"of PTX %", true},
                    {"early loads %", true},
                    {"lead", true},
                    {"CAE %", true},
@@ -299,17 +322,18 @@ std::string text_of(const std::vector<Row>& rows, const ir::Machine& machine) {
     const Benchmark* benchmark = benchmark_of(row.sample);
     const std::string cases =
         row.predicates()
-            ? fmt::format("{:.0f}/{:.0f}/{:.0f}", 100 * row.ratio(row.counts.predicate_cases[0], row.predicates()),
-                          100 * row.ratio(row.counts.predicate_cases[1], row.predicates()),
-                          100 * row.ratio(row.counts.predicate_cases[2], row.predicates()))
+            ? fmt::format("{:.0f}/{:.0f}/{:.0f}", 100 * ratio(row.counts.predicate_cases[0], row.predicates()),
+                          100 * ratio(row.counts.predicate_cases[1], row.predicates()),
+                          100 * ratio(row.counts.predicate_cases[2], row.predicates()))
             : "-";
-    table.rows.push_back({row.sample, benchmark ? std::string(benchmark->acronym) : "", std::to_string(row.baseline),
-                          std::to_string(row.body), std::to_string(row.affine), fmt::format("{:.2f}", row.executed()),
-                          per_cent(row.affine_share()), fmt::format("{:.1f}", row.replaced_per_affine()),
-                          per_cent(row.coverage()), per_cent(row.early_loads()),
-                          fmt::format("{:.1f}", row.counts.lead_in_trips()),
-                          per_cent(row.ratio(row.affine_units, row.baseline)), per_cent(row.prefetcher.coverage()),
-                          cases, fmt::format("{} of {}", row.decoupled, row.launches)});
+    table.rows.push_back(
+        {row.sample, benchmark ? std::string(benchmark->acronym) : "", std::to_string(row.machine.baseline),
+         std::to_string(row.machine.body), std::to_string(row.machine.affine),
+         fmt::format("{:.2f}", row.machine.executed()), per_cent(row.machine.affine_share()),
+         fmt::format("{:.1f}", row.machine.replaced_per_affine()), per_cent(row.machine.coverage()),
+         per_cent(row.ptx.coverage()), per_cent(row.early_loads()), fmt::format("{:.1f}", row.counts.lead_in_trips()),
+         per_cent(ratio(row.affine_units, row.machine.baseline)), per_cent(row.prefetcher.coverage()), cases,
+         fmt::format("{} of {}", row.decoupled, row.launches)});
     for (const std::string& reason : row.reasons)
       notes += row.sample + ": the original ran: " + reason + '\n';
   }
@@ -320,15 +344,19 @@ json json_of(const std::vector<Row>& rows, const ir::Machine& machine) {
   json list = json::array();
   for (const Row& row : rows) {
     json one = {{"sample", row.sample},
-                {"baseline", row.baseline},
-                {"body", row.body},
-                {"affine", row.affine},
-                {"executed", row.executed()},
-                {"affine_share", row.affine_share()},
-                {"replaced_per_affine", row.replaced_per_affine()},
-                {"coverage", row.coverage()},
+                {"baseline", row.machine.baseline},
+                {"baseline_ptx", row.ptx.baseline},
+                {"body", row.machine.body},
+                {"body_ptx", row.ptx.body},
+                {"affine", row.machine.affine},
+                {"affine_ptx", row.ptx.affine},
+                {"executed", row.machine.executed()},
+                {"affine_share", row.machine.affine_share()},
+                {"replaced_per_affine", row.machine.replaced_per_affine()},
+                {"coverage", row.machine.coverage()},
+                {"coverage_ptx", row.ptx.coverage()},
                 {"early_load_share", row.early_loads()},
-                {"cae_coverage", row.ratio(row.affine_units, row.baseline)},
+                {"cae_coverage", ratio(row.affine_units, row.machine.baseline)},
                 {"mta_coverage", row.prefetcher.coverage()},
                 {"launches", row.launches},
                 {"decoupled", row.decoupled}};

@@ -101,6 +101,8 @@ bool CoefficientWriter::expressible(const ir::ExpressionPool& pool, ExpressionId
     return row.width == ir::bit_width(ir::info(static_cast<ir::SpecialRegister>(row.payload)).type);
   case ExpressionKind::symbol:
     return full_width;
+  case ExpressionKind::window: // the same for all blocks, as where a variable lies in it is
+    return full_width && static_cast<ir::StateSpace>(row.payload) == ir::StateSpace::shared;
   case ExpressionKind::sum:
     if (!full_width) return pool.literal_value(id).has_value();
     for (const ir::ExpressionTerm& term : pool.terms(id))
@@ -189,6 +191,8 @@ Operand CoefficientWriter::compute(ExpressionId id) {
   }
   case ExpressionKind::symbol:
     return emit("mov.u" + width, {Operand::symbol(ir::SymbolRef::from_bits(row.payload))});
+  case ExpressionKind::window:
+    return emit("cvta.shared.u" + width, {Operand::integer(0)});
   case ExpressionKind::sign_extend:
   case ExpressionKind::zero_extend:
   case ExpressionKind::truncate: {

@@ -436,6 +436,7 @@ AffineClass AffineClasses::compute_tuple(InstructionId id, const std::vector<Aff
   if (form.opcode != Opcode::selp && form.opcode != Opcode::mov && !is_whole_number(form.type())) return bad_operation;
   if (form.has(ir::Modifier::sat) || form.carry_out) return bad_operation;
   if (is_mask(function_, id)) return remainder(id, sources[0], sources[1]);
+  if (is_sum_by_or(id)) return sum(sources[0], sources[1]);
   switch (form.operation) {
   case Operation::copy:
     return has_tuple_width(form.type()) ? sources[0] : bad_operation;
@@ -492,6 +493,16 @@ AffineClass AffineClasses::compute_tuple(InstructionId id, const std::vector<Aff
     break;
   }
   return bad_operation;
+}
+
+// nvcc writes an add as `or` where it knows the operands' bits apart. Linear forms of an `or` are sums or nothing, but
+// for numbers that are the same for all threads.
+bool AffineClasses::is_sum_by_or(InstructionId id) const {
+  const ir::Form& form = function_.form_of(id);
+  if (form.operation != Operation::bit_or || !is_whole_number(form.type())) return false;
+  const ValueId value = function_.operands_of(id)[0].as_value();
+  const ir::ValueClass kind = forms_.form(value).kind;
+  return (kind == ir::ValueClass::linear || kind == ir::ValueClass::linear_loop) && why_not_widened(id).empty();
 }
 
 // ---------------------------------------------------------------- widening

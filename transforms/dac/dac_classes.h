@@ -81,6 +81,8 @@ public:
 
   // Is this instruction, though another one, `rem` by a power of two?
   static bool is_mask(const ir::Function& function, ir::InstructionId instruction);
+  // Is this `or` a sum, because no bit is set in both operands? What that rests on is among obligations().
+  bool is_sum_by_or(ir::InstructionId instruction) const;
 
 private:
   void find_joins();

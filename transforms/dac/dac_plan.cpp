@@ -2,7 +2,9 @@
 #include "transforms/dac/dac_plan.h"
 
 #include "ir/forms/dac.h"
+#include "ir/machine/select/lowering.h"
 #include "transforms/common/address_forms.h"
+#include "transforms/common/target.h"
 #include "transforms/dac/dac_body.h"
 
 #include <algorithm>
@@ -37,6 +39,7 @@ public:
     plan_.refusal = why_not_split(forms_, classes_, dependence_, at);
     if (at) plan_.refused_at = function_.instructions[at].range;
     if (!plan_.refusal.empty()) return std::move(plan_);
+    find_joined();
     find_addresses();
     do {
       find_predicates();
@@ -48,6 +51,27 @@ public:
 
 private:
   // ---------------------------------------------------------------- candidates
+
+  // Accesses to shared memory that one instruction makes together with others as long as their addresses are one
+  // register and literals. From queues each would be an instruction of its own: more than decoupling their address
+  // saves.
+  void find_joined() {
+    const ir::Lowering lowering = ir::lower(function_, target_capability(function_.module()));
+    for (BlockId block : function_.layout) {
+      std::map<uint32_t, std::vector<InstructionId>> by_address; // a register's
+      std::set<uint32_t> joined;
+      for (InstructionId id : function_.instructions_in(block)) {
+        const std::optional<size_t> address = rewritable_address(function_, id);
+        if (!address || !ir::is_shared(function_.form_of(id).space)) continue;
+        const Operand& base = function_.operands_of(id)[*address + 1];
+        if (!base.is(OperandKind::value)) continue;
+        by_address[base.id].push_back(id);
+        if (lowering.needed(id) && lowering.cost(id).weight == 0) joined.insert(base.id);
+      }
+      for (uint32_t address : joined)
+        joined_.insert(by_address[address].begin(), by_address[address].end());
+    }
+  }
 
   void find_addresses() {
     for (BlockId block : function_.layout)
@@ -63,6 +87,7 @@ private:
         form.space != StateSpace::shared && form.space != StateSpace::shared_cta)
       return stay("constant memory and that of other blocks has no queue");
     if (form.opcode == Opcode::ldu) return stay("ldu has no queue");
+    if (joined_.contains(id)) return stay("the assembler joins it with its neighbours in shared memory");
     const AffineClass row = classes_.of_operand(function_.operands_of(id)[address + 1], instruction.block);
     if (!row.is_affine()) return stay("its address is not affine: " + explain(row));
     if (instruction.guard) {
@@ -307,8 +332,10 @@ private:
       given.number = ++number;
     for (BlockId block : function_.layout)
       for (InstructionId id : function_.instructions_in(block))
-        if (plan_.in_affine[id.index()])
+        if (plan_.in_affine[id.index()]) {
+          if (classes_.is_sum_by_or(id)) plan_.sums_by_or.insert(id);
           plan_.obligations.insert(classes_.obligations(id).begin(), classes_.obligations(id).end());
+        }
     find_divergent_joins();
   }
 
@@ -388,7 +415,7 @@ private:
   std::vector<bool> ordered_;
   Plan plan_;
   std::vector<Site> accesses_; // sites that are addresses
-  std::set<InstructionId> dropped_;
+  std::set<InstructionId> dropped_, joined_;
   std::vector<InstructionId> given_; // branches whose predicates the body has given in some round
   std::vector<bool> reached_;        // by BlockId
   std::vector<ValueId> values_;

@@ -10,6 +10,7 @@
 #include "transforms/manager/pass.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ struct Plan {
   std::vector<Given> given;
   std::vector<ir::InstructionId> barriers;
   std::vector<bool> in_affine;              // by InstructionId: computed in the affine stream
+  std::set<ir::InstructionId> sums_by_or;   // of them: or of operands without a common bit
   std::vector<bool> needed;                 // by ValueId: known there
   std::vector<bool> relevant_branch;        // by BlockId: its branch, or guarded exit, is in the affine stream
   std::vector<bool> needed_in_body;         // by BlockId: its branch decides about something that the body still does

@@ -207,6 +207,8 @@ private:
                form.opcode == Opcode::not_ && form.type() != ir::ScalarType::pred) { // -1 - x
       operands.insert(operands.begin() + 1, Operand::integer(-1));
       emit(id, "sub.s" + std::to_string(ir::bit_width(form.type())), operands);
+    } else if (plan_.sums_by_or.contains(id)) {
+      emit(id, "add.s" + std::to_string(ir::bit_width(form.type())), operands);
     } else {
       emit(id, form.mnemonic, operands);
     }

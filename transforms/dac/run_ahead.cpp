@@ -11,6 +11,7 @@
 #include "ir/machine/select/lowering.h"
 #include "transforms/common/attempt.h"
 #include "transforms/common/choice.h"
+#include "transforms/common/target.h"
 #include "transforms/common/uniform_branches.h"
 #include "transforms/dac/run_ahead_cost.h"
 #include "transforms/dac/run_ahead_memory.h"
@@ -43,12 +44,6 @@ constexpr uint32_t first_prefetch_target = 20;
 constexpr unsigned forced_distance = 3;
 // Placeholder reason of the form when every load was rejected individually.
 constexpr std::string_view all_stay = "each load stays";
-
-uint32_t compute_capability(const ir::Module& module) {
-  for (Symbol target : module.targets)
-    if (const uint32_t capability = ir::compute_capability_of(module.text(target))) return capability;
-  return 80;
-}
 
 // One loop, one form: what would be rewritten.
 struct Candidate {
@@ -114,7 +109,7 @@ bool RunAhead::read_options() {
 
 void RunAhead::look_at_kernel() {
   const ir::Module& module = function_.module();
-  capability_ = compute_capability(module);
+  capability_ = target_capability(module);
   for (const ir::FunctionDirective& directive : function_.directives) {
     const std::string_view name = module.text(directive.name);
     if (name != ".reqntid" && name != ".maxntid") continue;

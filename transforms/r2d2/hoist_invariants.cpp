@@ -11,6 +11,7 @@
 #include "ir/flow/dominators.h"
 #include "ir/machine/figures/machine.h"
 #include "ir/machine/select/lowering.h"
+#include "transforms/common/target.h"
 #include "transforms/r2d2/persistent.h"
 
 #include <algorithm>
@@ -35,12 +36,6 @@ constexpr unsigned least_uniform_saving = 3;
 // Of what a candidate saves, so much is added up: long chains are good candidates anyway.
 constexpr size_t weighed_instructions = 64;
 
-uint32_t compute_capability(const ir::Module& module) {
-  for (Symbol target : module.targets)
-    if (const uint32_t capability = ir::compute_capability_of(module.text(target))) return capability;
-  return 80;
-}
-
 struct Candidate {
   ValueId value;
   uint32_t position = 0; // of its instruction among the invariant ones
@@ -52,7 +47,7 @@ class Hoister {
 public:
   Hoister(ir::Function& function, BlockId preheader, BlockId header)
       : function_(function), preheader_(preheader), flow_(function), dominators_(function, flow_), def_use_(function),
-        lowering_(ir::lower(function, compute_capability(function.module()))) {
+        lowering_(ir::lower(function, target_capability(function.module()))) {
     for (BlockId block : flow_.reverse_postorder())
       if (dominators_.dominates(header, block)) loop_.push_back(block);
   }

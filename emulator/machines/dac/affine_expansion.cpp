@@ -1,7 +1,9 @@
 #include "emulator/machines/dac/affine_expansion.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <optional>
 
 namespace ptxrewrite::emulator {
 namespace {
@@ -62,14 +64,29 @@ __int128 number(uint64_t value, const AffineComparison& comparison) {
   return comparison.is_signed ? __int128(static_cast<int64_t>(sign_extended(value, comparison.bits))) : __int128(value);
 }
 
-// Does the tuple, from the warp's first lane to its last, change by the same step without wrapping?
-bool is_straight(const AffineTuple& tuple, const AffineComparison& comparison, const AffineBatch& batch, uint32_t warp,
-                 unsigned last) {
-  if (tuple.modulo) return false;
-  const ThreadPosition first_at = batch.position(warp, 0), last_at = batch.position(warp, last);
-  if (first_at[1] != last_at[1] || first_at[2] != last_at[2]) return false;
-  const auto step = static_cast<int64_t>(sign_extended(tuple.offsets[0], tuple.bits));
-  return number(tuple.at(first_at), comparison) + __int128(step) * last == number(tuple.at(last_at), comparison);
+// Two threads of the warp between whose values those of all its threads lie: in the warp one index alone changes the
+// tuple, which does not wrap. That is the first lane and the last one but where a warp of several rows has a tuple of
+// tid.x.
+std::optional<std::array<ThreadPosition, 2>> ends_of(const AffineTuple& tuple, const AffineComparison& comparison,
+                                                     const AffineBatch& batch, uint32_t warp, unsigned last) {
+  if (tuple.modulo) return std::nullopt;
+  std::array<ThreadPosition, 2> ends = {batch.position(warp, 0), batch.position(warp, last)};
+  unsigned changing = 0;
+  if (ends[0][1] != ends[1][1] || ends[0][2] != ends[1][2]) {
+    const auto is_used = [&](unsigned index) { return low_bits(tuple.offsets[index], tuple.bits) != 0; };
+    if (is_used(0) + is_used(1) + is_used(2) != 1) return std::nullopt;
+    changing = is_used(0) ? 0 : is_used(1) ? 1 : 2;
+    for (unsigned lane = 0; lane <= last; ++lane) {
+      const ThreadPosition at = batch.position(warp, lane);
+      if (at[changing] < ends[0][changing]) ends[0] = at;
+      if (at[changing] > ends[1][changing]) ends[1] = at;
+    }
+  }
+  const auto step = static_cast<int64_t>(sign_extended(tuple.offsets[changing], tuple.bits));
+  const __int128 distance = __int128(ends[1][changing]) - ends[0][changing];
+  if (number(tuple.at(ends[0]), comparison) + step * distance != number(tuple.at(ends[1]), comparison))
+    return std::nullopt;
+  return ends;
 }
 
 } // namespace
@@ -113,14 +130,16 @@ WarpPredicate expand_comparison(const AffineComparison& comparison, const Affine
                                 const AffineBatch& batch, uint32_t warp) {
   const uint32_t members = batch.members(warp);
   const auto last = static_cast<unsigned>(std::popcount(members)) - 1;
-  const ThreadPosition first_at = batch.position(warp, 0), last_at = batch.position(warp, last);
-  const uint64_t first_a = a.at(first_at), first_b = b.at(first_at);
-  if (a.is_block_scalar() && b.is_block_scalar())
-    return {comparison.of(first_a, first_b) ? members : 0, PredicateCase::scalar};
+  if (a.is_block_scalar() && b.is_block_scalar()) {
+    const ThreadPosition any = batch.position(warp, 0);
+    return {comparison.of(a.at(any), b.at(any)) ? members : 0, PredicateCase::scalar};
+  }
   const bool one_scalar = a.is_block_scalar() || b.is_block_scalar();
-  if (one_scalar && is_straight(a.is_block_scalar() ? b : a, comparison, batch, warp, last)) {
+  const auto ends = one_scalar ? ends_of(a.is_block_scalar() ? b : a, comparison, batch, warp, last) : std::nullopt;
+  if (ends) {
     const AffineComparison less{.less = true, .is_signed = comparison.is_signed, .bits = comparison.bits};
-    const uint64_t last_a = a.at(last_at), last_b = b.at(last_at);
+    const uint64_t first_a = a.at((*ends)[0]), first_b = b.at((*ends)[0]);
+    const uint64_t last_a = a.at((*ends)[1]), last_b = b.at((*ends)[1]);
     if (less.of(first_a, first_b) && less.of(last_a, last_b))
       return {comparison.less ? members : 0, PredicateCase::ends};
     if (less.of(first_b, first_a) && less.of(last_b, last_a))

@@ -6,6 +6,7 @@ namespace {
 
 // In KernelImage::machines: of the entry, once a launch has asked for them.
 struct SkipMarks {
+  ir::MarkRules rules = ir::MarkRules::all;
   std::vector<ir::DarsieMark> marks;
 };
 
@@ -32,8 +33,11 @@ public:
     return request.machines.find<SkipSettings>() != nullptr;
   }
   Result<std::unique_ptr<MachineRun>> begin(KernelImage& image, const LaunchRequest& request) const override {
+    const bool as_paper = request.machines.get<SkipSettings>().variant == SkipVariant::paper_marks;
+    const ir::MarkRules rules = as_paper ? ir::MarkRules::paper : ir::MarkRules::all;
     const SkipMarks* marks = image.machines.find<SkipMarks>();
-    if (!marks) marks = &image.machines.set(SkipMarks{ir::marks_of(*image.functions.front()->source)});
+    if (!marks || marks->rules != rules)
+      marks = &image.machines.set(SkipMarks{rules, ir::marks_of(*image.functions.front()->source, rules)});
     return std::unique_ptr<MachineRun>(std::make_unique<SkipRun>(image, marks->marks, request));
   }
 };

@@ -48,9 +48,11 @@ std::string_view spelling(SkipVariant variant) {
   case SkipVariant::ignore_store:
     return "ignore-store";
   case SkipVariant::no_branch_sync:
+    return "no-cf-sync";
+  case SkipVariant::paper_marks:
     break;
   }
-  return "no-cf-sync";
+  return "paper-marks";
 }
 
 SkipCounters& SkipCounters::operator+=(const SkipCounters& other) {

@@ -13,10 +13,11 @@ enum class SkipVariant : uint8_t {
   standard,
   ignore_store,   // stores leave loads in the skip table (IGNORE-STORE); see SkipCounters::stale_wrong
   no_branch_sync, // no warp ever waits for another: what synchronisation costs (NO-CF-SYNC)
+  paper_marks,    // standard, by the marks that the paper's rules give (ir::MarkRules::paper) where the text has none
 };
-inline constexpr std::array<SkipVariant, 3> all_skip_variants = {SkipVariant::standard, SkipVariant::ignore_store,
-                                                                 SkipVariant::no_branch_sync};
-std::string_view spelling(SkipVariant variant); // "standard", "ignore-store", "no-cf-sync"
+inline constexpr std::array<SkipVariant, 4> all_skip_variants = {SkipVariant::standard, SkipVariant::ignore_store,
+                                                                 SkipVariant::no_branch_sync, SkipVariant::paper_marks};
+std::string_view spelling(SkipVariant variant); // "standard", "ignore-store", "no-cf-sync", "paper-marks"
 
 // Settings of a launch (LaunchRequest::machines): with them it runs on DARSIE's machine, by the marks in the text or
 // else by those of the analysis. Not with an observer.

@@ -11,7 +11,9 @@
 //    and one of an odd warp, find them in different banks, and are issued in the same cycle if both are ready.
 // How many are is a matter of time. Without it there are two bounds: all pairs that there could be (the smaller of both
 // sides' 16-bit instructions), and those that two schedulers find which go round their warps without looking for a
-// partner (a cycle has a pair as often as chance has it).
+// partner (a cycle has a pair as often as chance has it). Between them are schedulers that issue a 16-bit instruction
+// where any of their ready warps has one ("if both schedulers have 16-bit precision instructions that are ready",
+// §5.2): half of the resident warps are taken to be ready, a guess.
 #pragma once
 
 #include "emulator/machines/datapath/scalar_unit.h"
@@ -32,6 +34,7 @@ struct SlicedCounters {
   uint64_t stalls = 0;         // of them: whose result does not fit
   uint64_t paired = 0;         // instructions issued with another one, if all partners are found
   double paired_by_chance = 0; // if partners are met by chance
+  double paired_by_search = 0; // if each side looks for one among its ready warps
 };
 
 // What there is to know of a value that a warp writes.

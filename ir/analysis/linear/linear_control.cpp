@@ -369,6 +369,27 @@ Relation opposite(Relation relation) {
   return relation;
 }
 
+State::PredicateTest State::test_of(ValueId predicate) const {
+  PredicateTest test;
+  constexpr unsigned most_copies = 8;
+  for (unsigned copies = 0; copies < most_copies; ++copies) {
+    const InstructionId id = def_use.definition(predicate).instruction;
+    if (!id || function.instructions[id].kind != InstructionKind::real || function.instructions[id].guard) return {};
+    if (function.is_opcode(id, Opcode::setp)) {
+      test.setp = id;
+      return test;
+    }
+    const bool negates = function.is_opcode(id, Opcode::not_);
+    const auto operands = function.operands_of(id);
+    if ((!negates && !function.is_opcode(id, Opcode::mov)) || operands.size() != 2 ||
+        !operands[1].is(OperandKind::value))
+      return {};
+    test.negated ^= negates;
+    predicate = operands[1].as_value();
+  }
+  return {};
+}
+
 TripBound State::find_trip_bound(LoopId loop_id) {
   const Loop& loop = loops.loops()[loop_id];
   TripBound bound;
@@ -381,13 +402,13 @@ TripBound State::find_trip_bound(LoopId loop_id) {
     ValueId predicate = branch_predicate(from);
     // A test inside an inner loop runs more than once a trip.
     if (!every_trip || !predicate || loops.innermost(from) != loop_id) continue;
-    InstructionId definition = def_use.definition(predicate).instruction;
-    if (!definition || function.instructions[definition].kind != InstructionKind::real) continue;
+    const auto [definition, negated] = test_of(predicate);
+    if (!definition) continue;
     const Instruction& compare = function.instructions[definition];
     const Form& form = function.form_of(definition);
     auto operands = function.operands_of(definition);
-    if (form.opcode != Opcode::setp || compare.guard || (!is_integer(form.type()) && !is_bit_type(form.type())) ||
-        operands.size() != 3 || !operands[0].is(OperandKind::value) || loops.innermost(compare.block) != loop_id)
+    if ((!is_integer(form.type()) && !is_bit_type(form.type())) || operands.size() != 3 ||
+        !operands[0].is(OperandKind::value) || loops.innermost(compare.block) != loop_id)
       continue;
     auto relation = relation_of(form);
     if (!relation) continue;
@@ -414,7 +435,7 @@ TripBound State::find_trip_bound(LoopId loop_id) {
     tested.loop_count = 0;
     tested.loop_offsets[0] = {};
     // The target, successor 0, is taken when the guard holds.
-    bool leaves_when = successors[0] == exit;
+    bool leaves_when = (successors[0] == exit) != negated;
     if (function.instructions[terminator(from)].guard_negated) leaves_when = !leaves_when;
     if (leaves_when) *relation = opposite(*relation);
     if (relation->comparison == Comparison::equal) continue;
@@ -491,9 +512,9 @@ const State::Facts& State::facts_in(BlockId block) {
       continue;
     }
     // tid.x < 16 and the like: an index alone against a literal.
-    InstructionId definition = def_use.definition(selector).instruction;
-    if (!definition || function.instructions[definition].guard || !function.is_opcode(definition, Opcode::setp))
-      continue;
+    const auto [definition, negated] = test_of(selector);
+    if (!definition) continue;
+    if (negated) holds = !holds;
     auto operands = function.operands_of(definition);
     if (operands.size() != 3 || !operands[1].is(OperandKind::value) || !operands[2].is(OperandKind::integer)) continue;
     auto relation = relation_of(function.form_of(definition));

@@ -111,6 +111,13 @@ struct LinearForms::State {
   const JoinRegion& join_region(BlockId join);
   LinearFormId leave_loops(LinearFormId form, ValueId value, BlockId block);
   LinearFormId form_in(ValueId value, BlockId block);
+  // The unguarded setp that a predicate is, or is the opposite of: unoptimised code has `not.pred` in front of
+  // branches.
+  struct PredicateTest {
+    InstructionId setp; // invalid: it is none
+    bool negated = false;
+  };
+  PredicateTest test_of(ValueId predicate) const;
   TripBound find_trip_bound(LoopId loop);
   std::optional<ExpressionId> exact_trips(const TripBound& bound, LoopId loop);
   // Launch-uniform predicates and index ranges that hold in `block` because of dominating branches.

@@ -23,8 +23,8 @@ using namespace redundancy;
 
 class Solver {
 public:
-  explicit Solver(const Function& function)
-      : function_(function), forms_(function), flow_(forms_.control_flow()), loops_(forms_.loops()),
+  Solver(const Function& function, MarkRules rules)
+      : function_(function), rules_(rules), forms_(function), flow_(forms_.control_flow()), loops_(forms_.loops()),
         def_use_(forms_.def_use()), joins_(function, flow_), values_(function.values.size(), DarsieMark::uniform()),
         instructions_(function.instructions.size()), joined_(function.blocks.size(), DarsieMark::uniform()),
         branches_(function.blocks.size(), DarsieMark::uniform()), joins_of_(function.blocks.size()),
@@ -158,7 +158,7 @@ private:
 
   // CR by the text, but the same for the whole launch by arithmetic: tid.x - tid.x.
   DarsieMark refined(ValueId value, DarsieMark mark) const {
-    if (!mark.is_conditional()) return mark;
+    if (!mark.is_conditional() || rules_ == MarkRules::paper) return mark;
     const LinearForm& form = forms_.form(value);
     if (form.kind > ValueClass::launch_uniform) return mark;
     for (ObligationId id : forms_.obligations(value))
@@ -179,7 +179,7 @@ private:
     for (size_t i = 0; i < operands.size(); ++i) {
       if (operands[i].is_definition()) continue;
       const DarsieMark source = operands[i].is(OperandKind::value) ? read(operands[i].as_value(), block)
-                                                                   : mark_of_source(function_, operands[i]);
+                                                                   : mark_of_source(function_, operands[i], rules_);
       mark = weakest(mark, source);
       // Old values are no arguments of the operation.
       if (operands[i].has(OperandFlag::old_value))
@@ -216,6 +216,7 @@ private:
   }
 
   const Function& function_;
+  MarkRules rules_;
   LinearForms forms_;
   const ControlFlow& flow_;
   const LoopForest& loops_;
@@ -234,10 +235,10 @@ private:
 
 } // namespace
 
-Redundancy::Redundancy(const Function& function)
+Redundancy::Redundancy(const Function& function, MarkRules rules)
     : instruction_marks_(function.instructions.size()), value_marks_(function.values.size()) {
   if (!function.is_entry || function.layout.empty()) return;
-  Solver solver(function);
+  Solver solver(function, rules);
   // Cycles that are no loops have no trips by which warps could be compared.
   if (solver.is_irreducible()) return;
   solver.solve();
@@ -245,7 +246,7 @@ Redundancy::Redundancy(const Function& function)
   value_marks_ = solver.values_of();
 }
 
-std::vector<DarsieMark> marks_of(const Function& function) {
+std::vector<DarsieMark> marks_of(const Function& function, MarkRules rules) {
   std::vector<DarsieMark> marks(function.instructions.size());
   if (!function.has_body) return marks;
   if (has_written_marks(function)) {
@@ -255,10 +256,10 @@ std::vector<DarsieMark> marks_of(const Function& function) {
           marks[id.index()] = written_mark(function, id).value_or(DarsieMark{});
     return marks;
   }
-  if (function.is_ssa) return Redundancy(function).instruction_marks();
+  if (function.is_ssa) return Redundancy(function, rules).instruction_marks();
   Function copy(function); // instructions keep their handles on the way into SSA form
   if (!construct_ssa(copy)) return marks;
-  std::vector<DarsieMark> computed = Redundancy(copy).instruction_marks();
+  std::vector<DarsieMark> computed = Redundancy(copy, rules).instruction_marks();
   std::copy_n(computed.begin(), std::min(computed.size(), marks.size()), marks.begin());
   return marks;
 }

@@ -18,10 +18,14 @@
 
 namespace ptxrewrite::ir {
 
+// Three sources of marks are not in the paper: %laneid, tid.y as conditional in blocks of three dimensions (§4.2 has
+// two), and values whose linear form is the same for the whole launch.
+enum class MarkRules : uint8_t { all, paper };
+
 class Redundancy {
 public:
   // `function` must be in SSA form. Device functions are `vector` throughout: their callers differ.
-  explicit Redundancy(const Function& function);
+  explicit Redundancy(const Function& function, MarkRules rules = MarkRules::all);
 
   // Of the result; instructions without a register result, and what is no real instruction, are `vector`.
   DarsieMark mark(InstructionId instruction) const { return instruction_marks_[instruction.index()]; }
@@ -36,6 +40,6 @@ private:
 
 // One mark for each instruction, by InstructionId::index(): as written in the text if the text has any, else computed.
 // A function that has no SSA form is `vector` throughout.
-std::vector<DarsieMark> marks_of(const Function& function);
+std::vector<DarsieMark> marks_of(const Function& function, MarkRules rules = MarkRules::all);
 
 } // namespace ptxrewrite::ir

@@ -12,17 +12,17 @@ constexpr DarsieMark tid_x_mark{MarkStrength::conditional_x, MarkKind::affine};
 constexpr DarsieMark tid_y_mark{MarkStrength::conditional_xy, MarkKind::affine};
 constexpr DarsieMark lane_mark{MarkStrength::definite, MarkKind::affine};
 
-DarsieMark mark_of_special(SpecialRegister special, Selector selector) {
+DarsieMark mark_of_special(SpecialRegister special, Selector selector, MarkRules rules) {
   switch (special) {
   case SpecialRegister::ctaid:
   case SpecialRegister::ntid:
   case SpecialRegister::nctaid:
     return DarsieMark::uniform();
   case SpecialRegister::laneid:
-    return lane_mark;
+    return rules == MarkRules::all ? lane_mark : DarsieMark{};
   case SpecialRegister::tid:
     if (selector == component_selector(0)) return tid_x_mark;
-    if (selector == component_selector(1)) return tid_y_mark;
+    if (selector == component_selector(1) && rules == MarkRules::all) return tid_y_mark;
     return {};
   default:
     return {};
@@ -57,10 +57,10 @@ unsigned count_operands(std::span<const Operand> operands) {
 
 } // namespace
 
-DarsieMark mark_of_source(const Function& function, const Operand& operand) {
+DarsieMark mark_of_source(const Function& function, const Operand& operand, MarkRules rules) {
   switch (operand.kind) {
   case OperandKind::special_register:
-    return mark_of_special(static_cast<SpecialRegister>(operand.id), operand.selector);
+    return mark_of_special(static_cast<SpecialRegister>(operand.id), operand.selector, rules);
   case OperandKind::symbol:
     return mark_of_symbol(function, operand.as_symbol());
   case OperandKind::text:

@@ -6,7 +6,7 @@
 namespace ptxrewrite::ir::redundancy {
 
 // The mark of something that an operand reads and that is no register: special registers, symbols, literals.
-DarsieMark mark_of_source(const Function& function, const Operand& operand);
+DarsieMark mark_of_source(const Function& function, const Operand& operand, MarkRules rules);
 
 // May this instruction's result be marked at all, whatever its sources are? Not if it is atomic, depends on other lanes
 // or on when it is executed.

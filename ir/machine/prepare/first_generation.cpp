@@ -147,6 +147,9 @@ std::optional<uint16_t> weight_of_32_bits(const Form& form, bool low_half) {
     return form.has(Modifier::wide) && !low_half ? 2 : 1;
   case Opcode::mad:
     return form.has(Modifier::wide) && !low_half ? 4 : 1;
+  case Opcode::mul24: // the machine's own multiplication; its upper bits take one more
+  case Opcode::mad24:
+    return form.has(Modifier::hi) ? 2 : 1;
   case Opcode::shf: // how far is known at run time only: the rest, two shifts, and joining them
     return 5;
   case Opcode::prmt:

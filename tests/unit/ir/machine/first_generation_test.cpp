@@ -102,6 +102,11 @@ TEST_CASE("all 256 functions of three inputs") {
   CHECK(most <= 6);
 }
 
+TEST_CASE("the machine's own multiplication has 24 bits") {
+  CHECK(weights("mul24.lo.s32 %r1, %r2, %r3; st.global.u32 [%rd1], %r1;") == "1 1 1");
+  CHECK(weights("mad24.lo.s32 %r1, %r2, %r3, %r4; st.global.u32 [%rd1], %r1;") == "1 1 1");
+}
+
 TEST_CASE("funnel shifts by a literal") {
   for (int amount = 0; amount < 70; ++amount)
     for (const char* mnemonic : {"shf.l.wrap.b32", "shf.r.wrap.b32", "shf.l.clamp.b32", "shf.r.clamp.b32"}) {

@@ -172,6 +172,11 @@ TEST_CASE("affine expansion: predicates of all lanes in all three cases, each on
       const AffineTuple scalar = tuple_of(number(), {0, 0, 0, random() % 3}, bits);
       AffineTuple other = tuple_of(number(), {random() % 3 ? number() : 0, number(), number(), number()}, bits);
       if (random() % 5 == 0) other = tuple_of(other.base, {0, 0, 0, 7}, bits);
+      if (random() % 3 == 0) { // of one index alone
+        IndexOffsets one{};
+        one[random() % 3] = number();
+        other = tuple_of(other.base, one, bits);
+      }
       const bool swapped = random() % 2;
       const AffineComparison comparison{.less = random() % 2 == 0,
                                         .equal = random() % 2 == 0,
@@ -198,7 +203,8 @@ TEST_CASE("affine expansion: predicates of all lanes in all three cases, each on
           expected |= static_cast<uint32_t>(holds) << lane;
         }
         REQUIRE(predicate.bits == expected);
-        if (predicate.how == PredicateCase::ends) CHECK(rows.size() == 1);
+        const unsigned indices = (other.offsets[0] != 0) + (other.offsets[1] != 0) + (other.offsets[2] != 0);
+        if (predicate.how == PredicateCase::ends) CHECK((rows.size() == 1 || indices == 1));
       }
     }
   }
@@ -220,6 +226,20 @@ TEST_CASE("affine expansion: tid < n takes two comparisons but in the warp where
   // A lane at n exactly is not strictly on one side.
   CHECK(expand_comparison(less, AffineTuple::index(0), AffineTuple::scalar(64, 32), batch, 2).how ==
         PredicateCase::lanes);
+}
+
+TEST_CASE("affine expansion: in a warp of two rows what depends on one index alone takes two comparisons") {
+  const AffineBatch batch({16, 16}, std::vector<Dimensions>{{0}});
+  const AffineComparison less{.less = true, .is_signed = true};
+  auto how = [&](const AffineTuple& tuple, uint64_t n, uint32_t warp) {
+    return expand_comparison(less, tuple, AffineTuple::scalar(n, 32), batch, warp).how;
+  };
+  const AffineTuple x = AffineTuple::index(0), y = AffineTuple::index(1);
+  CHECK(how(x, 16, 0) == PredicateCase::ends);
+  CHECK(how(x, 15, 0) == PredicateCase::lanes); // lane 15 differs from both ends of the warp's second row but one
+  CHECK(how(y, 4, 1) == PredicateCase::ends);   // rows 2 and 3
+  CHECK(how(y, 3, 1) == PredicateCase::lanes);  // between them
+  CHECK(how(tuple_of(0, {1, 16}, 32), 256, 0) == PredicateCase::lanes); // of both
 }
 
 TEST_CASE("affine values: threads keep what was written for them; the fifth tuple makes the oldest unknown") {

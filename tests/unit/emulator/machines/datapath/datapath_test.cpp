@@ -128,6 +128,8 @@ TEST_CASE("16-bit instructions of odd and even warps pair, results that do not f
   CHECK(slices.counters().paired == 6); // three of each side
   // Five cycles in which both sides issue, half of the even and 60 % of the odd instructions are narrow: 1.5 pairs.
   CHECK(slices.counters().paired_by_chance == doctest::Approx(3));
+  // Two warps a side, half of them ready: nobody to look for one among.
+  CHECK(slices.counters().paired_by_search == doctest::Approx(3));
   slices.pair_up();
   CHECK(slices.counters().paired == 6);
   // Only a 16-bit instruction stalls for a wide result.
@@ -135,6 +137,23 @@ TEST_CASE("16-bit instructions of odd and even warps pair, results that do not f
   slices.write(0, std::array{WrittenValue{r1, true, true}}, true, true, 1);
   slices.write(0, std::array{WrittenValue{r1, false, false}}, true, false, 1);
   CHECK(slices.counters().stalls == 1);
+}
+
+TEST_CASE("sliced datapath: a scheduler that looks for a 16-bit instruction among ready warps finds more partners") {
+  constexpr HardwareRegister r0{0}, r1{1};
+  SlicedDatapath slices({.warps = 32, .registers = 8, .others = 1});
+  for (uint32_t warp = 0; warp < 32; ++warp) {
+    slices.write(warp, std::array{WrittenValue{r0, true, false}, WrittenValue{r1, false, false}}, true, false, 1);
+    slices.issue(warp, std::array{r0}, true, 1);
+    for (unsigned i = 0; i < 4; ++i)
+      slices.issue(warp, std::array{r1}, true, 1);
+  }
+  slices.pair_up();
+  // A fifth of 80 instructions of each side. By chance one cycle in 25 has a pair; of eight ready warps one has a
+  // 16-bit instruction with 1 - 0.8^8 = 0.83, but there are no more than 16.
+  CHECK(slices.counters().paired_by_chance == doctest::Approx(2 * 80 / 25.0));
+  CHECK(slices.counters().paired_by_search == doctest::Approx(32));
+  CHECK(slices.counters().paired == 32);
 }
 
 TEST_CASE("registers share a number when they are not live at the same time, and never otherwise") {
