@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
@@ -50,18 +51,14 @@ int write_all(int descriptor, std::string_view bytes) {
   return 0;
 }
 
-mode_t default_mode() {
-  mode_t mask = ::umask(0);
-  ::umask(mask);
-  return 0666 & ~mask;
-}
-
-Status replace_file(const std::string& path, std::string_view bytes, mode_t mode) {
-  std::string temporary_path = path + ".XXXXXX";
-  OpenFile temporary(interruption::make_file(temporary_path));
+// `mode`: of the file that is replaced. A new file gets what the process's umask leaves, applied by open(): asking for
+// the umask would change it for a moment, and other threads may be the program's (exec --html).
+Status replace_file(const std::string& path, std::string_view bytes, std::optional<mode_t> mode) {
+  std::string temporary_path = path;
+  OpenFile temporary(interruption::make_file(temporary_path, mode ? 0600 : 0666));
   if (temporary.get() < 0) return system_error(path, "create a temporary file beside it", errno);
   int code = write_all(temporary.get(), bytes);
-  if (code == 0 && ::fchmod(temporary.get(), mode) != 0) code = errno;
+  if (code == 0 && mode && ::fchmod(temporary.get(), *mode) != 0) code = errno;
   if (temporary.close_now() != 0 && code == 0) code = errno;
   if (code == 0 && ::rename(temporary_path.c_str(), path.c_str()) != 0) code = errno;
   if (code != 0) ::unlink(temporary_path.c_str());
@@ -112,7 +109,7 @@ Status write_file(const std::string& path, std::string_view bytes) {
     int code = device.get() < 0 ? errno : write_all(device.get(), bytes);
     return code == 0 ? Status() : Status(system_error(path, "write", code));
   }
-  if (!exists) return replace_file(path, bytes, default_mode());
+  if (!exists) return replace_file(path, bytes, std::nullopt);
   std::error_code failure;
   std::filesystem::path real = std::filesystem::canonical(path, failure);
   return replace_file(failure ? path : real.string(), bytes, info.st_mode & 07777);

@@ -2,7 +2,9 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <mutex>
 #include <string>
@@ -99,11 +101,20 @@ bool make_folder(std::string& name_template) {
   return true;
 }
 
-int make_file(std::string& name_template) {
+int make_file(std::string& path, mode_t mode) {
   const std::lock_guard guard(registry().mutex);
-  const int descriptor = ::mkstemp(name_template.data());
-  if (descriptor >= 0) registry().paths.push_back(name_template);
-  return descriptor;
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    uint32_t number = 0;
+    if (::getentropy(&number, sizeof number) != 0) return -1;
+    const std::string candidate = path + "." + std::to_string(number);
+    const int descriptor = ::open(candidate.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (descriptor < 0 && errno == EEXIST) continue;
+    if (descriptor < 0) return -1;
+    path = candidate;
+    registry().paths.push_back(path);
+    return descriptor;
+  }
+  return -1;
 }
 
 void remove_folder(const std::string& folder) {

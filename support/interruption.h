@@ -24,9 +24,11 @@ namespace interruption {
 pid_t fork_child();
 void child_ended(pid_t child);
 
-// mkdtemp() and mkstemp(): false and -1 on failure, with errno.
+// mkdtemp(): false on failure, with errno.
 bool make_folder(std::string& name_template);
-int make_file(std::string& name_template);
+// Creates a file whose name is `path` and a random suffix, which are its new value. `mode` less the umask are its
+// permissions. Returns a descriptor for reading and writing, or -1 with errno.
+int make_file(std::string& path, mode_t mode);
 // Removes a folder made here with all that it holds.
 void remove_folder(const std::string& folder);
 // A file made here is gone, or has got another name and stays.

@@ -15,6 +15,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <unistd.h>
 
@@ -88,11 +89,14 @@ int rewrite_and_assemble(const std::string& ptxas, PtxasCommandLine line) {
   std::vector<Replaced> replaced;
   for (size_t input : line.inputs) {
     std::string& argument = line.arguments[input];
-    Result<std::string> text = rewrite_input(argument, line.passes, true);
-    if (!text) return refuse(text.error().message);
-    if (text->empty()) continue;
+    Result<std::string> original = read_file(argument);
+    if (!original) return refuse(original.error().message);
+    Result<std::string> rewritten = rewrite_input(argument, *original, line.passes, true);
+    if (!rewritten) return refuse(rewritten.error().message);
+    if (rewritten->empty() && std::filesystem::is_regular_file(argument)) continue;
     const std::string path = folder->file(fmt::format("{}.ptx", replaced.size()));
-    if (Status written = write_file(path, *text); !written) return refuse(written.error().message);
+    const std::string& text = rewritten->empty() ? *original : *rewritten; // a pipe is not read a second time
+    if (Status written = write_file(path, text); !written) return refuse(written.error().message);
     replaced.push_back({std::exchange(argument, path), path});
   }
   if (replaced.empty()) return become(ptxas, line);
@@ -117,7 +121,7 @@ int write_carrier(const PtxasCommandLine& line) {
       std::fputs(wrong.c_str(), stderr);
       return refuse("Ptx assembly aborted due to errors");
     }
-    Result<std::string> rewritten = rewrite_input(path, line.passes, false);
+    Result<std::string> rewritten = rewrite_input(path, *text, line.passes, false);
     if (!rewritten) return refuse(rewritten.error().message);
     texts.push_back(rewritten->empty() ? *std::move(text) : *std::move(rewritten));
   }

@@ -3,7 +3,6 @@
 #include "evaluate/common/rewrite.h"
 #include "grammar/reader.h"
 #include "launch/variants.h"
-#include "support/file_io.h"
 
 namespace ptxrewrite::cli {
 namespace {
@@ -21,14 +20,13 @@ Result<std::vector<std::string>> with_variants(const ir::Module& original, const
 
 } // namespace
 
-Result<std::string> rewrite_input(const std::string& path, const std::string& passes, bool run_ptxas) {
+Result<std::string> rewrite_input(const std::string& path, const std::string& text, const std::string& passes,
+                                  bool run_ptxas) {
   // Marks in comments are not for ptxas: a pipeline of none changes nothing.
   if (Result<transforms::Pipeline> pipeline = transforms::parse_pipeline(passes); !pipeline) return pipeline.error();
   if (passes.empty()) return std::string();
-  Result<std::string> text = read_file(path);
-  if (!text) return text.error();
   Diagnostics diagnostics;
-  const std::unique_ptr<ir::Module> original = grammar::read_module(SourceFile(path, *std::move(text)), diagnostics);
+  const std::unique_ptr<ir::Module> original = grammar::read_module(SourceFile(path, text), diagnostics);
   if (!original) return std::string();
   transforms::RunOptions options;
   options.run_ptxas = run_ptxas;

@@ -41,6 +41,11 @@ Context& Context::get() {
   return *context;
 }
 
+std::vector<void*>& Context::current() {
+  static thread_local std::vector<void*> pushed;
+  return pushed;
+}
+
 Context::Context()
     : settings_(settings_from_environment()), hooks_(make_launch_hooks(settings_)),
       memory_(settings_.memory ? settings_.memory : emulator::default_memory_limit()), limits_(default_limits) {

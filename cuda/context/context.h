@@ -9,6 +9,7 @@
 #include "cuda/context/stream.h"
 #include "emulator/memory/memory.h"
 
+#include <atomic>
 #include <list>
 #include <map>
 #include <memory>
@@ -52,6 +53,12 @@ class Context {
 public:
   // Made at the first call, whoever calls, and never unmade: programs call from constructors and destructors.
   static Context& get();
+
+  // cuInit, or a call of the runtime: the driver API works from then on.
+  void initialise() { is_initialised_ = true; }
+  bool is_initialised() const { return is_initialised_; }
+  // The contexts that the calling thread has pushed (driver API), the current one last; null ones are none.
+  static std::vector<void*>& current();
 
   const Settings& settings() const { return settings_; }
   emulator::DeviceMemory& memory() { return memory_; }
@@ -147,7 +154,8 @@ private:
   uint64_t next_stream_ = 13; // smaller ones are those of default streams
   std::map<int, uint64_t> limits_;
   bool addresses_are_reserved_ = false; // no pointer of the host looks like one of the device
-  uint64_t workspace_ = 0;              // of cooperative launches
+  std::atomic<bool> is_initialised_ = false;
+  uint64_t workspace_ = 0; // of cooperative launches
   uint64_t allocation_number_ = 0;
   uint64_t launches_ = 0;
   std::string printed_;

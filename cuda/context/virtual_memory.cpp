@@ -2,6 +2,7 @@
 
 #include "support/sizes.h"
 
+#include <algorithm>
 #include <iterator>
 #include <set>
 #include <sys/mman.h>
@@ -191,6 +192,13 @@ Code set_access(Context& context, uint64_t address, uint64_t bytes, int access) 
   for (uint64_t begin : mappings)
     tables().mapped[begin].access = access;
   return attach_runs(context);
+}
+
+bool is_memory_shared() {
+  std::set<const PhysicalMemory*> seen;
+  return std::ranges::any_of(tables().mapped, [&](const auto& entry) {
+    return entry.second.access && !seen.insert(entry.second.memory).second;
+  });
 }
 
 Code access_of(uint64_t address, int& access) {

@@ -23,6 +23,8 @@ Code map_physical(uint64_t address, uint64_t bytes, uint64_t offset, PhysicalMem
 Code unmap_range(Context& context, uint64_t address, uint64_t bytes);
 // Kernels and copies reach mapped memory only once access is given; `access`: of CUmemAccess_flags, 0 takes it back.
 Code set_access(Context& context, uint64_t address, uint64_t bytes, int access);
+// Do two mappings that kernels reach share memory?
+bool is_memory_shared();
 // Error: nothing is mapped there.
 Code access_of(uint64_t address, int& access);
 // The physical allocation mapped at `address`. Adds a reference, which release_physical drops.

@@ -4,7 +4,6 @@
 #include "cuda/driver_api/entry.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 namespace ptxrewrite::cuda::driver {
@@ -20,11 +19,6 @@ const ErrorRow* row_of(int number) {
   return find_error(rows, number);
 }
 
-std::atomic<bool> initialised{false};
-
-// There is one context; a thread has it as often as it was pushed.
-thread_local std::vector<void*> current;
-
 void* the_context() {
   return &Context::get();
 }
@@ -34,16 +28,13 @@ Code check_device(int device) {
 }
 
 int set_current(void* context) {
+  std::vector<void*>& current = Context::current();
   if (!current.empty()) current.pop_back();
   if (context) current.push_back(context);
   return 0;
 }
 
 } // namespace
-
-bool is_initialised() {
-  return initialised;
-}
 
 int finish(Code code) {
   switch (code) {
@@ -83,9 +74,8 @@ DRIVER_API int cuGetErrorName(int error, const char** text) {
 }
 
 DRIVER_API int cuInit(unsigned flags) {
-  Context::get();
   if (flags != 0) return finish(Code::invalid_value);
-  initialised = true;
+  Context::get().initialise();
   return 0;
 }
 
@@ -202,7 +192,7 @@ DRIVER_API int cuDevicePrimaryCtxReset_v2(int) {
 DRIVER_API int cuCtxCreate_v2(void** made, unsigned, int device) {
   return entry("cuCtxCreate", [&](Context&) {
     *made = the_context();
-    current.push_back(*made);
+    Context::current().push_back(*made);
     return check_device(device);
   });
 }
@@ -219,13 +209,13 @@ DRIVER_API int cuCtxDestroy_v2(void*) {
   Context& context = Context::get();
   std::lock_guard lock(context.mutex());
   context.flush_printed();
-  if (!current.empty()) current.pop_back();
+  if (!Context::current().empty()) Context::current().pop_back();
   return 0;
 }
 
 DRIVER_API int cuCtxAttach(void** context, unsigned) {
-  if (!context || current.empty()) return finish(Code::invalid_context);
-  *context = current.back();
+  if (!context || Context::current().empty()) return finish(Code::invalid_context);
+  *context = Context::current().back();
   return 0;
 }
 
@@ -234,14 +224,14 @@ DRIVER_API int cuCtxDetach(void* context) {
 }
 
 DRIVER_API int cuCtxPushCurrent_v2(void* context) {
-  current.push_back(context);
+  Context::current().push_back(context);
   return 0;
 }
 
 DRIVER_API int cuCtxPopCurrent_v2(void** context) {
-  if (current.empty()) return finish(Code::invalid_context);
-  if (context) *context = current.back();
-  current.pop_back();
+  if (Context::current().empty()) return finish(Code::invalid_context);
+  if (context) *context = Context::current().back();
+  Context::current().pop_back();
   return 0;
 }
 
@@ -250,13 +240,13 @@ DRIVER_API int cuCtxSetCurrent(void* context) {
 }
 
 DRIVER_API int cuCtxGetCurrent(void** context) {
-  *context = current.empty() ? nullptr : current.back();
+  *context = Context::current().empty() ? nullptr : Context::current().back();
   return 0;
 }
 
 DRIVER_API int cuCtxGetDevice(int* device) {
   *device = 0;
-  return current.empty() ? finish(Code::invalid_context) : 0;
+  return Context::current().empty() ? finish(Code::invalid_context) : 0;
 }
 
 DRIVER_API int cuCtxGetFlags(unsigned* flags) {

@@ -18,14 +18,13 @@ using DevicePointer = uint64_t;
 
 // Codes that only the runtime API has become those of the driver.
 int finish(Code code);
-bool is_initialised();
 
 // Runs `body` (Context&) -> Code with the context locked. A context whose kernel has faulted gives that error again.
 template <class Body> int entry(const char* name, Body&& body) {
   Context& context = Context::get();
   if (is_logged(LogLevel::debug)) log_text(LogLevel::debug, name);
   std::lock_guard lock(context.mutex());
-  if (!is_initialised()) return finish(Code::not_initialised);
+  if (!context.is_initialised()) return finish(Code::not_initialised);
   if (context.fault() != Code::success) return finish(context.fault());
   try {
     return finish(std::forward<Body>(body)(context));

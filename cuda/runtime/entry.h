@@ -25,6 +25,8 @@ template <class Body> int entry(const char* name, Body&& body) {
   Context& context = Context::get();
   if (is_logged(LogLevel::debug)) log_text(LogLevel::debug, name);
   std::lock_guard lock(context.mutex());
+  context.initialise();
+  if (Context::current().empty()) Context::current().push_back(&context); // the primary one
   if (context.fault() != Code::success) return finish(context.fault());
   try {
     return finish(std::forward<Body>(body)(context));

@@ -122,7 +122,7 @@ Status LoadedProgram::place_variable(const ScopedVariable& scoped, uint64_t& con
     const bool managed = variable.attributes && module_.text(variable.attributes).find(".managed") != std::string::npos;
     const std::string_view name = module_.text(variable.name);
     const uint64_t wanted = std::max<uint64_t>(bytes, 1);
-    Result<uint64_t> address = managed ? memory_.allocate_managed(wanted, name) : memory_.allocate(wanted, name);
+    Result<uint64_t> address = memory_.allocate_variable(wanted, name, managed);
     if (!address) return Error{address.error().message, variable.range};
     place.address = *address;
   } else {
@@ -246,7 +246,12 @@ Result<uint64_t> LoadedProgram::bind_texture(const TextureBinding& binding, std:
     return Error{fmt::format("a texture of width {} with {} channels of {} bits", binding.width, binding.channels,
                              binding.channel_bits),
                  {}};
-  if (!handle) handle = texture_handle_window + 16 * (textures_.size() + 1);
+  if (textures_.contains(handle)) return Error{fmt::format("two textures have the handle {:#x}", handle), {}};
+  if (!handle) {
+    handle = texture_handle_window + 16;
+    while (textures_.contains(handle))
+      handle += 16;
+  }
   if (!reference.empty()) {
     handle = variable_address(reference);
     if (!handle) return Error{fmt::format("no texture or surface reference '{}'", reference), {}};

@@ -124,8 +124,13 @@ uint64_t DeviceMemory::take_place(std::string_view name) {
 
 Result<uint64_t> DeviceMemory::allocate(uint64_t bytes, std::string_view name) {
   std::lock_guard lock(mutex_);
-  const uint64_t place = take_place(name);
-  return place ? take_at(place, bytes, name) : take(bytes, name);
+  return take(bytes, name);
+}
+
+Result<uint64_t> DeviceMemory::allocate_variable(uint64_t bytes, std::string_view name, bool managed) {
+  std::lock_guard lock(mutex_);
+  if (const uint64_t place = take_place(name)) return take_at(place, bytes, name);
+  return managed ? take_managed(bytes, name) : take(bytes, name);
 }
 
 Status DeviceMemory::allocate_at(uint64_t address, uint64_t bytes, std::string_view name) {
@@ -203,7 +208,10 @@ Status DeviceMemory::detach(const std::byte* begin) {
 
 Result<uint64_t> DeviceMemory::allocate_managed(uint64_t bytes, std::string_view name) {
   std::lock_guard lock(mutex_);
-  if (const uint64_t place = take_place(name)) return take_at(place, bytes, name);
+  return take_managed(bytes, name);
+}
+
+Result<uint64_t> DeviceMemory::take_managed(uint64_t bytes, std::string_view name) {
   if (Status status = budget_.take(bytes, fmt::format("'{}'", name)); !status) return status.error();
   const uint64_t mapped = align_up(bytes, page_bytes);
   void* wish = reinterpret_cast<void*>(next_managed.fetch_add(saturating_add(mapped, page_bytes)));

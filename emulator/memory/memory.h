@@ -61,8 +61,10 @@ public:
   // The same at an address of the caller's choice, so that pointers to it are as they were elsewhere. Before any memory
   // without a chosen address. Error: capacity, or the address belongs to something else.
   Status allocate_at(uint64_t address, uint64_t bytes, std::string_view name);
-  // The next allocation of that name (a variable of a module) takes place there.
+  // The next variable of that name (allocate_variable) gets this address.
   void place(std::string_view name, uint64_t address);
+  // As allocate() or allocate_managed(), for a variable of a module: at the address that place() has named, if any.
+  Result<uint64_t> allocate_variable(uint64_t bytes, std::string_view name, bool managed);
   Status release(uint64_t address);
   // Memory of the host that kernels may access at the host's own addresses (pinned, registered, managed). It stays the
   // caller's, and must live until it is detached. Error: it overlaps other allocations, or addresses that mean
@@ -120,7 +122,8 @@ private:
   Status attach_locked(std::span<std::byte> bytes, std::string_view name, bool owned);
   Result<uint64_t> take(uint64_t bytes, std::string_view name);
   Result<uint64_t> take_at(uint64_t address, uint64_t bytes, std::string_view name);
-  // Where an allocation of this name is to take place; 0: anywhere.
+  Result<uint64_t> take_managed(uint64_t bytes, std::string_view name);
+  // Where a variable of this name is to be; 0: anywhere.
   uint64_t take_place(std::string_view name);
   void unmap(uint64_t address, const Allocation& allocation) const;
   Result<uint64_t> take_addresses(uint64_t bytes, std::string_view name);

@@ -1,28 +1,46 @@
 #include "evaluate/exec/launch_image.h"
 
 #include "cuda/context/context.h"
+#include "cuda/context/virtual_memory.h"
 #include "grammar/reader.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
+#include <sys/uio.h>
+#include <unistd.h>
 
 namespace ptxrewrite::cli {
 namespace {
 
 constexpr int heap_limit = 2; // cudaLimitMallocHeapSize
 
-std::shared_ptr<const std::vector<std::byte>> copy_of(std::span<const std::byte> bytes) {
-  return std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
+std::vector<std::byte> copy_of(std::span<const std::byte> bytes) {
+  return {bytes.begin(), bytes.end()};
 }
 
-launch::Buffer buffer_of(std::string name, uint64_t address, std::span<const std::byte> bytes) {
+// Of memory that the program registered and may have unmapped since: the kernel's copy fails where ours would fault.
+Result<std::vector<std::byte>> copy_of_host_memory(std::span<const std::byte> bytes) {
+  std::vector<std::byte> copy(bytes.size());
+  for (size_t at = 0; at < bytes.size();) {
+    const iovec to{copy.data() + at, bytes.size() - at};
+    const iovec from{const_cast<std::byte*>(bytes.data()) + at, bytes.size() - at};
+    const ssize_t count = ::process_vm_readv(::getpid(), &to, 1, &from, 1, 0);
+    if (count < 0 && (errno == EPERM || errno == ENOSYS)) return copy_of(bytes); // a sandbox without this call
+    if (count <= 0) return Error{fmt::format("host memory at {} is gone", fmt::ptr(bytes.data() + at)), {}};
+    at += static_cast<size_t>(count);
+  }
+  return copy;
+}
+
+launch::Buffer buffer_of(std::string name, uint64_t address, std::vector<std::byte> bytes) {
   launch::Buffer buffer;
   buffer.name = std::move(name);
   buffer.type = ir::ScalarType::u8;
   buffer.count = bytes.size();
-  buffer.contents.bytes = copy_of(bytes);
+  buffer.contents.bytes = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
   buffer.output = true;
   buffer.address = address;
   return buffer;
@@ -109,21 +127,26 @@ private:
       const std::span<std::byte> bytes = program.variable(name);
       if (bytes.empty()) continue;
       const uint64_t address = program.variable_address(name);
-      plan_.variables.push_back({variable.space, buffer_of(name, is_constant ? 0 : address, bytes), {}});
+      plan_.variables.push_back({variable.space, buffer_of(name, is_constant ? 0 : address, copy_of(bytes)), {}});
       of_module_.insert(address);
     }
   }
 
   Status add_buffers() {
+    if (cuda::is_memory_shared()) return Error{"memory is mapped at several addresses", {}};
+    const emulator::DeviceMemory& memory = call_.context.memory();
     std::set<std::string> names;
-    for (const emulator::DeviceMemory::Extent& extent : call_.context.memory().extents()) {
+    for (const emulator::DeviceMemory::Extent& extent : memory.extents()) {
       if (extent.from_device) return Error{"there is memory that kernels have allocated (malloc)", {}};
       if (of_module_.contains(extent.address) || extent.bytes.empty()) continue;
       if (extent.address == call_.request.grid_workspace) continue;
       std::string name = plain_name(extent.name);
       while (!names.insert(name).second)
         name += '_';
-      plan_.buffers.push_back(buffer_of(std::move(name), extent.address, extent.bytes));
+      Result<std::vector<std::byte>> bytes =
+          memory.is_host_memory(extent.address) ? copy_of_host_memory(extent.bytes) : copy_of(extent.bytes);
+      if (!bytes) return bytes.error();
+      plan_.buffers.push_back(buffer_of(std::move(name), extent.address, *std::move(bytes)));
     }
     return {};
   }

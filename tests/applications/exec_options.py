@@ -84,6 +84,19 @@ def check_passes(runner):
     expect(child.returncode == 2 and "r2d3" in child.stderr and not child.stdout, "a wrong name ends it before the start")
 
 
+def check_unusual_memory(runner):
+    program = runner.compile("unusual_memory")
+    for kind, reason in (("none", ""), ("gone", "is gone"), ("twice", "several addresses")):
+        report = os.path.join(runner.folder, "report.json")
+        child = runner.run("exec", "--json", report, "--verify", "dac(force)", "--", program, kind)
+        expect(child.returncode == 0 and child.stdout == "right\n", f"memory: {kind}")
+        with open(report, encoding="utf-8") as file:
+            (row,) = json.load(file)["verification"]["kernels"]
+        expect(row["compared_launches"] == (0 if reason else 1), f"memory: {kind}: compared {row['compared_launches']}")
+        reasons = [entry["reason"] for entry in row["not_compared"]]
+        expect(all(reason in text for text in reasons) and bool(reasons) == bool(reason), f"memory: {kind}: {reasons}")
+
+
 def check_verify(runner):
     program = runner.compile("rewriting")
     report, child = runner.exec(program, "--verify", "r2d2(persistent)")
@@ -213,7 +226,8 @@ def fresh(runner, name):
     return folder
 
 
-CASES = {"passes": check_passes, "verify": check_verify, "capture": check_capture, "study": check_study}
+CASES = {"passes": check_passes, "verify": check_verify, "capture": check_capture, "study": check_study,
+         "memory": check_unusual_memory}
 
 
 def main():

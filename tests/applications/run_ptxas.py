@@ -11,6 +11,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import threading
 
 # A ptxas that shows its words, keeps a copy of its input and complains about it.
 STAND_IN = """#!/bin/sh
@@ -103,6 +104,24 @@ def check_rewriting(place):
     with open(place.kept, encoding="utf-8") as kept, open(source, encoding="utf-8") as file:
         entries = [re.findall(r"\.entry\s+(\w+)", text) for text in (kept.read(), file.read(), by_opt)]
     expect(entries[0] == entries[1] and len(entries[2]) > len(entries[1]), f"kernels: {entries}")
+
+
+def check_pipe(place):
+    """An input that can be read once: rewritten or not, the real ptxas and the carrier get its text."""
+    os.mkfifo(place.path("pipe.ptx"))
+    with open(os.path.join(place.options.samples, "bplus_tree", "bplus_tree.ptx"), encoding="utf-8") as file:
+        long = file.read()
+    for text, words in ((PTX, []), (long, []), (PTX, ["--emulated"])):
+        writer = threading.Thread(target=lambda: place.write("pipe.ptx", text))
+        writer.start()
+        child = place.run(*words, "--ptxrewrite-passes=r2d2", "pipe.ptx", "-o", "pipe.cubin",
+                          PTXREWRITE_PTXAS=place.stand_in)
+        writer.join()
+        expect(child.returncode == (0 if words else 7), f"a pipe {words}: {child}")
+        with open(place.path("pipe.cubin") if words else place.kept, "rb") as file:
+            got = file.read()
+        expect((PTX.encode() in got) if text is PTX else b".entry" in got and got != long.encode(),
+               f"the text of a pipe {words} is lost")
 
 
 def check_emulated(place):
@@ -201,7 +220,7 @@ def main():
     for name in ("--drop-in", "--tool", "--nvcc", "--libraries", "--folder", "--samples"):
         parser.add_argument(name, default="")
     place = Place(parser.parse_args())
-    for check in (check_passing_through, check_rewriting, check_emulated, check_real, check_nvcc, check_clang,
+    for check in (check_passing_through, check_rewriting, check_pipe, check_emulated, check_real, check_nvcc, check_clang,
                   check_driver):
         check(place)
     return 1 if failures else 0

@@ -2,6 +2,8 @@
 // address.
 #include "tests/unit/emulator/run_ptx.h"
 
+#include <set>
+
 namespace ptxrewrite::emulator {
 namespace {
 
@@ -125,6 +127,46 @@ TEST_CASE("the address of a function's parameter is one of local memory") {
   ret;
 })",
                     true) == one_each([](uint32_t thread) { return thread * (thread + 1) / 2; }));
+}
+
+TEST_CASE("a buffer does not take the address that a variable of its name is to have") {
+  DeviceMemory memory;
+  const uint64_t wanted = global_base + (uint64_t(1) << 20);
+  memory.place("v", wanted);
+  const Result<uint64_t> buffer = memory.allocate(64, "v");
+  REQUIRE(buffer);
+  CHECK(*buffer != wanted);
+  const Result<uint64_t> managed = memory.allocate_managed(64, "v");
+  REQUIRE(managed);
+  CHECK(*managed != wanted);
+  const Result<uint64_t> variable = memory.allocate_variable(64, "v", false);
+  REQUIRE(variable);
+  CHECK(*variable == wanted);
+  const Result<uint64_t> next = memory.allocate_variable(64, "v", false); // of another module
+  REQUIRE(next);
+  CHECK(*next != wanted);
+}
+
+TEST_CASE("handles of textures: given ones, and others that differ from them") {
+  Diagnostics diagnostics;
+  const auto module = grammar::read_module(SourceFile("t.ptx", kernel("k", "", "ret;")), diagnostics);
+  REQUIRE(module);
+  DeviceMemory memory;
+  auto program = Program::load(*module, memory);
+  REQUIRE(program);
+  const TextureBinding binding{.address = global_base, .channel_bits = 8, .channels = 1, .width = 1};
+  REQUIRE((*program)->bind_texture(binding, {}, texture_handle_window + 16));
+  REQUIRE((*program)->bind_texture(binding, {}, texture_handle_window + 48));
+  std::set<uint64_t> handles;
+  for (int i = 0; i < 3; ++i) {
+    const Result<uint64_t> handle = (*program)->bind_texture(binding);
+    REQUIRE(handle);
+    handles.insert(*handle);
+  }
+  CHECK(handles.size() == 3);
+  CHECK_FALSE(handles.contains(texture_handle_window + 16));
+  CHECK_FALSE(handles.contains(texture_handle_window + 48));
+  CHECK_FALSE((*program)->bind_texture(binding, {}, texture_handle_window + 48));
 }
 
 } // namespace ptxrewrite::emulator
