@@ -2,13 +2,15 @@
 """Runs a test of the Python package: each function of FILE whose name begins with test_, or the file as a program where
 it has none.
 
-usage: run_test.py FILE PACKAGE...     exit code 77 where this interpreter lacks one of the packages
+usage: run_test.py FILE PACKAGE...     exit code 77 where this interpreter lacks one of the packages, and
+where all tests say that they are skipped
 """
 import importlib.util
 import os
 import runpy
 import sys
 import traceback
+import unittest
 
 
 def main():
@@ -24,16 +26,19 @@ def main():
     if not tests:
         print("no tests")
         return 1
-    failures = 0
+    failures = skipped = 0
     for name, test in tests.items():
         try:
             test()
             print(f"passed: {name}")
+        except unittest.SkipTest as reason:
+            skipped += 1
+            print(f"skipped: {name}: {reason}")
         except Exception:
             failures += 1
             print(f"FAILED: {name}")
             traceback.print_exc(file=sys.stdout)
-    return 1 if failures else 0
+    return 1 if failures else 77 if skipped == len(tests) else 0
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any, Callable, Dict, Iterable, List, TextIO
+from typing import Any, Callable, Dict, Iterable, List, Set, TextIO
 
 from .plan import Point, Sweep
 from .schedulers import scheduler_named
@@ -26,6 +26,12 @@ class Progress:
         if now - self._last >= (0.2 if self._stream.isatty() else 10):
             self._last = now
             self.show("\r" if self._stream.isatty() else "\n")
+
+    def finish(self, statuses: Dict[str, str], keys: Set[str]) -> None:
+        """By the table: jobs elsewhere write parts of their own."""
+        self._done = sum(key in statuses for key in keys)
+        self._failed = sum(statuses.get(key, "ok") != "ok" for key in keys)
+        self.show()
 
     def show(self, end: str = "\n") -> None:
         seconds = max(time.monotonic() - self._started, 1e-9)
@@ -55,8 +61,9 @@ def run(sweep: Sweep, scheduler: str = "local", *, retry_failed: bool = False, w
                 shown.add(rows)
     finally:
         store.flush()
-    if progress and todo:
-        shown.show()
     keys = {point.key for point in points}
     table = store.finish()
-    return table.filter([key in keys for key in table["key"].to_pylist()])
+    table = table.filter([key in keys for key in table["key"].to_pylist()])
+    if progress and todo:
+        shown.finish(dict(zip(table["key"].to_pylist(), table["status"].to_pylist())), {point.key for point in todo})
+    return table
