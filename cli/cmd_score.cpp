@@ -8,6 +8,7 @@
 #include "evaluate/common/module_input.h"
 #include "evaluate/common/progress.h"
 #include "evaluate/score/benchmark_slice.h"
+#include "evaluate/score/score_captured.h"
 #include "evaluate/score/score_comparators.h"
 #include "evaluate/score/score_html.h"
 #include "evaluate/score/score_paper.h"
@@ -20,6 +21,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <deque>
+#include <filesystem>
 #include <memory>
 #include <sstream>
 
@@ -40,7 +42,8 @@ struct ScoreOptions {
   std::vector<std::string> comparators;
   bool json = false;
   std::string html;
-  std::string paper; // "": none
+  std::string paper;    // "": none
+  std::string captured; // folder of captures beside the samples; "": none
 };
 
 struct ScoredMachine {
@@ -95,6 +98,20 @@ int score_file(const ScoreOptions& options, const std::string& path, const Score
   return exit_ok;
 }
 
+// The captures of the benchmark that a sample stands for, all launches together. The exit code.
+int score_captured(const ScoreOptions& options, const std::string& path, const ScoredMachine& on,
+                   const Session& session, std::vector<ScoredFile>& originals) {
+  ScoreOptions of_captures = options;
+  of_captures.input.size.clear();
+  std::vector<ScoredFile> launches;
+  int code = exit_ok;
+  for (const std::string& launch : captured_launches(options.captured, path))
+    code = std::max(code, score_file(of_captures, launch, on, session, launches));
+  if (!launches.empty())
+    originals.push_back(merged_launches(std::move(launches), std::filesystem::path(path).stem().string()));
+  return code;
+}
+
 // A paper brings its machine and its technique; what the user names beside is scored, too.
 void take_from_paper(const Paper& paper, ScoreOptions& options) {
   options.gpus = {std::string(paper.machine)};
@@ -123,6 +140,7 @@ int run_score(ScoreOptions& options, const Session& session) {
   if (!are_pipelines(options.passes, session)) return exit_usage;
   const Paper* paper = find_paper(options.paper);
   if (paper && !options.gpus.empty()) return usage_error("score", "--paper brings its machine: leave out --gpu");
+  if (!paper && !options.captured.empty()) return usage_error("score", "--captured goes with --paper");
   if (paper) take_from_paper(*paper, options);
   if (options.gpus.empty()) options.gpus = {"h200"};
   std::vector<ScoredMachine> machines;
@@ -144,11 +162,13 @@ int run_score(ScoreOptions& options, const Session& session) {
     }
   }
   int code = exit_ok;
-  std::vector<ScoredFile> scored;
+  std::vector<ScoredFile> scored, originals;
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
   Progress progress(options.files.size() * machines.size());
   size_t done = 0;
-  for (const std::string& path : options.files)
+  for (const std::string& path : options.files) {
+    if (!options.captured.empty())
+      code = std::max(code, score_captured(options, path, machines.front(), session, originals));
     for (const ScoredMachine& machine : machines) {
       progress.show(done++, path);
       const size_t before = scored.size();
@@ -161,12 +181,15 @@ int run_score(ScoreOptions& options, const Session& session) {
         std::printf("%s%s", before ? "\n" : "", score_text(scored.back(), options.report).c_str());
       std::fflush(stdout);
     }
+  }
   if (options.json) {
     nlohmann::ordered_json document = {{"files", std::move(files)}};
     if (paper) document["paper"] = paper_json(*paper, scored);
+    if (!originals.empty()) document["paper"]["captured"] = captured_json(*paper, scored, originals);
     std::puts(json_text(document).c_str());
   } else if (paper && !scored.empty()) {
     std::printf("%s", paper_text(*paper, scored).c_str());
+    if (!originals.empty()) std::printf("\n%s", captured_text(*paper, scored, originals).c_str());
   }
   if (!options.html.empty() && !scored.empty())
     if (Status status = write_file(options.html, score_html(scored)); !status) {
@@ -222,6 +245,11 @@ Action set_up(Options& command, const Session& session) {
                   "set a paper's figures beside ours, on its machine: r2d2, dac, darsie, regless or composite")
       .one_of(papers)
       .type_name("NAME");
+  command
+      .add_option("--captured", options->captured,
+                  "with --paper: DIR/SAMPLE holds captures (exec --capture) of the benchmark that SAMPLE stands for; "
+                  "score them beside")
+      .type_name("DIR");
   command.add_option("--html", options->html, "write one page with pictures to FILE").type_name("FILE");
   command.add_flag("--time", options->report.cost, "run without the model, too, and show what it costs");
   command
