@@ -38,6 +38,7 @@ struct ScoreOptions {
   bool darsie = false;
   bool regless = false;
   bool exact = false;
+  bool sampled = false;
   uint32_t slice = 1;
   std::vector<std::string> comparators;
   bool json = false;
@@ -75,6 +76,7 @@ int score_file(const ScoreOptions& options, const std::string& path, const Score
                          .regless = options.regless ? paper_configurations() : std::vector<StagingConfiguration>(),
                          .comparators = options.comparators,
                          .measure_cost = options.report.cost,
+                         .sampled = options.sampled,
                          .exact = options.exact,
                          .changes = {}};
   if (options.report.sensitivity) settings.changes = changed_machines(*machine);
@@ -134,9 +136,20 @@ bool are_pipelines(const std::vector<std::string>& passes, const Session& sessio
   });
 }
 
+// What needs all blocks to run.
+std::string contradiction_of_sampling(const ScoreOptions& options) {
+  if (!options.sampled) return {};
+  const bool needs_machine = options.darsie || options.regless || !options.comparators.empty() ||
+                             !options.paper.empty() || options.form == "hardware";
+  if (needs_machine) return "--sample runs on no machine of a paper";
+  if (options.exact) return "--sample and --exact contradict each other";
+  return {};
+}
+
 int run_score(ScoreOptions& options, const Session& session) {
   if (std::string wrong = contradiction_of_files(options.files, options.input); !wrong.empty())
     return usage_error("score", wrong);
+  if (std::string wrong = contradiction_of_sampling(options); !wrong.empty()) return usage_error("score", wrong);
   if (!are_pipelines(options.passes, session)) return exit_usage;
   const Paper* paper = find_paper(options.paper);
   if (paper && !options.gpus.empty()) return usage_error("score", "--paper brings its machine: leave out --gpu");
@@ -258,6 +271,8 @@ Action set_up(Options& command, const Session& session) {
       .range(1, 1024)
       .type_name("N");
   command.add_flag("--exact", options->exact, "look at all blocks and instructions, not at some");
+  command.add_flag("--sample", options->sampled,
+                   "run only blocks that are looked at, and say how far they may be off: for large launches");
   command.add_flag("--json", options->json, "print JSON");
   return [options, &session] { return run_score(*options, session); };
 }

@@ -157,6 +157,7 @@ public:
       const uint64_t taken = spare_ && spinning.size() < resident_block_limit ? take_block() : UINT64_MAX;
       std::unique_ptr<Block> block;
       const uint64_t linear = number(taken);
+      if (taken < grid_.blocks && leaves_out(linear)) continue;
       if (taken < grid_.blocks && linear <= grid_.failed_block && has_fuel_for(linear, 1)) {
         block = std::move(spare_);
         start(*block, linear);
@@ -262,6 +263,11 @@ private:
       end_ = next_ + grid_.share;
     }
     return next_++;
+  }
+
+  bool leaves_out(uint64_t linear) const {
+    Observer* observer = grid_.launch.request->observer;
+    return observer && !observer->runs(linear);
   }
 
   // Are there no blocks that this worker could take?

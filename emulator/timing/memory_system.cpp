@@ -10,12 +10,14 @@ constexpr uint32_t kib = 1024;
 
 // Sizes of shared memory that there are, in KiB (occupancy tables of CUDA 13).
 constexpr uint32_t steps_70[] = {0, 8, 16, 32, 64, 96};
+constexpr uint32_t steps_75[] = {32, 64};
 constexpr uint32_t steps_80[] = {0, 8, 16, 32, 64, 100, 132, 164};
 constexpr uint32_t steps_90[] = {0, 8, 16, 32, 64, 100, 132, 164, 196, 228};
 
 std::span<const uint32_t> carve_outs(uint32_t capability) {
   if (capability >= 90) return steps_90;
   if (capability >= 80) return steps_80;
+  if (capability >= 75) return steps_75;
   return steps_70;
 }
 

@@ -172,6 +172,7 @@ void Recorder::choose_again(const emulator::Block& first) {
   uint64_t affordable = rules.steps_of_few / work;
   if (work * recording_.blocks > rules.steps_of_all)
     affordable = std::min(affordable, recording_.blocks / rules.one_of_few_in);
+  if (options_.sampled) affordable = std::max(affordable, rules.fewest_sampled);
   if (has_choice() || options_.everything || running_.size() > 1 || affordable >= rules.few_blocks) return;
   choose_sms(affordable);
   if (!wanted_[first.linear % options_.sms]) choose_sms(rules.few_blocks);
@@ -208,6 +209,13 @@ void Recorder::prepare(const emulator::Block& block) {
   recording_.executions.resize(image.instruction_count);
   recording_.global.resize(image.instruction_count);
   recording_.shared.resize(image.instruction_count);
+}
+
+// The first block runs in any case: it decides how many others do.
+bool Recorder::runs(uint64_t number) {
+  const bool does = !options_.sampled || !prepared_ || wanted_[number % options_.sms];
+  recording_.blocks_run += does;
+  return does;
 }
 
 bool Recorder::wants(const emulator::Block& block) {
@@ -472,6 +480,7 @@ void Recorder::block_ended(emulator::Block& block) {
     recording_.steps_seen += warp.seen();
     recording_.steps_all += warp.length();
   }
+  add_to_samples(state, accesses.accesses);
   count_allocations(block, accesses.accesses);
   ++recording_.block_kinds[kind];
   if (++recording_.blocks_looked_at == 1) choose_again(block);
@@ -482,6 +491,17 @@ void Recorder::block_ended(emulator::Block& block) {
   current_ = nullptr;
   current_warp_ = nullptr;
   current_block_ = UINT64_MAX;
+}
+
+void Recorder::add_to_samples(const BlockState& block, const std::vector<Access>& accesses) {
+  if (!options_.sampled) return;
+  double instructions = 0, sectors = 0;
+  for (const WarpState& warp : block.warps)
+    instructions += static_cast<double>(warp.length());
+  for (const Access& access : accesses)
+    sectors += static_cast<double>(recording_.patterns.sectors(access.pattern));
+  recording_.instructions_by_block.add(instructions);
+  recording_.sectors_by_block.add(sectors);
 }
 
 // Allocations that the block touches, if they are new.
@@ -518,6 +538,7 @@ void Recorder::add_range(const emulator::Block& block, uint64_t address) {
 }
 
 Recording Recorder::finish() {
+  if (!options_.sampled) recording_.blocks_run = recording_.blocks;
   std::sort(recording_.accesses.begin(), recording_.accesses.end(),
             [](const BlockAccesses& a, const BlockAccesses& b) { return a.block < b.block; });
   for (const emulator::MemoryRange& range : ranges_)

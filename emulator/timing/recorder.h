@@ -20,6 +20,7 @@
 
 #include "emulator/core/observer.h"
 #include "emulator/timing/access_memo.h"
+#include "emulator/timing/block_sample.h"
 
 #include <array>
 #include <functional>
@@ -141,6 +142,9 @@ struct Recording {
   double share_seen() const { return steps_all ? static_cast<double>(steps_seen) / static_cast<double>(steps_all) : 1; }
   // Was all of the launch looked at?
   bool is_complete() const { return blocks_looked_at == blocks && steps_seen == steps_all && !is_cut; }
+  uint64_t blocks_run = 0; // all, but of a sampled launch (RecorderOptions::sampled)
+  // Of a sampled launch, by block that was looked at.
+  BlockSample instructions_by_block, sectors_by_block;
   bool is_cut = false; // there was too much to remember: later blocks were not looked at
 };
 
@@ -150,6 +154,7 @@ struct SampleRules {
   uint64_t steps_of_few = uint64_t(9) << 14;    // but of the few as many as have so many steps together, or two,
   uint64_t steps_of_all = uint64_t(3) << 14;    // and where the whole launch has more than so many
   uint64_t one_of_few_in = 4;                   // one in so many, or two
+  uint64_t fewest_sampled = 16;                 // of a sampled launch: as few tell how much blocks differ
   uint64_t window_of_block = uint64_t(1) << 14; // steps of a block's warps together
   uint64_t shortest_window = 512, longest_window = uint64_t(1) << 13; // of a warp
   uint64_t one_window_in = 16;
@@ -159,6 +164,7 @@ struct RecorderOptions {
   PortLaw port;
   uint32_t sms = 1;
   bool everything = false; // all blocks, all instructions: to compare with
+  bool sampled = false;    // blocks that are not looked at do not run
   bool textures = true;    // are followed through the caches
   // The SMs to look at in a launch of so many blocks; none: the recorder chooses. Versions of one launch are compared
   // on the same blocks.
@@ -178,6 +184,7 @@ public:
   // After another launch on the same machine: what `before` found out of patterns need not be found out again.
   Recorder(RecorderOptions options, Recorder&& before);
 
+  bool runs(uint64_t number) override;
   bool wants(const emulator::Block& block) override;
   bool wants_accesses() const override { return true; }
   bool wants_after() const override { return false; }
@@ -237,6 +244,7 @@ private:
   void note_section(const emulator::Block& block, const emulator::Warp& warp, Step step);
   uint8_t cluster_of(const WarpState& warp);
   uint32_t pattern_of(AccessCost& cost);
+  void add_to_samples(const BlockState& block, const std::vector<Access>& accesses);
   void count_allocations(const emulator::Block& block, const std::vector<Access>& accesses);
   const emulator::MemoryRange* range_of(uint64_t address);
   void add_range(const emulator::Block& block, uint64_t address);

@@ -66,6 +66,12 @@ double kendall_tau(std::span<const double> a, std::span<const double> b) {
   return in_a > 0 && in_b > 0 ? agree / std::sqrt(in_a * in_b) : 0;
 }
 
+double regret_of_choice(std::span<const double> measured, std::span<const double> estimated) {
+  if (measured.empty() || measured.size() != estimated.size()) return 0;
+  const auto picked = static_cast<size_t>(std::ranges::min_element(estimated) - estimated.begin());
+  return measured[picked] / *std::ranges::min_element(measured) - 1;
+}
+
 Agreement agreement(std::span<const MeasuredPoint> points, size_t which) {
   std::vector<double> measured, estimated, scaled;
   std::map<std::string, std::vector<double>> ratios; // of suites, as logarithms

@@ -13,6 +13,9 @@ std::vector<double> relative_errors(std::span<const double> measured, std::span<
 double spearman(std::span<const double> a, std::span<const double> b);
 // Kendall's tau-b, which takes equal values into account. Fewer than two, or no differences: 0.
 double kendall_tau(std::span<const double> a, std::span<const double> b);
+// How much longer than the fastest of several variants the one takes that the estimates pick: their least, the first
+// of equal ones. 0: the fastest is picked. Measured values are positive; no variants: 0.
+double regret_of_choice(std::span<const double> measured, std::span<const double> estimated);
 
 // One point of a comparison: what was measured, and what each estimator says.
 struct MeasuredPoint {

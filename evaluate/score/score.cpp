@@ -155,6 +155,7 @@ public:
     timing::RecorderOptions options{.port = timing::port_law(machine_),
                                     .sms = machine_.sms,
                                     .everything = settings_.exact,
+                                    .sampled = settings_.sampled,
                                     .textures = machine_.memory.l1_kib.known,
                                     .rules = rules};
     if (const size_t launch = launched_++; launch < looked_at_.size()) {
@@ -185,8 +186,11 @@ public:
     if (run.launch < skips_.size()) add_skips(skips_[run.launch], run.counters, recording, technique);
     std::vector<MachineState>& states = memory_.states;
     states.resize(1 + settings_.changes.size());
+    std::optional<emulator::Counters> scaled;
+    if (settings_.sampled) scaled = timing::counts_of_all(run.counters, recording.blocks_run, recording.blocks);
+    const emulator::Counters& counters = scaled ? *scaled : run.counters;
     const auto times = [&](const timing::TimedMachine& on, MachineState& state) {
-      return times_on(on, state, {run, *entry, recording, resident, technique});
+      return times_on(on, state, {run, counters, *entry, recording, resident, technique});
     };
     const std::vector<Times> all = times({machine_, timing::launch_cost(machine_)}, states[0]);
     for (size_t i = 0; i < all.size(); ++i) {
@@ -201,6 +205,7 @@ public:
         kernel.clocks_if.resize(settings_.changes.size());
       }
       add(run, planned, all[i], kernel);
+      add_sample(recording, kernel);
     }
     for (size_t change = 0; change < settings_.changes.size(); ++change) {
       const std::vector<Times> changed = times(settings_.changes[change], states[1 + change]);
@@ -234,6 +239,7 @@ private:
   };
   struct OneLaunch {
     const SessionRun& run;
+    const emulator::Counters& counters; // of all blocks, if they ran or not
     const ir::Function& entry;
     const timing::Recording& recording;
     uint32_t resident;
@@ -255,7 +261,7 @@ private:
     const timing::Traffic traffic = timing::simulate(
         one.recording, timing::memory_system(on.machine, one.recording.shared_bytes, one.resident), &state.caches);
     const timing::MachineCode& code = code_of(on.machine, one.recording.sites, state);
-    timing::ModelInput input{on.machine, one.run.counters, one.recording, traffic, code, one.resident};
+    timing::ModelInput input{on.machine, one.counters, one.recording, traffic, code, one.resident};
     input.launch = on.launch;
     std::vector<timing::Technique> techniques;
     if (!skips_.empty()) input.technique = &one.technique; // for what is beside it
@@ -264,7 +270,7 @@ private:
     const auto* affine = one.run.machines.find<emulator::AffineCounters>();
     const bool as_two_streams = affine && affine->fallbacks == 0;
     techniques.insert(techniques.begin(), as_two_streams ? timing::affine_technique(input, *affine) : one.technique);
-    timing::add_composite_energy(one.run.counters, techniques.front());
+    timing::add_composite_energy(one.counters, techniques.front());
     for (timing::Technique& technique : techniques)
       timing::add_linear_phases(input, technique);
     if (settings_.experiment.technique)
@@ -304,6 +310,14 @@ private:
     kernel.l2_bytes += time.demand.l2_bytes;
     for (size_t i = 0; i < timing::cause_count; ++i)
       kernel.stack[i] += time.stack[i];
+  }
+
+  static void add_sample(const timing::Recording& recording, ScoredKernel& kernel) {
+    kernel.blocks += recording.blocks;
+    kernel.blocks_run += recording.blocks_run;
+    kernel.instruction_bound =
+        std::max(kernel.instruction_bound, recording.instructions_by_block.bound(recording.blocks));
+    kernel.sector_bound = std::max(kernel.sector_bound, recording.sectors_by_block.bound(recording.blocks));
   }
 
   static constexpr uint64_t few_launches = 2, few_blocks_of_many_launches = 4;

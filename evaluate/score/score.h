@@ -34,9 +34,12 @@ struct ScoredKernel {
   double dram_bytes = 0, l2_bytes = 0;
   timing::CauseClocks stack{};
   timing::EventCounts events{};
-  timing::Estimates estimates;   // by simpler ways
-  std::vector<double> clocks_if; // by changed machine: ScoreSettings::changes
-  timing::KernelTime first;      // of the first launch, with its terms
+  timing::Estimates estimates;         // by simpler ways
+  std::vector<double> clocks_if;       // by changed machine: ScoreSettings::changes
+  uint64_t blocks = 0, blocks_run = 0; // of all launches; fewer ran of sampled ones
+  // Of sampled launches: how far counts may be off, relative (BlockSample::bound); the largest of all launches.
+  double instruction_bound = 0, sector_bound = 0;
+  timing::KernelTime first; // of the first launch, with its terms
 };
 
 struct ScoredVersion {
@@ -98,8 +101,11 @@ struct ScoreSettings {
   std::vector<std::string> comparators = {};      // options of comparator_infos()
   transforms::OutputForm form = transforms::OutputForm::legal;
   bool measure_cost = false;
-  bool run_ptxas = true;                     // to count registers; else they are estimated
-  ScoreSession* session = nullptr;           // none: what launches of this plan share
+  bool run_ptxas = true;           // to count registers; else they are estimated
+  ScoreSession* session = nullptr; // none: what launches of this plan share
+  // Only the blocks that are looked at run, and stand for all. Not with what needs a machine of its own, nor where
+  // blocks wait for others or later launches for what all blocks wrote.
+  bool sampled = false;
   bool exact = false;                        // all blocks and instructions are looked at, however long it takes
   std::vector<timing::TimedMachine> changes; // times on these are wanted, too: machines that differ in one figure
   ScoreExperiment experiment = {};

@@ -98,6 +98,17 @@ std::string terms_text(const std::string& version, const ScoredKernel& kernel) {
   return table.text();
 }
 
+bool is_sampled(const ScoredKernel& kernel) {
+  return kernel.blocks_run < kernel.blocks;
+}
+
+std::string sample_text(const std::string& version, const ScoredKernel& kernel) {
+  return fmt::format("{}, {}: {} of {} blocks ran; of the means over all, instructions are within {:.1f} % and sectors "
+                     "within {:.1f} % (95 %)\n",
+                     kernel.kernel, version, kernel.blocks_run, kernel.blocks, 100 * kernel.instruction_bound,
+                     100 * kernel.sector_bound);
+}
+
 json kernel_json(const ScoredFile& file, const ScoredKernel& kernel, const ScoreReportOptions& options) {
   json stack = json::object();
   for (size_t i = 0; i < cause_count; ++i)
@@ -123,6 +134,11 @@ json kernel_json(const ScoredFile& file, const ScoredKernel& kernel, const Score
     one["speedup"] = kernel.clocks > 0 ? baseline->clocks / kernel.clocks : 0;
     one["energy_sign"] = spelling(energy_sign(*baseline, kernel));
   }
+  if (is_sampled(kernel))
+    one["sample"] = {{"blocks", kernel.blocks},
+                     {"blocks_run", kernel.blocks_run},
+                     {"instruction_bound", kernel.instruction_bound},
+                     {"sector_bound", kernel.sector_bound}};
   if (options.sensitivity) one["sensitivity"] = sensitivity_json(file, kernel.kernel);
   if (options.estimators) one["estimators"] = estimators_json(kernel);
   if (options.terms) {
@@ -151,6 +167,9 @@ std::string score_text(const ScoredFile& file, const ScoreReportOptions& options
   std::string out =
       fmt::format("{}{} on {}\n", file.file, file.size.empty() ? "" : " (" + file.size + ")", machine_title(file));
   out += summary_text(file);
+  for (const ScoredVersion& version : file.versions)
+    for (const ScoredKernel& kernel : version.kernels)
+      if (is_sampled(kernel)) out += sample_text(version.name, kernel);
   if (options.stack)
     for (const ScoredKernel& kernel : file.versions.front().kernels)
       out += '\n' + stack_text(file, kernel);

@@ -34,6 +34,14 @@ TEST_CASE("Kendall's tau") {
   CHECK(kendall_tau(three, tied) == doctest::Approx(2 / std::sqrt(6.0)));
 }
 
+TEST_CASE("the regret of a choice") {
+  const double measured[] = {4, 2, 3}, right[] = {40, 10, 30}, wrong[] = {40, 10, 5}, tied[] = {7, 7, 9};
+  CHECK(regret_of_choice(measured, right) == 0);
+  CHECK(regret_of_choice(measured, wrong) == doctest::Approx(0.5)); // 3 instead of 2
+  CHECK(regret_of_choice(measured, tied) == doctest::Approx(1));    // the first: 4 instead of 2
+  CHECK(regret_of_choice({}, {}) == 0);
+}
+
 TEST_CASE("errors, and factors from the suites left out") {
   // Estimator 0 is 10 % too high in suite a, right in b; estimator 1 is half everywhere.
   std::vector<MeasuredPoint> points = {{"a", "k1", 10, {11, 5}}, {"a", "k2", 20, {22, 10}}, {"b", "k3", 40, {40, 20}}};

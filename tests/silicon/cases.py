@@ -1,0 +1,97 @@
+"""Which of our kernels stands for a row of a table, and at what size it was measured."""
+import dataclasses
+import os
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+SAMPLES = os.path.join(FOLDER, "..", "..", "samples")
+SETS = ["a", "d"]
+
+
+@dataclasses.dataclass
+class Case:
+    name: str     # of the row
+    hashed: str   # decides about the half
+    group: str    # variants of one kernel, or what figures are given for
+    gpu: str      # a machine of the program
+    clocks: float # or any other unit, the same in a group
+    launch: str   # launch file
+    kernel: str
+    sizes: dict   # names of the launch file, and their values
+    ptx: str = ""                                   # beside the launch file
+    source_file: str = ""                           # what nvcc makes the PTX of instead
+    macros: dict = dataclasses.field(default_factory=dict)
+    flags: list = dataclasses.field(default_factory=list)
+    original: str = ""                              # name of the captured launch
+    short: bool = False
+    source: str = "ours"
+
+
+def table(name):
+    """Rows of a table as dictionaries."""
+    with open(os.path.join(FOLDER, "tables", name + ".tsv")) as file:
+        lines = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")]
+    return [dict(zip(lines[0], line)) for line in lines[1:]]
+
+
+# By row of set A: sample, kernel, sizes. Problem sizes are the arguments in define-power.yml of the set's repository;
+# where it names a file, the counters in the table give the size (sectors of all buffers).
+SET_A = {
+    "b+tree-rodinia-3.1/findK": ("bplus_tree", "find_record",
+                                 {"root_children": 16, "inner_children": 244, "queries": 10000}),
+    "b+tree-rodinia-3.1/findRangeK": ("bplus_tree", "find_range",
+                                      {"root_children": 16, "inner_children": 244, "queries": 6000}),
+    "backprop-rodinia-3.1/bpnn_layerforward_CUDA": ("backprop", "bp_layerforward", {"inputs": 65536}),
+    "backprop-rodinia-3.1/bpnn_adjust_weights_cuda": ("backprop", "bp_adjust_weights", {"inputs": 65536}),
+    "hotspot-rodinia-3.1/calculate_temp": ("hotspot", "hotspot", {"side": 1024, "launches": 1}),
+    "kmeans-rodinia-3.1/kmeansPoint": ("kmeans", "kmeans_assign", {"points": 819200}),
+    "srad_v1-rodinia-3.1/srad": ("srad_v1", "srad_coefficients", {"rows": 502, "columns": 458, "iterations": 1}),
+    "parboil-sad/mb_sad_calc": ("sad", "sad_4x4", {"width": 1920, "height": 1088}),
+    "parboil-sgemm/mysgemmNT": ("sgemm", "sgemm_nt", {"m": 1024, "n": 1056, "k": 992}),
+    "parboil-mri-q/ComputeQ_GPU": ("mri_q", "mri_q", {"voxels": 262144, "samples": 1024}),
+    "dct8x8/CUDAkernel1DCT": ("dct8x8", "dct_by_matrices", {"width": 512, "height": 512}),
+    "dct8x8/CUDAkernel2DCT": ("dct8x8", "dct_by_vectors", {"width": 512, "height": 512}),
+    "fastWalshTransform/fwtBatch2Kernel": ("fast_walsh", "walsh_global", {"log_n": 23, "passes": 6}),
+    "fastWalshTransform/fwtBatch1Kernel": ("fast_walsh", "walsh_shared", {"log_n": 23, "passes": 6}),
+}
+# What was built with -use_fast_math there.
+FAST_MATH = {"parboil-mri-q/ComputeQ_GPU"}
+
+
+def cases_of_a():
+    for row in table("a"):
+        if row["name"] not in SET_A:
+            continue
+        sample, kernel, sizes = SET_A[row["name"]]
+        case = Case(row["name"], row["name"].split("/")[1], "QV100", "qv100", float(row["clocks"]),
+                    os.path.join(SAMPLES, sample, sample + ".toml"), kernel, sizes, ptx=sample + ".ptx",
+                    original=row["name"].replace("/", "-"), short=sample == "dct8x8")
+        if row["name"] in FAST_MATH:
+            case.source_file = os.path.join(SAMPLES, sample, sample + ".cu")
+            case.flags = ["-use_fast_math"]
+        yield case
+
+
+MACRO_OF = {"block_size_x": "BLOCK_X", "block_size_y": "BLOCK_Y", "tile_size_x": "TILE_X", "tile_size_y": "TILE_Y",
+            "read_only": "READ_ONLY", "use_padding": "PADDED", "use_shmem": "STAGED", "tile_stride_x": "STRIDE_X",
+            "tile_stride_y": "STRIDE_Y"}
+
+
+def cases_of_d():
+    for row in table("d"):
+        macros = {MACRO_OF[name]: int(value) for name, value in (part.split("=") for part in row["variant"].split(","))}
+        sizes = {name.lower(): macros[name] for name in ("BLOCK_X", "BLOCK_Y", "TILE_X", "TILE_Y")}
+        name = f"{row['gpu']} {row['kernel']} " + ",".join(str(value) for value in macros.values())
+        launch = os.path.join(FOLDER, "kernels", row["kernel"] + ".toml")
+        milliseconds = float(row["ms"])
+        yield Case(name, row["variant"], f"{row['gpu']} {row['kernel']}", row["gpu"].lower(),
+                   milliseconds * 1e-3 * CLOCK_HZ[row["gpu"]], launch, row["kernel"], sizes,
+                   source_file=launch.replace(".toml", ".cu"), macros=macros,
+                   short=name == "A100 convolution 48,4,1,4,1,0,1")
+
+
+# Of the machines of set D, as in ir/machine/figures/machines.
+CLOCK_HZ = {"A100": 1410e6, "A4000": 1560e6, "A6000": 1800e6}
+
+
+def cases_of(name):
+    return list({"a": cases_of_a, "d": cases_of_d}[name]())
