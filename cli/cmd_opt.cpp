@@ -2,6 +2,7 @@
 #include "cli/cmd_passes.h"
 #include "cli/command.h"
 #include "cli/device_options.h"
+#include "cli/extract_input.h"
 #include "cli/pipeline_options.h"
 #include "evaluate/common/module_input.h"
 #include "evaluate/common/optimise.h"
@@ -33,6 +34,8 @@ struct OptOptions {
   bool no_ssa = false;
   bool list_passes = false;
   bool json = false;
+  bool extract = false;
+  uint32_t extracted = 0; // which of the modules inside; 0: the only one
   ReportSelection report;
   transforms::StageFilter print_before;
   transforms::StageFilter print_after;
@@ -70,6 +73,7 @@ std::string contradiction(const OptOptions& options) {
   if (options.files.empty()) return "FILE is missing (- is standard input)";
   if (options.in_place && options.output_given) return "--in-place and -o exclude each other";
   bool has_stdin = std::find(options.files.begin(), options.files.end(), "-") != options.files.end();
+  if (options.in_place && options.extract) return "--in-place would write PTX over the file that --extract reads";
   if (options.in_place && has_stdin) return "--in-place cannot write back to standard input";
   std::error_code ignored;
   if (options.files.size() > 1 && !options.in_place && !std::filesystem::is_directory(options.output, ignored))
@@ -133,7 +137,14 @@ std::optional<Optimised> rewritten_output(const OptOptions& options, const trans
 
 // What a launcher needs stands beside the module. A side file of another module would be taken for this one's.
 Status write_output(const Optimised& output, const std::string& path, const Session& session) {
-  if (Status status = write_file(path, output.text); !status || path == "-") return status;
+  if (Status status = write_file(path, output.text); !status) return status;
+  if (path == "-") {
+    if (!output.side_file.empty())
+      show(warning("some kernels have variants for some launches only; their conditions go to a side file, which -o "
+                   "FILE writes beside the module"),
+           output.module->source, session);
+    return {};
+  }
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return {}; // a device: nothing lies beside it
   const std::string side_file = launch::side_file_path(path);
@@ -145,7 +156,8 @@ Status write_output(const Optimised& output, const std::string& path, const Sess
 
 int rewrite(const OptOptions& options, const transforms::Pipeline& pipeline, const std::string& path,
             const Session& session, nlohmann::ordered_json& report) {
-  std::unique_ptr<ir::Module> module = read_input(path, session);
+  std::unique_ptr<ir::Module> module =
+      options.extract ? extract_input(path, options.extracted, session) : read_input(path, session);
   if (!module || !check_selection(*module, options.pipeline.kernels, session)) return exit_diagnostics;
   const std::string destination = output_path(options, path);
   Status status;
@@ -220,6 +232,11 @@ Action set_up(Options& command, const Session& session) {
                   "the GPU that -O chooses for: sm_90, h200, FILE.toml ...; with --stats, show what ptxas makes of "
                   "each function for it")
       .type_name("GPU");
+  command
+      .add_flag(
+          "--extract{0}", options->extracted,
+          "the files are cubins, fat binaries or programs: take the PTX inside; --extract=2: of the second module")
+      .sets(options->extract);
   command.add_flag("--no-ssa", options->no_ssa, "parse and print only");
   command.add_flag("--explain", options->report.explain,
                    "say what was done, refused and assumed, with source lines (standard error)");

@@ -41,13 +41,13 @@ std::string_view what_is_not_ptx(std::string_view text) {
   if (text.starts_with("\x7f"
                        "ELF"))
     return is_cubin(text)
-               ? "this is a cubin, a GPU's machine code, which holds no PTX: take the PTX that it was assembled "
-                 "from ('nvcc -ptx' writes it)"
-               : "this is a program or library (ELF), not PTX: 'cuobjdump -ptx FILE' prints the PTX in it";
+               ? "this is a cubin, a GPU's machine code, not PTX: 'ptxrewrite opt --extract FILE' takes the PTX "
+                 "that it carries if it was assembled with -lineinfo"
+               : "this is a program or library (ELF), not PTX: 'ptxrewrite opt --extract FILE' takes the PTX in it";
   if (text.starts_with("\x50\xed\x55\xba"))
-    return "this is a fat binary, not PTX: 'cuobjdump -ptx FILE' prints the PTX in it";
+    return "this is a fat binary, not PTX: 'ptxrewrite opt --extract FILE' takes the PTX in it";
   if (text.starts_with("!<arch>\n"))
-    return "this is a library of object files, not PTX: 'cuobjdump -ptx FILE' prints the PTX in it";
+    return "this is a library of object files, not PTX: 'ptxrewrite opt --extract FILE' takes the PTX in it";
   if (text.starts_with("BC\xc0\xde")) return "this is LLVM bitcode, not PTX: 'llc -march=nvptx64 FILE' makes PTX of it";
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
     return "this is text in UTF-16, and PTX is ASCII: 'iconv -f UTF-16 -t ASCII FILE' converts it";
