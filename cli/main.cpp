@@ -25,6 +25,16 @@ int unknown_command(const char* word) {
   return exit_usage;
 }
 
+// `ptxrewrite help [COMMAND]`.
+int show_help(Application& application, const char* command) {
+  if (!command) {
+    std::fputs(application.help().c_str(), stdout);
+    return exit_ok;
+  }
+  if (!find_command(command)) return unknown_command(command);
+  return application.parse({command, "--help"}).value_or(exit_ok);
+}
+
 int run(int argument_count, char** arguments) {
   Application application(
       {.name = "ptxrewrite",
@@ -38,6 +48,8 @@ int run(int argument_count, char** arguments) {
   for (const Command* command : all_commands())
     add_command(application, session, *command);
 
+  if (argument_count > 1 && std::strcmp(arguments[1], "help") == 0)
+    return show_help(application, argument_count > 2 ? arguments[2] : nullptr);
   if (argument_count > 1 && arguments[1][0] != '-' && !find_command(arguments[1])) return unknown_command(arguments[1]);
   if (std::optional<int> code = application.parse(argument_count, arguments)) return *code;
   if (!session.action) {

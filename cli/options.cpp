@@ -1,5 +1,7 @@
 #include "cli/options.h"
 
+#include "support/text/near_names.h"
+
 #include <CLI/CLI.hpp>
 
 namespace ptxrewrite::cli {
@@ -7,6 +9,24 @@ namespace ptxrewrite::cli {
 namespace {
 constexpr int usage_code = 2;
 constexpr unsigned column_of_help = 34;
+
+// "; did you mean '--passes'?" for a message of CLI11 that ends in an option that there is not; else "".
+std::string near_options(const CLI::App& application, const std::string& message) {
+  const size_t begin = message.find(": -");
+  if (begin == std::string::npos) return {};
+  const std::string word = message.substr(begin + 2, message.find_first_of(" =", begin + 2) - begin - 2);
+  std::vector<std::string> known;
+  const auto add = [&](const CLI::App& command) {
+    for (const CLI::Option* option : command.get_options())
+      for (const std::string& name : option->get_lnames())
+        known.push_back("--" + name);
+  };
+  for (const CLI::App* command : application.get_subcommands())
+    add(*command);
+  if (known.empty()) add(application);
+  const std::string near = near_names(word, known);
+  return near.starts_with("; did") ? near : std::string();
+}
 } // namespace
 
 Option& Option::required() {
@@ -147,7 +167,8 @@ Application::Application(const ProgramText& text)
   owned_->require_subcommand(0, 1);
   owned_->failure_message([](const CLI::App* application, const CLI::Error& error) {
     const std::string& name = application->get_name();
-    std::string message = name + ": " + error.what() + "\nRun '" + name + " --help'";
+    std::string message =
+        name + ": " + error.what() + near_options(*application, error.what()) + "\nRun '" + name + " --help'";
     if (!application->get_subcommands({}).empty()) message += " or '" + name + " COMMAND --help'";
     return message + ".\n";
   });

@@ -39,4 +39,6 @@ if(TARGET ptxrewrite)
   install(FILES docs/ptxrewrite.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
   install(FILES cli/completion/ptxrewrite.bash RENAME ptxrewrite
           DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES cli/completion/_ptxrewrite DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+  install(FILES cli/completion/ptxrewrite.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
