@@ -19,14 +19,14 @@ constexpr size_t most_shown = 20;
 void show_all(const Diagnostics& diagnostics, const SourceFile& source, const Console& console) {
   for (size_t i = 0; i < diagnostics.list().size() && i < most_shown; ++i)
     show(diagnostics.list()[i], source, console);
-  if (diagnostics.list().size() > most_shown)
+  if (diagnostics.list().size() > most_shown && !console.collected)
     std::fprintf(stderr, "%s: %zu more are not shown\n", source.name().c_str(), diagnostics.list().size() - most_shown);
 }
 
-std::optional<SourceFile> read_source(const std::string& path) {
+std::optional<SourceFile> read_source(const std::string& path, const Console& console) {
   Result<std::string> text = read_file(path);
   if (!text) {
-    show(text.error());
+    show(text.error(), console);
     return std::nullopt;
   }
   return SourceFile(path == "-" ? "<stdin>" : path, *std::move(text));
@@ -88,7 +88,7 @@ bool read_side_file_of(const std::string& ptx, std::optional<launch::SideFile>& 
   const std::string path = launch::side_file_path(ptx);
   std::error_code ignored;
   if (ptx == "-" || !std::filesystem::is_regular_file(path, ignored)) return true;
-  std::optional<SourceFile> source = read_source(path);
+  std::optional<SourceFile> source = read_source(path, console);
   if (!source) return false;
   Diagnostics diagnostics;
   side_file = launch::read_side_file(*source, diagnostics);
@@ -141,7 +141,7 @@ std::optional<LaunchInput> read_direct(const std::string& path, const LaunchInpu
 
 std::optional<LaunchInput> read_from_file(const std::string& path, const LaunchInputOptions& options,
                                           const Console& console) {
-  std::optional<SourceFile> source = read_source(path);
+  std::optional<SourceFile> source = read_source(path, console);
   if (!source) return std::nullopt;
   std::optional<launch::LaunchPlan> plan = plan_of(*source, options, console);
   if (!plan) return std::nullopt;

@@ -84,6 +84,8 @@ def test_errors_have_places():
     assert (place.file, place.line) == ("x.ptx", 1 + EXAMPLE[:EXAMPLE.index("fma.rn")].count("\n")), place
     raised(PtxError, lambda: ptxrewrite.optimize(EXAMPLE, passes="there-is-none"))
     raised(PtxError, lambda: ptxrewrite.optimize(EXAMPLE, form="illegal"))
+    [diagnostic] = raised(PtxError, lambda: Launch.from_file("/nonexistent/x.toml")).diagnostics
+    assert "/nonexistent/x.toml" in diagnostic.message
 
 
 def test_optimize_is_the_command_line():

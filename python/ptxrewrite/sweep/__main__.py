@@ -16,7 +16,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--scheduler", default="local",
                      help="local, processes, dask, dask://HOST:PORT, slurm, jobqueue:SYSTEM")
     run.add_argument("--workers", type=int, default=0, help="processes or jobs; 0: as many as the machine has cores")
-    run.add_argument("--chunk", type=int, default=1, help="points that go to a worker at once")
+    run.add_argument("--chunk", type=int, default=0, help="points that go to a worker at once; 0: 16 of many, 1 of few")
     run.add_argument("--retry-failed", action="store_true", help="run points again that failed")
     points = commands.add_parser("points", help="show the points")
     points.add_argument("sweep")

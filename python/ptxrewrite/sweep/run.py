@@ -42,7 +42,7 @@ class Progress:
         self._stream.flush()
 
 
-def run(sweep: Sweep, scheduler: str = "local", *, retry_failed: bool = False, workers: int = 0, chunk: int = 1,
+def run(sweep: Sweep, scheduler: str = "local", *, retry_failed: bool = False, workers: int = 0, chunk: int = 0,
         progress: bool = True, on_points: Callable[[List[Point]], None] = lambda points: None):
     """Runs what has no rows yet; returns the whole table. Rows go to the store as they come, so that a sweep that is
     stopped goes on where it was."""
@@ -52,6 +52,7 @@ def run(sweep: Sweep, scheduler: str = "local", *, retry_failed: bool = False, w
     todo = [point for point in points if point.key not in done]
     on_points(todo)
     shown = Progress(len(todo))
+    chunk = chunk or (16 if len(todo) > 500 else 1)  # Dask takes some milliseconds for each that it is given
     if progress and len(points) > len(todo):
         print(f"{len(points) - len(todo)} of {len(points)} points are there already", file=sys.stderr)
     try:
