@@ -29,6 +29,14 @@ std::vector<std::string> broken_rules(const HardwareMeasurement& row, const cli:
     check(row.hardware.total().warps == row.baseline_warps, "nothing was rewritten, but counts differ");
     return broken;
   }
+  // Fig. 6: what the paper has no instructions for is part of the body.
+  check(row.copies_ptx <= row.hardware_ptx.rest.warps, "more copies than the body has instructions");
+  if (row.sample == "backprop") { // Table 3: 38.3 to 39.7 %, within a third; parameters are operands
+    const double left = static_cast<double>(row.hardware_ptx.total().warps - row.copies_ptx) /
+                        static_cast<double>(row.baseline_ptx_warps);
+    check(row.copies_ptx > 0, "backprop has no parameter, immediate or special register as an operand");
+    check(1 - left > 0.26 && 1 - left < 0.53, fmt::format("backprop saves {:.1f} % of PTX", 100 * (1 - left)));
+  }
   // §5.8.2: more SMs compute thread parts and coefficients more often, and change nothing else.
   ir::Machine twice = machine;
   twice.sms *= 2;
