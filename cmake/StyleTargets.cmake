@@ -8,6 +8,7 @@ file(GLOB_RECURSE style_sources CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/emulator/*.cpp ${PROJECT_SOURCE_DIR}/emulator/*.h
      ${PROJECT_SOURCE_DIR}/cuda/*.cpp ${PROJECT_SOURCE_DIR}/cuda/*.h
      ${PROJECT_SOURCE_DIR}/evaluate/*.cpp ${PROJECT_SOURCE_DIR}/evaluate/*.h
+     ${PROJECT_SOURCE_DIR}/python/*.cpp ${PROJECT_SOURCE_DIR}/python/*.h
      ${PROJECT_SOURCE_DIR}/examples/*.cpp ${PROJECT_SOURCE_DIR}/examples/*.h
      ${PROJECT_SOURCE_DIR}/cli/*.cpp ${PROJECT_SOURCE_DIR}/cli/*.h
      ${PROJECT_SOURCE_DIR}/tests/*.cpp ${PROJECT_SOURCE_DIR}/tests/*.h)
