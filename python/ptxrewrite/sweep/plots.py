@@ -61,7 +61,7 @@ def pareto(points: List[Tuple[float, float]]) -> List[Tuple[float, float]]:
 
 def _pareto_figure(sums) -> str:
     """Time and energy of each machine and pipeline, as geometric means over the launches that all of them have."""
-    by_version = defaultdict(dict)
+    by_version: Dict[Tuple[str, str], Dict[Tuple[str, str], Row]] = defaultdict(dict)
     for (launch, size, machine, passes), total in sums.items():
         if total["seconds"] > 0 and total["joule"] > 0:
             by_version[machine, passes][launch, size] = total

@@ -46,13 +46,13 @@ class Attempts:
         return again
 
 
-def local(points: List[Point], **_) -> Iterator[List[Row]]:
+def local(points: List[Point], **ignored) -> Iterator[List[Row]]:
     """In this process, one after the other; the emulator uses all cores."""
     for point in points:
         yield run_point(point)
 
 
-def processes(points: List[Point], *, retries: int = 2, workers: int = 0, chunk: int = 1, **_) -> Iterator[List[Row]]:
+def processes(points: List[Point], *, retries: int = 2, workers: int = 0, chunk: int = 1, **ignored) -> Iterator[List[Row]]:
     """A pool of processes. When one dies, the pool is made anew; what was running then runs again one by one, so that the
     point that kills its process takes no other with it."""
     attempts = Attempts(retries)
@@ -86,7 +86,7 @@ def _on_client(client, points: List[Point], retries: int, chunk: int) -> Iterato
     from distributed import KilledWorker, as_completed
     attempts = Attempts(retries)
     waiting = collections.deque(chunks_of(points, chunk))
-    running = {}
+    running: Dict[str, Chunk] = {}
     completed = as_completed()
     number = 0
 
@@ -122,7 +122,7 @@ def _on_client(client, points: List[Point], retries: int, chunk: int) -> Iterato
 def dask(address: str) -> Callable:
     """The workers of a Dask scheduler; "" is a cluster in this machine."""
 
-    def run(points: List[Point], *, retries: int = 2, workers: int = 0, chunk: int = 1, **_) -> Iterator[List[Row]]:
+    def run(points: List[Point], *, retries: int = 2, workers: int = 0, chunk: int = 1, **ignored) -> Iterator[List[Row]]:
         from distributed import Client, LocalCluster
         if address:
             with Client(address) as client:
@@ -140,7 +140,7 @@ def dask(address: str) -> Callable:
 def jobqueue(system: str) -> Callable:
     """Dask's workers as jobs of a batch system: slurm, pbs, lsf, sge ..., configured as dask-jobqueue says."""
 
-    def run(points: List[Point], *, retries: int = 2, workers: int = 0, chunk: int = 1, **_) -> Iterator[List[Row]]:
+    def run(points: List[Point], *, retries: int = 2, workers: int = 0, chunk: int = 1, **ignored) -> Iterator[List[Row]]:
         import dask_jobqueue
         from distributed import Client
         cluster_type = getattr(dask_jobqueue, f"{system.upper()}Cluster", None)
@@ -153,7 +153,7 @@ def jobqueue(system: str) -> Callable:
     return run
 
 
-def slurm(points: List[Point], *, store: Store, workers: int = 0, retries: int = 2, **_) -> Iterator[List[Row]]:
+def slurm(points: List[Point], *, store: Store, workers: int = 0, retries: int = 2, **ignored) -> Iterator[List[Row]]:
     """An array of Slurm jobs, which share a file system with this machine: element I takes each N-th point and writes
     parts of its own. $SBATCH_* and ~/.slurm say where they run. Points without rows in the end run again."""
     for attempt in range(retries + 1):
@@ -194,7 +194,7 @@ def shard(folder: Path, listed: Path, index: int, count: int) -> None:
 
 def scheduler_named(name: str) -> Callable:
     """local, processes, dask, dask://HOST:PORT, slurm, jobqueue:SYSTEM."""
-    known = {"local": local, "processes": processes, "dask": dask(""), "slurm": slurm}
+    known: Dict[str, Callable] = {"local": local, "processes": processes, "dask": dask(""), "slurm": slurm}
     if name in known:
         return known[name]
     if name.startswith("dask://"):
