@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "support/interruption.h"
 #include "support/log.h"
+#include "support/ptxas.h"
 #include "support/text/near_names.h"
 
 #include <cerrno>
@@ -43,7 +44,7 @@ int run(int argument_count, char** arguments) {
                  "'ptxrewrite COMMAND --help' shows the options of a command. A file named - is standard input "
                  "or output.\nExit codes: 0 done, 1 wrong input, 2 wrong usage, 3 a kernel faulted, 4 a verification "
                  "failed, 77 no GPU.",
-       .version = "ptxrewrite " PTXREWRITE_VERSION});
+       .version = [] { return "ptxrewrite " PTXREWRITE_VERSION "\n" + ptxrewrite::describe_ptxas(); }});
   Session session;
   for (const Command* command : all_commands())
     add_command(application, session, *command);

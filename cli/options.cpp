@@ -162,7 +162,7 @@ Application::Application(const ProgramText& text)
     : Options(nullptr), owned_(std::make_unique<CLI::App>(text.about, text.name)) {
   application_ = owned_.get();
   owned_->footer(text.footer);
-  if (!text.version.empty()) owned_->set_version_flag("--version", text.version);
+  if (text.version) owned_->set_version_flag("--version", text.version);
   owned_->set_help_flag("-h,--help", "this text");
   owned_->require_subcommand(0, 1);
   owned_->failure_message([](const CLI::App* application, const CLI::Error& error) {

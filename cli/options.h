@@ -89,7 +89,7 @@ struct ProgramText {
   std::string name;
   std::string about;
   std::string footer;
-  std::string version;
+  std::function<std::string()> version; // asked when --version is given
 };
 
 // A program, with commands or without.

@@ -36,7 +36,7 @@ UNDERSCORE : '_' ;
 IDENTIFIER : NAME ;
 MNEMONIC   : NAME ( '.' PART )+ ;
 fragment NAME : [a-zA-Z] [a-zA-Z0-9_$]* | [_$%] [a-zA-Z0-9_$]+ ;
-fragment PART : [a-zA-Z0-9_$]+ ( '::' [a-zA-Z0-9_$]+ )* ;
+fragment PART : [a-zA-Z0-9_$]+ ( '::' [a-zA-Z0-9_$]+ | ':' [0-9]+ )* ; // .shared::cta, .sp::2:4
 
 VERSION        : '.version' ;
 TARGET         : '.target' ;
@@ -53,6 +53,7 @@ SECTION        : '.section' ;
 DWARF          : '@@DWARF' ~[\n]* ;
 PRAGMA         : '.pragma' ;
 LOC            : '.loc' ;
+LOC_BETWEEN    : '.loc_intermediate' ;
 BRANCHTARGETS  : '.branchtargets' ;
 CALLTARGETS    : '.calltargets' ;
 CALLPROTOTYPE  : '.callprototype' ;

@@ -73,7 +73,12 @@ headerDirective
     : PRAGMA { actions->header_directive(last()); } STRING { actions->header_string(last()); }
       ( COMMA STRING { actions->header_string(last()); } )* SEMICOLON
     | DOTTED { actions->header_directive(last()); }
-      ( INTEGER { actions->header_number(last()); } ( COMMA INTEGER { actions->header_number(last()); } )* )?
+      ( headerValue ( COMMA headerValue )* )?
+    ;
+
+headerValue
+    : INTEGER { actions->header_number(last()); }
+    | STRING { actions->header_string(last()); }
     ;
 
 // ---------------------------------------------------------------- declarations
@@ -152,6 +157,8 @@ statement
         INTEGER { actions->location_number(last()); } INTEGER { actions->location_number(last()); }
         INTEGER { actions->location_number(last()); } )?
       { actions->end_location(); }
+    | LOC_BETWEEN { actions->begin_intermediate_location(last()); } INTEGER { actions->location_number(last()); }
+      INTEGER { actions->location_number(last()); } INTEGER { actions->location_number(last()); } { actions->end_location(); }
     | PRAGMA { actions->begin_pragma(last()); } STRING { actions->pragma_string(last()); }
       ( COMMA STRING { actions->pragma_string(last()); } )* SEMICOLON { actions->end_pragma(last()); }
     | variables SEMICOLON { actions->end_local_declaration(last()); }

@@ -12,6 +12,7 @@
 #include "ir/core/module.h"
 #include "ir/core/operand_summary.h"
 
+#include <bitset>
 #include <optional>
 #include <span>
 #include <string>
@@ -58,6 +59,8 @@ public:
   void alias_target(const Lexeme& name);
   void module_pragma(const Lexeme& text);
   void dwarf(const Lexeme& line);
+  // Takes the item if it is one whose contents are not parsed (is_raw_section).
+  bool raw_section(SourceRange item);
   void linkage(const Lexeme& word);
   void section_word(const Lexeme& word);
   void section_minus() { section_minus_ = true; }
@@ -74,6 +77,7 @@ public:
   void header_directive(const Lexeme& word);
   void header_number(const Lexeme& number);
   void header_string(const Lexeme& text);
+  void header_language(uint32_t number, SourceRange range);
   void end_prototype(const Lexeme& semicolon);
   void end_header();
   void begin_body(const Lexeme& brace);
@@ -89,6 +93,7 @@ public:
   void begin_call_prototype(const Lexeme& word);
   void end_call_prototype(const Lexeme& semicolon);
   void begin_location(const Lexeme& word);
+  void begin_intermediate_location(const Lexeme& word);
   void location_number(const Lexeme& number);
   void location_word(const Lexeme& word, std::string_view expected);
   void location_label(const Lexeme& name);
@@ -273,6 +278,10 @@ private:
   void start_instruction(SourceRange begin, SourceRange mnemonic);
   void resolve_mnemonic();
   void warn_of(const ir::Form& form);
+  // `since`: "8.0" or "8.0, sm_90"; of the directive or special register at `range`.
+  void warn_of_version(SourceRange range, std::string_view since);
+  ir::FunctionDirective& next_listed_directive();
+  void check_own_memory(SourceRange range, ir::SpecialRegister special);
   std::string_view mnemonic() const { return split_mnemonic_.empty() ? text(mnemonic_range_) : split_mnemonic_; }
   void mark_definitions(unsigned count);
   void check_negations();
@@ -374,6 +383,7 @@ private:
   };
   std::vector<CachedForm> forms_;
   std::unordered_set<uint32_t> looked_at_; // forms whose version and target were checked
+  std::bitset<256> seen_special_;          // special registers whose version was checked
 
   // operands of the statement or initialiser, in pre-order, and beside them what we know of each
   std::vector<ir::Operand> operands_;

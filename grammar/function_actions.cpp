@@ -110,10 +110,12 @@ void ReaderActions::check_against_prototype() {
 
 void ReaderActions::header_directive(const Lexeme& word) {
   const std::string_view name = text(word);
-  static constexpr std::string_view for_entries[] = {
-      ".maxnreg",           ".maxntid",         ".reqntid",        ".minnctapersm",      ".maxnctapersm",
-      ".reqnctapercluster", ".explicitcluster", ".maxclusterrank", ".blocksareclusters", ".pragma"};
-  static constexpr std::string_view for_functions[] = {".noreturn", ".abi_preserve", ".abi_preserve_control"};
+  static constexpr std::string_view for_entries[] = {".maxnreg",         ".maxntid",        ".reqntid",
+                                                     ".minnctapersm",    ".maxnctapersm",   ".reqnctapercluster",
+                                                     ".explicitcluster", ".maxclusterrank", ".blocksareclusters",
+                                                     ".pragma",          ".language",       ".minperctamemory"};
+  static constexpr std::string_view for_functions[] = {".noreturn", ".abi_preserve", ".abi_preserve_control",
+                                                       ".language"};
   const bool entry = !reading_prototype_ && function_->is_entry;
   const bool known =
       entry ? std::find(std::begin(for_entries), std::end(for_entries), name) != std::end(for_entries)
@@ -121,6 +123,7 @@ void ReaderActions::header_directive(const Lexeme& word) {
   if (!known) fail(word.range, "unexpected " + quote(word.range) + " in the header of a function");
   if (name == ".maxnctapersm" && version_at_least(2, 1))
     error(word.range, ".maxnctapersm is not allowed from PTX 2.1 on");
+  warn_of_version(word.range, find_directive(name) ? find_directive(name)->version : std::string_view());
   if (name == ".noreturn") {
     if (!signature_being_read().results.empty()) error(word.range, ".noreturn on a function with results");
     for (const FunctionDirective& earlier : function_->directives)
@@ -147,22 +150,49 @@ void ReaderActions::header_number(const Lexeme& number) {
   const std::string_view name = module_.text(directive.name);
   const bool triple = name == ".maxntid" || name == ".reqntid" || name == ".reqnctapercluster";
   const bool none_allowed = name == ".explicitcluster" || name == ".blocksareclusters" || name == ".noreturn";
+  if (name == ".language") return header_language(value, number.range);
   if (none_allowed || directive.count >= (triple ? 3 : 1))
     fail(number.range, "too many numbers for " + std::string(name));
-  if (value == 0 && name.substr(0, 4) != ".abi") error(number.range, std::string(name) + " needs a positive number");
+  const bool zero_allowed = name.starts_with(".abi") || name == ".language" || name == ".minperctamemory";
+  if (value == 0 && !zero_allowed) error(number.range, std::string(name) + " needs a positive number");
   directive.numbers[directive.count++] = value;
 }
 
-void ReaderActions::header_string(const Lexeme& words) {
-  FunctionDirective* directive = &function_->directives.back();
-  if (directive->text) { // .pragma "a", "b";
+// The directive that takes the next value of a list: `.pragma "a", "b"` and `.language 3, 5` are two directives each.
+FunctionDirective& ReaderActions::next_listed_directive() {
+  if (function_->directives.back().text || function_->directives.back().count > 0) {
     FunctionDirective another;
-    another.name = directive->name;
+    another.name = function_->directives.back().name;
     function_->directives.push_back(another);
-    directive = &function_->directives.back();
   }
-  std::string_view pragma = text(words);
-  directive->text = intern(pragma.substr(1, pragma.size() - 2));
+  return function_->directives.back();
+}
+
+void ReaderActions::header_language(uint32_t number, SourceRange range) {
+  constexpr uint32_t last_language = 10; // "optix"
+  if (number > last_language) error(range, ".language takes a number in [0..10]");
+  FunctionDirective& directive = next_listed_directive();
+  directive.numbers[directive.count++] = number;
+}
+
+void ReaderActions::header_string(const Lexeme& words) {
+  // The languages that have a name; case does not matter.
+  static constexpr std::string_view languages[] = {"unknown", "ptx",           "nvvm",    "cuda c++", "cuda c++ tile",
+                                                   "tile ir", "python-cutile", "fortran", "optix"};
+  if (reading_prototype_) fail(words.range, "unexpected " + quote(words.range));
+  std::string_view value = text(words);
+  value = value.substr(1, value.size() - 2);
+  const std::string_view name = module_.text(function_->directives.back().name);
+  if (name == ".language") {
+    std::string lower(value);
+    for (char& c : lower)
+      c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (std::find(std::begin(languages), std::end(languages), lower) == std::end(languages))
+      error(words.range, "unknown language " + quote(words.range));
+  } else if (name != ".pragma") {
+    fail(words.range, std::string(name) + " takes no text");
+  }
+  next_listed_directive().text = intern(value);
 }
 
 void ReaderActions::check_header_directives() {
@@ -176,7 +206,8 @@ void ReaderActions::check_header_directives() {
     blocks_are_clusters |= name == ".blocksareclusters";
     const bool needs_number =
         name != ".pragma" && name != ".noreturn" && name != ".explicitcluster" && name != ".blocksareclusters";
-    if (needs_number && directive.count == 0) error(function_->header_range, std::string(name) + " needs a number");
+    if (needs_number && directive.count == 0 && !directive.text)
+      error(function_->header_range, std::string(name) + " needs a number");
   }
   if (maxntid && reqntid) error(function_->header_range, ".maxntid and .reqntid exclude each other");
   if (cluster && rank) error(function_->header_range, ".reqnctapercluster and .maxclusterrank exclude each other");
@@ -469,6 +500,14 @@ void ReaderActions::begin_location(const Lexeme& word) {
   statement_ = word.range;
   operands_.clear();
   notes_.clear();
+}
+
+void ReaderActions::begin_intermediate_location(const Lexeme& word) {
+  begin_location(word);
+  Operand operand;
+  operand.kind = OperandKind::text;
+  operand.id = intern(text(word)).index();
+  push(operand, {word.range});
 }
 
 void ReaderActions::location_number(const Lexeme& number) {

@@ -135,6 +135,14 @@ void ReaderActions::warn_of(const Form& form) {
                                               " for " + std::string(target));
 }
 
+void ReaderActions::warn_of_version(SourceRange range, std::string_view since) {
+  const PtxVersion version{module_.version_major, module_.version_minor};
+  const std::optional<PtxVersion> first = parse_version(since);
+  if (!first || *first <= version || limit_reached()) return;
+  diagnostics_.warning(range, quote(range) + " needs PTX " + std::to_string(first->major) + "." +
+                                  std::to_string(first->minor) + " or later");
+}
+
 // Index in operands_ of the n-th operand at the top level; operands_.size() if there are not as many.
 size_t ReaderActions::top_level_operand(int number) const {
   size_t index = 0;
@@ -280,7 +288,7 @@ void ReaderActions::end_instruction(const Lexeme& semicolon) {
         error(range, wrong->message);
         return;
       }
-      mark_definitions(form_->effects.call ? definition_count(*form_, summaries) : form_->definitions);
+      mark_definitions(definition_count(*form_, summaries));
       if (form_->effects.call) check_call();
       check_store_to_parameter();
     }

@@ -25,13 +25,35 @@ constexpr std::array<bool, 256> interesting = make_interesting();
 
 // Words that cannot stand in a function's header outside parentheses.
 bool begins_item(std::string_view word) {
-  static constexpr std::string_view words[] = {
-      ".visible", ".extern", ".weak", ".common", ".entry", ".func",    ".file",   ".section", ".global",      ".const",
-      ".shared",  ".local",  ".tex",  ".reg",    ".alias", ".version", ".target", ".param",   ".address_size"};
+  static constexpr std::string_view words[] = {".visible",
+                                               ".extern",
+                                               ".weak",
+                                               ".common",
+                                               ".entry",
+                                               ".func",
+                                               ".file",
+                                               ".section",
+                                               ".global",
+                                               ".const",
+                                               ".shared",
+                                               ".local",
+                                               ".tex",
+                                               ".reg",
+                                               ".alias",
+                                               ".version",
+                                               ".target",
+                                               ".param",
+                                               ".address_size",
+                                               ".metadata_section",
+                                               ".nv_intermediate_source_section"};
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
 } // namespace
+
+bool is_raw_section(std::string_view word) {
+  return word == ".metadata_section" || word == ".nv_intermediate_source_section";
+}
 
 uint32_t ItemScanner::line_end(uint32_t position) const {
   size_t end = text_.find('\n', position);
@@ -111,7 +133,7 @@ uint32_t ItemScanner::find_end(uint32_t begin) const {
   const std::string_view first = word_at(begin);
   // These have no semicolon: they go on to the next directive.
   const bool open_ended = first == ".version" || first == ".target" || first == ".address_size" || first == ".file";
-  bool body_ends_it = first == ".section";
+  bool body_ends_it = first == ".section" || is_raw_section(first);
   bool in_pragma = false;   // of an entry's header: its semicolon is not the item's
   bool after_brace = false; // an initialiser's last brace: only `,` or `;` may follow
   bool in_function = false; // behind .entry or .func
@@ -145,6 +167,12 @@ uint32_t ItemScanner::find_end(uint32_t begin) const {
       ++parentheses;
     } else if (c == ')') {
       if (parentheses > 0) --parentheses;
+    } else if (c == '.' && first == ".nv_intermediate_source_section" && word_at(position) == ".source_begin") {
+      // Raw text: braces and quotes mean nothing in it.
+      const size_t end = text_.find(".source_end", position);
+      if (end == std::string_view::npos) return size;
+      position = static_cast<uint32_t>(end) + static_cast<uint32_t>(std::string_view(".source_end").size());
+      continue;
     } else if (depth == 0 && c == '.') {
       const std::string_view word = word_at(position);
       const bool fraction = position > begin && text_[position - 1] >= '0' && text_[position - 1] <= '9';

@@ -7,6 +7,9 @@
 
 namespace ptxrewrite::grammar {
 
+// Whether a module-scope directive's braces hold text that is kept as it stands and never parsed.
+bool is_raw_section(std::string_view directive);
+
 class ItemScanner {
 public:
   explicit ItemScanner(std::string_view text, uint32_t begin = 0) : text_(text), position_(begin) {}

@@ -1,5 +1,6 @@
 // Items that are neither functions nor variables: the header, and what is kept word for word.
 #include "grammar/actions.h"
+#include "grammar/item_scanner.h"
 
 #include "ir/isa/isa_availability.h"
 
@@ -12,10 +13,10 @@ using namespace ir;
 
 namespace {
 
-// The versions that exist up to 9.0, as major * 10 + minor.
-constexpr std::array<uint8_t, 44> known_versions = {10, 11, 12, 13, 14, 15, 20, 21, 22, 23, 30, 31, 32, 40, 41,
-                                                    42, 43, 50, 51, 60, 61, 62, 63, 64, 65, 70, 71, 72, 73, 74,
-                                                    75, 76, 77, 78, 80, 81, 82, 83, 84, 85, 86, 87, 88, 90};
+// The versions that exist up to 9.5, as major * 10 + minor.
+constexpr std::array<uint8_t, 49> known_versions = {10, 11, 12, 13, 14, 15, 20, 21, 22, 23, 30, 31, 32, 40, 41, 42, 43,
+                                                    50, 51, 60, 61, 62, 63, 64, 65, 70, 71, 72, 73, 74, 75, 76, 77, 78,
+                                                    80, 81, 82, 83, 84, 85, 86, 87, 88, 90, 91, 92, 93, 94, 95};
 
 bool is_target_name(std::string_view word) {
   for (std::string_view option : {"texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"})
@@ -56,9 +57,9 @@ void ReaderActions::version(const Lexeme& number) {
   module_.version_major = digits(words.substr(0, dot));
   module_.version_minor = digits(words.substr(dot + 1));
   const unsigned combined = module_.version_major * 10u + module_.version_minor;
-  if (combined > 90 || module_.version_minor > 9) {
+  if (combined > 95 || module_.version_minor > 9) {
     if (module_.version_major < 9) fail(number.range, "not a PTX version: " + quote(number.range));
-    diagnostics_.warning(number.range, "this PTX version is newer than the 9.0 that we know");
+    diagnostics_.warning(number.range, "this PTX version is newer than the 9.5 that we know");
   } else if (std::find(known_versions.begin(), known_versions.end(), combined) == known_versions.end()) {
     fail(number.range, "not a PTX version: " + quote(number.range));
   }
@@ -123,6 +124,22 @@ void ReaderActions::module_pragma(const Lexeme& words) {
     error(words.range, "this pragma is allowed only inside functions");
   else if (pragma != "nounroll")
     error(words.range, "unknown pragma " + quote(words.range));
+}
+
+bool ReaderActions::raw_section(SourceRange item) {
+  std::string_view words = text(item);
+  const size_t name_end = std::min(words.find_first_of(" \t\r\n{"), words.size());
+  const std::string_view name = words.substr(0, name_end);
+  if (!is_raw_section(name)) return false;
+  const SourceRange name_range{item.begin, item.begin + static_cast<uint32_t>(name_end)};
+  require_header(name_range);
+  if (const DirectiveInfo* known = find_directive(name)) warn_of_version(name_range, known->version);
+  const size_t open = words.find_first_not_of(" \t\r\n", name_end);
+  if (open == std::string_view::npos || words[open] != '{' || words.back() != '}')
+    fail(item, std::string(name) + " needs its contents in braces");
+  verbatim();
+  end_item(item.end);
+  return true;
 }
 
 void ReaderActions::dwarf(const Lexeme& line) {

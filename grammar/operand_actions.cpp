@@ -75,6 +75,11 @@ void ReaderActions::push_name(SourceRange range, OperandFlag flags, bool minus) 
   }
   if (std::optional<SpecialRegister> special = base[0] == '%' ? parse_special_register(base) : std::nullopt) {
     const SpecialRegisterInfo& about = info(*special);
+    if (!seen_special_[static_cast<size_t>(*special)]) {
+      seen_special_.set(static_cast<size_t>(*special));
+      warn_of_version(range, about.version);
+    }
+    check_own_memory(range, *special);
     note.type = about.type;
     note.vector_width = about.vector_width;
     operand = Operand::special(static_cast<uint32_t>(*special));
@@ -83,6 +88,13 @@ void ReaderActions::push_name(SourceRange range, OperandFlag flags, bool minus) 
     return;
   }
   push_unfound(range, base, !selector_word.empty());
+}
+
+void ReaderActions::check_own_memory(SourceRange range, SpecialRegister special) {
+  if (special != SpecialRegister::perctamemoryoffset && special != SpecialRegister::perctamemorysize) return;
+  for (const FunctionDirective& directive : function_->directives)
+    if (module_.text(directive.name) == ".minperctamemory") return;
+  error(range, quote(range) + " needs .minperctamemory in the header of its entry");
 }
 
 // A name without a meaning yet: a label, an undeclared callee, or a mistake.

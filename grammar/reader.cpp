@@ -71,6 +71,7 @@ private:
     ring_.open(source_, item);
     actions_.begin_item(item);
     try {
+      if (actions_.raw_section(item)) return;
       parser_.item();
       if (actions_.in_body()) read_body();
       if (!ring_.at_end()) {

@@ -34,6 +34,28 @@ std::vector<std::string> versioned_toolkits() {
   return paths;
 }
 
+// Where NVIDIA's wheel keeps its programs below a virtual environment: lib/python3.11/site-packages/nvidia/cu13/bin.
+void add_wheel_folders(const std::filesystem::path& environment, std::vector<std::string>& folders) {
+  std::error_code failure;
+  for (const auto& python : std::filesystem::directory_iterator(environment / "lib", failure))
+    for (const auto& part : std::filesystem::directory_iterator(python.path() / "site-packages" / "nvidia", failure))
+      folders.push_back((part.path() / "bin").string());
+}
+
+// build/ of build/release/cli/ptxrewrite; empty where the program does not say where it is.
+std::filesystem::path folder_of_builds() {
+  std::error_code failure;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failure);
+  return failure ? std::filesystem::path() : program.parent_path().parent_path().parent_path();
+}
+
+// What the environment names: a variable and its value.
+std::pair<std::string, std::string> chosen_ptxas() {
+  for (const char* variable : {"PTXREWRITE_PTXAS", "PTXAS"})
+    if (const char* chosen = std::getenv(variable); chosen != nullptr && *chosen != '\0') return {variable, chosen};
+  return {};
+}
+
 // In the order in which they are looked at.
 std::vector<std::string> folders_with_ptxas() {
   std::vector<std::string> folders;
@@ -53,6 +75,10 @@ std::vector<std::string> folders_with_ptxas() {
     toolkits.push_back(place);
   for (const std::string& toolkit : toolkits)
     folders.push_back(toolkit + "/bin");
+  if (const char* environment = std::getenv("VIRTUAL_ENV"); environment != nullptr && *environment != '\0')
+    add_wheel_folders(environment, folders);
+  if (const std::filesystem::path builds = folder_of_builds(); !builds.empty())
+    add_wheel_folders(builds / "ptxas", folders);
   return folders;
 }
 
@@ -122,16 +148,56 @@ Result<std::string> find_ptxas(const std::filesystem::path& other_than) {
     std::error_code failure;
     return !path.empty() && (other_than.empty() || !std::filesystem::equivalent(path, other_than, failure));
   };
-  if (const char* chosen = std::getenv("PTXREWRITE_PTXAS"); chosen != nullptr && *chosen != '\0') {
+  if (const auto& [variable, chosen] = chosen_ptxas(); !chosen.empty()) {
     std::string path = find_program(chosen);
     if (is_it(path)) return path;
-    return Error{std::string("PTXREWRITE_PTXAS names '") + chosen + "', which is " +
+    return Error{variable + " names '" + chosen + "', which is " +
                      (path.empty() ? "not an executable" : "this program itself"),
                  {}};
   }
   for (const std::string& folder : folders_with_ptxas())
     if (std::string path = find_program(folder + "/ptxas"); is_it(path)) return path;
-  return Error{"ptxas not found: install the CUDA toolkit, put ptxas on PATH, or set PTXREWRITE_PTXAS to its path", {}};
+  return Error{"ptxas not found: install the CUDA toolkit, put ptxas on PATH, set PTXREWRITE_PTXAS to its path, or run "
+               "./bootstrap ptxas",
+               {}};
+}
+
+std::vector<std::string> all_ptxas() {
+  std::vector<std::string> found;
+  std::vector<std::filesystem::path> files; // without links
+  const auto add = [&](const std::string& name) {
+    const std::string path = find_program(name);
+    std::error_code failure;
+    const std::filesystem::path file = std::filesystem::canonical(path, failure);
+    if (path.empty() || failure || std::find(files.begin(), files.end(), file) != files.end()) return;
+    files.push_back(file);
+    found.push_back(path);
+  };
+  if (const std::string chosen = chosen_ptxas().second; !chosen.empty()) add(chosen);
+  for (const std::string& folder : folders_with_ptxas())
+    add(folder + "/ptxas");
+  return found;
+}
+
+std::string ptxas_release(const std::string& program) {
+  ProcessOptions command;
+  command.arguments = {program, "--version"};
+  command.timeout_seconds = 60;
+  const Result<ProcessResult> child = run_process(command);
+  if (!child || !child->succeeded()) return {};
+  constexpr std::string_view before = "release ";
+  const std::string_view text = child->out;
+  const size_t at = text.find(before);
+  if (at == std::string_view::npos) return {};
+  const std::string_view release = text.substr(at + before.size());
+  return std::string(release.substr(0, release.find_first_not_of("0123456789.")));
+}
+
+std::string describe_ptxas() {
+  const Result<std::string> ptxas = find_ptxas();
+  if (!ptxas) return ptxas.error().message;
+  const std::string release = ptxas_release(*ptxas);
+  return "ptxas " + (release.empty() ? std::string("of an unknown release") : release) + " (" + *ptxas + ")";
 }
 
 Result<PtxasRun> assemble_file(const std::string& path, const PtxasOptions& options) {
@@ -141,7 +207,7 @@ Result<PtxasRun> assemble_file(const std::string& path, const PtxasOptions& opti
     if (!text) return text.error();
     arch = target_architecture(*text);
   }
-  Result<std::string> ptxas = find_ptxas();
+  Result<std::string> ptxas = options.program.empty() ? find_ptxas() : options.program;
   if (!ptxas) return ptxas.error();
   Result<TempDirectory> directory = TempDirectory::create();
   if (!directory) return directory.error();

@@ -29,6 +29,7 @@ struct PtxasOptions {
   std::vector<std::string> extra_flags;
   double timeout_seconds = 3600;
   uint64_t address_space_bytes = 0; // 0: no limit
+  std::string program;              // path of the assembler; empty: find_ptxas()'s
 };
 
 struct PtxasRun {
@@ -45,10 +46,20 @@ struct PtxasRun {
   const PtxasFigures* find(std::string_view function) const;
 };
 
-// Path of ptxas: $PTXREWRITE_PTXAS if set (and then nothing else), else $PATH, $CUDA_HOME, $CUDA_PATH and the places
-// where toolkits are usually installed. `other_than`: a program that is passed over, under whatever name it is found.
-// The error says what to set.
+// Path of ptxas: $PTXREWRITE_PTXAS or $PTXAS if set (and then nothing else), else $PATH, $CUDA_HOME, $CUDA_PATH, the
+// places where toolkits are usually installed, and NVIDIA's wheel (nvidia-cuda-nvcc) in $VIRTUAL_ENV or where
+// `./bootstrap ptxas` puts it: the folder `ptxas` beside the build folder that the program runs from. `other_than`: a
+// program that is passed over, under whatever name it is found. The error says what to set.
 Result<std::string> find_ptxas(const std::filesystem::path& other_than = {});
+
+// All assemblers in those places, each once, in that order. The environment's choice does not hide the others here.
+std::vector<std::string> all_ptxas();
+
+// The toolkit release that an assembler says it is of: "13.5" (which knows PTX up to 9.5). Empty if it says none.
+std::string ptxas_release(const std::string& program);
+
+// For people: "ptxas 13.0 (/usr/local/cuda/bin/ptxas)", or that there is none.
+std::string describe_ptxas();
 
 // Assembles PTX text. A refusal, a crash and a time-out are results; errors are a missing ptxas or a failing file
 // system.

@@ -105,8 +105,17 @@ LaneRef Decoder::immediate(const ir::Operand& operand, LaneType type) {
   return image_.constants.get(bits, type.bits);
 }
 
+// Special registers of which nothing public says what they hold.
+static void refuse_without_meaning(Decoder& decoder, ir::SpecialRegister which) {
+  using enum ir::SpecialRegister;
+  for (ir::SpecialRegister unknown :
+       {perctamemoryoffset, perctamemorysize, locality_domain_id, locality_domain_supplemental_sm})
+    if (which == unknown) decoder.unsupported(fmt::format("nothing public says what {} holds", ir::info(which).name));
+}
+
 LaneRef Decoder::special(const ir::Operand& operand, unsigned& bits) {
   const auto which = static_cast<SpecialRegister>(operand.id);
+  refuse_without_meaning(*this, which);
   const LaneRef zero = block_special(BlockSpecial::zero);
   bits = 32;
   auto clock = [&](Handler handler, unsigned width) {

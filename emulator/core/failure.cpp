@@ -33,7 +33,10 @@ void find_source_line(const ir::Function& function, ir::InstructionId instructio
   bool found = false;
   for (ir::BlockId block : function.layout) {
     for (ir::InstructionId id : function.instructions_in(block)) {
-      if (function.instructions[id].kind == ir::InstructionKind::location) location = &function.instructions[id];
+      const ir::Instruction& passed = function.instructions[id];
+      const bool names_line = passed.kind == ir::InstructionKind::location &&
+                              !function.operands.view(passed.operands).front().is(ir::OperandKind::text);
+      if (names_line) location = &passed;
       found = id == instruction;
       if (found) break;
     }

@@ -1,6 +1,7 @@
 // Rows of the integer arithmetic instructions: add sub mul mad mul24 mad24 sad div rem abs neg min max dp2a dp4a, of
 // plain and of packed 16-bit integers.
 #include "emulator/core/operation.h"
+#include "emulator/operations/families.h"
 #include "emulator/semantics/integer.h"
 #include "emulator/semantics/packed.h"
 
@@ -139,6 +140,7 @@ void add_arithmetic_operations(OperationTable& table) {
   add_products_with_sums(table);
   add_quotients(table);
   add_minima(table);
+  add_packed_integers(table);
 }
 
 } // namespace ptxrewrite::emulator

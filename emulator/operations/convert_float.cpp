@@ -2,6 +2,7 @@
 // 6 and 4-bit formats.
 #include "emulator/core/decode.h"
 #include "emulator/core/operation.h"
+#include "emulator/operations/families.h"
 #include "emulator/operations/float_modes.h"
 #include "emulator/semantics/convert.h"
 
@@ -209,6 +210,7 @@ void add_float_conversions(OperationTable& table) {
   add_integral(table);
   add_clamped(table);
   add_small(table);
+  add_narrow_conversions(table);
 }
 
 } // namespace ptxrewrite::emulator

@@ -1,5 +1,6 @@
 // Rows of f16 and bf16 arithmetic and of their pairs: add sub mul fma abs neg.
 #include "emulator/core/operation.h"
+#include "emulator/operations/families.h"
 #include "emulator/operations/float_modes.h"
 #include "emulator/semantics/half.h"
 
@@ -81,6 +82,8 @@ void add_half_arithmetic(OperationTable& table) {
   add_f16(table);
   add_bf16(table);
   add_signs(table);
+  add_mixed_packed(table);
+  add_narrow_float_products(table);
 }
 
 } // namespace ptxrewrite::emulator

@@ -170,4 +170,18 @@ template <class A, class B, bool High> constexpr uint32_t dp2a(uint32_t a, uint3
   return c;
 }
 
+// clmad: the product of polynomials over GF(2), whose coefficients are the bits, and a sum without carries.
+constexpr uint64_t carry_less_low(uint64_t a, uint64_t b) {
+  uint64_t product = 0;
+  for (unsigned i = 0; i < 64; ++i)
+    product ^= (b >> i & 1) != 0 ? a << i : 0;
+  return product;
+}
+constexpr uint64_t carry_less_high(uint64_t a, uint64_t b) {
+  uint64_t product = 0;
+  for (unsigned i = 1; i < 64; ++i)
+    product ^= (b >> i & 1) != 0 ? a >> (64 - i) : 0;
+  return product;
+}
+
 } // namespace ptxrewrite::emulator::semantics

@@ -306,6 +306,12 @@ void decode_mbarrier(Decoder& decoder, ir::InstructionId) {
   const ir::Form& form = decoder.form();
   const std::span<const ir::Operand> operands = decoder.operands();
   auto has = [&](ir::Modifier word) { return form.has(word); };
+  if (has(ir::Modifier::layout_v1) || has(ir::Modifier::check_layout))
+    return decoder.unsupported("mbarriers with reports are not emulated");
+  if (has(ir::Modifier::phase_type_primary) || has(ir::Modifier::phase_type_conditional))
+    return decoder.unsupported("phases of mbarriers with reports are not emulated");
+  if (has(ir::Modifier::multicast_cluster_32b))
+    return decoder.unsupported("mbarrier operations on several blocks of a cluster");
   if (has(ir::Modifier::init))
     return emit_barrier_operation(decoder, &barrier_operation<BarrierAction::init>, 0, 32, 0, {});
   if (has(ir::Modifier::inval))

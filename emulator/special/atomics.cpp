@@ -74,6 +74,11 @@ struct AddFloat {
   }
   template <class T> static T apply(T old, T b, T, Space) { return semantics::atomic_add(old, b); }
 };
+// .noftz
+struct AddFloatKept {
+  static constexpr bool folds = false;
+  static float apply(float old, float b, float, Space) { return semantics::atomic_add_shared(old, b); }
+};
 template <bool max> struct MinMaxFloat {
   static constexpr bool folds = false;
   template <class T> static T apply(T old, T b, T, Space) { return semantics::atomic_min_max<max>(old, b); }
@@ -249,6 +254,7 @@ Handler handler_of(const ir::Form& form) {
   case ir::ScalarType::b128:
     return bits_handler<Bits128>(form);
   case ir::ScalarType::f32:
+    if (form.has(ir::Modifier::noftz)) return &atomic_operation<float, AddFloatKept>;
     return &atomic_operation<float, AddFloat>;
   case ir::ScalarType::f64:
     return &atomic_operation<double, AddFloat>;

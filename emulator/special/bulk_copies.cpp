@@ -92,8 +92,26 @@ const MicroOp* prefetch_bulk(Warp&, const MicroOp& op) {
 
 } // namespace
 
+namespace {
+
+// A copy that looks at the data and reports to its mbarrier (PTX ISA 9.4).
+bool reports(const ir::Form& form) {
+  using enum ir::Modifier;
+  for (ir::Modifier word : {mbarrier_report_validity_per_16bytes_8, mbarrier_report_validity_per_16bytes_80,
+                            mbarrier_report_validity_per_16bytes_8000, mbarrier_report_validity_per_16bytes_80000000,
+                            mbarrier_report_validity_per_element_ff})
+    if (form.has(word)) return true;
+  return false;
+}
+
+} // namespace
+
 void decode_bulk_copy(Decoder& decoder) {
   const ir::Form& form = decoder.form();
+  if (reports(form)) return decoder.unsupported("reports about copied data are not emulated");
+  if (form.has(ir::Modifier::ignore_oob)) return decoder.unsupported("bulk copies with bytes out of bounds");
+  if (form.has(ir::Modifier::multicast_cluster_16b) || form.has(ir::Modifier::multicast_cluster_32b))
+    return decoder.unsupported("copies to several blocks of a cluster");
   if (form.has(ir::Modifier::multicast_cluster)) return decoder.unsupported("copies to several blocks of a cluster");
   if (form.has(ir::Modifier::cp_mask)) return decoder.unsupported("bulk copies of chosen bytes");
   if (form.has(ir::Modifier::prefetch)) {

@@ -9,7 +9,8 @@ namespace ptxrewrite::ir {
 
 enum class InstructionKind : uint8_t {
   real,             // a PTX instruction; `form` says which
-  location,         // .loc          operands: file, line, column [, symbol text, inlined-at file, line, column]
+  location,         // .loc          operands: file, line, column [, symbol text, inlined-at file, line, column];
+                    //               .loc_intermediate: its name as text, file, line, column
   pragma,           // .pragma "s";  operands: one text per string
   annotation,       // a //@ comment that our own tools read   operand: text without the slashes
   scope_begin,      // {             only outside SSA form

@@ -313,8 +313,9 @@ private:
   void print_location(InstructionId id) {
     // file line column [, function_name label+offset, inlined_at file line column]
     auto operands = function_.operands_of(id);
-    out_ += ".loc";
-    for (size_t i = 0; i < operands.size(); ++i) {
+    const bool named = !operands.empty() && operands[0].is(OperandKind::text);
+    out_ += named ? function_.module().text(Symbol(operands[0].id)) : std::string_view(".loc");
+    for (size_t i = named ? 1 : 0; i < operands.size(); ++i) {
       if (operands[i].is(OperandKind::text)) {
         out_ += ", function_name ";
         operands_.print(operands, i);

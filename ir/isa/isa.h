@@ -121,12 +121,13 @@ struct Form {
   StateSpace source_space = StateSpace::none; // the second one (cp.async: shared <- global)
   uint8_t vector_width = 1;                   // .v2 .v4 .v8, else 1
   // Leading operands that are written: `p|q` and `{a,b,c,d}` count as one, a sink too. A call's `(ret)` list is its
-  // first operand and counts. Where the operand lists of one mnemonic differ in it (`call`), see definition_count().
+  // first operand and counts. The most that any of the form's operand lists writes: see definition_count().
   uint8_t definitions = 0;
-  bool carry_out = false; // .cc
-  bool opaque = false;    // not in the table: kept verbatim, operands unchecked, all effects assumed
-  bool extension = false; // an instruction of a hardware form, unknown to ptxas
-  bool lax = false;       // ptxas accepts it, the manual does not describe it
+  bool definitions_vary = false; // with the operand list: `call` with or without results, a wait with or without report
+  bool carry_out = false;        // .cc
+  bool opaque = false;           // not in the table: kept verbatim, operands unchecked, all effects assumed
+  bool extension = false;        // an instruction of a hardware form, unknown to ptxas
+  bool lax = false;              // ptxas accepts it, the manual does not describe it
   Effects effects;
   std::span<const OperandShape> shapes;
 
@@ -192,7 +193,7 @@ struct OperandError {
 // Nothing when the operands fit one of the form's operand lists. No heap allocation then. Guards (@p) are not operands.
 std::optional<OperandError> check_operands(const Form& form, std::span<const OperandSummary> operands);
 
-// Like Form::definitions, for one concrete operand list: differs for `call` only.
+// Like Form::definitions, for one concrete operand list: differs where definitions_vary.
 unsigned definition_count(const Form& form, std::span<const OperandSummary> operands);
 
 // Registers whose value the hardware supplies.

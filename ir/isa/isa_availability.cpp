@@ -9,7 +9,8 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// First versions of targets: every pair of .version and .target was given to ptxas 13.0.
+// First versions of targets: every pair of .version and .target was given to ptxas 13.0 and 13.5, which
+// has sm_88 from 9.0 on alone.
 struct TargetVersion {
   std::string_view target; // without sm_
   PtxVersion first;
@@ -18,11 +19,11 @@ constexpr TargetVersion target_versions[] = {
     {"10", {1, 0}},   {"11", {1, 0}},   {"12", {1, 2}},   {"13", {1, 2}},   {"20", {2, 0}},   {"21", {2, 0}},
     {"30", {3, 0}},   {"35", {3, 1}},   {"32", {4, 0}},   {"50", {4, 0}},   {"37", {4, 1}},   {"52", {4, 1}},
     {"53", {4, 2}},   {"60", {5, 0}},   {"61", {5, 0}},   {"62", {5, 0}},   {"70", {5, 1}},   {"72", {6, 1}},
-    {"82", {6, 2}},   {"75", {6, 3}},   {"80", {7, 0}},   {"86", {7, 1}},   {"88", {7, 3}},   {"87", {7, 4}},
+    {"82", {6, 2}},   {"75", {6, 3}},   {"80", {7, 0}},   {"86", {7, 1}},   {"88", {9, 0}},   {"87", {7, 4}},
     {"89", {7, 8}},   {"90", {7, 8}},   {"90a", {8, 0}},  {"100", {8, 6}},  {"100a", {8, 6}}, {"101", {8, 6}},
     {"101a", {8, 6}}, {"120", {8, 7}},  {"120a", {8, 7}}, {"100f", {8, 8}}, {"101f", {8, 8}}, {"103", {8, 8}},
     {"103a", {8, 8}}, {"103f", {8, 8}}, {"120f", {8, 8}}, {"121", {8, 8}},  {"121a", {8, 8}}, {"121f", {8, 8}},
-    {"110", {9, 0}},  {"110a", {9, 0}}, {"110f", {9, 0}},
+    {"110", {9, 0}},  {"110a", {9, 0}}, {"110f", {9, 0}}, {"107", {9, 4}},  {"107a", {9, 4}}, {"107f", {9, 4}},
 };
 
 unsigned number(std::string_view text) {
@@ -71,6 +72,11 @@ bool any_target_fits(std::string_view column, PtxVersion version, std::string_vi
 }
 
 } // namespace
+
+std::optional<PtxVersion> parse_version(std::string_view text) {
+  if (text.empty() || text[0] < '0' || text[0] > '9') return std::nullopt;
+  return version_of(text);
+}
 
 std::string why_not_available(const Form& form, PtxVersion version, std::string_view target) {
   if (form.opaque || form.extension || target.empty()) return {};

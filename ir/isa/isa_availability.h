@@ -15,6 +15,9 @@ struct PtxVersion {
   auto operator<=>(const PtxVersion&) const = default;
 };
 
+// The number at the head of "8.0" or "8.0, sm_90"; nothing where there is none.
+std::optional<PtxVersion> parse_version(std::string_view text);
+
 // What keeps the form out of a file of this version for this target ("sm_90", "compute_80", "sm_100a"), for people:
 // "needs PTX 7.8, sm_90+". Empty if nothing does, or if the table does not know: opaque forms, those of hardware
 // forms, no target. Where forms differ by their operands alone, the least any of them needs counts.

@@ -125,8 +125,10 @@ void fill_from_rows(StoredForm& stored, std::span<const table::Match> matches) {
   form.effects = row.effects;
   add_modifier_effects(stored.modifiers, form.effects);
   stored.shapes = compile_shapes(matches, stored.modifiers, form.space);
-  for (const OperandShape& shape : stored.shapes)
+  for (const OperandShape& shape : stored.shapes) {
     form.definitions = std::max<uint8_t>(form.definitions, static_cast<uint8_t>(shape.definitions));
+    form.definitions_vary |= shape.definitions != stored.shapes.front().definitions;
+  }
 }
 
 // Only spans and views that point into `stored` itself, which must not move any more.

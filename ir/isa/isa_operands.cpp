@@ -83,6 +83,29 @@ uint64_t base_types(char base) {
   });
 }
 
+// The number in a word that says how many: 4 of .v4 and .x4, 2 of .2d.
+unsigned number_of(Modifier word) {
+  unsigned number = 0;
+  for (char c : spelling(word))
+    if (c >= '0' && c <= '9') number = number * 10 + static_cast<unsigned>(c - '0');
+  return number;
+}
+
+// How many elements a vector has that goes by the word of a slot.
+unsigned element_count(const Term& term, Modifier word) {
+  const unsigned number = number_of(word);
+  switch (term.count_operation) {
+  case '*':
+    return number * term.count_amount;
+  case '/':
+    return (number + term.count_amount - 1) / term.count_amount;
+  case '-':
+    return number - std::min(number, term.count_amount);
+  default:
+    return number;
+  }
+}
+
 class ShapeCompiler {
 public:
   ShapeCompiler(const table::Match& match, std::span<const Modifier> words, StateSpace space)
@@ -93,9 +116,7 @@ public:
     shape.definitions = text.definitions;
     for (size_t i = 0; i < text.operands.size(); ++i) {
       const auto& operand = text.operands[i];
-      if (operand.condition != Modifier::none &&
-          std::find(words_.begin(), words_.end(), operand.condition) == words_.end())
-        continue;
+      if (!is_present(operand)) continue;
       is_source_ = i >= text.definitions;
       shape.operands.push_back(pattern(operand));
     }
@@ -103,6 +124,11 @@ public:
   }
 
 private:
+  bool is_present(const table::OperandText& operand) const {
+    return operand.condition == Modifier::none ||
+           std::find(words_.begin(), words_.end(), operand.condition) != words_.end();
+  }
+
   OperandPattern pattern(const table::OperandText& text) {
     OperandPattern result;
     for (const Term& term : text.alternatives)
@@ -202,7 +228,7 @@ private:
     alternative.symbol_base = term.base != 't';
     // Where a row lists several shapes of the same bracket, `a|b` inside it was multiplied out by the pattern.
     for (const auto& element : term.elements)
-      alternative.elements.push_back(pattern(element));
+      if (is_present(element)) alternative.elements.push_back(pattern(element));
   }
 
   void vector(const Term& term, OperandPattern& pattern_to) {
@@ -225,7 +251,7 @@ private:
           pattern_to.alternatives.push_back(element);
         return;
       }
-      alternative.count = word == Modifier::v8 ? 8 : word == Modifier::v4 ? 4 : 2;
+      alternative.count = static_cast<uint16_t>(element_count(term, word));
     }
     if (!term.slot.empty() || !term.counts.empty()) {
       alternative.repeated = true;
@@ -541,21 +567,29 @@ std::vector<OperandShape> compile_shapes(std::span<const table::Match> matches, 
   return shapes;
 }
 
-std::optional<OperandError> check_operands(const Form& form, std::span<const OperandSummary> operands) {
-  if (form.opaque) return std::nullopt;
+// The operand list of a form that operands fit; nothing if none does.
+static const OperandShape* fitting_shape(const Form& form, std::span<const OperandSummary> operands) {
   for (const OperandShape& shape : form.shapes) {
     if (shape.operands.size() != operands.size()) continue;
     bool all_fit = true;
     for (size_t i = 0; all_fit && i < operands.size(); ++i)
       all_fit = fits(shape.operands[i], operands[i]);
-    if (all_fit) return form.opcode == Opcode::mov ? check_special_register(form, operands) : std::nullopt;
+    if (all_fit) return &shape;
   }
-  return explain(form, operands);
+  return nullptr;
+}
+
+std::optional<OperandError> check_operands(const Form& form, std::span<const OperandSummary> operands) {
+  if (form.opaque) return std::nullopt;
+  if (!fitting_shape(form, operands)) return explain(form, operands);
+  return form.opcode == Opcode::mov ? check_special_register(form, operands) : std::nullopt;
 }
 
 unsigned definition_count(const Form& form, std::span<const OperandSummary> operands) {
   if (form.effects.call) return !operands.empty() && operands.front().kind == SummaryKind::list ? 1 : 0;
-  return form.definitions;
+  if (!form.definitions_vary) return form.definitions;
+  const OperandShape* shape = fitting_shape(form, operands);
+  return shape ? shape->definitions : form.definitions;
 }
 
 } // namespace ptxrewrite::ir

@@ -206,7 +206,9 @@ private:
 
   OperandText operand(std::string_view text) {
     OperandText result;
-    if (size_t condition = text.find(" if ."); condition != std::string_view::npos) {
+    // Inside brackets a condition is an element's.
+    const size_t condition = text.rfind(" if .");
+    if (condition != std::string_view::npos && text.find_first_of("]})", condition) == std::string_view::npos) {
       auto list = words(text.substr(condition + 4));
       if (list.size() == 1) result.condition = list.front();
       text = text.substr(0, condition);
@@ -303,8 +305,14 @@ private:
   void vector(std::string_view text, Term& result) {
     result.kind = SummaryKind::vector;
     auto parts = split(text, ' ');
-    if (parts.size() == 2 && is_slot(parts[0])) {
-      result.slot = parts[0];
+    const size_t name_end = std::min(parts[0].find_first_of("*/-"), parts[0].size());
+    if (parts.size() == 2 && is_slot(parts[0].substr(0, name_end))) {
+      result.slot = parts[0].substr(0, name_end);
+      if (name_end < parts[0].size()) {
+        result.count_operation = parts[0][name_end];
+        result.count_amount = static_cast<unsigned>(number(parts[0].substr(name_end + 1)));
+        if (result.count_amount == 0) fail("count", parts[0]);
+      }
       result.elements.push_back(operand(parts[1]));
     } else if (parts.size() == 2 && parts[0][0] >= '1' && parts[0][0] <= '9') {
       for (std::string_view count : split(parts[0], '/'))

@@ -64,8 +64,11 @@ struct Term {
   bool constant_base = false;
   bool unified = false;
   // Vectors: `counts` possible numbers of equal elements, or as many as slot `slot` says, or (both empty) exactly
-  // `elements`.
+  // `elements`. What the slot says is multiplied or divided by `count_amount`, or lessened by it, where
+  // `count_operation` is one of `*`, `/` (rounded up) and `-`.
   std::vector<unsigned> counts;
+  char count_operation = ' ';
+  unsigned count_amount = 0;
   std::vector<OperandText> elements;
 };
 

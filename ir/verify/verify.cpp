@@ -244,7 +244,7 @@ private:
     if (shape.opaque) return;
     std::span<const OperandSummary> summaries = summaries_.of(function_, id);
     if (std::optional<OperandError> wrong = check_operands(shape, summaries)) report_at("operands", id, wrong->message);
-    unsigned written = shape.effects.call ? definition_count(shape, summaries) : shape.definitions;
+    unsigned written = definition_count(shape, summaries);
     std::span<const Operand> operands = function_.operands_of(id);
     for (size_t index = 0; index < operands.size(); index = next_sibling(operands, index)) {
       bool destination = written > 0;

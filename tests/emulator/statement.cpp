@@ -138,4 +138,27 @@ std::vector<const StatementOperand*> registers_of(const StatementOperand& operan
   return result;
 }
 
+bool is_stated_in_unit_tests(const Statement& statement) {
+  using enum ir::ScalarType;
+  const auto is_one_of = [](ir::ScalarType type, std::initializer_list<ir::ScalarType> types) {
+    return std::find(types.begin(), types.end(), type) != types.end();
+  };
+  bool narrow = false, pair = false, mixed = false;
+  for (ir::ScalarType type : statement.types) {
+    if (is_one_of(type, {u8x4, s8x4, e2m1p4x4, ue8m0x4, ue5m3x2, s2f6x2})) return true;
+    narrow |= is_one_of(type, {e4m3x2, e5m2x2, e2m3x2, e3m2x2, e2m1x2});
+    pair |= type == bf16x2;
+    mixed |= type != statement.types.front();
+  }
+  if (statement.opcode == "cvt")
+    return statement.has("pzo") || statement.has("scaled::n1::ue8m0") || statement.has("scaled::n2::ue8m0") ||
+           (narrow && (pair || statement.has("rz")));
+  if (statement.opcode == "set") return statement.types.size() == 1 && is_one_of(statement.type(), {u16x2, s16x2});
+  if (statement.opcode == "add" && statement.has("sat")) return is_one_of(statement.type(), {u32, u16x2, s16x2});
+  const bool packed = is_one_of(statement.type(), {f32x2, f16x2, bf16x2, e4m3x4, e5m2x4});
+  const bool arithmetic =
+      statement.opcode == "add" || statement.opcode == "sub" || statement.opcode == "mul" || statement.opcode == "fma";
+  return arithmetic && packed && (mixed || is_one_of(statement.type(), {e4m3x4, e5m2x4}));
+}
+
 } // namespace ptxrewrite::test

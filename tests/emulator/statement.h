@@ -40,6 +40,10 @@ struct Statement {
   ir::ScalarType type(size_t index = 0) const { return index < types.size() ? types[index] : ir::ScalarType::none; }
 };
 
+// Packed numbers that PTX 9.1 to 9.4 added: tests/unit/emulator/semantics/packed_integers_test.cpp and
+// narrow_numbers_test.cpp state what they compute; the references here know nothing of them.
+bool is_stated_in_unit_tests(const Statement& statement);
+
 // The registers among an operand and inside it, in order; sinks count as nothing.
 std::vector<const StatementOperand*> registers_of(const StatementOperand& operand);
 

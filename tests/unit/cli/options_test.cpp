@@ -107,7 +107,8 @@ TEST_CASE("wrong usage ends with code 2, help with 0") {
 }
 
 TEST_CASE("the command that is named is called, once its options are parsed") {
-  const ProgramText text{.name = "tool", .about = "a tool", .footer = "the end", .version = "tool 1"};
+  const ProgramText text{
+      .name = "tool", .about = "a tool", .footer = "the end", .version = [] { return std::string("tool 1"); }};
   std::string called;
   auto parse = [&](const std::vector<std::string>& words) {
     called.clear();

@@ -40,6 +40,7 @@ TEST_CASE("all operand lists of a row write the same number of operands") {
     if (name == "call") continue; // with and without results
     for (const auto& row : table::rows_of(*table::find_opcode(name)).rows)
       for (const auto& shape : row.shapes) {
+        if (row.text->modifiers.find(".phase_type::primary") != std::string_view::npos) continue; // a report or none
         INFO(name, " ", row.text->modifiers, " | ", row.text->operands);
         CHECK(shape.definitions == row.shapes.front().definitions);
       }
@@ -131,7 +132,7 @@ TEST_CASE("modifiers are a set, with exceptions") {
 }
 
 TEST_CASE("what is wrong is named") {
-  CHECK(error_of("add.sat.u32") == "illegal modifier '.sat' for 'add.u32'");
+  CHECK(error_of("add.sat.u64") == "illegal modifier '.sat' for 'add.u64'");
   CHECK(error_of("add.wide.u32") == "illegal modifier '.wide' for 'add'");
   CHECK(error_of("add.b128") == "illegal type '.b128' for 'add'");
   CHECK(error_of("exit.uni") == "illegal modifier '.uni' for 'exit'");
@@ -140,7 +141,7 @@ TEST_CASE("what is wrong is named") {
 }
 
 TEST_CASE("what no row knows is opaque, not wrong") {
-  for (auto name : {"frobnicate.u32", "add.u8x4", "ld.global.future::hint.u32", "MOV.u32"}) {
+  for (auto name : {"frobnicate.u32", "add.u8x8", "ld.global.future::hint.u32", "MOV.u32"}) {
     const Form& f = get(name);
     CHECK(f.opaque);
     CHECK(f.opcode == Opcode::opaque);
@@ -184,7 +185,7 @@ TEST_CASE("reference pages") {
   CHECK(isa_page("frobnicate") == "");
   auto opcodes = list_opcodes();
   CHECK(std::set<std::string_view>(opcodes.begin(), opcodes.end()).size() ==
-        149); // 135 of the manual; the hardware forms'
+        154); // 135 of PTX 9.0, 5 until 9.5; the hardware forms'
 }
 
 TEST_CASE("special registers") {

@@ -4,7 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <sys/stat.h>
 
 namespace ptxrewrite::tests::ptxas_test {
@@ -147,6 +149,33 @@ TEST_CASE("a missing ptxas is an error that says what to do") {
   auto run = assemble(shared_kernel);
   REQUIRE_FALSE(run.ok());
   CHECK(run.error().message.find("PTXREWRITE_PTXAS") != std::string::npos);
+}
+
+TEST_CASE("NVIDIA's wheel in a virtual environment is one of the places") {
+  auto directory = TempDirectory::create();
+  REQUIRE(directory);
+  const std::string bin = directory->file("lib/python3.11/site-packages/nvidia/cu13/bin");
+  std::filesystem::create_directories(bin);
+  const std::string program = bin + "/ptxas";
+  REQUIRE(write_file(program, "#!/bin/sh\necho 'Cuda compilation tools, release 13.5, V13.5.37'\n").ok());
+  REQUIRE(::chmod(program.c_str(), 0755) == 0);
+  const char* environment = std::getenv("VIRTUAL_ENV");
+  const std::string old = environment != nullptr ? environment : "";
+  ::setenv("VIRTUAL_ENV", directory->file("").c_str(), 1);
+  const std::vector<std::string> all = all_ptxas();
+  old.empty() ? ::unsetenv("VIRTUAL_ENV") : ::setenv("VIRTUAL_ENV", old.c_str(), 1);
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const std::string& path) { return std::filesystem::equivalent(path, program); });
+  REQUIRE(found != all.end());
+  CHECK(ptxas_release(*found) == "13.5");
+  CHECK(ptxas_release("/bin/true") == "");
+  for (size_t i = 0; i < all.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      CHECK(!std::filesystem::equivalent(all[i], all[j]));
+  const ChosenPtxas chosen(program);
+  CHECK(*find_ptxas() == program);
+  CHECK(all_ptxas().front() == program);
+  CHECK(describe_ptxas() == "ptxas 13.5 (" + program + ")");
 }
 
 } // namespace ptxrewrite::tests::ptxas_test
