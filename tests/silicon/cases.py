@@ -1,10 +1,11 @@
 """Which of our kernels stands for a row of a table, and at what size it was measured."""
 import dataclasses
 import os
+import re
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 SAMPLES = os.path.join(FOLDER, "..", "..", "samples")
-SETS = ["a", "d"]
+SETS = ["a", "b", "d"]
 
 
 @dataclasses.dataclass
@@ -71,6 +72,26 @@ def cases_of_a():
         yield case
 
 
+# By kernel of set B: sample, kernel there, sizes for a size of the table.
+SET_B = {
+    "bpnn_layerforward_CUDA": ("backprop", "bp_layerforward", lambda size: {"inputs": size}),
+    "bpnn_adjust_weights_cuda": ("backprop", "bp_adjust_weights", lambda size: {"inputs": size}),
+    "calculate_temp": ("hotspot", "hotspot", lambda size: {"side": size, "launches": 1}),
+    "lud_diagonal": ("lud", "lud_diagonal", lambda size: {"n": size}),
+    "lud_perimeter": ("lud", "lud_perimeter", lambda size: {"n": size}),
+}
+
+
+def cases_of_b():
+    for row in table("b"):
+        sample, kernel, sizes = SET_B[row["kernel"]]
+        name = f"{row['gpu']} {row['kernel']} {row['size']}"
+        yield Case(name, row["kernel"], row["gpu"], row["gpu"], float(row["us"]) * 1e-6 * CLOCK_HZ[row["gpu"]],
+                   os.path.join(SAMPLES, sample, sample + ".toml"), kernel, sizes(int(row["size"])),
+                   ptx=sample + ".ptx", original=name.replace(" ", "-"),
+                   short=row["gpu"] == "p100" and row["size"] == "8192")
+
+
 MACRO_OF = {"block_size_x": "BLOCK_X", "block_size_y": "BLOCK_Y", "tile_size_x": "TILE_X", "tile_size_y": "TILE_Y",
             "read_only": "READ_ONLY", "use_padding": "PADDED", "use_shmem": "STAGED", "tile_stride_x": "STRIDE_X",
             "tile_stride_y": "STRIDE_Y"}
@@ -84,14 +105,20 @@ def cases_of_d():
         launch = os.path.join(FOLDER, "kernels", row["kernel"] + ".toml")
         milliseconds = float(row["ms"])
         yield Case(name, row["variant"], f"{row['gpu']} {row['kernel']}", row["gpu"].lower(),
-                   milliseconds * 1e-3 * CLOCK_HZ[row["gpu"]], launch, row["kernel"], sizes,
+                   milliseconds * 1e-3 * CLOCK_HZ[row["gpu"].lower()], launch, row["kernel"], sizes,
                    source_file=launch.replace(".toml", ".cu"), macros=macros,
                    short=name == "A100 convolution 48,4,1,4,1,0,1")
 
 
-# Of the machines of set D, as in ir/machine/figures/machines.
-CLOCK_HZ = {"A100": 1410e6, "A4000": 1560e6, "A6000": 1800e6}
+def clock_hz(gpu):
+    """Of a machine of the program: silicon's times are shown in its clocks."""
+    with open(os.path.join(FOLDER, "..", "..", "ir", "machine", "figures", "machines", gpu + ".toml")) as file:
+        return float(re.search(r"^clock_mhz = (\d+)", file.read(), re.M).group(1)) * 1e6
+
+
+GPUS = ["gtx680", "gtx970", "gtx980", "gtxtitan", "gtxtitanx", "k20", "k40", "p100", "a100", "a4000", "a6000"]
+CLOCK_HZ = {gpu: clock_hz(gpu) for gpu in GPUS}
 
 
 def cases_of(name):
-    return list({"a": cases_of_a, "d": cases_of_d}[name]())
+    return list({"a": cases_of_a, "b": cases_of_b, "d": cases_of_d}[name]())

@@ -70,6 +70,57 @@ util/accelwattch/accelwattch_hw_profiler/hw_perf.csv (AccelWattch, Kandiah et al
       "dram_write_sectors", "pipeline_duty", "idle_sms"], rows)
 
 
+# GPU in set B's file names: machine of the program, its SMs. "Quadro" is left out: it does not say which one.
+SET_B_GPUS = {"GTX-680": ("gtx680", 8), "GTX-970": ("gtx970", 13), "GTX-980": ("gtx980", 16),
+              "Titan": ("gtxtitan", 14), "TitanX": ("gtxtitanx", 24), "Tesla-K20": ("k20", 13),
+              "Tesla-K40": ("k40", 15), "Tesla-P100": ("p100", 56)}
+SET_B_SIZES = {"bpnn_layerforward_CUDA": (8192, 16384, 32768, 65536),
+               "bpnn_adjust_weights_cuda": (8192, 16384, 32768, 65536), "calculate_temp": (256, 512, 1024),
+               "lud_diagonal": (256, 512, 1024), "lud_perimeter": (256, 512, 1024)}
+
+
+def set_b(path):
+    copy = Copy(path, "35b81711089273c775f143ecaeadae03ebf5910a")
+    rows = []
+    for kernel, sizes in SET_B_SIZES.items():
+        for gpu, (machine, sms) in SET_B_GPUS.items():
+            measured = copy.rows_of(f"datasets/{kernel}-{gpu}.csv")
+            for size in sizes:
+                same = [row for row in measured if row["input.size.1"] == str(size)]
+                if not same:
+                    continue
+                means = [sum(float(row[key]) for row in same) / len(same)
+                         for key in ("elapsed_cycles_sm", "inst_executed", "duration")]
+                rows.append([kernel, machine, size, len(same), number(means[0] / sms), number(means[1]),
+                             number(means[2] * 1e6)])
+    write("""
+Kernels of Rodinia on GPUs from Kepler to Pascal: means over the launches of a size of clocks (elapsed_cycles_sm over the
+SMs of the GPU), warp instructions executed and microseconds.
+Source: github.com/marcosamaris/gpuperfpredict, commit 35b81711089273c775f143ecaeadae03ebf5910a, datasets/*.csv. The
+sizes of SET_B_SIZES in extract.py; files that a copy lacks (large ones are kept elsewhere) have no rows.
+""", ["kernel", "gpu", "size", "launches", "clocks", "warp_instructions", "us"], rows)
+
+
+def set_c(path):
+    copy = Copy(path, "db54a508953880ad3dfb20194a2d5cb39c4af33c")
+    clocks = [("810", "1164"), ("3505", "1164"), ("3505", "595")]
+    times, program = {}, None
+    name = "datasets/gtxtitanx/realbenchmarks/aggregated_dataset_gtxtitanx.csv"
+    for line in copy.bytes_of(name).decode().split():
+        cells = line.split(",")
+        if len(cells) == 1:
+            program = cells[0]
+        else:
+            times.setdefault(program, {}).setdefault((cells[0], cells[1]), cells[2])
+    write("""
+Programs on a GTX Titan X at several clocks: milliseconds, by MHz of memory and core.
+Source: github.com/hpc-ulisboa/gpuPTXModel, commit db54a508953880ad3dfb20194a2d5cb39c4af33c,
+datasets/gtxtitanx/realbenchmarks/aggregated_dataset_gtxtitanx.csv.
+""", ["program"] + [f"ms_{memory}_{core}" for memory, core in clocks],
+          [[program] + [number(known[pair]) for pair in clocks] for program, known in times.items()
+           if all(pair in known for pair in clocks)])
+
+
 def cache_of(copy, name):
     """The timed variants of a Kernel Tuner cache file, which may lack its last brackets."""
     text = gzip.decompress(copy.bytes_of(name)).decode()
@@ -107,7 +158,7 @@ dedispersion, by a hash of its parameters; variants that failed there have no ro
 
 
 def main():
-    makers = {"a": set_a, "d": set_d}
+    makers = {"a": set_a, "b": set_b, "c": set_c, "d": set_d}
     if len(sys.argv) != 3 or sys.argv[1] not in makers:
         sys.exit(__doc__)
     makers[sys.argv[1]](sys.argv[2])

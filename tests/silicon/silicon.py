@@ -174,4 +174,5 @@ def main():
     report(options, scored, 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

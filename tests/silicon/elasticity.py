@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Set C: what bounds a program, as the clocks of a GTX Titan X show it, and as the model has it.
+
+usage: elasticity.py --tool PTXREWRITE [--short]
+
+The elasticity of a time by the memory's clock is ln(t(810) / t(3505)) / ln(3505 / 810) at a core clock of 1164 MHz (1:
+DRAM alone bounds; 0: it does not), that by the core's clock ln(t(595) / t(1164)) / ln(1164 / 595) at 3505 MHz. It does
+not depend on how good absolute times are. The model's times are those of machines that differ in these clocks: DRAM's
+bandwidth follows the memory's, its latency beyond L2 keeps its nanoseconds.
+"""
+import argparse
+import json
+import math
+import os
+import re
+import subprocess
+import tempfile
+
+import cases
+from silicon import half_of
+
+# By program of set C: sample and sizes (the defaults of PolyBench/GPU 1.0 and of the CUDA SDK; the set does not state
+# them).
+PROGRAMS = {
+    "2dconvolution": ("convolution2d", {"rows": 4096, "columns": 4096}),
+    "atax": ("atax", {"rows": 4096, "columns": 4096}),
+    "bicg": ("bicg", {"rows": 4096, "columns": 4096}),
+    "mvt": ("mvt", {"n": 4096}),
+    "gesummv": ("gesummv", {"n": 4096}),
+    "gemm": ("gemm", {"ni": 512, "nj": 512, "nk": 512}),
+    "fdtd2d": ("fdtd2d", {"nx": 2048, "ny": 2048, "steps": 2}),
+    "blackscholes": ("black_scholes", {"options": 4000000}),
+    "hotspot": ("hotspot", {"side": 1024, "launches": 2}),
+    "backprop": ("backprop", {"inputs": 65536}),
+}
+BASE_BANDWIDTH, BASE_CORE, BASE_MEMORY = 264.0, 1075.0, 3505.0  # of gtxtitanx.toml
+L2_LATENCY, DRAM_LATENCY = 225.0, 368.0
+
+
+def machine(folder, memory, core):
+    path = os.path.join(folder, f"titanx_{memory}_{core}.toml")
+    with open(path, "w") as file:
+        file.write(f'base = "gtxtitanx"\nname = "Titan X {memory} {core}"\nclock_mhz = {core}\n'
+                   f'[memory]\nachieved_dram_gb_per_second = "{BASE_BANDWIDTH * memory / BASE_MEMORY:.2f}?"\n'
+                   f'[latency]\ndram = {round(L2_LATENCY + (DRAM_LATENCY - L2_LATENCY) * core / BASE_CORE)}\n')
+    return path
+
+
+def seconds(tool, folder, program, gpu):
+    sample, sizes = PROGRAMS[program]
+    launch = os.path.join(cases.SAMPLES, sample, sample + ".toml")
+    with open(launch) as file:
+        text = file.read()
+    ptx = json.dumps(os.path.abspath(os.path.join(os.path.dirname(launch), sample + ".ptx")))
+    text = re.sub(r"^ptx = .*$", lambda _: "ptx = " + ptx, text, flags=re.M)
+    text += "\n[size.silicon]\n" + "".join(f"{name} = {value}\n" for name, value in sizes.items())
+    path = os.path.join(folder, sample + ".toml")
+    with open(path, "w") as file:
+        file.write(text)
+    command = [tool, "score", path, "--size", "silicon", "--gpu", gpu, "--sample", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return sum(kernel["seconds"] for kernel in json.loads(done.stdout)["files"][0]["versions"][0]["kernels"])
+
+
+def elasticities(slow_memory, fast, slow_core):
+    return (math.log(slow_memory / fast) / math.log(3505 / 810), math.log(slow_core / fast) / math.log(1164 / 595))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tool", required=True)
+    parser.add_argument("--short", action="store_true")
+    options = parser.parse_args()
+    errors = {}
+    print(f"{'program':16} {'half':9} {'by memory: silicon':>18} {'model':>6} {'by core: silicon':>17} {'model':>6}")
+    with tempfile.TemporaryDirectory() as folder:
+        machines = [machine(folder, *clocks) for clocks in ((810, 1164), (3505, 1164), (3505, 595))]
+        for row in cases.table("c"):
+            program = row["program"]
+            if program not in PROGRAMS or (options.short and program != "backprop"):
+                continue
+            silicon = elasticities(*(float(row[key]) for key in ("ms_810_1164", "ms_3505_1164", "ms_3505_595")))
+            model = elasticities(*(seconds(options.tool, folder, program, gpu) for gpu in machines))
+            half = half_of(program)
+            errors.setdefault(half, []).append([abs(a - b) for a, b in zip(silicon, model)])
+            print(f"{program:16} {half:9} {silicon[0]:18.2f} {model[0]:6.2f} {silicon[1]:17.2f} {model[1]:6.2f}", flush=True)
+    for half, pairs in sorted(errors.items()):
+        means = [sum(pair[i] for pair in pairs) / len(pairs) for i in range(2)]
+        print(f"{half}: {len(pairs)} programs, mean error of the elasticity by memory {means[0]:.2f}, by core {means[1]:.2f}")
+
+
+if __name__ == "__main__":
+    main()
