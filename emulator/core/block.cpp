@@ -114,6 +114,7 @@ void Block::start(uint64_t linear_index) {
   if (checker) checker->start_block(*this);
   if (machine) machine->start_block();
   if (late_copies) late_copies->start_block();
+  if (warp_groups) warp_groups->start_block();
 }
 
 void Block::start_warp(Warp& warp) {
@@ -236,6 +237,7 @@ void Block::warp_finished(Warp& warp) {
   frames->give_back(warp.root.registers, image->functions.front()->frame_bytes);
   warp.root.registers = nullptr;
   --live_warps;
+  if (warp_groups) warp_groups->forget(warp);
   if (live_warps == 0 && late_copies) late_copies->finish();
   for (unsigned number = 0; number < barriers.size(); ++number)
     if (barriers[number].in_use) complete_barrier_if_full(number);
@@ -455,6 +457,8 @@ void Block::report_deadlock() {
       const uint32_t line = place.range.empty() ? 0 : image->module->source.locate(place.range.begin).line;
       std::string what = split.state == SplitState::at_barrier
                              ? fmt::format("at barrier {} in line {}", split.wait & 0xff, line)
+                         : split.state == SplitState::at_warp_group
+                             ? fmt::format("for a matrix product of the whole warp group in line {}", line)
                              : fmt::format("for lanes {:#010x} in line {}", split.wait & warp.live & ~split.mask, line);
       auto found = std::find_if(places.begin(), places.end(), [&](const auto& known) { return known.first == what; });
       if (found == places.end()) found = places.insert(places.end(), {what, {}});

@@ -56,6 +56,7 @@ class MemoryChecker; // emulator/core/check.h
 class GlobalShadow;  // emulator/memory/global_shadow.h
 class Observer;
 class LateCopies; // emulator/core/copies.h
+class WarpGroups; // likewise
 
 // What all blocks of a launch have in common.
 struct LaunchState {
@@ -156,6 +157,7 @@ struct Block {
   Observer* observer = nullptr;
   std::unique_ptr<BlockMachine> machine;   // its part in the block; null: none
   std::unique_ptr<LateCopies> late_copies; // null: asynchronous copies are carried out at once
+  std::unique_ptr<WarpGroups> warp_groups; // null: no warp group has multiplied matrices yet
   MemoryRange last_global;                 // where the last global access of a single lane went: most go there again
   std::vector<MemoryRange> ranges;         // the same for each memory operation of the image
   bool count_memory = false;

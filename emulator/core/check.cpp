@@ -18,11 +18,14 @@ namespace ptxrewrite::emulator {
 namespace {
 
 constexpr unsigned maximum_warps = 32; // of a block
+constexpr unsigned warps_of_group = 4;
+constexpr unsigned maximum_agents = shadow_readers; // warps, and the matrix products of each warp group
 
 // The vector clock of a warp: the latest clock of each warp of its block, and of the other blocks, that it has
 // synchronised with.
 struct Clock {
-  std::array<uint32_t, maximum_warps> warps{};
+  std::array<uint32_t, maximum_agents> warps{};
+  std::array<uint32_t, maximum_warps> proxied{}; // the latest write of each that asynchronous operations may read
   uint32_t others = 0; // the moment up to which all accesses of all blocks have happened before
   uint32_t fenced = 0; // the moment of the last fence
   uint32_t& operator[](size_t warp) { return warps[warp]; }
@@ -31,8 +34,10 @@ struct Clock {
 constexpr uint64_t place_bytes = 2 * sizeof(Clock), places_at_a_time = 4096;
 
 void join(Clock& clock, const Clock& other) {
+  for (unsigned agent = 0; agent < maximum_agents; ++agent)
+    clock[agent] = std::max(clock[agent], other[agent]);
   for (unsigned warp = 0; warp < maximum_warps; ++warp)
-    clock[warp] = std::max(clock[warp], other[warp]);
+    clock.proxied[warp] = std::max(clock.proxied[warp], other.proxied[warp]);
   clock.others = std::max(clock.others, other.others);
   clock.fenced = std::max(clock.fenced, other.fenced);
 }
@@ -43,6 +48,7 @@ struct Strength {
   bool strong = false;
   bool acquires = false;
   bool releases = false;
+  bool by_async_proxy = false;
 };
 
 Strength strength_of(const ir::Form& form) {
@@ -54,6 +60,7 @@ Strength strength_of(const ir::Form& form) {
   strength.releases = is_synchronising || form.has(Modifier::release) || form.has(Modifier::acq_rel);
   strength.strong = strength.acquires || strength.releases || form.opcode == ir::Opcode::atom ||
                     form.opcode == ir::Opcode::red || form.has(Modifier::volatile_) || form.has(Modifier::relaxed);
+  strength.by_async_proxy = form.opcode == ir::Opcode::cp && form.has(Modifier::bulk);
   return strength;
 }
 
@@ -83,6 +90,11 @@ public:
   void access(Warp& warp, const MicroOp& op, Space space, const uint64_t* addresses, uint64_t bytes, AccessKind kind,
               std::span<const LaneRef> values) override;
   void fence(Warp& warp) override;
+  void proxy_fence(Warp& warp) override;
+  void product_reads(Warp& warp, const MicroOp& op, const uint64_t* addresses, uint64_t bytes,
+                     uint32_t number) override;
+  void products_done(Warp& warp, uint32_t number) override;
+  void missing_register_fence(Warp& warp, const MicroOp& op, std::string_view what) override;
   void release(Warp& warp, uint64_t shared_address) override;
   void allocated(uint64_t address, uint64_t bytes) override;
   void barrier_executed(Warp& warp, const MicroOp& op, unsigned number, uint32_t expected_warps, bool aligned) override;
@@ -115,7 +127,9 @@ private:
   bool has_room_for_places();
   Strength strength(const MicroOp& op);
   bool ordered(const ShadowAccess& before, unsigned warp) const { return before.clock <= clocks_[warp][before.warp]; }
-  void load_shared(Warp& warp, const LaneAccesses& access);
+  // `read`: as it is remembered, in each lane.
+  void load_shared(Warp& warp, const LaneAccesses& access, ShadowAccess read);
+  void check_proxy(Warp& warp, const LaneAccesses& access, unsigned lane, uint64_t address, const ShadowAccess& write);
   void store_shared(Warp& warp, const LaneAccesses& access);
   void record_read(ShadowCell& cell, const ShadowAccess& read);
   bool ordered(const GlobalAccess& before, unsigned warp) const;
@@ -214,13 +228,17 @@ void BlockChecker::access(Warp& warp, const MicroOp& op, Space space, const uint
     all.addresses[lane] = place.address;
     all.lanes |= 1u << lane;
   }
-  if (shared.lanes && kind != AccessKind::store) load_shared(warp, shared);
+  if (shared.lanes && kind != AccessKind::store)
+    load_shared(warp, shared,
+                {clocks_[warp.index][warp.index], op.instruction, static_cast<uint8_t>(warp.index), 0,
+                 shared.strength.strong, false});
   if (shared.lanes && kind != AccessKind::load) store_shared(warp, shared);
   if (global.lanes && kind != AccessKind::store) load_global(warp, global);
   if (global.lanes && kind != AccessKind::load) store_global(warp, global);
 }
 
-void BlockChecker::load_shared(Warp& warp, const LaneAccesses& access) {
+void BlockChecker::load_shared(Warp& warp, const LaneAccesses& access, ShadowAccess read) {
+  const bool is_product = read.warp >= maximum_warps;
   uint64_t previous = UINT64_MAX;
   for (uint32_t lanes = access.lanes; lanes; lanes &= lanes - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
@@ -228,12 +246,12 @@ void BlockChecker::load_shared(Warp& warp, const LaneAccesses& access) {
     if (start == previous) continue;
     previous = start;
     unsigned missing = 0;
-    const ShadowAccess read{clocks_[warp.index][warp.index], access.op->instruction, static_cast<uint8_t>(warp.index),
-                            static_cast<uint8_t>(lane), access.strength.strong};
+    read.lane = static_cast<uint8_t>(lane);
     shared_.for_each(start, access.bytes, [&](ShadowCell& cell, uint64_t address, unsigned bytes) {
       if (!cell.initialised) missing += bytes;
       if (!ordered(cell.write, warp.index) && !(cell.write.strong && access.strength.strong))
         report_race(warp, access, lane, address, cell.write, access.is_atomic ? "changed" : "read", "written");
+      if (is_product) check_proxy(warp, access, lane, address, cell.write);
       if (!access.is_atomic) record_read(cell, read);
     });
     Found* found = nullptr;
@@ -249,7 +267,8 @@ void BlockChecker::load_shared(Warp& warp, const LaneAccesses& access) {
 void BlockChecker::record_read(ShadowCell& cell, const ShadowAccess& read) {
   if (cell.readers) {
     shared_.readers(cell)[read.warp] = read;
-  } else if (cell.read.clock == 0 || ordered(cell.read, read.warp)) {
+  } else if (cell.read.clock == 0 ||
+             (read.warp >= maximum_warps ? cell.read.warp == read.warp : ordered(cell.read, read.warp))) {
     // A weak read is not hidden by a strong one of the same time.
     if (cell.read.warp == read.warp && cell.read.clock == read.clock && !cell.read.strong) return;
     cell.read = read;
@@ -270,8 +289,12 @@ void BlockChecker::store_shared(Warp& warp, const LaneAccesses& access) {
   for (uint32_t lanes = access.lanes; lanes; lanes &= lanes - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
     const uint64_t start = access.addresses[lane];
-    const ShadowAccess write{clocks_[warp.index][warp.index], access.op->instruction, static_cast<uint8_t>(warp.index),
-                             static_cast<uint8_t>(lane), strong};
+    const ShadowAccess write{clocks_[warp.index][warp.index],
+                             access.op->instruction,
+                             static_cast<uint8_t>(warp.index),
+                             static_cast<uint8_t>(lane),
+                             strong,
+                             access.strength.by_async_proxy};
     shared_.for_each(start, access.bytes, [&](ShadowCell& cell, uint64_t address, unsigned bytes) {
       auto same_as = [&](auto&& byte_at) {
         if (access.values.empty()) return false;
@@ -311,6 +334,52 @@ void BlockChecker::store_shared(Warp& warp, const LaneAccesses& access) {
       cell.initialised = true;
     });
   }
+}
+
+// --- asynchronous matrix products ---
+
+void BlockChecker::proxy_fence(Warp& warp) {
+  Clock& clock = clocks_[warp.index];
+  std::copy_n(clock.warps.begin(), maximum_warps, clock.proxied.begin());
+}
+
+void BlockChecker::product_reads(Warp& warp, const MicroOp& op, const uint64_t* addresses, uint64_t bytes,
+                                 uint32_t number) {
+  ++serial_;
+  LaneAccesses reads;
+  reads.op = &op;
+  reads.bytes = bytes;
+  reads.lanes = warp.mask;
+  std::copy_n(addresses, warp_size, reads.addresses.begin());
+  const unsigned agent = maximum_warps + warp.index / warps_of_group;
+  load_shared(warp, reads, {number, op.instruction, static_cast<uint8_t>(agent), 0, false, true});
+}
+
+void BlockChecker::products_done(Warp& warp, uint32_t number) {
+  uint32_t& known = clocks_[warp.index][maximum_warps + warp.index / warps_of_group];
+  known = std::max(known, number);
+}
+
+// Was the byte written by an asynchronous operation, or is there a fence behind the write that the reader knows of?
+void BlockChecker::check_proxy(Warp& warp, const LaneAccesses& access, unsigned lane, uint64_t address,
+                               const ShadowAccess& write) {
+  if (write.clock == 0 || write.by_async_proxy || write.clock <= clocks_[warp.index].proxied[write.warp]) return;
+  if (!ordered(write, warp.index)) return; // a race, which has been told
+  Found* found = nullptr;
+  if (!is_new(*access.op, FindingKind::missing_fence, found)) return;
+  describe(*found, {access.op->instruction, warp.index, lane},
+           fmt::format("missing fence: the matrix product reads shared {:#x}{}, which warp {} has written with no "
+                       "fence.proxy.async behind",
+                       address, name_of_shared(address), write.warp),
+           Place{write.instruction, write.warp, write.lane});
+}
+
+void BlockChecker::missing_register_fence(Warp& warp, const MicroOp& op, std::string_view what) {
+  ++serial_;
+  Found* found = nullptr;
+  if (!is_new(op, FindingKind::missing_fence, found)) return;
+  describe(*found, {op.instruction, warp.index, static_cast<unsigned>(std::countr_zero(warp.mask))},
+           fmt::format("missing fence: {}", what), std::nullopt);
 }
 
 // --- global memory ---
@@ -599,10 +668,15 @@ void BlockChecker::report_race(Warp& warp, const LaneAccesses& access, unsigned 
                                const ShadowAccess& other, const char* what, const char* other_what) {
   Found* found = nullptr;
   if (!is_new(*access.op, FindingKind::race, found)) return;
+  const bool by_product = other.warp >= maximum_warps;
+  const unsigned other_warp = by_product ? (other.warp - maximum_warps) * warps_of_group : other.warp;
+  const std::string other_name = by_product ? fmt::format("an asynchronous matrix product of warps {}-{}", other_warp,
+                                                          other_warp + warps_of_group - 1)
+                                            : fmt::format("warp {}", other_warp);
   describe(*found, {access.op->instruction, warp.index, lane},
-           fmt::format("race: shared {:#x}{} is {} by warp {} and {} by warp {}, with nothing that orders the two",
-                       address, name_of_shared(address), what, warp.index, other_what, other.warp),
-           Place{other.instruction, other.warp, other.lane});
+           fmt::format("race: shared {:#x}{} is {} by warp {} and {} by {}, with nothing that orders the two", address,
+                       name_of_shared(address), what, warp.index, other_what, other_name),
+           Place{other.instruction, other_warp, other.lane});
 }
 
 void BlockChecker::report_race(const LaneAccesses& access, const GlobalAccess& here, uint64_t address,

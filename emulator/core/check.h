@@ -13,6 +13,11 @@
 // they were executed. On shared memory, barriers and flags that reach a warp of this block by way of another block are
 // not followed.
 //
+// A matrix product of a warp group (wgmma) reads shared memory at some time from its issue to the end of a wait for it:
+// to a race its reads are those of one more warp, which is joined with whoever waits. What it reads must have been
+// written by bulk copies or with a fence.proxy.async behind the write, in the order of happening. Registers that it
+// shares with other instructions need a wgmma.fence in between.
+//
 // On global memory a race has a plain store in it, that changes the bytes; strong accesses alone make none, nor does a
 // read of what was written strongly. Blocks are ordered by strong accesses with a fence in front of the write, all that
 // happened before the fence with all that happens after the read (emulator/memory/global_shadow.h), whatever the
@@ -25,6 +30,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace ptxrewrite::emulator {
@@ -38,6 +44,7 @@ enum class FindingKind : uint8_t {
   lane_conflict,
   divergent_barrier,
   barrier_count,
+  missing_fence,
 };
 
 // Findings of all blocks, one for each static instruction and kind. The same whatever host threads found them.
@@ -73,6 +80,15 @@ public:
   virtual void access(Warp& warp, const MicroOp& op, Space space, const uint64_t* addresses, uint64_t bytes,
                       AccessKind kind, std::span<const LaneRef> values) = 0;
   virtual void fence(Warp& warp) = 0;
+  // fence.proxy.async: what the warp knows to have been written can be read by asynchronous operations.
+  virtual void proxy_fence(Warp& warp) = 0;
+  // Lanes of warp.mask: shared memory that product `number` (from 1 on) of the warp's group is to read.
+  virtual void product_reads(Warp& warp, const MicroOp& op, const uint64_t* addresses, uint64_t bytes,
+                             uint32_t number) = 0;
+  // The warp has waited for the products of its group up to `number`.
+  virtual void products_done(Warp& warp, uint32_t number) = 0;
+  // A product changes or reads registers whose earlier use no wgmma.fence orders before it.
+  virtual void missing_register_fence(Warp& warp, const MicroOp& op, std::string_view what) = 0;
   // What the warp has done so far is seen by those who find out at this place in shared memory that it is done.
   virtual void release(Warp& warp, uint64_t shared_address) = 0;
   // The kernel's malloc has returned this memory, which others may have had before.

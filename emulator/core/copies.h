@@ -12,6 +12,8 @@
 
 namespace ptxrewrite::emulator {
 
+struct Warp;
+
 // Groups of cp.async and of cp.async.bulk are counted apart.
 enum class CopyKind : uint8_t { plain, bulk };
 
@@ -59,6 +61,15 @@ private:
 
   std::vector<Entry> entries_;      // in the order of their issue
   std::vector<uint32_t> groups_[2]; // closed ones, by kind and thread
+};
+
+// Matrix products of the block's warp groups that have been issued and not been waited for (special/warp_group.h).
+class WarpGroups {
+public:
+  virtual ~WarpGroups() = default;
+  virtual void start_block() = 0;
+  // A warp has ended: what it has issued and the others of its group have not will never take place.
+  virtual void forget(const Warp& warp) = 0;
 };
 
 } // namespace ptxrewrite::emulator

@@ -137,6 +137,7 @@ void add_texture_operations(OperationTable& table);
 void add_surface_operations(OperationTable& table);
 void add_matrix_operations(OperationTable& table);
 void add_matrix_memory_operations(OperationTable& table);
+void add_warp_group_operations(OperationTable& table);
 void add_arithmetic_operations(OperationTable& table);
 void add_carry_operations(OperationTable& table);
 void add_bit_operations(OperationTable& table);

@@ -21,6 +21,7 @@ const OperationTable& OperationTable::get() {
     add_surface_operations(made);
     add_matrix_operations(made);
     add_matrix_memory_operations(made);
+    add_warp_group_operations(made);
     add_arithmetic_operations(made);
     add_carry_operations(made);
     add_bit_operations(made);

@@ -42,8 +42,10 @@ struct Meeting {
 
 enum class SplitState : uint8_t {
   runnable,
-  at_barrier,   // of the block: `wait` is its number and, from bit 8, how many warps it takes (0: all)
-  at_warp_sync, // until all live lanes of `wait` stand at the same instruction
+  at_barrier,    // of the block: `wait` is its number and, from bit 8, how many warps it takes (0: all)
+  at_warp_sync,  // until all live lanes of `wait` stand at the same instruction
+  at_warp_group, // until the other warps of the warp group have issued a product that it waits for
+                 // (special/warp_group.h)
 };
 
 struct Split {

@@ -67,12 +67,26 @@ uint64_t transactions(const Warp& warp, Space space, const uint64_t* addresses, 
 
 } // namespace
 
-bool watch_access(Warp& warp, const MicroOp& op, Space space, const uint64_t* addresses, uint64_t bytes,
-                  AccessKind kind, std::span<const LaneRef> values) {
+namespace {
+void tell_observers(Warp& warp, const MicroOp& op, Space space, const uint64_t* addresses, uint64_t bytes,
+                    AccessKind kind) {
   Block& block = *warp.block;
   if (block.count_memory) block.counters->transactions[op.instruction] += transactions(warp, space, addresses, bytes);
   if (block.observer) block.observer->accessed(block, warp, op, {space, addresses, bytes, kind});
-  if (block.checker) block.checker->access(warp, op, space, addresses, bytes, kind, values);
+}
+} // namespace
+
+bool watch_access(Warp& warp, const MicroOp& op, Space space, const uint64_t* addresses, uint64_t bytes,
+                  AccessKind kind, std::span<const LaneRef> values) {
+  tell_observers(warp, op, space, addresses, bytes, kind);
+  if (MemoryChecker* checker = warp.block->checker.get())
+    checker->access(warp, op, space, addresses, bytes, kind, values);
+  return warp.state != WarpState::failed;
+}
+
+bool watch_product_reads(Warp& warp, const MicroOp& op, const uint64_t* addresses, uint64_t bytes, uint32_t number) {
+  tell_observers(warp, op, Space::shared, addresses, bytes, AccessKind::load);
+  if (MemoryChecker* checker = warp.block->checker.get()) checker->product_reads(warp, op, addresses, bytes, number);
   return warp.state != WarpState::failed;
 }
 

@@ -14,4 +14,8 @@ enum class AccessKind : uint8_t { load, store, atomic };
 bool watch_access(Warp& warp, const MicroOp& op, Space space, const uint64_t* addresses, uint64_t bytes,
                   AccessKind kind, std::span<const LaneRef> values = {});
 
+// The same for reads of shared memory by the `number`-th matrix product that the warp's group has issued: they take
+// place at any time until somebody has waited for it.
+bool watch_product_reads(Warp& warp, const MicroOp& op, const uint64_t* addresses, uint64_t bytes, uint32_t number);
+
 } // namespace ptxrewrite::emulator

@@ -15,7 +15,11 @@ struct ShadowAccess {
   uint8_t warp = 0;
   uint8_t lane = 0;
   bool strong = false;
+  bool by_async_proxy = false; // a bulk copy
 };
+
+// Who may read a byte at the same time: the warps of a block, and behind them the matrix products of its warp groups.
+inline constexpr unsigned shadow_readers = 32 + 8;
 
 struct ShadowCell {
   ShadowAccess write;        // the last one
@@ -29,7 +33,7 @@ struct ShadowCell {
 // Shared memory of a block. Bytes of a word that are always accessed together share a cell.
 class SharedShadow {
 public:
-  using Readers = std::array<ShadowAccess, 32>; // by warp
+  using Readers = std::array<ShadowAccess, shadow_readers>; // by warp
 
   explicit SharedShadow(uint64_t bytes) : words_((bytes + 3) / 4), bytes_(bytes) {}
   void clear();

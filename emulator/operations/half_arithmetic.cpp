@@ -3,8 +3,56 @@
 #include "emulator/operations/families.h"
 #include "emulator/operations/float_modes.h"
 #include "emulator/semantics/half.h"
+#include "emulator/semantics/half_vector.h"
 
 namespace ptxrewrite::emulator {
+
+#if defined(PTXREWRITE_HALF_VECTORS)
+// The handlers of f16 functions without modifiers work on eight halves at once: lanes of f16 and of f16x2 are arrays of
+// 32 and of 64 of them.
+namespace {
+
+template <auto function, unsigned count, size_t... source>
+const MicroOp* on_halves(Warp& warp, const MicroOp& op, std::index_sequence<source...>) {
+  alignas(LaneRef::alignment) std::array<int16_t, count> results;
+  for (unsigned i = 0; i < count; i += semantics::halves_at_once) {
+    const auto load = [&](LaneRef ref) {
+      semantics::Halves halves;
+      std::memcpy(&halves, warp.lanes<int16_t>(ref) + i, sizeof halves);
+      return halves;
+    };
+    const semantics::Halves result = function(load(op.source[source])...);
+    std::memcpy(results.data() + i, &result, sizeof result);
+  }
+  using Lane = std::conditional_t<count == warp_size, uint16_t, uint32_t>;
+  std::array<Lane, warp_size> lanes;
+  std::memcpy(lanes.data(), results.data(), sizeof lanes);
+  detail::write_lanes<Lane>(warp, op.destination[0], warp.mask, [&](unsigned lane) { return lanes[lane]; });
+  return &op + 1;
+}
+
+template <auto function, unsigned count, unsigned sources>
+const MicroOp* halves_handler(Warp& warp, const MicroOp& op) {
+  return on_halves<function, count>(warp, op, std::make_index_sequence<sources>());
+}
+
+} // namespace
+
+#define HALVES(scalar, vector, sources, each)                                                                          \
+  template <>                                                                                                          \
+  inline constexpr Handler lane_handler<&semantics::scalar<semantics::Float16>> =                                      \
+      &halves_handler<&semantics::vector, warp_size, sources>;                                                         \
+  template <>                                                                                                          \
+  inline constexpr Handler lane_handler<each<&semantics::scalar<semantics::Float16>, semantics::Float16>> =            \
+      &halves_handler<&semantics::vector, 2 * warp_size, sources>;
+
+HALVES(add_half, add_halves, 2, each_of_two)
+HALVES(sub_half, sub_halves, 2, each_of_two)
+HALVES(mul_half, mul_halves, 2, each_of_two)
+HALVES(fma_half, fma_halves, 3, each_of_three)
+#undef HALVES
+#endif
+
 namespace {
 
 using namespace semantics;

@@ -205,6 +205,11 @@ const MicroOp* fence(Warp& warp, const MicroOp& op) {
   return &op + 1;
 }
 
+const MicroOp* fence_of_proxies(Warp& warp, const MicroOp& op) {
+  if (warp.block->checker) warp.block->checker->proxy_fence(warp);
+  return fence(warp, op);
+}
+
 // --- decoding ---
 
 // May a thread turn round in the loop that this block closes until another thread writes something?
@@ -275,7 +280,10 @@ void decode_trap(Decoder& decoder, ir::InstructionId) {
 }
 
 void decode_fence(Decoder& decoder, ir::InstructionId) {
-  decoder.emit(&fence);
+  const ir::Form& form = decoder.form();
+  const bool orders_shared =
+      form.has(ir::Modifier::proxy) && form.has(ir::Modifier::async) && form.space != ir::StateSpace::global;
+  decoder.emit(orders_shared ? &fence_of_proxies : &fence);
 }
 
 void decode_nothing(Decoder& decoder, ir::InstructionId) {

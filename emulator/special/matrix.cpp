@@ -5,7 +5,7 @@
 // accumulators are rounded once, at the end. Integer sums are exact and wrap or, with .satfinite, are clamped in the
 // end. Float products with .satfinite follow the CUDA programming guide's satf of mma_sync; ptxas warns that hardware
 // from sm_70 on may not.
-#include "emulator/special/matrix.h"
+#include "emulator/special/matrix_product.h"
 
 #include "emulator/semantics/accumulate.h"
 
@@ -23,18 +23,8 @@ using ir::ScalarType;
 constexpr unsigned largest_operand = 16 * 64; // elements of A or B: m16n8k64 of s4
 constexpr unsigned largest_accumulator = 16 * 16;
 
-// All that is known of a product before it runs. Registers are listed D, A, B, C.
-struct Product {
-  MatrixShape shape; // k in words for one-bit elements
-  ScalarType a_type = ScalarType::none, b_type = ScalarType::none;
-  Fragment d, a, b, c;
-  bool saturates = false;
-  bool and_popc = false;
-  int rounding = FE_TONEAREST;
-};
-
-const Product& product_of(const Collective& all) {
-  return all.description<Product>();
+const MatrixProduct& product_of(const Collective& all) {
+  return all.description<MatrixProduct>();
 }
 
 struct Operands {
@@ -42,7 +32,7 @@ struct Operands {
 };
 
 template <class Register, class Accumulator> void read_operands(const Collective& all, Operands& operands) {
-  const Product& product = product_of(all);
+  const MatrixProduct& product = product_of(all);
   unsigned first = product.d.registers;
   unpack_fragment<Register>(all, first, product.a, operands.a);
   first += product.a.registers;
@@ -52,7 +42,7 @@ template <class Register, class Accumulator> void read_operands(const Collective
 }
 
 // Calls body(matrix, row, column) for each element of D.
-template <class Body> void for_each_result(const Product& product, Body&& body) {
+template <class Body> void for_each_result(const MatrixProduct& product, Body&& body) {
   for (unsigned matrix = 0; matrix < product.d.matrices; ++matrix)
     for (unsigned row = 0; row < product.shape.m; ++row)
       for (unsigned column = 0; column < product.shape.n; ++column)
@@ -94,7 +84,7 @@ float to_finite(float value, unsigned bits) {
 
 const MicroOp* multiply_floats(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
-    const Product& product = product_of(all);
+    const MatrixProduct& product = product_of(all);
     Operands operands;
     read_operands<uint32_t, uint32_t>(all, operands);
     float a[largest_operand], b[largest_operand], d[largest_accumulator];
@@ -121,7 +111,7 @@ const MicroOp* multiply_floats(Warp& warp, const MicroOp& op) {
 
 const MicroOp* multiply_doubles(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
-    const Product& product = product_of(all);
+    const MatrixProduct& product = product_of(all);
     Operands operands;
     read_operands<uint64_t, uint64_t>(all, operands);
     const int before = std::fegetround();
@@ -143,14 +133,14 @@ int64_t to_integer(ScalarType type, uint64_t bits) {
   return ir::is_signed(type) ? static_cast<int64_t>(bits << unused) >> unused : static_cast<int64_t>(bits);
 }
 
-uint64_t finish_sum(const Product& product, int64_t sum) {
+uint64_t finish_sum(const MatrixProduct& product, int64_t sum) {
   if (product.saturates) sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
   return static_cast<uint32_t>(sum);
 }
 
 const MicroOp* multiply_integers(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
-    const Product& product = product_of(all);
+    const MatrixProduct& product = product_of(all);
     Operands operands;
     read_operands<uint32_t, uint32_t>(all, operands);
     int64_t a[largest_operand], b[largest_operand];
@@ -171,7 +161,7 @@ const MicroOp* multiply_integers(Warp& warp, const MicroOp& op) {
 // One-bit elements, 32 in a word: the product of two is their xor or and.
 const MicroOp* multiply_bits(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
-    const Product& product = product_of(all);
+    const MatrixProduct& product = product_of(all);
     Operands operands;
     read_operands<uint32_t, uint32_t>(all, operands);
     for_each_result(product, [&](unsigned result, unsigned a_row, unsigned b_column) {
@@ -195,6 +185,9 @@ Handler product_handler(ScalarType type) {
   case ScalarType::tf32:
   case ScalarType::e4m3:
   case ScalarType::e5m2:
+  case ScalarType::e3m2:
+  case ScalarType::e2m3:
+  case ScalarType::e2m1:
     return &multiply_floats;
   case ScalarType::f64:
     return &multiply_doubles;
@@ -214,9 +207,9 @@ struct ElementTypes {
   ScalarType d, a, b, c;
 };
 
-// wmma of f16 names D and C only, and integer products may name all four.
+// wmma of f16 names D and C only, integer products may name all four, and block-scaled ones that of scales behind them.
 ElementTypes element_types(const ir::Form& form) {
-  if (form.types.size() == 4) return {form.types[0], form.types[1], form.types[2], form.types[3]};
+  if (form.types.size() >= 4) return {form.types[0], form.types[1], form.types[2], form.types[3]};
   if (form.types.size() == 2) return {form.types[0], ScalarType::f16, ScalarType::f16, form.types[1]};
   return {ScalarType::none, ScalarType::none, ScalarType::none, ScalarType::none};
 }
@@ -236,50 +229,85 @@ std::pair<bool, bool> column_major(const ir::Form& form) {
   return {words[0], words[1]};
 }
 
-void decode_product(Decoder& decoder, ir::InstructionId) {
-  const ir::Form& form = decoder.form();
-  for (ir::Modifier word : {ir::Modifier::sp, ir::Modifier::sp_ordered_metadata, ir::Modifier::block_scale})
-    if (form.has(word)) return decoder.unsupported("sparse and block-scaled matrix products are not emulated");
-  const ElementTypes types = element_types(form);
-  Handler handler = product_handler(types.a);
-  Product product;
-  product.shape = ir::matrix_shape(form);
-  if (!handler || product_handler(types.b) != handler || product.shape.m == 0)
-    return decoder.unsupported("a matrix product of these types is not emulated");
-  std::array<std::vector<ir::Operand>, 4> registers;
-  for (unsigned i = 0; i < 4; ++i)
-    registers[i] = matrix_registers(decoder, i);
+void read_modifiers(const ir::Form& form, MatrixProduct& product) {
+  product.saturates = form.has(ir::Modifier::satfinite);
+  product.and_popc = form.has(ir::Modifier::and_);
+  product.rounding = rounding_of(form);
+  product.sparse = form.has(ir::Modifier::sp) || form.has(ir::Modifier::sp_ordered_metadata);
+  product.in_containers = form.has(ir::Modifier::kind_f8f6f4) || form.has(ir::Modifier::kind_mxf8f6f4);
+  if (!form.has(ir::Modifier::block_scale)) return;
+  product.scale_type = form.types.back();
+  const bool by_default_one = form.has(ir::Modifier::kind_mxf8f6f4);
+  product.scale_count = form.has(ir::Modifier::scale_vec_4X) ? 4 : by_default_one ? 1 : 2;
+}
 
+// D, A, B and C; false: the product is not emulated.
+bool place_fragments(const ir::Form& form, const ElementTypes& types,
+                     const std::array<std::vector<ir::Operand>, 4>& registers, MatrixProduct& product) {
   const bool opaque_layout = form.opcode == ir::Opcode::wmma;
   const auto [a_columns, b_columns] = column_major(form);
   auto fragment = [&](MatrixRole role, ScalarType type, size_t count, bool columns) {
     const auto number = static_cast<unsigned>(count);
-    return opaque_layout ? wmma_fragment(product.shape, role, type, number)
-                         : mma_fragment(product.shape, role, type, number, columns);
+    MatrixShape shape = product.shape;
+    if (role == MatrixRole::a) shape.k = static_cast<uint16_t>(product.stored());
+    if (role != MatrixRole::accumulator && product.in_containers) type = ScalarType::u8;
+    return opaque_layout ? wmma_fragment(shape, role, type, number) : mma_fragment(shape, role, type, number, columns);
   };
   product.d = fragment(MatrixRole::accumulator, types.d, registers[0].size(), false);
   product.a = fragment(MatrixRole::a, types.a, registers[1].size(), a_columns);
   product.b = fragment(MatrixRole::b, types.b, registers[2].size(), b_columns);
   product.c = fragment(MatrixRole::accumulator, types.c, registers[3].size(), false);
-  for (const Fragment* part : {&product.d, &product.a, &product.b, &product.c})
-    if (part->registers * part->per_register() * warp_size < part->size())
-      return decoder.unsupported("a matrix product with too few registers");
+  return std::ranges::all_of(std::array{&product.d, &product.a, &product.b, &product.c}, [](const Fragment* part) {
+    return part->registers * part->per_register() * warp_size >= part->size();
+  });
+}
+
+// What stands behind C: metadata and selector, then scales.
+void list_metadata_and_scales(Decoder& decoder, MatrixProduct& product, std::vector<LaneRef>& list) {
+  const std::span<const ir::Operand> operands = decoder.operands();
+  unsigned next = 4;
+  if (product.sparse) {
+    list.push_back(decoder.source(operands[decoder.top_level(next)], lanes_of_bits(32)));
+    product.selector = static_cast<unsigned>(operands[decoder.top_level(next + 1)].immediate) & 3;
+    next += 2;
+  }
+  for (unsigned side = 0; side < 2 && product.scale_count; ++side, next += 2) {
+    list.push_back(decoder.source(operands[decoder.top_level(next)], lanes_of_bits(32)));
+    for (const ir::Operand& place : matrix_registers(decoder, next + 1))
+      list.push_back(decoder.source(place, lanes_of_bits(16)));
+  }
+}
+
+void decode_product(Decoder& decoder, ir::InstructionId) {
+  const ir::Form& form = decoder.form();
+  const ElementTypes types = element_types(form);
+  MatrixProduct product;
+  product.shape = ir::matrix_shape(form);
   product.a_type = types.a;
   product.b_type = types.b;
+  read_modifiers(form, product);
+  Handler handler = product_handler(types.a);
+  if (!handler || product_handler(types.b) != handler || product.shape.m == 0)
+    return decoder.unsupported("a matrix product of these types is not emulated");
+  std::array<std::vector<ir::Operand>, 4> registers;
+  for (unsigned i = 0; i < 4; ++i)
+    registers[i] = matrix_registers(decoder, i);
+  if (!place_fragments(form, types, registers, product))
+    return decoder.unsupported("a matrix product with too few registers");
   if (types.a == ScalarType::b1) product.shape.k = static_cast<uint16_t>(product.shape.k / 32);
-  product.saturates = form.has(ir::Modifier::satfinite);
-  product.and_popc = form.has(ir::Modifier::and_);
-  product.rounding = rounding_of(form);
+  if (form.opcode == ir::Opcode::mma && product.a.matrices == 1 && types.a != ScalarType::f64)
+    handler = group_product_handler(product);
 
   const LaneType word = lanes_of_bits(types.a == ScalarType::f64 ? 64 : 32);
-  std::vector<LaneRef> lanes;
+  std::vector<LaneRef> sources;
   for (unsigned i = 1; i < 4; ++i)
     for (const ir::Operand& operand : registers[i])
-      lanes.push_back(decoder.source(operand, word));
+      sources.push_back(decoder.source(operand, word));
+  list_metadata_and_scales(decoder, product, sources);
   std::vector<LaneRef> all;
   for (const ir::Operand& operand : registers[0])
     all.push_back(decoder.destination(operand, word));
-  all.insert(all.end(), lanes.begin(), lanes.end());
+  all.insert(all.end(), sources.begin(), sources.end());
   const uint32_t list = decoder.add_list(all);
   const uint32_t description = add_description(decoder, std::move(product));
   MicroOp& op = decoder.emit(handler);

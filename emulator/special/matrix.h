@@ -12,7 +12,7 @@ namespace ptxrewrite::emulator {
 // The registers of a vector operand, or the operand itself.
 std::vector<ir::Operand> matrix_registers(const Decoder& decoder, unsigned top_level_index);
 
-// Its number, for MicroOp::auxiliary and Collective::description.
+// The number of a description, for MicroOp::auxiliary and Collective::description.
 template <class T> uint32_t add_description(Decoder& decoder, T description) {
   decoder.output().descriptions.push_back(std::make_shared<const T>(std::move(description)));
   return static_cast<uint32_t>(decoder.output().descriptions.size() - 1);

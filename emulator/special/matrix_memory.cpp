@@ -5,6 +5,7 @@
 #include "emulator/special/matrix.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace ptxrewrite::emulator {
@@ -116,6 +117,85 @@ const MicroOp* store_matrices(Warp& warp, const MicroOp& op) {
         if (!host) return;
         std::memcpy(host, matrix[row], sizeof matrix[row]);
       }
+    }
+  });
+}
+
+// --- matrices of bytes, in rows of 16 ---
+//
+// Which lane holds what of the transposed ones is as CUTLASS's traits of these instructions have it (SM100_U8x8_LDSM_T
+// and its like in cute/atom/copy_traits_sm100.hpp), which name bits of a tile by the lane that addresses them and by
+// the lane that holds them. Elements of 4 and 6 bits are packed from the start of a row on and each become a byte.
+
+constexpr unsigned byte_row = 16;
+using ByteRow = std::array<uint8_t, byte_row>;
+
+// MicroOp::auxiliary: bits of an element in memory.
+ByteRow expanded(const std::byte* packed, unsigned bits) {
+  ByteRow row;
+  for (unsigned i = 0; i < byte_row; ++i) {
+    const unsigned at = i * bits;
+    const unsigned low = static_cast<unsigned>(packed[at / 8]);
+    const unsigned high = at / 8 + 1 < byte_row ? static_cast<unsigned>(packed[at / 8 + 1]) : 0;
+    row[i] = static_cast<uint8_t>((low | high << 8) >> at % 8 & ((1u << bits) - 1));
+  }
+  return row;
+}
+
+// Row and column, in the rows that lanes 0, 1 ... address, of byte `byte` of register `reg` of a lane.
+std::pair<unsigned, unsigned> place_of_byte(bool transposed, bool store, unsigned lane, unsigned reg, unsigned byte) {
+  if (!transposed) return {reg * 8 + lane / 4, lane % 4 * 4 + byte};
+  const unsigned column = lane / 4 + byte / 2 * 8;
+  if (store) return {reg * 8 + lane % 4 * 2 + byte % 2, column};
+  return {reg / 2 * 16 + lane % 4 * 4 + reg % 2 * 2 + byte % 2, column};
+}
+
+// op.count registers, of eight rows each.
+const MicroOp* load_byte_matrices(Warp& warp, const MicroOp& op) {
+  return execute_together(warp, op, {}, [](const Collective& all) {
+    uint64_t addresses[warp_size];
+    read_addresses(all, addresses);
+    const unsigned rows = all.op().count * side;
+    if (!watch_lines(all, addresses, rows, byte_row)) return;
+    ByteRow matrix[warp_size];
+    for (unsigned row = 0; row < rows; ++row) {
+      const std::byte* host = row_bytes(all, row, addresses[row], byte_row, byte_row);
+      if (!host) return;
+      matrix[row] = expanded(host, all.op().auxiliary);
+    }
+    const bool transposed = all.op().flags & flag_transpose;
+    for (unsigned reg = 0; reg < all.op().count; ++reg)
+      all.write_listed<uint32_t>(reg, [&](unsigned lane) {
+        uint32_t value = 0;
+        for (unsigned byte = 0; byte < 4; ++byte) {
+          const auto [row, column] = place_of_byte(transposed, false, lane, reg, byte);
+          value |= uint32_t{matrix[row][column]} << (byte * 8);
+        }
+        return value;
+      });
+  });
+}
+
+const MicroOp* store_byte_matrices(Warp& warp, const MicroOp& op) {
+  return execute_together(warp, op, {}, [](const Collective& all) {
+    uint64_t addresses[warp_size];
+    read_addresses(all, addresses);
+    const unsigned rows = all.op().count * side;
+    if (!watch_lines(all, addresses, rows, byte_row)) return;
+    ByteRow matrix[warp_size];
+    for (unsigned reg = 0; reg < all.op().count; ++reg) {
+      uint32_t storage[warp_size];
+      const uint32_t* values = all.listed(reg, storage);
+      for (unsigned lane = 0; lane < warp_size; ++lane)
+        for (unsigned byte = 0; byte < 4; ++byte) {
+          const auto [row, column] = place_of_byte(true, true, lane, reg, byte);
+          matrix[row][column] = static_cast<uint8_t>(values[lane] >> (byte * 8));
+        }
+    }
+    for (unsigned row = 0; row < rows; ++row) {
+      std::byte* host = row_bytes(all, row, addresses[row], byte_row, byte_row);
+      if (!host) return;
+      std::memcpy(host, matrix[row].data(), byte_row);
     }
   });
 }
@@ -232,8 +312,7 @@ AddressSource address_source(Decoder& decoder, unsigned top_level_index) {
 
 void decode_small_matrices(Decoder& decoder, ir::InstructionId) {
   const ir::Form& form = decoder.form();
-  if (!form.has(ir::Modifier::m8n8) || form.type() != ir::ScalarType::b16)
-    return decoder.unsupported("only matrices of 8 by 8 elements of 16 bits are emulated here");
+  const bool of_bytes = !form.has(ir::Modifier::m8n8);
   const bool stores = form.opcode == ir::Opcode::stmatrix;
   AddressSource address = address_source(decoder, stores ? 0 : 1);
   const std::vector<ir::Operand> registers = matrix_registers(decoder, stores ? 1 : 0);
@@ -243,12 +322,14 @@ void decode_small_matrices(Decoder& decoder, ir::InstructionId) {
     lanes.push_back(stores ? decoder.source(operand, lanes_of_bits(32))
                            : decoder.destination(operand, lanes_of_bits(32)));
   const uint32_t list = decoder.add_list(lanes);
-  MicroOp& op = decoder.emit(stores ? &store_matrices : &load_matrices);
+  MicroOp& op = decoder.emit(stores ? (of_bytes ? &store_byte_matrices : &store_matrices)
+                                    : (of_bytes ? &load_byte_matrices : &load_matrices));
   op.flags = address.flags | (form.has(ir::Modifier::trans) ? flag_transpose : 0) | (stores ? flag_store : 0);
   op.count = static_cast<uint8_t>(registers.size());
   op.source[0] = address.base;
   op.immediate = address.offset;
   op.extra = list;
+  op.auxiliary = form.has(ir::Modifier::b4x16_p64) ? 4 : form.has(ir::Modifier::b6x16_p32) ? 6 : 8;
 }
 
 void decode_movmatrix(Decoder& decoder, ir::InstructionId) {

@@ -1,6 +1,7 @@
 #include "tests/emulator/forms.h"
 
 #include "ir/isa/isa_operands.h"
+#include "ir/isa/matrix_shape.h"
 
 #include <algorithm>
 #include <charconv>
@@ -133,6 +134,25 @@ private:
   unsigned number_;
 };
 
+const ir::Form* form_of(std::string_view mnemonic) {
+  auto id = ir::resolve_form(mnemonic);
+  return id ? &ir::form(*id) : nullptr;
+}
+
+// How many registers D (0), A (1) or B (2) of a matrix product has, by its shape and types; nothing for anything else.
+std::optional<size_t> product_registers(std::string_view mnemonic, size_t operand) {
+  const bool of_group = mnemonic.starts_with("wgmma.mma_async");
+  if (!of_group && !mnemonic.starts_with("mma.sp")) return std::nullopt;
+  const ir::Form* form = form_of(mnemonic);
+  const ir::MatrixShape shape = ir::matrix_shape(*form);
+  if (of_group)
+    return operand == 0 ? std::optional<size_t>(shape.n / (form->types[0] == ScalarType::f16 ? 4 : 2)) : std::nullopt;
+  if (operand != 1 && operand != 2) return std::nullopt;
+  // Half of A's 16 rows is stored, and B has eight columns; lanes have 1,024 bits together in a register.
+  const bool in_bytes = form->has(ir::Modifier::kind_f8f6f4) || form->has(ir::Modifier::kind_mxf8f6f4);
+  return shape.k * 8u * (in_bytes ? 8 : ir::bit_width(form->types[operand])) / 1024;
+}
+
 // The plainest operands of a shape; nothing if one of them cannot be spelled.
 std::optional<std::vector<std::string>> plain_operands(std::string_view mnemonic, const ir::OperandShape& shape) {
   std::vector<std::string> result;
@@ -141,8 +161,11 @@ std::optional<std::vector<std::string>> plain_operands(std::string_view mnemonic
     std::optional<std::string> text;
     if (mnemonic.starts_with("mov.v4") && pattern.alternatives.back().kind == SummaryKind::special_register)
       text = "%tid"; // the only vector that is not written in braces
-    for (const Alternative& alternative : pattern.alternatives)
-      if (!text) text = Spelling(number).operand(alternative);
+    const std::optional<size_t> count = product_registers(mnemonic, result.size());
+    for (const Alternative& alternative : pattern.alternatives) {
+      const bool other_shape = count && alternative.kind == SummaryKind::vector && alternative.count != *count;
+      if (!text && !other_shape) text = Spelling(number).operand(alternative);
+    }
     if (!text) return std::nullopt;
     result.push_back(*text);
     // Groups take as many numbers as they have elements.
@@ -204,11 +227,6 @@ std::vector<std::string> variations(const ir::OperandPattern& pattern, const std
     }
   }
   return result;
-}
-
-const ir::Form* form_of(std::string_view mnemonic) {
-  auto id = ir::resolve_form(mnemonic);
-  return id ? &ir::form(*id) : nullptr;
 }
 
 } // namespace

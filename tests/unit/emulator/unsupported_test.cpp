@@ -47,8 +47,6 @@ TEST_CASE("instructions of asynchronous units, clusters and several GPUs") {
     const char* message;
   };
   const Row rows[] = {
-      {"sm_90a", "wgmma.fence.sync.aligned;", "'wgmma.fence.sync.aligned' is not emulated"},
-      {"sm_90a", "wgmma.commit_group.sync.aligned;", "'wgmma.commit_group.sync.aligned' is not emulated"},
       {"sm_100a", "tcgen05.wait::ld.sync.aligned;", "'tcgen05.wait::ld.sync.aligned' is not emulated"},
       {"sm_90", "multimem.ld_reduce.relaxed.gpu.global.add.u32 %r0, [%d0];",
        "'multimem.ld_reduce.relaxed.gpu.global.add.u32' is not emulated"},

@@ -1,6 +1,7 @@
 // f16 and bf16: their values bit by bit, conversion from f32 around every one of them, arithmetic against MPFR.
 #include "emulator/semantics/accumulate.h"
 #include "emulator/semantics/half.h"
+#include "emulator/semantics/half_vector.h"
 #include "emulator/semantics/min_max.h"
 #include "tests/unit/emulator/semantics/float_reference.h"
 
@@ -8,6 +9,8 @@
 
 #include <array>
 #include <cmath>
+#include <cstring>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -279,3 +282,32 @@ TEST_CASE("float accumulation: atomic sums flush in global memory only, dot prod
   const double one[] = {1 + 0x1p-52}, other[] = {1 - 0x1p-53};
   CHECK(dot(one, other, 1, -1.0) == 0x1p-53 - 0x1p-105); // not rounded before the sum
 }
+
+#if defined(PTXREWRITE_HALF_VECTORS)
+// Every first operand with others at random: any, of the same size, and such that a sum nearly cancels.
+TEST_CASE("eight halves at once give the bits of one after the other") {
+  std::mt19937 random(2);
+  unsigned wrong = 0;
+  for (uint32_t first = 0; first < 0x10000; ++first)
+    for (unsigned kind = 0; kind < 4; ++kind) {
+      std::array<uint16_t, halves_at_once> a, b, c, out;
+      for (unsigned i = 0; i < halves_at_once; ++i) {
+        const auto bits = static_cast<uint32_t>(random());
+        a[i] = static_cast<uint16_t>(first);
+        b[i] = static_cast<uint16_t>(kind == 1 ? 0x3c00 | (bits & 0x8003) : kind == 2 ? first ^ (bits & 0x8007) : bits);
+        c[i] = static_cast<uint16_t>(kind == 1 ? (first ^ 0x8000) + (bits >> 16 & 3) : bits >> 16);
+      }
+      const auto compare = [&](auto vector, auto scalar, const auto&... operands) {
+        const Halves result = vector(std::bit_cast<Halves>(operands)...);
+        std::memcpy(out.data(), &result, sizeof result);
+        for (unsigned i = 0; i < halves_at_once; ++i)
+          wrong += out[i] != scalar(Float16{operands[i]}...).bits;
+      };
+      compare(add_halves, add_half<Float16>, a, b);
+      compare(sub_halves, sub_half<Float16>, a, b);
+      compare(mul_halves, mul_half<Float16>, a, b);
+      compare(fma_halves, fma_half<Float16>, a, b, c);
+    }
+  CHECK(wrong == 0);
+}
+#endif

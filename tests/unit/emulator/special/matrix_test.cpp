@@ -614,13 +614,101 @@ TEST_CASE("rows of matrices are checked") {
   CHECK(failure("32").find("matrix load of 16 bytes at 0x20 is out of bounds") != std::string::npos);
 }
 
-TEST_CASE("what is not emulated of matrices is refused before the kernel runs") {
-  PtxRun run = run_ptx(kernel("k", "", R"(
-  .reg .b32 %d<4>, %a<4>, %b<4>, %c<4>, %e;
-  mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%d0, %d1, %d2, %d3}, {%a0, %a1}, {%b0, %b1}, {%c0, %c1, %c2, %c3}, %e, 0x0;
-  ret;)"),
-                       {.kernel = "k", .block = {32}});
-  CHECK(run.error == "sparse and block-scaled matrix products are not emulated");
+// Rows of 16 bytes at lanes' addresses; which row and column a byte of a register comes from is stated by bits of a
+// tile, as CUTLASS's traits of these instructions do: (lane that addresses a row) -> bit, (lane that holds it, bit) ->
+// bit.
+unsigned tile_bit_of_row(bool transposed, unsigned row) {
+  return transposed ? row % 2 * 128 + row / 2 % 2 * 1024 + row / 4 % 4 * 256 + row / 16 * 2048 : row * 128;
+}
+unsigned tile_bit_held(bool transposed, unsigned lane, unsigned reg, unsigned byte) {
+  return transposed ? lane % 4 * 256 + lane / 4 * 8 + byte % 2 * 128 + byte / 2 * 64 + reg * 1024
+                    : lane * 32 + byte * 8 + reg * 1024;
+}
+
+TEST_CASE("ldmatrix of rows of bytes, and of elements of 4 and 6 bits that become bytes") {
+  struct Row {
+    const char* words;
+    unsigned registers, bits;
+    bool transposed;
+  };
+  const Row rows[] = {{"m16n16.x1.trans.shared.b8", 2, 8, true},
+                      {"m16n16.x2.trans.shared.b8", 4, 8, true},
+                      {"m16n16.x2.trans.shared.b8x16.b6x16_p32", 4, 6, true},
+                      {"m16n16.x1.trans.shared.b8x16.b4x16_p64", 2, 4, true},
+                      {"m8n16.x1.shared.b8x16.b4x16_p64", 1, 4, false},
+                      {"m8n16.x2.shared.b8x16.b6x16_p32", 2, 6, false},
+                      {"m8n16.x4.shared.b8x16.b4x16_p64", 4, 4, false}};
+  std::mt19937 random(77);
+  for (const Row& row : rows) {
+    CAPTURE(row.words);
+    std::vector<uint8_t> image(32 * 16);
+    for (uint8_t& byte : image)
+      byte = static_cast<uint8_t>(random());
+    std::string names, stores;
+    for (unsigned i = 0; i < row.registers; ++i) {
+      names += (i ? ", %d" : "%d") + std::to_string(i);
+      stores += "  st.global.u32 [%p + " + std::to_string(4 * i) + "], %d" + std::to_string(i) + ";\n";
+    }
+    PtxRun run = run_ptx(".version 8.8\n.target sm_120a\n.address_size 64\n.shared .align 16 .b8 tile[512];\n"
+                         ".visible .entry k(.param .u64 in, .param .u64 out)\n{\n  .reg .b32 %d<4>, %x<4>, %t, %s;\n"
+                         "  .reg .b64 %p, %o;\n  mov.u32 %t, %tid.x;\n  ld.param.u64 %p, [in];\n"
+                         "  mul.wide.u32 %o, %t, 16;\n  add.u64 %p, %p, %o;\n"
+                         "  ld.global.v4.u32 {%x0, %x1, %x2, %x3}, [%p];\n  shl.b32 %s, %t, 4;\n  mov.u32 %t, tile;\n"
+                         "  add.u32 %s, %s, %t;\n  st.shared.v4.u32 [%s], {%x0, %x1, %x2, %x3};\n  bar.sync 0;\n"
+                         "  ldmatrix.sync.aligned." +
+                             std::string(row.words) + " {" + names +
+                             "}, [%s];\n  ld.param.u64 %p, [out];\n  add.u64 %p, %p, %o;\n" + stores + "  ret;\n}\n",
+                         {.kernel = "k", .block = {32}}, {buffer_of(image), zeros<uint32_t>(128)});
+    REQUIRE_MESSAGE(run.ok(), run.error << run.failure());
+    const std::vector<uint32_t> out = run.buffer<uint32_t>(1);
+    unsigned wrong = 0;
+    for (unsigned lane = 0; lane < 32; ++lane)
+      for (unsigned reg = 0; reg < row.registers; ++reg)
+        for (unsigned byte = 0; byte < 4; ++byte) {
+          const unsigned bit = tile_bit_held(row.transposed, lane, reg, byte);
+          unsigned expected = 256; // none
+          for (unsigned line = 0; line < row.registers * 8; ++line) {
+            if (tile_bit_of_row(row.transposed, line) / 128 != bit / 128) continue;
+            expected = 0;
+            for (unsigned i = 0; i < row.bits; ++i) {
+              const unsigned place = bit % 128 / 8 * row.bits + i;
+              expected |= (image[line * 16 + place / 8] >> place % 8 & 1u) << i;
+            }
+          }
+          if ((out[lane * 4 + reg] >> 8 * byte & 0xff) != expected) ++wrong;
+        }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("stmatrix of rows of bytes") {
+  for (const unsigned registers : {1u, 2u, 4u}) {
+    std::string names = "%d0";
+    for (unsigned i = 1; i < registers; ++i)
+      names += ", %d" + std::to_string(i);
+    std::mt19937 random(registers);
+    std::vector<uint32_t> held(128);
+    for (uint32_t& word : held)
+      word = static_cast<uint32_t>(random());
+    PtxRun run = run_ptx(
+        ".version 8.8\n.target sm_120a\n.address_size 64\n.shared .align 16 .b8 tile[512];\n"
+        ".visible .entry k(.param .u64 in, .param .u64 out)\n{\n  .reg .b32 %d<4>, %t, %s;\n  .reg .b64 %p, %o;\n"
+        "  mov.u32 %t, %tid.x;\n  ld.param.u64 %p, [in];\n  mul.wide.u32 %o, %t, 16;\n  add.u64 %p, %p, %o;\n"
+        "  ld.global.v4.u32 {%d0, %d1, %d2, %d3}, [%p];\n  shl.b32 %s, %t, 4;\n  mov.u32 %t, tile;\n"
+        "  add.u32 %s, %s, %t;\n  stmatrix.sync.aligned.m16n8.x" +
+            std::to_string(registers) + ".trans.shared.b8 [%s], {" + names +
+            "};\n  bar.sync 0;\n  ld.shared.v4.u32 {%d0, %d1, %d2, %d3}, [%s];\n  ld.param.u64 %p, [out];\n"
+            "  add.u64 %p, %p, %o;\n  st.global.v4.u32 [%p], {%d0, %d1, %d2, %d3};\n  ret;\n}\n",
+        {.kernel = "k", .block = {32}}, {buffer_of(held), zeros<uint8_t>(512)});
+    REQUIRE_MESSAGE(run.ok(), run.error << run.failure());
+    const std::vector<uint8_t> out = run.buffer<uint8_t>(1);
+    unsigned wrong = 0;
+    for (unsigned lane = 0; lane < 32; ++lane)
+      for (unsigned reg = 0; reg < registers; ++reg)
+        for (unsigned byte = 0; byte < 4; ++byte)
+          wrong += out[tile_bit_held(true, lane, reg, byte) / 8] != (held[lane * 4 + reg] >> 8 * byte & 0xff);
+    CHECK(wrong == 0);
+  }
 }
 
 } // namespace

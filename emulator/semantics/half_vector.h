@@ -1,0 +1,54 @@
+// add, sub, mul and fma of f16 on eight numbers at once, where the host converts f16 by itself (F16C): the same bits as
+// the functions of half.h without modifiers, and for the same reasons.
+#pragma once
+
+#if defined(__F16C__) && defined(__AVX2__)
+#define PTXREWRITE_HALF_VECTORS 1
+
+#include "emulator/semantics/float_bits.h"
+
+#include <cstdint>
+
+namespace ptxrewrite::emulator::semantics {
+
+inline constexpr unsigned halves_at_once = 8;
+using Halves = int16_t __attribute__((vector_size(2 * halves_at_once)));
+using Floats = float __attribute__((vector_size(4 * halves_at_once)));
+
+inline Floats to_floats(Halves a) {
+  return __builtin_ia32_vcvtph2ps256(a);
+}
+
+// To nearest even; NaNs become the canonical one.
+inline Halves to_halves(Floats a) {
+  const Halves code = __builtin_ia32_vcvtps2ph256(a, 0);
+  const Halves is_nan = (code & 0x7fff) > 0x7c00;
+  return (code & ~is_nan) | (is_nan & 0x7fff);
+}
+
+inline Halves add_halves(Halves a, Halves b) {
+  return to_halves(to_floats(a) + to_floats(b));
+}
+inline Halves sub_halves(Halves a, Halves b) {
+  return to_halves(to_floats(a) - to_floats(b));
+}
+inline Halves mul_halves(Halves a, Halves b) {
+  return to_halves(to_floats(a) * to_floats(b));
+}
+
+// The product is exact in f32, and the sum is rounded to odd there (rounding.h): the neighbour towards zero of what the
+// exact sum lies between, with its last bit set.
+inline Halves fma_halves(Halves a, Halves b, Halves c) {
+  using Words = int32_t __attribute__((vector_size(4 * halves_at_once)));
+  const Floats product = to_floats(a) * to_floats(b), addend = to_floats(c);
+  const Floats sum = product + addend;
+  const Floats addend_part = sum - product;
+  const Floats error = (product - (sum - addend_part)) + (addend - addend_part);
+  const Words inexact = (error < 0) | (error > 0); // not for NaN
+  const Words too_far = ((Words)sum ^ (Words)error) >> 31;
+  const Words odd = ((Words)sum + too_far) | 1;
+  return to_halves((Floats)(((Words)sum & ~inexact) | (odd & inexact)));
+}
+
+} // namespace ptxrewrite::emulator::semantics
+#endif
