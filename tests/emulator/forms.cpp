@@ -139,18 +139,23 @@ const ir::Form* form_of(std::string_view mnemonic) {
   return id ? &ir::form(*id) : nullptr;
 }
 
-// How many registers D (0), A (1) or B (2) of a matrix product has, by its shape and types; nothing for anything else.
+// How many registers D (0), A (1), B (2) or C (3) of a matrix product has, by its shape and types; nothing for anything
+// else. Lanes have 1,024 bits together in a register, and twice as many in one of f64.
 std::optional<size_t> product_registers(std::string_view mnemonic, size_t operand) {
   const bool of_group = mnemonic.starts_with("wgmma.mma_async");
-  if (!of_group && !mnemonic.starts_with("mma.sp")) return std::nullopt;
-  const ir::Form* form = form_of(mnemonic);
-  const ir::MatrixShape shape = ir::matrix_shape(*form);
-  if (of_group)
-    return operand == 0 ? std::optional<size_t>(shape.n / (form->types[0] == ScalarType::f16 ? 4 : 2)) : std::nullopt;
-  if (operand != 1 && operand != 2) return std::nullopt;
-  // Half of A's 16 rows is stored, and B has eight columns; lanes have 1,024 bits together in a register.
-  const bool in_bytes = form->has(ir::Modifier::kind_f8f6f4) || form->has(ir::Modifier::kind_mxf8f6f4);
-  return shape.k * 8u * (in_bytes ? 8 : ir::bit_width(form->types[operand])) / 1024;
+  if ((!of_group && !mnemonic.starts_with("mma.")) || operand > 3) return std::nullopt;
+  const ir::Form& form = *form_of(mnemonic);
+  const ir::MatrixShape shape = ir::matrix_shape(form);
+  if (of_group && operand > 0) return std::nullopt;
+  if (of_group) return shape.n / (form.types[0] == ScalarType::f16 ? 4u : 2u);
+  if (shape.m == 8 && shape.k == 4 && form.types[1] == ScalarType::f16) // four products at once
+    return operand == 1 || operand == 2 ? 2u : form.types[operand] == ScalarType::f32 ? 8u : 4u;
+  const bool in_bytes = form.has(ir::Modifier::kind_f8f6f4) || form.has(ir::Modifier::kind_mxf8f6f4);
+  const bool sparse = form.has(ir::Modifier::sp) || form.has(ir::Modifier::sp_ordered_metadata);
+  const size_t width = ir::bit_width(form.types[operand]);
+  const size_t bits = in_bytes && (operand == 1 || operand == 2) ? 8 : width;
+  const size_t rows = operand == 2 ? shape.k : shape.m, columns = operand == 1 ? shape.k / (sparse ? 2u : 1u) : shape.n;
+  return rows * columns * bits / (width == 64 ? 2048 : 1024);
 }
 
 // The plainest operands of a shape; nothing if one of them cannot be spelled.
@@ -317,8 +322,8 @@ std::string_view module_preamble() {
 }
 
 #define KERNEL_REGISTERS                                                                                               \
-  ".reg .pred %p<40>;\n.reg .b8 %c<40>;\n.reg .b16 %h<40>;\n.reg .b32 %r<80>;\n.reg .b64 %l<40>;\n"                    \
-  ".reg .b128 %q<40>;\n.reg .f32 %f<80>;\n.reg .f64 %d<40>;\n"
+  ".reg .pred %p<160>;\n.reg .b8 %c<40>;\n.reg .b16 %h<40>;\n.reg .b32 %r<160>;\n.reg .b64 %l<160>;\n"                 \
+  ".reg .b128 %q<40>;\n.reg .f32 %f<160>;\n.reg .f64 %d<40>;\n"
 
 std::string_view kernel_registers() {
   return KERNEL_REGISTERS;

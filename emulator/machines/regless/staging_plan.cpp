@@ -558,6 +558,12 @@ Result<std::unique_ptr<StagingPlan>> StagingPlan::make(KernelImage& image) {
   auto plan = std::make_unique<StagingPlan>();
   const ir::Function& source = *image.functions.front()->source;
   if (source.is_ssa) return Error{"RegLess's machine runs kernels as they were read", source.header_range};
+  for (const auto& function : image.functions)
+    for (ir::BlockId block : function->source->layout)
+      for (ir::InstructionId id : function->source->instructions_in(block))
+        if (function->source->is_opcode(id, ir::Opcode::wgmma))
+          return Error{"RegLess's machine has no asynchronous matrix products",
+                       function->source->instructions[id].range};
   if (Status status = StagingPlanner(image, *plan).run(); !status.ok()) return status.error();
   return plan;
 }

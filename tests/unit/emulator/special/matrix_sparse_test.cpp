@@ -327,6 +327,17 @@ TEST_CASE("scales beyond the range of f32 are exact, and a scale that is no numb
   }
   for (uint32_t bits : run_product(product, lanes))
     CHECK(std::bit_cast<float>(bits) == 448.0f * 448.0f);
+  // 1.5 * 2^-149 + 2^-149, rounded once: to 2 * 2^-149, the even one.
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    lanes.at(lane, first_a) = lanes.at(lane, first_a + 1) = lane % 4 ? 0 : 0x3c;
+    lanes.at(lane, first_b) = lane % 4 ? 0 : 0x38;
+    lanes.at(lane, scale_a) = 0;   // 2^-127
+    lanes.at(lane, scale_b) = 105; // 2^-22
+    for (unsigned i = 0; i < 4; ++i)
+      lanes.at(lane, first_c + i) = 1;
+  }
+  for (uint32_t bits : run_product(product, lanes))
+    CHECK(bits == 2);
   for (unsigned lane = 0; lane < 32; ++lane)
     lanes.at(lane, scale_a) = 255;
   for (uint32_t bits : run_product(product, lanes))
