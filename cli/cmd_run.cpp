@@ -103,6 +103,12 @@ Status annotate(LaunchInput& input, const RunOptions& options) {
   Result<Rewritten> rewritten = rewrite(*input.module, passes, transforms::OutputForm::annotated, {});
   if (!rewritten) return rewritten.error();
   if (rewritten->module) input.module = std::move(rewritten->module);
+  for (const launch::Launch& launch : input.plan.launches) {
+    if (is_annotated(launch)) continue;
+    const auto remark = std::ranges::find(rewritten->remarks, launch.kernel, &transforms::Remark::function);
+    const std::string reason = remark == rewritten->remarks.end() ? "it has no regions" : remark->text;
+    return Error{fmt::format("'{}' cannot run with --regless: {}", launch.kernel, reason), {}};
+  }
   return {};
 }
 

@@ -56,7 +56,9 @@ Result<Rewritten> rewrite(const ir::Module& original, const std::string& passes,
   const std::string name = (passes.empty() ? "no pass" : passes) + " (" + form_word(form) + ")";
   Rewritten result;
   if (only_annotates(*pipeline, form)) { // as opt does it
-    result.text = annotated_text(*module, *pipeline, options).text;
+    transforms::AnnotatedText annotated = annotated_text(*module, *pipeline, options);
+    result.text = std::move(annotated.text);
+    result.remarks = std::move(annotated.report.remarks);
     if (result.text == original.source.text()) return result;
     return read_back(original, name, std::move(result));
   }

@@ -14,6 +14,7 @@ const char* form_word(transforms::OutputForm form);
 struct Rewritten {
   std::unique_ptr<ir::Module> module; // nullptr: the passes changed nothing
   std::string text;
+  std::vector<transforms::Remark> remarks; // of the passes, where they only annotate
 };
 
 // Errors: a pipeline that is none, passes that fail, a result that cannot be read.
