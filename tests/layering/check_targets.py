@@ -19,6 +19,7 @@ WITHOUT_SHORT_FORM = {
     "bless_listings": "rewrites pages, which readme/transform_listings compares",
     "format": "rewrites sources; needs clang-format",
     "format-check": "needs clang-format",
+    "python_wheel": "needs pip and scikit-build-core; python/package tests what the wheel holds",
     "tidy": "needs clang-tidy, and an hour",
 }
 

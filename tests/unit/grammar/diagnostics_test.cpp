@@ -20,26 +20,26 @@ std::string pointed_at(const ReadText& text) {
 
 TEST_CASE("the caret is under what is wrong") {
   const std::pair<const char*, const char*> cases[] = {
-      {"add.u32 %r1, %r2, %r9;", "%r9"},                // unknown register: %r<5>
-      {"add.u32 %r1, %r2, %f1;", "%f1"},                // wrong type
-      {"add.u32 %r1, %r2;", "add.u32"},                 // missing operand
-      {"add.u32.sat %r1, %r2, %r3;", "add.u32.sat"},    // wrong modifier
-      {"bra NOWHERE;", "NOWHERE"},                      // bad target
-      {"A: A: mov.u32 %r1, 1;", "A"},                   // duplicate label
-      {".reg .u32 x, x;", "x"},                         // duplicate register
-      {"@%r1 mov.u32 %r2, 1;", "%r1"},                  // guard that is no predicate
-      {"mov.u32 %r1 %r2;", "%r2"},                      // missing comma
-      {"mov.u32 %r1, nothing;", "nothing"},             // unknown symbol
-      {"ld.global.u32 %r1, [%f1];", "[%f1]"},           // address in a float register
-      {"mov.u32 %r1, 1/0;", "1/0"},                     // constant expression
-      {"mov.u32 %r1, VV.s; .reg .v4 .u32 VV;", "VV.s"}, // declared too late
-      {".reg .v2 .u32 VV; mov.u32 %r1, VV.z;", "VV.z"}, // third component of two
-      {".shared .u32 s = 4;", "="},                     // initial value in shared memory
-      {".local .align 3 .u32 s;", "3"},                 // alignment
-      {"st.param.u32 [q], %r1;", "q"},                  // store to a kernel's parameter
-      {".pragma nounroll;", "nounroll"},                // no string
-      {"mov.u32 %r1, 1;;", ";"},                        // empty statement
-      {"mov.u32 %r1, 08;", "8"},                        // no octal digit
+      {"add.u32 %r1, %r2, %r9;", "%r9"},                   // unknown register: %r<5>
+      {"add.u32 %r1, %r2, %f1;", "%f1"},                   // wrong type
+      {"add.u32 %r1, %r2;", "add.u32"},                    // missing operand
+      {"mul.lo.u32.sat %r1, %r2, %r3;", "mul.lo.u32.sat"}, // wrong modifier
+      {"bra NOWHERE;", "NOWHERE"},                         // bad target
+      {"A: A: mov.u32 %r1, 1;", "A"},                      // duplicate label
+      {".reg .u32 x, x;", "x"},                            // duplicate register
+      {"@%r1 mov.u32 %r2, 1;", "%r1"},                     // guard that is no predicate
+      {"mov.u32 %r1 %r2;", "%r2"},                         // missing comma
+      {"mov.u32 %r1, nothing;", "nothing"},                // unknown symbol
+      {"ld.global.u32 %r1, [%f1];", "[%f1]"},              // address in a float register
+      {"mov.u32 %r1, 1/0;", "1/0"},                        // constant expression
+      {"mov.u32 %r1, VV.s; .reg .v4 .u32 VV;", "VV.s"},    // declared too late
+      {".reg .v2 .u32 VV; mov.u32 %r1, VV.z;", "VV.z"},    // third component of two
+      {".shared .u32 s = 4;", "="},                        // initial value in shared memory
+      {".local .align 3 .u32 s;", "3"},                    // alignment
+      {"st.param.u32 [q], %r1;", "q"},                     // store to a kernel's parameter
+      {".pragma nounroll;", "nounroll"},                   // no string
+      {"mov.u32 %r1, 1;;", ";"},                           // empty statement
+      {"mov.u32 %r1, 08;", "8"},                           // no octal digit
   };
   for (auto [statement, expected] : cases) {
     CAPTURE(statement);
