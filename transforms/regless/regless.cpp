@@ -63,9 +63,19 @@ Result<Allocation> allocate_by_name(const Function& copy, AllocationOptions want
   }
 }
 
+// An instruction that writes registers at some later time, when no region may hold them; invalid: there is none.
+InstructionId asynchronous_writer(const Function& function) {
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block))
+      if (function.is_opcode(id, Opcode::wgmma)) return id;
+  return {};
+}
+
 } // namespace
 
 Result<RegLessPlan> plan_regless(const Function& function, const RegLessOptions& options) {
+  if (const InstructionId writer = asynchronous_writer(function); writer.valid())
+    return Error{"has matrix products that write registers asynchronously", function.instructions[writer].range};
   if (has_vector_registers(function)) return Error{"has registers that are vectors", function.header_range};
   Function copy = function;
   number_registers(copy);
