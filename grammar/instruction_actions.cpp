@@ -1,6 +1,7 @@
 // Instructions: mnemonic, guard, what the ISA table says about the operands, and the row in the function's tables.
 #include "grammar/actions.h"
 
+#include "ir/core/kernel_parameters.h"
 #include "ir/core/operand_summary.h"
 #include "ir/forms/dac.h"
 #include "ir/isa/isa_availability.h"
@@ -180,13 +181,9 @@ void ReaderActions::check_negations() {
 void ReaderActions::check_store_to_parameter() {
   if (form_->opcode != Opcode::st || !is_param(form_->space) || !function_->is_entry) return;
   if (operands_.size() < 2 || !operands_[0].is(OperandKind::address) || !operands_[1].is(OperandKind::symbol)) return;
-  const SymbolRef symbol = operands_[1].as_symbol();
-  if (symbol.kind() != SymbolRef::Kind::local_variable) return;
-  for (VariableId parameter : function_->variable_lists.view(function_->signature.parameters))
-    if (parameter == symbol.variable()) {
-      error(notes_[1].range, "a kernel cannot write its parameter " + quote(notes_[1].range));
-      bad_instruction_ = true;
-    }
+  if (!is_own_parameter(*function_, operands_[1].as_symbol())) return;
+  error(notes_[1].range, "a kernel cannot write its parameter " + quote(notes_[1].range));
+  bad_instruction_ = true;
 }
 
 // Index of the called function or register: the first operand that is no list.

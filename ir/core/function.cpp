@@ -3,8 +3,15 @@
 #include "ir/core/module.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace ptxrewrite::ir {
+
+uint64_t Function::version() const {
+  static std::atomic<uint64_t> last{0};
+  if (version_ == 0) version_ = ++last;
+  return version_;
+}
 
 OwnedFunction::OwnedFunction(std::unique_ptr<Function> function) : function_(std::move(function)) {}
 OwnedFunction::OwnedFunction(const OwnedFunction& other)

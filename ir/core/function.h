@@ -205,9 +205,10 @@ public:
   class InstructionRange;
   InstructionRange instructions_in(BlockId block) const;
 
-  // --- editing (each bumps `version`, on which cached analyses depend) ---
-  uint64_t version() const { return version_; }
-  void changed() { ++version_; }
+  // --- editing (each ends a `version`, on which cached analyses depend) ---
+  // A number that no function of this process had before in another state; copies share it until one of them changes.
+  uint64_t version() const;
+  void changed() { version_ = 0; }
 
   ValueId add_value(Value value);
   BlockId add_block(Symbol label = {}); // not yet in the layout
@@ -230,7 +231,7 @@ private:
   void link(InstructionId instruction, BlockId block, InstructionId previous, InstructionId next);
 
   Module* module_;
-  uint64_t version_ = 0;
+  mutable uint64_t version_ = 0; // 0: not asked for since the last edit
 };
 
 class Function::InstructionRange {

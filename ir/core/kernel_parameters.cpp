@@ -7,8 +7,14 @@ namespace ptxrewrite::ir {
 
 bool is_own_parameter(const Function& function, SymbolRef symbol) {
   if (symbol.kind() != SymbolRef::Kind::local_variable) return false;
+  const VariableId variable = symbol.variable();
+  if (!function.variables.contains(variable) || !is_param(function.variables[variable].space)) return false;
   const std::span<const VariableId> own = function.variable_lists.view(function.signature.parameters);
-  return std::find(own.begin(), own.end(), symbol.variable()) != own.end();
+  if (own.empty()) return false;
+  // Those of the text have numbers one after the other; what passes added stands behind them.
+  const size_t place = size_t(variable.index()) - own.front().index();
+  if (variable >= own.front() && place < own.size() && own[place] == variable) return true;
+  return std::find(own.begin(), own.end(), variable) != own.end();
 }
 
 bool loads_kernel_parameter(const Function& function, InstructionId id) {

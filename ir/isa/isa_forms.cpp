@@ -161,6 +161,11 @@ Result<std::unique_ptr<StoredForm>> build(std::string_view mnemonic) {
   return stored;
 }
 
+constexpr uint32_t chunk_size = 1024;
+constexpr uint32_t chunk_count = 4096;
+// Outside of the registry, so that form() need not ask whether that is there yet.
+constinit std::array<std::atomic<std::array<const Form*, chunk_size>*>, chunk_count> chunks{};
+
 // All forms of the process. Readers of form() take no lock: chunks never move, and an id is handed out only after its
 // form was stored.
 class Registry {
@@ -182,7 +187,7 @@ public:
     if (count_ == chunk_count * chunk_size) return Error{"too many different instructions in one process", {}};
     FormId id(count_);
     (*built)->form.id = id;
-    auto& chunk = chunks_[count_ / chunk_size];
+    auto& chunk = chunks[count_ / chunk_size];
     if (chunk.load(std::memory_order_relaxed) == nullptr)
       chunk.store(new std::array<const Form*, chunk_size>(), std::memory_order_release);
     (*chunk.load(std::memory_order_relaxed))[count_ % chunk_size] = &(*built)->form;
@@ -192,23 +197,15 @@ public:
     return id;
   }
 
-  const Form& at(FormId id) const {
-    return *(*chunks_[id.index() / chunk_size].load(std::memory_order_acquire))[id.index() % chunk_size];
-  }
-
   ~Registry() {
-    for (auto& chunk : chunks_)
-      delete chunk.load();
+    for (auto& chunk : chunks)
+      delete chunk.exchange(nullptr);
   }
 
 private:
-  static constexpr uint32_t chunk_size = 1024;
-  static constexpr uint32_t chunk_count = 4096;
-
   std::shared_mutex mutex_;
   std::unordered_map<std::string_view, FormId> index_;
   std::vector<std::unique_ptr<StoredForm>> stored_;
-  std::array<std::atomic<std::array<const Form*, chunk_size>*>, chunk_count> chunks_{};
   uint32_t count_ = 0;
 };
 
@@ -240,7 +237,7 @@ FormId known_form(std::string_view mnemonic) {
 }
 
 const Form& form(FormId id) {
-  return Registry::instance().at(id);
+  return *(*chunks[id.index() / chunk_size].load(std::memory_order_acquire))[id.index() % chunk_size];
 }
 
 } // namespace ptxrewrite::ir

@@ -32,6 +32,7 @@ public:
   Attempt(const ir::Function& original, DischargePolicy policy, std::string_view pass = "r2d2");
 
   ir::Function& function() { return function_; }
+  const ir::Function& function() const { return function_; }
   const DischargePolicy& policy() const { return policy_; }
 
   // Can this be taken for granted, in one way or another?

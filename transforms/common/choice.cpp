@@ -65,11 +65,9 @@ double ratio(const KernelCost& after, const KernelCost& before, uint32_t ir::Mac
   return sum;
 }
 
-} // namespace
-
-Result<KernelCost> cost_of(const ir::Function& function, const std::vector<std::string>& architectures) {
-  KernelCost cost;
-  {
+// By the model alone.
+struct ModelCost : KernelCost {
+  explicit ModelCost(const ir::Function& function) {
     // As ptxas reads it: an index that a branch compares with a number is that number behind it, but not where a
     // rewriting computes in front of the branch.
     ir::Function text(function);
@@ -80,9 +78,14 @@ Result<KernelCost> cost_of(const ir::Function& function, const std::vector<std::
     InstructionCosts costs(text, loops);
     for (ir::BlockId block : text.layout)
       for (ir::InstructionId id : text.instructions_in(block))
-        cost.weighted += costs.of(id);
-    cost.instructions = costs.static_instructions();
+        weighted += costs.of(id);
+    instructions = costs.static_instructions();
   }
+};
+
+// Asks ptxas, where there are architectures.
+Result<KernelCost> assembled(KernelCost cost, const ir::Function& function,
+                             const std::vector<std::string>& architectures) {
   if (architectures.empty()) return cost;
   auto copy = std::make_unique<ir::Function>(function);
   ir::destruct_ssa(*copy);
@@ -95,6 +98,17 @@ Result<KernelCost> cost_of(const ir::Function& function, const std::vector<std::
     cost.figures.emplace_back(architecture, row->second);
   }
   return cost;
+}
+
+} // namespace
+
+Result<KernelCost> cost_of(const ir::Function& function, const std::vector<std::string>& architectures) {
+  return assembled(ModelCost(function), function, architectures);
+}
+
+Result<KernelCost> cost_of(const ir::Function& function, const std::vector<std::string>& architectures,
+                           AnalysisCache& analyses) {
+  return assembled(analyses.of<ModelCost>(function), function, architectures);
 }
 
 bool loses(const KernelCost& after, const KernelCost& before) {

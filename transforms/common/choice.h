@@ -25,6 +25,9 @@ struct KernelCost {
 // `function` in SSA form. Without architectures ptxas is not asked, and nothing can fail. Errors: ptxas refuses the
 // kernel for one of them, crashes on it or does not end in time.
 Result<KernelCost> cost_of(const ir::Function& function, const std::vector<std::string>& architectures);
+// The same for a function whose analyses are kept: what the model says is kept with them.
+Result<KernelCost> cost_of(const ir::Function& function, const std::vector<std::string>& architectures,
+                           AnalysisCache& analyses);
 
 // Does the rewritten kernel win? At no architecture may it spill more, lose occupancy or take more instructions, and
 // somewhere it must take fewer. By the model alone, a kernel that takes the original's place must save something, one

@@ -1,10 +1,13 @@
 // What legal candidates cost: machine instructions of each PTX instruction, weighted by loop depth, and the choice
-// among whole kernels.
+// among whole kernels; and who reads what, which says what a candidate makes superfluous.
 #pragma once
 
+#include "ir/analysis/linear/linear.h"
+#include "ir/edit/dead_code.h"
 #include "ir/flow/loops.h"
 #include "ir/machine/select/lowering.h"
 #include "transforms/common/address_forms.h"
+#include "transforms/manager/analyses.h"
 
 namespace ptxrewrite::transforms::legal {
 
@@ -13,6 +16,8 @@ class InstructionCosts {
 public:
   InstructionCosts(const ir::Function& function, const ir::LoopForest& loops)
       : function_(function), loops_(loops), lowering_(ir::lower(function, 80)), size_(function.instructions.size()) {}
+  InstructionCosts(const ir::Function& function, AnalysisCache& analyses)
+      : InstructionCosts(function, analyses.of<ir::LinearForms>(function).loops()) {}
 
   double of(ir::InstructionId id) const {
     if (id.index() >= size_) return 0;
@@ -28,5 +33,21 @@ private:
   ir::Lowering lowering_;
   size_t size_;
 };
+
+// Which instructions something with an effect depends on.
+struct NeededCode {
+  NeededCode(const ir::Function& function, AnalysisCache& analyses)
+      : forms(analyses.of<ir::LinearForms>(function)),
+        result(ir::Liveliness(function, forms.control_flow(), forms.def_use()).compute()) {}
+
+  const ir::LinearForms& forms;
+  ir::Liveliness::Result result;
+};
+
+// Readers of each value, to be counted down by one candidate.
+inline ir::ReaderCounts reader_counts(const ir::Function& function, AnalysisCache& analyses) {
+  const NeededCode& needed = analyses.of<NeededCode>(function);
+  return {function, needed.forms.def_use(), needed.result};
+}
 
 } // namespace ptxrewrite::transforms::legal

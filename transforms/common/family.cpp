@@ -67,11 +67,11 @@ std::optional<FamilyChoice::Try> FamilyChoice::apply(SiteFilter filter) {
 
 bool FamilyChoice::measure_original() {
   architectures_ = architectures_to_ask(function_.module(), context_);
-  Result<KernelCost> before = cost_of(function_, architectures_);
+  Result<KernelCost> before = cost_of(function_, architectures_, context_.analyses);
   if (!before) {
     context_.remarks.emplace_back("weighed by the model: " + before.error().message, function_.header_range);
     architectures_.clear();
-    before = cost_of(function_, architectures_);
+    before = cost_of(function_, architectures_, context_.analyses);
   }
   if (!before) return false;
   before_ = *std::move(before);

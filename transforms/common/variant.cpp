@@ -119,16 +119,29 @@ std::vector<LaunchParameter> added_parameters_of(const ir::Function& function) {
   return list;
 }
 
+// Does anything that the function's text can name have this name? Names that only discarded candidates had are free.
+static bool is_declared(const ir::Function& function, const std::string& name) {
+  const ir::Module& module = function.module();
+  const Symbol symbol = module.strings.find(name);
+  if (!symbol) return false;
+  const auto has_it = [&](const auto& row) { return row.name == symbol; };
+  return std::ranges::any_of(function.variables, has_it) || std::ranges::any_of(function.values, has_it) ||
+         std::ranges::any_of(function.blocks, [&](const ir::Block& block) { return block.label == symbol; }) ||
+         std::ranges::any_of(function.label_tables, [&](const auto& table) { return table.label == symbol; }) ||
+         std::ranges::any_of(function.prototypes, [&](const auto& row) { return row.label == symbol; }) ||
+         std::ranges::any_of(module.variables, has_it) ||
+         std::ranges::any_of(module.functions, [&](const auto& other) { return other->name == symbol; });
+}
+
 ir::VariableId add_parameter(ir::Function& function, ir::ScalarType type) {
   ir::Module& module = function.module();
   std::vector<ir::VariableId> list;
   for (ir::VariableId id : function.variable_lists.view(function.signature.parameters))
     list.push_back(id);
   ir::Variable variable;
-  // No text of the module has the name, so nothing it declares has it.
   const std::string prefix = std::string(module.text(function.name)) + "_launch_param_";
   size_t number = list.size();
-  while (module.strings.find(prefix + std::to_string(number)))
+  while (is_declared(function, prefix + std::to_string(number)))
     ++number;
   variable.name = module.intern(prefix + std::to_string(number));
   variable.space = ir::StateSpace::param;

@@ -233,11 +233,11 @@ Change LegalComposite::choose(Families families) {
   const Families fired = all.fired;
   if (!fired.any() && !neutral.fired.any()) return Change::unchanged;
   architectures_ = architectures_to_ask(function_.module(), context_);
-  Result<KernelCost> before = cost_of(function_, architectures_);
+  Result<KernelCost> before = cost_of(function_, architectures_, context_.analyses);
   if (!before) {
     context_.remarks.emplace_back("weighed by the model: " + before.error().message, function_.header_range);
     architectures_.clear();
-    before = cost_of(function_, architectures_);
+    before = cost_of(function_, architectures_, context_.analyses);
   }
   before_ = *before;
   if (neutral.taken != all.taken && !architectures_.empty()) weigh(std::move(neutral));

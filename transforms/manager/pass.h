@@ -6,6 +6,7 @@
 
 #include "ir/core/module.h"
 #include "support/result.h"
+#include "transforms/manager/analyses.h"
 
 #include <map>
 #include <memory>
@@ -72,6 +73,7 @@ struct PassContext {
   // Further functions for the module, in SSA form and complete but for that: the pass manager brings them out of it and
   // places them in front of the function that the pass was run on. A pass never adds functions to the module itself.
   std::vector<std::unique_ptr<ir::Function>> additions;
+  AnalysisCache analyses; // of the function that the pass was run on; the pass manager empties it between functions
 
   bool assumes(std::string_view word) const;
   // Does any instruction or initialiser of the module name this function (a call, its address for a launch from device

@@ -120,6 +120,7 @@ private:
     Change change = action();
     std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     StageTime& time = time_of(stage_name);
+    if (change == Change::changed) context_.analyses.clear();
     ++time.runs;
     time.changes += change == Change::changed;
     time.seconds += elapsed.count();

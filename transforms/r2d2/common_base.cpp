@@ -9,6 +9,7 @@
 #include "ir/analysis/linear/linear.h"
 #include "ir/edit/dead_code.h"
 #include "ir/flow/liveness.h"
+#include "transforms/common/cost.h"
 #include "transforms/r2d2/r2d2_plan.h"
 
 #include <algorithm>
@@ -42,24 +43,25 @@ using FormKey = std::vector<uint32_t>;
 
 class CommonBases {
 public:
-  explicit CommonBases(Attempt& attempt)
-      : attempt_(attempt), function_(attempt.function()), forms_(function_),
-        liveness_(function_, forms_.control_flow()) {}
+  explicit CommonBases(const Trial& trial)
+      : trial_(trial), attempt_(trial.attempt), function_(trial.attempt.function()),
+        forms_(trial.analyses.of<ir::LinearForms>(trial.kernel)) {}
 
   bool run();
 
 private:
   std::optional<std::pair<FormKey, int64_t>> key_of(const LinearForm& form);
   void collect();
-  bool at_hand(ValueId leader, const Access& access) const;
+  bool at_hand(ValueId leader, const Access& access);
   // Accesses of one form through `replaced` that can go through `leader` instead.
   void try_class(const std::vector<Access>& accesses);
   void record_obligations(ValueId value, InstructionId instruction);
 
+  const Trial& trial_;
   Attempt& attempt_;
   ir::Function& function_;
-  ir::LinearForms forms_;
-  ir::Liveness liveness_;
+  ir::LinearForms& forms_;
+  std::optional<ir::Liveness> liveness_; // once two blocks are compared
   std::map<FormKey, std::vector<Access>> classes_;
   std::vector<const std::vector<Access>*> class_order_;
   std::optional<ir::ReaderCounts> counts_;
@@ -104,11 +106,13 @@ void CommonBases::collect() {
 }
 
 // Defined before the access on every path, and alive there anyway, so that no long live range comes into being.
-bool CommonBases::at_hand(ValueId leader, const Access& access) const {
+bool CommonBases::at_hand(ValueId leader, const Access& access) {
   const ir::DefinitionSite& site = forms_.def_use().definition(leader);
   BlockId block = function_.instructions[access.instruction].block;
   if (site.block == block) return true; // accesses are visited in order, and the leader was read by an earlier one
-  return forms_.dominators().dominates(site.block, block) && liveness_.is_live_in(block, leader);
+  if (!forms_.dominators().dominates(site.block, block)) return false;
+  if (!liveness_) liveness_.emplace(trial_.kernel, forms_.control_flow());
+  return liveness_->is_live_in(block, leader);
 }
 
 void CommonBases::try_class(const std::vector<Access>& accesses) {
@@ -154,8 +158,8 @@ void CommonBases::record_obligations(ValueId value, InstructionId instruction) {
 bool CommonBases::run() {
   if (forms_.loops().irreducible()) return false;
   collect();
-  counts_.emplace(function_, forms_.def_use(),
-                  ir::Liveliness(function_, forms_.control_flow(), forms_.def_use()).compute());
+  if (std::ranges::all_of(class_order_, [](const auto* accesses) { return accesses->size() < 2; })) return false;
+  counts_ = reader_counts(trial_.kernel, trial_.analyses);
   for (const std::vector<Access>* accesses : class_order_)
     try_class(*accesses);
   if (rewrites_.empty()) return false;
@@ -188,8 +192,8 @@ bool CommonBases::run() {
 
 } // namespace
 
-bool share_common_bases(Attempt& attempt) {
-  return CommonBases(attempt).run();
+bool share_common_bases(const Trial& trial) {
+  return CommonBases(trial).run();
 }
 
 } // namespace ptxrewrite::transforms::legal

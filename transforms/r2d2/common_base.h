@@ -1,11 +1,11 @@
 // Legal form, candidate 1 of R2D2: accesses whose addresses differ by a compile-time constant share one register.
 #pragma once
 
-#include "transforms/common/attempt.h"
+#include "transforms/r2d2/trial.h"
 
 namespace ptxrewrite::transforms::legal {
 
 // True if the copy was changed.
-bool share_common_bases(Attempt& attempt);
+bool share_common_bases(const Trial& trial);
 
 } // namespace ptxrewrite::transforms::legal

@@ -26,11 +26,10 @@ constexpr size_t most_parameters = 64; // added to one kernel: there are 4 KB fo
 
 class HostCoefficients {
 public:
-  HostCoefficients(Attempt& attempt, bool force)
-      : attempt_(attempt), function_(attempt.function()), force_(force), forms_(function_),
-        counts_(function_, forms_.def_use(),
-                ir::Liveliness(function_, forms_.control_flow(), forms_.def_use()).compute()),
-        costs_(function_, forms_.loops()) {}
+  HostCoefficients(const Trial& trial, bool force)
+      : trial_(trial), attempt_(trial.attempt), function_(trial.attempt.function()), force_(force),
+        forms_(trial.analyses.of<ir::LinearForms>(trial.kernel)), counts_(reader_counts(trial.kernel, trial.analyses)) {
+  }
 
   bool run();
 
@@ -40,12 +39,12 @@ private:
   bool is_plain(ExpressionId id) const;
   void try_value(InstructionId id);
 
+  const Trial& trial_;
   Attempt& attempt_;
   ir::Function& function_;
   bool force_;
-  ir::LinearForms forms_;
+  ir::LinearForms& forms_;
   ir::ReaderCounts counts_;
-  InstructionCosts costs_;
   size_t moved_ = 0;
 };
 
@@ -85,7 +84,8 @@ void HostCoefficients::try_value(InstructionId id) {
   if (!attempt_.can_rest_on(forms_, forms_.obligations(result))) return;
   std::vector<ValueId> read;
   ir::for_each_use(function_, id, [&](ValueId value) { read.push_back(value); });
-  double saved = costs_.of(id) + counts_.release(read, [&](InstructionId dead) { return costs_.of(dead); });
+  const InstructionCosts& costs = trial_.analyses.of<InstructionCosts>(trial_.kernel);
+  double saved = costs.of(id) + counts_.release(read, [&](InstructionId dead) { return costs.of(dead); });
   if (saved <= 0 && !force_) {
     counts_.undo();
     return;
@@ -126,9 +126,9 @@ bool HostCoefficients::run() {
 
 } // namespace
 
-bool move_coefficients_to_launch(Attempt& attempt, bool force) {
-  if (!attempt.may_add_parameters()) return false;
-  return HostCoefficients(attempt, force).run();
+bool move_coefficients_to_launch(const Trial& trial, bool force) {
+  if (!trial.attempt.may_add_parameters()) return false;
+  return HostCoefficients(trial, force).run();
 }
 
 } // namespace ptxrewrite::transforms::legal

@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <map>
 
 namespace ptxrewrite::transforms::legal {
 
@@ -53,7 +55,19 @@ private:
   DischargePolicy policy();
   // Nothing if one of the candidates finds nothing to do: a smaller combination is the same then.
   std::optional<Attempt> attempt(const Combination& combination, bool force);
+  bool apply(unsigned number, const Trial& trial, bool bases_at_launch, bool force);
+  // An attempt with some candidates applied, and which of `available` they are, by bit.
+  struct Step {
+    Attempt* attempt = nullptr; // nullptr: none is applied
+    unsigned subset = 0;
+    std::optional<bool> bases_at_launch; // where a candidate that asks has been applied: candidate 3 will follow
+  };
+  struct Choice;
   Change choose(const Combination& available);
+  void extend(Choice& choice, const Step& step);
+  void extend(Choice& choice, const Step& step, size_t next, std::optional<bool> bases_at_launch,
+              AnalysisCache& analyses);
+  void weigh(Choice& choice, const Attempt& attempt, unsigned subset);
   // Candidate 4, asked for by name: not weighed against blocks as they are.
   std::optional<Change> make_persistent_form(const Combination& available);
 
@@ -86,68 +100,123 @@ DischargePolicy LegalForm::policy() {
   return policy;
 }
 
+bool LegalForm::apply(unsigned number, const Trial& trial, bool bases_at_launch, bool force) {
+  switch (number) {
+  case common_base:
+    return share_common_bases(trial);
+  case uniform_base:
+    return share_offsets(trial, {.bases_at_launch = bases_at_launch, .force = force});
+  case inductions:
+    return share_inductions(trial, {.bases_at_launch = bases_at_launch, .force = force});
+  default:
+    return move_coefficients_to_launch(trial, force);
+  }
+}
+
 std::optional<Attempt> LegalForm::attempt(const Combination& combination, bool force) {
   Attempt attempt(function_, policy_);
   const bool bases_at_launch = contains(combination, host_coefficients);
   bool any = false;
-  for (unsigned candidate : combination) {
-    bool changed = false;
-    switch (candidate) {
-    case common_base:
-      changed = share_common_bases(attempt);
-      break;
-    case uniform_base:
-      changed = share_offsets(attempt, {.bases_at_launch = bases_at_launch, .force = force});
-      break;
-    case inductions:
-      changed = share_inductions(attempt, {.bases_at_launch = bases_at_launch, .force = force});
-      break;
-    default:
-      changed = move_coefficients_to_launch(attempt, force);
-    }
+  for (unsigned number : combination) {
+    const ir::Function kernel(attempt.function());
+    AnalysisCache analyses;
+    const bool changed = apply(number, {attempt, kernel, analyses}, bases_at_launch, force);
     if (!changed && !force) return std::nullopt;
     any |= changed;
   }
   return any ? std::optional(std::move(attempt)) : std::nullopt;
 }
 
-Change LegalForm::choose(const Combination& available) {
-  std::vector<std::string> machines = architectures_to_ask(function_.module(), context_);
-  Result<KernelCost> before = cost_of(function_, machines);
-  if (!before) {
-    context_.remarks.emplace_back("weighed by the model: " + before.error().message, function_.header_range);
-    machines.clear();
-    before = cost_of(function_, machines);
-  }
+// The search over combinations, and the best one so far.
+struct LegalForm::Choice {
+  const Combination& available;
+  std::vector<std::string> machines;
+  KernelCost before;
   std::optional<Attempt> best;
   KernelCost best_cost;
-  std::string best_name, lost;
-  // Few enough to try them all.
-  for (unsigned subset = 1; subset < 1u << available.size(); ++subset) {
+  unsigned best_subset = 0;
+  std::map<unsigned, std::string> lost; // why a subset did not win
+
+  std::string name_of_subset(unsigned subset) const {
     Combination combination;
     for (size_t i = 0; i < available.size(); ++i)
       if (subset >> i & 1) combination.push_back(available[i]);
-    std::optional<Attempt> next = attempt(combination, false);
-    if (!next) continue;
-    Result<KernelCost> cost = cost_of(next->function(), machines);
-    if (!cost) {
-      lost += (lost.empty() ? "" : "; ") + name_of(combination) + " is not assembled: " + cost.error().message;
-      continue;
-    }
-    const size_t guard = next->guard_instructions();
-    bool guard_pays = guard == 0 || cost->weighted + double(guard) <= before->weighted;
-    if (!guard_pays || !wins(*cost, *before, next->needs_original())) {
-      lost += (lost.empty() ? "" : "; ") + name_of(combination) + " would make it " + comparison(*cost, *before);
-      continue;
-    }
-    if (best && !is_better(*cost, best_cost, *before)) continue;
-    best = std::move(next);
-    best_cost = *std::move(cost);
-    best_name = name_of(combination);
+    return name_of(std::move(combination));
   }
-  if (!best) return lost.empty() ? Change::unchanged : refuse("no candidate wins: " + lost);
-  best->remark("candidate " + best_name + " wins; " + comparison(best_cost, *before), function_.header_range);
-  std::move(*best).commit(function_, context_);
+};
+
+// Among equals the smaller number stays: the order of the search says nothing.
+void LegalForm::weigh(Choice& choice, const Attempt& attempt, unsigned subset) {
+  Result<KernelCost> cost = cost_of(attempt.function(), choice.machines);
+  if (!cost) {
+    choice.lost[subset] = choice.name_of_subset(subset) + " is not assembled: " + cost.error().message;
+    return;
+  }
+  const size_t guard = attempt.guard_instructions();
+  bool guard_pays = guard == 0 || cost->weighted + double(guard) <= choice.before.weighted;
+  if (!guard_pays || !wins(*cost, choice.before, attempt.needs_original())) {
+    choice.lost[subset] = choice.name_of_subset(subset) + " would make it " + comparison(*cost, choice.before);
+    return;
+  }
+  if (choice.best && !is_better(*cost, choice.best_cost, choice.before) &&
+      (subset > choice.best_subset || is_better(choice.best_cost, *cost, choice.before)))
+    return;
+  choice.best = attempt;
+  choice.best_cost = *std::move(cost);
+  choice.best_subset = subset;
+}
+
+// One candidate more on top of a step; weighs the outcome and goes on from there. A candidate that finds nothing to do
+// ends this branch: the combination without it is tried anyway.
+void LegalForm::extend(Choice& choice, const Step& step, size_t next, std::optional<bool> bases_at_launch,
+                       AnalysisCache& analyses) {
+  const ir::Function& kernel = step.attempt ? step.attempt->function() : function_;
+  Attempt attempt = step.attempt ? *step.attempt : Attempt(function_, policy_);
+  if (!apply(choice.available[next], {attempt, kernel, analyses}, bases_at_launch.value_or(false), false)) return;
+  const Step reached{&attempt, step.subset | 1u << next, bases_at_launch};
+  const bool is_last = choice.available[next] == host_coefficients;
+  if (is_last || !bases_at_launch.value_or(false)) weigh(choice, attempt, reached.subset);
+  if (!is_last) extend(choice, reached);
+}
+
+// Combinations that begin alike share their beginning, and candidates that start from the same kernel its analyses.
+void LegalForm::extend(Choice& choice, const Step& step) {
+  AnalysisCache own;
+  AnalysisCache& analyses = step.attempt ? own : context_.analyses;
+  const bool can_move_bases = contains(choice.available, host_coefficients);
+  for (size_t next = std::bit_width(step.subset); next < choice.available.size(); ++next) {
+    const unsigned candidate = choice.available[next];
+    if (candidate == common_base) {
+      extend(choice, step, next, std::nullopt, analyses);
+    } else if (candidate == host_coefficients) {
+      if (step.bases_at_launch.value_or(true)) extend(choice, step, next, step.bases_at_launch, analyses);
+    } else {
+      if (!step.bases_at_launch.value_or(false)) extend(choice, step, next, false, analyses);
+      if (can_move_bases && step.bases_at_launch.value_or(true)) extend(choice, step, next, true, analyses);
+    }
+  }
+}
+
+Change LegalForm::choose(const Combination& available) {
+  std::vector<std::string> machines = architectures_to_ask(function_.module(), context_);
+  Result<KernelCost> before = cost_of(function_, machines, context_.analyses);
+  if (!before) {
+    context_.remarks.emplace_back("weighed by the model: " + before.error().message, function_.header_range);
+    machines.clear();
+    before = cost_of(function_, machines, context_.analyses);
+  }
+  Choice choice{available, std::move(machines), *std::move(before), {}, {}, 0, {}};
+  extend(choice, {});
+  if (!choice.best) {
+    std::string lost;
+    for (const auto& [subset, why] : choice.lost)
+      lost += (lost.empty() ? "" : "; ") + why;
+    return lost.empty() ? Change::unchanged : refuse("no candidate wins: " + lost);
+  }
+  choice.best->remark("candidate " + choice.name_of_subset(choice.best_subset) + " wins; " +
+                          comparison(choice.best_cost, choice.before),
+                      function_.header_range);
+  std::move(*choice.best).commit(function_, context_);
   return Change::changed;
 }
 

@@ -71,13 +71,10 @@ struct BaseGroup {
 
 class UniformBases {
 public:
-  UniformBases(Attempt& attempt, const UniformBaseOptions& options, bool inductions)
-      : attempt_(attempt), function_(attempt.function()), options_(options), inductions_(inductions), forms_(function_),
-        pool_(forms_.expressions()),
-        counts_(function_, forms_.def_use(),
-                ir::Liveliness(function_, forms_.control_flow(), forms_.def_use()).compute()),
-        costs_(function_, forms_.loops()), builder_(function_),
-        writer_(function_, builder_, pool_, ir::RegisterClass::general) {}
+  UniformBases(const Trial& trial, const UniformBaseOptions& options, bool inductions)
+      : trial_(trial), attempt_(trial.attempt), function_(trial.attempt.function()), options_(options),
+        inductions_(inductions), forms_(trial.analyses.of<ir::LinearForms>(trial.kernel)), pool_(forms_.expressions()),
+        builder_(function_), writer_(function_, builder_, pool_, ir::RegisterClass::general) {}
 
   bool run();
 
@@ -104,14 +101,14 @@ private:
 
   BlockId home(ValueId value) const { return forms_.def_use().definition(value).block; }
 
+  const Trial& trial_;
   Attempt& attempt_;
   ir::Function& function_;
   UniformBaseOptions options_;
   bool inductions_; // candidate 5
-  ir::LinearForms forms_;
+  ir::LinearForms& forms_;
   ir::ExpressionPool& pool_;
-  ir::ReaderCounts counts_;
-  InstructionCosts costs_;
+  std::optional<ir::ReaderCounts> counts_; // once something is to be weighed
   ir::Builder builder_;
   CoefficientWriter writer_;
   std::map<std::vector<uint32_t>, size_t> class_index_;
@@ -376,6 +373,8 @@ InstructionId UniformBases::place_for(const BaseGroup& group, const Offset& offs
 
 bool UniformBases::pays(const std::vector<BaseGroup>& groups, const Offset& offset) {
   if (options_.force) return true;
+  if (!counts_) counts_ = reader_counts(trial_.kernel, trial_.analyses);
+  const InstructionCosts& costs = trial_.analyses.of<InstructionCosts>(trial_.kernel);
   double added = 0;
   std::vector<ValueId> released;
   for (const BaseGroup& group : groups) {
@@ -389,12 +388,12 @@ bool UniformBases::pays(const std::vector<BaseGroup>& groups, const Offset& offs
       added += !pool_.is_zero(offset.form.coefficients[place]);
     if (is_induction(offset)) added += execution_weight(forms_.loops(), offset.home);
   } else {
-    counts_.add_reader(offset.value);
+    counts_->add_reader(offset.value);
   }
-  double removed = counts_.release(released, [&](InstructionId id) { return costs_.of(id); });
+  double removed = counts_->release(released, [&](InstructionId id) { return costs.of(id); });
   if (removed > added) return true;
-  counts_.undo();
-  if (offset.value.valid()) counts_.drop_reader(offset.value);
+  counts_->undo();
+  if (offset.value.valid()) counts_->drop_reader(offset.value);
   return false;
 }
 
@@ -536,6 +535,7 @@ void UniformBases::try_class(AccessClass& accesses) {
 
 bool UniformBases::run() {
   if (forms_.loops().irreducible() || !forms_.control_flow().predecessors(function_.entry()).empty()) return false;
+  if (inductions_ && forms_.loops().loops().empty()) return false;
   head_ = function_.blocks[function_.entry()].first;
   while (head_ && function_.instructions[head_].kind != ir::InstructionKind::real)
     head_ = function_.instructions[head_].next;
@@ -557,12 +557,12 @@ bool UniformBases::run() {
 
 } // namespace
 
-bool share_offsets(Attempt& attempt, const UniformBaseOptions& options) {
-  return UniformBases(attempt, options, false).run();
+bool share_offsets(const Trial& trial, const UniformBaseOptions& options) {
+  return UniformBases(trial, options, false).run();
 }
 
-bool share_inductions(Attempt& attempt, const UniformBaseOptions& options) {
-  return UniformBases(attempt, options, true).run();
+bool share_inductions(const Trial& trial, const UniformBaseOptions& options) {
+  return UniformBases(trial, options, true).run();
 }
 
 } // namespace ptxrewrite::transforms::legal

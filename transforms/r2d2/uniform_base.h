@@ -3,6 +3,7 @@
 #pragma once
 
 #include "transforms/common/attempt.h"
+#include "transforms/r2d2/trial.h"
 
 namespace ptxrewrite::transforms::legal {
 
@@ -12,8 +13,8 @@ struct UniformBaseOptions {
 };
 
 // Candidate 2. True if the copy was changed.
-bool share_offsets(Attempt& attempt, const UniformBaseOptions& options);
+bool share_offsets(const Trial& trial, const UniformBaseOptions& options);
 // Candidate 5: strength reduction. Accesses in a loop whose addresses move alike get one new induction variable.
-bool share_inductions(Attempt& attempt, const UniformBaseOptions& options);
+bool share_inductions(const Trial& trial, const UniformBaseOptions& options);
 
 } // namespace ptxrewrite::transforms::legal

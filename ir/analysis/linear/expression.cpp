@@ -183,42 +183,39 @@ ExpressionId ExpressionPool::intern(Expression row, std::span<const ExpressionId
     hash = mix(hash, id.index());
   for (const ExpressionTerm& term : term_list)
     hash = mix(mix(hash, term.coefficient), term.monomial.index());
-  auto [begin, end] = index_.equal_range(hash);
-  for (auto it = begin; it != end; ++it) {
-    const Expression& old = expressions_[it->second];
+  const uint32_t known = index_.find(hash, [&](uint32_t number) {
+    const Expression& old = expressions_[ExpressionId(number)];
     auto same_term = [](const ExpressionTerm& a, const ExpressionTerm& b) {
       return a.coefficient == b.coefficient && a.monomial == b.monomial;
     };
-    if (old.kind == row.kind && old.width == row.width && old.payload == row.payload && old.offset == row.offset &&
-        std::ranges::equal(operands_.view(old.operands), operand_list) &&
-        std::ranges::equal(terms_.view(old.terms), term_list, same_term))
-      return it->second;
-  }
+    return old.kind == row.kind && old.width == row.width && old.payload == row.payload && old.offset == row.offset &&
+           std::ranges::equal(operands_.view(old.operands), operand_list) &&
+           std::ranges::equal(terms_.view(old.terms), term_list, same_term);
+  });
+  if (known != HashIndex::none) return ExpressionId(known);
   describe(row, operand_list, term_list);
   row.operands = operands_.add(operand_list);
   row.terms = terms_.add(term_list);
   ExpressionId id = expressions_.add(row);
-  index_.emplace(hash, id);
+  index_.add(hash, id.index());
   return id;
 }
 
-MonomialId ExpressionPool::intern_monomial(std::vector<ExpressionId>& factor_list) {
-  std::ranges::sort(factor_list);
+MonomialId ExpressionPool::intern_monomial(std::span<const ExpressionId> sorted) {
   uint64_t hash = 1;
-  for (ExpressionId id : factor_list)
+  for (ExpressionId id : sorted)
     hash = mix(hash, id.index());
-  auto [begin, end] = monomial_index_.equal_range(hash);
-  for (auto it = begin; it != end; ++it)
-    if (std::ranges::equal(factors(it->second), factor_list)) return it->second;
+  const uint32_t known = monomial_index_.find(
+      hash, [&](uint32_t number) { return std::ranges::equal(factors(MonomialId(number)), sorted); });
+  if (known != HashIndex::none) return MonomialId(known);
   MonomialId id(static_cast<uint32_t>(monomials_.size()));
-  monomials_.push_back(factors_.add(factor_list));
-  monomial_index_.emplace(hash, id);
+  monomials_.push_back(factors_.add(sorted));
+  monomial_index_.add(hash, id.index());
   return id;
 }
 
 MonomialId ExpressionPool::monomial_of(ExpressionId atom_id) {
-  std::vector<ExpressionId> one{atom_id};
-  return intern_monomial(one);
+  return intern_monomial({&atom_id, 1});
 }
 
 ExpressionId ExpressionPool::intern_sum(unsigned width, uint64_t constant, std::vector<ExpressionTerm>& term_list) {
@@ -274,6 +271,12 @@ bool ExpressionPool::is_literal(ExpressionId id, uint64_t value) const {
   return found && *found == low_bits(value, width(id));
 }
 
+ExpressionId ExpressionPool::zero(unsigned width) {
+  ExpressionId& known = zeros_[width];
+  if (!known) known = literal(width, 0);
+  return known;
+}
+
 ExpressionId ExpressionPool::literal(unsigned width, uint64_t value) {
   std::vector<ExpressionTerm> none;
   return intern_sum(width, value, none);
@@ -321,11 +324,11 @@ ExpressionId ExpressionPool::add(ExpressionId a, ExpressionId b) {
   assert(width(a) == width(b));
   if (is_zero(a)) return b;
   if (is_zero(b)) return a;
-  std::vector<ExpressionTerm> list;
+  term_list_.clear();
   uint64_t constant = 0;
-  append_terms(a, 1, list, constant);
-  append_terms(b, 1, list, constant);
-  return intern_sum(width(a), constant, list);
+  append_terms(a, 1, term_list_, constant);
+  append_terms(b, 1, term_list_, constant);
+  return intern_sum(width(a), constant, term_list_);
 }
 
 ExpressionId ExpressionPool::subtract(ExpressionId a, ExpressionId b) {
@@ -366,6 +369,7 @@ ExpressionId ExpressionPool::multiply(ExpressionId a, ExpressionId b) {
       product.assign(fx.begin(), fx.end());
       auto fy = factors(y.monomial);
       product.insert(product.end(), fy.begin(), fy.end());
+      std::ranges::sort(product);
       list.push_back({x.coefficient * y.coefficient, intern_monomial(product)});
     }
   return intern_sum(width(a), left_constant * right_constant, list);

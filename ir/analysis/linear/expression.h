@@ -9,6 +9,7 @@
 #include "ir/core/entities.h"
 #include "ir/flow/loops.h"
 #include "ir/isa/isa.h"
+#include "support/hash_index.h"
 #include "support/span_pool.h"
 
 #include <array>
@@ -17,7 +18,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace ptxrewrite::ir {
@@ -138,6 +138,7 @@ public:
   bool too_large(ExpressionId id) const { return expressions_[id].size > size_limit; }
 
   ExpressionId literal(unsigned width, uint64_t value);
+  ExpressionId zero(unsigned width);
   ExpressionId parameter(unsigned width, unsigned index, unsigned byte_offset);
   ExpressionId special(SpecialRegister special_register, unsigned component, unsigned width);
   ExpressionId symbol(SymbolRef ref, unsigned width);
@@ -190,7 +191,7 @@ private:
   ExpressionId intern_sum(unsigned width, uint64_t constant, std::vector<ExpressionTerm>& term_list);
   ExpressionId atom(ExpressionKind kind, unsigned width, uint32_t payload, int64_t offset,
                     std::initializer_list<ExpressionId> operand_list);
-  MonomialId intern_monomial(std::vector<ExpressionId>& factor_list);
+  MonomialId intern_monomial(std::span<const ExpressionId> sorted);
   MonomialId monomial_of(ExpressionId atom_id);
   void append_terms(ExpressionId id, uint64_t factor, std::vector<ExpressionTerm>& out, uint64_t& constant);
   void describe(Expression& row, std::span<const ExpressionId> operand_list,
@@ -204,8 +205,9 @@ private:
   SpanPool<ExpressionTerm> terms_;
   SpanPool<ExpressionId> operands_;
   SpanPool<ExpressionId> factors_;
-  std::unordered_multimap<uint64_t, ExpressionId> index_;
-  std::unordered_multimap<uint64_t, MonomialId> monomial_index_;
+  HashIndex index_, monomial_index_;
+  std::vector<ExpressionTerm> term_list_; // of the sum being made; keeps its memory
+  std::array<ExpressionId, 65> zeros_{};  // by width
 };
 
 // The result of a two-operand atom kind on plain numbers of `width` bits; nothing where PTX leaves it undefined.

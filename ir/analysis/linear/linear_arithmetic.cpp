@@ -42,18 +42,19 @@ bool is_plain(const LinearForm& form) {
 
 LinearFormId State::intern(const LinearForm& form) {
   uint64_t hash = hash_of(form);
-  auto [begin, end] = form_index.equal_range(hash);
-  for (auto it = begin; it != end; ++it)
-    if (forms[it->second] == form) return it->second;
+  const uint32_t known = form_index.find(hash, [&](uint32_t number) { return forms[LinearFormId(number)] == form; });
+  if (known != HashIndex::none) return LinearFormId(known);
   LinearFormId id = forms.add(form);
-  form_index.emplace(hash, id);
+  form_index.add(hash, id.index());
   return id;
 }
 
 LinearFormId State::any(unsigned width) {
+  if (width >= any_forms.size()) any_forms.resize(width + 1);
+  if (any_forms[width]) return any_forms[width];
   LinearForm form;
   form.width = static_cast<uint8_t>(width);
-  return intern(form);
+  return any_forms[width] = intern(form);
 }
 
 LinearFormId State::block_uniform(unsigned width, bool varies) {
@@ -67,7 +68,7 @@ LinearFormId State::block_uniform(unsigned width, bool varies) {
 LinearFormId State::uniform(ExpressionId expression) {
   LinearForm form;
   form.width = static_cast<uint8_t>(pool.width(expression));
-  form.coefficients.fill(pool.literal(form.width, 0));
+  form.coefficients.fill(pool.zero(form.width));
   form.coefficients[FormIndex::constant] = expression;
   return classified(form);
 }
@@ -75,7 +76,7 @@ LinearFormId State::uniform(ExpressionId expression) {
 LinearFormId State::index_form(unsigned place, unsigned width) {
   LinearForm form;
   form.width = static_cast<uint8_t>(width);
-  form.coefficients.fill(pool.literal(width, 0));
+  form.coefficients.fill(pool.zero(width));
   form.coefficients[place] = pool.literal(width, 1);
   return classified(form);
 }
@@ -238,13 +239,13 @@ LinearFormId State::choose(const FormCondition& condition, LinearFormId if_true,
   selector.width = static_cast<uint8_t>(width);
   selector.condition_count = 1;
   selector.conditions[0] = condition;
-  selector.alternatives[0] = uniform(pool.literal(width, 0));
+  selector.alternatives[0] = uniform(pool.zero(width));
   selector.alternatives[1] = uniform(pool.literal(width, 1));
   LinearFormId one = selector.alternatives[1], bit = intern(selector);
   auto masked = [&](LinearFormId form, bool wanted) {
     return lifted(form, bit, [&](LinearFormId value, LinearFormId chosen) {
       if (!is_plain(forms[value])) return any(width);
-      return (chosen == one) == wanted ? value : uniform(pool.literal(width, 0));
+      return (chosen == one) == wanted ? value : uniform(pool.zero(width));
     });
   };
   return add(masked(if_true, true), masked(if_false, false));
@@ -403,7 +404,7 @@ LinearFormId State::bitwise(ExpressionKind kind, LinearFormId a, LinearFormId b)
     if (zeros < width && low_bits(~literal, width) < (uint64_t(1) << zeros)) return a; // clears zeros only
     if ((literal & (literal + 1)) != 0) return any(width);                             // not a low mask
     unsigned bits = static_cast<unsigned>(std::countr_one(literal));
-    if (zeros >= bits) return uniform(pool.literal(width, 0));
+    if (zeros >= bits) return uniform(pool.zero(width));
     if (auto bounds = form_bounds(forms[a]); bounds && bounds->low >= 0 && bounds->high <= Int128(literal)) return a;
     return remainder(a, uniform(pool.literal(width, literal + 1)), false);
   }
@@ -447,7 +448,7 @@ LinearFormId State::remainder(LinearFormId a, LinearFormId b, bool is_signed) {
   form.dividend = a;
   form.divisor = *divisor;
   form.multiplier = pool.literal(width, 1);
-  form.addend = pool.literal(width, 0);
+  form.addend = pool.zero(width);
   return intern(form);
 }
 

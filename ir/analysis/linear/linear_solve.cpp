@@ -3,6 +3,7 @@
 #include "ir/flow/dataflow.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace ptxrewrite::ir {
 

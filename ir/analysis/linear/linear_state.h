@@ -4,6 +4,8 @@
 #include "ir/analysis/linear/linear.h"
 #include "ir/analysis/linear/relation.h"
 #include "ir/flow/dominators.h"
+#include "support/hash_index.h"
+#include "support/stable_table.h"
 
 #include <map>
 #include <optional>
@@ -35,8 +37,8 @@ struct LinearForms::State {
   DefUse def_use;
 
   ExpressionPool pool;
-  Table<LinearFormId, LinearForm> forms;
-  Table<ValueId, LinearFormId> value_form; // invalid while not visited
+  StableTable<LinearFormId, LinearForm> forms; // callers hold a form while they ask for others
+  Table<ValueId, LinearFormId> value_form;     // invalid while not visited
   Table<ObligationId, Obligation> obligations;
   Table<ValueId, ObligationSetId> value_obligations;
   Table<ObligationSetId, PoolSpan> obligation_sets;
@@ -148,7 +150,8 @@ struct LinearForms::State {
   std::string sum_text(const LinearForm& form) const;
   std::string loop_name(LoopId loop) const { return "k" + std::to_string(loop.index()); }
 
-  std::unordered_multimap<uint64_t, LinearFormId> form_index;
+  HashIndex form_index;
+  std::vector<LinearFormId> any_forms; // by width
   std::map<std::vector<ObligationId>, ObligationSetId> set_index;
   std::map<std::pair<ObligationSetId, ObligationSetId>, ObligationSetId> union_index;
   std::map<std::tuple<uint32_t, uint32_t, Int128, Int128, uint32_t>, ObligationId> obligation_index;

@@ -4,11 +4,38 @@
 
 namespace ptxrewrite::ir {
 
+namespace {
+
+// Lists by value, each a chain through one array: values that are written once, most of them, take one entry.
+template <class Item> class Chains {
+public:
+  explicit Chains(size_t values) : first_(values, none) {}
+  void add(ValueId value, Item item) {
+    entries_.push_back({item, first_[value.index()]});
+    first_[value.index()] = static_cast<uint32_t>(entries_.size() - 1);
+  }
+  template <class Visit> void for_each(ValueId value, Visit&& visit) const {
+    for (uint32_t at = first_[value.index()]; at != none; at = entries_[at].next)
+      visit(entries_[at].item);
+  }
+
+private:
+  static constexpr uint32_t none = UINT32_MAX;
+  struct Entry {
+    Item item;
+    uint32_t next;
+  };
+  std::vector<uint32_t> first_;
+  std::vector<Entry> entries_;
+};
+
+} // namespace
+
 // Everything that an instruction with an effect, or control, depends on.
 std::vector<bool> needed_instructions(const Function& function, const ControlFlow& flow) {
   std::vector<bool> needed(function.instructions.size());
-  std::vector<std::vector<InstructionId>> writers(function.values.size());
-  std::vector<std::vector<ValueId>> arguments(function.values.size()); // of block parameters
+  Chains<InstructionId> writers(function.values.size());
+  Chains<ValueId> arguments(function.values.size()); // of block parameters
   std::vector<InstructionId> work;
   std::vector<bool> value_needed(function.values.size());
   std::vector<ValueId> value_work;
@@ -23,10 +50,10 @@ std::vector<bool> needed_instructions(const Function& function, const ControlFlo
       std::span<const ValueId> parameters = function.parameters(function.edges[edge].to);
       std::span<const ValueId> given = function.arguments(edge);
       for (size_t i = 0; i < std::min(parameters.size(), given.size()); ++i)
-        arguments[parameters[i].index()].push_back(given[i]);
+        arguments.add(parameters[i], given[i]);
     }
     for (InstructionId id : function.instructions_in(block)) {
-      for_each_definition(function, id, [&](ValueId value) { writers[value.index()].push_back(id); });
+      for_each_definition(function, id, [&](ValueId value) { writers.add(value, id); });
       const Form* form = function.instructions[id].kind == InstructionKind::real ? &function.form_of(id) : nullptr;
       bool removable = form && (form->effects.pure() || (form->opcode == Opcode::ld && !form->effects.atomic &&
                                                          !form->effects.volatile_result));
@@ -42,10 +69,8 @@ std::vector<bool> needed_instructions(const Function& function, const ControlFlo
     if (!value_work.empty()) {
       ValueId value = value_work.back();
       value_work.pop_back();
-      for (InstructionId id : writers[value.index()])
-        need(id);
-      for (ValueId argument : arguments[value.index()])
-        need_value(argument);
+      writers.for_each(value, need);
+      arguments.for_each(value, need_value);
       continue;
     }
     InstructionId id = work.back();

@@ -1,0 +1,29 @@
+// A dense table whose rows stay where they are while it grows: a reference to a row is good for as long as the table.
+#pragma once
+
+#include "support/ids.h"
+
+#include <memory>
+#include <vector>
+
+namespace ptxrewrite {
+
+// As Table, but in pieces that never move. For rows that callers keep references to while they make further rows.
+template <class IdType, class T> class StableTable {
+public:
+  IdType add(T row) {
+    if (size_ % piece_size == 0) pieces_.push_back(std::make_unique<T[]>(piece_size));
+    (*this)[IdType(size_)] = std::move(row);
+    return IdType(size_++);
+  }
+  T& operator[](IdType id) { return pieces_[id.index() / piece_size][id.index() % piece_size]; }
+  const T& operator[](IdType id) const { return pieces_[id.index() / piece_size][id.index() % piece_size]; }
+  size_t size() const { return size_; }
+
+private:
+  static constexpr uint32_t piece_size = 128;
+  std::vector<std::unique_ptr<T[]>> pieces_;
+  uint32_t size_ = 0;
+};
+
+} // namespace ptxrewrite

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""How the cost of each pass grows with one big kernel.
+
+usage: growth_bench.py --tool PATH/ptxrewrite [--shapes A,B] [--passes A,B] [--divide N] [--limit SECONDS] [--json FILE]
+       growth_bench.py --tool PATH/ptxrewrite --work [--shapes A,B] [--passes A,B] [--divide N]
+
+Makes the kernels of growth_kernels.py with a tenth of their size and with all of it (`--divide 10`: a hundredth and a
+tenth), runs every pass in every form that it has over them, and prints user seconds, peak memory and the exponent
+between the two sizes, beside the bars: 10 s, 1 GB, exponent 1.2. A run that takes more than the limit says so. Speed
+fails no test: always exits 0 when every run that ended was a success.
+
+--work counts instead of timing: machine instructions that the tool executes, as valgrind's callgrind sees them, the
+same on every machine at any load. What starting up takes is taken off. Exits 1 where an exponent is above the bar of
+1.35 (small sizes: the constant part still weighs), 77 where there is no valgrind.
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import growth_kernels
+
+SECONDS_BAR, MEMORY_BAR, EXPONENT_BAR, WORK_BAR = 10.0, 1e9, 1.2, 1.35
+SKIPPED = 77
+PASSES = {
+    "identity": [],
+    **{name: ["-p", name] for name in ("dce", "memory", "narrow", "warp", "packed", "divisor", "r2d2", "composite",
+                                       "dac", "darsie", "schedule")},
+    "spill": ["-p", "spill(limit=24)"],
+    **{name + ".hardware": ["-p", name, "--form", "hardware"] for name in ("r2d2", "dac", "composite")},
+    **{name + ".annotated": ["-p", name, "--form", "annotated"] for name in ("darsie", "regless", "composite")},
+    "-O": ["-O"],
+}
+
+
+def run(command, limit):
+    """(user seconds, peak bytes, whether it ended in time) of one process; exits with its message when it fails."""
+    with tempfile.TemporaryFile() as log:
+        child = subprocess.Popen(command, stdout=log, stderr=log,
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1)))
+        _pid, status, usage = os.wait4(child.pid, 0)
+        child.returncode = 0
+        if os.WIFSIGNALED(status) and usage.ru_utime + usage.ru_stime > 0.9 * limit:
+            return usage.ru_utime, usage.ru_maxrss * 1024, False
+        if status != 0:
+            log.seek(0)
+            sys.exit(f"{' '.join(command)}: status {status}: {log.read(500).decode(errors='replace')}")
+        return usage.ru_utime, usage.ru_maxrss * 1024, True
+
+
+def instructions(command, scratch):
+    """Machine instructions that one run executes."""
+    counted = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/callgrind"] + command,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, text=True)
+    found = re.search(r"Collected : (\d+)", counted.stderr)
+    if counted.returncode != 0 or not found:
+        sys.exit(f"{' '.join(command)}: {counted.stderr[-500:]}")
+    return int(found[1])
+
+
+def exponent(small, large, ratio):
+    return math.log(max(large, 1e-9) / max(small, 1e-9)) / math.log(ratio)
+
+
+def command_for(tool, name, path):
+    return [tool, "opt", path, "-o", os.path.join(os.path.dirname(path), "result.ptx")] + PASSES[name] + (
+        ["--no-ptxas"] if PASSES[name] else [])
+
+
+def kernel_file(scratch, shape, count):
+    path = os.path.join(scratch, f"{shape}_{count}.ptx")
+    if not os.path.exists(path):
+        with open(path, "w") as file:
+            file.write(growth_kernels.make(shape, count))
+    return path
+
+
+def time_passes(arguments, scratch):
+    """Prints a table by shape; returns its rows."""
+    rows = []
+    for shape in arguments.shapes:
+        full = growth_kernels.SHAPES[shape][1] // arguments.divide
+        print(f"{full:,} {growth_kernels.SHAPES[shape][2]}", flush=True)
+        for name in arguments.passes:
+            small, _peak, ended = run(command_for(arguments.tool, name, kernel_file(scratch, shape, full // 10)),
+                                      arguments.limit)
+            large, peak, ended_too = run(command_for(arguments.tool, name, kernel_file(scratch, shape, full)),
+                                         arguments.limit) if ended else (0, 0, False)
+            # Below a few clock ticks there is nothing to compare.
+            grows = exponent(max(small, 0.02), large, 10) if ended and ended_too else None
+            ok = ended_too and large <= SECONDS_BAR and peak <= MEMORY_BAR and (grows <= EXPONENT_BAR or large < 0.5)
+            print(f"  {name:20} {small:8.2f} s " + (f"{large:8.2f} s  exponent {grows:5.2f}  {peak / 1e6:7.0f} MB"
+                                                   if ended_too else f"   over {arguments.limit} s")
+                  + ("" if ok else "   over the bar"), flush=True)
+            rows.append({"shape": shape, "count": full, "pass": name, "small_seconds": small,
+                         "seconds": large if ended_too else None, "peak_bytes": peak, "exponent": grows, "within": ok})
+    print(f"{sum(row['within'] for row in rows)} of {len(rows)} within the bars "
+          f"({SECONDS_BAR:.0f} s, {MEMORY_BAR / 1e9:.0f} GB, exponent {EXPONENT_BAR} where it takes half a second)")
+    return rows
+
+
+def count_work(arguments, scratch):
+    """Prints and judges instruction counts; 0 if all grow as they should."""
+    if not shutil.which("valgrind"):
+        print("skipped: no valgrind on PATH")
+        return SKIPPED
+    worst = 0
+    for shape in arguments.shapes:
+        full = growth_kernels.SHAPES[shape][1] // arguments.divide
+        for name in arguments.passes:
+            counts = [instructions(command_for(arguments.tool, name, kernel_file(scratch, shape, count)), scratch)
+                      for count in (1, full // 4, full)]
+            grows = exponent(counts[1] - counts[0], counts[2] - counts[0], 4)
+            worst = max(worst, grows)
+            print(f"{shape:12} {name:20} {full // 4:7,}: {counts[1] - counts[0]:14,}   {full:7,}: "
+                  f"{counts[2] - counts[0]:14,} instructions   exponent {grows:.2f} (bar {WORK_BAR})", flush=True)
+    return 0 if worst <= WORK_BAR else 1
+
+
+def main():
+    names = lambda known: lambda text: [name for name in text.split(",") if known[name] is not None]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tool", required=True, type=os.path.abspath)
+    parser.add_argument("--shapes", type=names(growth_kernels.SHAPES), default=list(growth_kernels.SHAPES))
+    parser.add_argument("--passes", type=names(PASSES), default=list(PASSES))
+    parser.add_argument("--divide", type=int, default=1, help="sizes are this part of those of the bars")
+    parser.add_argument("--limit", type=int, default=60, help="seconds for one run")
+    parser.add_argument("--work", action="store_true", help="count executed instructions and judge their growth")
+    parser.add_argument("--json")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        if arguments.work:
+            return count_work(arguments, scratch)
+        rows = time_passes(arguments, scratch)
+        if arguments.json:
+            with open(arguments.json, "w") as file:
+                json.dump(rows, file, indent=1)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
