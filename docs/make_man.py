@@ -35,8 +35,10 @@ def page(tool):
     lines += verbatim(main)
     for command in commands:
         lines += [f".SH PTXREWRITE {command.upper()}", *verbatim(help_of(tool, command))]
-    lines += [".SH ENVIRONMENT", ".TP", ".B PTXREWRITE_PTXAS", "path of ptxas, where it is wanted", ".TP", ".B NO_COLOR",
-              "no colours, on terminals too"]
+    lines += [".SH ENVIRONMENT", ".TP", ".B PTXREWRITE_PTXAS", "path of ptxas, where it is wanted", ".TP",
+              ".B PTXREWRITE_CACHE",
+              "where figures of assembled texts are kept, below ~/.cache/ptxrewrite if not set; off: nowhere", ".TP",
+              ".B NO_COLOR", "no colours, on terminals too"]
     return "\n".join(lines) + "\n"
 
 

@@ -23,6 +23,8 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace ptxrewrite::transforms::legal {
 
@@ -90,12 +92,15 @@ private:
   bool pays(const std::vector<BaseGroup>& groups, const Offset& offset);
   InstructionId place_for(const BaseGroup& group, const Offset& offset) const;
   BlockId block_of(const BaseGroup& group, const Offset& offset) const;
+  void number_instructions();
+  uint32_t position(InstructionId id) const { return position_[id.index()]; }
+  bool reaches(ValueId value, const Access& access) const;
+  std::vector<uint32_t> offsets_like(const AccessClass& accesses);
   void write_offset(Offset& offset);
   void write_induction(Offset& offset, Operand start);
   bool is_induction(const Offset& offset) const { return !offset.value.valid() && offset.form.loop_count != 0; }
   std::optional<ExpressionId> narrowed(ExpressionId wide, uint64_t scale);
   ValueId scaled_offset(const Offset& offset, BlockId block, InstructionId place);
-  bool is_before(InstructionId definition, BlockId block, InstructionId place) const;
   void rewrite(const std::vector<BaseGroup>& groups, Offset& offset);
   void try_class(AccessClass& accesses);
 
@@ -113,8 +118,23 @@ private:
   CoefficientWriter writer_;
   std::map<std::vector<uint32_t>, size_t> class_index_;
   std::vector<AccessClass> classes_;
-  std::vector<ValueId> offsets_;        // 32-bit values that vary and have a form, definitions before uses
-  std::vector<InstructionId> products_; // of the class being rewritten: its offset, scaled
+  std::vector<ValueId> offsets_; // 32-bit values that vary and have a form, definitions before uses
+  // Those with one set of thread and block coefficients, by their numbers in offsets_; and those of them that move with
+  // a loop.
+  struct OffsetGroup {
+    LinearForm form; // of the first
+    std::vector<uint32_t> all;
+    std::unordered_map<ir::LoopId, std::vector<uint32_t>> by_loop;
+  };
+  std::vector<OffsetGroup> offset_groups_;
+  std::vector<uint32_t> position_; // by InstructionId: place in its block, of those that the kernel has
+  // The offset of the class being rewritten, scaled: written in front of what stands at `position` of its block.
+  struct Product {
+    ValueId value;
+    BlockId block;
+    uint32_t position = 0;
+  };
+  std::vector<Product> products_;
   InstructionId head_; // bases are computed in front of it: the first real instruction as it was; invalid: none
   size_t rewritten_ = 0, bases_ = 0;
 };
@@ -151,6 +171,7 @@ void UniformBases::collect_accesses() {
 }
 
 void UniformBases::collect_offsets() {
+  std::map<std::vector<uint32_t>, size_t> groups;
   auto consider = [&](ValueId id) {
     const ir::Value& value = function_.values[id];
     if (value.vector_width != 1 || ir::is_float(value.type) || ir::bit_width(value.type) != 32 ||
@@ -160,13 +181,33 @@ void UniformBases::collect_offsets() {
     if (form.width != 32 || !form.has_coefficients() || form.varies || form.kind < ir::ValueClass::block_uniform ||
         form.kind > ir::ValueClass::linear_loop)
       return;
-    if (attempt_.can_rest_on(forms_, forms_.obligations(id))) offsets_.push_back(id);
+    if (!attempt_.can_rest_on(forms_, forms_.obligations(id))) return;
+    const uint32_t number = static_cast<uint32_t>(offsets_.size());
+    offsets_.push_back(id);
+    std::vector<uint32_t> key;
+    for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
+      key.push_back(form.coefficients[place].index());
+    auto [row, is_new] = groups.try_emplace(std::move(key), offset_groups_.size());
+    if (is_new) offset_groups_.push_back({form, {}, {}});
+    OffsetGroup& group = offset_groups_[row->second];
+    group.all.push_back(number);
+    for (const ir::LoopOffset& offset : form.loops())
+      group.by_loop[offset.loop].push_back(number);
   };
   for (BlockId block : forms_.control_flow().reverse_postorder()) {
     for (ValueId parameter : function_.parameters(block))
       consider(parameter);
     for (InstructionId id : function_.instructions_in(block))
       if (!function_.instructions[id].guard) ir::for_each_definition(function_, id, consider);
+  }
+}
+
+void UniformBases::number_instructions() {
+  position_.assign(function_.instructions.size(), 0);
+  for (BlockId block : function_.layout) {
+    uint32_t position = 0;
+    for (InstructionId id : function_.instructions_in(block))
+      position_[id.index()] = position++;
   }
 }
 
@@ -228,25 +269,47 @@ ObligationId UniformBases::in_range(const Offset& offset, const Access& access) 
                               access.instruction);
 }
 
+// Is the value there when control comes to the access?
+bool UniformBases::reaches(ValueId value, const Access& access) const {
+  const ir::DefinitionSite& definition = forms_.def_use().definition(value);
+  const BlockId block = function_.instructions[access.instruction].block;
+  if (definition.block == block)
+    return definition.is_parameter() || position(definition.instruction) <= position(access.instruction);
+  return forms_.dominators().dominates(definition.block, block);
+}
+
+// The offsets that can be the varying part of these addresses, as numbers in offsets_: leaving a loop changes the
+// constant of a form alone, so its coefficients and the loops that it moves with tell.
+std::vector<uint32_t> UniformBases::offsets_like(const AccessClass& accesses) {
+  std::vector<uint32_t> list;
+  const LinearForm& address = accesses.form;
+  for (const OffsetGroup& group : offset_groups_) {
+    bool same_places = true;
+    for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
+      same_places &= pool_.is_zero(group.form.coefficients[place]) == pool_.is_zero(address.coefficients[place]);
+    if (!same_places) continue;
+    if (address.loop_count == 0) {
+      list.insert(list.end(), group.all.begin(), group.all.end());
+    } else if (auto moving = group.by_loop.find(address.loop_offsets[0].loop); moving != group.by_loop.end()) {
+      list.insert(list.end(), moving->second.begin(), moving->second.end());
+    }
+  }
+  std::ranges::sort(list);
+  return list;
+}
+
 // The value that serves most accesses: it is defined before them, in the same trip.
 std::optional<Offset> UniformBases::choose_offset(const AccessClass& accesses, std::vector<Access>& served) {
   std::optional<Offset> best;
-  for (ValueId value : offsets_) {
-    BlockId definition = home(value);
-    auto reaches = [&](const Access& access) {
-      BlockId block = function_.instructions[access.instruction].block;
-      if (!forms_.dominators().dominates(definition, block)) return false;
-      if (definition != block || forms_.def_use().definition(value).is_parameter()) return true;
-      for (InstructionId id = forms_.def_use().definition(value).instruction; id; id = function_.instructions[id].next)
-        if (id == access.instruction) return true;
-      return false;
-    };
-    if (!reaches(accesses.accesses.front())) continue;
+  for (uint32_t number : offsets_like(accesses)) {
+    const ValueId value = offsets_[number];
+    if (!reaches(value, accesses.accesses.front())) continue;
     std::optional<Offset> offset = match(accesses, value);
     if (!offset) continue;
     std::vector<Access> reached;
     for (const Access& access : accesses.accesses)
-      if (reaches(access) && forms_.form_at(value, function_.instructions[access.instruction].block) == offset->form &&
+      if (reaches(value, access) &&
+          forms_.form_at(value, function_.instructions[access.instruction].block) == offset->form &&
           attempt_.can_rest_on(forms_, in_range(*offset, access)))
         reached.push_back(access);
     if (reached.empty() || (best && reached.size() <= served.size())) continue;
@@ -326,6 +389,7 @@ std::optional<Offset> UniformBases::build_offset(const AccessClass& accesses) {
 
 std::vector<BaseGroup> UniformBases::group_by_base(const std::vector<Access>& accesses, const Offset& offset) {
   std::vector<BaseGroup> groups;
+  std::unordered_map<ExpressionId, size_t> group_of;
   ExpressionId shift = pool_.multiply_literal(pool_.sign_extend(offset.form.coefficients[FormIndex::constant], 64),
                                               static_cast<uint64_t>(offset.scale));
   for (const Access& access : accesses) {
@@ -336,9 +400,9 @@ std::vector<BaseGroup> UniformBases::group_by_base(const std::vector<Access>& ac
       base = split.symbolic;
       immediate = split.literal;
     }
-    auto group = std::ranges::find(groups, base, &BaseGroup::base);
-    if (group == groups.end()) group = groups.insert(groups.end(), {base, {}});
-    group->accesses.emplace_back(access, immediate);
+    auto [row, is_new] = group_of.try_emplace(base, groups.size());
+    if (is_new) groups.push_back({base, {}});
+    groups[row->second].accesses.emplace_back(access, immediate);
   }
   std::erase_if(groups, [&](const BaseGroup& group) {
     return !CoefficientWriter::expressible(pool_, group.base) || pool_.is_zero(group.base);
@@ -365,10 +429,12 @@ BlockId UniformBases::block_of(const BaseGroup& group, const Offset& offset) con
 
 InstructionId UniformBases::place_for(const BaseGroup& group, const Offset& offset) const {
   BlockId block = block_of(group, offset);
-  for (InstructionId id : function_.instructions_in(block))
-    for (const auto& [access, immediate] : group.accesses)
-      if (access.instruction == id) return id;
-  return function_.terminator(block); // invalid: at the end
+  InstructionId first;
+  for (const auto& [access, immediate] : group.accesses)
+    if (function_.instructions[access.instruction].block == block &&
+        (!first || position(access.instruction) < position(first)))
+      first = access.instruction;
+  return first ? first : function_.terminator(block); // invalid: at the end
 }
 
 bool UniformBases::pays(const std::vector<BaseGroup>& groups, const Offset& offset) {
@@ -449,23 +515,15 @@ void UniformBases::write_induction(Offset& offset, Operand start) {
   offset.value = moving;
 }
 
-// Does it run before `place` of the block, or the block's end, whenever that runs?
-bool UniformBases::is_before(InstructionId definition, BlockId block, InstructionId place) const {
-  const BlockId home = function_.instructions[definition].block;
-  if (home != block) return forms_.dominators().dominates(home, block);
-  if (!place) return true;
-  for (InstructionId id = place; id; id = function_.instructions[id].previous)
-    if (id == definition) return true;
-  return false;
-}
-
 // The product of the offset and its scale: one that has been written for another base, else a new one here.
 ValueId UniformBases::scaled_offset(const Offset& offset, BlockId block, InstructionId place) {
-  for (InstructionId product : products_)
-    if (is_before(product, block, place)) return function_.operands_of(product)[0].as_value();
+  const uint32_t here = place ? position(place) : UINT32_MAX;
+  for (const Product& product : products_)
+    if (product.block == block ? product.position <= here : forms_.dominators().dominates(product.block, block))
+      return product.value;
   ValueId scaled = builder_.emit_value(offset.is_signed ? "mul.wide.s32" : "mul.wide.u32", ir::ScalarType::b64,
                                        {Operand::value(offset.value), Operand::integer(offset.scale)}, "%rd");
-  products_.push_back(place ? function_.instructions[place].previous : function_.blocks[block].last);
+  products_.push_back({scaled, block, here});
   return scaled;
 }
 
@@ -517,15 +575,14 @@ void UniformBases::try_class(AccessClass& accesses) {
           return attempt_.can_rest_on(forms_, in_range(*offset, access));
         });
     }
-    std::vector<InstructionId> done{accesses.accesses.front().instruction};
+    std::unordered_set<InstructionId> done{accesses.accesses.front().instruction};
     for (const Access& access : served)
-      done.push_back(access.instruction);
+      done.insert(access.instruction);
     if (!served.empty()) {
       std::vector<BaseGroup> groups = group_by_base(served, *offset);
       if (!groups.empty() && pays(groups, *offset)) rewrite(groups, *offset);
     }
-    std::erase_if(accesses.accesses,
-                  [&](const Access& access) { return std::ranges::find(done, access.instruction) != done.end(); });
+    std::erase_if(accesses.accesses, [&](const Access& access) { return done.contains(access.instruction); });
     if (!accesses.accesses.empty()) {
       const Access& next = accesses.accesses.front();
       accesses.form = forms_.address_form(next.instruction, next.address);
@@ -539,6 +596,7 @@ bool UniformBases::run() {
   head_ = function_.blocks[function_.entry()].first;
   while (head_ && function_.instructions[head_].kind != ir::InstructionKind::real)
     head_ = function_.instructions[head_].next;
+  number_instructions();
   collect_accesses();
   collect_offsets();
   for (AccessClass& accesses : classes_)

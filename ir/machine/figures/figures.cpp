@@ -2,11 +2,13 @@
 #include "ir/machine/figures/figures.h"
 
 #include "ir/machine/figures/cubin.h"
+#include "ir/machine/figures/figures_store.h"
 #include "support/ptxas.h"
 
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <sys/stat.h>
 #include <tuple>
 #include <unordered_map>
 
@@ -77,17 +79,49 @@ FiguresCache& cache() {
   return instance;
 }
 
+// The same from run to run.
+class SharedStore {
+public:
+  std::optional<FiguresByFunction> find(const std::string& question) { return store_.find(question); }
+  void keep(const std::string& question, const FiguresByFunction& figures) {
+    std::lock_guard lock(mutex_);
+    store_.keep(question, figures);
+  }
+
+private:
+  std::mutex mutex_;
+  FiguresStore store_{figures_folder()};
+};
+
+SharedStore& store() {
+  static SharedStore instance;
+  return instance;
+}
+
+// Which ptxas: another one gives other figures. Where the path is that of a wrapper, what it starts is not seen.
+std::string identity_of(const std::string& ptxas) {
+  struct stat status {};
+  if (stat(ptxas.c_str(), &status) != 0) return ptxas;
+  return ptxas + ' ' + std::to_string(status.st_size) + ' ' + std::to_string(status.st_mtim.tv_sec) + '.' +
+         std::to_string(status.st_mtim.tv_nsec);
+}
+
 } // namespace
 
 Result<FiguresByFunction> machine_figures(std::string_view ptx, const std::string& architecture) {
-  // Another ptxas gives other figures: its path is part of the question.
   Result<std::string> ptxas = find_ptxas();
   if (!ptxas) return ptxas.error();
-  std::string key = *ptxas + '\n' + architecture + '\n';
+  std::string key = identity_of(*ptxas) + '\n' + architecture + '\n';
   key += ptx;
   if (std::optional<FiguresByFunction> known = cache().find(key)) return *std::move(known);
+  if (std::optional<FiguresByFunction> known = store().find(key)) {
+    cache().remember(std::move(key), *known);
+    return *std::move(known);
+  }
   Result<FiguresByFunction> figures = assemble_figures(ptx, architecture);
-  if (figures) cache().remember(std::move(key), *figures);
+  if (!figures) return figures;
+  store().keep(key, *figures);
+  cache().remember(std::move(key), *figures);
   return figures;
 }
 
