@@ -111,7 +111,12 @@ private:
     } catch (const StatementError&) {
       const bool salvage = actions_.may_salvage();
       const uint32_t resume = skip_statement(before);
-      if (salvage && !actions_.salvage_unknown_instruction({actions_.mnemonic_end(), resume}))
+      const SourceRange rest{actions_.mnemonic_end(), resume};
+      if (salvage && actions_.salvage_unknown_instruction(rest))
+        std::erase_if(ring_.annotations, [&](SourceRange comment) { // they stay in the text that is kept
+          return rest.begin <= comment.begin && comment.end <= rest.end;
+        });
+      else if (salvage)
         actions_.error({actions_.mnemonic_end(), actions_.mnemonic_end()}, "this instruction cannot be understood");
       actions_.abandon_statement();
       parser_.forget_contexts();

@@ -6,6 +6,7 @@
 #include "support/ptxas.h"
 
 #include <deque>
+#include <fstream>
 #include <mutex>
 #include <optional>
 #include <sys/stat.h>
@@ -98,12 +99,20 @@ SharedStore& store() {
   return instance;
 }
 
-// Which ptxas: another one gives other figures. Where the path is that of a wrapper, what it starts is not seen.
+// Which ptxas: another one gives other figures.
 std::string identity_of(const std::string& ptxas) {
   struct stat status {};
   if (stat(ptxas.c_str(), &status) != 0) return ptxas;
   return ptxas + ' ' + std::to_string(status.st_size) + ' ' + std::to_string(status.st_mtim.tv_sec) + '.' +
          std::to_string(status.st_mtim.tv_nsec);
+}
+
+// A script in ptxas's place may start any program, by its environment, too: its results are not kept on disk.
+bool is_script(const std::string& ptxas) {
+  std::ifstream file(ptxas, std::ios::binary);
+  char start[2] = {};
+  file.read(start, sizeof start);
+  return !file || std::string_view(start, sizeof start) == "#!";
 }
 
 } // namespace
@@ -114,13 +123,14 @@ Result<FiguresByFunction> machine_figures(std::string_view ptx, const std::strin
   std::string key = identity_of(*ptxas) + '\n' + architecture + '\n';
   key += ptx;
   if (std::optional<FiguresByFunction> known = cache().find(key)) return *std::move(known);
-  if (std::optional<FiguresByFunction> known = store().find(key)) {
+  const bool is_stored = !is_script(*ptxas);
+  if (std::optional<FiguresByFunction> known = is_stored ? store().find(key) : std::nullopt) {
     cache().remember(std::move(key), *known);
     return *std::move(known);
   }
   Result<FiguresByFunction> figures = assemble_figures(ptx, architecture);
   if (!figures) return figures;
-  store().keep(key, *figures);
+  if (is_stored) store().keep(key, *figures);
   cache().remember(std::move(key), *figures);
   return figures;
 }

@@ -313,6 +313,19 @@ TEST_CASE("unknown instructions stay, with their operands where they can be read
   CHECK(function.blocks[entry].falls_through);
 }
 
+TEST_CASE("an annotation inside an unknown instruction is part of its text, once") {
+  const std::string statement = "ld.shared.u//@ darsie DR uniform\n ld.shared.u32 %r1, [%rd1];";
+  ReadText text(kernel(statement));
+  REQUIRE_MESSAGE(text.ok(), text.messages());
+  const std::string printed = print(text.function().module());
+  const size_t mark = printed.find("//@ darsie");
+  CHECK(mark != std::string::npos);
+  CHECK(printed.find("//@ darsie", mark + 1) == std::string::npos);
+  ReadText again(printed);
+  REQUIRE_MESSAGE(again.ok(), again.messages());
+  CHECK(print(again.function().module()) == printed);
+}
+
 TEST_CASE("annotations stand behind their statement, other comments are gone") {
   ReadText text(kernel("//@ head\n mov.u32 %r1, //@ inside\n 1; //@ darsie DR uniform\n // plain\n bra L; //@ behind "
                        "branch\nL: /* x */"));
