@@ -150,6 +150,7 @@ uint32_t ItemScanner::find_end(uint32_t begin) const {
       ++position;
       continue;
     }
+    if (open_ended && text_.substr(position, 3) == "//@") return position;
     if (skip_opaque(position)) continue;
     if (after_brace && c != ',' && c != ';') return position;
     after_brace = false;

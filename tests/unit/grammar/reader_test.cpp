@@ -326,6 +326,13 @@ TEST_CASE("an annotation inside an unknown instruction is part of its text, once
   CHECK(print(again.function().module()) == printed);
 }
 
+TEST_CASE("an annotation behind the header stays there") {
+  ReadText text(".version 8.0\n.target sm_80\n.address_size 64\n//@ head\n.visible .entry k() { ret; }\n");
+  REQUIRE_MESSAGE(text.ok(), text.messages());
+  const std::string printed = print(text.function().module());
+  CHECK(printed.find("//@ head\n.visible") != std::string::npos);
+}
+
 TEST_CASE("annotations stand behind their statement, other comments are gone") {
   ReadText text(kernel("//@ head\n mov.u32 %r1, //@ inside\n 1; //@ darsie DR uniform\n // plain\n bra L; //@ behind "
                        "branch\nL: /* x */"));
