@@ -25,7 +25,7 @@ void take_from_image(std::span<const std::byte> bytes, std::vector<EmbeddedPtx>&
     found.push_back({image->architecture, std::move(text)});
 }
 
-// Of one fat binary: its newest PTX, else what its machine code carries.
+// Adds the newest PTX of one fat binary; without PTX entries, the PTX that its cubins carry as line information.
 void take_from_fat_binary(std::span<const cuda::FatEntry> entries, std::vector<EmbeddedPtx>& found) {
   if (const cuda::FatEntry* best = cuda::best_ptx(entries, UINT32_MAX)) {
     if (Result<std::string> text = cuda::ptx_of(*best)) found.push_back({best->architecture, *std::move(text)});

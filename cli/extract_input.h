@@ -18,7 +18,8 @@ struct EmbeddedPtx {
 // One text a module, in the order of the file: of each fat binary its newest PTX. Error: there is none.
 Result<std::vector<EmbeddedPtx>> ptx_inside(std::string_view bytes);
 
-// The module with this number, from 1 on; 0: the only one. What is wrong goes to the console; nullptr then.
+// Reads the PTX module of the file at `path` with this number (from 1); 0 stands for the only module. On an error it
+// prints diagnostics to the console and returns nullptr.
 std::unique_ptr<ir::Module> extract_input(const std::string& path, uint32_t number, const Console& console);
 
 } // namespace ptxrewrite::cli

@@ -14,9 +14,9 @@
 // not followed.
 //
 // A matrix product of a warp group (wgmma) reads shared memory at some time from its issue to the end of a wait for it:
-// to a race its reads are those of one more warp, which is joined with whoever waits. What it reads must have been
-// written by bulk copies or with a fence.proxy.async behind the write, in the order of happening. Registers that it
-// shares with other instructions need a wgmma.fence in between.
+// race detection treats them as reads by an extra warp, ordered before everything behind that wait. Its operands must
+// have been written by bulk copies, or by stores with a fence.proxy.async between the store and the product. Registers
+// that it shares with other instructions need a wgmma.fence in between.
 //
 // On global memory a race has a plain store in it, that changes the bytes; strong accesses alone make none, nor does a
 // read of what was written strongly. Blocks are ordered by strong accesses with a fence in front of the write, all that

@@ -68,7 +68,8 @@ class WarpGroups {
 public:
   virtual ~WarpGroups() = default;
   virtual void start_block() = 0;
-  // A warp has ended: what it has issued and the others of its group have not will never take place.
+  // Called when a warp ends. Drops the products that it has issued and other warps of its group have not: they cannot
+  // complete any more.
   virtual void forget(const Warp& warp) = 0;
 };
 

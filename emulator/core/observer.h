@@ -30,8 +30,8 @@ struct ObservedAccess {
 class Observer {
 public:
   virtual ~Observer() = default;
-  // Does block `number` of the grid run at all? Asked once for each. Whoever answers no takes what the others do for
-  // what it would have done; memory that it would have written stays as it is.
+  // Does block `number` of the grid run at all? Called once for each block. An observer that samples returns false for
+  // the blocks that it estimates from the others; those write no memory.
   virtual bool runs(uint64_t number) { return (void)number, true; }
   // Of a block that is about to run: is it worth a look? The others run as without an observer.
   virtual bool wants(const Block& block) { return (void)block, true; }

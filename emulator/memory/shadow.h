@@ -18,7 +18,7 @@ struct ShadowAccess {
   bool by_async_proxy = false; // a bulk copy
 };
 
-// Who may read a byte at the same time: the warps of a block, and behind them the matrix products of its warp groups.
+// Readers of a byte that are tracked apart: 32 warps of a block, then 8 warp groups' matrix products (wgmma).
 inline constexpr unsigned shadow_readers = 32 + 8;
 
 struct ShadowCell {

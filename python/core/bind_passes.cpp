@@ -5,6 +5,7 @@
 #include "python/core/errors.h"
 #include "python/core/handles.h"
 
+#include "evaluate/common/rewrite.h"
 #include "ir/verify/verify.h"
 #include "transforms/manager/pass.h"
 
@@ -43,17 +44,7 @@ public:
   ContextHandle(transforms::PassContext& context, std::shared_ptr<Lease> lease)
       : context_(&context), lease_(std::move(lease)) {}
 
-  std::string form() const {
-    switch (get().form) {
-    case transforms::OutputForm::legal:
-      return "legal";
-    case transforms::OutputForm::annotated:
-      return "annotated";
-    case transforms::OutputForm::hardware:
-      break;
-    }
-    return "hardware";
-  }
+  std::string form() const { return cli::form_word(get().form); }
   std::map<std::string, std::string> options() const {
     const auto& all = get().options.all();
     return {all.begin(), all.end()};
