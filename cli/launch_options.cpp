@@ -13,6 +13,7 @@ void add_launch_input_options(Options& command, LaunchInputOptions& options) {
 void add_direct_launch_options(Options& command, DirectLaunch& direct) {
   command.add_option("--grid", direct.grid, "blocks: 1024 or 64,16").type_name("X[,Y[,Z]]");
   command.add_option("--block", direct.block, "threads of a block").type_name("X[,Y[,Z]]");
+  command.add_option("--cluster", direct.cluster, "blocks of a cluster (thread block clusters)").type_name("X[,Y[,Z]]");
   command.add_option("--shared", direct.shared, "bytes of dynamic shared memory").type_name("BYTES");
   command
       .add_option("--arg", direct.arguments,

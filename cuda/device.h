@@ -23,8 +23,9 @@ struct KernelLaunch {
   launch::Dim3 grid, block;
   uint32_t dynamic_shared = 0;
   bool cooperative = false;
-  std::vector<std::byte> parameters; // the bytes of the kernel's .param space
-  std::vector<std::string> surfaces; // textures (by name) that the kernel may store to
+  std::vector<std::byte> parameters;        // the bytes of the kernel's .param space
+  std::vector<std::string> surfaces;        // textures (by name) that the kernel may store to
+  std::optional<launch::Dim3> cluster = {}; // blocks of a cluster; none: as the kernel says
 };
 
 // How kernels name a texture: to sample it, and to load and store by coordinates.

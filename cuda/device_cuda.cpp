@@ -97,6 +97,8 @@ public:
 
   Result<KernelRun> launch(const KernelLaunch& launch) override {
     if (!module_) return Error{"no module is loaded", {}};
+    if (launch.cluster && launch.cluster->count() > 1)
+      return Error{"a launch in clusters runs on the emulator alone", {}};
     if (launch.cooperative) return Error{"a cooperative launch runs on the emulator alone", {}};
     for (const auto& texture : textures_)
       if (Status status = texture->take_from_buffer(); !status) return status.error();

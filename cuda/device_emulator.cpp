@@ -142,6 +142,7 @@ public:
     request.grid = {launch.grid.x, launch.grid.y, launch.grid.z};
     request.block = {launch.block.x, launch.block.y, launch.block.z};
     request.shared_bytes = launch.dynamic_shared;
+    if (launch.cluster) request.cluster = {launch.cluster->x, launch.cluster->y, launch.cluster->z};
     request.parameters = launch.parameters;
     request.host_threads = options_.host_threads;
     request.unordered = options_.unordered;

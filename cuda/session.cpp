@@ -136,7 +136,8 @@ Result<SessionRun> PlanOnDevice::launch(size_t index, const ir::Module& module, 
   run.launch = index;
   run.entry = planned.kernel;
   KernelLaunch kernel_launch{
-      planned.kernel, planned.grid, planned.block, planned.dynamic_shared, planned.cooperative, {}, {}};
+      planned.kernel, planned.grid, planned.block, planned.dynamic_shared, planned.cooperative, {}, {},
+      planned.cluster};
   if (Status status = choose_textures(planned, *kernel, kernel_launch); !status) return status.error();
   auto parameters = launch::pack_parameters(planned, launch::signature_of(*kernel), addresses_);
   if (!parameters) return parameters.error();
@@ -168,6 +169,7 @@ Result<SessionRun> PlanOnDevice::launch(size_t index, const ir::Module& module, 
     Result<uint64_t> resident = device_.resident_blocks(kernel_launch);
     if (!resident) return module_error(resident.error());
     kernel_launch.grid = launch::persistent_grid(planned.grid, *resident);
+    kernel_launch.cluster.reset(); // its code does not know of clusters: transforms/r2d2/persistent_check.cpp
   }
   Result<KernelRun> kernel_run = device_.launch(kernel_launch);
   if (!kernel_run) return module_error(kernel_run.error());

@@ -21,7 +21,8 @@ struct TableShape {
 
 const TableShape& launch_shape() {
   static const TableShape shape{
-      "a launch", {"kernel", "grid", "block", "shared", "args", "repeat", "group", "when", "shapes", "cooperative"}};
+      "a launch",
+      {"kernel", "grid", "block", "shared", "args", "repeat", "group", "when", "shapes", "cooperative", "cluster"}};
   return shape;
 }
 const TableShape& buffer_shape() {

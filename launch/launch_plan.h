@@ -27,6 +27,7 @@ std::string to_string(const Dim3& dimensions); // "16x16x1"
 // What CUDA allows every GPU that we know.
 constexpr uint32_t max_block_threads = 1024;
 constexpr Dim3 max_block{1024, 1024, 64};
+constexpr Dim3 max_cluster{16, 16, 16};
 constexpr Dim3 max_grid{2147483647, 65535, 65535};
 constexpr uint32_t max_dynamic_shared = 227 * 1024;
 constexpr uint64_t max_buffer_bytes = uint64_t{1} << 36; // all buffers of a plan together
@@ -100,7 +101,8 @@ struct Launch {
   std::string kernel;
   Dim3 grid, block;
   uint32_t dynamic_shared = 0;
-  bool cooperative = false; // blocks may wait for all others
+  bool cooperative = false;    // blocks may wait for all others
+  std::optional<Dim3> cluster; // blocks of a cluster; none: as the kernel says (.reqnctapercluster)
   std::vector<Argument> arguments;
   uint32_t place = 0; // of its [[launch]] in the file, from 0
   std::string trip;   // "t = 3", in a loop

@@ -183,6 +183,8 @@ void PlanBuilder::read_launch(const Node& table, size_t place) {
   ok = read_shape(table, launch.grid, launch.block, launch.dynamic_shared);
   if (const Node* cooperative = table.find("cooperative"))
     launch.cooperative = flag_of(*cooperative, "cooperative").value_or(false);
+  if (const Node* cluster = table.find("cluster"))
+    ok &= read_dimensions(*cluster, "cluster", max_cluster, launch.cluster.emplace());
   if (const Node* arguments = table.find("args")) {
     launch.arguments_range = arguments->range;
     if (!arguments->is(NodeKind::array)) {

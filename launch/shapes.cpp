@@ -8,6 +8,16 @@ namespace {
 
 using Change = Geometry (*)(Geometry);
 
+// Grids of launches in clusters are made of whole ones.
+Geometry in_whole_clusters(Geometry shape, const Dim3& cluster) {
+  const auto rounded = [](uint32_t blocks, uint32_t size, uint32_t most) {
+    return size ? std::min((blocks + size - 1) / size, most / size) * size : blocks;
+  };
+  shape.grid = {rounded(shape.grid.x, cluster.x, max_grid.x), rounded(shape.grid.y, cluster.y, max_grid.y),
+                rounded(shape.grid.z, cluster.z, max_grid.z)};
+  return shape;
+}
+
 Geometry one_block(Geometry shape) {
   shape.grid = {};
   return shape;
@@ -86,8 +96,11 @@ std::vector<LaunchShape> shapes(const LaunchPlan& plan) {
     derived.name = derivation.name;
     derived.derived = true;
     derived.grid_only = derivation.grid_only;
-    for (Geometry& geometry : derived.launches)
-      geometry = derivation.change(geometry);
+    for (size_t i = 0; i < derived.launches.size(); ++i) {
+      derived.launches[i] = derivation.change(derived.launches[i]);
+      if (const std::optional<Dim3>& cluster = plan.launches[i].cluster)
+        derived.launches[i] = in_whole_clusters(derived.launches[i], *cluster);
+    }
     add(std::move(derived));
   }
   return list;

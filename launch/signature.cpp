@@ -242,4 +242,20 @@ bool check_arguments(const ir::Module& module, const LaunchPlan& plan, Diagnosti
   return diagnostics.error_count() == before;
 }
 
+void take_required_clusters(const ir::Module& module, LaunchPlan& plan) {
+  for (Launch& launch : plan.launches) {
+    const ir::Function* kernel = launch.cluster ? nullptr : find_kernel(module, launch.kernel);
+    if (!kernel) continue;
+    for (const ir::FunctionDirective& directive : kernel->directives) {
+      // Its grid counts clusters.
+      if (module.text(directive.name) == ".blocksareclusters") {
+        launch.cluster.reset();
+        break;
+      }
+      const auto extent = [&](unsigned i) { return i < directive.count ? directive.numbers[i] : 1u; };
+      if (module.text(directive.name) == ".reqnctapercluster") launch.cluster = Dim3{extent(0), extent(1), extent(2)};
+    }
+  }
+}
+
 } // namespace ptxrewrite::launch

@@ -43,6 +43,9 @@ const ir::Function* find_kernel(const ir::Module& module, std::string_view name)
 // variables exist and are large enough. Errors point into the launch file.
 bool check_arguments(const ir::Module& module, const LaunchPlan& plan, Diagnostics& diagnostics);
 
+// Launches that say no cluster size get the one that their kernel requires (.reqnctapercluster).
+void take_required_clusters(const ir::Module& module, LaunchPlan& plan);
+
 // The parameter block of a launch. Errors: another number of arguments than of parameters, or other sizes.
 Result<std::vector<std::byte>> pack_parameters(const Launch& launch, const Signature& signature,
                                                const DeviceAddresses& addresses);

@@ -45,6 +45,7 @@ enum class Code : int {
   not_supported = 801,
   stream_capture_unsupported = 900,
   stream_capture_invalidated = 901,
+  invalid_cluster_size = 912,
   unknown = 999,
 };
 

@@ -28,6 +28,7 @@ struct LaunchShape {
   emulator::Dimensions grid{}, block{};
   uint64_t dynamic_shared = 0;
   bool cooperative = false;
+  std::optional<emulator::Dimensions> cluster{}; // launch attribute; none: as the kernel says
 };
 
 enum class MemoryKind : uint8_t { unknown, device, host, managed };

@@ -3,6 +3,7 @@
 #include "cuda/context/log.h"
 
 #include "ir/machine/figures/occupancy.h"
+#include "launch/signature.h"
 
 #include <chrono>
 
@@ -54,6 +55,14 @@ Code Context::check_launch(const Kernel& kernel, const LaunchShape& shape) {
   if (Status status = emulator::check_dimensions(shape.grid, shape.block); !status) {
     log(LogLevel::warn, "launch of {}: {}", kernel.name, status.error().message);
     return Code::invalid_configuration;
+  }
+  const ir::Module& module = kernel.module->ir();
+  const ir::Function* function = launch::find_kernel(module, kernel.name);
+  const Result<emulator::ClusterShape> clusters =
+      function ? emulator::cluster_shape(module, *function, shape.grid, shape.cluster) : emulator::ClusterShape{};
+  if (!clusters) {
+    log(LogLevel::warn, "launch of {}: {}", kernel.name, clusters.error().message);
+    return Code::invalid_cluster_size;
   }
   const uint64_t threads = shape.block.count();
   if (threads > kernel.most_threads) {
@@ -156,6 +165,7 @@ Code Context::launch(Kernel& kernel, const LaunchShape& shape, std::vector<std::
   request.kernel = kernel.name;
   request.grid = shape.grid;
   request.block = shape.block;
+  request.cluster = shape.cluster;
   request.shared_bytes = static_cast<uint32_t>(shape.dynamic_shared);
   request.parameters = std::move(arguments);
   request.host_threads = settings_.host_threads;

@@ -89,11 +89,8 @@ DRIVER_API int cuLaunchKernelEx(const LaunchConfiguration* given, void* function
   for (uint32_t i = 0; i < given->attribute_count; ++i) {
     const LaunchAttribute& attribute = given->attributes[i];
     if (attribute.id == cooperative_attribute) shape.cooperative = attribute.cooperative != 0;
-    if (attribute.id == cluster_attribute &&
-        uint64_t(attribute.cluster[0]) * attribute.cluster[1] * attribute.cluster[2] > 1) {
-      log_once(LogLevel::warn, "clusters of more than one block are not emulated");
-      return finish(Code::not_supported);
-    }
+    if (attribute.id == cluster_attribute)
+      shape.cluster = emulator::Dimensions{attribute.cluster[0], attribute.cluster[1], attribute.cluster[2]};
   }
   return launch("cuLaunchKernelEx", function, shape, given->stream, arguments, extra);
 }
@@ -113,19 +110,19 @@ DRIVER_API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* fu
   return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, 0);
 }
 
-// Clusters of one block, which is all there are here.
 DRIVER_API int cuOccupancyMaxActiveClusters(int* clusters, void* function, const LaunchConfiguration* given) {
   return entry("cuOccupancyMaxActiveClusters", [&](Context& context) {
     if (!clusters || !function || !given) return Code::invalid_value;
+    uint64_t size = 1; // blocks of a cluster
     for (uint32_t i = 0; i < given->attribute_count; ++i)
-      if (const LaunchAttribute& attribute = given->attributes[i];
-          attribute.id == cluster_attribute &&
-          uint64_t(attribute.cluster[0]) * attribute.cluster[1] * attribute.cluster[2] > 1)
-        return Code::not_supported;
+      if (const LaunchAttribute& attribute = given->attributes[i]; attribute.id == cluster_attribute)
+        size = emulator::Dimensions{attribute.cluster[0], attribute.cluster[1], attribute.cluster[2]}.count();
+    if (size == 0 || size > emulator::largest_cluster) return Code::invalid_cluster_size;
     const uint32_t threads = given->block[0] * given->block[1] * given->block[2];
-    *clusters =
-        static_cast<int>(context.resident_blocks(*static_cast<Kernel*>(function), threads, given->dynamic_shared) *
-                         context.settings().machine->sms);
+    const uint64_t blocks =
+        uint64_t(context.resident_blocks(*static_cast<Kernel*>(function), threads, given->dynamic_shared)) *
+        context.settings().machine->sms;
+    *clusters = static_cast<int>(blocks / size);
     return Code::success;
   });
 }

@@ -92,10 +92,7 @@ RUNTIME_API int cudaLaunchKernelExC(const abi::LaunchConfiguration* configuratio
     for (unsigned i = 0; i < configuration->attribute_count; ++i) {
       const abi::LaunchAttribute& attribute = configuration->attributes[i];
       if (attribute.id == abi::launch_attribute_cooperative) shape.cooperative = attribute.value.cooperative != 0;
-      if (attribute.id == abi::launch_attribute_cluster && dimensions(attribute.value.cluster).count() > 1) {
-        log_once(LogLevel::warn, "clusters of more than one block are not emulated");
-        return Code::not_supported;
-      }
+      if (attribute.id == abi::launch_attribute_cluster) shape.cluster = dimensions(attribute.value.cluster);
     }
     return launch_kernel(context, function, shape, arguments, configuration->stream);
   });

@@ -18,6 +18,8 @@ const char* name_of(Space space) {
     return "constant";
   case Space::parameter:
     return "parameter";
+  case Space::cluster:
+    return "shared::cluster";
   }
   return "";
 }
@@ -34,6 +36,7 @@ SpaceAddress split_generic(uint64_t address) {
 uint64_t window_of(Space space) {
   switch (space) {
   case Space::shared:
+  case Space::cluster:
     return shared_window;
   case Space::local:
     return local_window;
@@ -46,17 +49,33 @@ uint64_t window_of(Space space) {
   }
 }
 
+Block* block_at(Block& block, uint64_t cluster_address) {
+  const BlockCluster& cluster = *block.cluster;
+  const uint64_t rank = cluster_address >> shared_rank_shift;
+  return rank < cluster.blocks.size() && !cluster.has_exited[rank] ? cluster.blocks[rank] : nullptr;
+}
+
 std::byte* resolve(Block& block, const Warp& warp, unsigned lane, Space space, uint64_t address, uint64_t bytes) {
   if (space == Space::generic) {
     const SpaceAddress split = split_generic(address);
-    return resolve(block, warp, lane, split.space, split.address, bytes);
+    const Space found = split.space == Space::shared ? Space::cluster : split.space;
+    return resolve(block, warp, lane, found, split.address, bytes);
   }
   auto inside = [&](std::byte* base, uint64_t size) -> std::byte* {
     return contains(0, size, address, bytes) ? base + address : nullptr;
   };
   switch (space) {
   case Space::shared:
+    if (std::byte* own = inside(block.shared, block.shared_bytes)) return own;
+    if (!block.cluster || address >> shared_rank_shift != block.cluster_rank) return nullptr;
+    address %= shared_rank_bytes;
     return inside(block.shared, block.shared_bytes);
+  case Space::cluster: {
+    if (!block.cluster) return inside(block.shared, block.shared_bytes);
+    const Block* owner = block_at(block, address);
+    address %= shared_rank_bytes;
+    return owner ? inside(owner->shared, owner->shared_bytes) : nullptr;
+  }
   case Space::local:
     return inside(block.local + (uint64_t(warp.index) * warp_size + lane) * block.local_stride, block.local_stride);
   case Space::constant:
@@ -74,13 +93,31 @@ std::byte* resolve(Block& block, const Warp& warp, unsigned lane, Space space, u
   return block.last_global.at(address);
 }
 
+namespace {
+
+// What lies in shared memory at an address that cannot be accessed.
+std::string describe_shared(const Block& block, Space space, uint64_t address) {
+  const uint64_t rank = address >> shared_rank_shift;
+  if (!block.cluster || (rank == 0 && space == Space::shared) || rank == block.cluster_rank)
+    return fmt::format("the block has {} bytes of shared memory", block.shared_bytes);
+  if (rank >= block.cluster->blocks.size())
+    return fmt::format("the cluster has {} blocks", block.cluster->blocks.size());
+  if (space == Space::shared)
+    return fmt::format("that is in block {} of the cluster, which only shared::cluster reaches", rank);
+  if (block.cluster->has_exited[rank]) return fmt::format("block {} of the cluster has exited", rank);
+  return fmt::format("block {} of the cluster has {} bytes of shared memory", rank,
+                     block.cluster->blocks[rank]->shared_bytes);
+}
+
+} // namespace
+
 const MicroOp* bad_access(Warp& warp, const MicroOp& op, unsigned lane, Space space, uint64_t address, uint64_t bytes,
                           const char* what) {
   Block& block = *warp.block;
   const bool was_generic = space == Space::generic;
   if (was_generic) {
     const SpaceAddress split = split_generic(address);
-    space = split.space;
+    space = split.space == Space::shared && block.cluster ? Space::cluster : split.space;
     address = split.address;
   }
   std::string where;
@@ -88,8 +125,11 @@ const MicroOp* bad_access(Warp& warp, const MicroOp& op, unsigned lane, Space sp
   case Space::global:
     where = block.launch->memory->describe(address);
     break;
+  case Space::cluster:
+    if (!block.cluster) space = Space::shared;
+    [[fallthrough]];
   case Space::shared:
-    where = fmt::format("the block has {} bytes of shared memory", block.shared_bytes);
+    where = describe_shared(block, space, address);
     break;
   case Space::local:
     where = fmt::format("the thread has {} bytes of local memory", block.local_stride);

@@ -92,6 +92,21 @@ void fill(std::vector<std::byte>& specials, BlockSpecial which, uint32_t value) 
 }
 } // namespace
 
+// What differs between the blocks of a cluster, and between clusters (PTX ISA 10, %clusterid to %cluster_ctarank).
+void Block::fill_cluster_specials() {
+  const Dimensions& size = *launch->request->cluster;
+  const Dimensions in_cluster{index.x % size.x, index.y % size.y, index.z % size.z};
+  cluster_rank = in_cluster.x + size.x * (in_cluster.y + size.y * in_cluster.z);
+  fill(block_specials_, BlockSpecial::clusterid_x, index.x / size.x);
+  fill(block_specials_, BlockSpecial::clusterid_y, index.y / size.y);
+  fill(block_specials_, BlockSpecial::clusterid_z, index.z / size.z);
+  fill(block_specials_, BlockSpecial::cluster_ctaid_x, in_cluster.x);
+  fill(block_specials_, BlockSpecial::cluster_ctaid_y, in_cluster.y);
+  fill(block_specials_, BlockSpecial::cluster_ctaid_z, in_cluster.z);
+  fill(block_specials_, BlockSpecial::cluster_ctarank, cluster_rank);
+  fill(block_specials_, BlockSpecial::shared_begin, cluster_rank << shared_rank_shift);
+}
+
 void Block::start(uint64_t linear_index) {
   linear = linear_index;
   const Dimensions& grid = launch->request->grid;
@@ -100,6 +115,7 @@ void Block::start(uint64_t linear_index) {
   fill(block_specials_, BlockSpecial::ctaid_x, index.x);
   fill(block_specials_, BlockSpecial::ctaid_y, index.y);
   fill(block_specials_, BlockSpecial::ctaid_z, index.z);
+  if (image->clustered) fill_cluster_specials();
   fill(block_specials_, BlockSpecial::smid, static_cast<uint32_t>(linear % emulated_sm_count));
   std::memset(shared, 0, shared_bytes); // undefined in PTX; zero, so that runs repeat
   barriers.fill({});
@@ -129,6 +145,7 @@ void Block::start_warp(Warp& warp) {
   warp.patience = 0;
   warp.past_states.clear();
   warp.arrived = false;
+  warp.cluster_arrived = warp.cluster_passed = 0;
   warp.state = WarpState::runnable;
   std::byte* frame = frames->take(entry.frame_bytes);
   if (!frame) {
@@ -348,6 +365,10 @@ BlockState Block::run_warps() {
     if (std::none_of(warps.begin(), warps.end(), [](const Warp& warp) {
           return warp.state == WarpState::runnable || warp.state == WarpState::yielded;
         })) {
+      if (waits_at_cluster_barrier()) {
+        if (complete_cluster_barrier()) continue;
+        if (cluster) return BlockState::waiting;
+      }
       report_deadlock();
       return BlockState::failed;
     }
@@ -452,14 +473,17 @@ void Block::report_deadlock() {
   const MicroOp* where = nullptr;
   for (const Warp& warp : warps) {
     for (const Split& split : warp.splits) {
-      const MicroOp& op = split.state == SplitState::at_barrier ? split.next[-1] : *split.next;
+      const bool at_any_barrier =
+          split.state == SplitState::at_barrier || split.state == SplitState::at_cluster_barrier;
+      const MicroOp& op = at_any_barrier ? split.next[-1] : *split.next;
       const Failure place = describe(warp, op, 0, {}, FailureKind::deadlock);
       const uint32_t line = place.range.empty() ? 0 : image->module->source.locate(place.range.begin).line;
-      std::string what = split.state == SplitState::at_barrier
-                             ? fmt::format("at barrier {} in line {}", split.wait & 0xff, line)
-                         : split.state == SplitState::at_warp_group
-                             ? fmt::format("for a matrix product of the whole warp group in line {}", line)
-                             : fmt::format("for lanes {:#010x} in line {}", split.wait & warp.live & ~split.mask, line);
+      std::string what =
+          split.state == SplitState::at_barrier ? fmt::format("at barrier {} in line {}", split.wait & 0xff, line)
+          : split.state == SplitState::at_cluster_barrier ? fmt::format("at the cluster's barrier in line {}", line)
+          : split.state == SplitState::at_warp_group
+              ? fmt::format("for a matrix product of the whole warp group in line {}", line)
+              : fmt::format("for lanes {:#010x} in line {}", split.wait & warp.live & ~split.mask, line);
       auto found = std::find_if(places.begin(), places.end(), [&](const auto& known) { return known.first == what; });
       if (found == places.end()) found = places.insert(places.end(), {what, {}});
       if (found->second.empty() || found->second.back() != warp.index) found->second.push_back(warp.index);

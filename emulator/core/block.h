@@ -88,7 +88,19 @@ private:
   std::vector<std::byte*> all_;
 };
 
-enum class BlockState : uint8_t { running, yielded, finished, failed };
+// waiting: nothing can go on until another block of the cluster has done something.
+enum class BlockState : uint8_t { running, yielded, waiting, finished, failed };
+
+// The blocks that run beside one another as a cluster. An address in shared::cluster is the rank of a block above
+// shared_rank_shift, and an address in that block's shared memory below it; symbols and mapa give such addresses. (As
+// GPUs have it: programs exist that change bits of the rank.)
+struct BlockCluster {
+  std::vector<Block*> blocks;   // by %cluster_ctarank
+  std::vector<bool> has_exited; // likewise
+};
+inline constexpr unsigned shared_rank_shift = 24;
+inline constexpr uint64_t shared_rank_bytes = uint64_t(1) << shared_rank_shift;
+static_assert(largest_cluster * shared_rank_bytes <= window_size);
 
 struct Block {
   Block(LaunchState& launch_state, WorkerCounters& worker_counters, FramePool& frame_pool,
@@ -116,6 +128,11 @@ struct Block {
   bool is_in_new_state(Warp& warp);
   void report_deadlock();
 
+  // --- barrier.cluster (emulator/cluster/barrier.cpp) ---
+  // Have all threads of the cluster that have not ended arrived? Then they go on. False: not yet, or nobody has.
+  bool complete_cluster_barrier();
+  bool waits_at_cluster_barrier() const;
+
   // --- called by handlers ---
   const MicroOp* fail(Warp& warp, const MicroOp& op, unsigned lane, std::string message,
                       FailureKind kind = FailureKind::program_fault);
@@ -142,6 +159,8 @@ struct Block {
   uint64_t shared_bytes = 0;
   std::byte* local = nullptr; // local_stride bytes for each thread
   uint64_t local_stride = 0;
+  BlockCluster* cluster = nullptr; // null: the block is a cluster for itself
+  uint32_t cluster_rank = 0;       // %cluster_ctarank
   std::span<const std::byte> parameters;
   std::array<Barrier, 16> barriers;
   std::vector<Warp> warps;
@@ -170,6 +189,9 @@ private:
   void run_warp_observed(Warp& warp, const MicroOp* op);
   const MicroOp* run_warp_unseen(Warp& warp, const MicroOp* op);
   void start_warp(Warp& warp);
+  void fill_cluster_specials();
+  bool has_arrived_at_cluster_barrier(bool& anybody) const;
+  void release_from_cluster_barrier();
 
   MemoryShare share_;
   std::vector<std::unique_ptr<Activation>> activations_; // a failed block leaves some in use

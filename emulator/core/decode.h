@@ -133,6 +133,7 @@ private:
   bool is_hardware_register(const ir::Operand& operand) const;
   LaneRef immediate(const ir::Operand& operand, LaneType type);
   LaneRef special(const ir::Operand& operand, unsigned& bits);
+  LaneRef cluster_special(ir::SpecialRegister which, ir::Selector selector);
   LaneRef symbol_address(const ir::Operand& operand, unsigned bits);
   uint32_t allocate(uint32_t bytes);
 

@@ -103,68 +103,6 @@ void place_dynamic_shared(const ir::Module& module, const std::vector<ir::Functi
         image.shared_offsets[{&module.function(function), id.index()}] = start;
 }
 
-bool reads_cluster(const ir::Operand& operand) {
-  if (!operand.is(ir::OperandKind::special_register)) return false;
-  switch (static_cast<ir::SpecialRegister>(operand.id)) {
-  case ir::SpecialRegister::clusterid:
-  case ir::SpecialRegister::nclusterid:
-  case ir::SpecialRegister::cluster_ctaid:
-  case ir::SpecialRegister::cluster_nctaid:
-  case ir::SpecialRegister::cluster_ctarank:
-  case ir::SpecialRegister::cluster_nctarank:
-  case ir::SpecialRegister::is_explicit_cluster:
-    return true;
-  default:
-    return false;
-  }
-}
-
-// The first instruction that asks where in its cluster the thread is; an empty range when there is none.
-SourceRange first_cluster_read(const ir::Module& module, const std::vector<ir::FunctionId>& functions) {
-  for (ir::FunctionId id : functions) {
-    const ir::Function& function = module.function(id);
-    for (ir::BlockId block : function.layout)
-      for (ir::InstructionId instruction : function.instructions_in(block))
-        if (function.instructions[instruction].kind == ir::InstructionKind::real &&
-            std::ranges::any_of(function.operands_of(instruction), &reads_cluster))
-          return function.instructions[instruction].range;
-  }
-  return {};
-}
-
-// Every block is run as a cluster of its own. A kernel that asks for more of them together is refused.
-Status check_clusters(const ir::Module& module, const ir::Function& entry,
-                      const std::vector<ir::FunctionId>& functions) {
-  const ir::FunctionDirective *size = nullptr, *explicit_size = nullptr, *rank = nullptr;
-  for (const ir::FunctionDirective& directive : entry.directives) {
-    const std::string_view name = module.text(directive.name);
-    if (name == ".reqnctapercluster") size = &directive;
-    if (name == ".explicitcluster") explicit_size = &directive;
-    if (name == ".maxclusterrank") rank = &directive;
-  }
-  const std::string_view kernel = module.text(entry.name);
-  if (size) {
-    auto extent = [&](unsigned i) { return i < size->count ? size->numbers[i] : 1u; };
-    if (extent(0) == 1 && extent(1) == 1 && extent(2) == 1) return {};
-    return Error{fmt::format("kernel '{}' runs in clusters of {} x {} x {} blocks (.reqnctapercluster), which are not "
-                             "emulated",
-                             kernel, extent(0), extent(1), extent(2)),
-                 entry.header_range};
-  }
-  if (explicit_size)
-    return Error{fmt::format("kernel '{}' takes the size of its clusters from its launch (.explicitcluster), which is "
-                             "not emulated",
-                             kernel),
-                 entry.header_range};
-  if (rank && rank->numbers[0] > 1)
-    if (const SourceRange range = first_cluster_read(module, functions); !range.empty())
-      return Error{fmt::format("kernel '{}' may run in clusters of up to {} blocks (.maxclusterrank) and looks at them "
-                               "here; clusters are not emulated",
-                               kernel, rank->numbers[0]),
-                   range};
-  return {};
-}
-
 // A machine's stream is a function behind all others; it names the kernel's variables by the kernel's handles.
 void add_stream(const ir::Function& kernel, const ir::Function* stream, KernelImage& image) {
   for (ir::VariableId id : kernel.variables.ids())
@@ -179,6 +117,19 @@ void add_stream(const ir::Function& kernel, const ir::Function* stream, KernelIm
 
 } // namespace
 
+ClusterDirectives cluster_directives(const ir::Module& module, const ir::Function& kernel) {
+  ClusterDirectives result;
+  for (const ir::FunctionDirective& directive : kernel.directives) {
+    const std::string_view name = module.text(directive.name);
+    const auto extent = [&](unsigned i) { return i < directive.count ? directive.numbers[i] : 1u; };
+    if (name == ".reqnctapercluster") result.required = Dimensions{extent(0), extent(1), extent(2)};
+    if (name == ".explicitcluster") result.is_explicit = true;
+    if (name == ".maxclusterrank") result.largest = extent(0);
+    if (name == ".blocksareclusters") result.blocks_are_clusters = true;
+  }
+  return result;
+}
+
 ir::FunctionId definition_of(const ir::Module& module, ir::FunctionId function) {
   if (module.function(function).has_body) return function;
   for (uint32_t i = 0; i < module.functions.size(); ++i)
@@ -189,14 +140,15 @@ ir::FunctionId definition_of(const ir::Module& module, ir::FunctionId function) 
 
 Result<std::unique_ptr<KernelImage>> decode_kernel(const ir::Module& module, ir::FunctionId entry,
                                                    const ModulePlaces& places, DeviceMemory& memory,
-                                                   std::span<std::byte> constant_bank) {
+                                                   std::span<std::byte> constant_bank, bool clustered) {
   auto image = std::make_unique<KernelImage>();
   image->module = &module;
   image->memory = &memory;
   image->constant_bank = constant_bank;
+  image->cluster = cluster_directives(module, module.function(entry));
+  image->clustered = clustered;
   place_parameters(module.function(entry), *image);
   const std::vector<ir::FunctionId> functions = reachable_functions(module, entry);
-  if (Status status = check_clusters(module, module.function(entry), functions); !status) return status.error();
   place_module_shared(module, functions, *image);
   for (ir::FunctionId id : functions)
     place_function_shared(module.function(id), *image);

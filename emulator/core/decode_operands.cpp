@@ -27,6 +27,14 @@ const MicroOp* local_variable_address(Warp& warp, const MicroOp& op) {
   return &op + 1;
 }
 
+// Of a variable in shared memory, in a launch in clusters.
+const MicroOp* shared_variable_address(Warp& warp, const MicroOp& op) {
+  const uint64_t address =
+      warp.lanes<uint32_t>(block_special(BlockSpecial::shared_begin))[0] + static_cast<uint64_t>(op.immediate);
+  detail::write_lanes<uint64_t>(warp, op.destination[0], warp.mask, [&](unsigned) { return address; });
+  return &op + 1;
+}
+
 const MicroOp* add_lanes(Warp& warp, const MicroOp& op) {
   const uint64_t* first = warp.lanes<uint64_t>(op.source[0]);
   const uint64_t* second = warp.lanes<uint64_t>(op.source[1]);
@@ -113,6 +121,28 @@ static void refuse_without_meaning(Decoder& decoder, ir::SpecialRegister which) 
     if (which == unknown) decoder.unsupported(fmt::format("nothing public says what {} holds", ir::info(which).name));
 }
 
+// Without a cluster size every block is a cluster of its own.
+LaneRef Decoder::cluster_special(ir::SpecialRegister which, ir::Selector selector) {
+  const LaneRef zero = block_special(BlockSpecial::zero), one = block_special(BlockSpecial::one);
+  const bool clustered = image_.clustered;
+  const auto component = [&](BlockSpecial first) { return by_component(block_special(first), selector, zero); };
+  switch (which) {
+  case SpecialRegister::clusterid:
+    return component(clustered ? BlockSpecial::clusterid_x : BlockSpecial::ctaid_x);
+  case SpecialRegister::nclusterid:
+    return component(clustered ? BlockSpecial::nclusterid_x : BlockSpecial::nctaid_x);
+  case SpecialRegister::cluster_nctaid:
+    if (clustered) return component(BlockSpecial::cluster_nctaid_x);
+    return component_of(selector) == 3 ? zero : one;
+  case SpecialRegister::cluster_nctarank:
+    return clustered ? block_special(BlockSpecial::cluster_nctarank) : one;
+  case SpecialRegister::cluster_ctaid:
+    return clustered ? component(BlockSpecial::cluster_ctaid_x) : zero;
+  default: // %cluster_ctarank
+    return clustered ? block_special(BlockSpecial::cluster_ctarank) : zero;
+  }
+}
+
 LaneRef Decoder::special(const ir::Operand& operand, unsigned& bits) {
   const auto which = static_cast<SpecialRegister>(operand.id);
   refuse_without_meaning(*this, which);
@@ -133,21 +163,16 @@ LaneRef Decoder::special(const ir::Operand& operand, unsigned& bits) {
     return by_component(block_special(BlockSpecial::ctaid_x), operand.selector, zero);
   case SpecialRegister::nctaid:
     return by_component(block_special(BlockSpecial::nctaid_x), operand.selector, zero);
-  // Without clusters every block is a cluster of its own.
   case SpecialRegister::clusterid:
-    return by_component(block_special(BlockSpecial::ctaid_x), operand.selector, zero);
   case SpecialRegister::nclusterid:
-    return by_component(block_special(BlockSpecial::nctaid_x), operand.selector, zero);
   case SpecialRegister::cluster_nctaid:
-    return component_of(operand.selector) == 3 ? zero : block_special(BlockSpecial::one);
   case SpecialRegister::cluster_nctarank:
-    return block_special(BlockSpecial::one);
   case SpecialRegister::cluster_ctaid:
   case SpecialRegister::cluster_ctarank:
-    return zero;
+    return cluster_special(which, operand.selector);
   case SpecialRegister::is_explicit_cluster:
     bits = 1;
-    return constant(0, 1);
+    return constant(image_.clustered ? 1 : 0, 1);
   case SpecialRegister::laneid:
     return thread_special(ThreadSpecial::laneid);
   case SpecialRegister::warpid:
@@ -210,7 +235,13 @@ LaneRef Decoder::symbol_address(const ir::Operand& operand, unsigned bits) {
       return bits == 64 ? op.destination[0] : resize(op.destination[0], 64, bits, false, false, {});
     }
   }
-  if (std::optional<uint64_t> address = fixed_address(symbol)) return constant(*address + offset, bits);
+  if (std::optional<uint64_t> address = fixed_address(symbol)) {
+    if (!image_.clustered || !ir::is_shared(space_of(function_, symbol))) return constant(*address + offset, bits);
+    MicroOp& op = emit_further(&shared_variable_address, false);
+    op.immediate = static_cast<int64_t>(*address + offset);
+    op.destination[0] = temporary(64);
+    return bits == 64 ? op.destination[0] : resize(op.destination[0], 64, bits, false, false, {});
+  }
   unsupported(fmt::format("the address of '{}' is not known to the emulator", symbol_name(symbol)));
   return constant(0, bits);
 }
@@ -353,7 +384,15 @@ Decoder::Address Decoder::address(size_t position, bool narrow_allowed) {
     result.is_symbol = true;
     result.offset += base.immediate;
     const ParameterSlot* parameter = slot(result.symbol);
-    if (std::optional<uint64_t> fixed = fixed_address(result.symbol)) {
+    const ir::StateSpace of_symbol = space_of(function_, result.symbol);
+    const Space space = decode_space(form_->space);
+    // Where instructions reach the shared memory of other blocks, a variable is that of the block itself.
+    const bool is_own_shared =
+        image_.clustered && ir::is_shared(of_symbol) && (space == Space::generic || space == Space::cluster);
+    if (is_own_shared) {
+      result.base = symbol_address(base, 64);
+      result.offset -= base.immediate;
+    } else if (std::optional<uint64_t> fixed = fixed_address(result.symbol)) {
       result.constant = true;
       result.offset += static_cast<int64_t>(*fixed);
     } else if (!parameter || parameter->in_local) {
@@ -361,8 +400,7 @@ Decoder::Address Decoder::address(size_t position, bool narrow_allowed) {
       result.offset -= base.immediate;
     }
     // An instruction on generic addresses names a variable of any space.
-    if (decode_space(form_->space) == Space::generic)
-      result.offset += static_cast<int64_t>(window_of(decode_space(space_of(function_, result.symbol))));
+    if (space == Space::generic) result.offset += static_cast<int64_t>(window_of(decode_space(of_symbol)));
   } else if (base.is(ir::OperandKind::integer)) {
     result.constant = true;
     result.offset += base.immediate;

@@ -70,6 +70,10 @@ struct Finding {
 
 class Observer; // emulator/core/observer.h
 
+// Blocks of a cluster: 8 wherever there are clusters, 16 where the program asks for it (CUDA programming guide, Thread
+// Block Clusters).
+inline constexpr uint64_t largest_cluster = 16;
+
 // Seconds for a block that turns round in a loop, and as long as a GPU's watchdog would wait for what it stands for.
 inline constexpr uint64_t default_fuel = 4'000'000'000;
 inline constexpr uint64_t launch_fuel_factor = 64;
@@ -90,6 +94,9 @@ struct LaunchRequest {
   uint64_t fuel = default_fuel;
   // Address of the memory in which the blocks of a cooperative launch meet: %envreg1 (high half) and %envreg2; 0: none.
   uint64_t grid_workspace = 0;
+  // Blocks of a cluster (thread block cluster, PTX ISA 5.1): they run at the same time and reach one another's shared
+  // memory. None: the kernel's own (.reqnctapercluster), or each block is a cluster for itself.
+  std::optional<Dimensions> cluster{};
   // SMs of the machine that a hardware form is counted for (Counters of its sections); 0: as many as %nsmid says, which
   // is the same whatever the machine.
   uint32_t multiprocessors = 0;
@@ -136,5 +143,15 @@ public:
 // All but what does not fit: block of more than 1024 threads, zero sizes, grid limits. Used by launch and by readers of
 // launch files alike.
 Status check_dimensions(const Dimensions& grid, const Dimensions& block);
+
+// A launch's grid and clusters, as the launch and the kernel's directives (PTX ISA 11.7 and 11.8) have them together.
+struct ClusterShape {
+  Dimensions grid;                   // in blocks: .blocksareclusters counts it in clusters
+  std::optional<Dimensions> cluster; // none: neither says a size
+};
+// `asked`: the launch's cluster size. Errors, which GPUs have, too: the kernel requires another size or that one is
+// given, too many blocks, a grid that is no multiple.
+Result<ClusterShape> cluster_shape(const ir::Module& module, const ir::Function& kernel, const Dimensions& grid,
+                                   const std::optional<Dimensions>& asked);
 
 } // namespace ptxrewrite::emulator

@@ -77,6 +77,15 @@ std::vector<std::byte> make_block_specials(const LaunchState& launch) {
   set(BlockSpecial::envreg1, static_cast<uint32_t>(request.grid_workspace >> 32));
   set(BlockSpecial::envreg2, static_cast<uint32_t>(request.grid_workspace));
   set(BlockSpecial::one, 1);
+  if (const std::optional<Dimensions>& cluster = request.cluster) {
+    set(BlockSpecial::nclusterid_x, request.grid.x / cluster->x);
+    set(BlockSpecial::nclusterid_y, request.grid.y / cluster->y);
+    set(BlockSpecial::nclusterid_z, request.grid.z / cluster->z);
+    set(BlockSpecial::cluster_nctaid_x, cluster->x);
+    set(BlockSpecial::cluster_nctaid_y, cluster->y);
+    set(BlockSpecial::cluster_nctaid_z, cluster->z);
+    set(BlockSpecial::cluster_nctarank, static_cast<uint32_t>(cluster->count()));
+  }
   return bytes;
 }
 

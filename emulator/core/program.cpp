@@ -86,7 +86,9 @@ private:
     std::unique_ptr<KernelImage> image;
     Error error; // when there is no image
   };
-  Result<KernelImage*> image_of(std::string_view kernel) override;
+  Result<KernelImage*> image_of(std::string_view kernel) override { return image_of(kernel, false); }
+  Result<KernelImage*> image_of(std::string_view kernel, bool clustered);
+  ir::FunctionId find_kernel(std::string_view name) const;
   Result<LaunchResult> run(KernelImage& image, const LaunchRequest& request, MachineRun* machine) override {
     return run_grid(image, request, memory_, machine);
   }
@@ -105,6 +107,7 @@ private:
   TextureTable textures_;
   std::vector<std::byte> constant_bank_;
   std::map<std::string, Decoded, std::less<>> images_;
+  std::map<std::string, Decoded, std::less<>> clustered_images_; // of launches that have a cluster size
 };
 
 Status LoadedProgram::place_variable(const ScopedVariable& scoped, uint64_t& constant_bytes) {
@@ -260,23 +263,30 @@ Result<uint64_t> LoadedProgram::bind_texture(const TextureBinding& binding, std:
   return handle;
 }
 
-Result<KernelImage*> LoadedProgram::image_of(std::string_view kernel) {
-  auto known = images_.find(kernel);
-  if (known == images_.end()) {
-    ir::FunctionId entry;
-    for (uint32_t i = 0; i < module_.functions.size(); ++i) {
-      const ir::Function& function = *module_.functions[i];
-      if (function.is_entry && function.has_body && module_.text(function.name) == kernel) entry = ir::FunctionId(i);
-    }
+ir::FunctionId LoadedProgram::find_kernel(std::string_view name) const {
+  ir::FunctionId entry;
+  for (uint32_t i = 0; i < module_.functions.size(); ++i) {
+    const ir::Function& function = *module_.functions[i];
+    if (function.is_entry && function.has_body && module_.text(function.name) == name) entry = ir::FunctionId(i);
+  }
+  return entry;
+}
+
+Result<KernelImage*> LoadedProgram::image_of(std::string_view kernel, bool clustered) {
+  auto& images = clustered ? clustered_images_ : images_;
+  auto known = images.find(kernel);
+  if (known == images.end()) {
+    const ir::FunctionId entry = find_kernel(kernel);
     if (!entry) return Error{fmt::format("no kernel '{}' in {}", kernel, module_.source.name()), {}};
     Decoded decoded;
-    Result<std::unique_ptr<KernelImage>> image = decode_kernel(module_, entry, places_, memory_, constant_bank_);
+    Result<std::unique_ptr<KernelImage>> image =
+        decode_kernel(module_, entry, places_, memory_, constant_bank_, clustered);
     if (image) {
       decoded.image = std::move(*image);
       decoded.image->textures = &textures_;
     } else
       decoded.error = image.error();
-    known = images_.emplace(std::string(kernel), std::move(decoded)).first;
+    known = images.emplace(std::string(kernel), std::move(decoded)).first;
   }
   if (!known->second.image) return known->second.error;
   return known->second.image.get();
@@ -293,23 +303,36 @@ Result<uint64_t> LoadedProgram::static_shared(std::string_view kernel) {
   return (*image)->static_shared();
 }
 
-Result<LaunchResult> LoadedProgram::launch(const LaunchRequest& request) {
-  if (Status status = check_dimensions(request.grid, request.block); !status) return status.error();
-  Result<KernelImage*> image = image_of(request.kernel);
+Result<LaunchResult> LoadedProgram::launch(const LaunchRequest& given) {
+  if (Status status = check_dimensions(given.grid, given.block); !status) return status.error();
+  const LaunchRequest* request = &given;
+  LaunchRequest in_clusters;
+  if (const ir::FunctionId entry = find_kernel(given.kernel)) {
+    Result<ClusterShape> shape = cluster_shape(module_, module_.function(entry), given.grid, given.cluster);
+    if (!shape) return shape.error();
+    if (shape->cluster) {
+      in_clusters = given;
+      in_clusters.grid = shape->grid;
+      in_clusters.cluster = shape->cluster;
+      request = &in_clusters;
+      if (Status status = check_dimensions(request->grid, request->block); !status) return status.error();
+    }
+  }
+  Result<KernelImage*> image = image_of(request->kernel, request->cluster.has_value());
   if (!image) return image.error();
   const SourceRange header = (*image)->functions.front()->source->header_range;
-  const uint64_t shared = saturating_add((*image)->static_shared(), request.shared_bytes);
+  const uint64_t shared = saturating_add((*image)->static_shared(), request->shared_bytes);
   if (shared > largest_shared_memory)
-    return Error{fmt::format("kernel '{}' with {} bytes of shared memory; a block can have {}", request.kernel, shared,
+    return Error{fmt::format("kernel '{}' with {} bytes of shared memory; a block can have {}", request->kernel, shared,
                              largest_shared_memory),
                  header};
-  if (request.parameters.size() != (*image)->parameter_bytes)
-    return Error{fmt::format("kernel '{}' has {} bytes of parameters, not {}", request.kernel,
-                             (*image)->parameter_bytes, request.parameters.size()),
+  if (request->parameters.size() != (*image)->parameter_bytes)
+    return Error{fmt::format("kernel '{}' has {} bytes of parameters, not {}", request->kernel,
+                             (*image)->parameter_bytes, request->parameters.size()),
                  {}};
-  Result<const MachineModel*> machine = machine_for(**image, request);
+  Result<const MachineModel*> machine = machine_for(**image, *request);
   if (!machine) return machine.error();
-  return *machine ? (*machine)->launch(*this, **image, request) : run_grid(**image, request, memory_);
+  return *machine ? (*machine)->launch(*this, **image, *request) : run_grid(**image, *request, memory_);
 }
 
 } // namespace
@@ -328,6 +351,48 @@ Status check_dimensions(const Dimensions& grid, const Dimensions& block) {
                              largest_grid_x, largest_grid_yz, largest_grid_yz),
                  {}};
   return {};
+}
+
+namespace {
+std::string text_of(const Dimensions& size) {
+  return fmt::format("{} x {} x {}", size.x, size.y, size.z);
+}
+} // namespace
+
+Result<ClusterShape> cluster_shape(const ir::Module& module, const ir::Function& kernel, const Dimensions& grid,
+                                   const std::optional<Dimensions>& asked) {
+  const ClusterDirectives directives = cluster_directives(module, kernel);
+  const std::string_view name = module.text(kernel.name);
+  const auto refuse = [&](std::string text) { return Error{std::move(text), kernel.header_range}; };
+  ClusterShape shape{grid, asked ? asked : directives.required};
+  if (!shape.cluster) {
+    if (directives.is_explicit)
+      return refuse(fmt::format("kernel '{}' takes the size of its clusters from its launch (.explicitcluster), which "
+                                "has none",
+                                name));
+    return shape;
+  }
+  const Dimensions& cluster = *shape.cluster;
+  if (directives.required && !(cluster == *directives.required))
+    return refuse(fmt::format("kernel '{}' runs in clusters of {} blocks (.reqnctapercluster), not of {}", name,
+                              text_of(*directives.required), text_of(cluster)));
+  const uint64_t most = directives.largest ? std::min<uint64_t>(directives.largest, largest_cluster) : largest_cluster;
+  if (cluster.x == 0 || cluster.y == 0 || cluster.z == 0 || cluster.x > most || cluster.y > most || cluster.z > most ||
+      cluster.count() > most)
+    return refuse(fmt::format("clusters of {} blocks: {} may have 1 to {}", text_of(cluster),
+                              directives.largest ? fmt::format("those of kernel '{}' (.maxclusterrank)", name)
+                                                 : std::string("a cluster"),
+                              most));
+  if (directives.blocks_are_clusters) {
+    const auto times = [](uint32_t a, uint32_t b) {
+      return static_cast<uint32_t>(std::min<uint64_t>(uint64_t(a) * b, UINT32_MAX));
+    };
+    shape.grid = {times(grid.x, cluster.x), times(grid.y, cluster.y), times(grid.z, cluster.z)};
+  } else if (grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z) {
+    return refuse(
+        fmt::format("a grid of {} blocks, which is no multiple of clusters of {}", text_of(grid), text_of(cluster)));
+  }
+  return shape;
 }
 
 Result<std::unique_ptr<Program>> Program::load(const ir::Module& module, DeviceMemory& memory) {

@@ -119,6 +119,22 @@ enum class BlockSpecial : uint8_t {
   envreg2,
   zero,
   one,
+  // Of launches in clusters (KernelImage::clustered).
+  clusterid_x,
+  clusterid_y,
+  clusterid_z,
+  nclusterid_x,
+  nclusterid_y,
+  nclusterid_z,
+  cluster_ctaid_x,
+  cluster_ctaid_y,
+  cluster_ctaid_z,
+  cluster_nctaid_x,
+  cluster_nctaid_y,
+  cluster_nctaid_z,
+  cluster_ctarank,
+  cluster_nctarank,
+  shared_begin, // of the block's own shared memory, in shared::cluster
   count
 };
 inline constexpr uint32_t lane_array_bytes = warp_size * 4;
@@ -148,8 +164,18 @@ private:
   std::map<std::tuple<unsigned, uint64_t, uint64_t>, LaneRef> known_;
 };
 
+// What a kernel says about the clusters that it is launched in (PTX ISA 11.7 and 11.8).
+struct ClusterDirectives {
+  std::optional<Dimensions> required; // .reqnctapercluster
+  bool is_explicit = false;           // .explicitcluster: the launch has to say a size
+  uint32_t largest = 0;               // .maxclusterrank; 0: says nothing
+  bool blocks_are_clusters = false;   // .blocksareclusters
+};
+
 struct KernelImage {
   const ir::Module* module = nullptr;
+  ClusterDirectives cluster;
+  bool clustered = false; // decoded for launches that have a cluster size: symbols of shared memory are not constant
   DeviceMemory* memory = nullptr;
   std::vector<std::unique_ptr<DecodedFunction>> functions; // [0] is the entry
   std::unordered_map<uint32_t, DecodedFunction*> by_id;    // by FunctionId
@@ -204,6 +230,7 @@ struct ModulePlaces {
 // Decodes an entry and all it can call. Error: what is not emulated, with its place in the source.
 Result<std::unique_ptr<KernelImage>> decode_kernel(const ir::Module& module, ir::FunctionId entry,
                                                    const ModulePlaces& places, DeviceMemory& memory,
-                                                   std::span<std::byte> constant_bank);
+                                                   std::span<std::byte> constant_bank, bool clustered = false);
+ClusterDirectives cluster_directives(const ir::Module& module, const ir::Function& kernel);
 
 } // namespace ptxrewrite::emulator

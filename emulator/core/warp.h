@@ -42,10 +42,11 @@ struct Meeting {
 
 enum class SplitState : uint8_t {
   runnable,
-  at_barrier,    // of the block: `wait` is its number and, from bit 8, how many warps it takes (0: all)
-  at_warp_sync,  // until all live lanes of `wait` stand at the same instruction
-  at_warp_group, // until the other warps of the warp group have issued a product that it waits for
-                 // (special/warp_group.h)
+  at_barrier,         // of the block: `wait` is its number and, from bit 8, how many warps it takes (0: all)
+  at_warp_sync,       // until all live lanes of `wait` stand at the same instruction
+  at_warp_group,      // until the other warps of the warp group have issued a product that it waits for
+                      // (special/warp_group.h)
+  at_cluster_barrier, // barrier.cluster.wait: the lanes of `wait` until all threads of the cluster have arrived
 };
 
 struct Split {
@@ -86,9 +87,11 @@ struct Warp {
   uint32_t meeting = no_meeting;
   uint32_t patience = 0; // turns of a spin loop before others get a chance
   WarpState state = WarpState::runnable;
-  uint32_t index = 0;        // in the block
-  uint32_t depth = 0;        // activations besides the root
-  bool arrived = false;      // counted at the barrier where all of its live lanes stand
+  uint32_t index = 0;   // in the block
+  uint32_t depth = 0;   // activations besides the root
+  bool arrived = false; // counted at the barrier where all of its live lanes stand
+  // barrier.cluster: lanes that have arrived in this phase, and lanes whose phase is over and that have yet to wait.
+  uint32_t cluster_arrived = 0, cluster_passed = 0;
   std::vector<Split> splits; // all but the running one
   std::vector<Meeting> meetings;
   std::vector<GatheredLanes> gathered; // by the latest gather()

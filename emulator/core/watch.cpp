@@ -51,9 +51,10 @@ uint64_t transactions(const Warp& warp, Space space, const uint64_t* addresses, 
     const uint64_t last = place.address + bytes - 1;
     // Sectors of different spaces differ.
     const uint64_t of_space = static_cast<uint64_t>(place.space) << 60;
-    if (place.space == Space::shared || place.space == Space::local) {
+    const bool is_shared = place.space == Space::shared || place.space == Space::cluster;
+    if (is_shared || place.space == Space::local) {
       for (uint64_t word = place.address / 4; word <= last / 4; ++word)
-        if (place.space == Space::shared)
+        if (is_shared)
           words.add(word);
         else
           sectors.add(of_space | (word * warp_size + lane) * 4 / sector_bytes);

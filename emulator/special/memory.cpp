@@ -376,8 +376,9 @@ Space decode_space(ir::StateSpace space) {
     return Space::constant;
   case ir::StateSpace::shared:
   case ir::StateSpace::shared_cta:
-  case ir::StateSpace::shared_cluster:
     return Space::shared;
+  case ir::StateSpace::shared_cluster:
+    return Space::cluster;
   case ir::StateSpace::param:
   case ir::StateSpace::param_entry:
   case ir::StateSpace::param_func:

@@ -175,8 +175,15 @@ const MicroOp* shift_address(Warp& warp, const MicroOp& op) {
 const MicroOp* is_in_space(Warp& warp, const MicroOp& op) {
   const uint64_t* from = warp.lanes<uint64_t>(op.source[0]);
   const auto wanted = static_cast<Space>(op.extra);
+  const Block& block = *warp.block;
   detail::write_lanes<bool>(warp, op.destination[0], warp.mask, [&](unsigned lane) {
-    const Space space = split_generic(from[lane]).space;
+    const auto [space, address] = split_generic(from[lane]);
+    if (space == Space::shared && block.cluster) {
+      const uint64_t rank = address >> shared_rank_shift;
+      return wanted == Space::cluster ? rank < block.cluster->blocks.size()
+                                      : wanted == Space::shared && rank == block.cluster_rank;
+    }
+    if (space == Space::shared && wanted == Space::cluster) return true;
     // The window of kernel parameters lies inside global memory (PTX ISA, isspacep).
     return space == wanted || (wanted == Space::global && space == Space::parameter);
   });

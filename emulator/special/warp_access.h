@@ -93,10 +93,34 @@ inline void leave_generic(WarpAccess& access) {
   access.space = first.space;
 }
 
+// Addresses in the shared memory of a cluster. All in the block itself: they become those of Space::shared.
+inline void locate_in_cluster(Block& block, uint64_t size, WarpAccess& access, const Warp& warp) {
+  const uint64_t first = access.addresses[access.first], rank = first >> shared_rank_shift;
+  uint64_t different = 0;
+  for (uint64_t address : access.addresses)
+    different |= (address ^ first) >> shared_rank_shift;
+  const bool is_own = rank == block.cluster_rank;
+  if (different || (!is_own && access.space == Space::shared)) return; // lane by lane
+  const Block* owner = is_own ? &block : block_at(block, first);
+  if (!owner) return;
+  const uint64_t begin = rank << shared_rank_shift;
+  const bool inside = all_inside(warp, access, size, begin, owner->shared_bytes);
+  if (is_own) {
+    access.space = Space::shared;
+    for (uint64_t& address : access.addresses)
+      address -= begin;
+  }
+  if (inside) access.bias = reinterpret_cast<uintptr_t>(owner->shared) - (is_own ? 0 : begin);
+}
+
 // Finds where the lanes' bytes are: sets `bias` when all lie in one range, else leaves it 0.
 [[gnu::always_inline]] inline void locate(Warp& warp, const MicroOp& op, uint64_t size, WarpAccess& access) {
   Block& block = *warp.block;
-  if (access.space == Space::generic) leave_generic(access);
+  if (access.space == Space::generic) {
+    leave_generic(access);
+    if (block.cluster && access.space == Space::shared) access.space = Space::cluster;
+  }
+  if (access.space == Space::cluster && !block.cluster) access.space = Space::shared;
   switch (access.space) {
   case Space::global: {
     MemoryRange& range = block.ranges[op.auxiliary];
@@ -108,7 +132,13 @@ inline void leave_generic(WarpAccess& access) {
     return;
   }
   case Space::shared:
-    if (all_inside(warp, access, size, 0, block.shared_bytes)) access.bias = reinterpret_cast<uintptr_t>(block.shared);
+    if (all_inside(warp, access, size, 0, block.shared_bytes))
+      access.bias = reinterpret_cast<uintptr_t>(block.shared);
+    else if (block.cluster)
+      locate_in_cluster(block, size, access, warp);
+    return;
+  case Space::cluster:
+    locate_in_cluster(block, size, access, warp);
     return;
   case Space::constant:
     if (all_inside(warp, access, size, 0, block.image->constant_bank.size()))

@@ -195,6 +195,7 @@ std::string direct_launch_text(const std::string& ptx_path, const std::string& k
   }
   return "ptx = " + quoted(ptx_path) + "\n\n[[launch]]\nkernel = " + quoted(kernel) +
          "\ngrid = " + dimension_list(direct.grid) + "\nblock = " + dimension_list(direct.block) +
+         (direct.cluster.empty() ? "" : "\ncluster = " + dimension_list(direct.cluster)) +
          "\nshared = " + quoted(direct.shared) + "\nargs = [" + arguments + "\n]\n" + buffers;
 }
 
@@ -203,6 +204,7 @@ std::optional<LaunchInput> read_launch_input(const std::string& path, const Laun
   std::optional<LaunchInput> input =
       is_ptx(path) ? read_direct(path, options, console) : read_from_file(path, options, console);
   if (!input) return std::nullopt;
+  launch::take_required_clusters(*input->module, input->plan);
   Diagnostics diagnostics;
   const bool right = launch::check_arguments(*input->module, input->plan, diagnostics);
   show_all(diagnostics, input->plan.source, console);

@@ -217,6 +217,8 @@ private:
         fmt::format("\n[[launch]]\nkernel = {}\ngrid = [{}, {}, {}]\nblock = [{}, {}, {}]\nshared = {}\n",
                     quoted(launch_.kernel), launch_.grid.x, launch_.grid.y, launch_.grid.z, launch_.block.x,
                     launch_.block.y, launch_.block.z, launch_.dynamic_shared);
+    if (launch_.cluster)
+      text += fmt::format("cluster = [{}, {}, {}]\n", launch_.cluster->x, launch_.cluster->y, launch_.cluster->z);
     if (launch_.cooperative) text += "cooperative = true\n";
     text += "args = [\n";
     for (size_t i = 0; i < launch_.arguments.size(); ++i)

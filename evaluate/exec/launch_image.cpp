@@ -180,6 +180,7 @@ private:
     launch.block = {request.block.x, request.block.y, request.block.z};
     launch.dynamic_shared = request.shared_bytes;
     launch.cooperative = call_.cooperative;
+    if (request.cluster) launch.cluster = {request.cluster->x, request.cluster->y, request.cluster->z};
     for (const launch::Parameter& parameter : call_.kernel.signature.parameters) {
       launch::Argument argument;
       const auto begin = request.parameters.begin() + static_cast<std::ptrdiff_t>(parameter.offset);

@@ -78,6 +78,7 @@ void take_variant(cuda::LaunchCall& call, const std::string& entry, launch::Choi
         launch::persistent_grid({request.grid.x, request.grid.y, request.grid.z},
                                 resident_blocks(call, entry, static_cast<uint32_t>(choice.block.count())));
     request.grid = {grid.x, grid.y, grid.z};
+    request.cluster.reset(); // its code does not know of clusters: transforms/r2d2/persistent_check.cpp
   }
   call.rewritten = true;
 }

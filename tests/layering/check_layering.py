@@ -46,6 +46,7 @@ transforms/*
 emulator/semantics emulator/memory
 emulator/core
 emulator/special emulator/operations
+emulator/cluster
 emulator/machines/datapath
 emulator/machines/*
 emulator/machines

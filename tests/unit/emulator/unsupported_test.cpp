@@ -40,7 +40,7 @@ Refusal refusal_of(const std::string& target, const std::string& instruction) {
           module->source.locate(range.begin).line};
 }
 
-TEST_CASE("instructions of asynchronous units, clusters and several GPUs") {
+TEST_CASE("instructions of asynchronous units and several GPUs") {
   struct Row {
     const char* target;
     const char* instruction;
@@ -50,10 +50,10 @@ TEST_CASE("instructions of asynchronous units, clusters and several GPUs") {
       {"sm_100a", "tcgen05.wait::ld.sync.aligned;", "'tcgen05.wait::ld.sync.aligned' is not emulated"},
       {"sm_90", "multimem.ld_reduce.relaxed.gpu.global.add.u32 %r0, [%d0];",
        "'multimem.ld_reduce.relaxed.gpu.global.add.u32' is not emulated"},
-      {"sm_90", "barrier.cluster.arrive;", "barriers of clusters are not emulated"},
       {"sm_90", "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d0], [%r0], 16;",
        "bulk reductions are not emulated"},
-      {"sm_90", "mapa.u64 %d1, %d0, 0;", "'mapa.u64' is not emulated"},
+      {"sm_90", "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r0], %r1, [%r2];",
+       "asynchronous stores are not emulated"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.instruction);
@@ -64,41 +64,6 @@ TEST_CASE("instructions of asynchronous units, clusters and several GPUs") {
   }
 }
 
-TEST_CASE("a kernel that runs in clusters of several blocks") {
-  auto refusal = [](const std::string& directives, const std::string& body) {
-    const std::string text = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out) " +
-                             directives +
-                             "\n{ .reg .b64 %a; .reg .b32 %r<4>; .reg .pred %q;\nld.param.u64 %a, [out];\n" + body +
-                             "\nst.global.u32 [%a], %r1; ret; }\n";
-    PtxRun run = run_ptx(text, {.kernel = "k", .grid = {2}}, {zeros<uint32_t>(1)});
-    if (run.ok()) CHECK(run.buffer<uint32_t>(0)[0] == 1);
-    return run.error;
-  };
-  const std::string count = "mov.u32 %r1, %cluster_nctarank;";
-  CHECK(refusal(".reqnctapercluster 2", count) ==
-        "kernel 'k' runs in clusters of 2 x 1 x 1 blocks (.reqnctapercluster), which are not emulated");
-  CHECK(refusal(".reqnctapercluster 1, 2", "mov.u32 %r1, 1;") ==
-        "kernel 'k' runs in clusters of 1 x 2 x 1 blocks (.reqnctapercluster), which are not emulated");
-  CHECK(refusal(".reqntid 32 .reqnctapercluster 1, 1, 4 .blocksareclusters", count) ==
-        "kernel 'k' runs in clusters of 1 x 1 x 4 blocks (.reqnctapercluster), which are not emulated");
-  CHECK(refusal(".explicitcluster", "mov.u32 %r1, 1;") ==
-        "kernel 'k' takes the size of its clusters from its launch (.explicitcluster), which is not emulated");
-  CHECK(refusal(".reqnctapercluster 1, 1, 1", count) == "");
-  CHECK(refusal(".explicitcluster .reqnctapercluster 1", count) == "");
-  CHECK(refusal("", count) == "");
-  // Each register that tells of clusters.
-  for (const char* one : {"%cluster_nctarank", "%cluster_nctaid.x", "%cluster_nctaid.y", "%cluster_nctaid.z"})
-    CHECK(refusal("", std::string("mov.u32 %r1, ") + one + ";") == "");
-  for (const char* read : {"%clusterid.x", "%nclusterid.y", "%cluster_ctaid.x", "%cluster_nctaid.z", "%cluster_ctarank",
-                           "%cluster_nctarank"})
-    CHECK(refusal(".maxclusterrank 4", std::string("mov.u32 %r1, ") + read + ";") ==
-          "kernel 'k' may run in clusters of up to 4 blocks (.maxclusterrank) and looks at them here; clusters are not "
-          "emulated");
-  CHECK(refusal(".maxclusterrank 4", "mov.pred %q, %is_explicit_cluster; selp.u32 %r1, 2, 1, %q;") != "");
-  CHECK(refusal(".maxclusterrank 4", "mov.u32 %r1, 1;") == "");
-  CHECK(refusal(".maxclusterrank 1", count) == "");
-}
-
 TEST_CASE("an instruction that the table does not know") {
   const Refusal refusal = refusal_of("sm_90", "frobnicate.u32 %r0, %r1;");
   CHECK(refusal.message.find("frobnicate.u32") != std::string::npos);
@@ -106,10 +71,12 @@ TEST_CASE("an instruction that the table does not know") {
 }
 
 TEST_CASE("a function that only might be called is looked at, too") {
-  PtxRun run = run_ptx(kernel("k", "", "  .reg .pred %p;\n  setp.eq.u32 %p, 1, 2;\n  @%p call never;\n  ret;",
-                              ".func never() { barrier.cluster.wait; ret; }\n"),
-                       {.kernel = "k"});
-  CHECK(run.error == "barriers of clusters are not emulated");
+  PtxRun run =
+      run_ptx(kernel("k", "", "  .reg .pred %p;\n  setp.eq.u32 %p, 1, 2;\n  @%p call never;\n  ret;",
+                     ".func never() { .reg .u32 %r<3>; st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 "
+                     "[%r0], %r1, [%r2]; ret; }\n"),
+              {.kernel = "k"});
+  CHECK(run.error == "asynchronous stores are not emulated");
 }
 
 } // namespace

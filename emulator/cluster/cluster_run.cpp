@@ -1,0 +1,215 @@
+#include "emulator/cluster/cluster_run.h"
+
+#include "emulator/cluster/operations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+// Clusters that spin on one another are all kept.
+constexpr size_t resident_cluster_limit = 512;
+// Turns of clusters that spin, without one of them ending, before it is watched whether anything changes; and when this
+// many turns for each resident cluster have changed nothing, nothing will come.
+constexpr uint64_t patient_turns = 10'000;
+constexpr uint64_t turns_without_change = 64;
+
+class ClusterModel final : public MachineModel {
+public:
+  std::string_view name() const override { return "cluster"; }
+  std::string_view title() const override { return "a launch in clusters of several blocks"; }
+  void add_operations(OperationTable& table) const override {
+    add_cluster_barrier_operations(table);
+    add_cluster_address_operations(table);
+  }
+  bool takes(const KernelImage&, const LaunchRequest& request) const override {
+    return request.cluster && request.cluster->count() > 1;
+  }
+  Result<std::unique_ptr<MachineRun>> begin(KernelImage& image, const LaunchRequest& request) const override {
+    if (request.check)
+      return Error{"races are not looked for in launches in clusters (--check)",
+                   image.functions.front()->source->header_range};
+    std::unique_ptr<MachineRun> run = std::make_unique<ClusterRun>(request);
+    return run;
+  }
+};
+
+uint64_t linear_index(const Dimensions& grid, const Dimensions& index) {
+  return index.x + uint64_t(grid.x) * (index.y + uint64_t(grid.y) * index.z);
+}
+
+// The first block of cluster `number`, counted as blocks are: x first.
+Dimensions origin_of(const LaunchRequest& request, uint64_t number) {
+  const Dimensions& grid = request.grid;
+  const Dimensions& size = *request.cluster;
+  const uint64_t columns = grid.x / size.x, rows = grid.y / size.y;
+  return {static_cast<uint32_t>(number % columns) * size.x, static_cast<uint32_t>(number / columns % rows) * size.y,
+          static_cast<uint32_t>(number / columns / rows) * size.z};
+}
+
+} // namespace
+
+const MachineModel& cluster_machine() {
+  static const ClusterModel model;
+  return model;
+}
+
+// --- one cluster ---
+
+RunningCluster::RunningCluster(std::vector<std::unique_ptr<Block>> blocks) : blocks_(std::move(blocks)) {
+  for (const auto& block : blocks_)
+    members_.blocks.push_back(block.get());
+}
+
+void RunningCluster::start(BlockSource& source, const Dimensions& origin) {
+  const LaunchRequest& request = *source.launch().request;
+  const Dimensions& size = *request.cluster;
+  members_.has_exited.assign(blocks_.size(), false);
+  for (size_t rank = 0; rank < blocks_.size(); ++rank) {
+    const auto number = static_cast<uint32_t>(rank);
+    const Dimensions index{origin.x + number % size.x, origin.y + number / size.x % size.y,
+                           origin.z + number / size.x / size.y};
+    blocks_[rank]->cluster = &members_;
+    source.start(*blocks_[rank], linear_index(request.grid, index));
+  }
+}
+
+BlockState RunningCluster::run(BlockSource& source) {
+  for (;;) {
+    bool progress = false, spinning = false, live = false;
+    for (size_t rank = 0; rank < blocks_.size(); ++rank) {
+      if (members_.has_exited[rank]) continue;
+      Block& block = *blocks_[rank];
+      const BlockState state = block.run();
+      const uint64_t executed = block.clock - std::exchange(block.counted_clock, block.clock);
+      source.take_fuel(executed);
+      if (state == BlockState::failed) {
+        fail(source, block);
+        return BlockState::failed;
+      }
+      live = live || state != BlockState::finished;
+      spinning = spinning || state == BlockState::yielded;
+      progress = progress || state == BlockState::finished || (state == BlockState::waiting && executed);
+      if (state != BlockState::finished) continue;
+      members_.has_exited[rank] = true;
+      source.finish(block);
+    }
+    if (!live) return BlockState::finished;
+    // Threads that have ended hold up no barrier.
+    for (size_t rank = 0; rank < blocks_.size() && !progress; ++rank)
+      progress = !members_.has_exited[rank] && blocks_[rank]->complete_cluster_barrier();
+    if (progress) continue;
+    if (spinning) return BlockState::yielded;
+    report_deadlock(source);
+    return BlockState::failed;
+  }
+}
+
+bool RunningCluster::changed() const {
+  return std::ranges::any_of(blocks_, [](const auto& block) { return block->live_warps && block->changed; });
+}
+
+void RunningCluster::watch_progress(bool watch) {
+  for (const auto& block : blocks_)
+    block->watch_progress = watch;
+}
+
+// What the other blocks have printed is the launch's, too.
+void RunningCluster::fail(BlockSource& source, Block& failed) {
+  for (size_t rank = 0; rank < blocks_.size(); ++rank)
+    if (!members_.has_exited[rank] && blocks_[rank].get() != &failed) source.take_output(*blocks_[rank]);
+  source.fail(failed);
+}
+
+// Where the first block stands that does more than wait at the cluster's barrier; the others wait for it.
+void RunningCluster::report_deadlock(BlockSource& source) {
+  Block* where = nullptr;
+  for (size_t rank = 0; rank < blocks_.size(); ++rank) {
+    Block& block = *blocks_[rank];
+    if (members_.has_exited[rank]) continue;
+    const bool elsewhere = std::ranges::any_of(block.warps, [](const Warp& warp) {
+      return std::ranges::any_of(warp.splits,
+                                 [](const Split& split) { return split.state != SplitState::at_cluster_barrier; });
+    });
+    if (!where || elsewhere) where = &block;
+    if (elsewhere) break;
+  }
+  if (!where) return;
+  where->report_deadlock();
+  if (where->failure) where->failure->message += "; the other blocks of the cluster wait at its barrier or have ended";
+  fail(source, *where);
+}
+
+void RunningCluster::give_up(BlockSource& source) {
+  for (const auto& block : blocks_)
+    for (Warp& warp : block->warps)
+      if (block->live_warps && !warp.splits.empty() && !block->failure) {
+        const Split& split = warp.splits.back();
+        const bool waits = split.state == SplitState::at_barrier || split.state == SplitState::at_cluster_barrier;
+        block->fail(warp, waits ? split.next[-1] : *split.next, 0,
+                    "all blocks spin: nothing that they wait for will come", FailureKind::deadlock);
+        return fail(source, *block);
+      }
+}
+
+// --- a launch ---
+
+// The next cluster of the grid, started. Null: there are no more, no fuel, or no memory for one more.
+std::unique_ptr<RunningCluster> ClusterRun::next_cluster(BlockSource& source, bool is_needed) {
+  const Dimensions& size = *request_->cluster;
+  const uint64_t count = source.count() / size.count();
+  if (next_ == count || source.has_failed()) return nullptr;
+  const Dimensions origin = origin_of(*request_, request_->reversed ? count - 1 - next_ : next_);
+  if (!source.has_fuel_for(linear_index(request_->grid, origin), static_cast<uint32_t>(size.count()))) return nullptr;
+  if (!spare_) {
+    std::vector<std::unique_ptr<Block>> blocks;
+    while (blocks.size() < size.count()) {
+      blocks.push_back(source.make_block(is_needed));
+      if (!blocks.back()) return nullptr;
+    }
+    spare_ = std::make_unique<RunningCluster>(std::move(blocks));
+  }
+  ++next_;
+  spare_->start(source, origin);
+  return std::move(spare_);
+}
+
+bool ClusterRun::nothing_will_come(const RunningCluster& cluster, size_t resident) {
+  if (++turns_ <= patient_turns) return false;
+  if (cluster.changed()) {
+    unchanged_turns_ = 0;
+    return false;
+  }
+  return ++unchanged_turns_ > turns_without_change * resident;
+}
+
+// Clusters that spin go to the back of the line, and new ones are started: one of those may be what they wait for.
+void ClusterRun::run(BlockSource& source) {
+  std::deque<std::unique_ptr<RunningCluster>> spinning;
+  for (;;) {
+    std::unique_ptr<RunningCluster> cluster;
+    if (spinning.size() < resident_cluster_limit) cluster = next_cluster(source, spinning.empty());
+    if (!cluster && (source.has_failed() || spinning.empty())) return;
+    if (!cluster) {
+      cluster = std::move(spinning.front());
+      spinning.pop_front();
+    }
+    cluster->watch_progress(turns_ >= patient_turns);
+    switch (cluster->run(source)) {
+    case BlockState::failed:
+      return;
+    case BlockState::yielded:
+      if (nothing_will_come(*cluster, spinning.size() + 1)) return cluster->give_up(source);
+      spinning.push_back(std::move(cluster));
+      break;
+    default:
+      spare_ = std::move(cluster);
+      turns_ = unchanged_turns_ = 0;
+    }
+  }
+}
+
+} // namespace ptxrewrite::emulator
