@@ -1,6 +1,6 @@
 // Launches in clusters: what blocks see of one another, and what goes wrong. The kernels of tests/clusters are the ones
 // that ptxas has taken (tests/golden/clusters/assembles.golden); what they compute is stated here on the host.
-#include "emulator/run_ptx.h"
+#include "tests/unit/emulator/run_ptx.h"
 
 #include "support/file_io.h"
 #include "tests/unit/paths.h"

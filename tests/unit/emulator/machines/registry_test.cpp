@@ -13,13 +13,13 @@ namespace ptxrewrite::tests::registry_test {
 using namespace ptxrewrite;
 using namespace ptxrewrite::emulator;
 
-TEST_CASE("machines: each paper's is registered under a name of its own") {
+TEST_CASE("machines: each of the papers and that of clusters is registered under a name of its own") {
   std::set<std::string_view> names;
   for (const MachineModel* machine : machines()) {
     CHECK(names.insert(machine->name()).second);
     CHECK(find_machine(machine->name()) == machine);
   }
-  CHECK(names == std::set<std::string_view>{"composite", "dac", "darsie", "r2d2", "regless"});
+  CHECK(names == std::set<std::string_view>{"cluster", "composite", "dac", "darsie", "r2d2", "regless"});
   CHECK_FALSE(find_machine("none"));
 }
 
