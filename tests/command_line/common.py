@@ -12,6 +12,7 @@ INVOCATIONS = {
     "opt": ["opt", "kernel.ptx"],
     "diff": ["diff", "kernel.ptx", "-p", "dce"],
     "analyze": ["analyze", "kernel.ptx"],
+    "lower": ["lower", "kernel.ptx"],
     "run": ["run", "samples/vecadd/vecadd.toml"],
     "exec": ["exec", "--", "echo", "hello"],
     "verify": ["verify", "samples/vecadd/vecadd.toml", "-p", "dce"],

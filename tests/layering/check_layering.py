@@ -57,7 +57,7 @@ cuda/context
 cuda/runtime cuda/driver_api cuda/jit_link
 cuda
 evaluate/common evaluate/prove evaluate/reduce evaluate/machines
-evaluate/run evaluate/diff evaluate/verify evaluate/bench evaluate/record evaluate/study
+evaluate/run evaluate/diff evaluate/lower evaluate/verify evaluate/bench evaluate/record evaluate/study
 evaluate/score
 evaluate/calibrate evaluate/exec
 cli cli/ptxas

@@ -17,7 +17,8 @@ constexpr uint32_t section_symbols = 2;         // SHT_SYMTAB
 constexpr uint8_t symbol_is_function = 2;       // STT_FUNC
 constexpr uint8_t symbol_is_entry = 0x10;       // NVIDIA's bit in st_other
 constexpr uint8_t abi_of_cuda_13 = 8;
-constexpr uint32_t instruction_bytes = 16; // since sm_70
+constexpr uint32_t first_architecture = 35;
+constexpr uint32_t first_architecture_of_volta = 70;
 constexpr uint32_t reserved_shared_bytes = 1024;
 constexpr uint32_t first_architecture_with_reserved_shared = 90;
 
@@ -88,6 +89,29 @@ SassWord word_at(std::string_view code, uint64_t offset) {
   return word;
 }
 
+// How code is laid out: words of an instruction; before sm_70, the first word of every group says when the others of
+// the group issue.
+struct CodeFormat {
+  uint32_t instruction_bytes = 16;
+  uint32_t words_by_group = 0; // 0: no groups
+};
+
+CodeFormat format_of(uint32_t architecture) {
+  if (architecture >= first_architecture_of_volta) return {};
+  return {8, architecture < 50 ? 8u : 4u};
+}
+
+// Words of the formats of Kepler (sm_35, sm_37) and of Maxwell and Pascal.
+bool is_old_no_operation(uint64_t word, uint32_t architecture) {
+  return architecture < 50 ? (word >> 52) == 0x858 && (word & 3) == 2 : (word >> 48 & 0xfff8) == 0x50b0;
+}
+
+// Unguarded, to its own address or to the word in front that says when it issues.
+bool is_old_branch_to_itself(uint64_t word, uint32_t architecture) {
+  if (architecture < 50) return word == 0x12007ffffc1c003c || word == 0x12007ffff81c003c;
+  return word == 0xe2400fffff87000f || word == 0xe2400fffff07000f;
+}
+
 // Calls visit(attribute, in-place value, bytes) for each attribute; stops where the bytes end or make no sense.
 template <class Visitor> void for_each_attribute(std::string_view info, Visitor visit) {
   struct Head {
@@ -133,7 +157,7 @@ private:
     if (header_.machine != machine_cuda) return malformed("ELF file of another machine than CUDA");
     if (header_.section_header_size != sizeof(SectionHeader)) return malformed("unexpected section header size");
     cubin_.architecture = (abi() >= abi_of_cuda_13 ? header_.flags >> 8 : header_.flags) & 0xff;
-    if (cubin_.architecture < 70) return malformed("instruction format older than sm_70");
+    if (cubin_.architecture < first_architecture) return malformed("instruction format older than sm_35");
     return {};
   }
 
@@ -183,14 +207,18 @@ private:
     for (size_t number = 0; number < cubin_.sections.size(); ++number) {
       const CubinSection& section = cubin_.sections[number];
       if (!section.name.starts_with(prefix) || section.type == section_without_content) continue;
-      if (section.bytes.size() % instruction_bytes != 0) return malformed("code of a broken size");
+      if (section.bytes.size() % format_of(cubin_.architecture).instruction_bytes != 0)
+        return malformed("code of a broken size");
       CubinFunction function;
       function.name = section.name.substr(prefix.size());
       function.code = section.bytes;
       // Where attributes are missing: CUDA 12 keeps barriers in the flags, and registers beside the symbol number.
       function.barriers = static_cast<uint32_t>(section.flags >> 20) & 0x7f;
       function.registers = section.info >> 24;
-      count_instructions(function);
+      if (cubin_.architecture < first_architecture_of_volta)
+        count_grouped_instructions(function, cubin_.architecture);
+      else
+        count_instructions(function);
       read_function_attributes(function, first_subroutine_[number]);
       read_shared(function);
       function_by_name_.emplace(function.name, static_cast<uint32_t>(cubin_.functions.size()));
@@ -199,7 +227,29 @@ private:
     return {};
   }
 
+  // No-operations only fill groups there.
+  static void count_grouped_instructions(CubinFunction& function, uint32_t architecture) {
+    const CodeFormat format = format_of(architecture);
+    const auto words = static_cast<uint32_t>(function.code.size() / format.instruction_bytes);
+    uint32_t own = 0, padding = 0;
+    bool ends = false; // in the branch to itself
+    for (uint32_t number = 0; number < words; ++number) {
+      uint64_t word = 0;
+      if (number % format.words_by_group == 0 || !read_at(function.code, uint64_t{number} * sizeof word, word))
+        continue;
+      if (is_old_no_operation(word, architecture)) {
+        ++padding;
+        continue;
+      }
+      ++own;
+      ends = is_old_branch_to_itself(word, architecture);
+    }
+    function.instructions = own - (ends ? 1 : 0);
+    function.padding_instructions = padding + (ends ? 1 : 0);
+  }
+
   static void count_instructions(CubinFunction& function) {
+    constexpr uint32_t instruction_bytes = 16;
     auto total = static_cast<uint32_t>(function.code.size() / instruction_bytes);
     uint32_t used = total;
     auto last = [&] { return word_at(function.code, uint64_t{used - 1} * instruction_bytes); };

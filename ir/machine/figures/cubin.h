@@ -3,7 +3,7 @@
 //
 // A cubin is an ELF64 file; every kernel (and every function of a relocatable object) has a section `.text.NAME`, its
 // attributes are in `.nv.info` and `.nv.info.NAME`. Layouts were found by comparing with `ptxas -v` (12.4 and 13.0,
-// sm_75 to sm_120).
+// sm_75 to sm_120; 11.8, sm_35 to sm_60).
 #pragma once
 
 #include "support/result.h"
@@ -22,7 +22,8 @@ struct CubinFunction {
   std::string_view name; // mangled
   bool is_entry = false;
   // Machine instructions, internal subroutines included, without what ptxas appends to fill the section: one branch to
-  // itself and no-operations. No-operations inside the code count.
+  // itself and no-operations. No-operations inside the code count, but before sm_70, where they fill up the groups of
+  // instructions that issue by one word.
   uint32_t instructions = 0;
   uint32_t padding_instructions = 0;
   uint32_t registers = 0; // per thread

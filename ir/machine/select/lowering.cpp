@@ -22,6 +22,7 @@
 #include "ir/machine/select/edge_copies.h"
 #include "ir/machine/select/linear_operands.h"
 #include "ir/machine/select/lowering_rules.h"
+#include "ir/machine/select/lowering_trace.h"
 #include "ir/machine/select/predicate_registers.h"
 #include "ir/machine/select/second_constants.h"
 #include "ir/machine/select/shared_vectors.h"
@@ -37,8 +38,9 @@ namespace ptxrewrite::ir {
 
 class Lowerer {
 public:
-  // `moves`: by InstructionId, or empty: see tidy.h.
-  Lowerer(const Function& function, uint32_t compute_capability, Lowering& result, std::vector<bool> moves = {})
+  // `moves`: by InstructionId, or empty: see tidy.h. `trace`: nullptr where nobody asks.
+  Lowerer(const Function& function, uint32_t compute_capability, Lowering& result, LoweringTrace* trace,
+          std::vector<bool> moves = {})
       : function_(function), capability_(compute_capability), result_(result), moves_(std::move(moves)),
         flow_(function), dominators_(function, flow_), post_dominators_(function, flow_),
         uniform_(function, flow_, post_dominators_), together_(function, flow_, post_dominators_, UniformSources::read),
@@ -54,7 +56,8 @@ public:
                                     std::vector<ValueId>(function.values.size()),
                                     {},
                                     std::vector<bool>(function.instructions.size()),
-                                    {}} {
+                                    {}},
+        tracer_(context_, trace) {
     context_.in_section.assign(function.instructions.size(), false);
     context_.uniform.assign(function.instructions.size(), false);
     if (is_first_generation()) context_.low_halves = low_halves(function);
@@ -64,26 +67,23 @@ public:
     result_.costs_.assign(function_.instructions.size(), {});
     if (function_.is_entry) result_.prologue_ = 1; // the stack pointer
     context_.needed = needed_instructions(function_, flow_);
+    tracer_.start();
     for_each_needed([&](InstructionId id) { weigh_alone(id); });
     mark_sections();
-    for_each_needed([&](InstructionId id) { weigh_movement(id); });
-    for_each_needed([&](InstructionId id) { apply_rules(id); });
-    if (has_uniform_work()) context_.uniform = on_uniform_datapath(context_, uniform_);
-    weigh_constants(context_);
-    weigh_linear_operands(context_);
-    join_shared_accesses(context_);
-    if (!is_first_generation()) share_reciprocals(context_);
-    weigh_literals(context_);
-    if (capability_ >= first_uniform_datapath) for_each_needed([&](InstructionId id) { move_to_uniform(id); });
-    if (has_uniform_work()) weigh_uniform_loads(context_);
-    weigh_second_constants(context_);
-    for_each_needed([&](InstructionId id) { weigh_named_address(id); });
-    weigh_combined_atomics(context_, uniform_);
+    tracer_.alone();
+    step("movement", [&] { for_each_needed([&](InstructionId id) { weigh_movement(id); }); });
+    step("fusion", [&] { for_each_needed([&](InstructionId id) { apply_rules(id); }); });
+    weigh_constants_and_uniform_work();
+    step("named address", [&] { for_each_needed([&](InstructionId id) { weigh_named_address(id); }); });
+    step("combined atomics", [&] { weigh_combined_atomics(context_, uniform_); });
     weigh_system_values();
-    weigh_branches(context_, post_dominators_, together_);
-    if (!is_first_generation()) weigh_edge_copies(context_);
-    if (!is_first_generation()) weigh_moved_predicates(context_);
-    if (capability_ >= first_separate_lanes) weigh_waiting_loops(context_, flow_, together_);
+    step("branches", [&] { weigh_branches(context_, post_dominators_, together_); });
+    if (!is_first_generation()) {
+      step("copies at edges", [&] { weigh_edge_copies(context_); });
+      step("moved predicates", [&] { weigh_moved_predicates(context_); });
+    }
+    if (capability_ >= first_separate_lanes)
+      step("waiting loop", [&] { weigh_waiting_loops(context_, flow_, together_); });
     result_.register_units_.assign(function_.values.size(), 0);
     for (ValueId value : function_.values.ids())
       result_.register_units_[value.index()] = units_of(value);
@@ -96,6 +96,7 @@ public:
     if (function_.is_ssa) measure_unrolling();
     if (function_.is_ssa && !is_first_generation()) weigh_split_pointers(context_, result_);
     if (function_.is_entry) add_called_functions();
+    tracer_.finish();
     result_.absorbed_ = std::move(context_.absorbed);
     result_.without_constant_ = std::move(context_.without_constant);
   }
@@ -103,6 +104,24 @@ public:
   bool has_slow_exchanges() const { return has_slow_exchanges_; }
 
 private:
+  template <class Step> void step(std::string_view name, Step&& run) {
+    run();
+    tracer_.changes(name);
+  }
+
+  void weigh_constants_and_uniform_work() {
+    if (has_uniform_work()) context_.uniform = on_uniform_datapath(context_, uniform_);
+    step("constant operand", [&] { weigh_constants(context_); });
+    step("linear operands", [&] { weigh_linear_operands(context_); });
+    step("joined shared accesses", [&] { join_shared_accesses(context_); });
+    if (!is_first_generation()) step("shared reciprocal", [&] { share_reciprocals(context_); });
+    step("literal", [&] { weigh_literals(context_); });
+    if (capability_ >= first_uniform_datapath)
+      step("uniform datapath", [&] { for_each_needed([&](InstructionId id) { move_to_uniform(id); }); });
+    if (has_uniform_work()) step("uniform load", [&] { weigh_uniform_loads(context_); });
+    step("second constant", [&] { weigh_second_constants(context_); });
+  }
+
   void measure_unrolling() {
     for (BlockId block : function_.layout) {
       if (!flow_.reachable(block)) continue;
@@ -269,6 +288,7 @@ private:
       if ((rule.first_generation || !is_first_generation()) && rule.apply(context_, id)) {
         context_.absorbed[id.index()] = true;
         cost(id).weight = 0;
+        tracer_.absorbed(id, rule.name, rule.by_source);
         return;
       }
   }
@@ -366,6 +386,7 @@ private:
   UniformValues together_; // which branches keep lanes together
   ValueFlow values_;
   LoweringContext context_;
+  LoweringTracer tracer_;
   std::bitset<static_cast<size_t>(Subroutine::count)> appended_;
   std::map<std::pair<uint32_t, Selector>, InstructionId> special_registers_;
   std::set<VariableId> named_variables_; // global ones whose address an access has brought
@@ -385,36 +406,49 @@ uint32_t Lowering::static_uniform_instructions() const {
   return sum;
 }
 
-Lowering lower_as_written(const Function& function, uint32_t compute_capability) {
+Lowering lower_as_written(const Function& function, uint32_t compute_capability, LoweringTrace* trace) {
   Lowering result;
-  Lowerer(function, compute_capability, result).run();
+  Lowerer(function, compute_capability, result, trace).run();
   return result;
 }
 
-static Lowering lower_tidied(const Function& function, uint32_t compute_capability) {
+namespace {
+
+Lowering lower_tidied(const Function& function, uint32_t compute_capability, LoweringTrace* trace) {
   std::optional<Tidied> tidy = tidied(function, compute_capability);
   if (!tidy || tidy->crosses_blocks) {
     Lowering result;
-    Lowerer lowerer(function, compute_capability, result);
+    Lowerer lowerer(function, compute_capability, result, tidy ? nullptr : trace);
     lowerer.run();
     if (!tidy) return result;
     // Across the slow paths of exchanges between lanes, nothing is kept in registers for later.
     if (lowerer.has_slow_exchanges()) tidy = tidied(function, compute_capability, false);
-    if (!tidy) return result;
+    if (!tidy) return lower_as_written(function, compute_capability, trace);
   }
+  note_preparation(trace, "computed before", function, tidy->function);
   Lowering result;
-  Lowerer(tidy->function, compute_capability, result, std::move(tidy->moves)).run();
+  Lowerer(tidy->function, compute_capability, result, trace, std::move(tidy->moves)).run();
   return result;
 }
 
-Lowering lower(const Function& function, uint32_t compute_capability) {
+// What the preparing step made of the function, or the function where it made nothing.
+const Function& prepared(LoweringTrace* trace, std::string_view step, const Function& before,
+                         const std::optional<Function>& after) {
+  if (!after) return before;
+  note_preparation(trace, step, before, *after);
+  return *after;
+}
+
+} // namespace
+
+Lowering lower(const Function& function, uint32_t compute_capability, LoweringTrace* trace) {
   const std::optional<Function> known = folded(function);
-  const Function& text = known ? *known : function;
-  if (compute_capability < first_generation_end) return lower_as_written(text, compute_capability);
+  const Function& text = prepared(trace, "known number", function, known);
+  if (compute_capability < first_generation_end) return lower_as_written(text, compute_capability, trace);
   const std::optional<Function> words = low_words(text);
-  const Function& needed = words ? *words : text;
+  const Function& needed = prepared(trace, "low word alone", text, words);
   const std::optional<Function> one = canonical(needed);
-  return lower_tidied(one ? *one : needed, compute_capability);
+  return lower_tidied(prepared(trace, "canonical form", needed, one), compute_capability, trace);
 }
 
 } // namespace ptxrewrite::ir

@@ -22,6 +22,8 @@
 
 namespace ptxrewrite::ir {
 
+struct LoweringTrace; // lowering_trace.h
+
 class Lowering {
 public:
   // Of any instruction of the function; 0 for those that are unreachable, dead or no real instructions.
@@ -72,9 +74,9 @@ private:
 
 // For compute capability 80, 90 ... For those before 7.0, the rules of 7.0 without what came later; for 1.x, what
 // first_generation.h says.
-Lowering lower(const Function& function, uint32_t compute_capability);
+Lowering lower(const Function& function, uint32_t compute_capability, LoweringTrace* trace = nullptr);
 
 // Without what assemblers do first (fold.h, tidy.h): registers, and what they are for, are those of the text.
-Lowering lower_as_written(const Function& function, uint32_t compute_capability);
+Lowering lower_as_written(const Function& function, uint32_t compute_capability, LoweringTrace* trace = nullptr);
 
 } // namespace ptxrewrite::ir

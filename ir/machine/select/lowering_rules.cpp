@@ -652,7 +652,7 @@ constexpr LoweringRule rules[] = {
     {"shift by words", shift_by_words},
     {"logic by words", logic_by_words},
     {"word test", word_test},
-    {"select of changed", select_of_changed},
+    {"select of changed", select_of_changed, false, true},
     {"narrow select", narrow_select},
     {"shift-add", shift_add},
     {"shift right and add", shift_right_add},
@@ -666,8 +666,8 @@ constexpr LoweringRule rules[] = {
     {"logic test", logic_test, true},
     {"three-input logic", three_input_logic},
     {"operand sign", operand_sign, true},
-    {"predicate logic", predicate_logic},
-    {"narrow load", narrow_load, true},
+    {"predicate logic", predicate_logic, false, true},
+    {"narrow load", narrow_load, true, true},
 };
 
 } // namespace

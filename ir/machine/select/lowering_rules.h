@@ -1,7 +1,8 @@
 // Fusion rules: when an instruction is folded into its readers. Private to ir/machine.
 //
 // Each rule looks at one instruction (the producer) and all its readers. If the readers' machine instructions can do
-// its work, it is absorbed: its cost becomes 0, and the rule adjusts the cost of the readers.
+// its work, it is absorbed: its cost becomes 0, and the rule adjusts the cost of the readers. Few rules look the other
+// way, at who makes the operands.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"
@@ -15,6 +16,7 @@ struct LoweringRule {
   std::string_view name;
   bool (*apply)(LoweringContext&, InstructionId); // true: the instruction is absorbed
   bool first_generation = false;                  // compute capability 1.x has it, too
+  bool by_source = false;                         // those who make its operands do its work, not its readers
 };
 // In the order in which they are tried.
 std::span<const LoweringRule> lowering_rules();

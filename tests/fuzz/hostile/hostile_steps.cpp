@@ -23,6 +23,8 @@ constexpr std::array steps = {
     HostileStep{"analyze KERNEL", 2},
     HostileStep{"analyze KERNEL --json", 3},
     HostileStep{"analyze KERNEL --cfg", 4},
+    HostileStep{"lower KERNEL --no-ptxas", 4},
+    HostileStep{"lower KERNEL --no-ptxas --gpu gtx480 --json", 6},
     HostileStep{"mark KERNEL --block 32", 3},
     HostileStep{"mark KERNEL --json", 4},
     HostileStep{"mark KERNEL --carrier pragma -o OUT", 4},

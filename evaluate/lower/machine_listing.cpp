@@ -1,0 +1,241 @@
+#include "evaluate/lower/machine_listing.h"
+
+#include "evaluate/common/listing.h"
+#include "ir/core/print.h"
+#include "ir/machine/figures/latency.h"
+#include "ir/machine/figures/mnemonics.h"
+#include "ir/machine/prepare/value_flow.h"
+#include "ir/machine/registers/registers.h"
+#include "ir/machine/select/lowering.h"
+#include "ir/machine/select/lowering_trace.h"
+#include "ir/ssa/ssa.h"
+
+#include <algorithm>
+
+namespace ptxrewrite::cli {
+
+namespace {
+
+using ir::InstructionId;
+using ir::LoweringRemark;
+using Kind = LoweringRemark::Kind;
+
+std::string with_sign(int number) {
+  return (number > 0 ? "+" : "") + std::to_string(number);
+}
+
+class Lister {
+public:
+  Lister(const ir::Function& function, const ir::Machine& machine, uint32_t compute_capability)
+      : function_(function), machine_(machine), capability_(compute_capability),
+        lowering_(ir::lower(function, compute_capability, &trace_)), lowered_(*trace_.lowered), values_(lowered_),
+        remarks_(lowered_.instructions.size()), fused_(lowered_.instructions.size()) {
+    for (const LoweringRemark& remark : trace_.remarks) {
+      remarks_[remark.id.index()].push_back(&remark);
+      if (remark.kind == Kind::absorbed)
+        for (InstructionId other : remark.others)
+          fused_[other.index()].push_back(remark.step);
+    }
+  }
+
+  MachineListing run() {
+    listing_.function = std::string(function_.module().text(function_.name));
+    listing_.is_entry = function_.is_entry;
+    for (ir::BlockId block : function_.layout) {
+      add_label(block);
+      for (InstructionId id : function_.instructions_in(block))
+        if (function_.instructions[id].kind == ir::InstructionKind::real) add(id);
+    }
+    // What preparing steps made: it stands in no line of the text.
+    for (InstructionId id : lowered_.instructions.ids())
+      if (id.index() >= function_.instructions.size() && total(id) > 0) add(id);
+    listing_.prologue = lowering_.prologue();
+    listing_.prologue_uniform = lowering_.prologue_uniform();
+    listing_.subroutines = lowering_.subroutine_instructions();
+    listing_.copies = lowering_.unrolled_instructions();
+    listing_.instructions = lowering_.static_instructions();
+    listing_.uniform = lowering_.static_uniform_instructions();
+    return std::move(listing_);
+  }
+
+private:
+  uint32_t total(InstructionId id) const { return lowering_.cost(id).weight + lowering_.cost(id).uniform; }
+
+  uint32_t line_of(InstructionId id) const {
+    if (id.index() >= function_.instructions.size()) return 0;
+    const SourceRange range = function_.instructions[id].range;
+    return range.empty() ? 0 : function_.module().source.locate(range.begin).line;
+  }
+
+  void add_label(ir::BlockId block) {
+    const uint32_t copies = lowering_.copies_of(block);
+    if (!function_.blocks[block].label && copies == 1) return;
+    MachineListingLine line;
+    line.is_label = true;
+    if (function_.blocks[block].label) line.ptx = function_.block_name(block) + ":";
+    if (copies > 1) line.remarks.push_back(std::to_string(copies) + " copies in an unrolled loop");
+    listing_.lines.push_back(std::move(line));
+  }
+
+  void add(InstructionId id) {
+    MachineListingLine line;
+    line.line = line_of(id);
+    line.ptx = text_of(id);
+    const ir::InstructionCost& cost = lowering_.cost(id);
+    line.instructions = total(id);
+    line.uniform = cost.uniform;
+    if (line.instructions > 0) {
+      line.machine = names_of(id);
+      line.pipe = ir::spelling(cost.weight == 0 ? ir::Pipe::uniform : cost.pipe);
+      const ir::Figure latency = ir::latency(machine_, lowered_.form_of(id));
+      if (latency.known) line.latency = latency.value;
+    }
+    line.remarks = texts_of(remarks_[id.index()]);
+    if (line.instructions == 0 && line.remarks.empty()) line.remarks.emplace_back("another name for a register");
+    listing_.lines.push_back(std::move(line));
+  }
+
+  // As it stands in the text, where it does.
+  std::string text_of(InstructionId id) const {
+    if (id.index() >= function_.instructions.size()) return ir::print_instruction(lowered_, id);
+    const SourceRange range = function_.instructions[id].range;
+    if (range.empty()) return ir::print_instruction(function_, id);
+    const std::string_view text = function_.module().source.text();
+    return normalise_blanks(text.substr(range.begin, range.end - range.begin));
+  }
+
+  bool reads_special_register(InstructionId id) const {
+    const auto operands = lowered_.operands_of(id);
+    return lowered_.is_opcode(id, ir::Opcode::mov) && std::ranges::any_of(operands, [](const ir::Operand& operand) {
+             return operand.is(ir::OperandKind::special_register);
+           });
+  }
+
+  bool last_is_literal(InstructionId id) const {
+    const auto operands = lowered_.operands_of(id);
+    return !operands.empty() && operands.back().is_constant();
+  }
+
+  // What the form stands for alone or with what it took over, without constants that are moved in front.
+  std::vector<std::string> own_names(InstructionId id) const {
+    const ir::InstructionCost& cost = lowering_.cost(id);
+    if (reads_special_register(id)) return {cost.weight == 0 ? "S2UR" : "S2R"};
+    const std::string_view all =
+        ir::machine_mnemonics(lowered_.form_of(id), capability_, last_is_literal(id), fused_[id.index()]);
+    std::vector<std::string> names;
+    for (size_t begin = 0; begin < all.size();) {
+      const size_t end = std::min(all.find(' ', begin), all.size());
+      names.emplace_back(all.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return names;
+  }
+
+  // Constants that come into registers for this instruction.
+  uint32_t moves_in_front(InstructionId id) const {
+    int moves = 0;
+    for (const LoweringRemark* remark : remarks_[id.index()])
+      if (remark->step == "literal" || remark->step == "second constant") moves += std::max(0, remark->instructions);
+    if (const auto known = trace_.constant_moves.find(id); known != trace_.constant_moves.end())
+      moves = std::max<int>(moves, known->second);
+    return static_cast<uint32_t>(moves);
+  }
+
+  std::vector<std::string> names_of(InstructionId id) const {
+    const ir::InstructionCost& cost = lowering_.cost(id);
+    std::vector<std::string> names;
+    uint32_t own = cost.weight;
+    names.assign(std::min<uint32_t>(moves_in_front(id), cost.weight), "MOV");
+    own -= static_cast<uint32_t>(names.size());
+    std::vector<std::string> known = own_names(id);
+    if (cost.weight == 0) { // all of it is work of the uniform datapath
+      const bool is_read = reads_special_register(id) || lowered_.is_opcode(id, ir::Opcode::ld);
+      for (std::string& name : known)
+        if (!is_read) name.insert(0, "U");
+      if (lowered_.is_opcode(id, ir::Opcode::ld)) known.assign(1, "ULDC");
+      own = cost.uniform;
+    }
+    if (known.size() > own) known.resize(own);
+    names.insert(names.end(), known.begin(), known.end());
+    return names;
+  }
+
+  std::string lines_of(const std::vector<InstructionId>& others) const {
+    std::vector<uint32_t> lines;
+    for (InstructionId other : others)
+      lines.push_back(line_of(other));
+    std::ranges::sort(lines);
+    lines.erase(std::ranges::unique(lines).begin(), lines.end());
+    constexpr size_t most = 4;
+    std::string text = lines.size() == 1 ? "line " : "lines ";
+    for (size_t i = 0; i < std::min(lines.size(), most); ++i)
+      text += (i ? ", " : "") + std::to_string(lines[i]);
+    if (lines.size() > most) text += " and " + std::to_string(lines.size() - most) + " more";
+    return text;
+  }
+
+  // Who reads what the instruction writes.
+  std::vector<InstructionId> readers_of(InstructionId id) const {
+    std::vector<InstructionId> readers;
+    for (const ir::Operand& operand : lowered_.operands_of(id))
+      if (operand.is(ir::OperandKind::value) && operand.is_definition())
+        for (InstructionId reader : values_.readers(operand.as_value()))
+          readers.push_back(reader);
+    return readers;
+  }
+
+  std::string text_of(const LoweringRemark& remark) const {
+    if (remark.step == "constant operand" && remark.instructions < 0 && remark.uniform == 0)
+      if (const auto readers = readers_of(remark.id); !readers.empty())
+        return "folded into " + lines_of(readers) + " (constant operand)";
+    const std::string step = "(" + std::string(remark.step) + ")";
+    switch (remark.kind) {
+    case Kind::removed:
+      return "gone " + step;
+    case Kind::rewritten:
+      return "as " + std::string(lowered_.form_of(remark.id).mnemonic) + " " + step;
+    case Kind::dead:
+      return "dead " + step;
+    case Kind::absorbed:
+      return remark.others.empty() ? "fused " + step : "fused into " + lines_of(remark.others) + " " + step;
+    case Kind::changed:
+      break;
+    }
+    std::string text(remark.step);
+    if (remark.instructions) text += " " + with_sign(remark.instructions);
+    if (remark.uniform) text += " " + with_sign(remark.uniform) + " uniform";
+    return text;
+  }
+
+  std::vector<std::string> texts_of(const std::vector<const LoweringRemark*>& remarks) const {
+    std::vector<std::string> texts;
+    for (const LoweringRemark* remark : remarks)
+      texts.push_back(text_of(*remark));
+    return texts;
+  }
+
+  const ir::Function& function_;
+  const ir::Machine& machine_;
+  uint32_t capability_;
+  ir::LoweringTrace trace_;
+  ir::Lowering lowering_;
+  const ir::Function& lowered_;
+  ir::ValueFlow values_;
+  std::vector<std::vector<const LoweringRemark*>> remarks_; // by InstructionId
+  std::vector<std::vector<std::string_view>> fused_;        // by InstructionId: rules by which it took others over
+  MachineListing listing_;
+};
+
+} // namespace
+
+MachineListing machine_listing(const ir::Function& function, const ir::Machine& machine, uint32_t compute_capability) {
+  ir::Function copy(function);
+  if (!copy.is_ssa) (void)ir::construct_ssa(copy);
+  MachineListing listing = Lister(copy, machine, compute_capability).run();
+  const ir::RegisterNeed need = ir::register_need(function, compute_capability);
+  listing.registers = need.registers;
+  listing.predicates = need.predicates;
+  return listing;
+}
+
+} // namespace ptxrewrite::cli
