@@ -24,6 +24,8 @@ public:
   void add_operations(OperationTable& table) const override {
     add_cluster_barrier_operations(table);
     add_cluster_address_operations(table);
+    add_async_store_operations(table);
+    add_launch_control_operations(table);
   }
   bool takes(const KernelImage&, const LaunchRequest& request) const override {
     return request.cluster && request.cluster->count() > 1;

@@ -7,5 +7,7 @@ namespace ptxrewrite::emulator {
 
 void add_cluster_barrier_operations(OperationTable& table);
 void add_cluster_address_operations(OperationTable& table);
+void add_async_store_operations(OperationTable& table);
+void add_launch_control_operations(OperationTable& table);
 
 } // namespace ptxrewrite::emulator

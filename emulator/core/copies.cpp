@@ -68,8 +68,15 @@ std::string LateCopies::complete(std::byte* barrier) {
   return wrong;
 }
 
+// Copies into other blocks of a cluster still count at mbarriers there.
 void LateCopies::finish() {
-  carry_out_if([](const Entry& entry) { return !entry.arrival; });
+  carry_out_if([](const Entry& entry) { return !entry.arrival && !entry.barrier; });
+  const auto counted = [](const Entry& entry) { return entry.barrier != nullptr; };
+  for (;;) {
+    const auto at = std::find_if(entries_.begin(), entries_.end(), counted);
+    if (at == entries_.end()) break;
+    (void)complete(at->barrier);
+  }
   entries_.clear();
 }
 

@@ -150,7 +150,7 @@ template <BarrierAction action> const MicroOp* barrier_operation(Warp& warp, con
     if (!host) return false;
     if constexpr (action == BarrierAction::test)
       if (block.late_copies)
-        if (std::string wrong = block.late_copies->complete(host); !wrong.empty()) {
+        if (std::string wrong = complete_late_copies(block, host); !wrong.empty()) {
           block.fail(warp, op, lane, std::move(wrong));
           return false;
         }
@@ -351,10 +351,6 @@ void decode_bulk_store(Decoder& decoder, ir::InstructionId) {
   op.immediate = address.offset;
 }
 
-void refuse_async_store(Decoder& decoder, ir::InstructionId) {
-  decoder.unsupported("asynchronous stores are not emulated");
-}
-
 // A cache policy is a number that nothing here looks at.
 void decode_policy(Decoder& decoder, ir::InstructionId) {
   const LaneRef target = decoder.destination(decoder.operands()[0], lanes_of_bits(64));
@@ -366,10 +362,25 @@ void decode_policy(Decoder& decoder, ir::InstructionId) {
 
 } // namespace
 
+bool is_in_same_block(Warp& warp, const MicroOp& op, unsigned lane, const CopyTarget& target) {
+  const uint64_t to = target.to >> shared_rank_shift, barrier = target.barrier >> shared_rank_shift;
+  if (!warp.block->cluster || to == barrier) return true;
+  warp.block->fail(warp, op, lane,
+                   fmt::format("bytes for block {} of the cluster, counted at an mbarrier in block {}", to, barrier));
+  return false;
+}
+
+std::string complete_late_copies(Block& block, std::byte* barrier) {
+  if (!block.cluster) return block.late_copies->complete(barrier);
+  std::string wrong;
+  for (Block* other : block.cluster->blocks)
+    if (std::string found = other->late_copies->complete(barrier); wrong.empty()) wrong = std::move(found);
+  return wrong;
+}
+
 void add_async_operations(OperationTable& table) {
   table.special("cp*", &decode_cp);
   table.special("mbarrier*", &decode_mbarrier);
-  table.special("st.async*", &refuse_async_store);
   table.special("st.bulk*", &decode_bulk_store);
   table.special("createpolicy*", &decode_policy);
 }

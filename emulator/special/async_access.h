@@ -57,6 +57,40 @@ template <class Body> const MicroOp* for_each_lane(Warp& warp, const MicroOp& op
   return &op + 1;
 }
 
+// Where a copy puts bytes and counts them, in shared::cluster.
+struct CopyTarget {
+  uint64_t to = 0, barrier = 0;
+};
+
+// Of an instruction with .multicast::cluster: calls body(CopyTarget), which says whether all is well, for each block of
+// the cluster that `mask` names (bit i: %cluster_ctarank i), with the target's offsets in its shared memory (PTX ISA,
+// cp.async.bulk, ctaMask). False: the block has failed; it has, too, where the mask names blocks that there are not.
+template <class Body>
+bool for_each_target(Warp& warp, const MicroOp& op, unsigned lane, uint32_t mask, const CopyTarget& target,
+                     Body&& body) {
+  const uint64_t blocks = warp.block->cluster ? warp.block->cluster->blocks.size() : 1;
+  if (uint64_t(mask) >> blocks) {
+    warp.block->fail(warp, op, lane,
+                     "a copy to the blocks of mask " + std::to_string(mask) + ", in a cluster of " +
+                         std::to_string(blocks));
+    return false;
+  }
+  for (; mask; mask &= mask - 1) {
+    const uint64_t begin = static_cast<uint64_t>(std::countr_zero(mask)) << shared_rank_shift;
+    if (!body(CopyTarget{begin + target.to % shared_rank_bytes, begin + target.barrier % shared_rank_bytes}))
+      return false;
+  }
+  return true;
+}
+
+// The mbarrier of an asynchronous operation lies in the block that its destination is in (PTX ISA, st.async). If not,
+// the block has failed.
+bool is_in_same_block(Warp& warp, const MicroOp& op, unsigned lane, const CopyTarget& target);
+
+// Somebody looks at an mbarrier: copies of all blocks of the cluster that complete there do. What goes wrong; else
+// empty.
+std::string complete_late_copies(Block& block, std::byte* barrier);
+
 struct AddressSource {
   LaneRef base;
   int64_t offset = 0;

@@ -309,7 +309,6 @@ bool shows_order(Decoder& decoder, std::span<const ir::Operand> results) {
 void decode_atomic(Decoder& decoder, ir::InstructionId) {
   const ir::Form& form = decoder.form();
   const std::span<const ir::Operand> operands = decoder.operands();
-  if (form.has(ir::Modifier::async)) return decoder.unsupported("asynchronous reductions are not emulated");
   Handler handler = handler_of(form);
   if (!handler) return decoder.unsupported(fmt::format("'{}' is not emulated", form.mnemonic));
   const bool returns = form.opcode == ir::Opcode::atom;

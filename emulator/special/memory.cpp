@@ -268,7 +268,8 @@ std::vector<size_t> elements_of(std::span<const ir::Operand> operands, size_t po
 // Loads and stores of strong semantics in global memory tie blocks together: their order may show in the results.
 void note_order(Decoder& decoder, Space space) {
   if ((space == Space::global || space == Space::generic) &&
-      (decoder.form().effects.atomic || decoder.form().effects.volatile_result))
+      (decoder.form().effects.atomic || decoder.form().effects.volatile_result ||
+       decoder.form().has(ir::Modifier::async)))
     decoder.order_sensitive();
 }
 

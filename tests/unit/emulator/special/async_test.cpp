@@ -234,20 +234,5 @@ TEST_CASE("st.bulk fills shared memory with zeros") {
   CHECK(out.d == std::vector<uint32_t>{0, 0, 3, 4});
 }
 
-TEST_CASE("what moves memory behind the threads' back is refused, with its name") {
-  const std::pair<const char*, const char*> rows[] = {
-      {"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r8], [%out0], 16, "
-       "[%r8], "
-       "%h0;",
-       "copies to several blocks of a cluster"},
-      {"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [%r8], %state, [%r8];",
-       "asynchronous stores are not emulated"},
-  };
-  for (const auto& [text, message] : rows) {
-    LaneResults out = run_barrier(text);
-    CHECK(out.run.error == message);
-  }
-}
-
 } // namespace
 } // namespace ptxrewrite::emulator

@@ -405,14 +405,20 @@ TEST_CASE("misaligned, out of bounds and read-only places are told") {
   CHECK(run.failure() == "atomic operation on constant memory");
 }
 
-TEST_CASE("asynchronous reductions are refused") {
+TEST_CASE("asynchronous reductions in global memory") {
   PtxRun run = run_ptx(kernel("k", ".param .u64 memory", R"(
   .reg .b64 %m;
+  .reg .b32 %v;
   ld.param.u64 %m, [memory];
-  red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%m], 1, [%m];
-  ret;)"),
-                       {.kernel = "k"}, {zeros<uint32_t>(1)});
-  CHECK(run.error == "asynchronous reductions are not emulated");
+  mov.u32 %v, 3;
+  red.async.relaxed.gpu.global.add.u32 [%m], %v;
+  st.async.release.gpu.global.u32 [%m + 4], %v;
+  ret;)",
+                              "")
+                           .replace(0, 26, ".version 8.7\n.target sm_100a"),
+                       {.kernel = "k", .grid = {4}, .block = {32}}, {zeros<uint32_t>(2)});
+  CHECK(run.error == "");
+  CHECK(run.buffer<uint32_t>(0) == std::vector<uint32_t>{4 * 32 * 3, 3});
 }
 
 } // namespace
