@@ -90,11 +90,27 @@ private:
     return std::min<uint64_t>(bytes_of(variable, dimensions.view(variable.dimensions)), 1 << 20);
   }
 
+  // One cluster, where the kernel requires a size; and a size, where it requires that one is said.
+  std::string grid_of(const ir::Function& kernel) const {
+    std::string grid = "[1, 1, 1]";
+    bool wants_size = false, has_size = false, counts_clusters = false;
+    for (const ir::FunctionDirective& directive : kernel.directives) {
+      const std::string_view name = module_.text(directive.name);
+      const auto extent = [&](unsigned i) { return std::to_string(i < directive.count ? directive.numbers[i] : 1u); };
+      if (name == ".reqnctapercluster") grid = "[" + extent(0) + ", " + extent(1) + ", " + extent(2) + "]";
+      has_size = has_size || name == ".reqnctapercluster";
+      wants_size = wants_size || name == ".explicitcluster";
+      counts_clusters = counts_clusters || name == ".blocksareclusters";
+    }
+    return "\ngrid = " + (counts_clusters ? "[1, 1, 1]" : grid) +
+           (wants_size && !has_size ? "\ncluster = [1, 1, 1] # blocks of a cluster: the kernel has to be told" : "");
+  }
+
   void write_kernel(const ir::Function& kernel) {
     const Signature signature = signature_of(kernel);
     const std::vector<std::vector<ParameterPart>> parts = parameter_parts(module_, kernel);
     const std::string name(module_.text(kernel.name));
-    out_ += "\n[[launch]]\nkernel = " + toml_string(name) + "\ngrid = [1, 1, 1]\nblock = " + block_of(kernel) +
+    out_ += "\n[[launch]]\nkernel = " + toml_string(name) + "" + grid_of(kernel) + "\nblock = " + block_of(kernel) +
             "\nshared = " + std::to_string(shared_bytes(kernel)) + " # bytes of dynamic shared memory\nargs = [\n";
     for (size_t i = 0; i < signature.parameters.size(); ++i) {
       const Parameter& parameter = signature.parameters[i];

@@ -87,7 +87,7 @@ template <class T> const MicroOp* store_async(Warp& warp, const MicroOp& op) {
       if constexpr (std::is_integral_v<T>) now = reduced(kind, old, now);
       std::memcpy(to + i * sizeof(T), &now, sizeof now);
     }
-    if (block.checker) block.checker->release(warp, target.barrier);
+    if (block.checker) block.checker->release(warp, space, target.barrier);
     std::string wrong =
         change_barrier(barrier, [&](BarrierWord& word) { return complete_bytes(word, static_cast<int64_t>(bytes)); });
     if (wrong.empty()) return true;

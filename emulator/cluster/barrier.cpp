@@ -21,12 +21,21 @@ const MicroOp* on_machine(Warp& warp, const MicroOp& op) {
                           std::string(warp.block->machine->model().title()) + " has no barriers of clusters");
 }
 
+constexpr unsigned cluster_barrier = 16; // behind the barriers of a block
+
+void note_execution(Warp& warp, const MicroOp& op) {
+  if (warp.block->checker)
+    warp.block->checker->barrier_executed(warp, op, cluster_barrier, 0, (op.flags & barrier_aligned) != 0);
+}
+
 const MicroOp* arrive(Warp& warp, const MicroOp& op) {
   Block& block = *warp.block;
   if (block.machine) return on_machine(warp, op);
   if (const uint32_t again = warp.mask & (warp.cluster_arrived | warp.cluster_passed))
     return block.fail(warp, op, static_cast<unsigned>(std::countr_zero(again)),
                       "barrier.cluster.arrive by a thread that has arrived and not waited since");
+  note_execution(warp, op);
+  if (block.checker) block.checker->cluster_arrived(warp, (op.flags & flag_relaxed) != 0);
   warp.cluster_arrived |= warp.mask;
   (void)block.complete_cluster_barrier();
   return &op + 1;
@@ -38,8 +47,10 @@ const MicroOp* wait(Warp& warp, const MicroOp& op) {
   if (const uint32_t never = warp.mask & ~(warp.cluster_arrived | warp.cluster_passed))
     return block.fail(warp, op, static_cast<unsigned>(std::countr_zero(never)),
                       "barrier.cluster.wait by a thread that has not arrived");
+  note_execution(warp, op);
   if (warp.mask & warp.cluster_arrived) return warp.park(&op + 1, SplitState::at_cluster_barrier, warp.mask);
   warp.cluster_passed &= ~warp.mask;
+  if (block.checker) block.checker->cluster_waited(warp);
   return &op + 1;
 }
 
@@ -84,6 +95,7 @@ void Block::release_from_cluster_barrier() {
       if (split.state != SplitState::at_cluster_barrier) continue;
       split.state = SplitState::runnable;
       warp.cluster_passed &= ~split.wait;
+      if (checker) checker->cluster_waited(warp);
       if (warp.state == WarpState::waiting) warp.state = WarpState::runnable;
     }
   }
@@ -93,6 +105,7 @@ bool Block::complete_cluster_barrier() {
   bool all = true, anybody = false;
   for_each_block(*this, [&](const Block& block) { all = all && block.has_arrived_at_cluster_barrier(anybody); });
   if (!all || !anybody) return false;
+  if (checker) checker->cluster_barrier_completed();
   for_each_block(*this, [](Block& block) { block.release_from_cluster_barrier(); });
   return true;
 }

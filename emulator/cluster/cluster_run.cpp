@@ -1,6 +1,7 @@
 #include "emulator/cluster/cluster_run.h"
 
 #include "emulator/cluster/operations.h"
+#include "emulator/core/check.h"
 
 #include <fmt/format.h>
 
@@ -30,10 +31,7 @@ public:
   bool takes(const KernelImage&, const LaunchRequest& request) const override {
     return request.cluster && request.cluster->count() > 1;
   }
-  Result<std::unique_ptr<MachineRun>> begin(KernelImage& image, const LaunchRequest& request) const override {
-    if (request.check)
-      return Error{"races are not looked for in launches in clusters (--check)",
-                   image.functions.front()->source->header_range};
+  Result<std::unique_ptr<MachineRun>> begin(KernelImage&, const LaunchRequest& request) const override {
     std::unique_ptr<MachineRun> run = std::make_unique<ClusterRun>(request);
     return run;
   }
@@ -97,6 +95,7 @@ BlockState RunningCluster::run(BlockSource& source) {
       progress = progress || state == BlockState::finished || (state == BlockState::waiting && executed);
       if (state != BlockState::finished) continue;
       members_.has_exited[rank] = true;
+      if (block.checker) block.checker->block_ended();
       source.finish(block);
     }
     if (!live) return BlockState::finished;

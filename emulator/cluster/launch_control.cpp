@@ -32,7 +32,7 @@ bool answer(Warp& warp, const MicroOp& op, unsigned lane, Space space, const Cop
     warp.mask = mask;
   }
   std::memset(to, 0, response_bytes);
-  if (block.checker) block.checker->release(warp, target.barrier);
+  if (block.checker) block.checker->release(warp, space, target.barrier);
   std::string wrong = change_barrier(barrier, [](BarrierWord& word) { return complete_bytes(word, response_bytes); });
   if (wrong.empty()) return true;
   block.fail(warp, op, lane, std::move(wrong));

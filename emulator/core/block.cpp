@@ -61,7 +61,8 @@ Status Block::prepare() {
   const uint64_t threads = uint64_t(launch->warps) * warp_size;
   const uint64_t local_bytes = threads * local_stride; // both are bounded: threads of a block, memory of a thread
   uint64_t bytes = local_bytes + shared_bytes + launch->warps * sizeof(Warp);
-  if (launch->request->check) bytes += checker_bytes(shared_bytes, local_bytes);
+  if (launch->request->check)
+    bytes += checker_bytes(shared_bytes, local_bytes, launch->request->cluster ? launch->request->cluster->count() : 1);
   if (!share_.try_grow(bytes))
     return budget.refusal(
         bytes, fmt::format("a block with {} bytes of shared and {} of local memory", shared_bytes, local_bytes));

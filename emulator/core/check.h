@@ -11,7 +11,11 @@
 // simplified: the whole warp takes part in what one of its lanes does, and a place never forgets). Strong accesses do
 // not race with one another; nor does a store race with a store of the same bytes. Lanes of one warp are ordered as
 // they were executed. On shared memory, barriers and flags that reach a warp of this block by way of another block are
-// not followed.
+// not followed, unless the two are in one cluster.
+//
+// Blocks of a cluster race with one another as warps of a block do, and a word of shared memory belongs to its block:
+// what other blocks do there has to come after something that the block has done (it has started), and before something
+// that it waits for (it has not ended). barrier.cluster is both.
 //
 // A matrix product of a warp group (wgmma) reads shared memory at some time from its issue to the end of a wait for it:
 // race detection treats them as reads by an extra warp, ordered before everything behind that wait. Its operands must
@@ -90,7 +94,7 @@ public:
   // A product changes or reads registers whose earlier use no wgmma.fence orders before it.
   virtual void missing_register_fence(Warp& warp, const MicroOp& op, std::string_view what) = 0;
   // What the warp has done so far is seen by those who find out at this place in shared memory that it is done.
-  virtual void release(Warp& warp, uint64_t shared_address) = 0;
+  virtual void release(Warp& warp, Space space, uint64_t address) = 0;
   // The kernel's malloc has returned this memory, which others may have had before.
   virtual void allocated(uint64_t address, uint64_t bytes) = 0;
   // The running split executes a barrier instruction.
@@ -101,6 +105,12 @@ public:
   virtual void warp_arrived(Warp& warp, unsigned number) = 0;
   // The warps of the mask `waiting_warps` go on. `of_all`: the barrier was one of all warps that have not ended.
   virtual void barrier_completed(Block& block, unsigned number, uint32_t waiting_warps, bool of_all) = 0;
+  // barrier.cluster: the warp's lanes arrive; all have arrived; the warp goes on behind its wait.
+  virtual void cluster_arrived(Warp& warp, bool relaxed) = 0;
+  virtual void cluster_barrier_completed() = 0;
+  virtual void cluster_waited(Warp& warp) = 0;
+  // All threads of a block of a cluster have ended.
+  virtual void block_ended() = 0;
   virtual void activation_started(Warp& warp, const Activation& activation) = 0;
   // A call has put a parameter or a result of these lanes there.
   virtual void local_written(Warp& warp, uint32_t lanes, uint64_t address, uint64_t bytes) = 0;
@@ -108,9 +118,11 @@ public:
   virtual void take_findings(FindingTable& findings) = 0;
 };
 
-// Bytes of host memory that a checker allocates when a block starts. Tables that grow while it runs are not in it.
-constexpr uint64_t checker_bytes(uint64_t shared_bytes, uint64_t local_bytes) {
-  return 64 * shared_bytes + local_bytes / 8;
+// Bytes of host memory that a checker allocates when a block starts. Tables that grow while it runs are not in it, but
+// for what is remembered of other blocks of the cluster.
+constexpr uint64_t checker_bytes(uint64_t shared_bytes, uint64_t local_bytes, uint64_t cluster_blocks) {
+  const uint64_t of_cluster = cluster_blocks > 1 ? 64 * shared_bytes + cluster_blocks * 36'000 : 0;
+  return 64 * shared_bytes + local_bytes / 8 + of_cluster;
 }
 
 std::unique_ptr<MemoryChecker> make_memory_checker(const LaunchState& launch);

@@ -16,6 +16,7 @@ struct ShadowAccess {
   uint8_t lane = 0;
   bool strong = false;
   bool by_async_proxy = false; // a bulk copy
+  uint8_t rank = 0;            // of the warp's block in its cluster
 };
 
 // Readers of a byte that are tracked apart: 32 warps of a block, then 8 warp groups' matrix products (wgmma).

@@ -59,7 +59,7 @@ bool copy_to(Warp& warp, const MicroOp& op, unsigned lane, const BulkPlaces& pla
     barrier = lane_bytes(warp, op, lane, places.to, target.barrier, 8, 8, "mbarrier operation");
     if (!barrier) return false;
     // Whoever finds the barrier's phase over sees the copy: its bytes are counted behind it.
-    if (block.checker) block.checker->release(warp, target.barrier);
+    if (block.checker) block.checker->release(warp, places.to, target.barrier);
   }
   if (block.late_copies) {
     block.late_copies->add(CopyKind::bulk, warp.index * warp_size + lane, copy, barrier);

@@ -45,7 +45,7 @@ transforms/common
 transforms/*
 emulator/semantics emulator/memory
 emulator/core
-emulator/special emulator/operations
+emulator/special emulator/operations emulator/check
 emulator/cluster
 emulator/machines/datapath
 emulator/machines/*

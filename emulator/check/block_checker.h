@@ -1,0 +1,187 @@
+// The checker of one running block: what it remembers of accesses, and which of them it knows to be ordered
+// (emulator/core/check.h). In a launch in clusters the checkers of a cluster's blocks work together: accesses to a
+// block's shared memory are remembered by its own checker, and clocks are of the warps of all blocks of the cluster.
+#pragma once
+
+#include "emulator/check/clock.h"
+#include "emulator/core/address.h"
+#include "emulator/core/check.h"
+#include "emulator/core/watch.h"
+#include "emulator/memory/global_shadow.h"
+#include "emulator/memory/shadow.h"
+
+#include <array>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace ptxrewrite::emulator {
+
+// What the checker has to know of a memory instruction.
+struct Strength {
+  bool known = false;
+  bool strong = false;
+  bool acquires = false;
+  bool releases = false;
+  bool by_async_proxy = false;
+};
+
+// The lanes of one instruction that access shared or global memory, with their addresses there.
+struct LaneAccesses {
+  const MicroOp* op = nullptr;
+  std::array<uint64_t, warp_size> addresses;
+  uint32_t lanes = 0;
+  uint64_t bytes = 0;
+  Strength strength;
+  std::span<const LaneRef> values;
+  bool is_atomic = false;
+  uint32_t clock = 0; // of the warp, before the instruction
+};
+
+// Byte `index` of what a store of `bytes` bytes will write in `lane`.
+inline std::byte stored_byte(const Warp& warp, std::span<const LaneRef> values, uint64_t bytes, unsigned lane,
+                             uint64_t index) {
+  const uint64_t width = bytes / values.size();
+  return warp.lanes<std::byte>(values[index / width])[lane * width + index % width];
+}
+
+constexpr size_t places_at_a_time = 4096; // of strong accesses, that memory is taken for
+
+class BlockChecker final : public MemoryChecker {
+public:
+  explicit BlockChecker(const LaunchState& launch);
+
+  void start_block(Block& block) override;
+  void access(Warp& warp, const MicroOp& op, Space space, const uint64_t* addresses, uint64_t bytes, AccessKind kind,
+              std::span<const LaneRef> values) override;
+  void fence(Warp& warp) override;
+  void proxy_fence(Warp& warp) override;
+  void product_reads(Warp& warp, const MicroOp& op, const uint64_t* addresses, uint64_t bytes,
+                     uint32_t number) override;
+  void products_done(Warp& warp, uint32_t number) override;
+  void missing_register_fence(Warp& warp, const MicroOp& op, std::string_view what) override;
+  void release(Warp& warp, Space space, uint64_t address) override;
+  void allocated(uint64_t address, uint64_t bytes) override;
+  void barrier_executed(Warp& warp, const MicroOp& op, unsigned number, uint32_t expected_warps, bool aligned) override;
+  void lanes_gathered(Warp& warp) override;
+  void warp_arrived(Warp& warp, unsigned number) override;
+  void barrier_completed(Block& block, unsigned number, uint32_t waiting_warps, bool of_all) override;
+  void cluster_arrived(Warp& warp, bool relaxed) override;
+  void cluster_barrier_completed() override;
+  void cluster_waited(Warp& warp) override;
+  void block_ended() override;
+  void activation_started(Warp& warp, const Activation& activation) override;
+  void local_written(Warp& warp, uint32_t lanes, uint64_t address, uint64_t bytes) override;
+  void take_findings(FindingTable& findings) override;
+
+private:
+  struct Place { // of an access that something is said about
+    uint32_t instruction = 0;
+    uint32_t warp = 0;
+    unsigned lane = 0;
+    std::optional<uint64_t> block = std::nullopt; // of another one
+    std::optional<uint32_t> rank = std::nullopt;  // of another one of the cluster
+  };
+  struct Found {
+    uint64_t times = 0;
+    std::optional<Finding> finding;
+    bool described = false; // in this block or an earlier one
+    uint32_t last_serial = 0;
+  };
+  struct BarrierUse {
+    bool in_phase = false;
+    uint32_t needed = 0;
+    Place first;
+  };
+
+  // Where an address in shared memory is: the block's own, or another's of the cluster. No checker: nowhere.
+  struct SharedPlace {
+    BlockChecker* owner = nullptr;
+    uint64_t offset = 0;
+  };
+  // Reads by other blocks of the cluster since the last write: the last one, and one that nothing orders with it.
+  struct RemoteReads {
+    ShadowAccess last, other;
+  };
+  using GivenClocks = std::unordered_map<uint64_t, Clock>;
+
+  uint32_t ranks() const { return block_->cluster ? static_cast<uint32_t>(block_->cluster->blocks.size()) : 1; }
+  BlockChecker& of_rank(uint32_t rank) const {
+    return static_cast<BlockChecker&>(*block_->cluster->blocks[rank]->checker);
+  }
+  BlockChecker& home() { return block_->cluster ? of_rank(0) : *this; } // keeps what is the cluster's
+  SharedPlace shared_place(Space space, uint64_t address);
+  // The latest clock of an agent of this block that `clock` knows of; and of its writes that asynchronous operations
+  // may read.
+  uint32_t& known(Clock& clock, unsigned agent) const { return clock.known[rank_ * maximum_agents + agent]; }
+  uint32_t known(const Clock& clock, unsigned agent) const { return clock.known[rank_ * maximum_agents + agent]; }
+  size_t proxied_place(uint32_t rank, unsigned warp) const {
+    return ranks() * maximum_agents + rank * maximum_warps + warp;
+  }
+  uint64_t place_bytes() const { return 2 * (sizeof(Clock) + numbers_of_clock(ranks()) * sizeof(uint32_t)); }
+  bool has_room_for_places();
+  Strength strength(const MicroOp& op);
+  bool ordered(const ShadowAccess& before, unsigned warp) const {
+    return before.clock <= clocks_[warp].known[before.rank * maximum_agents + before.warp];
+  }
+  // `read`: as it is remembered, in each lane. `owner`: of the shared memory.
+  void load_shared(Warp& warp, const LaneAccesses& access, ShadowAccess read, BlockChecker& owner);
+  void check_proxy(Warp& warp, const LaneAccesses& access, unsigned lane, uint64_t address, const ShadowAccess& write);
+  void store_shared(Warp& warp, const LaneAccesses& access, BlockChecker& owner);
+  void record_read(ShadowCell& cell, const ShadowAccess& read);
+  void record_remote_read(BlockChecker& owner, const ShadowAccess& read, unsigned warp, uint64_t address);
+  // Has the block whose shared memory is accessed started by then, for all that the warp knows?
+  void check_started(Warp& warp, const LaneAccesses& access, BlockChecker& owner);
+  bool ordered(const GlobalAccess& before, unsigned warp) const;
+  GlobalAccess global_access(const LaneAccesses& access, const Warp& warp, unsigned lane) const;
+  void load_global(Warp& warp, const LaneAccesses& access);
+  void store_global(Warp& warp, const LaneAccesses& access);
+  void record_read(GlobalCell& cell, const GlobalAccess& read) const;
+  void find_lane_conflict(Warp& warp, const LaneAccesses& access);
+  void check_local(Warp& warp, const MicroOp& op, unsigned lane, uint64_t address, uint64_t bytes, AccessKind kind);
+  // `place`: the address in `given`, which is a map of this block or of another one of the cluster. `global`: of global
+  // memory.
+  void synchronise(Warp& warp, GivenClocks& given, uint64_t place, bool global, const Strength& strength,
+                   AccessKind kind);
+  void report_race(Warp& warp, const LaneAccesses& access, unsigned lane, uint64_t address, const ShadowAccess& other,
+                   const char* what, const char* other_what, const BlockChecker& owner);
+  void report_race(const LaneAccesses& access, const GlobalAccess& here, uint64_t address, const GlobalAccess& other,
+                   const char* what, const char* other_what);
+  // Counts a finding once per instruction executed; true: it has to be described, too.
+  bool is_new(const MicroOp& op, FindingKind kind, Found*& found);
+  void describe(Found& found, const Place& here, std::string message, const std::optional<Place>& other);
+  std::string name_of_shared(uint64_t address) const;
+
+  Block* block_ = nullptr;
+  uint32_t rank_ = 0;    // in the cluster
+  GlobalShadow& global_; // of the launch; its blocks run on one host thread
+  SharedShadow shared_;
+  LocalShadow local_;
+  std::vector<Strength> strengths_; // by image-wide instruction
+  MemoryShare share_;               // of given_
+  size_t most_given_ = 0;           // places that there is memory for
+  std::array<Clock, maximum_warps> clocks_{};
+  std::array<Clock, maximum_warps> fenced_{};  // what a strong write gives away
+  std::array<Clock, maximum_warps> pending_{}; // what strong reads found, until a fence
+  std::array<bool, maximum_warps> has_fenced_{};
+  std::array<Clock, 16> barrier_clocks_{};
+  std::array<BarrierUse, 17> barrier_uses_{}; // the last one: the cluster's
+  GivenClocks given_;                         // by address: what strong writes gave
+  // Of barrier.cluster, of rank 0: what those have done whose arrival releases it, and what all have done that have
+  // arrived, which is enough to know that a block has not ended; in this phase and in the one that is over.
+  struct ClusterPhase {
+    Clock released, reached;
+  };
+  ClusterPhase cluster_arriving_, cluster_passed_;
+  Clock reached_; // what the block's warps have waited for so
+  // Of accesses by other blocks of the cluster: reads by address, the last access of each of their warps.
+  std::unordered_map<uint64_t, RemoteReads> remote_reads_;
+  std::vector<ShadowAccess> last_remote_;
+  std::map<FindingTable::Key, Found> found_;
+  uint32_t serial_ = 0; // of the instruction that is being looked at
+};
+
+} // namespace ptxrewrite::emulator

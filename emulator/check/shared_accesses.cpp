@@ -1,0 +1,321 @@
+// Check mode: accesses to shared memory.
+#include "emulator/check/block_checker.h"
+
+#include "emulator/core/decode.h"
+#include "ir/core/module.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+Strength strength_of(const ir::Form& form) {
+  using ir::Modifier;
+  Strength strength;
+  strength.known = true;
+  const bool is_synchronising = form.opcode == ir::Opcode::mbarrier;
+  strength.acquires = is_synchronising || form.has(Modifier::acquire) || form.has(Modifier::acq_rel);
+  strength.releases = is_synchronising || form.has(Modifier::release) || form.has(Modifier::acq_rel);
+  strength.strong = strength.acquires || strength.releases || form.opcode == ir::Opcode::atom ||
+                    form.opcode == ir::Opcode::red || form.has(Modifier::volatile_) || form.has(Modifier::relaxed);
+  strength.by_async_proxy = form.opcode == ir::Opcode::cp && form.has(Modifier::bulk);
+  return strength;
+}
+
+} // namespace
+
+BlockChecker::BlockChecker(const LaunchState& launch)
+    : global_(*launch.global_shadow), shared_(launch.shared_bytes), local_(launch.warps * warp_size),
+      strengths_(launch.image->instruction_count), share_(launch.memory->budget()) {}
+
+void BlockChecker::start_block(Block& block) {
+  block_ = &block;
+  rank_ = block.cluster ? block.cluster_rank : 0;
+  shared_.clear();
+  local_.clear();
+  for (unsigned warp = 0; warp < maximum_warps; ++warp) {
+    clocks_[warp] = fenced_[warp] = pending_[warp] = {};
+    clocks_[warp].known.resize(numbers_of_clock(ranks()));
+    known(clocks_[warp], warp) = 1;
+  }
+  has_fenced_ = {};
+  barrier_clocks_ = {};
+  cluster_arriving_ = cluster_passed_ = {};
+  reached_ = {};
+  remote_reads_.clear();
+  last_remote_.assign(block.cluster ? size_t(ranks()) * maximum_warps : 0, {});
+  barrier_uses_ = {};
+  given_.clear();
+  serial_ = 0;
+  for (auto& [key, found] : found_)
+    found.last_serial = 0;
+}
+
+Strength BlockChecker::strength(const MicroOp& op) {
+  Strength& known = strengths_[op.instruction];
+  if (!known.known) {
+    const DecodedFunction& function = block_->image->function_of(op.instruction);
+    known = strength_of(function.source->form_of(ir::InstructionId(op.instruction - function.first_instruction)));
+  }
+  return known;
+}
+
+BlockChecker::SharedPlace BlockChecker::shared_place(Space space, uint64_t address) {
+  if (!block_->cluster) return {this, address};
+  const uint64_t rank = address >> shared_rank_shift, offset = address % shared_rank_bytes;
+  if (rank == rank_ || (space == Space::shared && rank == 0)) return {this, offset};
+  if (space == Space::shared || !block_at(*block_, address)) return {};
+  return {&of_rank(static_cast<uint32_t>(rank)), offset};
+}
+
+void BlockChecker::access(Warp& warp, const MicroOp& op, Space space, const uint64_t* addresses, uint64_t bytes,
+                          AccessKind kind, std::span<const LaneRef> values) {
+  ++serial_;
+  LaneAccesses shared;
+  shared.op = &op;
+  shared.bytes = bytes;
+  shared.strength = strength(op);
+  shared.values = values;
+  shared.is_atomic = kind == AccessKind::atomic;
+  shared.clock = known(clocks_[warp.index], warp.index);
+  LaneAccesses global = shared;
+  std::array<BlockChecker*, warp_size> owners{}; // of the lanes in `shared`
+  for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+    SpaceAddress place{space, addresses[lane]};
+    if (space == Space::generic) {
+      place = split_generic(addresses[lane]);
+      if (place.space == Space::shared) place.space = Space::cluster;
+    }
+    const bool is_shared = place.space == Space::shared || place.space == Space::cluster;
+    const SharedPlace in_shared = is_shared ? shared_place(place.space, place.address) : SharedPlace{};
+    if (is_shared && !in_shared.owner) continue; // the access itself will say so
+    if (shared.strength.strong && (is_shared || place.space == Space::global)) {
+      BlockChecker& keeper = is_shared ? *in_shared.owner : home();
+      if (!keeper.has_room_for_places()) {
+        block_->fail(warp, op, lane,
+                     share_.budget()
+                         .refusal(places_at_a_time * place_bytes(), "--check, for places of strong accesses,")
+                         .message);
+        return;
+      }
+      synchronise(warp, keeper.given_, is_shared ? shared_window + in_shared.offset : place.address, !is_shared,
+                  shared.strength, kind);
+    }
+    if (place.space == Space::local) check_local(warp, op, lane, place.address, bytes, kind);
+    LaneAccesses& all = is_shared ? shared : global;
+    if (!is_shared && place.space != Space::global) continue;
+    // Out of bounds: the access itself will say so.
+    if (is_shared && !contains(0, shared_.bytes(), in_shared.offset, bytes)) continue;
+    if (place.space == Space::global && !resolve(*block_, warp, lane, Space::global, place.address, bytes)) continue;
+    all.addresses[lane] = is_shared ? in_shared.offset : place.address;
+    all.lanes |= 1u << lane;
+    owners[lane] = in_shared.owner;
+  }
+  // The lanes of one block's shared memory after those of another's.
+  for (uint32_t left = shared.lanes; left; left &= ~shared.lanes) {
+    BlockChecker& owner = *owners[std::countr_zero(left)];
+    shared.lanes = 0;
+    for (uint32_t lanes = left; lanes; lanes &= lanes - 1)
+      if (owners[std::countr_zero(lanes)] == &owner) shared.lanes |= lanes & -lanes;
+    if (&owner != this) check_started(warp, shared, owner);
+    if (kind != AccessKind::store)
+      load_shared(warp, shared,
+                  {known(clocks_[warp.index], warp.index), op.instruction, static_cast<uint8_t>(warp.index), 0,
+                   shared.strength.strong, false, static_cast<uint8_t>(rank_)},
+                  owner);
+    if (kind != AccessKind::load) store_shared(warp, shared, owner);
+  }
+  if (global.lanes && kind != AccessKind::store) load_global(warp, global);
+  if (global.lanes && kind != AccessKind::load) store_global(warp, global);
+}
+
+void BlockChecker::check_started(Warp& warp, const LaneAccesses& access, BlockChecker& owner) {
+  const auto lane = static_cast<unsigned>(std::countr_zero(access.lanes));
+  owner.last_remote_[rank_ * maximum_warps + warp.index] = {access.clock,
+                                                            access.op->instruction,
+                                                            static_cast<uint8_t>(warp.index),
+                                                            static_cast<uint8_t>(lane),
+                                                            access.strength.strong,
+                                                            false,
+                                                            static_cast<uint8_t>(rank_)};
+  const auto begin = clocks_[warp.index].known.begin() + owner.rank_ * maximum_agents;
+  if (std::any_of(begin, begin + maximum_warps, [](uint32_t clock) { return clock != 0; })) return;
+  Found* found = nullptr;
+  if (!is_new(*access.op, FindingKind::race, found)) return;
+  describe(*found, {access.op->instruction, warp.index, lane},
+           fmt::format("race: shared {:#x}{} of block {} of the cluster is accessed with nothing that says that the "
+                       "block has started (barrier.cluster)",
+                       access.addresses[lane], name_of_shared(access.addresses[lane]), owner.rank_),
+           std::nullopt);
+}
+
+void BlockChecker::load_shared(Warp& warp, const LaneAccesses& access, ShadowAccess read, BlockChecker& owner) {
+  const bool is_product = read.warp >= maximum_warps;
+  uint64_t previous = UINT64_MAX;
+  for (uint32_t lanes = access.lanes; lanes; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+    const uint64_t start = access.addresses[lane];
+    if (start == previous) continue;
+    previous = start;
+    unsigned missing = 0;
+    read.lane = static_cast<uint8_t>(lane);
+    owner.shared_.for_each(start, access.bytes, [&](ShadowCell& cell, uint64_t address, unsigned bytes) {
+      if (!cell.initialised) missing += bytes;
+      if (!ordered(cell.write, warp.index) && !(cell.write.strong && access.strength.strong))
+        report_race(warp, access, lane, address, cell.write, access.is_atomic ? "changed" : "read", "written", owner);
+      if (is_product) check_proxy(warp, access, lane, address, cell.write);
+      if (access.is_atomic) return;
+      if (&owner == this)
+        record_read(cell, read);
+      else
+        record_remote_read(owner, read, warp.index, address);
+    });
+    Found* found = nullptr;
+    if (missing && is_new(*access.op, FindingKind::uninitialised, found))
+      describe(*found, {access.op->instruction, warp.index, lane},
+               fmt::format("{} of the {} bytes read at shared {:#x}{} were never written in {} block", missing,
+                           access.bytes, start, name_of_shared(start), &owner == this ? "this" : "that"),
+               std::nullopt);
+  }
+}
+
+// One read is enough to remember while all others happened before it.
+void BlockChecker::record_read(ShadowCell& cell, const ShadowAccess& read) {
+  if (cell.readers) {
+    shared_.readers(cell)[read.warp] = read;
+  } else if (cell.read.clock == 0 ||
+             (read.warp >= maximum_warps ? cell.read.warp == read.warp : ordered(cell.read, read.warp))) {
+    // A weak read is not hidden by a strong one of the same time.
+    if (cell.read.warp == read.warp && cell.read.clock == read.clock && !cell.read.strong) return;
+    cell.read = read;
+  } else {
+    shared_.readers(cell)[read.warp] = read;
+  }
+}
+
+void BlockChecker::record_remote_read(BlockChecker& owner, const ShadowAccess& read, unsigned warp, uint64_t address) {
+  RemoteReads& reads = owner.remote_reads_[address];
+  const bool same = reads.last.rank == read.rank && reads.last.warp == read.warp;
+  if (!same && !ordered(reads.last, warp)) reads.other = reads.last;
+  reads.last = read;
+}
+
+void BlockChecker::store_shared(Warp& warp, const LaneAccesses& access, BlockChecker& owner) {
+  const bool strong = access.strength.strong;
+  for (uint32_t lanes = access.lanes; lanes; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+    const uint64_t start = access.addresses[lane];
+    const ShadowAccess write{known(clocks_[warp.index], warp.index),
+                             access.op->instruction,
+                             static_cast<uint8_t>(warp.index),
+                             static_cast<uint8_t>(lane),
+                             strong,
+                             access.strength.by_async_proxy,
+                             static_cast<uint8_t>(rank_)};
+    owner.shared_.for_each(start, access.bytes, [&](ShadowCell& cell, uint64_t address, unsigned bytes) {
+      auto same_as = [&](auto&& byte_at) {
+        if (access.values.empty()) return false;
+        for (uint64_t byte = address; byte < address + bytes; ++byte)
+          if (stored_byte(warp, access.values, access.bytes, lane, byte - start) != byte_at(byte)) return false;
+        return true;
+      };
+      if (!strong && cell.write_serial == serial_ && cell.write.rank == rank_ && cell.write.lane != lane &&
+          !access.values.empty()) {
+        const unsigned other = cell.write.lane;
+        const uint64_t other_start = access.addresses[other];
+        Found* found = nullptr;
+        if (!same_as([&](uint64_t byte) {
+              return stored_byte(warp, access.values, access.bytes, other, byte - other_start);
+            }) &&
+            is_new(*access.op, FindingKind::lane_conflict, found))
+          describe(*found, {access.op->instruction, warp.index, lane},
+                   fmt::format("lanes {} and {} of the warp write different values to shared {:#x}{} in the same "
+                               "instruction",
+                               other, lane, address, name_of_shared(address)),
+                   std::nullopt);
+      }
+      if (!ordered(cell.write, warp.index) && !(cell.write.strong && strong) &&
+          !same_as([&](uint64_t byte) { return owner.block_->shared[byte]; }))
+        report_race(warp, access, lane, address, cell.write, access.is_atomic ? "changed" : "written", "written",
+                    owner);
+      const auto check_read = [&](const ShadowAccess& read) {
+        if (!ordered(read, warp.index) && !(read.strong && strong))
+          report_race(warp, access, lane, address, read, access.is_atomic ? "changed" : "written", "read", owner);
+      };
+      if (cell.readers)
+        for (const ShadowAccess& read : owner.shared_.readers(cell))
+          check_read(read);
+      else
+        check_read(cell.read);
+      if (const auto remote = owner.remote_reads_.find(address); remote != owner.remote_reads_.end()) {
+        check_read(remote->second.last);
+        check_read(remote->second.other);
+        owner.remote_reads_.erase(remote);
+      }
+      owner.shared_.drop_readers(cell);
+      cell.write = write;
+      cell.write_serial = serial_;
+      cell.initialised = true;
+    });
+  }
+}
+
+// --- asynchronous matrix products ---
+
+void BlockChecker::proxy_fence(Warp& warp) {
+  std::vector<uint32_t>& numbers = clocks_[warp.index].known;
+  for (uint32_t rank = 0; rank < ranks(); ++rank)
+    std::copy_n(numbers.begin() + rank * maximum_agents, maximum_warps,
+                numbers.begin() + static_cast<std::ptrdiff_t>(proxied_place(rank, 0)));
+}
+
+void BlockChecker::product_reads(Warp& warp, const MicroOp& op, const uint64_t* addresses, uint64_t bytes,
+                                 uint32_t number) {
+  ++serial_;
+  LaneAccesses reads;
+  reads.op = &op;
+  reads.bytes = bytes;
+  reads.lanes = warp.mask;
+  std::copy_n(addresses, warp_size, reads.addresses.begin());
+  const unsigned agent = maximum_warps + warp.index / warps_of_group;
+  load_shared(warp, reads,
+              {number, op.instruction, static_cast<uint8_t>(agent), 0, false, true, static_cast<uint8_t>(rank_)},
+              *this);
+}
+
+void BlockChecker::products_done(Warp& warp, uint32_t number) {
+  uint32_t& done = known(clocks_[warp.index], maximum_warps + warp.index / warps_of_group);
+  done = std::max(done, number);
+}
+
+// Was the byte written by an asynchronous operation, or is there a fence behind the write that the reader knows of?
+void BlockChecker::check_proxy(Warp& warp, const LaneAccesses& access, unsigned lane, uint64_t address,
+                               const ShadowAccess& write) {
+  if (write.clock == 0 || write.by_async_proxy ||
+      write.clock <= clocks_[warp.index].known[proxied_place(write.rank, write.warp)])
+    return;
+  if (!ordered(write, warp.index)) return; // a race, which has been told
+  Found* found = nullptr;
+  if (!is_new(*access.op, FindingKind::missing_fence, found)) return;
+  describe(*found, {access.op->instruction, warp.index, lane},
+           fmt::format("missing fence: the matrix product reads shared {:#x}{}, which warp {} has written with no "
+                       "fence.proxy.async behind",
+                       address, name_of_shared(address), write.warp),
+           Place{write.instruction, write.warp, write.lane, std::nullopt,
+                 write.rank == rank_ ? std::nullopt : std::optional<uint32_t>(write.rank)});
+}
+
+void BlockChecker::missing_register_fence(Warp& warp, const MicroOp& op, std::string_view what) {
+  ++serial_;
+  Found* found = nullptr;
+  if (!is_new(op, FindingKind::missing_fence, found)) return;
+  describe(*found, {op.instruction, warp.index, static_cast<unsigned>(std::countr_zero(warp.mask))},
+           fmt::format("missing fence: {}", what), std::nullopt);
+}
+
+} // namespace ptxrewrite::emulator
