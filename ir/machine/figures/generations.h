@@ -1,26 +1,70 @@
-// First compute capability of each hardware feature that the lowering depends on. Private to ir/machine.
+// What code for each generation of machines has, by compute capability: the rows of generations.def.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace ptxrewrite::ir {
 
-constexpr uint32_t first_uniform_datapath = 75;
-constexpr uint32_t first_separate_lanes = 70;    // each lane has a program counter of its own
-constexpr uint32_t first_clean_barriers = 80;    // what gathers lanes is not cleared before each use
-constexpr uint32_t first_combined_atomics = 70;  // lanes of a warp elect one that does the atomic operation for all
-constexpr uint32_t first_warp_reductions = 80;   // redux
-constexpr uint32_t first_joining_barriers = 90;  // lanes that leave a loop or a barrier are together again
-constexpr uint32_t first_loaded_parameters = 90; // operands no longer name constant banks, a load brings them
+enum class Generation : uint8_t {
+#define GENERATION(name, first, text) name,
+#define MACHINE_FACT(name, te, fe, ke, ma, vo, tu, am, ho, bl, bl12, text)
+#include "ir/machine/figures/generations.def"
+#undef GENERATION
+#undef MACHINE_FACT
+  count
+};
+inline constexpr size_t generation_count = static_cast<size_t>(Generation::count);
 
-// Accesses may name uniform registers, two for an address, instead of the lanes' own.
-constexpr bool has_uniform_addresses(uint32_t compute_capability) {
-  return compute_capability >= first_uniform_datapath && compute_capability < 80;
+enum class MachineFact : uint8_t {
+#define GENERATION(name, first, text)
+#define MACHINE_FACT(name, te, fe, ke, ma, vo, tu, am, ho, bl, bl12, text) name,
+#include "ir/machine/figures/generations.def"
+#undef GENERATION
+#undef MACHINE_FACT
+  count
+};
+
+struct GenerationInfo {
+  std::string_view name, text;
+  uint32_t first_capability = 0;
+};
+inline constexpr std::array<GenerationInfo, generation_count> generations = {{
+#define GENERATION(name, first, text) {#name, text, first},
+#define MACHINE_FACT(name, te, fe, ke, ma, vo, tu, am, ho, bl, bl12, text)
+#include "ir/machine/figures/generations.def"
+#undef GENERATION
+#undef MACHINE_FACT
+}};
+
+struct MachineFactInfo {
+  std::string_view name, text;
+  std::array<uint16_t, generation_count> by_generation;
+};
+inline constexpr std::array<MachineFactInfo, static_cast<size_t>(MachineFact::count)> machine_facts = {{
+#define GENERATION(name, first, text)
+#define MACHINE_FACT(name, te, fe, ke, ma, vo, tu, am, ho, bl, bl12, text)                                             \
+  {#name, text, {te, fe, ke, ma, vo, tu, am, ho, bl, bl12}},
+#include "ir/machine/figures/generations.def"
+#undef GENERATION
+#undef MACHINE_FACT
+}};
+
+// The newest that is not newer than the compute capability; the oldest for those before all.
+constexpr Generation generation_of(uint32_t compute_capability) {
+  size_t found = 0;
+  for (size_t i = 1; i < generation_count; ++i)
+    if (generations[i].first_capability <= compute_capability) found = i;
+  return static_cast<Generation>(found);
 }
 
-// Each barrier that gathers lanes again is cleared first (BMOV) where lanes have been separate for the first time.
-constexpr uint16_t barrier_clearing(uint32_t compute_capability) {
-  return compute_capability >= first_separate_lanes && compute_capability < first_clean_barriers ? 1 : 0;
+constexpr uint16_t fact(uint32_t compute_capability, MachineFact fact) {
+  return machine_facts[static_cast<size_t>(fact)].by_generation[static_cast<size_t>(generation_of(compute_capability))];
+}
+constexpr bool has(uint32_t compute_capability, MachineFact what) {
+  return fact(compute_capability, what) != 0;
 }
 
 } // namespace ptxrewrite::ir

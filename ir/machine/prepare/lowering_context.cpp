@@ -1,7 +1,7 @@
 #include "ir/machine/prepare/lowering_context.h"
 
-#include "ir/core/kernel_parameters.h"
 #include "ir/core/module.h"
+#include "ir/machine/prepare/constant_bank.h"
 #include "ir/machine/prepare/first_generation.h"
 #include "ir/machine/prepare/rule_helpers.h"
 
@@ -58,7 +58,7 @@ ValueSource LoweringContext::source_of(ValueId value) const {
     if (!known) return ValueSource::computed;
     const Operand* operand = source(id, 0);
     if (!operand) return ValueSource::computed;
-    if (loads_kernel_parameter(function, id)) {
+    if (reads_constant_bank(function, id)) {
       bool constant_address = operand->is(OperandKind::address) && operand->group_size() == 1 &&
                               !operand[1].is(OperandKind::value) && known->vector_width == 1;
       return constant_address ? ValueSource::constant_bank : ValueSource::computed;

@@ -20,7 +20,7 @@ namespace ptxrewrite::ir {
 enum class ValueSource : uint8_t {
   computed,      // a register
   literal,       // in the instruction word
-  constant_bank, // kernel parameters, the launch's shape, and where global variables are
+  constant_bank, // kernel parameters, .const variables, the launch's shape, and where global variables are
 };
 
 // A 32-bit value times a value or literal, extended to 64 bits.

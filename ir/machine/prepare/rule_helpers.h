@@ -1,6 +1,7 @@
 // Predicates on instructions, operands and readers that the fusion rules share. Private to ir/machine.
 #pragma once
 
+#include "ir/machine/figures/generations.h"
 #include "ir/machine/prepare/lowering_context.h"
 
 #include <algorithm>
@@ -65,7 +66,7 @@ inline bool hands_constant_on(const LoweringContext& context, ValueId value, int
 inline bool is_address_constant(const LoweringContext& context, const Operand* operand) {
   if (!context.is_literal(operand)) return false;
   if (operand->is(OperandKind::integer)) return operand->immediate >= -(1 << 23) && operand->immediate < 1 << 23;
-  return operand->is(OperandKind::value) && context.capability < 90;
+  return operand->is(OperandKind::value) && has(context.capability, MachineFact::known_shared_places);
 }
 
 // Do the accesses that read the sum add its constant part themselves?

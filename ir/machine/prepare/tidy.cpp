@@ -2,11 +2,11 @@
 // in one block and in several: see tidy.h.
 #include "ir/machine/prepare/tidy.h"
 
-#include "ir/core/kernel_parameters.h"
 #include "ir/core/module.h"
 #include "ir/flow/cfg.h"
 #include "ir/flow/dominators.h"
 #include "ir/machine/figures/weights.h"
+#include "ir/machine/prepare/constant_bank.h"
 #include "ir/machine/prepare/sections.h"
 #include "ir/machine/prepare/value_flow.h"
 
@@ -251,7 +251,7 @@ private:
     if (!known || known->definitions != 1 || function_.instructions[id].guard) return false;
     if (known->kind == InstructionClass::extension || known->kind == InstructionClass::opaque) return false;
     if (known->opcode == Opcode::setp) return false; // predicates are few: compares are computed again
-    if (!known->effects.pure() && !loads_kernel_parameter(function_, id)) return false;
+    if (!known->effects.pure() && !reads_constant_bank(function_, id)) return false;
     for (const Operand& operand : function_.operands_of(id)) {
       if (operand.has(OperandFlag::old_value)) return false;
       if (operand.is(OperandKind::special_register) && info(static_cast<SpecialRegister>(operand.id)).is_volatile)

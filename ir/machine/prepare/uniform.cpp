@@ -1,8 +1,8 @@
 // A greatest fixed point: everything is uniform until something it depends on is not.
 #include "ir/machine/prepare/uniform.h"
 
-#include "ir/core/kernel_parameters.h"
 #include "ir/core/module.h"
+#include "ir/machine/prepare/constant_bank.h"
 
 #include <algorithm>
 
@@ -111,7 +111,7 @@ bool UniformValues::visit(InstructionId id) {
   for_each_use(function_, id, [&](ValueId value) { varies |= varying_[value.index()]; });
   if (function_.instructions[id].kind == InstructionKind::real) {
     const Form& form = function_.form_of(id);
-    varies |= !form.effects.pure() && !loads_kernel_parameter(function_, id) && !reads_one_value(form);
+    varies |= !form.effects.pure() && !reads_constant_bank(function_, id) && !reads_one_value(form);
     if (form.kind == InstructionClass::warp_vote && reads_one_value(form)) varies = false;
   }
   for (const Operand& operand : function_.operands_of(id))

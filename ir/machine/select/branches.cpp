@@ -40,11 +40,12 @@ public:
       }
       // Lanes that part are brought together again.
       BlockId join = post_dominators_.immediate_post_dominator(block);
-      if (context_.capability < first_separate_lanes || !join || stays_together(block) || joined[join.index()] ||
-          only_exits(join))
-        continue;
+      const uint16_t gathering = fact(context_.capability, MachineFact::gathering);
+      if (gathering == 0 || !join || stays_together(block) || joined[join.index()] || only_exits(join)) continue;
       joined[join.index()] = true;
-      cost(id).weight = static_cast<uint16_t>(cost(id).weight + 2 + barrier_clearing(context_.capability));
+      const bool ends_loop = position[target.index()] <= position[block.index()];
+      const uint16_t behind = ends_loop ? fact(context_.capability, MachineFact::gathering_behind_loop) : 0;
+      cost(id).weight = static_cast<uint16_t>(cost(id).weight + gathering + behind);
     }
   }
 
@@ -133,7 +134,7 @@ private:
   // the block before it waits for memory anyway; what loads goes under a predicate only beside other loads.
   uint32_t longest_predicated(BlockId block, BlockId skipped, BlockId target) const {
     constexpr uint32_t for_all_lanes = 6, for_some = 8, while_waiting = 20;
-    const uint32_t more = context_.capability >= first_joining_barriers ? 2 : 0;
+    const uint32_t more = has(context_.capability, MachineFact::joining_barriers) ? 2 : 0;
     const uint32_t loads_to_wait_for = (merges_results(skipped) ? 3 : 4) + more;
     const uint32_t loads = loads_in(block);
     if (loads_in(skipped) > 0) return loads_around(block, target) ? while_waiting : 0;
@@ -159,8 +160,8 @@ private:
 
   // Do lanes need no gathering? Before 9.0, ptxas does not trust a mark on the branch there.
   bool stays_together(BlockId block) const {
-    return context_.capability >= first_joining_barriers ? together_.branch_is_uniform(block)
-                                                         : together_.knows_branch_uniform(block);
+    return has(context_.capability, MachineFact::joining_barriers) ? together_.branch_is_uniform(block)
+                                                                   : together_.knows_branch_uniform(block);
   }
 
   bool only_exits(BlockId block) const {

@@ -30,7 +30,7 @@ void weigh_combined_atomic(LoweringContext& context, const UniformValues& unifor
   const bool same = !given->is(OperandKind::value) || context.source_of(given->as_value()) != ValueSource::computed ||
                     uniform.uniform(given->as_value());
   if (used && !(adds && same)) return;
-  if (!same && context.capability < first_warp_reductions) return;
+  if (!same && !has(context.capability, MachineFact::warp_reductions)) return;
   // Who is there, the first of them, how many or their sum, am I that one; and for each his place among them.
   constexpr uint16_t election = 4, place = 5;
   InstructionCost& at = context.costs[id.index()];
@@ -41,7 +41,7 @@ void weigh_combined_atomic(LoweringContext& context, const UniformValues& unifor
 } // namespace
 
 void weigh_combined_atomics(LoweringContext& context, const UniformValues& uniform) {
-  if (context.capability < first_combined_atomics) return;
+  if (!has(context.capability, MachineFact::combined_atomics)) return;
   bool lane_known = false; // the lane's number has been read for an election
   context.for_each_needed([&](InstructionId id) { weigh_combined_atomic(context, uniform, lane_known, id); });
 }

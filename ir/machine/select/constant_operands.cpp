@@ -2,6 +2,7 @@
 
 #include "ir/forms/composite.h"
 #include "ir/machine/figures/generations.h"
+#include "ir/machine/prepare/constant_bank.h"
 #include "ir/machine/prepare/first_generation.h"
 #include "ir/machine/select/constant_ranges.h"
 #include "ir/machine/select/wide_arithmetic.h"
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace ptxrewrite::ir {
 
@@ -51,7 +53,7 @@ void weigh_constant(LoweringContext& context, InstructionId id) {
   InstructionCost& at = context.costs[id.index()];
   at.weight = 0;
   at.pipe = Pipe::issue;
-  bool loads = source == ValueSource::constant_bank && context.capability >= first_loaded_parameters;
+  bool loads = source == ValueSource::constant_bank && has(context.capability, MachineFact::loaded_parameters);
   bool starts = form.opcode == Opcode::ld || form.opcode == Opcode::mov;
   bool in_register = context.values.merges(value), everywhere = in_register, only_addresses = !in_register;
   std::map<BlockId, InstructionId> places; // blocks that read it in a register, by their first reader
@@ -74,7 +76,7 @@ void weigh_constant(LoweringContext& context, InstructionId id) {
     return;
   }
   if (!in_register) return;
-  if (only_addresses && has_uniform_addresses(context.capability)) {
+  if (only_addresses && has(context.capability, MachineFact::uniform_addresses)) {
     at = {0, 1, Pipe::uniform}; // both words
     return;
   }
@@ -187,13 +189,31 @@ bool has_constant_operand(const Form& form) {
   }
 }
 
+// Neighbours in a .const variable come with one load in a block.
+static void join_constants(LoweringContext& context, int64_t words) {
+  std::set<std::tuple<BlockId, VariableId, int64_t>> loaded;
+  context.for_each_needed([&](InstructionId id) {
+    InstructionCost& at = context.costs[id.index()];
+    const Form& form = *context.form(id);
+    if (form.space != StateSpace::constant || at.weight + at.uniform != 1 || context.absorbed[id.index()] ||
+        !reads_constant_bank(context.function, id))
+      return;
+    const Operand* address = context.source(id, 0);
+    constexpr int64_t word = 4;
+    const int64_t place = address->immediate / (words * word);
+    if (!loaded.insert({context.function.instructions[id].block, address[1].as_symbol().variable(), place}).second)
+      at = {0, 0, Pipe::issue};
+  });
+}
+
 void weigh_constants(LoweringContext& context) {
   context.for_each_needed([&](InstructionId id) { weigh_constant(context, id); });
+  if (const uint16_t words = fact(context.capability, MachineFact::joined_constants)) join_constants(context, words);
 }
 
 void weigh_literals(LoweringContext& context) {
   if (context.capability < first_generation_end) return;
-  if (context.capability < first_loaded_parameters) return weigh_wide_literals(context);
+  if (!has(context.capability, MachineFact::loaded_parameters)) return weigh_wide_literals(context);
   std::set<std::pair<BlockId, int64_t>> literals; // that have been moved into registers
   context.for_each_needed([&](InstructionId id) { weigh_long_literals(context, literals, id); });
 }

@@ -12,8 +12,6 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-constexpr uint32_t first_checked_masks = 80; // a mask that is no literal may leave lanes out
-
 // Before 9.0 a barrier does not gather the lanes itself, but the next branch that gathers its own lanes behind it does.
 enum class Lanes : uint8_t { together, behind_barrier, apart };
 
@@ -33,7 +31,7 @@ public:
 
   Lanes at_entry(BlockId block) const { return at_entry_[block.index()]; }
   Lanes behind_barrier(Lanes lanes) const {
-    if (context_.capability >= first_joining_barriers) return Lanes::together;
+    if (has(context_.capability, MachineFact::joining_barriers)) return Lanes::together;
     return std::min(lanes, Lanes::behind_barrier);
   }
 
@@ -62,7 +60,7 @@ private:
     for (EdgeId edge : function_.successors(block))
       if (only_exits(function_.edges[edge].to)) return;
     Branch branch{block, post_dominators_.immediate_post_dominator(block), {}, {}};
-    if (!branch.join && context_.capability >= first_joining_barriers) return;
+    if (!branch.join && has(context_.capability, MachineFact::joining_barriers)) return;
     branch.inside.resize(function_.blocks.size());
     LoopId loop = loops_.innermost(block);
     std::vector<BlockId> work{block};
@@ -102,7 +100,7 @@ private:
         branch.waits |= loops && may_wait(*form);
       }
     }
-    branch.waits = branch.waits && context_.capability < first_joining_barriers;
+    branch.waits = branch.waits && !has(context_.capability, MachineFact::joining_barriers);
     branch.gathers = work > longest_predicated;
   }
 
@@ -215,10 +213,11 @@ bool waits_for_lanes(const LoweringContext& context, const Loop& loop) {
 } // namespace
 
 void weigh_waiting_loops(LoweringContext& context, const ControlFlow& flow, const UniformValues& uniform) {
-  if (context.capability >= first_joining_barriers) return;
+  if (has(context.capability, MachineFact::joining_barriers)) return;
   // Let others go first (YIELD); before 8.0 also two votes, a comparison and two branches around them: go on when all
   // lanes that are left in the loop are there.
-  const InstructionCost turn = context.capability < first_checked_masks ? InstructionCost{4, 2} : InstructionCost{1, 0};
+  const InstructionCost turn =
+      !has(context.capability, MachineFact::checked_masks) ? InstructionCost{4, 2} : InstructionCost{1, 0};
   const Function& function = context.function;
   const LoopForest loops(function, flow, context.dominators);
   for (const Loop& loop : loops.loops()) {
@@ -253,14 +252,14 @@ uint32_t slow_paths_of_exchanges(const LoweringContext& context, const ControlFl
         if (form->effects.barrier) lanes = divergence.behind_barrier(lanes);
         continue;
       }
-      const bool all_lanes = names_all_lanes(context, id) || context.capability < first_checked_masks;
+      const bool all_lanes = names_all_lanes(context, id) || !has(context.capability, MachineFact::checked_masks);
       if (all_lanes && lanes == Lanes::together) continue;
       sum += slow_path(context, id, exchange, all_lanes);
       ++places;
     }
   }
   // A single exchange is gathered where it stands from 9.0 on.
-  if (places == 1 && context.capability >= first_joining_barriers) return 0;
+  if (places == 1 && has(context.capability, MachineFact::joining_barriers)) return 0;
   return places > 0 ? sum + subroutine : 0;
 }
 

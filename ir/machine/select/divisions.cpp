@@ -1,7 +1,8 @@
 // The table was found by assembling kernels with one, two and three divisions, with and without a common divisor: see
-// divisions.h. ptxas 13.0 writes the same for sm_75, 80 and 90.
+// divisions.h. ptxas 13.0 writes the same for sm_75, 80 and 90; 11.8 was asked for sm_35 and sm_50.
 #include "ir/machine/select/divisions.h"
 
+#include "ir/machine/figures/generations.h"
 #include "ir/machine/select/constant_ranges.h"
 
 #include <map>
@@ -14,6 +15,7 @@ namespace ptxrewrite::ir {
 namespace {
 
 struct DivisionWeight {
+  Generation first_generation;
   ScalarType type;
   bool literal; // the divisor
   Opcode opcode;
@@ -22,20 +24,39 @@ struct DivisionWeight {
   uint16_t partner; // quotient or remainder of the same two numbers is at hand
 };
 constexpr DivisionWeight division_weights[] = {
-    {ScalarType::u32, false, Opcode::div, 18, 9, 4},  //
-    {ScalarType::u32, false, Opcode::rem, 17, 9, 3},  //
-    {ScalarType::s32, false, Opcode::div, 25, 12, 9}, //
-    {ScalarType::s32, false, Opcode::rem, 23, 12, 7}, //
-    {ScalarType::u32, true, Opcode::div, 14, 7, 2},   //
-    {ScalarType::u32, true, Opcode::rem, 13, 6, 1},   //
-    {ScalarType::s32, true, Opcode::div, 18, 11, 6},  //
-    {ScalarType::s32, true, Opcode::rem, 16, 9, 4},   //
+    {Generation::fermi, ScalarType::u32, false, Opcode::div, 15, 8, 3},    //
+    {Generation::fermi, ScalarType::u32, false, Opcode::rem, 14, 7, 2},    //
+    {Generation::fermi, ScalarType::s32, false, Opcode::div, 20, 12, 8},   //
+    {Generation::fermi, ScalarType::s32, false, Opcode::rem, 18, 10, 6},   //
+    {Generation::fermi, ScalarType::u32, true, Opcode::div, 13, 7, 2},     //
+    {Generation::fermi, ScalarType::u32, true, Opcode::rem, 12, 6, 1},     //
+    {Generation::fermi, ScalarType::s32, true, Opcode::div, 17, 11, 6},    //
+    {Generation::fermi, ScalarType::s32, true, Opcode::rem, 15, 9, 4},     //
+    {Generation::maxwell, ScalarType::u32, false, Opcode::div, 30, 15, 3}, //
+    {Generation::maxwell, ScalarType::u32, false, Opcode::rem, 29, 14, 2}, //
+    {Generation::maxwell, ScalarType::s32, false, Opcode::div, 34, 17, 8}, //
+    {Generation::maxwell, ScalarType::s32, false, Opcode::rem, 32, 16, 6}, //
+    {Generation::maxwell, ScalarType::u32, true, Opcode::div, 26, 13, 2},  //
+    {Generation::maxwell, ScalarType::u32, true, Opcode::rem, 25, 12, 1},  //
+    {Generation::maxwell, ScalarType::s32, true, Opcode::div, 30, 17, 6},  //
+    {Generation::maxwell, ScalarType::s32, true, Opcode::rem, 28, 15, 4},  //
+    {Generation::volta, ScalarType::u32, false, Opcode::div, 18, 9, 4},    //
+    {Generation::volta, ScalarType::u32, false, Opcode::rem, 17, 9, 3},    //
+    {Generation::volta, ScalarType::s32, false, Opcode::div, 25, 12, 9},   //
+    {Generation::volta, ScalarType::s32, false, Opcode::rem, 23, 12, 7},   //
+    {Generation::volta, ScalarType::u32, true, Opcode::div, 14, 7, 2},     //
+    {Generation::volta, ScalarType::u32, true, Opcode::rem, 13, 6, 1},     //
+    {Generation::volta, ScalarType::s32, true, Opcode::div, 18, 11, 6},    //
+    {Generation::volta, ScalarType::s32, true, Opcode::rem, 16, 9, 4},     //
 };
 
-const DivisionWeight* row_of(const Form& form, bool literal) {
+const DivisionWeight* row_of(const Form& form, bool literal, Generation generation) {
+  const DivisionWeight* newest = nullptr;
   for (const DivisionWeight& row : division_weights)
-    if (row.opcode == form.opcode && row.type == form.type() && row.literal == literal) return &row;
-  return nullptr;
+    if (row.opcode == form.opcode && row.type == form.type() && row.literal == literal &&
+        row.first_generation <= generation)
+      newest = &row;
+  return newest;
 }
 
 // A register or a literal.
@@ -58,7 +79,8 @@ void share_reciprocals(LoweringContext& context) {
       if (!form || !context.needed[id.index()]) continue;
       const Operand* dividend = context.source(id, 0);
       const Operand* divisor = context.source(id, 1);
-      const DivisionWeight* row = dividend && divisor ? row_of(*form, context.is_literal(divisor)) : nullptr;
+      const DivisionWeight* row =
+          dividend && divisor ? row_of(*form, context.is_literal(divisor), generation_of(context.capability)) : nullptr;
       if (!row || context.absorbed[id.index()]) continue;
       uint16_t weight = row->first;
       std::vector<InstructionId>& earlier = by_divisor[{form->type(), number_of(*divisor)}];

@@ -11,6 +11,7 @@
 #include "ir/machine/prepare/fold.h"
 #include "ir/machine/prepare/low_words.h"
 #include "ir/machine/prepare/needed.h"
+#include "ir/machine/prepare/rule_helpers.h"
 #include "ir/machine/prepare/sections.h"
 #include "ir/machine/prepare/tidy.h"
 #include "ir/machine/prepare/uniform.h"
@@ -75,6 +76,7 @@ public:
     step("fusion", [&] { for_each_needed([&](InstructionId id) { apply_rules(id); }); });
     weigh_constants_and_uniform_work();
     step("named address", [&] { for_each_needed([&](InstructionId id) { weigh_named_address(id); }); });
+    if (has(capability_, MachineFact::paired_coordinates)) step("texture coordinates", [&] { weigh_coordinates(); });
     step("combined atomics", [&] { weigh_combined_atomics(context_, uniform_); });
     weigh_system_values();
     step("branches", [&] { weigh_branches(context_, post_dominators_, together_); });
@@ -82,13 +84,13 @@ public:
       step("copies at edges", [&] { weigh_edge_copies(context_); });
       step("moved predicates", [&] { weigh_moved_predicates(context_); });
     }
-    if (capability_ >= first_separate_lanes)
+    if (has(capability_, MachineFact::separate_lanes))
       step("waiting loop", [&] { weigh_waiting_loops(context_, flow_, together_); });
     result_.register_units_.assign(function_.values.size(), 0);
     for (ValueId value : function_.values.ids())
       result_.register_units_[value.index()] = units_of(value);
     result_.needed_ = context_.needed;
-    if (capability_ >= first_separate_lanes) {
+    if (has(capability_, MachineFact::separate_lanes)) {
       const uint32_t slow_paths = slow_paths_of_exchanges(context_, flow_, post_dominators_, together_);
       has_slow_exchanges_ = slow_paths > 0;
       result_.subroutines_ += slow_paths;
@@ -116,7 +118,7 @@ private:
     step("joined shared accesses", [&] { join_shared_accesses(context_); });
     if (!is_first_generation()) step("shared reciprocal", [&] { share_reciprocals(context_); });
     step("literal", [&] { weigh_literals(context_); });
-    if (capability_ >= first_uniform_datapath)
+    if (has(capability_, MachineFact::uniform_datapath))
       step("uniform datapath", [&] { for_each_needed([&](InstructionId id) { move_to_uniform(id); }); });
     if (has_uniform_work()) step("uniform load", [&] { weigh_uniform_loads(context_); });
     step("second constant", [&] { weigh_second_constants(context_); });
@@ -194,7 +196,7 @@ private:
     }
     result_.subroutines_ += subroutine.at_place;
     // Lanes that take the slow path are gathered behind it.
-    if (subroutine.at_place > 0) result_.subroutines_ += barrier_clearing(capability_);
+    if (subroutine.at_place > 0) result_.subroutines_ += fact(capability_, MachineFact::barrier_clearing);
     if (!loads_operands(id)) result_.subroutines_ += subroutine.moves;
     result_.subroutines_ -= subroutine.executed; // counted with the instruction
     cost(id) = {static_cast<uint16_t>(weight.instructions + subroutine.executed), 0, weight.pipe};
@@ -202,6 +204,20 @@ private:
     if (form->opcode == Opcode::call) weigh_call(id);
     if (form->opcode == Opcode::st && is_param(form->space)) weigh_argument(id);
     if (is_first_generation() && weight.subroutine == Subroutine::none) weigh_first_generation(id, *form);
+    if (has(capability_, MachineFact::split_products)) weigh_split_product(id, *form);
+  }
+
+  // A product of 32 bits with a literal takes fewer XMADs than one of two registers, and by a power of two it is a
+  // shift.
+  void weigh_split_product(InstructionId id, const Form& form) {
+    if ((form.opcode != Opcode::mul && form.opcode != Opcode::mad) || !form.has(Modifier::lo) || !is_int32(form))
+      return;
+    const Operand* factor = context_.source(id, 1);
+    if (!factor || !factor->is(OperandKind::integer)) return;
+    if (is_power_of_two(factor))
+      cost(id).weight = 1;
+    else if (factor->immediate > -(1 << 15) && factor->immediate < 1 << 16)
+      cost(id).weight = 2;
   }
 
   // Are its operands loaded for it alone? Such loads bring them where the subroutine expects them.
@@ -226,7 +242,7 @@ private:
 
   // What the driver provides (printf, malloc) is anywhere: its address is loaded, and the way back computed.
   void weigh_call(InstructionId id) {
-    const uint16_t way_there_and_back = capability_ < first_loaded_parameters ? 9 : 4;
+    const uint16_t way_there_and_back = !has(capability_, MachineFact::loaded_parameters) ? 9 : 4;
     for (const Operand& operand : function_.operands_of(id))
       if (operand.is(OperandKind::symbol) && operand.as_symbol().kind() == SymbolRef::Kind::function &&
           !body_of(function_.module().function(operand.as_symbol().function())))
@@ -240,7 +256,7 @@ private:
       if (operand->is(OperandKind::address) || operand->is_group()) continue;
       const bool constant =
           operand->is(OperandKind::value) && context_.source_of(operand->as_value()) != ValueSource::computed;
-      if (!constant || capability_ >= first_loaded_parameters)
+      if (!constant || has(capability_, MachineFact::loaded_parameters))
         words += static_cast<uint16_t>(std::max(1u, bit_width(context_.form(id)->type()) / 32));
     }
     cost(id).weight = words;
@@ -258,7 +274,7 @@ private:
     if (operand && operand->is(OperandKind::special_register)) {
       auto [place, first] = special_registers_.try_emplace(std::pair(operand->id, operand->selector), id);
       // Indices of the block are read into uniform registers where all operands may come from there.
-      bool uniform = capability_ >= first_loaded_parameters &&
+      bool uniform = has(capability_, MachineFact::loaded_parameters) &&
                      info(static_cast<SpecialRegister>(operand->id)).uniformity == Uniformity::block;
       uint16_t reads = first ? 1 : 0;
       cost(id) = uniform ? InstructionCost{0, reads, Pipe::uniform} : InstructionCost{reads, 0, Pipe::special};
@@ -285,7 +301,7 @@ private:
   void apply_rules(InstructionId id) {
     if (function_.instructions[id].guard && !context_.result(id)) return;
     for (const LoweringRule& rule : lowering_rules())
-      if ((rule.first_generation || !is_first_generation()) && rule.apply(context_, id)) {
+      if (has(capability_, rule.needs) && rule.apply(context_, id)) {
         context_.absorbed[id.index()] = true;
         cost(id).weight = 0;
         tracer_.absorbed(id, rule.name, rule.by_source);
@@ -295,7 +311,7 @@ private:
 
   // What the uniform datapath reads from constant banks is loaded: not where loads bring all parameters.
   bool has_uniform_work() const {
-    return capability_ >= first_uniform_datapath && capability_ < first_loaded_parameters;
+    return has(capability_, MachineFact::uniform_datapath) && !has(capability_, MachineFact::loaded_parameters);
   }
 
   // Integer work on values that are the same in all lanes is done once per warp, on the uniform datapath.
@@ -321,13 +337,28 @@ private:
       if (!operand.is(OperandKind::symbol) || !context_.is_global_variable(operand.as_symbol())) continue;
       if (!named_variables_.insert(operand.as_symbol().variable()).second) continue;
       InstructionCost& at = cost(id);
-      if (capability_ >= first_loaded_parameters)
+      if (has(capability_, MachineFact::loaded_parameters))
         at.weight += 1;
-      else if (has_uniform_addresses(capability_))
+      else if (has(capability_, MachineFact::uniform_addresses))
         at.uniform += 1; // addresses may be uniform registers there
       else
         at.weight += 2;
     }
+  }
+
+  // A coordinate that several textures are read at is copied beside each but one of its partners.
+  void weigh_coordinates() {
+    std::set<ValueId> placed;
+    for_each_needed([&](InstructionId id) {
+      if (context_.form(id)->kind != InstructionClass::texture) return;
+      std::vector<ValueId> coordinates;
+      for (const Operand& operand : function_.operands_of(id))
+        if (operand.is(OperandKind::value) && !operand.is_definition() && context_.words_of(operand.as_value()) == 1)
+          coordinates.push_back(operand.as_value()); // the texture itself has two words
+      if (coordinates.size() < 2) return;
+      for (ValueId coordinate : coordinates)
+        cost(id).weight += placed.insert(coordinate).second ? 0 : 1;
+    });
   }
 
   // What the machine keeps in constant memory for all kernels: the descriptor of global memory, and from 9.0 on where
@@ -345,8 +376,8 @@ private:
         shared |= operand.is(OperandKind::symbol) && names_shared(operand.as_symbol());
     });
     if (local) result_.prologue_ += 1; // the stack pointer moves
-    if (global && capability_ >= 80) result_.prologue_uniform_ += 1;
-    if (shared && capability_ >= 90) result_.prologue_uniform_ += 3;
+    if (global && has(capability_, MachineFact::global_descriptor)) result_.prologue_uniform_ += 1;
+    if (shared && !has(capability_, MachineFact::known_shared_places)) result_.prologue_uniform_ += 3;
   }
 
   bool names_shared(SymbolRef symbol) const {
@@ -366,7 +397,7 @@ private:
     const InstructionCost& made = result_.cost(definition);
     if (!context_.needed[definition.index()] || made.uniform > 0) return 0;
     if (context_.source_of(id) != ValueSource::computed && !context_.in_section[definition.index()])
-      return static_cast<uint8_t>(capability_ < first_loaded_parameters && made.weight > 0 ? width : 0);
+      return static_cast<uint8_t>(!has(capability_, MachineFact::loaded_parameters) && made.weight > 0 ? width : 0);
     if (context_.absorbed[definition.index()]) {
       if (context_.without_constant[id.index()]) return 0;                            // the register of the rest
       if (width > 1 && bit_width(context_.form(definition)->type(1)) <= 32) return 1; // what is to be extended

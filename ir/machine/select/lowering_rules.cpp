@@ -17,6 +17,8 @@ namespace ptxrewrite::ir {
 
 namespace {
 
+using Fact = MachineFact;
+
 // address + constant: in the 24-bit immediate of the accesses.
 bool constant_address_offset(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
@@ -101,7 +103,7 @@ bool shift_add(LoweringContext& context, InstructionId id) {
   if (!context.is_literal(count)) return false;
   ValueId value = context.result(id);
   const bool scales =
-      context.capability >= 70 && context.capability < 90 && count->immediate >= 2 && count->immediate <= 4;
+      has(context.capability, Fact::scaled_shared_address) && count->immediate >= 2 && count->immediate <= 4;
   auto fits = [&](InstructionId reader) {
     if (context.reads_as_address(reader, value)) return scales && reads_as_shared_address(context, reader, value);
     const Form* user = context.form(reader);
@@ -119,11 +121,26 @@ bool shift_add(LoweringContext& context, InstructionId id) {
 // (a >> k) + b: LEA.HI.
 bool shift_right_add(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
-  if (form.opcode != Opcode::shr || !is_int32(form) || context.capability < 70) return false;
+  if (form.opcode != Opcode::shr || !is_int32(form)) return false;
   if (!context.is_literal(context.source(id, 1))) return false;
   InstructionId reader = free_only_reader(context, id);
   const Form* user = reader ? context.form(reader) : nullptr;
   if (!user || !is_add(*user) || !is_int32(*user)) return false;
+  take_over(context, reader);
+  return true;
+}
+
+// (a >> k) & (2^n - 1): BFE.
+bool bit_field(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::shr || bit_width(form.type()) != 32 || !context.is_literal(context.source(id, 1)))
+    return false;
+  const InstructionId reader = free_only_reader(context, id);
+  const Form* user = reader ? context.form(reader) : nullptr;
+  const Operand* mask = user && user->opcode == Opcode::and_ ? context.source(reader, 1) : nullptr;
+  if (!mask || !mask->is(OperandKind::integer) || bit_width(user->type()) != 32) return false;
+  const auto bits = static_cast<uint32_t>(mask->immediate);
+  if (bits == 0 || (bits & (bits + 1)) != 0) return false;
   take_over(context, reader);
   return true;
 }
@@ -290,7 +307,7 @@ bool is_carried_sum(const LoweringContext& context, const Form& first, const For
 // a + b + c: IADD3, twice for 64 bits.
 bool three_input_add(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
-  const bool wide = is_int64(form) && context.capability >= 70;
+  const bool wide = is_int64(form);
   if (!is_add_or_sub(form) || !(is_int32(form) || wide) || context.absorbs[id.index()]) return false;
   InstructionId reader = free_only_reader(context, id);
   const Form* user = reader ? context.form(reader) : nullptr;
@@ -437,7 +454,7 @@ bool has_free_factor(const LoweringContext& context, InstructionId id) {
 
 // Is it computed once on the uniform datapath, since both factors are loaded there?
 bool is_uniform_product(const LoweringContext& context, InstructionId id) {
-  if (context.capability < first_loaded_parameters) return false;
+  if (!has(context.capability, Fact::loaded_parameters)) return false;
   for (size_t index : {0, 1}) {
     const Operand* factor = context.source(id, index);
     if (!factor->is(OperandKind::value) || context.source_of(factor->as_value()) != ValueSource::constant_bank)
@@ -500,7 +517,9 @@ bool integer_multiply_add(LoweringContext& context, InstructionId id) {
   if (!fits || (first_generation && !only)) return false;
   for (InstructionId reader : context.values.readers(value)) {
     take_over(context, reader);
-    if (!first_generation && context.capability < 90) move_factor(context, id, reader);
+    if (has(context.capability, Fact::split_products)) // the last XMAD adds
+      context.costs[reader.index()].weight += context.costs[id.index()].weight - 1;
+    if (has(context.capability, Fact::moved_factors)) move_factor(context, id, reader);
     if (context.form(reader)->opcode == Opcode::sub && !first_generation) negate_factor(context, id, reader);
   }
   return true;
@@ -594,11 +613,12 @@ bool converted_part(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   const InstructionId source = context.definition(context.source(id, 0));
   const bool shifted_first = form.opcode == Opcode::and_ && source && context.function.is_opcode(source, Opcode::shr);
-  if (bits != 0 && !(shifted_first && context.capability >= 90) && all_readers(context, context.result(id), converts))
+  if (bits != 0 && !(shifted_first && !has(context.capability, Fact::shifted_parts_converted)) &&
+      all_readers(context, context.result(id), converts))
     return true;
   const Operand* distance = context.source(id, 1);
-  if (form.opcode != Opcode::shr || bit_width(form.type()) != 32 || context.capability >= 90 ||
-      !distance->is(OperandKind::integer))
+  if (form.opcode != Opcode::shr || bit_width(form.type()) != 32 ||
+      !has(context.capability, Fact::shifted_parts_converted) || !distance->is(OperandKind::integer))
     return false;
   return all_readers(context, context.result(id), [&](InstructionId reader) {
     const Form* user = context.form(reader);
@@ -609,10 +629,10 @@ bool converted_part(LoweringContext& context, InstructionId id) {
   });
 }
 
-// min(a + b, c) is one instruction from 9.0 on.
+// min(a + b, c): VIADDMNMX.
 bool add_minimum(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
-  if (context.capability < 90 || !is_add(form) || !is_int32(form) || context.absorbs[id.index()]) return false;
+  if (!is_add(form) || !is_int32(form) || context.absorbs[id.index()]) return false;
   InstructionId reader = free_only_reader(context, id);
   const Form* user = reader ? context.form(reader) : nullptr;
   if (!user || (user->opcode != Opcode::min && user->opcode != Opcode::max) || !is_int32(*user)) return false;
@@ -620,54 +640,72 @@ bool add_minimum(LoweringContext& context, InstructionId id) {
   return true;
 }
 
-// min(min(a, b), c) is one instruction from 9.0 on, so is the larger one of min(a, b) and zero.
+// min(min(a, b), c): VIMNMX3, which also limits min(a, b) to zero from below; VMNMX joins any two.
 bool minimum_of_three(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
-  if (context.capability < 90 || (form.opcode != Opcode::min && form.opcode != Opcode::max) || !is_int32(form) ||
-      context.absorbs[id.index()])
+  const bool any = has(context.capability, Fact::video_minimum);
+  if (!any && !has(context.capability, Fact::three_input_minimum)) return false;
+  if ((form.opcode != Opcode::min && form.opcode != Opcode::max) || !is_int32(form) || context.absorbs[id.index()])
     return false;
   const InstructionId reader = free_only_reader(context, id);
   const Form* user = reader ? context.form(reader) : nullptr;
   if (!user || user->type() != form.type()) return false;
   const bool limits = user->opcode == Opcode::max && is_signed(user->type()) && is_zero(context.source(reader, 1));
-  if (user->opcode != form.opcode && !limits) return false;
+  const bool is_extreme = user->opcode == Opcode::min || user->opcode == Opcode::max;
+  if (user->opcode != form.opcode && !limits && !(any && is_extreme)) return false;
+  take_over(context, reader);
+  return true;
+}
+
+// min(min(a, b), c) of single precision.
+bool float_minimum_of_three(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if ((form.opcode != Opcode::min && form.opcode != Opcode::max) || form.type() != ScalarType::f32 ||
+      context.absorbs[id.index()])
+    return false;
+  const InstructionId reader = free_only_reader(context, id);
+  const Form* user = reader ? context.form(reader) : nullptr;
+  if (!user || user->opcode != form.opcode || user->type() != form.type()) return false;
   take_over(context, reader);
   return true;
 }
 
 constexpr LoweringRule rules[] = {
-    {"constant address offset", constant_address_offset, true},
-    {"equal sum", equal_sum, true},
-    {"wide multiply-add", wide_multiply_add, true},
-    {"wide product and sum", wide_product_and_sum},
-    {"wide shift-add", wide_shift_add},
-    {"extended shift-add", extended_shift_add},
-    {"long multiply-add", long_multiply_add},
-    {"sign test", sign_test},
-    {"extension", extension},
-    {"extension by shift", extension_by_shift},
-    {"select of compared", select_of_compared, true},
-    {"predicate as number", predicate_as_number},
-    {"funnel shift", funnel_shift},
-    {"shift by words", shift_by_words},
-    {"logic by words", logic_by_words},
-    {"word test", word_test},
-    {"select of changed", select_of_changed, false, true},
-    {"narrow select", narrow_select},
-    {"shift-add", shift_add},
-    {"shift right and add", shift_right_add},
-    {"integer multiply-add", integer_multiply_add, true},
-    {"multiply-add", multiply_add, true},
-    {"add-minimum", add_minimum},
-    {"minimum of three", minimum_of_three},
-    {"three-input add", three_input_add},
-    {"converted part", converted_part},
-    {"complement", complement},
-    {"logic test", logic_test, true},
-    {"three-input logic", three_input_logic},
-    {"operand sign", operand_sign, true},
-    {"predicate logic", predicate_logic, false, true},
-    {"narrow load", narrow_load, true, true},
+    {"constant address offset", constant_address_offset, Fact::always},
+    {"equal sum", equal_sum, Fact::always},
+    {"wide multiply-add", wide_multiply_add, Fact::wide_sum},
+    {"wide product and sum", wide_product_and_sum, Fact::split_wide_sum},
+    {"scaled index", scaled_index, Fact::split_products},
+    {"wide shift-add", wide_shift_add, Fact::scaled_long_sum},
+    {"extended shift-add", extended_shift_add, Fact::scaled_long_sum},
+    {"long multiply-add", long_multiply_add, Fact::long_product_sum},
+    {"sign test", sign_test, Fact::after_tesla},
+    {"extension", extension, Fact::after_tesla},
+    {"extension by shift", extension_by_shift, Fact::signs_in_long_sums},
+    {"select of compared", select_of_compared, Fact::minimum_of_select},
+    {"predicate as number", predicate_as_number, Fact::after_tesla},
+    {"funnel shift", funnel_shift, Fact::funnel_shift},
+    {"shift by words", shift_by_words, Fact::after_tesla},
+    {"logic by words", logic_by_words, Fact::after_tesla},
+    {"word test", word_test, Fact::three_input_logic},
+    {"select of changed", select_of_changed, Fact::after_tesla, true},
+    {"narrow select", narrow_select, Fact::after_tesla},
+    {"shift-add", shift_add, Fact::scaled_sum},
+    {"shift right and add", shift_right_add, Fact::high_scaled_sum},
+    {"bit field", bit_field, Fact::bit_fields},
+    {"integer multiply-add", integer_multiply_add, Fact::always},
+    {"multiply-add", multiply_add, Fact::always},
+    {"add-minimum", add_minimum, Fact::three_input_minimum},
+    {"minimum of three", minimum_of_three, Fact::after_tesla},
+    {"minimum of three floats", float_minimum_of_three, Fact::three_input_float_minimum},
+    {"three-input add", three_input_add, Fact::three_input_sum},
+    {"converted part", converted_part, Fact::after_tesla},
+    {"complement", complement, Fact::logic_complements},
+    {"logic test", logic_test, Fact::logic_tests},
+    {"three-input logic", three_input_logic, Fact::three_input_logic},
+    {"operand sign", operand_sign, Fact::always},
+    {"predicate logic", predicate_logic, Fact::predicate_logic, true},
+    {"narrow load", narrow_load, Fact::always, true},
 };
 
 } // namespace

@@ -5,6 +5,7 @@
 // way, at who makes the operands.
 #pragma once
 
+#include "ir/machine/figures/generations.h"
 #include "ir/machine/prepare/lowering_context.h"
 
 #include <span>
@@ -15,7 +16,7 @@ namespace ptxrewrite::ir {
 struct LoweringRule {
   std::string_view name;
   bool (*apply)(LoweringContext&, InstructionId); // true: the instruction is absorbed
-  bool first_generation = false;                  // compute capability 1.x has it, too
+  MachineFact needs = MachineFact::after_tesla;   // of the generation
   bool by_source = false;                         // those who make its operands do its work, not its readers
 };
 // In the order in which they are tried.

@@ -22,7 +22,7 @@ bool is_constant(const LoweringContext& context, const Operand& operand) {
   if (!operand.is(OperandKind::value)) return false;
   const ValueSource source = context.source_of(operand.as_value());
   if (source == ValueSource::computed) return false;
-  if (source == ValueSource::constant_bank) return context.capability < first_loaded_parameters;
+  if (source == ValueSource::constant_bank) return !has(context.capability, MachineFact::loaded_parameters);
   const InstructionId id = context.values.definition(operand.as_value());
   const Operand* literal = id ? context.source(id, 0) : nullptr;
   return !literal || !(is_zero(*literal) || literal->is(OperandKind::symbol)); // a place is added by the accesses

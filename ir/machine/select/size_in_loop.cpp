@@ -2,6 +2,7 @@
 // left them alone. The same for sm_75, 80 and 90 but where said.
 #include "ir/machine/select/size_in_loop.h"
 
+#include "ir/machine/figures/generations.h"
 #include "ir/machine/figures/weights.h"
 
 namespace ptxrewrite::ir {
@@ -85,13 +86,15 @@ uint32_t size_in_loop(const LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   const InstructionCost& cost = context.costs[id.index()];
   ValueId result = context.result(id);
-  if (result && context.source_of(result) != ValueSource::computed) return 0;
+  // Constant variables become operands after loops have been measured.
+  const bool is_constant_variable = form.kind == InstructionClass::load && form.space == StateSpace::constant;
+  if (result && context.source_of(result) != ValueSource::computed && !is_constant_variable) return 0;
   switch (form.kind) {
   case InstructionClass::data_movement:
   case InstructionClass::address_conversion:
     return 0;
   case InstructionClass::barrier:
-    return context.capability < 90 ? 2 : 1;
+    return has(context.capability, MachineFact::joining_barriers) ? 1 : 2;
   case InstructionClass::atomic:
     return is_shared(form.space) || cost.weight > access ? elected : access;
   case InstructionClass::load:

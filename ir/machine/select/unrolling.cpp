@@ -263,9 +263,10 @@ public:
   }
 
 private:
-  // Where shared variables lie is known before 9.0.
+  // Where shared variables lie may be known.
   bool is_number(Operand operand) const {
-    if (context_.capability < 90) return context_.is_literal(&operand) || operand.is(OperandKind::symbol);
+    if (has(context_.capability, MachineFact::known_shared_places))
+      return context_.is_literal(&operand) || operand.is(OperandKind::symbol);
     for (int step = 0; step < 8 && operand.is(OperandKind::value); ++step) {
       const InstructionId id = context_.definition(&operand);
       if (!id || !context_.function.is_opcode(id, Opcode::mov)) break;
@@ -364,7 +365,7 @@ void measure_induction(const LoweringContext& context, const CountedLoop& loop, 
   const Operand* base = context.source(id, 0);
   if (!base->is(OperandKind::value)) return;
   if (bit_width(context.form(id)->type()) == 64) {
-    body.points |= cost.uniform == 0 || !has_uniform_addresses(context.capability);
+    body.points |= cost.uniform == 0 || !has(context.capability, MachineFact::uniform_addresses);
     return;
   }
   for (InstructionId reader : context.values.readers(base->as_value()))

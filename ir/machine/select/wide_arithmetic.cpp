@@ -1,5 +1,6 @@
 #include "ir/machine/select/wide_arithmetic.h"
 
+#include "ir/machine/figures/generations.h"
 #include "ir/machine/prepare/first_generation.h"
 #include "ir/machine/prepare/rule_helpers.h"
 
@@ -57,9 +58,31 @@ bool wide_multiply_add(LoweringContext& context, InstructionId id) {
   if (!all_readers(context, value, fits)) return false;
   for (InstructionId reader : context.values.readers(value)) {
     take_over(context, reader);
-    context.costs[reader.index()].weight = first_generation ? 1 : 1 + signs_in_registers(context, reader);
+    context.costs[reader.index()].weight =
+        fact(context.capability, MachineFact::wide_sum) + (first_generation ? 0 : signs_in_registers(context, reader));
   }
   return true;
+}
+
+// An index times a power of two, where products are made of smaller ones: shifts of both words; one sum takes the low
+// one over (ISCADD with carry).
+bool scaled_index(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if ((form.opcode != Opcode::mul && form.opcode != Opcode::mad) || !form.has(Modifier::wide) || !is_int32(form) ||
+      !is_power_of_two(context.source(id, 1)))
+    return false;
+  uint16_t& weight = context.costs[id.index()].weight;
+  if (form.opcode == Opcode::mad) {
+    weight = 3;
+    return false;
+  }
+  weight = 2;
+  const InstructionId reader = context.result(id) ? context.values.only_reader(context.result(id)) : InstructionId();
+  const Form* user = reader ? context.form(reader) : nullptr;
+  if (!user || !is_add(*user) || !is_int64(*user) || context.absorbs[reader.index()]) return false;
+  take_over(context, reader);
+  weight = 1;
+  return false;
 }
 
 namespace {
@@ -180,7 +203,8 @@ static bool readers_know_zero(LoweringContext& context, ValueId value) {
 
 bool extension(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
-  if (is_sign_extension(context, id)) return reader_makes_sign(context, context.result(id));
+  if (is_sign_extension(context, id))
+    return has(context.capability, MachineFact::signs_in_long_sums) && reader_makes_sign(context, context.result(id));
   return form.opcode == Opcode::cvt && form.type(1) == ScalarType::u32 && is_int64(form) &&
          readers_know_zero(context, context.result(id));
 }

@@ -8,6 +8,7 @@ namespace ptxrewrite::ir {
 
 bool wide_multiply_add(LoweringContext& context, InstructionId id);
 bool wide_product_and_sum(LoweringContext& context, InstructionId id);
+bool scaled_index(LoweringContext& context, InstructionId id);
 bool wide_shift_add(LoweringContext& context, InstructionId id);
 bool extended_shift_add(LoweringContext& context, InstructionId id);
 bool long_multiply_add(LoweringContext& context, InstructionId id);
