@@ -19,12 +19,18 @@ SAYS = {
     "no_ptx": "no PTX for sm_90",
     "missing_call": "cudaIpcOpenMemHandle is not emulated",
 }
+# Programs whose kernels need more than sm_80.
+TARGETS = {"clusters": "sm_90"}
 # What a program prints besides.
 PRINTS = {"printf_malloc": "before\nthread 3 has 190, and 0.50\n"}
 
 
+def program_name(options):
+    return os.path.splitext(os.path.basename(options.source))[0]
+
+
 def compile_program(options, arguments):
-    name = os.path.splitext(os.path.basename(options.source))[0] + (f"_{options.fault}" if options.fault else "")
+    name = program_name(options) + (f"_{options.fault}" if options.fault else "")
     program = os.path.join(options.folder, name)
     libraries = ["-L" + options.libraries, "-lcuda"] if name == "driver" else []
     subprocess.run([options.nvcc, "-cudart", "shared", *arguments, options.source, "-o", program, *libraries], check=True)
@@ -41,14 +47,15 @@ def main():
         print("skipped: there is no nvcc")
         return 0
     machine_code_alone = ["-gencode", "arch=compute_80,code=sm_80"]
-    program = compile_program(options, machine_code_alone if options.fault == "no_ptx" else ["-arch=sm_80"])
+    target = "-arch=" + TARGETS.get(program_name(options), "sm_80")
+    program = compile_program(options, machine_code_alone if options.fault == "no_ptx" else [target])
     command = [options.tool, "exec", "--counters"]
     if options.fault == "hang":
         command += ["--fuel", "100000"]
     child = subprocess.run([*command, "--", program, *([options.fault] if options.fault else [])],
                            capture_output=True, text=True, check=False)
     sys.stdout.write(child.stdout + child.stderr)
-    name = os.path.splitext(os.path.basename(options.source))[0]
+    name = program_name(options)
     expected = "" if options.fault == "exit_early" else PRINTS.get(name, "") + "right\n"
     if child.returncode != 0 or child.stdout != expected:
         print(f"FAILED: exit code {child.returncode}, standard output {child.stdout!r} where {expected!r} is right")
