@@ -295,6 +295,11 @@ bool Verifier::warp_order_matters(Truth& truth) {
   return *truth.warp_order_matters;
 }
 
+static bool runs_in_clusters(const launch::LaunchPlan& plan) {
+  return std::ranges::any_of(
+      plan.launches, [](const launch::Launch& launch) { return launch.cluster && launch.cluster->count() > 1; });
+}
+
 // False: the module does not run on the device; there is no use in trying other shapes.
 bool Verifier::compare_shape(Truth& truth, const ir::Module& module, const launch::Variants& variants,
                              CaseResult& result) {
@@ -327,6 +332,12 @@ bool Verifier::compare_shape(Truth& truth, const ir::Module& module, const launc
   }
   if (is_affine) compare_short_queues(truth, module, variants, result);
   if (!settings_.gpu && copies_asynchronously(module)) compare_late_copies(truth, module, variants, result);
+  if (runs_in_clusters(truth.plan)) {
+    if (settings_.gpu || (!is_marked(module) && !is_annotated(module))) return true;
+    result.verdict = Verdict::not_run;
+    result.reason = "the papers' machines run no launches in clusters of several blocks";
+    return true;
+  }
   if (!settings_.gpu && is_marked(module)) compare_skipping(truth, module, variants, result);
   if (!settings_.gpu && is_annotated(module)) {
     if (unannotated.empty()) {
