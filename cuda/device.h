@@ -8,6 +8,7 @@
 #include "launch/launch_plan.h"
 #include "support/result.h"
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -93,6 +94,8 @@ public:
   // type of the buffer's elements. Goes when the buffer is released. Errors: texels that cannot be, what a driver says.
   virtual Result<TextureHandles> bind_texture(const launch::Texture& texture, ir::ScalarType element,
                                               uint64_t buffer_address) = 0;
+  // The bytes of a tensor map, as the device's copies want them. `map` is legal. Error: the device has none.
+  virtual Result<std::array<std::byte, ir::tensor_map_bytes>> encode_tensor_map(const ir::TensorMap& map);
   // Error: no such kernel, wrong sizes, an instruction that the device does not have.
   virtual Result<KernelRun> launch(const KernelLaunch& launch) = 0;
   // Of a kernel in hardware form that stands in for `original` (nullptr: it has none, so that nothing was freed).

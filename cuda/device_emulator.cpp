@@ -3,6 +3,7 @@
 #include "emulator/machines/dac/affine_counters.h"
 #include "emulator/machines/dac/affine_program.h"
 #include "emulator/machines/r2d2/register_budget.h"
+#include "emulator/tensor_copies/tensor_map_object.h"
 #include "ir/machine/figures/occupancy.h"
 #include "ir/machine/registers/registers.h"
 #include "launch/signature.h"
@@ -135,6 +136,10 @@ public:
     return TextureHandles{*handle, *handle};
   }
 
+  Result<std::array<std::byte, ir::tensor_map_bytes>> encode_tensor_map(const ir::TensorMap& map) override {
+    return emulator::encode_tensor_map(map);
+  }
+
   Result<KernelRun> launch(const KernelLaunch& launch) override {
     if (!program_) return Error{"no module is loaded", {}};
     emulator::LaunchRequest request;
@@ -256,6 +261,10 @@ private:
 EmulatorLimits& emulator_limits() {
   static EmulatorLimits limits;
   return limits;
+}
+
+Result<std::array<std::byte, ir::tensor_map_bytes>> Device::encode_tensor_map(const ir::TensorMap&) {
+  return Error{"the device has no tensor maps that launch files describe", {}};
 }
 
 Status Device::allocate_at(uint64_t, uint64_t, std::string_view name) {

@@ -103,11 +103,27 @@ Status PlanOnDevice::fill_variables(const ir::Module& module) {
     textures_.push_back(*handles);
     addresses_.textures.push_back(handles->texture);
   }
+  if (Status status = encode_tensor_maps(); !status) return status;
   for (const launch::ModuleVariable& variable : plan_.variables) {
     Result<std::vector<std::byte>> bytes = contents_of(variable, addresses_);
     if (!bytes) return bytes.error();
     if (Status status = device_.write_variable(variable.data.name, *bytes); !status)
       return Error{status.error().message, variable.data.range};
+  }
+  return {};
+}
+
+Status PlanOnDevice::encode_tensor_maps() {
+  if (addresses_.tensor_maps.size() == plan_.tensor_maps.size()) return {};
+  for (const launch::PlannedTensorMap& planned : plan_.tensor_maps) {
+    ir::TensorMap map = planned.map;
+    map.address += addresses_.buffers[planned.buffer];
+    if (std::string wrong = ir::find_fault(map); !wrong.empty())
+      return Error{fmt::format("tensor map of buffer '{}': {}", plan_.buffers[planned.buffer].name, wrong),
+                   planned.range};
+    auto bytes = device_.encode_tensor_map(map);
+    if (!bytes) return Error{bytes.error().message, planned.range};
+    addresses_.tensor_maps.push_back(*bytes);
   }
   return {};
 }

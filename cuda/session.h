@@ -69,6 +69,7 @@ private:
       : plan_(plan), device_(device), options_(options) {}
   Status allocate();
   Status place();
+  Status encode_tensor_maps();
   Status choose_textures(const launch::Launch& launch, const ir::Function& kernel, KernelLaunch& kernel_launch);
 
   const launch::LaunchPlan& plan_;

@@ -102,6 +102,8 @@ ArgumentSize size_of(const Argument& argument, unsigned address_bytes) {
     return {address_bytes, address_bytes};
   case Argument::Kind::texture:
     return {8, 8};
+  case Argument::Kind::tensor_map:
+    return {ir::tensor_map_bytes, ir::tensor_map_alignment};
   case Argument::Kind::structure:
     break;
   }
@@ -130,6 +132,11 @@ void pack(const Argument& argument, const DeviceAddresses& addresses, std::span<
   case Argument::Kind::texture:
     put(addresses.textures.at(argument.index), 8);
     return;
+  case Argument::Kind::tensor_map: {
+    const auto& bytes = addresses.tensor_maps.at(argument.index);
+    std::memcpy(out.data(), bytes.data(), std::min(out.size(), bytes.size()));
+    return;
+  }
   case Argument::Kind::structure:
     break;
   }

@@ -2,10 +2,12 @@
 // data, independent of what runs it: the emulator and the CUDA driver read the same plan.
 #pragma once
 
+#include "ir/isa/tensor_map.h"
 #include "ir/isa/types.h"
 #include "launch/expression.h"
 #include "support/source.h"
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -80,11 +82,11 @@ struct Buffer {
 
 // One kernel parameter, or a member of a struct that is passed by value.
 struct Argument {
-  enum class Kind : uint8_t { bytes, buffer, texture, structure };
+  enum class Kind : uint8_t { bytes, buffer, texture, tensor_map, structure };
   Kind kind = Kind::bytes;
   ir::ScalarType type = ir::ScalarType::none; // of scalars; none: raw bytes
   std::vector<std::byte> bytes;               // scalars and raw bytes
-  uint32_t index = 0;                         // of the buffer or texture in the plan
+  uint32_t index = 0;                         // of the buffer, texture or tensor map in the plan
   uint64_t offset = 0;                        // bytes into the buffer
   std::vector<Argument> members;
   SourceRange range;
@@ -143,6 +145,13 @@ struct ShapeOverride {
   uint32_t dynamic_shared = 0;
 };
 
+// An argument that is a tensor map, of a tensor in a buffer.
+struct PlannedTensorMap {
+  ir::TensorMap map; // legal but for its address, which is the offset; the buffer's address is added
+  uint32_t buffer = 0;
+  SourceRange range;
+};
+
 struct LaunchPlan {
   SourceFile source; // of the launch file; ranges point into it
   std::string about;
@@ -154,16 +163,19 @@ struct LaunchPlan {
   std::vector<Buffer> buffers;
   std::vector<ModuleVariable> variables;
   std::vector<Texture> textures;
+  std::vector<PlannedTensorMap> tensor_maps;
   std::vector<Launch> launches;
   std::vector<std::vector<ShapeOverride>> shapes; // as listed; [k] has the k-th shape of every launch that has one
 
   const Buffer* find_buffer(std::string_view name) const;
 };
 
-// Addresses for packing: of buffers and textures, by their indices in the plan.
+// What arguments become on a device: addresses of buffers, handles of textures and the bytes of tensor maps, by their
+// indices in the plan.
 struct DeviceAddresses {
   std::vector<uint64_t> buffers;
   std::vector<uint64_t> textures;
+  std::vector<std::array<std::byte, ir::tensor_map_bytes>> tensor_maps;
   unsigned address_bytes = 8;
 };
 

@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned max_nesting = 32;
 
 std::vector<std::string> argument_kinds() {
-  std::vector<std::string> kinds = {"buffer", "texture", "bytes", "struct", "pred"};
+  std::vector<std::string> kinds = {"buffer", "texture", "tensor_map", "bytes", "struct", "pred"};
   for (ir::ScalarType type : plain_types())
     kinds.emplace_back(spelling(type));
   return kinds;
@@ -58,6 +58,8 @@ std::optional<Argument> PlanBuilder::read_argument(const Node& node, const std::
     argument = read_buffer_argument(node, what);
   } else if (kind->key == "texture") {
     argument = read_texture_argument(kind->value, what);
+  } else if (kind->key == "tensor_map") {
+    argument = read_tensor_map_argument(kind->value, what);
   } else if (kind->key == "bytes") {
     argument = read_raw_bytes(kind->value, what);
   } else if (kind->key == "struct") {

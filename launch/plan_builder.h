@@ -48,6 +48,18 @@ private:
   std::optional<Argument> read_texture_argument(const Node& node, const std::string& what);
   std::optional<uint32_t> buffer_index(const Node& node, const std::string& what);
 
+  // --- plan_tensor_maps.cpp ---
+  std::optional<Argument> read_tensor_map_argument(const Node& node, const std::string& what);
+  bool check_tensor_map_keys(const Node& table, const std::string& what);
+  bool read_tensor(const Node& table, const std::string& what, PlannedTensorMap& planned);
+  bool read_strides(const Node& table, const std::string& what, ir::TensorMap& map);
+  bool read_tile(const Node& table, const std::string& what, ir::TensorMap& map);
+  bool read_layout(const Node& table, const std::string& what, ir::TensorMap& map);
+  // Integers from low to high; at most as many as `out` has, or exactly `count` of them. nullopt: diagnosed.
+  template <class T>
+  std::optional<size_t> read_integers(const Node& node, const std::string& what, std::span<T> out,
+                                      std::optional<size_t> count, Int128 low, Int128 high);
+
   // --- plan_launches.cpp ---
   void read_launches();
   struct Repeat;

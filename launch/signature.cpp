@@ -98,6 +98,8 @@ std::string argument_text(const Argument& argument, uint64_t bytes) {
     return "the address of a buffer (" + std::to_string(bytes) + " bytes)";
   case Argument::Kind::texture:
     return "the handle of a texture (8 bytes)";
+  case Argument::Kind::tensor_map:
+    return "a tensor map (128 bytes)";
   case Argument::Kind::structure:
     return "a struct of " + std::to_string(bytes) + " bytes";
   case Argument::Kind::bytes:
@@ -123,6 +125,7 @@ bool fits(const Argument& argument, uint64_t bytes, const Parameter& parameter) 
   case Argument::Kind::buffer:
   case Argument::Kind::texture:
     return !is_float(parameter.type);
+  case Argument::Kind::tensor_map:
   case Argument::Kind::structure:
     return true;
   case Argument::Kind::bytes:

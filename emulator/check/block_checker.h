@@ -62,7 +62,8 @@ public:
   void product_reads(Warp& warp, const MicroOp& op, const uint64_t* addresses, uint64_t bytes,
                      uint32_t number) override;
   void products_done(Warp& warp, uint32_t number) override;
-  void missing_register_fence(Warp& warp, const MicroOp& op, std::string_view what) override;
+  void missing_fence(Warp& warp, const MicroOp& op, std::string_view what) override;
+  std::vector<uint64_t>& changed_tensor_maps() override { return changed_tensor_maps_; }
   void release(Warp& warp, Space space, uint64_t address) override;
   void allocated(uint64_t address, uint64_t bytes) override;
   void barrier_executed(Warp& warp, const MicroOp& op, unsigned number, uint32_t expected_warps, bool aligned) override;
@@ -167,6 +168,7 @@ private:
   std::array<Clock, maximum_warps> fenced_{};  // what a strong write gives away
   std::array<Clock, maximum_warps> pending_{}; // what strong reads found, until a fence
   std::array<bool, maximum_warps> has_fenced_{};
+  std::vector<uint64_t> changed_tensor_maps_;
   std::array<Clock, 16> barrier_clocks_{};
   std::array<BarrierUse, 17> barrier_uses_{}; // the last one: the cluster's
   GivenClocks given_;                         // by address: what strong writes gave

@@ -43,6 +43,7 @@ void BlockChecker::start_block(Block& block) {
     known(clocks_[warp], warp) = 1;
   }
   has_fenced_ = {};
+  changed_tensor_maps_.clear();
   barrier_clocks_ = {};
   cluster_arriving_ = cluster_passed_ = {};
   reached_ = {};
@@ -168,7 +169,8 @@ void BlockChecker::load_shared(Warp& warp, const LaneAccesses& access, ShadowAcc
       if (!cell.initialised) missing += bytes;
       if (!ordered(cell.write, warp.index) && !(cell.write.strong && access.strength.strong))
         report_race(warp, access, lane, address, cell.write, access.is_atomic ? "changed" : "read", "written", owner);
-      if (is_product) check_proxy(warp, access, lane, address, cell.write);
+      if (is_product || (access.strength.by_async_proxy && !access.is_atomic))
+        check_proxy(warp, access, lane, address, cell.write);
       if (access.is_atomic) return;
       if (&owner == this)
         record_read(cell, read);
@@ -302,15 +304,17 @@ void BlockChecker::check_proxy(Warp& warp, const LaneAccesses& access, unsigned 
   if (!ordered(write, warp.index)) return; // a race, which has been told
   Found* found = nullptr;
   if (!is_new(*access.op, FindingKind::missing_fence, found)) return;
-  describe(*found, {access.op->instruction, warp.index, lane},
-           fmt::format("missing fence: the matrix product reads shared {:#x}{}, which warp {} has written with no "
-                       "fence.proxy.async behind",
-                       address, name_of_shared(address), write.warp),
-           Place{write.instruction, write.warp, write.lane, std::nullopt,
-                 write.rank == rank_ ? std::nullopt : std::optional<uint32_t>(write.rank)});
+  describe(
+      *found, {access.op->instruction, warp.index, lane},
+      fmt::format("missing fence: the {} reads shared {:#x}{}, which warp {} has written with no fence.proxy.async "
+                  "behind",
+                  access.strength.by_async_proxy ? "bulk copy" : "matrix product", address, name_of_shared(address),
+                  write.warp),
+      Place{write.instruction, write.warp, write.lane, std::nullopt,
+            write.rank == rank_ ? std::nullopt : std::optional<uint32_t>(write.rank)});
 }
 
-void BlockChecker::missing_register_fence(Warp& warp, const MicroOp& op, std::string_view what) {
+void BlockChecker::missing_fence(Warp& warp, const MicroOp& op, std::string_view what) {
   ++serial_;
   Found* found = nullptr;
   if (!is_new(op, FindingKind::missing_fence, found)) return;

@@ -91,8 +91,10 @@ public:
                              uint32_t number) = 0;
   // The warp has waited for the products of its group up to `number`.
   virtual void products_done(Warp& warp, uint32_t number) = 0;
-  // A product changes or reads registers whose earlier use no wgmma.fence orders before it.
-  virtual void missing_register_fence(Warp& warp, const MicroOp& op, std::string_view what) = 0;
+  // No fence stands between the instruction and what it has to be ordered behind. `what`: that says so.
+  virtual void missing_fence(Warp& warp, const MicroOp& op, std::string_view what) = 0;
+  // Addresses of tensor maps in global memory that the block has changed with no fence.proxy.tensormap behind.
+  virtual std::vector<uint64_t>& changed_tensor_maps() = 0;
   // What the warp has done so far is seen by those who find out at this place in shared memory that it is done.
   virtual void release(Warp& warp, Space space, uint64_t address) = 0;
   // The kernel's malloc has returned this memory, which others may have had before.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace ptxrewrite::emulator {
 
@@ -15,17 +16,27 @@ void carry_out(const PendingCopy& copy) {
 
 void LateCopies::start_block() {
   entries_.clear();
+  pieces_ = 0;
   for (std::vector<uint32_t>& groups : groups_)
     std::fill(groups.begin(), groups.end(), 0);
 }
 
-void LateCopies::add(CopyKind kind, uint32_t thread, const PendingCopy& copy, std::byte* barrier) {
-  entries_.push_back({kind, false, thread, groups_[static_cast<unsigned>(kind)][thread], barrier, copy});
+void LateCopies::add(CopyKind kind, uint32_t thread, const PendingCopy& copy, std::byte* barrier,
+                     std::unique_ptr<LateWork> work, size_t pieces) {
+  const uint32_t group = groups_[static_cast<unsigned>(kind)][thread];
+  entries_.push_back({kind, false, thread, group, barrier, copy, std::move(work), pieces});
+  pieces_ += pieces;
 }
 
 template <class Chosen> void LateCopies::carry_out_if(Chosen&& chosen) {
   const auto kept = std::stable_partition(entries_.begin(), entries_.end(), [&](const Entry& e) { return !chosen(e); });
-  std::for_each(kept, entries_.end(), [](const Entry& entry) { carry_out(entry.copy); });
+  std::for_each(kept, entries_.end(), [&](const Entry& entry) {
+    pieces_ -= entry.pieces;
+    if (entry.work)
+      entry.work->carry_out();
+    else
+      carry_out(entry.copy);
+  });
   entries_.erase(kept, entries_.end());
 }
 
@@ -41,7 +52,8 @@ void LateCopies::wait_for_all(CopyKind kind, uint32_t thread) {
 }
 
 void LateCopies::arrive_when_done(uint32_t thread, std::byte* barrier) {
-  entries_.push_back({CopyKind::plain, true, thread, 0, barrier, {}});
+  entries_.push_back({CopyKind::plain, true, thread, 0, barrier, {}, nullptr, 1});
+  ++pieces_;
 }
 
 std::string LateCopies::complete(std::byte* barrier) {
@@ -53,11 +65,13 @@ std::string LateCopies::complete(std::byte* barrier) {
   for (size_t at = 0; at < entries_.size(); ++at) {
     if (!entries_[at].arrival || entries_[at].barrier != barrier) continue;
     const uint32_t thread = entries_[at].thread;
-    std::vector<Entry> later(entries_.begin() + static_cast<std::ptrdiff_t>(at) + 1, entries_.end());
+    std::vector<Entry> later(std::make_move_iterator(entries_.begin() + static_cast<std::ptrdiff_t>(at) + 1),
+                             std::make_move_iterator(entries_.end()));
     entries_.resize(at);
+    --pieces_;
     wait_for_all(CopyKind::plain, thread);
     at = entries_.size() - 1; // the loop goes on behind what was kept
-    entries_.insert(entries_.end(), later.begin(), later.end());
+    entries_.insert(entries_.end(), std::make_move_iterator(later.begin()), std::make_move_iterator(later.end()));
     note(change_barrier(barrier, [](BarrierWord& word) { return arrive_at_barrier(word, 1); }));
   }
   carry_out_if([&](const Entry& entry) {
@@ -78,6 +92,7 @@ void LateCopies::finish() {
     (void)complete(at->barrier);
   }
   entries_.clear();
+  pieces_ = 0;
 }
 
 } // namespace ptxrewrite::emulator

@@ -7,7 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ptxrewrite::emulator {
@@ -25,6 +27,13 @@ struct PendingCopy {
 };
 void carry_out(const PendingCopy& copy);
 
+// A copy that is more than a run of bytes (emulator/tensor_copies).
+class LateWork {
+public:
+  virtual ~LateWork() = default;
+  virtual void carry_out() = 0;
+};
+
 class LateCopies {
 public:
   static constexpr size_t most_pending = 1 << 20;
@@ -32,10 +41,17 @@ public:
   explicit LateCopies(uint32_t threads) : groups_{std::vector<uint32_t>(threads), std::vector<uint32_t>(threads)} {}
   void start_block();
   // More than any kernel leaves open that waits for its copies at all.
-  bool full() const { return entries_.size() >= most_pending; }
+  bool full() const { return pieces_ >= most_pending; }
 
   // Into the group of the thread that is open; with a barrier (its place), to be completed there instead.
-  void add(CopyKind kind, uint32_t thread, const PendingCopy& copy, std::byte* barrier = nullptr);
+  void add(CopyKind kind, uint32_t thread, const PendingCopy& copy, std::byte* barrier = nullptr) {
+    add(kind, thread, copy, barrier, nullptr, 1);
+  }
+  // The same for other work, of `bytes` bytes in `pieces` pieces.
+  void add(CopyKind kind, uint32_t thread, std::unique_ptr<LateWork> work, uint32_t bytes, size_t pieces,
+           std::byte* barrier) {
+    add(kind, thread, {nullptr, nullptr, bytes, bytes}, barrier, std::move(work), pieces);
+  }
   void close_group(CopyKind kind, uint32_t thread) { ++groups_[static_cast<unsigned>(kind)][thread]; }
   // Carries out all closed groups of the thread but the newest `but`.
   void wait(CopyKind kind, uint32_t thread, uint32_t but);
@@ -56,10 +72,15 @@ private:
     uint32_t group = 0;
     std::byte* barrier = nullptr;
     PendingCopy copy;
+    std::unique_ptr<LateWork> work; // instead of the copy; null: there is none
+    size_t pieces = 1;
   };
+  void add(CopyKind kind, uint32_t thread, const PendingCopy& copy, std::byte* barrier, std::unique_ptr<LateWork> work,
+           size_t pieces);
   template <class Chosen> void carry_out_if(Chosen&& chosen);
 
   std::vector<Entry> entries_;      // in the order of their issue
+  size_t pieces_ = 0;               // of them
   std::vector<uint32_t> groups_[2]; // closed ones, by kind and thread
 };
 

@@ -93,7 +93,18 @@ std::vector<ir::FunctionId> reachable_functions(const ir::Module& module, ir::Fu
   return order;
 }
 
+// Where the strictest of them wants to lie.
 void place_dynamic_shared(const ir::Module& module, const std::vector<ir::FunctionId>& functions, KernelImage& image) {
+  uint64_t alignment = 1;
+  const auto align = [&](const ir::Variable& variable) {
+    if (is_dynamic_shared(variable)) alignment = std::max<uint64_t>(alignment, variable_alignment(variable));
+  };
+  for (ir::VariableId id : module.variables.ids())
+    align(module.variables[id]);
+  for (ir::FunctionId function : functions)
+    for (ir::VariableId id : module.function(function).variables.ids())
+      align(module.function(function).variables[id]);
+  image.shared_static = align_up(image.shared_static, alignment);
   const uint64_t start = image.static_shared();
   for (ir::VariableId id : module.variables.ids())
     if (is_dynamic_shared(module.variables[id])) image.shared_offsets[{nullptr, id.index()}] = start;

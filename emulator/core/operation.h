@@ -126,7 +126,8 @@ template <auto function> void OperationTable::row(std::string_view pattern) {
 // The families, one per file of emulator/operations/ and emulator/special/. A new family is added here and in
 // operation_families.cpp. Those of hardware forms come from their machines (emulator/core/machine.h).
 void add_move_operations(OperationTable& table);
-void add_async_operations(OperationTable& table); // before the memory operations: st.async
+void add_tensor_copy_operations(OperationTable& table); // before the asynchronous ones: cp
+void add_async_operations(OperationTable& table);       // before the memory operations: st.async
 void add_memory_operations(OperationTable& table);
 void add_atomic_operations(OperationTable& table);
 void add_control_operations(OperationTable& table);

@@ -10,6 +10,7 @@ const OperationTable& OperationTable::get() {
     for (const MachineModel* machine : machines())
       machine->add_operations(made);
     add_move_operations(made);
+    add_tensor_copy_operations(made);
     add_async_operations(made);
     add_memory_operations(made);
     add_atomic_operations(made);

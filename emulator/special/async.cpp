@@ -148,27 +148,30 @@ template <BarrierAction action> const MicroOp* barrier_operation(Warp& warp, con
   return for_each_lane(warp, op, [&](unsigned lane) {
     std::byte* host = lane_bytes(warp, op, lane, space, addresses[lane], 8, 8, "mbarrier operation");
     if (!host) return false;
+    uint64_t operand = 0;
+    if (op.source[1])
+      operand = op.count == 8 ? warp.lanes<uint64_t>(op.source[1])[lane] : warp.lanes<uint32_t>(op.source[1])[lane];
+    uint64_t word = 0;
+    std::memcpy(&word, host, sizeof word);
+    const uint64_t tested = op.flags & flag_parity ? operand & 1 : unpack_barrier(operand).parity;
+    // A phase that is over waits for no copy: not even for those of the next one.
     if constexpr (action == BarrierAction::test)
-      if (block.late_copies)
+      if (block.late_copies && tested == unpack_barrier(word).parity) {
         if (std::string wrong = complete_late_copies(block, host); !wrong.empty()) {
           block.fail(warp, op, lane, std::move(wrong));
           return false;
         }
-    uint64_t word = 0;
-    std::memcpy(&word, host, sizeof word);
+        std::memcpy(&word, host, sizeof word);
+      }
     BarrierWord barrier = unpack_barrier(word);
     if (action != BarrierAction::init && !barrier.valid) {
       block.fail(warp, op, lane, fmt::format("mbarrier at {:#x}, which is not initialised", addresses[lane]));
       return false;
     }
-    uint64_t operand = 0;
-    if (op.source[1])
-      operand = op.count == 8 ? warp.lanes<uint64_t>(op.source[1])[lane] : warp.lanes<uint32_t>(op.source[1])[lane];
     if constexpr (action == BarrierAction::test) {
-      const uint64_t parity = op.flags & flag_parity ? operand & 1 : unpack_barrier(operand).parity;
       uint32_t& result = warp.predicate(op.destination[0]);
       const uint32_t bit = 1u << lane;
-      result = parity != barrier.parity ? result | bit : result & ~bit;
+      result = tested != barrier.parity ? result | bit : result & ~bit;
       return true;
     }
     if ((action == BarrierAction::copies_arrive || action == BarrierAction::copies_join) &&
@@ -287,8 +290,6 @@ bool decode_groups(Decoder& decoder) {
 
 void decode_cp(Decoder& decoder, ir::InstructionId) {
   const ir::Form& form = decoder.form();
-  if (form.has(ir::Modifier::tensor)) return decoder.unsupported("tensor copies are not emulated");
-  if (form.has(ir::Modifier::reduce)) return decoder.unsupported("bulk reductions are not emulated");
   if (decode_groups(decoder)) return;
   if (form.has(ir::Modifier::bulk)) return decode_bulk_copy(decoder);
   if (form.has(ir::Modifier::mbarrier)) {

@@ -349,13 +349,13 @@ void check_registers(Warp& warp, const MicroOp& op, const Product& product, cons
   if (!checker) return;
   const FencedRegisters& fenced = warp_groups(*warp.block).fenced(warp);
   if (!fenced.place)
-    return checker->missing_register_fence(warp, op, "no wgmma.fence has been executed before this matrix product");
+    return checker->missing_fence(warp, op, "no wgmma.fence has been executed before this matrix product");
   const unsigned count = product.registers_of_d() + product.registers_of_a();
   for (unsigned i = 0; i < count; ++i) {
     const LaneRef ref = part.list[i];
     if (ref.base() != LaneBase::registers || fenced.place != part.registers) continue;
     if (std::memcmp(fenced.bytes.data() + ref.offset(), part.registers + ref.offset(), warp_size * 4) == 0) continue;
-    return checker->missing_register_fence(warp, op,
+    return checker->missing_fence(warp, op,
                                            fmt::format("register {} of {} has been written since the last wgmma.fence",
                                                        i < product.registers_of_d() ? i : i - product.registers_of_d(),
                                                        i < product.registers_of_d() ? 'D' : 'A'));

@@ -20,7 +20,7 @@ SAYS = {
     "missing_call": "cudaIpcOpenMemHandle is not emulated",
 }
 # Programs whose kernels need more than sm_80.
-TARGETS = {"clusters": "sm_90"}
+TARGETS = {"clusters": "sm_90", "tensor_maps": "sm_90"}
 # What a program prints besides.
 PRINTS = {"printf_malloc": "before\nthread 3 has 190, and 0.50\n"}
 

@@ -50,8 +50,11 @@ TEST_CASE("instructions of asynchronous units and several GPUs") {
       {"sm_100a", "tcgen05.wait::ld.sync.aligned;", "'tcgen05.wait::ld.sync.aligned' is not emulated"},
       {"sm_90", "multimem.ld_reduce.relaxed.gpu.global.add.u32 %r0, [%d0];",
        "'multimem.ld_reduce.relaxed.gpu.global.add.u32' is not emulated"},
-      {"sm_90", "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d0], [%r0], 16;",
-       "bulk reductions are not emulated"},
+      {"sm_100a",
+       "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2 [%r0], [%d0, "
+       "{%r1}], "
+       "[%r2];",
+       "tensor copies of two blocks that share a tensor core are not emulated"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.instruction);

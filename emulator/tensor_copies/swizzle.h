@@ -1,0 +1,65 @@
+// Where a byte of a box lies in shared memory (PTX ISA 5.5.7, "Swizzling Modes").
+//
+// Shared memory is seen as lines of 128 bytes. Chunks change places within a span of 32, 64 or 128 bytes of their line,
+// by a pattern that depends on the line's number: the bits of the address that number chunks in the span are exclusive-
+// ored with as many bits from bit 7 on. Chunks, which stay together, have 16 bytes; of 128-byte spans also 32 or 64.
+// One mode swaps the halves of 16 bytes besides, in every odd line.
+#pragma once
+
+#include "ir/isa/tensor_map.h"
+
+#include <cstdint>
+
+namespace ptxrewrite::emulator {
+
+struct Swizzle {
+  uint32_t chunks = 1; // of a span; 1: no swizzle
+  uint32_t chunk_bytes = 16;
+  uint32_t flip_bytes = 0; // swapped in odd lines
+  // Bytes that surely lie side by side.
+  uint32_t granule() const { return flip_bytes != 0 ? flip_bytes : chunk_bytes; }
+};
+
+constexpr Swizzle swizzle_of(ir::SwizzleSpan span, ir::SwizzleAtom atom) {
+  Swizzle swizzle;
+  switch (atom) {
+  case ir::SwizzleAtom::bytes16:
+    break;
+  case ir::SwizzleAtom::bytes32_flip8:
+    swizzle.flip_bytes = 8;
+    swizzle.chunk_bytes = 32;
+    break;
+  case ir::SwizzleAtom::bytes32:
+    swizzle.chunk_bytes = 32;
+    break;
+  case ir::SwizzleAtom::bytes64:
+    swizzle.chunk_bytes = 64;
+    break;
+  }
+  switch (span) {
+  case ir::SwizzleSpan::none:
+  case ir::SwizzleSpan::bytes96: // no power of two: not emulated
+    return {};
+  case ir::SwizzleSpan::bytes32:
+    swizzle.chunks = 32 / swizzle.chunk_bytes;
+    break;
+  case ir::SwizzleSpan::bytes64:
+    swizzle.chunks = 64 / swizzle.chunk_bytes;
+    break;
+  case ir::SwizzleSpan::bytes128:
+    swizzle.chunks = 128 / swizzle.chunk_bytes;
+    break;
+  }
+  return swizzle;
+}
+
+inline constexpr uint32_t line_bytes = 128;
+
+// `address`: in shared memory, as it would be without a swizzle.
+constexpr uint32_t swizzled(const Swizzle& swizzle, uint32_t address) {
+  const uint32_t line = address / line_bytes;
+  address ^= (line & (swizzle.chunks - 1)) * swizzle.chunk_bytes;
+  return address ^ (line & 1) * swizzle.flip_bytes;
+}
+
+} // namespace ptxrewrite::emulator

@@ -1,0 +1,78 @@
+// What a tensor copy may not do (PTX ISA 5.5 and 9.7.9.27.1.1), and what is not emulated because no public text says
+// where the bytes lie.
+#include "emulator/tensor_copies/tensor_tile.h"
+
+#include <fmt/format.h>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+using ir::TensorAccess;
+using ir::TensorElement;
+
+std::string not_emulated(const TensorTile& tile) {
+  const ir::TensorMap& map = tile.map;
+  if (map.interleave != ir::TensorInterleave::none) return "an interleaved layout, which is not emulated";
+  if (map.swizzle == ir::SwizzleSpan::bytes96) return "a swizzle of 96 bytes, which is not emulated";
+  if (map.element == TensorElement::b4x16_p64 || map.element == TensorElement::b6x16_p32)
+    return fmt::format("elements of type {}, which are not emulated", spelling(map.element));
+  // Do rows lie side by side, or each in a span of its own? The manual shows rows that fill the span.
+  if (const unsigned span = ir::span_bytes(map.swizzle); span > tile.row_bytes() && tile.rows() > 1)
+    return fmt::format("rows of {} bytes in a swizzle of {}, which is not emulated", tile.row_bytes(), span);
+  return {};
+}
+
+std::string column_fault(const TensorTile& tile, bool stores) {
+  const ir::TensorMap& map = tile.map;
+  constexpr uint32_t limits[] = {1 << 16, 1 << 8, 1 << 5}; // of offsets, by how many there are
+  for (unsigned i = 0; i + 2 < map.rank; ++i) {
+    const int64_t low = map.lower_corner[i], end = static_cast<int64_t>(map.dims[i + 1]) + map.upper_corner[i];
+    if (const int32_t at = tile.coordinates[i + 1]; at < low || at >= end)
+      return fmt::format("coordinate {} is {}, outside of the map's corners {} and {}", i + 1, at, low, end - 1);
+    if (tile.offsets[i] >= limits[map.rank - 3])
+      return fmt::format("an im2col offset of {}; at most {} is possible", tile.offsets[i], limits[map.rank - 3] - 1);
+    if (stores && (low < 0 || map.upper_corner[i] > 0))
+      return "corners outside of the tensor, which a store may not have";
+  }
+  return {};
+}
+
+} // namespace
+
+uint64_t TensorTile::rows() const {
+  switch (shape) {
+  case TileShape::four_rows:
+    return 4;
+  case TileShape::column:
+    return map.pixels;
+  case TileShape::box:
+    break;
+  }
+  uint64_t rows = 1;
+  for (unsigned i = 1; i < map.rank; ++i)
+    rows *= (map.box[i] + map.element_strides[i] - 1) / map.element_strides[i];
+  return rows;
+}
+
+std::string find_fault(const TensorTile& tile, bool stores) {
+  const ir::TensorMap& map = tile.map;
+  if (tile.shape == TileShape::column ? map.access != TensorAccess::im2col : map.access != TensorAccess::tiled)
+    return fmt::format("the map is one of {}", map.access == TensorAccess::tiled    ? "tiles"
+                                               : map.access == TensorAccess::im2col ? "im2col"
+                                                                                    : "im2col::w");
+  if (tile.shape == TileShape::four_rows && map.box[1] != 1)
+    return fmt::format("the map's box has {} rows; four rows that are named one by one want 1", map.box[1]);
+  if (std::string wrong = not_emulated(tile); !wrong.empty()) return wrong;
+  if (map.element == TensorElement::b4x16 && tile.coordinates[0] % 2 != 0)
+    return fmt::format("coordinate 0 is {}; of elements of 4 bits it has to be even", tile.coordinates[0]);
+  if (stores) {
+    if (map.atom == ir::SwizzleAtom::bytes32_flip8) return "a swizzle that flips 8 bytes is for loads";
+    const unsigned count = tile.shape == TileShape::four_rows ? 5 : map.rank;
+    for (unsigned i = 0; i < count; ++i)
+      if (tile.coordinates[i] < 0)
+        return fmt::format("coordinate {} is {}; a store has none below 0", i, tile.coordinates[i]);
+  }
+  return tile.shape == TileShape::column ? column_fault(tile, stores) : std::string();
+}
+
+} // namespace ptxrewrite::emulator

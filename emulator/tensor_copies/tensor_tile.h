@@ -1,0 +1,135 @@
+// Which bytes of global memory one tensor copy moves, and where they lie in the box (PTX ISA 5.5.3, 5.5.4): the box
+// seen as rows of dimension 0, dense and in the order of the dimensions, as it lies in shared memory without a swizzle.
+// Rows are cut where the tensor ends.
+#pragma once
+
+#include "ir/isa/tensor_map.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace ptxrewrite::emulator {
+
+enum class TileShape : uint8_t { box, four_rows, column }; // .tile; .tile::gather4 and ::scatter4; .im2col
+
+// One copy, as its instruction and its map have it.
+struct TensorTile {
+  ir::TensorMap map; // legal: ir::find_fault has nothing to say
+  TileShape shape = TileShape::box;
+  // Of dimension 0, 1, ...; of four rows: of dimension 0, then the rows.
+  std::array<int32_t, ir::most_tensor_dimensions> coordinates{};
+  std::array<uint32_t, 3> offsets{}; // im2col, in the order W, H, D
+
+  uint64_t row_elements() const { return shape == TileShape::column ? map.channels : map.box[0]; }
+  uint64_t row_bytes() const { return row_elements() * ir::element_bits(map.element) / 8; }
+  uint64_t rows() const; // at most 256^4
+  // Of the whole box, what lies beyond the tensor too; at most 2^44.
+  uint64_t bytes() const { return row_bytes() * rows(); }
+};
+
+// What is wrong with a copy of this tile to (`stores` false) or from shared memory, or not emulated; empty: nothing.
+std::string find_fault(const TensorTile& tile, bool stores);
+
+// Bytes that lie side by side in global memory and in the box.
+struct TileRun {
+  bool inside = false;  // of the tensor; if not, there is no address
+  uint64_t address = 0; // in global memory
+  uint32_t offset = 0;  // in the box
+  uint32_t bytes = 0;
+};
+
+namespace detail {
+
+// Element 0 of a row, were it inside: its place from the tensor's address, modulo 2^64.
+struct RowPlace {
+  bool inside = true; // in all dimensions but dimension 0
+  uint64_t distance = 0;
+  void move(const ir::TensorMap& map, unsigned dimension, int64_t coordinate) {
+    inside = inside && coordinate >= 0 && coordinate < static_cast<int64_t>(map.dims[dimension]);
+    distance += static_cast<uint64_t>(coordinate) * map.strides[dimension];
+  }
+};
+
+template <class Visit> bool visit_row(const TensorTile& tile, const RowPlace& place, uint64_t row, Visit&& visit) {
+  const auto first = static_cast<int64_t>(tile.coordinates[0]), end = first + static_cast<int64_t>(tile.row_elements());
+  const auto size = static_cast<int64_t>(tile.map.dims[0]);
+  const int64_t from = place.inside ? std::clamp<int64_t>(0, first, end) : end;
+  const int64_t to = place.inside ? std::clamp<int64_t>(size, from, end) : end;
+  const unsigned bits = ir::element_bits(tile.map.element);
+  const auto run = [&](bool inside, int64_t begin, int64_t stop) {
+    if (begin == stop) return true;
+    const auto skipped = static_cast<uint64_t>(begin - first) * bits / 8;
+    return visit(TileRun{inside, tile.map.address + place.distance + static_cast<uint64_t>(begin) * bits / 8,
+                         static_cast<uint32_t>(row * tile.row_bytes() + skipped),
+                         static_cast<uint32_t>(static_cast<uint64_t>(stop - begin) * bits / 8)});
+  };
+  return run(false, first, from) && run(true, from, to) && run(false, to, end);
+}
+
+template <class Visit> bool visit_box(const TensorTile& tile, Visit&& visit) {
+  const ir::TensorMap& map = tile.map;
+  std::array<uint32_t, ir::most_tensor_dimensions> at{};
+  for (uint64_t row = 0;; ++row) {
+    RowPlace place;
+    for (unsigned i = 1; i < map.rank; ++i)
+      place.move(map, i, tile.coordinates[i] + static_cast<int64_t>(at[i]));
+    if (!visit_row(tile, place, row, visit)) return false;
+    unsigned dimension = 1;
+    for (; dimension < map.rank; ++dimension) {
+      at[dimension] += map.element_strides[dimension];
+      if (at[dimension] < map.box[dimension]) break;
+      at[dimension] = 0;
+    }
+    if (dimension >= map.rank) return true;
+  }
+}
+
+// The pixels of im2col: along W from where the copy starts to the last place of the filter's corner, then along the
+// next rows of that box, the next images.
+template <class Visit> bool visit_column(const TensorTile& tile, Visit&& visit) {
+  const ir::TensorMap& map = tile.map;
+  const unsigned last = map.rank - 1; // dimension of images
+  std::array<int64_t, ir::most_tensor_dimensions> at{};
+  for (unsigned i = 1; i <= last; ++i)
+    at[i] = tile.coordinates[i];
+  for (uint32_t pixel = 0; pixel < map.pixels; ++pixel) {
+    RowPlace place;
+    for (unsigned i = 1; i < last; ++i)
+      place.move(map, i, at[i] + tile.offsets[i - 1]);
+    place.move(map, last, at[last]);
+    if (!visit_row(tile, place, pixel, visit)) return false;
+    unsigned dimension = 1;
+    for (; dimension < last; ++dimension) {
+      at[dimension] += map.element_strides[dimension];
+      if (at[dimension] < static_cast<int64_t>(map.dims[dimension]) + map.upper_corner[dimension - 1]) break;
+      at[dimension] = map.lower_corner[dimension - 1];
+    }
+    if (dimension == last) ++at[last];
+  }
+  return true;
+}
+
+} // namespace detail
+
+// Calls visit(const TileRun&) -> bool for all of the tile, in the order of their offsets; until one returns false,
+// which it returns.
+template <class Visit> bool for_each_run(const TensorTile& tile, Visit&& visit) {
+  switch (tile.shape) {
+  case TileShape::box:
+    return detail::visit_box(tile, visit);
+  case TileShape::column:
+    return detail::visit_column(tile, visit);
+  case TileShape::four_rows:
+    for (unsigned row = 0; row < 4; ++row) {
+      detail::RowPlace place;
+      place.move(tile.map, 1, tile.coordinates[row + 1]);
+      if (!detail::visit_row(tile, place, row, visit)) return false;
+    }
+    return true;
+  }
+  return true;
+}
+
+} // namespace ptxrewrite::emulator
