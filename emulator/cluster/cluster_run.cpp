@@ -2,6 +2,7 @@
 
 #include "emulator/cluster/operations.h"
 #include "emulator/core/check.h"
+#include "emulator/core/observer.h"
 
 #include <fmt/format.h>
 
@@ -31,6 +32,8 @@ public:
   bool takes(const KernelImage&, const LaunchRequest& request) const override {
     return request.cluster && request.cluster->count() > 1;
   }
+  // They see blocks that take turns, as where blocks spin.
+  bool allows_observer() const override { return true; }
   Result<std::unique_ptr<MachineRun>> begin(KernelImage&, const LaunchRequest& request) const override {
     std::unique_ptr<MachineRun> run = std::make_unique<ClusterRun>(request);
     return run;
@@ -48,6 +51,11 @@ Dimensions origin_of(const LaunchRequest& request, uint64_t number) {
   const uint64_t columns = grid.x / size.x, rows = grid.y / size.y;
   return {static_cast<uint32_t>(number % columns) * size.x, static_cast<uint32_t>(number / columns % rows) * size.y,
           static_cast<uint32_t>(number / columns / rows) * size.z};
+}
+
+// Of the block of that rank in the cluster of `size` blocks whose first one is `origin`.
+Dimensions index_of(const Dimensions& origin, const Dimensions& size, uint32_t rank) {
+  return {origin.x + rank % size.x, origin.y + rank / size.x % size.y, origin.z + rank / size.x / size.y};
 }
 
 } // namespace
@@ -69,11 +77,8 @@ void RunningCluster::start(BlockSource& source, const Dimensions& origin) {
   const Dimensions& size = *request.cluster;
   members_.has_exited.assign(blocks_.size(), false);
   for (size_t rank = 0; rank < blocks_.size(); ++rank) {
-    const auto number = static_cast<uint32_t>(rank);
-    const Dimensions index{origin.x + number % size.x, origin.y + number / size.x % size.y,
-                           origin.z + number / size.x / size.y};
     blocks_[rank]->cluster = &members_;
-    source.start(*blocks_[rank], linear_index(request.grid, index));
+    source.start(*blocks_[rank], linear_index(request.grid, index_of(origin, size, static_cast<uint32_t>(rank))));
   }
 }
 
@@ -158,12 +163,34 @@ void RunningCluster::give_up(BlockSource& source) {
 
 // --- a launch ---
 
+// Does the observer want the cluster to run? One that samples blocks may want some of them: then the launch has failed.
+bool ClusterRun::is_to_run(BlockSource& source, const Dimensions& origin) const {
+  const Dimensions& size = *request_->cluster;
+  if (!request_->observer) return true;
+  uint64_t wanted = 0;
+  for (uint32_t rank = 0; rank < size.count(); ++rank)
+    wanted += request_->observer->runs(linear_index(request_->grid, index_of(origin, size, rank)));
+  if (wanted == 0 || wanted == size.count()) return wanted != 0;
+  const ir::Function& kernel = *source.launch().image->functions.front()->source;
+  Failure failure;
+  failure.message = "blocks of a launch in clusters cannot be sampled: some of a cluster would be left out";
+  failure.kernel = failure.function = request_->kernel;
+  failure.block = origin;
+  failure.range = kernel.header_range;
+  source.fail(std::move(failure));
+  return false;
+}
+
 // The next cluster of the grid, started. Null: there are no more, no fuel, or no memory for one more.
 std::unique_ptr<RunningCluster> ClusterRun::next_cluster(BlockSource& source, bool is_needed) {
   const Dimensions& size = *request_->cluster;
   const uint64_t count = source.count() / size.count();
-  if (next_ == count || source.has_failed()) return nullptr;
-  const Dimensions origin = origin_of(*request_, request_->reversed ? count - 1 - next_ : next_);
+  Dimensions origin;
+  for (bool found = false; !found; next_ += !found) {
+    if (next_ == count || source.has_failed()) return nullptr;
+    origin = origin_of(*request_, request_->reversed ? count - 1 - next_ : next_);
+    found = is_to_run(source, origin);
+  }
   if (!source.has_fuel_for(linear_index(request_->grid, origin), static_cast<uint32_t>(size.count()))) return nullptr;
   if (!spare_) {
     std::vector<std::unique_ptr<Block>> blocks;

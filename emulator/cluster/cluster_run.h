@@ -48,6 +48,7 @@ public:
 
 private:
   std::unique_ptr<RunningCluster> next_cluster(BlockSource& source, bool is_needed);
+  bool is_to_run(BlockSource& source, const Dimensions& origin) const;
   bool nothing_will_come(const RunningCluster& cluster, size_t resident);
 
   const LaunchRequest* request_;

@@ -382,7 +382,8 @@ void Recorder::accessed(emulator::Block& block, emulator::Warp& warp, const emul
   LaneAddresses lanes{access.addresses, warp.mask, access.bytes};
   uint64_t moved[warp_size];
   switch (access.space) {
-  case Space::shared: {
+  case Space::shared:
+  case Space::cluster: { // another block's shared memory costs what the block's own does
     AccessCounts& counts = recording_.shared[op.instruction];
     ++counts.accesses;
     counts.port_clocks += memo_.cost(lanes, true, op.instruction).port_clocks;
