@@ -12,6 +12,7 @@
 #include "evaluate/score/score_comparators.h"
 #include "evaluate/score/score_html.h"
 #include "evaluate/score/score_paper.h"
+#include "evaluate/score/score_rank.h"
 #include "evaluate/score/score_report.h"
 #include "support/file_io.h"
 #include "support/text/json_text.h"
@@ -41,6 +42,7 @@ struct ScoreOptions {
   bool sampled = false;
   uint32_t slice = 1;
   std::vector<std::string> comparators;
+  bool rank = false;
   bool json = false;
   std::string html;
   std::string paper;    // "": none
@@ -146,12 +148,34 @@ std::string contradiction_of_sampling(const ScoreOptions& options) {
   return {};
 }
 
+// What is shown of all files together, after what was shown of each. `files`: their JSON.
+void show_all(const ScoreOptions& options, const Paper* paper, const std::vector<ScoredFile>& scored,
+              const std::vector<ScoredFile>& originals, nlohmann::ordered_json files) {
+  const std::vector<Ranking> rankings = options.rank ? rankings_of(scored) : std::vector<Ranking>();
+  if (options.json) {
+    nlohmann::ordered_json document = {{"files", std::move(files)}};
+    for (const Ranking& ranking : rankings)
+      document["rankings"].push_back(rank_json(ranking));
+    if (paper) document["paper"] = paper_json(*paper, scored);
+    if (!originals.empty()) document["paper"]["captured"] = captured_json(*paper, scored, originals);
+    std::puts(json_text(document).c_str());
+    return;
+  }
+  for (const Ranking& ranking : rankings)
+    std::printf("%s%s", &ranking == &rankings.front() ? "" : "\n", rank_text(ranking).c_str());
+  if (paper && !scored.empty()) {
+    std::printf("%s", paper_text(*paper, scored).c_str());
+    if (!originals.empty()) std::printf("\n%s", captured_text(*paper, scored, originals).c_str());
+  }
+}
+
 int run_score(ScoreOptions& options, const Session& session) {
   if (std::string wrong = contradiction_of_files(options.files, options.input); !wrong.empty())
     return usage_error("score", wrong);
   if (std::string wrong = contradiction_of_sampling(options); !wrong.empty()) return usage_error("score", wrong);
   if (!are_pipelines(options.passes, session)) return exit_usage;
   const Paper* paper = find_paper(options.paper);
+  if (paper && options.rank) return usage_error("score", "--rank and --paper contradict each other");
   if (paper && !options.gpus.empty()) return usage_error("score", "--paper brings its machine: leave out --gpu");
   if (!paper && !options.captured.empty()) return usage_error("score", "--captured goes with --paper");
   if (paper) take_from_paper(*paper, options);
@@ -190,20 +214,12 @@ int run_score(ScoreOptions& options, const Session& session) {
       if (scored.size() == before) continue;
       if (options.json)
         files.push_back(score_json(scored.back(), options.report));
-      else if (!paper)
+      else if (!paper && !options.rank)
         std::printf("%s%s", before ? "\n" : "", score_text(scored.back(), options.report).c_str());
       std::fflush(stdout);
     }
   }
-  if (options.json) {
-    nlohmann::ordered_json document = {{"files", std::move(files)}};
-    if (paper) document["paper"] = paper_json(*paper, scored);
-    if (!originals.empty()) document["paper"]["captured"] = captured_json(*paper, scored, originals);
-    std::puts(json_text(document).c_str());
-  } else if (paper && !scored.empty()) {
-    std::printf("%s", paper_text(*paper, scored).c_str());
-    if (!originals.empty()) std::printf("\n%s", captured_text(*paper, scored, originals).c_str());
-  }
+  show_all(options, paper, scored, originals, std::move(files));
   if (!options.html.empty() && !scored.empty())
     if (Status status = write_file(options.html, score_html(scored)); !status) {
       show(status.error());
@@ -273,6 +289,9 @@ Action set_up(Options& command, const Session& session) {
   command.add_flag("--exact", options->exact, "look at all blocks and instructions, not at some");
   command.add_flag("--sample", options->sampled,
                    "run only blocks that are looked at, and say how far they may be off: for large launches");
+  command.add_flag("--rank", options->rank,
+                   "put all files and versions, variants of one kernel, in the order of their times, with what bounds "
+                   "each and what picking it may cost");
   command.add_flag("--json", options->json, "print JSON");
   return [options, &session] { return run_score(*options, session); };
 }

@@ -3,6 +3,7 @@
 #include "emulator/core/micro_op.h"
 #include "ir/forms/composite.h"
 #include "ir/machine/figures/latency.h"
+#include "ir/machine/figures/special_work.h"
 #include "ir/machine/figures/weights.h"
 
 #include <algorithm>
@@ -130,6 +131,47 @@ void set_memory(const ir::Machine& machine, const ir::Form& form, SiteCode& code
   }
 }
 
+double clocks_at(const ir::Figure& throughput) {
+  return throughput.known && throughput.value > 0 ? double{warp_size} / throughput.value : 0;
+}
+
+// Where conversions with 64 bits are as fast as double precision, which is slow there (compute
+// capability 3.0, 5.x, 6.1, 7.5, 8.6), its units make them, one or the other at a time: calculate_temp of
+// tests/silicon, set B, takes the sum.
+bool converts_in_fp64_unit(const ir::Machine& machine, const ir::Form& form) {
+  if (form.kind != ir::InstructionClass::conversion) return false;
+  const bool wide = std::ranges::any_of(form.types, [](ir::ScalarType type) { return ir::bit_width(type) == 64; });
+  const ir::ThroughputFacts& facts = machine.throughput;
+  return wide && facts.fp64.known && facts.convert64.known && facts.fp64.value == facts.convert64.value;
+}
+
+// The arithmetic of an expansion around special instructions.
+Cause arithmetic_unit(const ir::Form& form) {
+  using enum ir::InstructionClass;
+  const bool integer_type = form.kind == integer || form.kind == logic || form.kind == conversion;
+  if (integer_type) return Cause::unit_integer;
+  return ir::bit_width(form.type(0)) == 64 ? Cause::unit_fp64 : Cause::unit_fp32;
+}
+
+// Of an expansion, the special unit and the arithmetic unit have each its own.
+void split_expansion(const ir::Machine& machine, const ir::Form& form, const ir::InstructionCost& cost,
+                     SiteCode& code) {
+  const uint16_t special = ir::special_instructions(form, cost);
+  if (cost.weight <= 1 || special == 0 || special == cost.weight) return;
+  const ir::ThroughputFacts& facts = machine.throughput;
+  if (code.unit == Cause::unit_special) {
+    code.other_unit = arithmetic_unit(form);
+    code.other_weight = cost.weight - special;
+    code.other_clocks = clocks_at(code.other_unit == Cause::unit_integer ? facts.integer_add
+                                  : code.other_unit == Cause::unit_fp64  ? facts.fp64
+                                                                         : facts.fp32);
+  } else if (code.unit == Cause::unit_integer || code.unit == Cause::unit_fp32 || code.unit == Cause::unit_fp64) {
+    code.other_unit = Cause::unit_special;
+    code.other_weight = special;
+    code.other_clocks = clocks_at(facts.special_function);
+  }
+}
+
 SiteCode code_of(const ir::Machine& machine, const ir::Form& form, const ir::InstructionCost& cost) {
   SiteCode code;
   code.weight = cost.weight;
@@ -157,8 +199,9 @@ SiteCode code_of(const ir::Machine& machine, const ir::Form& form, const ir::Ins
     // Both halves go through the unit one after the other.
     code.latency *= 2;
   }
-  if (code.unit != Cause::issue && throughput.known && throughput.value > 0)
-    code.unit_clocks = double{warp_size} / throughput.value * (ir::is_composite(form) ? 2 : 1);
+  if (code.unit == Cause::unit_special && converts_in_fp64_unit(machine, form)) code.unit = Cause::unit_fp64;
+  if (code.unit != Cause::issue) code.unit_clocks = clocks_at(throughput) * (ir::is_composite(form) ? 2 : 1);
+  split_expansion(machine, form, cost, code);
   return code;
 }
 
@@ -201,6 +244,52 @@ std::vector<bool> registers_in_file(const ir::Function& function, const CostOf& 
   return in_file;
 }
 
+// A plain load, which the assembler may move, and what it reads.
+AccessSpace early_load(const ir::Form& form) {
+  const bool plain = form.kind == ir::InstructionClass::load && !form.effects.volatile_result;
+  if (!plain) return AccessSpace::none;
+  if (form.space == ir::StateSpace::constant || ir::is_param(form.space) || form.has(ir::Modifier::nc))
+    return AccessSpace::constant;
+  return ir::is_shared(form.space) ? AccessSpace::shared
+         : is_global(form.space)   ? AccessSpace::global
+                                   : AccessSpace::none;
+}
+
+// A store is behind all loads that may read what it writes; a generic one may be to shared memory, too, but in what
+// nvcc makes its loads are generic then.
+AccessSpace stored(const ir::Form& form) {
+  if (form.kind != ir::InstructionClass::store) return AccessSpace::none;
+  return ir::is_shared(form.space) ? AccessSpace::shared : AccessSpace::global;
+}
+
+// What no load passes.
+bool ends_piece(const ir::Form& form) {
+  using enum ir::InstructionClass;
+  return form.kind == barrier || form.kind == fence || form.kind == mbarrier || form.kind == control_flow ||
+         form.effects.atomic || form.effects.volatile_result;
+}
+
+// By instruction: the piece of straight code that it is in, and its place. `pieces`: so many so far.
+struct StraightCode {
+  std::vector<uint32_t> piece, place;
+};
+StraightCode straight_code(const ir::Function& function, uint32_t& pieces) {
+  StraightCode code;
+  code.piece.resize(function.instructions.size());
+  code.place.resize(function.instructions.size());
+  uint32_t place = 0;
+  for (ir::BlockId block : function.layout) {
+    ++pieces;
+    for (ir::InstructionId id : function.instructions_in(block)) {
+      code.piece[id.index()] = pieces;
+      code.place[id.index()] = place++;
+      const bool real = function.instructions[id].kind == ir::InstructionKind::real;
+      if (real && ends_piece(function.form_of(id))) ++pieces;
+    }
+  }
+  return code;
+}
+
 uint32_t words_of(const ir::Value& value) {
   return std::max(ir::bit_width(value.type) / 32, 1u) * value.vector_width;
 }
@@ -220,6 +309,7 @@ MachineCode::MachineCode(const ir::Machine& machine, std::span<const Site> sites
   struct FunctionFacts {
     uint32_t first_register = 0;
     std::vector<bool> in_file;
+    StraightCode straight;
   };
   std::map<const ir::Function*, FunctionFacts> facts;
   sites_.resize(sites.size());
@@ -229,12 +319,18 @@ MachineCode::MachineCode(const ir::Machine& machine, std::span<const Site> sites
     const ir::InstructionId id = sites[number].instruction;
     const auto [place, is_new] = facts.try_emplace(function);
     if (is_new) {
-      place->second = {register_count_, registers_in_file(*function, cost)};
+      place->second = {register_count_, registers_in_file(*function, cost), straight_code(*function, piece_count_)};
       register_count_ += static_cast<uint32_t>(function->values.size());
     }
     if (function->instructions[id].kind != ir::InstructionKind::real) continue;
     SiteCode& code = sites_[number] = code_of(machine, function->form_of(id), cost(*function, id));
-    const auto& [base, in_file] = place->second;
+    const auto& [base, in_file, straight] = place->second;
+    code.piece = straight.piece[id.index()];
+    code.place = straight.place[id.index()];
+    if (code.instructions) {
+      code.early_load = early_load(function->form_of(id));
+      code.stores = stored(function->form_of(id));
+    }
     // What an instruction that is part of its readers would read, they read.
     const bool is_read = code.weight || (code_is != CodeIs::ptx && lowering(*function).absorbed(id));
     auto words = [&](ir::ValueId value) { return in_file[value.index()] ? words_of(function->values[value]) : 0; };

@@ -56,16 +56,27 @@ std::string_view spelling(Cause cause);
 
 enum class Waits : uint8_t { for_unit, for_global_memory, for_barrier };
 
+// Which memory an access goes to: what may not change places with what.
+enum class AccessSpace : uint8_t { none, global, shared, constant };
+
 struct SiteCode {
   uint32_t instructions = 0;        // of the machine, on either datapath; 0: a part of others
   uint32_t weight = 0, uniform = 0; // of them
-  Cause unit = Cause::issue;        // that the weight occupies; issue: none
+  Cause unit = Cause::issue;        // that the weight occupies, but for `other_weight` of it; issue: none
   double unit_clocks = 0;           // of the SM's unit, by machine instruction of a warp
+  // An expansion's reciprocals and conversions are the special unit's, the rest of it is not.
+  Cause other_unit = Cause::issue;
+  uint32_t other_weight = 0;
+  double other_clocks = 0;
   double latency = 0;               // of the result; of global memory: of a hit in L1
   double step_latency = 0;          // between the instructions of an expansion, which is a chain
   Cause wait = Cause::wait_integer; // what readers of the result wait for
   Waits waits = Waits::for_unit;
-  bool is_memory = false;                     // occupies the memory port: as many clocks as its accesses take
+  bool is_memory = false; // occupies the memory port: as many clocks as its accesses take
+  // The assembler issues loads as early in a straight piece of code as it knows their addresses (Walker).
+  AccessSpace early_load = AccessSpace::none; // a load that may move up, by what it reads
+  AccessSpace stores = AccessSpace::none;     // what later loads of that space do not pass
+  uint32_t piece = 0, place = 0;              // straight code without barriers, numbered; the place in its function
   uint32_t read_words = 0, written_words = 0; // 32-bit registers of the register file
   uint32_t first_use = 0, uses = 0;
   uint32_t first_definition = 0, definitions = 0; // in MachineCode::registers
@@ -96,6 +107,7 @@ private:
   std::vector<SiteCode> sites_; // by number
   std::vector<uint32_t> registers_;
   uint32_t register_count_ = 0;
+  uint32_t piece_count_ = 0;
 };
 
 } // namespace ptxrewrite::timing

@@ -39,8 +39,13 @@ bool bypasses_l1(const ir::Machine& machine, const ir::Form& form) {
   if (form.space == ir::StateSpace::local) return false;
   if (form.kind == ir::InstructionClass::texture || form.kind == ir::InstructionClass::surface) return false;
   if (form.has(cg) || form.has(cv) || form.effects.atomic || form.effects.volatile_result) return true;
-  const bool read_only_alone = machine.compute_capability >= 50 && machine.compute_capability < 70;
+  const uint32_t capability = machine.compute_capability;
+  const bool read_only_alone = capability >= 30 && capability < 70 && capability != 60;
   return read_only_alone && !form.has(nc);
+}
+
+double l2_slice_bytes_per_clock(const ir::Machine& machine) {
+  return machine.compute_capability < 70 ? 32 : 64;
 }
 
 MemorySystem memory_system(const ir::Machine& machine, uint64_t shared_bytes_per_block, uint32_t resident_blocks) {
@@ -48,6 +53,7 @@ MemorySystem memory_system(const ir::Machine& machine, uint64_t shared_bytes_per
   const uint64_t shared = (shared_bytes_per_block + machine.occupancy.shared_reserved) * resident_blocks;
   memory.l1_bytes = l1_bytes(machine, shared);
   memory.l2_bytes = machine.memory.l2_kib.known ? static_cast<uint64_t>(machine.memory.l2_kib.value) * kib : 0;
+  memory.l2_slices = machine.memory.l2_slices.known ? static_cast<uint32_t>(machine.memory.l2_slices.value) : 0;
   memory.resident_blocks = std::max(resident_blocks, 1u);
   memory.bypasses_l1 = [&machine](const Site& site) {
     return site.function->instructions[site.instruction].kind == ir::InstructionKind::real &&

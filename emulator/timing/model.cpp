@@ -1,5 +1,6 @@
 #include "emulator/timing/model.h"
 
+#include "emulator/timing/memory_system.h"
 #include "emulator/timing/ratio.h"
 
 #include <algorithm>
@@ -24,6 +25,7 @@ void add_demands(const Technique& technique, Demand& demand) {
   for (size_t i = 0; i < cause_count; ++i)
     demand.unit[i] += technique.demands[i];
   demand.l2_bytes += technique.l2_bytes;
+  demand.l2_read_bytes += technique.l2_bytes;
   demand.dram_read_bytes += technique.dram_read_bytes;
   demand.dram_write_bytes += technique.dram_write_bytes;
 }
@@ -60,7 +62,13 @@ std::vector<LoadTime> load_times_by_level(const ModelInput& input, std::vector<L
     LoadTime& time = times[number];
     time.latency = input.code[static_cast<uint32_t>(number)].latency;
     shares[number].l1 = time.latency;
-    if (levels.loads == 0) continue;
+    if (levels.loads == 0) {
+      // Words of one bank come one after the other.
+      const AccessCounts& shared = recording.shared[number];
+      if (shared.accesses)
+        time.latency += ratio(static_cast<double>(shared.port_clocks), static_cast<double>(shared.accesses)) - 1;
+      continue;
+    }
     const AccessCounts& counts = recording.global[number];
     const auto accesses = static_cast<double>(counts.accesses);
     shares[number] = level_shares(input.machine, levels);
@@ -362,11 +370,15 @@ Model::Wave Model::wave(double blocks_of_sm, double blocks) const {
     bounds.emplace_back(unit, beyond(clocks, slots) * of_scheduler);
     of_walk.push_back(beyond(clocks, slots));
   }
-  if (machine_.memory.l2_bytes_per_clock.known)
-    bounds.emplace_back(Cause::l2_bandwidth, demand_.l2_bytes * share / machine_.memory.l2_bytes_per_clock.value);
-  bounds.emplace_back(Cause::dram_bandwidth, demand_.dram_bytes() *
-                                                 ratio(blocks, static_cast<double>(recording_.blocks)) /
-                                                 dram_bytes_per_clock(machine_));
+  const double of_all = ratio(blocks, static_cast<double>(recording_.blocks));
+  if (machine_.memory.l2_bytes_per_clock.known) {
+    // All SMs' reads of a line come from one slice.
+    const double of_slice =
+        demand_.l2_read_bytes * input_.traffic.hottest_slice * of_all / l2_slice_bytes_per_clock(machine_);
+    const double of_sm = demand_.l2_bytes * share / machine_.memory.l2_bytes_per_clock.value;
+    bounds.emplace_back(Cause::l2_bandwidth, std::max(of_sm, of_slice));
+  }
+  bounds.emplace_back(Cause::dram_bandwidth, demand_.dram_bytes() * of_all / dram_bytes_per_clock(machine_));
   bounds.emplace_back(Cause::launch, input_.launch.per_block.value * blocks);
   const Latency latencies = latency(resident_warps);
   of_walk.push_back(latencies.base);
@@ -441,6 +453,7 @@ KernelTime Model::run() {
       {"intervals of a warp", intervals_, ""},
       {"L1 hits", ratio(demand_.l1_hit_sectors, demand_.sectors), "of sectors"},
       {"bytes between L1 and L2", demand_.l2_bytes, "bytes"},
+      {"reads of the busiest L2 slice", input_.traffic.hottest_slice, "of all"},
       {"bytes read from DRAM", demand_.dram_read_bytes, "bytes"},
       {"bytes written to DRAM", demand_.dram_write_bytes, "bytes"},
       {"accesses that no block looked at made", demand_.unseen_accesses, ""},
@@ -474,7 +487,8 @@ Demand demand_of(const ModelInput& input) {
     demand.instructions += executions * code.instructions;
     demand.issue_slots += executions * code.instructions * (change.slots - change.beside);
     demand.uniform += executions * code.uniform;
-    double clocks = executions * code.weight * code.unit_clocks;
+    const uint32_t unit_weight = code.weight - code.other_weight;
+    double clocks = executions * unit_weight * code.unit_clocks;
     const AccessCounts &global = recording.global[number], &shared = recording.shared[number];
     if (code.is_memory || global.accesses + shared.accesses) {
       // From the blocks that were looked at to all.
@@ -491,12 +505,16 @@ Demand demand_of(const ModelInput& input) {
       demand.sectors += scale * static_cast<double>(sectors.reads);
       demand.l1_hit_sectors += scale * static_cast<double>(sectors.l1_hits);
       demand.l2_bytes += scale * to_l2 * sector_bytes;
+      demand.l2_read_bytes += scale * static_cast<double>(sectors.reads - sectors.l1_hits) * sector_bytes;
       demand.dram_read_bytes += scale * (static_cast<double>(sectors.dram) + sectors.cold) * sector_bytes;
     }
     if (code.unit == Cause::issue) return;
     demand.unit[index(code.unit)] += clocks * change.unit;
-    demand.unit_slots[index(code.unit)] +=
-        executions * code.weight * std::min(change.slots - change.beside, change.unit);
+    const double slots = executions * std::min(change.slots - change.beside, change.unit);
+    demand.unit_slots[index(code.unit)] += slots * unit_weight;
+    if (code.other_weight == 0) return;
+    demand.unit[index(code.other_unit)] += executions * code.other_weight * code.other_clocks * change.unit;
+    demand.unit_slots[index(code.other_unit)] += slots * code.other_weight;
   });
   // As much of all writes as of those that were seen.
   demand.dram_write_bytes =

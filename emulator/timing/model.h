@@ -65,6 +65,7 @@ struct Demand {
   CauseClocks unit{};       // clocks of one SM's units and memory port
   CauseClocks unit_slots{}; // machine instructions of units by warps
   double l2_bytes = 0;
+  double l2_read_bytes = 0; // of them
   double dram_read_bytes = 0, dram_write_bytes = 0;
   double l1_accesses = 0, l1_hit_sectors = 0, sectors = 0;
   double unseen_accesses = 0; // executions of accesses that no block that was looked at made

@@ -39,6 +39,7 @@ public:
 
   Traffic run() {
     traffic_.levels.resize(recording_.sites.size());
+    slices_.assign(memory_.l2_slices, 0);
     traffic_.sectors.resize(recording_.sites.size());
     for (const Site& site : recording_.sites)
       bypass_.push_back(memory_.bypasses_l1 && site.function && memory_.bypasses_l1(site));
@@ -48,6 +49,7 @@ public:
     const uint64_t written_back = l2_.written_back();
     access_all();
     traffic_.dirty_written_back = l2_.written_back() - written_back;
+    traffic_.hottest_slice = hottest_slice();
     leave_l2();
     return std::move(traffic_);
   }
@@ -272,11 +274,29 @@ private:
     levels.cold += misses.cold;
   }
 
+  // So many neighbouring lines as there are slices are one in each; which, differs from group to group.
+  void count_slice(uint64_t line, unsigned sectors) {
+    const uint64_t count = slices_.size();
+    if (count == 0) return;
+    const uint64_t group = line / count;
+    slices_[(line + 5 * group + 3 * (group / count)) % count] += sectors;
+  }
+
+  double hottest_slice() const {
+    uint64_t most = 0, sum = 0;
+    for (uint64_t sectors : slices_) {
+      most = std::max(most, sectors);
+      sum += sectors;
+    }
+    return ratio(static_cast<double>(most), static_cast<double>(sum));
+  }
+
   // `missing`: of the request, what is not in L1.
   void load_from_l2(const LineRequest& request, uint8_t missing, SectorCounts& sectors, Misses& misses) {
     const auto asked_for = static_cast<unsigned>(std::popcount(missing));
     ++misses.lines;
     misses.sectors += asked_for;
+    count_slice(request.line, asked_for);
     const auto absent = static_cast<uint8_t>(missing & ~l2_.read(request.line, missing));
     sectors.l2_hits += asked_for - static_cast<unsigned>(std::popcount(absent));
     if (!absent) return;
@@ -306,6 +326,7 @@ private:
   size_t last_range_ = 0;
   std::array<uint64_t, 1024> recent_; // touches: line, SM's bit, window
   SectoredCache& l2_;
+  std::vector<uint64_t> slices_; // of L2: sectors read
   std::vector<Sm> sms_;
   std::vector<bool> bypass_;
   Traffic traffic_;

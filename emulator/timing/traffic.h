@@ -26,6 +26,7 @@ namespace ptxrewrite::timing {
 struct MemorySystem {
   uint64_t l1_bytes = 0; // per SM; 0: there is none
   uint64_t l2_bytes = 0;
+  uint32_t l2_slices = 0;       // 0: not known
   uint32_t resident_blocks = 1; // per SM
   // Do loads of this instruction go past L1?
   std::function<bool(const Site&)> bypasses_l1;
@@ -61,6 +62,9 @@ struct Traffic {
   double lines_seen = 0;             // U of the SMs that were looked at
   double lines_all = 0;              // U of all
   uint64_t simulated_l2_bytes = 0;
+  // Of the sectors that are read from L2, those that the slice has that most come from: lines lie in slices by turns,
+  // so that it is one in so many slices, or what one line that all SMs read makes of it. 0: slices are not known.
+  double hottest_slice = 0;
 };
 
 // An allocation in parts: how much of each is in L2.

@@ -7,11 +7,41 @@
 namespace ptxrewrite::timing {
 namespace {
 
+// Loads of one space that the assembler has issued ahead of what PTX has in front of them: as early as their addresses
+// are known and no store to that space, barrier or jump is in between, but at most so many before the first of them is
+// used. ptxas of CUDA 13.0 issues 21 loads of global memory ahead (sm_80 and sm_90; 48 on sm_75) and 10 of shared
+// memory where a loop of 64 is unrolled (tests/unit/emulator/timing/walk_test.cpp).
+class EarlyLoads {
+public:
+  explicit EarlyLoads(size_t most) : results_(most) {}
+
+  void start_piece(double now) {
+    earliest_ = now;
+    std::fill(results_.begin(), results_.end(), now);
+  }
+  void pass_store(double now) { earliest_ = now; }
+  // When it is issued, at the latest now.
+  double issue(double sources_early, double now) const {
+    return std::min(now, std::max({earliest_, sources_early, results_[next_]}));
+  }
+  void add(double result) {
+    results_[next_] = result;
+    next_ = (next_ + 1) % results_.size();
+  }
+
+private:
+  std::vector<double> results_; // of the latest so many loads
+  size_t next_ = 0;
+  double earliest_ = 0;
+};
+
+constexpr size_t global_loads_ahead = 21, shared_loads_ahead = 10;
+
 class Walker {
 public:
   Walker(const MachineCode& code, const std::vector<LoadTime>& loads, double rate, const Technique& technique)
       : code_(code), loads_(loads), technique_(technique), slot_(1 / rate), ready_(code.register_count()),
-        producer_(code.register_count()) {
+        early_(code.register_count()), producer_(code.register_count()) {
     if (technique.run_ahead) queues_.emplace(*technique.run_ahead);
   }
 
@@ -32,15 +62,20 @@ public:
 private:
   void take(const Step& step) {
     const SiteCode& site = code_[step.number];
+    enter_piece(site);
     const SiteChange& change = technique_.at(step.number);
     double sources_ready = 0;
+    double sources_early = 0;
     uint32_t producer = step.number;
-    for (uint32_t use : code_.uses(site))
+    for (uint32_t use : code_.uses(site)) {
+      sources_early = std::max(sources_early, early_[use]);
       if (ready_[use] > sources_ready) {
         sources_ready = ready_[use];
         producer = producer_[use];
       }
+    }
     double result = sources_ready;
+    double early = sources_early;
     uint32_t maker = producer; // an instruction that is part of its readers hands their wait on
     executed_ = 1 - change.skipped;
     slots_ = executed_ * change.slots;
@@ -61,8 +96,15 @@ private:
       issue();
       const bool loads = site.waits == Waits::for_global_memory && !step.guarded_off;
       if (loads) count_misses(loads_[step.number]);
-      result = now_ - slot_ + (loads ? latency_of_load(step.number, change) : site.latency);
-      result += change.more_latency;
+      const bool shared = site.early_load == AccessSpace::shared;
+      const double latency = (loads    ? latency_of_load(step.number, change)
+                              : shared ? loads_[step.number].latency
+                                       : site.latency) +
+                             change.more_latency;
+      result = result_of(site, sources_early, latency);
+      const double chain = (site.instructions - 1) * std::max(site.step_latency, slot_);
+      const bool moves = site.unit != Cause::memory_port; // loads are where result_of has them
+      early = moves ? std::min(result, std::max(piece_start_, sources_early) + chain + latency) : result;
       maker = step.number;
     }
     if (site.written_words && result > last_result_) {
@@ -71,6 +113,7 @@ private:
     }
     for (uint32_t definition : code_.definitions(site)) {
       ready_[definition] = result;
+      early_[definition] = early;
       producer_[definition] = maker;
     }
     if (site.waits == Waits::for_barrier && site.instructions) {
@@ -78,6 +121,34 @@ private:
       close(0, 0);
       walk_.phase_ends.push_back(static_cast<uint32_t>(walk_.intervals.size()));
     }
+  }
+
+  EarlyLoads* early_loads(AccessSpace space) {
+    return space == AccessSpace::none     ? nullptr
+           : space == AccessSpace::shared ? &shared_loads_
+           : space == AccessSpace::global ? &global_loads_
+                                          : &constant_loads_;
+  }
+
+  // A piece of straight code starts where another one ends, and where it is gone through once more.
+  void enter_piece(const SiteCode& site) {
+    if (site.piece != piece_ || site.place <= place_) {
+      piece_start_ = now_;
+      for (EarlyLoads* loads : {&global_loads_, &shared_loads_, &constant_loads_})
+        loads->start_piece(now_);
+    }
+    piece_ = site.piece;
+    place_ = site.place;
+  }
+
+  double result_of(const SiteCode& site, double sources_early, double latency) {
+    const double issued = now_ - slot_;
+    if (EarlyLoads* stores = early_loads(site.stores)) stores->pass_store(now_);
+    EarlyLoads* const loads = early_loads(site.early_load);
+    if (!loads) return issued + latency;
+    const double result = loads->issue(sources_early, issued) + latency;
+    loads->add(result);
+    return std::max(result, issued);
   }
 
   void issue() {
@@ -158,10 +229,14 @@ private:
   double now_ = 0;           // when the next instruction may issue
   double behind_ = 0;        // with queues: what others issued so far where the warp did not wait anyway
   bool reads_parts_ = false; // so far
-  double last_result_ = 0;   // in registers, of all so far: when it is there
+  EarlyLoads global_loads_{global_loads_ahead}, shared_loads_{shared_loads_ahead}, constant_loads_{global_loads_ahead};
+  uint32_t piece_ = 0, place_ = 0; // of the instruction before
+  double last_result_ = 0;         // in registers, of all so far: when it is there
   uint32_t last_maker_ = 0;
   std::vector<double> last_trips_; // by number: when the load was issued last; of those with a prefetcher
+  double piece_start_ = 0;
   std::vector<double> ready_;
+  std::vector<double> early_; // by register: when its value is there if what makes it moves up, too
   std::vector<uint32_t> producer_;
   Interval current_;
   Walk walk_;

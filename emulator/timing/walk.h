@@ -25,7 +25,7 @@ struct Walk {
   double scale = 1;        // the warp is so much longer than what was walked
 };
 
-// How long a load of global memory takes, and what it asks L2 for, by its number.
+// How long a load of global or shared memory takes, and what it asks L2 for, by its number.
 struct LoadTime {
   double latency = 0;
   double miss_lines = 0;

@@ -106,7 +106,8 @@ Technique datapath_technique(const ModelInput& input, const std::map<uint32_t, D
     site.beside = share.scalar + share.paired / 2;
     site.unit = std::max(1 - share.scalar - share.paired / 2, 0.0);
     const double executions = share.scalar * static_cast<double>(counts.executions);
-    technique.demands[index(Cause::unit_scalar)] += executions * code.weight * code.unit_clocks;
+    technique.demands[index(Cause::unit_scalar)] +=
+        executions * ((code.weight - code.other_weight) * code.unit_clocks + code.other_weight * code.other_clocks);
     const auto lanes = static_cast<double>(counts.lanes);
     spare_unit(input, number, lanes * (share.scalar * (1 - 1.0 / warp_size) + share.paired / 2), technique);
     if (code.unit >= Cause::unit_integer && code.unit <= Cause::unit_special) unit_events += lanes * code.weight;

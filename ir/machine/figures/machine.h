@@ -40,6 +40,7 @@ struct MemoryFacts {
   Figure l1_kib, l2_kib;
   Figure dram_gb_per_second, achieved_dram_gb_per_second;
   Figure l1_bytes_per_clock, l2_bytes_per_clock; // per SM
+  Figure l2_slices;                              // of the chip: lines lie in them by turns
   Figure outstanding_misses;                     // per SM
 };
 

@@ -197,6 +197,17 @@ TEST_CASE("SMs that share lines but no sectors bring each their own") {
   CHECK(own.sectors[0].cold == doctest::Approx(4000));
 }
 
+TEST_CASE("lines lie in slices of L2 by turns, and one line is in one slice") {
+  using emulator::AccessKind;
+  MemorySystem memory{.l1_bytes = 0, .l2_bytes = uint64_t(1) << 22, .resident_blocks = 1, .bypasses_l1 = {}};
+  CHECK(simulate(lines_in_turn(0, 320, AccessKind::load, 1), memory).hottest_slice == 0);
+  for (uint32_t slices : {8, 10, 32}) {
+    memory.l2_slices = slices;
+    CHECK(simulate(lines_in_turn(0, 320, AccessKind::load, 2), memory).hottest_slice == doctest::Approx(1.0 / slices));
+    CHECK(simulate(lines_in_turn(77, 78, AccessKind::load, 50), memory).hottest_slice == 1);
+  }
+}
+
 TEST_CASE("of an allocation that was touched in one place, that place is in L2") {
   const MemorySystem memory{.l1_bytes = 0, .l2_bytes = uint64_t(1) << 22, .resident_blocks = 1, .bypasses_l1 = {}};
   // All SMs share the first half.

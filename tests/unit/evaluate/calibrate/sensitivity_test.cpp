@@ -17,7 +17,7 @@ namespace {
 std::unique_ptr<timing::MachineFile> two_guesses() {
   Diagnostics diagnostics;
   std::unique_ptr<timing::MachineFile> file = timing::read_machine_file(
-      SourceFile("mine.toml", "base = \"titanv\"\n[memory]\noutstanding_misses = 256\n[latency]\nl2 "
+      SourceFile("mine.toml", "base = \"titanv\"\n[memory]\nl2_slices = 24\noutstanding_misses = 256\n[latency]\nl2 "
                               "= \"215?\"\nconstant = 27\nmatrix = 20\n"
                               "[throughput]\nfp32 = \"64?\"\nconvert8 = 64\nbit_field_extract = 32\n"
                               "[launch]\nconstant = 2100\nper_block = 1\n"),

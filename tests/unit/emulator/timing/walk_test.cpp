@@ -1,0 +1,56 @@
+// What an assembler issues ahead: ptxas puts loads in front of what waits for others (CUDA 13.0, looked at with
+// nvdisasm: 16 pairs of ld.global and st.shared become 16 LDG, then 16 STS; of 64 pairs 21 LDG come first on sm_80 and
+// sm_90), but not in front of a barrier, nor of a store to the same memory.
+#include "tests/unit/emulator/timing/timed_kernel.h"
+
+#include <fmt/format.h>
+
+namespace ptxrewrite::tests::walk_test {
+
+using namespace ptxrewrite;
+using namespace ptxrewrite::emulator;
+using namespace ptxrewrite::timing;
+
+namespace {
+
+// Clocks that one warp takes for `pairs` of a load of global memory, far from one another, and what takes its result;
+// `between` is behind each.
+double clocks_of_pairs(unsigned pairs, const std::string& consumer, const std::string& between = {}) {
+  std::string body = R"(
+  .reg .b64 %rd<9>; .reg .b32 %r<9>; .reg .f32 %f<99>; .shared .align 4 .b8 tile[16384];
+  ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2;
+  shl.b32 %r2, %r1, 2; mov.u32 %r3, tile; add.s32 %r4, %r3, %r2; mov.f32 %f90, 0f00000000;
+)";
+  for (unsigned i = 0; i < pairs; ++i)
+    body += fmt::format("  ld.global.f32 %f{0}, [%rd3];\n  {1}\n  add.s64 %rd3, %rd3, 4096; {2}\n", i,
+                        fmt::format(fmt::runtime(consumer), i, 128 * i), between);
+  body += "  st.global.f32 [%rd1], %f90;\n  ret;\n";
+  const ir::Machine& on = machine_named("a100");
+  const TimedKernel timed = time_kernel(kernel("k", ".param .u64 p", body), {.kernel = "k", .block = {32}},
+                                        {Buffer{std::vector<std::byte>(size_t(pairs + 1) * 4096)}}, on);
+  return timed.on(on).clocks;
+}
+
+} // namespace
+
+TEST_CASE("loads of one piece of code wait together, as many as an assembler issues ahead") {
+  const ir::Machine& on = machine_named("a100");
+  const double latency = on.latency.dram.value;
+  const std::string to_shared = "st.shared.f32 [%r4+{1}], %f{0};";
+  const double one = clocks_of_pairs(1, to_shared);
+  CHECK(clocks_of_pairs(16, to_shared) - one < 0.5 * latency);
+  // 64 loads: the 22nd is issued when the first is there, and so on.
+  const double many = clocks_of_pairs(64, to_shared) - one;
+  CHECK(many > 2.5 * latency);
+  CHECK(many < 4 * latency);
+}
+
+TEST_CASE("no load passes a barrier or a store that may be of its data") {
+  const double latency = machine_named("a100").latency.dram.value;
+  const std::string to_shared = "st.shared.f32 [%r4+{1}], %f{0};";
+  const double one = clocks_of_pairs(1, to_shared);
+  CHECK(clocks_of_pairs(8, to_shared, "bar.sync 0;") - one > 6.5 * latency);
+  CHECK(clocks_of_pairs(8, "st.global.f32 [%rd3+2048], %f{0};") - one > 6.5 * latency);
+}
+
+} // namespace ptxrewrite::tests::walk_test
