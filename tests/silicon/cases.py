@@ -4,7 +4,8 @@ import os
 import re
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-SAMPLES = os.path.join(FOLDER, "..", "..", "samples")
+ROOT = os.path.join(FOLDER, "..", "..")
+SAMPLES = os.path.join(ROOT, "samples")
 SETS = ["a", "b", "d"]
 
 

@@ -86,7 +86,8 @@ class Scorer:
         path = os.path.join(self.folder, key + ".ptx")
         if not os.path.exists(path):
             made = f"{path}.{os.getpid()}.{id(case)}"
-            subprocess.run(["nvcc", "-ptx", "-arch=sm_80", *flags, case.source_file, "-o", made], check=True)
+            command = ["nvcc", "-ptx", "-arch=sm_80", "-I", cases.ROOT, *flags, case.source_file, "-o", made]
+            subprocess.run(command, check=True)
             os.replace(made, path)
         return path
 

@@ -3,7 +3,7 @@
 // two, and who adds is found by a remainder. The rest is the sample's. Written for this project.
 
 #define bp_layerforward bp_layerforward_of_sample
-#include "../../../samples/backprop/backprop.cu"
+#include "samples/backprop/backprop.cu"
 #undef bp_layerforward
 
 extern "C" __global__ void bp_layerforward(const float *input, float *weights, float *partial_sums, int in, int hid) {

@@ -3,7 +3,7 @@
 // Written for this project.
 
 #define srad_coefficients srad_coefficients_of_sample
-#include "../../../samples/srad_v1/srad_v1.cu"
+#include "samples/srad_v1/srad_v1.cu"
 #undef srad_coefficients
 
 extern "C" __global__ void srad_coefficients(int rows, int columns, const int *north_of, const int *south_of,
