@@ -39,6 +39,7 @@ struct ScoreOptions {
   bool darsie = false;
   bool regless = false;
   bool exact = false;
+  bool cold = false;
   bool sampled = false;
   uint32_t slice = 1;
   std::vector<std::string> comparators;
@@ -79,6 +80,7 @@ int score_file(const ScoreOptions& options, const std::string& path, const Score
                          .comparators = options.comparators,
                          .measure_cost = options.report.cost,
                          .sampled = options.sampled,
+                         .cold = options.cold,
                          .exact = options.exact,
                          .changes = {}};
   if (options.report.sensitivity) settings.changes = changed_machines(*machine);
@@ -289,6 +291,7 @@ Action set_up(Options& command, const Session& session) {
   command.add_flag("--exact", options->exact, "look at all blocks and instructions, not at some");
   command.add_flag("--sample", options->sampled,
                    "run only blocks that are looked at, and say how far they may be off: for large launches");
+  command.add_flag("--cold", options->cold, "L2 is empty before every launch, as profilers make it");
   command.add_flag("--rank", options->rank,
                    "put all files and versions, variants of one kernel, in the order of their times, with what bounds "
                    "each and what picking it may cost");

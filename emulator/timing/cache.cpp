@@ -12,7 +12,7 @@ constexpr uint64_t valid_bits = 0xf, dirty_shift = 4;
 
 } // namespace
 
-void SectoredCache::reset(uint64_t bytes, unsigned ways) {
+void SectoredCache::reset(uint64_t bytes, unsigned ways, unsigned dirty_ways) {
   for (uint32_t set : touched_)
     places_[set] = 0;
   if (entries_) std::fill_n(entries_.get(), uint64_t(used_) * least_room, uint64_t(0));
@@ -23,6 +23,7 @@ void SectoredCache::reset(uint64_t bytes, unsigned ways) {
   sets_ = 0;
   if (lines == 0) return;
   ways_ = static_cast<unsigned>(std::min<uint64_t>(std::min(ways, most_ways), lines));
+  dirty_ways_ = std::min(dirty_ways, ways_);
   sets_ = lines / ways_;
   if (places_.size() < sets_) places_.resize(sets_);
   // 1, 2, 4 and 8 units for a set that became full.
@@ -79,8 +80,25 @@ bool SectoredCache::write(uint64_t line, uint8_t sectors) {
   }
   uint64_t& entry = use(line);
   const bool was_there = (entry & valid_bits) != 0;
+  const bool was_dirty = (entry >> dirty_shift & valid_bits) != 0;
   entry |= uint64_t(sectors) << dirty_shift | sectors;
+  if (!was_dirty && dirty_ways_ < ways_) clean_one_of(places_[set_index(line)]);
   return was_there;
+}
+
+// Where the set has more dirty lines than it may have.
+void SectoredCache::clean_one_of(uint32_t place) {
+  uint64_t* const set = entries_of(place);
+  uint64_t* last = nullptr;
+  unsigned dirty = 0;
+  for (unsigned way = 0; way < room_of(place); ++way)
+    if (set[way] >> dirty_shift & valid_bits) {
+      last = set + way;
+      ++dirty;
+    }
+  if (dirty <= dirty_ways_) return;
+  written_back_ += static_cast<unsigned>(std::popcount(*last >> dirty_shift & valid_bits));
+  *last &= ~(valid_bits << dirty_shift);
 }
 
 uint8_t SectoredCache::present(uint64_t line) const {

@@ -11,12 +11,15 @@
 namespace ptxrewrite::timing {
 
 class SectoredCache {
+  static constexpr unsigned least_room = 2, room_bits = 2, most_ways = least_room << ((1 << room_bits) - 1);
+
 public:
   SectoredCache() = default;
   // 0 bytes: a cache that never hits. At most 16 ways.
   SectoredCache(uint64_t bytes, unsigned ways) { reset(bytes, ways); }
-  // An empty one. What was touched of the one before is cleared, its memory used again.
-  void reset(uint64_t bytes, unsigned ways);
+  // An empty one. What was touched of the one before is cleared, its memory used again. `dirty_ways`: so many lines of
+  // a set may be dirty; of more, the least recently used one is written back and stays.
+  void reset(uint64_t bytes, unsigned ways, unsigned dirty_ways = most_ways);
 
   // The sectors of `wanted` that are there. The others are filled.
   uint8_t read(uint64_t line, uint8_t wanted) {
@@ -54,17 +57,17 @@ private:
     return *set >> tag_shift == line + 1 ? *set : use_other(line, place);
   }
   uint64_t& use_other(uint64_t line, uint32_t& place);
+  void clean_one_of(uint32_t place);
   uint64_t& use_new(uint64_t line, uint32_t& place);
   uint64_t* entries_of(uint32_t place) const { return entries_.get() + uint64_t(place >> room_bits) * least_room; }
   unsigned room_of(uint32_t place) const { return std::min(least_room << (place & ((1 << room_bits) - 1)), ways_); }
   uint32_t take(uint32_t room_class);
 
   uint64_t sets_ = 0;
-  unsigned ways_ = 0;
+  unsigned ways_ = 0, dirty_ways_ = most_ways;
   // Most of a large cache is never touched, and most of its sets have few lines: they get room as they need it, first
   // for two lines, then for twice as many. By set: where it is, in units of the least room, and how often that was
   // doubled; 0: nowhere. The first unit is empty.
-  static constexpr unsigned least_room = 2, room_bits = 2, most_ways = least_room << ((1 << room_bits) - 1);
   std::vector<uint32_t> places_;
   struct Free {
     void operator()(uint64_t* entries) const { std::free(entries); }

@@ -63,10 +63,10 @@ std::vector<LoadTime> load_times_by_level(const ModelInput& input, std::vector<L
     time.latency = input.code[static_cast<uint32_t>(number)].latency;
     shares[number].l1 = time.latency;
     if (levels.loads == 0) {
-      // Words of one bank come one after the other.
-      const AccessCounts& shared = recording.shared[number];
-      if (shared.accesses)
-        time.latency += ratio(static_cast<double>(shared.port_clocks), static_cast<double>(shared.accesses)) - 1;
+      // Words of one bank come one after the other, and so do constants.
+      for (const AccessCounts* counts : {&recording.shared[number], &recording.constant[number]})
+        if (counts->accesses)
+          time.latency += ratio(static_cast<double>(counts->port_clocks), static_cast<double>(counts->accesses)) - 1;
       continue;
     }
     const AccessCounts& counts = recording.global[number];
@@ -490,13 +490,15 @@ Demand demand_of(const ModelInput& input) {
     const uint32_t unit_weight = code.weight - code.other_weight;
     double clocks = executions * unit_weight * code.unit_clocks;
     const AccessCounts &global = recording.global[number], &shared = recording.shared[number];
+    const AccessCounts& constant = recording.constant[number];
     if (code.is_memory || global.accesses + shared.accesses) {
       // From the blocks that were looked at to all.
       const double performed = executions - static_cast<double>(counts.guarded_off) * share;
       const auto seen = static_cast<double>(recording.executions[number]);
       const double scale = ratio(performed, seen);
       if (seen == 0) demand.unseen_accesses += performed;
-      clocks = std::max(clocks, scale * static_cast<double>(global.port_clocks + shared.port_clocks));
+      clocks =
+          std::max(clocks, scale * static_cast<double>(global.port_clocks + shared.port_clocks + constant.port_clocks));
       const SectorCounts& sectors = input.traffic.sectors[number];
       const double to_l2 = static_cast<double>(sectors.reads - sectors.l1_hits + sectors.writes);
       writes_seen += static_cast<double>(sectors.writes);

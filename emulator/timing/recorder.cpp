@@ -31,6 +31,17 @@ std::vector<uint32_t> profile_of(const std::vector<Step>& steps, uint64_t length
   return counts;
 }
 
+// Constant memory is read one address at a time (CUDA programming guide, Constant Memory).
+uint32_t different_addresses(const LaneAddresses& lanes) {
+  std::array<uint64_t, warp_size> known;
+  uint32_t count = 0;
+  for (uint32_t rest = lanes.mask; rest; rest &= rest - 1) {
+    const uint64_t address = lanes.addresses[std::countr_zero(rest)];
+    if (std::find(known.begin(), known.begin() + count, address) == known.begin() + count) known[count++] = address;
+  }
+  return count;
+}
+
 bool is_texture(const Site& site) {
   const ir::InstructionClass kind = site.function->form_of(site.instruction).kind;
   return kind == ir::InstructionClass::texture || kind == ir::InstructionClass::surface;
@@ -209,6 +220,7 @@ void Recorder::prepare(const emulator::Block& block) {
   recording_.executions.resize(image.instruction_count);
   recording_.global.resize(image.instruction_count);
   recording_.shared.resize(image.instruction_count);
+  recording_.constant.resize(image.instruction_count);
 }
 
 // The first block runs in any case: it decides how many others do.
@@ -403,7 +415,13 @@ void Recorder::accessed(emulator::Block& block, emulator::Warp& warp, const emul
         lanes.mask &= ~(rest & -rest);
     if (lanes.mask == 0) return;
     break;
-  default: // constant memory has a cache of its own, and parameters are in it
+  case Space::constant: {
+    AccessCounts& counts = recording_.constant[op.instruction];
+    ++counts.accesses;
+    counts.port_clocks += different_addresses(lanes);
+    return;
+  }
+  default: // parameters are in constant memory, all lanes read one
     return;
   }
   AccessCost& cost = memo_.cost(lanes, false, op.instruction);

@@ -131,6 +131,7 @@ struct Recording {
   std::vector<Site> sites;
   std::vector<uint64_t> executions;         // by number: by warps with at least one lane whose guard was true
   std::vector<AccessCounts> global, shared; // by number; local memory is with global
+  std::vector<AccessCounts> constant;       // likewise: a clock for each different address
   std::vector<Cluster> clusters;
   std::array<Cluster, most_sections> sections;           // by Site::section
   std::map<std::vector<uint16_t>, uint64_t> block_kinds; // clusters of a block's warps; how many such blocks

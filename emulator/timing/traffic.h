@@ -96,6 +96,13 @@ struct CacheState {
   std::vector<Cover> covers;
   std::vector<SectoredCache> l1s;
   LineTable lines;
+
+  // Nothing is in L2, as when a profiler has flushed it.
+  void forget() {
+    holds_lines = false;
+    is_exact = true;
+    covers.clear();
+  }
 };
 
 // `state`: as the launches before on the same machine left it; and as this one does. nullptr: it is the only launch.

@@ -96,9 +96,9 @@ private:
       issue();
       const bool loads = site.waits == Waits::for_global_memory && !step.guarded_off;
       if (loads) count_misses(loads_[step.number]);
-      const bool shared = site.early_load == AccessSpace::shared;
+      const bool banked = site.early_load == AccessSpace::shared || site.wait == Cause::wait_constant;
       const double latency = (loads    ? latency_of_load(step.number, change)
-                              : shared ? loads_[step.number].latency
+                              : banked ? loads_[step.number].latency
                                        : site.latency) +
                              change.more_latency;
       result = result_of(site, sources_early, latency);

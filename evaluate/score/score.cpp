@@ -258,6 +258,7 @@ private:
 
   // Of the version, then of those that are derived from it.
   std::vector<Times> times_on(const timing::TimedMachine& on, MachineState& state, const OneLaunch& one) {
+    if (settings_.cold) state.caches.forget();
     const timing::Traffic traffic = timing::simulate(
         one.recording, timing::memory_system(on.machine, one.recording.shared_bytes, one.resident), &state.caches);
     const timing::MachineCode& code = code_of(on.machine, one.recording.sites, state);

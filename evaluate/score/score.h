@@ -106,6 +106,7 @@ struct ScoreSettings {
   // Only the blocks that are looked at run, and stand for all. Not with what needs a machine of its own, nor where
   // blocks wait for others or later launches for what all blocks wrote.
   bool sampled = false;
+  bool cold = false;                         // L2 is empty before every launch, as profilers make it
   bool exact = false;                        // all blocks and instructions are looked at, however long it takes
   std::vector<timing::TimedMachine> changes; // times on these are wanted, too: machines that differ in one figure
   ScoreExperiment experiment = {};

@@ -25,6 +25,7 @@ class Case:
     flags: list = dataclasses.field(default_factory=list)
     original: str = ""                              # name of the captured launch
     short: bool = False
+    cold: bool = False                              # measured by a profiler that flushes L2 before each launch
     source: str = "ours"
 
 
@@ -86,7 +87,7 @@ def cases_of_a():
         sample, kernel, sizes = SET_A[row["name"]]
         yield closer(Case(row["name"], row["name"].split("/")[1], "QV100", "qv100", float(row["clocks"]),
                           os.path.join(SAMPLES, sample, sample + ".toml"), kernel, sizes, ptx=sample + ".ptx",
-                          original=row["name"].replace("/", "-"), short=sample == "dct8x8"))
+                          original=row["name"].replace("/", "-"), short=sample == "dct8x8", cold=True))
 
 
 # By kernel of set B: sample, kernel there, sizes for a size of the table.

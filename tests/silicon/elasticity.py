@@ -33,7 +33,7 @@ PROGRAMS = {
     "hotspot": ("hotspot", {"side": 1024, "launches": 2}),
     "backprop": ("backprop", {"inputs": 65536}),
 }
-BASE_BANDWIDTH, BASE_CORE, BASE_MEMORY = 264.0, 1075.0, 3505.0  # of gtxtitanx.toml
+BASE_BANDWIDTH, BASE_CORE, BASE_MEMORY = 264.0, 1018.0, 3505.0  # of gtxtitanx.toml
 L2_LATENCY, DRAM_LATENCY = 225.0, 368.0
 
 

@@ -48,6 +48,8 @@ class Scorer:
             command.append("--exact")
         else:
             command.append("--sample")
+        if case.cold:
+            command.append("--cold")
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             print(f"{case.name}: {done.stderr.strip()[-300:]}", file=sys.stderr)

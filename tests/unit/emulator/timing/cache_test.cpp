@@ -23,7 +23,7 @@ struct LeastRecentlyUsed {
     uint64_t line;
     uint8_t valid, dirty;
   };
-  size_t ways;
+  size_t ways, dirty_ways;
   std::list<Line> lines = {};
   uint64_t written_back = 0;
 
@@ -39,6 +39,16 @@ struct LeastRecentlyUsed {
       lines.splice(lines.begin(), lines, found);
     }
     return lines.front();
+  }
+
+  // Of too many dirty lines the one that was used least recently becomes clean.
+  void clean() {
+    const auto dirty =
+        static_cast<size_t>(std::ranges::count_if(lines, [](const Line& one) { return one.dirty != 0; }));
+    if (dirty <= dirty_ways) return;
+    const auto last = std::find_if(lines.rbegin(), lines.rend(), [](const Line& one) { return one.dirty != 0; });
+    written_back += static_cast<unsigned>(std::popcount(last->dirty));
+    last->dirty = 0;
   }
 };
 
@@ -64,9 +74,11 @@ Recording lines_in_turn(uint64_t first, uint64_t past, emulator::AccessKind kind
 
 TEST_CASE("one set replaces the least recently used line, sector by sector") {
   std::mt19937 random(2);
-  for (size_t ways : {1u, 2u, 7u, 16u}) {
-    SectoredCache cache(ways * line_bytes, static_cast<unsigned>(ways));
-    LeastRecentlyUsed expected{ways};
+  for (const auto& [ways, dirty_ways] :
+       std::initializer_list<std::pair<size_t, size_t>>{{1, 1}, {2, 2}, {7, 7}, {16, 16}, {2, 1}, {7, 3}, {16, 8}}) {
+    SectoredCache cache;
+    cache.reset(ways * line_bytes, static_cast<unsigned>(ways), static_cast<unsigned>(dirty_ways));
+    LeastRecentlyUsed expected{ways, dirty_ways};
     for (int round = 0; round < 20000; ++round) {
       const uint64_t line = random() % (ways + 3);
       const auto sectors = static_cast<uint8_t>(1 + random() % 15);
@@ -74,6 +86,7 @@ TEST_CASE("one set replaces the least recently used line, sector by sector") {
         cache.write(line, sectors);
         LeastRecentlyUsed::Line& one = expected.use(line);
         one.valid |= sectors, one.dirty |= sectors;
+        expected.clean();
       } else {
         LeastRecentlyUsed::Line& one = expected.use(line);
         CHECK(cache.read(line, sectors) == (one.valid & sectors));

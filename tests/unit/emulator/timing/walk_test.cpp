@@ -31,6 +31,8 @@ double clocks_of_pairs(unsigned pairs, const std::string& consumer, const std::s
   return timed.on(on).clocks;
 }
 
+constexpr size_t index_of_port = static_cast<size_t>(Cause::memory_port);
+
 } // namespace
 
 TEST_CASE("loads of one piece of code wait together, as many as an assembler issues ahead") {
@@ -51,6 +53,30 @@ TEST_CASE("no load passes a barrier or a store that may be of its data") {
   const double one = clocks_of_pairs(1, to_shared);
   CHECK(clocks_of_pairs(8, to_shared, "bar.sync 0;") - one > 6.5 * latency);
   CHECK(clocks_of_pairs(8, "st.global.f32 [%rd3+2048], %f{0};") - one > 6.5 * latency);
+}
+
+TEST_CASE("constants at different addresses are read one after the other") {
+  const ir::Machine& on = machine_named("titanv");
+  const auto clocks_of = [&](const char* index) {
+    const std::string body = R"(
+  .reg .b64 %rd<9>; .reg .b32 %r<9>; .reg .f32 %f<9>;
+  ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; )" +
+                             std::string(index) + R"(
+  shl.b32 %r3, %r2, 2; cvt.u64.u32 %rd2, %r3; mov.u64 %rd3, table; add.s64 %rd4, %rd3, %rd2;
+  ld.const.f32 %f1, [%rd4]; mul.wide.u32 %rd5, %r1, 4; add.s64 %rd6, %rd1, %rd5; st.global.f32 [%rd6], %f1;
+  ret;
+)";
+    const std::string text = ".version 8.5\n.target sm_70\n.address_size 64\n.const .align 4 .f32 table[32];\n"
+                             ".visible .entry k(.param .u64 p)\n{\n" +
+                             body + "}\n";
+    const TimedKernel timed =
+        time_kernel(text, {.kernel = "k", .grid = {80 * 64}, .block = {32}}, {Buffer{std::vector<std::byte>(128)}}, on);
+    return timed.on(on).demand.unit[index_of_port];
+  };
+  const double same = clocks_of("mov.u32 %r2, 3;"), four = clocks_of("and.b32 %r2, %r1, 3;"),
+               all = clocks_of("mov.u32 %r2, %r1;");
+  CHECK(four - same == doctest::Approx(3.0 * 80 * 64));
+  CHECK(all - same == doctest::Approx(31.0 * 80 * 64));
 }
 
 } // namespace ptxrewrite::tests::walk_test
