@@ -44,8 +44,8 @@ TEST_CASE("what of an expansion the special unit does") {
     REQUIRE_MESSAGE(read.ok(), read.messages());
     const Function& function = read.function();
     InstructionId id;
-    for (InstructionId one : function.instructions_in(function.layout.front()))
-      if (!id.valid() && function.instructions[one].kind == InstructionKind::real) id = one;
+    for (InstructionId other : function.instructions_in(function.layout.front()))
+      if (!id.valid() && function.instructions[other].kind == InstructionKind::real) id = other;
     REQUIRE(id.valid());
     const Form& form = function.form_of(id);
     const std::string written = one.instruction;
