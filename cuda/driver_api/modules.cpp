@@ -209,8 +209,10 @@ DRIVER_API int cuFuncGetAttribute(int* value, int attribute, void* function) {
 
 DRIVER_API int cuFuncSetAttribute(void* function, int attribute, int value) {
   return entry("cuFuncSetAttribute", [&](Context& context) {
-    constexpr int max_dynamic_shared = 8;
+    constexpr int max_dynamic_shared = 8, count = 16; // CU_FUNC_ATTRIBUTE_MAX of CUDA 13.0
     if (!function) return Code::invalid_handle;
+    // Programs that know newer ones ask whether they are there: for more shared memory, which is asked for by 8, too.
+    if (attribute < 0 || attribute >= count) return Code::invalid_value;
     if (attribute != max_dynamic_shared) return Code::success;
     return context.allow_dynamic_shared(*static_cast<Kernel*>(function), value);
   });
