@@ -21,7 +21,8 @@ Strength strength_of(const ir::Form& form) {
   strength.acquires = is_synchronising || form.has(Modifier::acquire) || form.has(Modifier::acq_rel);
   strength.releases = is_synchronising || form.has(Modifier::release) || form.has(Modifier::acq_rel);
   strength.strong = strength.acquires || strength.releases || form.opcode == ir::Opcode::atom ||
-                    form.opcode == ir::Opcode::red || form.has(Modifier::volatile_) || form.has(Modifier::relaxed);
+                    form.opcode == ir::Opcode::red || form.has(Modifier::volatile_) || form.has(Modifier::relaxed) ||
+                    form.has(Modifier::reduce); // bulk reductions: .relaxed.gpu for each element
   strength.by_async_proxy = form.opcode == ir::Opcode::cp && form.has(Modifier::bulk);
   return strength;
 }

@@ -93,7 +93,7 @@ private:
   bool find_shared(uint64_t address);
   bool find_runs();
   bool find_barrier(const CopyTarget& target);
-  bool watch(uint64_t shared_address);
+  bool watch(const CopyTarget& target);
   bool start();
 
   const TensorCopy& copy() const { return operands_.copy(); }
@@ -124,7 +124,7 @@ bool Issue::run() {
 
 bool Issue::copy_to(const CopyTarget& target) {
   return find_shared(target.to) && (has_runs_ || find_runs()) && has_room_for_copy(warp_, op_, lane_) &&
-         find_barrier(target) && (!warp_.block->watch_memory || watch(target.to)) && start();
+         find_barrier(target) && (!warp_.block->watch_memory || watch(target)) && start();
 }
 
 bool Issue::read_tile() {
@@ -182,12 +182,10 @@ bool Issue::find_barrier(const CopyTarget& target) {
   if (!copy().has_barrier) return true;
   if (copy().to_cluster && !is_in_same_block(warp_, op_, lane_, target)) return false;
   barrier_ = lane_bytes(warp_, op_, lane_, shared_space_, target.barrier, 8, 8, "mbarrier operation");
-  // Whoever finds the barrier's phase over sees the copy: its bytes are counted behind it.
-  if (barrier_ && warp_.block->checker) warp_.block->checker->release(warp_, shared_space_, target.barrier);
   return barrier_ != nullptr;
 }
 
-bool Issue::watch(uint64_t shared_address) {
+bool Issue::watch(const CopyTarget& target) {
   const bool loads = copy().kind == TransferKind::load;
   uint64_t addresses[warp_size];
   const uint32_t mask = std::exchange(warp_.mask, 1u << lane_);
@@ -198,11 +196,13 @@ bool Issue::watch(uint64_t shared_address) {
   const AccessKind global_kind = loads                                 ? AccessKind::load
                                  : copy().kind == TransferKind::reduce ? AccessKind::atomic
                                                                        : AccessKind::store;
-  bool good = loads || access(shared_space_, shared_address, bytes_, AccessKind::load);
+  bool good = loads || access(shared_space_, target.to, bytes_, AccessKind::load);
   for (size_t i = 0; good && i < runs_.size(); ++i)
     good = !runs_[i].global || access(Space::global, addresses_[i], runs_[i].bytes, global_kind);
-  if (loads) good = good && access(shared_space_, shared_address, bytes_, AccessKind::store);
+  if (loads) good = good && access(shared_space_, target.to, bytes_, AccessKind::store);
   warp_.mask = mask;
+  // Whoever finds the barrier's phase over sees the copy: its bytes are counted behind it.
+  if (good && barrier_ && warp_.block->checker) warp_.block->checker->release(warp_, shared_space_, target.barrier);
   return good;
 }
 

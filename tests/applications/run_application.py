@@ -20,7 +20,9 @@ SAYS = {
     "missing_call": "cudaIpcOpenMemHandle is not emulated",
 }
 # Programs whose kernels need more than sm_80.
-TARGETS = {"clusters": "sm_90", "tensor_maps": "sm_90"}
+TARGETS = {"clusters": "sm_90", "tensor_maps": "sm_90", "tensor_pipeline": "sm_90a"}
+# Programs that --check may find nothing in.
+CHECKED = ("tensor_pipeline", )
 # What a program prints besides.
 PRINTS = {"printf_malloc": "before\nthread 3 has 190, and 0.50\n"}
 
@@ -47,9 +49,10 @@ def main():
         print("skipped: there is no nvcc")
         return 0
     machine_code_alone = ["-gencode", "arch=compute_80,code=sm_80"]
-    target = "-arch=" + TARGETS.get(program_name(options), "sm_80")
-    program = compile_program(options, machine_code_alone if options.fault == "no_ptx" else [target])
-    command = [options.tool, "exec", "--counters"]
+    target = TARGETS.get(program_name(options), "sm_80").removeprefix("sm_")
+    with_ptx = ["-gencode", f"arch=compute_{target},code=[sm_{target},compute_{target}]"]
+    program = compile_program(options, machine_code_alone if options.fault == "no_ptx" else with_ptx)
+    command = [options.tool, "exec", "--counters"] + (["--check"] if program_name(options) in CHECKED else [])
     if options.fault == "hang":
         command += ["--fuel", "100000"]
     child = subprocess.run([*command, "--", program, *([options.fault] if options.fault else [])],
@@ -64,6 +67,9 @@ def main():
         if wanted not in child.stderr:
             print(f"FAILED: standard error does not say {wanted!r}")
             return 1
+    if program_name(options) in CHECKED and "error:" in child.stderr:
+        print("FAILED: --check found something")
+        return 1
     if child.stderr.count("warp instructions  ") != 1:
         print("FAILED: not one table at the end")
         return 1
