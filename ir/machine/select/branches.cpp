@@ -38,6 +38,7 @@ public:
         cost(id).weight = 0;
         continue;
       }
+      if (predicate_both(block, next, target)) continue;
       // Lanes that part are brought together again.
       BlockId join = post_dominators_.immediate_post_dominator(block);
       const uint16_t gathering = fact(context_.capability, MachineFact::gathering);
@@ -142,9 +143,7 @@ private:
     return together_.branch_is_uniform(block) ? for_all_lanes : for_some;
   }
 
-  // Short code that a branch skips is issued under a predicate instead.
-  bool is_predicated(BlockId block, BlockId skipped, BlockId target) const {
-    if (skipped_by(block) != skipped) return false;
+  bool can_be_predicated(BlockId skipped) const {
     for (InstructionId id : function_.instructions_in(skipped)) {
       const Form* form = context_.form(id);
       if (!form) continue;
@@ -154,8 +153,40 @@ private:
         return false;
       if (function_.instructions[id].guard) return false;
     }
+    return true;
+  }
+
+  // Short code that a branch skips is issued under a predicate instead.
+  bool is_predicated(BlockId block, BlockId skipped, BlockId target) const {
+    if (skipped_by(block) != skipped || !can_be_predicated(skipped)) return false;
     const uint32_t size = body_size(skipped);
     return size == 0 || size <= longest_predicated(block, skipped, target);
+  }
+
+  // The block that both sides of a branch lead to, and nothing else leads to them; invalid if there is none.
+  BlockId behind_both(BlockId one, BlockId other) const {
+    for (BlockId side : {one, other})
+      if (context_.flow.predecessors(side).size() != 1 || function_.successors(side).size() != 1) return {};
+    const BlockId behind = function_.edges[function_.successors(one)[0]].to;
+    return one != other && function_.edges[function_.successors(other)[0]].to == behind ? behind : BlockId();
+  }
+
+  // Two short sides are issued one after the other, each under its predicate: found by assembling longer and longer
+  // ones. The longer one decides.
+  bool predicate_both(BlockId block, BlockId one, BlockId other) {
+    const BlockId behind = behind_both(one, other);
+    if (!behind || behind == block || !can_be_predicated(one) || !can_be_predicated(other)) return false;
+    constexpr uint32_t for_all_lanes = 5, for_some = 7, while_waiting = 20;
+    uint32_t longest = together_.branch_is_uniform(block) ? for_all_lanes : for_some;
+    if (loads_in(one) + loads_in(other) > 0) longest = loads_around(block, behind) ? while_waiting : 0;
+    if (std::max(body_size(one), body_size(other)) > longest) return false;
+    cost(last_real(block)).weight = 0;
+    for (BlockId side : {one, other}) {
+      context_.predicated[side.index()] = true;
+      const InstructionId last = last_real(side);
+      if (last && function_.is_opcode(last, Opcode::bra)) cost(last).weight = 0;
+    }
+    return true;
   }
 
   // Do lanes need no gathering? Before 9.0, ptxas does not trust a mark on the branch there.

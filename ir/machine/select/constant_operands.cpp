@@ -4,6 +4,7 @@
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/prepare/constant_bank.h"
 #include "ir/machine/prepare/first_generation.h"
+#include "ir/machine/prepare/rule_helpers.h"
 #include "ir/machine/select/constant_ranges.h"
 #include "ir/machine/select/wide_arithmetic.h"
 
@@ -144,11 +145,69 @@ void weigh_long_literals(LoweringContext& context, std::set<std::pair<BlockId, i
 
 } // namespace
 
+namespace {
+
+bool is_plain_sum(const LoweringContext& context, InstructionId id) {
+  const Form* form = id ? context.form(id) : nullptr;
+  return form && is_add(*form) && is_int64(*form) && !context.function.instructions[id].guard && context.result(id);
+}
+
+constexpr int longest_place = 4; // sums one after the other
+
+// A place or number, or a sum of such.
+bool is_place(const LoweringContext& context, const Operand* operand, int depth = 0) {
+  if (context.is_literal(operand)) return true;
+  const InstructionId sum = context.definition(operand);
+  return depth < longest_place && is_plain_sum(context, sum) && is_place(context, context.source(sum, 0), depth + 1) &&
+         is_place(context, context.source(sum, 1), depth + 1);
+}
+
+bool feeds_constant_loads(const LoweringContext& context, ValueId value, int depth = 0) {
+  return all_readers(context, value, [&](InstructionId reader) {
+    if (context.reads_as_address(reader, value)) return context.form(reader)->space == StateSpace::constant;
+    return depth < longest_place && is_plain_sum(context, reader) &&
+           feeds_constant_loads(context, context.result(reader), depth + 1);
+  });
+}
+
+} // namespace
+
+bool is_constant_place(const LoweringContext& context, InstructionId id) {
+  return is_plain_sum(context, id) &&
+         (is_place(context, context.source(id, 0)) || is_place(context, context.source(id, 1))) &&
+         feeds_constant_loads(context, context.result(id));
+}
+
+bool constant_place(LoweringContext& context, InstructionId id) {
+  if (!is_constant_place(context, id)) return false;
+  for (size_t index : {0, 1}) {
+    const Operand* rest = context.source(id, index);
+    if (rest->is(OperandKind::value) && !is_place(context, rest))
+      context.without_constant[context.result(id).index()] = rest->as_value();
+  }
+  return true;
+}
+
+bool constant_index(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  const bool extends =
+      form.opcode == Opcode::cvt && is_int64(form) && !is_float(form.type(1)) && bit_width(form.type(1)) <= 32;
+  const bool scales = (form.opcode == Opcode::mul && form.has(Modifier::wide) && is_int32(form)) ||
+                      (form.opcode == Opcode::shl && is_int64(form));
+  if (!extends && !scales) return false;
+  if (!all_readers(context, context.result(id),
+                   [&](InstructionId reader) { return is_constant_place(context, reader); }))
+    return false;
+  if (scales) context.costs[id.index()].weight = 1;
+  return extends && bit_width(form.type(1)) == 32;
+}
+
 bool reads_without_register(const LoweringContext& context, InstructionId reader, ValueId value, ValueSource source) {
   const Form* form = context.form(reader);
   if (!form) return true;
   if (form->opcode == Opcode::mov || form->opcode == Opcode::cvta) return true; // its own result answers for it
   if (context.reads_as_address(reader, value)) return false;
+  if (context.absorbed[reader.index()] && is_constant_place(context, reader)) return true;
   if (is_sign_of_pair(context, reader)) return true; // an extension
   bool is_zero = source == ValueSource::literal && literal_is_zero(context, value);
   if (is_zero) return true;

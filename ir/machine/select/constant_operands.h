@@ -17,4 +17,12 @@ void weigh_constants(LoweringContext& context);
 // At their readers: literals that have to be in registers.
 void weigh_literals(LoweringContext& context);
 
+// Is the instruction a sum of 64 bits with a .const variable's place, read as an address of constant loads alone? They
+// add the place themselves (c[0x3][R + place]), and take the rest in 32 bits.
+bool is_constant_place(const LoweringContext& context, InstructionId id);
+
+// Fusion rules, see lowering_rules.h: such a sum, and what only such sums read.
+bool constant_place(LoweringContext& context, InstructionId id);
+bool constant_index(LoweringContext& context, InstructionId id);
+
 } // namespace ptxrewrite::ir

@@ -116,6 +116,7 @@ private:
     step("constant operand", [&] { weigh_constants(context_); });
     step("linear operands", [&] { weigh_linear_operands(context_); });
     step("joined shared accesses", [&] { join_shared_accesses(context_); });
+    if (!is_first_generation()) step("narrow elements", [&] { weigh_narrow_vectors(context_); });
     if (!is_first_generation()) step("shared reciprocal", [&] { share_reciprocals(context_); });
     step("literal", [&] { weigh_literals(context_); });
     if (has(capability_, MachineFact::uniform_datapath))

@@ -6,6 +6,7 @@
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/prepare/first_generation.h"
 #include "ir/machine/prepare/rule_helpers.h"
+#include "ir/machine/select/constant_operands.h"
 #include "ir/machine/select/disjoint.h"
 #include "ir/machine/select/second_constants.h"
 #include "ir/machine/select/wide_arithmetic.h"
@@ -671,6 +672,8 @@ bool float_minimum_of_three(LoweringContext& context, InstructionId id) {
 }
 
 constexpr LoweringRule rules[] = {
+    {"constant place", constant_place, Fact::after_tesla},
+    {"constant index", constant_index, Fact::after_tesla},
     {"constant address offset", constant_address_offset, Fact::always},
     {"equal sum", equal_sum, Fact::always},
     {"wide multiply-add", wide_multiply_add, Fact::wide_sum},

@@ -2,6 +2,8 @@
 // shared_vectors.h.
 #include "ir/machine/select/shared_vectors.h"
 
+#include "ir/machine/figures/generations.h"
+
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -247,6 +249,66 @@ void join_shared_accesses(LoweringContext& context) {
   Alignment alignment(context);
   for (BlockId block : context.function.layout)
     join_in_block(context, block, alignment);
+}
+
+namespace {
+
+// Of all that are needed.
+bool all_needed_readers(const LoweringContext& context, ValueId value, auto&& test) {
+  return std::ranges::all_of(context.values.readers(value), [&](InstructionId reader) {
+    const Form* user = context.form(reader);
+    return !context.needed[reader.index()] || (user && test(*user));
+  });
+}
+
+// What takes one element out of its word. Low halves are used where they are, unless they are extended; I2F takes a
+// part of a register, from 9.0 on no byte.
+uint16_t extraction(const LoweringContext& context, ValueId element, size_t index, const Form& load) {
+  const unsigned bits = bit_width(load.type());
+  const bool stored = all_needed_readers(
+      context, element, [](const Form& user) { return user.opcode == Opcode::st && user.vector_width > 1; });
+  const bool converted = all_needed_readers(context, element, [](const Form& user) {
+    return user.opcode == Opcode::cvt && is_float(user.type(0)) && !is_float(user.type(1));
+  });
+  if (stored) return 0;
+  if (converted) return bits == 8 && !has(context.capability, MachineFact::shifted_parts_converted) ? 1 : 0;
+  if (bits == 8) return 1;
+  const bool low = index % 2 == 0;
+  const bool extended = !all_needed_readers(context, element, [](const Form& user) {
+    return user.opcode != Opcode::cvt || is_float(user.type(0)) || bit_width(user.type(0)) < 32;
+  });
+  return low && !extended ? 0 : 1;
+}
+
+} // namespace
+
+void weigh_narrow_vectors(LoweringContext& context) {
+  context.for_each_needed([&](InstructionId id) {
+    const Form& form = *context.form(id);
+    const unsigned bits = bit_width(form.type());
+    if ((form.opcode != Opcode::ld && form.opcode != Opcode::st) || form.vector_width == 1 || bits >= 32 ||
+        is_param(form.space))
+      return;
+    uint16_t& weight = context.costs[id.index()].weight;
+    if (weight == 0) return;
+    std::vector<ValueId> elements;
+    const std::span<const Operand> operands = context.function.operands_of(id);
+    for (size_t i = 0; i < operands.size(); i = next_sibling(operands, i))
+      if (operands[i].is(OperandKind::vector))
+        for (size_t part = i + 1; part < next_sibling(operands, i); ++part)
+          elements.push_back(operands[part].is(OperandKind::value) ? operands[part].as_value() : ValueId());
+    if (form.opcode == Opcode::ld) {
+      for (size_t i = 0; i < elements.size(); ++i)
+        if (elements[i]) weight += extraction(context, elements[i], i, form);
+      return;
+    }
+    const bool copied = std::ranges::all_of(elements, [&](ValueId element) {
+      const InstructionId made = element ? context.values.definition(element) : InstructionId();
+      return made && context.function.is_opcode(made, Opcode::ld) && context.form(made)->vector_width > 1;
+    });
+    const unsigned words = std::max(1U, form.vector_width * bits / 32);
+    if (!copied) weight += static_cast<uint16_t>(form.vector_width - words);
+  });
 }
 
 } // namespace ptxrewrite::ir

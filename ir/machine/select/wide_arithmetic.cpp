@@ -3,6 +3,7 @@
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/prepare/first_generation.h"
 #include "ir/machine/prepare/rule_helpers.h"
+#include "ir/machine/select/constant_operands.h"
 
 namespace ptxrewrite::ir {
 
@@ -53,7 +54,7 @@ bool wide_multiply_add(LoweringContext& context, InstructionId id) {
       return false;
     return user && is_add_or_sub(*user) && is_int64(*user) && (is_add(*user) || is_minuend(context, reader, value)) &&
            !context.absorbs[reader.index()] && !context.absorbed[reader.index()] &&
-           (first_generation || !is_left_to_accesses(context, reader));
+           !is_constant_place(context, reader) && (first_generation || !is_left_to_accesses(context, reader));
   };
   if (!all_readers(context, value, fits)) return false;
   for (InstructionId reader : context.values.readers(value)) {
@@ -72,6 +73,8 @@ bool scaled_index(LoweringContext& context, InstructionId id) {
       !is_power_of_two(context.source(id, 1)))
     return false;
   uint16_t& weight = context.costs[id.index()].weight;
+  if (all_readers(context, context.result(id), [&](InstructionId user) { return is_constant_place(context, user); }))
+    return false; // constant_index() has weighed it
   if (form.opcode == Opcode::mad) {
     weight = 3;
     return false;
@@ -79,7 +82,9 @@ bool scaled_index(LoweringContext& context, InstructionId id) {
   weight = 2;
   const InstructionId reader = context.result(id) ? context.values.only_reader(context.result(id)) : InstructionId();
   const Form* user = reader ? context.form(reader) : nullptr;
-  if (!user || !is_add(*user) || !is_int64(*user) || context.absorbs[reader.index()]) return false;
+  if (!user || !is_add(*user) || !is_int64(*user) || context.absorbs[reader.index()] ||
+      is_constant_place(context, reader))
+    return false;
   take_over(context, reader);
   weight = 1;
   return false;
@@ -126,7 +131,7 @@ bool wide_shift_add(LoweringContext& context, InstructionId id) {
   const InstructionId reader = value ? context.values.only_reader(value) : InstructionId();
   const Form* user = reader ? context.form(reader) : nullptr;
   if (!user || !is_add(*user) || !is_int64(*user) || context.absorbs[reader.index()] ||
-      context.absorbed[reader.index()])
+      context.absorbed[reader.index()] || is_constant_place(context, reader))
     return false;
   take_over(context, reader);
   context.costs[reader.index()].weight += signs_in_registers(context, reader);
