@@ -19,9 +19,9 @@ namespace ptxrewrite::cli {
 struct DirectLaunch {
   std::string grid;
   std::string block;
-  std::string cluster; // blocks of a cluster; "": as the kernel says
   std::string shared = "0";
   std::vector<std::string> arguments; // "s32=5", "buffer=f32:1024:uniform(-1,1,seed=1):out"
+  std::string cluster;                // blocks of a cluster; "": as the kernel says
   bool any() const { return !grid.empty() || !block.empty() || !cluster.empty() || !arguments.empty(); }
 };
 
