@@ -31,6 +31,9 @@ struct LaunchShape {
   std::optional<emulator::Dimensions> cluster{}; // launch attribute; none: as the kernel says
 };
 
+// Blocks of a cluster that any GPU with clusters runs (CUDA programming guide, Thread Block Clusters).
+inline constexpr int portable_cluster_size = 8;
+
 enum class MemoryKind : uint8_t { unknown, device, host, managed };
 
 // An allocation of the program.
@@ -107,6 +110,8 @@ public:
   // cudaFuncAttributeMaxDynamicSharedMemorySize.
   Code allow_dynamic_shared(Kernel& kernel, int bytes) const;
   uint32_t resident_blocks(const Kernel& kernel, uint32_t threads, uint64_t dynamic_shared) const;
+  // Clusters of such a launch that the whole device runs at the same time. Error: sizes that do not fit.
+  Code active_clusters(const Kernel& kernel, const LaunchShape& shape, int* clusters) const;
   // As cudaLimit and CUlimit count: stack, printf buffer, heap ...
   Code set_limit(int number, uint64_t value);
   Code limit(int number, uint64_t& value) const;

@@ -44,6 +44,21 @@ uint32_t Context::resident_blocks(const Kernel& kernel, uint32_t threads, uint64
   return ir::occupancy(*settings_.machine, {threads, kernel.registers, static_cast<uint32_t>(shared)}).blocks;
 }
 
+Code Context::active_clusters(const Kernel& kernel, const LaunchShape& shape, int* clusters) const {
+  const ir::Module& module = kernel.module->ir();
+  const ir::Function* function = launch::find_kernel(module, kernel.name);
+  if (!function) return Code::invalid_handle;
+  const Result<emulator::ClusterShape> clustered =
+      emulator::cluster_shape(module, *function, shape.grid, shape.cluster);
+  if (!clustered) return Code::invalid_cluster_size;
+  const uint64_t size = clustered->cluster ? clustered->cluster->count() : 1;
+  const uint64_t blocks =
+      uint64_t(resident_blocks(kernel, static_cast<uint32_t>(shape.block.count()), shape.dynamic_shared)) *
+      settings_.machine->sms;
+  *clusters = static_cast<int>(blocks / size);
+  return Code::success;
+}
+
 Code Context::allow_dynamic_shared(Kernel& kernel, int bytes) const {
   const uint64_t most = settings_.machine->occupancy.max_shared_bytes_per_block;
   if (bytes < 0 || kernel.static_shared + static_cast<uint64_t>(bytes) > most) return Code::invalid_value;

@@ -31,6 +31,19 @@ struct LaunchConfiguration {
   uint32_t attribute_count;
 };
 
+LaunchShape shape_of(const LaunchConfiguration& given) {
+  LaunchShape shape{{given.grid[0], given.grid[1], given.grid[2]},
+                    {given.block[0], given.block[1], given.block[2]},
+                    given.dynamic_shared};
+  for (uint32_t i = 0; i < given.attribute_count; ++i) {
+    const LaunchAttribute& attribute = given.attributes[i];
+    if (attribute.id == cooperative_attribute) shape.cooperative = attribute.cooperative != 0;
+    if (attribute.id == cluster_attribute)
+      shape.cluster = emulator::Dimensions{attribute.cluster[0], attribute.cluster[1], attribute.cluster[2]};
+  }
+  return shape;
+}
+
 int launch(const char* name, void* function, const LaunchShape& shape, void* handle, void** arguments, void** extra) {
   return entry(name, [&](Context& context) {
     auto* kernel = static_cast<Kernel*>(function);
@@ -83,16 +96,7 @@ DRIVER_API int cuLaunchCooperativeKernel(void* function, uint32_t grid_x, uint32
 
 DRIVER_API int cuLaunchKernelEx(const LaunchConfiguration* given, void* function, void** arguments, void** extra) {
   if (!given) return finish(Code::invalid_value);
-  LaunchShape shape{{given->grid[0], given->grid[1], given->grid[2]},
-                    {given->block[0], given->block[1], given->block[2]},
-                    given->dynamic_shared};
-  for (uint32_t i = 0; i < given->attribute_count; ++i) {
-    const LaunchAttribute& attribute = given->attributes[i];
-    if (attribute.id == cooperative_attribute) shape.cooperative = attribute.cooperative != 0;
-    if (attribute.id == cluster_attribute)
-      shape.cluster = emulator::Dimensions{attribute.cluster[0], attribute.cluster[1], attribute.cluster[2]};
-  }
-  return launch("cuLaunchKernelEx", function, shape, given->stream, arguments, extra);
+  return launch("cuLaunchKernelEx", function, shape_of(*given), given->stream, arguments, extra);
 }
 
 DRIVER_API int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, void* function, int threads,
@@ -113,16 +117,14 @@ DRIVER_API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* fu
 DRIVER_API int cuOccupancyMaxActiveClusters(int* clusters, void* function, const LaunchConfiguration* given) {
   return entry("cuOccupancyMaxActiveClusters", [&](Context& context) {
     if (!clusters || !function || !given) return Code::invalid_value;
-    uint64_t size = 1; // blocks of a cluster
-    for (uint32_t i = 0; i < given->attribute_count; ++i)
-      if (const LaunchAttribute& attribute = given->attributes[i]; attribute.id == cluster_attribute)
-        size = emulator::Dimensions{attribute.cluster[0], attribute.cluster[1], attribute.cluster[2]}.count();
-    if (size == 0 || size > emulator::largest_cluster) return Code::invalid_cluster_size;
-    const uint32_t threads = given->block[0] * given->block[1] * given->block[2];
-    const uint64_t blocks =
-        uint64_t(context.resident_blocks(*static_cast<Kernel*>(function), threads, given->dynamic_shared)) *
-        context.settings().machine->sms;
-    *clusters = static_cast<int>(blocks / size);
+    return context.active_clusters(*static_cast<Kernel*>(function), shape_of(*given), clusters);
+  });
+}
+
+DRIVER_API int cuOccupancyMaxPotentialClusterSize(int* size, void* function, const LaunchConfiguration* given) {
+  return entry("cuOccupancyMaxPotentialClusterSize", [&](Context&) {
+    if (!size || !function || !given) return Code::invalid_value;
+    *size = portable_cluster_size;
     return Code::success;
   });
 }

@@ -30,6 +30,16 @@ LaunchShape shape_of(const abi::Dim3& grid, const abi::Dim3& block, uint64_t dyn
   return {dimensions(grid), dimensions(block), dynamic_shared, cooperative};
 }
 
+static LaunchShape shape_of(const abi::LaunchConfiguration& configuration) {
+  LaunchShape shape = shape_of(configuration.grid, configuration.block, configuration.dynamic_shared);
+  for (unsigned i = 0; i < configuration.attribute_count; ++i) {
+    const abi::LaunchAttribute& attribute = configuration.attributes[i];
+    if (attribute.id == abi::launch_attribute_cooperative) shape.cooperative = attribute.value.cooperative != 0;
+    if (attribute.id == abi::launch_attribute_cluster) shape.cluster = dimensions(attribute.value.cluster);
+  }
+  return shape;
+}
+
 static Code launch_kernel(Context& context, const void* function, const LaunchShape& shape, void** arguments,
                           void* stream_handle) {
   Code code = Code::success;
@@ -88,13 +98,7 @@ RUNTIME_API int cudaLaunchKernelExC(const abi::LaunchConfiguration* configuratio
                                     void** arguments) {
   return entry("cudaLaunchKernelExC", [&](Context& context) {
     if (!configuration) return Code::invalid_value;
-    LaunchShape shape = shape_of(configuration->grid, configuration->block, configuration->dynamic_shared);
-    for (unsigned i = 0; i < configuration->attribute_count; ++i) {
-      const abi::LaunchAttribute& attribute = configuration->attributes[i];
-      if (attribute.id == abi::launch_attribute_cooperative) shape.cooperative = attribute.value.cooperative != 0;
-      if (attribute.id == abi::launch_attribute_cluster) shape.cluster = dimensions(attribute.value.cluster);
-    }
-    return launch_kernel(context, function, shape, arguments, configuration->stream);
+    return launch_kernel(context, function, shape_of(*configuration), arguments, configuration->stream);
   });
 }
 
@@ -179,6 +183,27 @@ RUNTIME_API int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* bloc
 RUNTIME_API int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function, int threads,
                                                               size_t shared) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, 0);
+}
+
+RUNTIME_API int cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
+                                               const abi::LaunchConfiguration* configuration) {
+  return entry("cudaOccupancyMaxActiveClusters", [&](Context& context) {
+    Code code = Code::success;
+    const Kernel* kernel = kernel_of(function, code);
+    if (!kernel) return code;
+    if (!clusters || !configuration) return Code::invalid_value;
+    return context.active_clusters(*kernel, shape_of(*configuration), clusters);
+  });
+}
+
+RUNTIME_API int cudaOccupancyMaxPotentialClusterSize(int* size, const void* function, const abi::LaunchConfiguration*) {
+  return entry("cudaOccupancyMaxPotentialClusterSize", [&](Context&) {
+    Code code = Code::success;
+    if (!kernel_of(function, code)) return code;
+    if (!size) return Code::invalid_value;
+    *size = portable_cluster_size;
+    return Code::success;
+  });
 }
 
 RUNTIME_API int cudaOccupancyAvailableDynamicSMemPerBlock(size_t* shared, const void* function, int blocks,

@@ -66,6 +66,14 @@ int main() {
   attribute[0].val.clusterDim.z = 1;
   configuration.attrs = attribute;
   configuration.numAttrs = 1;
+  int clusters = 0, largest = 0;
+  CALL(cudaOccupancyMaxActiveClusters(&clusters, histogram, &configuration));
+  int resident = 0, multiprocessors = 0;
+  CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, histogram, 64, configuration.dynamicSmemBytes));
+  CALL(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
+  EXPECT(clusters == resident * multiprocessors / in_cluster);
+  CALL(cudaOccupancyMaxPotentialClusterSize(&largest, histogram, &configuration));
+  EXPECT(largest == 8);
   CALL(cudaLaunchKernelEx(&configuration, histogram, bins, count, share, static_cast<const int*>(values), size));
   CALL(cudaDeviceSynchronize());
   for (int i = 0; i < count; ++i)
