@@ -2,6 +2,7 @@
 // that are not instructions.
 #include "grammar/actions.h"
 
+#include "ir/forms/composite.h"
 #include "ir/forms/dac.h"
 
 #include <algorithm>
@@ -282,7 +283,11 @@ void ReaderActions::finish_body(const Lexeme& brace) {
   connect_blocks();
   function_->source_instruction_count = provenance_;
   if (function_->affine_stream) function_->affine_stream->source_instruction_count = provenance_;
-  if (module_.hardware_form && !diagnostics_.has_errors()) check_streams(brace.range);
+  if (module_.hardware_form && !diagnostics_.has_errors()) {
+    check_streams(brace.range);
+    check_composite_slots(*function_);
+    if (function_->affine_stream) check_composite_slots(*function_->affine_stream);
+  }
   close_function();
 }
 
@@ -606,6 +611,11 @@ void ReaderActions::check_streams(SourceRange end) {
     const Function& stream = finding.in_affine_stream ? *function_->affine_stream : *function_;
     error(finding.instruction ? stream.instructions[finding.instruction].range : end, finding.message);
   }
+}
+
+void ReaderActions::check_composite_slots(const Function& stream) {
+  for (const SlotFinding& finding : ir::check_composite_slots(stream))
+    error(stream.instructions[finding.instruction].range, finding.message);
 }
 
 void ReaderActions::begin_linear_row(const Lexeme& word) {

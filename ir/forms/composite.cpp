@@ -75,4 +75,40 @@ bool reads_composite_slot(const Operand& operand) {
   return operand.is(OperandKind::special_register) && static_cast<SpecialRegister>(operand.id) == SpecialRegister::crf;
 }
 
+namespace {
+
+// `held`: the bits of the value in the slot, 0 if there is none; `index`: the source that reads it.
+std::string wrong_slot_read(const Form& form, unsigned held, unsigned index) {
+  if (held == 0) return "no composite instruction of this block has written what it reads";
+  if (const std::optional<CompositeParts> parts = composite_parts(form)) {
+    const unsigned wanted = composite_source_bits(*parts, index);
+    if (wanted == held) return {};
+    return "reads " + std::to_string(wanted) + " bits of a slot of " + std::to_string(held);
+  }
+  if (held == 64 && bit_width(form.type()) != 64) return "does not read all 64 bits of the slot";
+  return {};
+}
+
+} // namespace
+
+std::vector<SlotFinding> check_composite_slots(const Function& function) {
+  std::vector<SlotFinding> findings;
+  for (BlockId block : function.layout) {
+    unsigned held = 0;
+    for (InstructionId id : function.instructions_in(block)) {
+      if (function.instructions[id].kind != InstructionKind::real) continue;
+      const Form& form = function.form_of(id);
+      const std::span<const Operand> operands = function.operands_of(id);
+      for (size_t i = 0; i < operands.size(); ++i) { // none of a composite instruction's operands is a group
+        if (!reads_composite_slot(operands[i])) continue;
+        std::string wrong = wrong_slot_read(form, held, static_cast<unsigned>(i - form.definitions));
+        if (!wrong.empty()) findings.push_back({id, std::move(wrong)});
+      }
+      if (std::optional<CompositeParts> parts = composite_parts(form)) held = parts->intermediate_bits;
+      if (form.effects.call) held = 0;
+    }
+  }
+  return findings;
+}
+
 } // namespace ptxrewrite::ir

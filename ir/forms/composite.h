@@ -5,6 +5,8 @@
 #include "ir/core/function.h"
 
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace ptxrewrite::ir {
 
@@ -33,5 +35,13 @@ unsigned composite_source_bits(const CompositeParts& parts, unsigned index);
 
 // Is the operand a read of the composite register file: %crf?
 bool reads_composite_slot(const Operand& operand);
+
+// What is wrong with the reads of the composite register file: the slot holds the intermediate of the last composite
+// instruction, until a call or the end of the block.
+struct SlotFinding {
+  InstructionId instruction;
+  std::string message;
+};
+std::vector<SlotFinding> check_composite_slots(const Function& function);
 
 } // namespace ptxrewrite::ir

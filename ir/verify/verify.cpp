@@ -57,8 +57,8 @@ public:
         check_instruction(id);
     check_terminators();
     if (findings_.empty()) check_edges();
-    for (BlockId block : function_.layout)
-      check_composite_slot(block);
+    for (SlotFinding& finding : check_composite_slots(function_))
+      report_at("crf", finding.instruction, std::move(finding.message));
     check_scopes();
     check_declarations();
     if (findings_.empty()) check_names();
@@ -272,33 +272,6 @@ private:
         report("dac", std::move(finding.message));
       else
         report_at("dac", finding.instruction, std::move(finding.message));
-  }
-
-  // `bits`: of what is in the slot; `index`: the source that reads it.
-  void check_slot_read(InstructionId id, unsigned bits, unsigned index) {
-    const Form& form = function_.form_of(id);
-    const std::optional<CompositeParts> parts = composite_parts(form);
-    if (bits == 0)
-      report_at("crf", id, "no composite instruction of this block has written what it reads");
-    else if (parts && composite_source_bits(*parts, index) != bits)
-      report_at("crf", id,
-                "reads " + std::to_string(composite_source_bits(*parts, index)) + " bits of a slot of " +
-                    std::to_string(bits));
-    else if (!parts && bits == 64 && bit_width(form.type()) != 64)
-      report_at("crf", id, "does not read all 64 bits of the slot");
-  }
-
-  void check_composite_slot(BlockId block) {
-    unsigned bits = 0; // of what is in the slot
-    for (InstructionId id : function_.instructions_in(block)) {
-      if (function_.instructions[id].kind != InstructionKind::real) continue;
-      const Form& form = function_.form_of(id);
-      const std::span<const Operand> operands = function_.operands_of(id);
-      for (size_t i = 0; i < operands.size(); ++i) // of a composite, none is a group
-        if (reads_composite_slot(operands[i])) check_slot_read(id, bits, static_cast<unsigned>(i - form.definitions));
-      if (std::optional<CompositeParts> parts = composite_parts(form)) bits = parts->intermediate_bits;
-      if (form.effects.call) bits = 0;
-    }
   }
 
   // ---- control flow
