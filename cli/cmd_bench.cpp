@@ -72,8 +72,8 @@ std::string candidate_trouble(const BenchCandidate& candidate) {
   }
   if (!candidate.reason.empty()) return "FAILS: " + candidate.reason;
   std::string text = "DIFFERS:";
-  for (const BufferComparison& buffer : candidate.differences) {
-    const ElementDifference& first = buffer.first.front();
+  for (const cuda::BufferComparison& buffer : candidate.differences) {
+    const cuda::ElementDifference& first = buffer.first.front();
     text += fmt::format("\n  buffer '{}': {} of {} elements; [{}] is {}, rewritten {}", buffer.buffer, buffer.differing,
                         buffer.elements, first.index, first.original, first.rewritten);
   }
@@ -255,7 +255,7 @@ int write_tuned(const BenchOptions& options, const std::string& path, const Laun
   return exit_ok;
 }
 
-int bench_file(const BenchOptions& options, const std::string& path, Device& gpu, const Session& session,
+int bench_file(const BenchOptions& options, const std::string& path, cuda::Device& gpu, const Session& session,
                Gathered& gathered) {
   std::optional<LaunchInput> input = read_launch_input(path, options.input, session);
   if (!input) return exit_diagnostics;
@@ -264,7 +264,7 @@ int bench_file(const BenchOptions& options, const std::string& path, Device& gpu
   settings.rounds = options.rounds;
   settings.warm_up = options.warm_up;
   Bench bench(*input, gpu, settings);
-  ErrorPlace place = ErrorPlace::launch_file;
+  cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
   auto fail = [&](const Error& error) {
     show_session_error(error, place, *input, session);
     return static_cast<int>(exit_diagnostics);
@@ -316,7 +316,7 @@ std::string summary(const Gathered& gathered) {
   return text;
 }
 
-json device_json(const DeviceInfo& device) {
+json device_json(const cuda::DeviceInfo& device) {
   return {{"name", device.name},
           {"compute_capability", device.compute_capability},
           {"driver", device.driver_version},
@@ -324,7 +324,7 @@ json device_json(const DeviceInfo& device) {
           {"l2_bytes", device.l2_bytes}};
 }
 
-int finish(const BenchOptions& options, const DeviceInfo& device, const Gathered& gathered) {
+int finish(const BenchOptions& options, const cuda::DeviceInfo& device, const Gathered& gathered) {
   if (options.json) {
     json document = {{"device", device_json(device)}, {"rounds", options.rounds}, {"files", gathered.files}};
     for (CacheState state : cache_states)
@@ -369,12 +369,12 @@ int run_bench(BenchOptions& options, const Session& session) {
     options.pipeline.passes_given |= options.pipeline.optimise;
     options.pipeline.passes = transforms::to_string(*pipeline);
   }
-  Result<std::unique_ptr<Device>> gpu = make_cuda_device();
+  Result<std::unique_ptr<cuda::Device>> gpu = cuda::make_cuda_device();
   if (!gpu) {
     show(gpu.error());
     return exit_no_gpu;
   }
-  const DeviceInfo device = (*gpu)->info();
+  const cuda::DeviceInfo device = (*gpu)->info();
   if (!options.json)
     std::printf("%s, compute capability %d.%d, driver %d.%d; %u rounds after %u to warm up\n\n", device.name.c_str(),
                 device.compute_capability / 10, device.compute_capability % 10, device.driver_version / 1000,

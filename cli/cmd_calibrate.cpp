@@ -52,7 +52,7 @@ public:
     settings.all_figures = options_.all_figures;
     Progress progress(runs_->probes().size());
     settings.progress = [&](size_t done, size_t, const std::string& what) { progress.show(done, what); };
-    Result<Calibration> result = cli::calibrate(*base_, facts_, *runs_, *stopwatch_, settings);
+    Result<Calibration> result = evaluate::calibrate(*base_, facts_, *runs_, *stopwatch_, settings);
     if (!result) return complain(result.error());
     found_ = std::move(*result);
     if (Status status = calibrate_energy(*runs_, *stopwatch_, found_); !status) return complain(status.error());
@@ -105,7 +105,7 @@ private:
   }
 
   int prepare_gpu() {
-    Result<std::unique_ptr<Device>> gpu = make_cuda_device();
+    Result<std::unique_ptr<cuda::Device>> gpu = cuda::make_cuda_device();
     if (!gpu) {
       show(gpu.error());
       return exit_no_gpu;
@@ -161,7 +161,7 @@ private:
   const unsigned rounds_;
   const Session& session_;
   const ir::Machine* base_ = nullptr;
-  std::unique_ptr<Device> device_;
+  std::unique_ptr<cuda::Device> device_;
   std::vector<Probe> probes_;
   GpuFacts facts_;
   std::unique_ptr<ProbeRuns> runs_;

@@ -1,8 +1,9 @@
-// `ptxrewrite exec`: runs a CUDA program as it is, its kernels on the emulator.
+// `ptxrewrite exec`: runs a CUDA program as it is, its kernels on the emulator or, rewritten, on a GPU.
 #include "cli/command.h"
 #include "cli/device_options.h"
 #include "cli/pipeline_options.h"
 #include "cuda/context/settings.h"
+#include "cuda/interpose/settings.h"
 #include "evaluate/common/module_input.h"
 #include "support/interruption.h"
 
@@ -12,7 +13,9 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <filesystem>
+#include <link.h>
 #include <memory>
 #include <sys/personality.h>
 #include <sys/stat.h>
@@ -23,6 +26,7 @@ namespace {
 
 struct ExecOptions {
   std::vector<std::string> program;
+  std::string device = "emulator";
   std::string machine;
   std::string json;
   PipelineOptions pipeline;
@@ -35,38 +39,45 @@ struct ExecOptions {
   unsigned host_threads = 0;
   bool check = false;
   bool counters = false;
+  bool autotune = false;
 };
 
 constexpr const char* main_library = "libptxrewrite_cuda.so";
+constexpr const char* driver_library = "libcuda.so.1";
 // Python finds it by its place in a package: the one that is loaded already comes before.
 constexpr const char* preloaded_library = "libnvJitLink.so.13";
 
-// Beside this program: in a build folder, or where both are installed.
-Result<std::string> library_folder() {
+// Beside this program: in a build folder, or where both are installed. `name`: of the folder; `library`: that it has.
+Result<std::string> library_folder(const char* built, const char* installed, const char* library) {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   const fs::path here = program.parent_path();
-  for (const char* folder : {"../cuda/lib", "../lib/ptxrewrite/cuda", "../lib64/ptxrewrite/cuda",
-                             "../lib/x86_64-linux-gnu/ptxrewrite/cuda", "../lib/aarch64-linux-gnu/ptxrewrite/cuda"}) {
+  std::vector<std::string> folders{std::string("../cuda/") + built};
+  for (const char* libraries : {"lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"})
+    folders.push_back(fmt::format("../{}/ptxrewrite/{}", libraries, installed));
+  for (const std::string& folder : folders) {
     const fs::path candidate = here / folder;
-    if (fs::exists(candidate / main_library, error)) return fs::weakly_canonical(candidate, error).string();
+    if (fs::exists(candidate / library, error)) return fs::weakly_canonical(candidate, error).string();
   }
-  return Error{
-      fmt::format("{} is neither in ../cuda/lib nor in ../lib/ptxrewrite/cuda of {}", main_library, here.string()), {}};
+  return Error{fmt::format("{} is neither in {} nor in {} of {}", library, folders[0], folders[1], here.string()), {}};
 }
 
-void set_environment(const cuda::Settings& settings, const std::string& folder) {
-  for (const std::string& assignment : cuda::environment_of(settings)) {
+void prepend(const char* variable, const std::string& path) {
+  const char* before = std::getenv(variable);
+  setenv(variable, (!before || !*before ? path : path + ":" + before).c_str(), 1);
+}
+
+void set_variables(const std::vector<std::string>& assignments) {
+  for (const std::string& assignment : assignments) {
     const size_t equals = assignment.find('=');
     setenv(assignment.substr(0, equals).c_str(), assignment.c_str() + equals + 1, 1);
   }
-  const auto add = [](const char* variable, const std::string& path, bool is_first) {
-    const char* before = std::getenv(variable);
-    const std::string all = !before || !*before ? path : is_first ? path + ":" + before : before + (":" + path);
-    setenv(variable, all.c_str(), 1);
-  };
-  add("LD_LIBRARY_PATH", folder, true);
+}
+
+void set_environment(const cuda::Settings& settings, const std::string& folder) {
+  set_variables(cuda::environment_of(settings));
+  prepend("LD_LIBRARY_PATH", folder);
   // The dynamic linker splits its list at blanks and colons.
   const bool can_preload = folder.find_first_of(" :") == std::string::npos;
   if (!can_preload)
@@ -74,8 +85,11 @@ void set_environment(const cuda::Settings& settings, const std::string& folder) 
                "ptxrewrite: warning: {} is not loaded into the program: its folder's path has a blank or a colon, "
                "where the dynamic linker splits its list\n",
                preloaded_library);
-  if (std::error_code error; can_preload && std::filesystem::exists(folder + "/" + preloaded_library, error))
-    add("LD_PRELOAD", folder + "/" + preloaded_library, false);
+  if (std::error_code error; can_preload && std::filesystem::exists(folder + "/" + preloaded_library, error)) {
+    const char* before = std::getenv("LD_PRELOAD");
+    const std::string path = folder + "/" + preloaded_library;
+    setenv("LD_PRELOAD", (before && *before ? before + (":" + path) : path).c_str(), 1);
+  }
 }
 
 // 0: no number.
@@ -103,6 +117,14 @@ std::string contradiction(const ExecOptions& options) {
     return "--capture takes the original launches and what they leave: leave out --passes and -O";
   if (!options.html.empty() && !options.study && options.score.empty())
     return "--html is the page of --study and --score: give one of them";
+  if (options.device == "emulator" && options.autotune) return "--autotune times launches on a GPU: add --device cuda";
+  if (options.device == "cuda" && (options.check || options.counters || options.study || options.verify.passes_given ||
+                                   !options.machine.empty() || !options.capture.empty() || !options.score.empty()))
+    return "with --device cuda kernels run on the GPU, where launches are only rewritten: of the options that look "
+           "into "
+           "them there are --passes, -O, --autotune and --json";
+  if (options.autotune && !rewrites)
+    return "--autotune chooses between originals and what passes make: add -O or --passes";
   if (options.captures != "hottest" && captures_of(options.captures) == 0)
     return "--capture-launches takes a number from 1 on, or hottest";
   return {};
@@ -121,11 +143,59 @@ Status make_capture_folder(const std::string& path) {
   return Error{fmt::format("{}: cannot make the folder: {}", path, std::strerror(errno)), {}};
 }
 
+// Becomes the program; comes back where it cannot be started.
+int run_program(const ExecOptions& options) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : options.program)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  std::fflush(nullptr);
+  leave_signals_to_next_program();
+  execvp(arguments[0], arguments.data());
+  show(Error{fmt::format("{}: cannot run it: {}", options.program.front(), std::strerror(errno)), {}});
+  return exit_diagnostics;
+}
+
+// The driver of this machine's GPU, by its path: what $PTXREWRITE_LIBCUDA names, or the system's. Error: there is none.
+Result<std::string> driver_path() {
+  const char* const named = std::getenv("PTXREWRITE_LIBCUDA");
+  const std::string name = named && *named ? named : driver_library;
+  void* const handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  const link_map* map = nullptr;
+  if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) != 0)
+    return Error{fmt::format("no GPU here: {} cannot be opened", name), {}};
+  return std::filesystem::absolute(map->l_name).string();
+}
+
+// On a GPU: our libcuda.so.1 comes first and hands on to the driver all that it does not change.
+int run_on_gpu(const ExecOptions& options, const std::string& passes, const Session& session) {
+  Result<std::string> driver = driver_path();
+  if (!driver) {
+    show(driver.error());
+    return exit_no_gpu;
+  }
+  Result<std::string> folder = library_folder("interposed", "interposed", driver_library);
+  if (!folder) {
+    show(folder.error());
+    return exit_diagnostics;
+  }
+  cuda::interpose::GpuSettings settings;
+  settings.passes = passes;
+  settings.autotune = options.autotune;
+  settings.log_level = cuda::log_level_of(session.log_level);
+  if (!options.json.empty()) settings.report = std::filesystem::absolute(options.json).string();
+  set_variables(cuda::interpose::environment_of(settings));
+  setenv("PTXREWRITE_LIBCUDA", driver->c_str(), 1);
+  prepend("LD_LIBRARY_PATH", *folder);
+  return run_program(options);
+}
+
 int run_exec(const ExecOptions& options, const Session& session) {
   if (const std::string wrong = contradiction(options); !wrong.empty()) return usage_error("exec", wrong);
   const std::optional<std::string> passes = passes_of(options.pipeline, session);
   const std::optional<std::string> verify = passes_of(options.verify, session);
   if (!passes || !verify) return exit_usage;
+  if (options.device == "cuda") return run_on_gpu(options, *passes, session);
   const MachineChoice machine = find_machine("exec", options.machine, session);
   if (machine.code != exit_ok) return machine.code;
   if (machine.machine && ir::find_machine(machine.machine->name) != machine.machine)
@@ -137,7 +207,7 @@ int run_exec(const ExecOptions& options, const Session& session) {
   if (!options.capture.empty())
     if (Status status = make_capture_folder(options.capture); !status)
       return usage_error("exec", status.error().message);
-  Result<std::string> folder = library_folder();
+  Result<std::string> folder = library_folder("lib", "cuda", main_library);
   if (!folder) {
     show(folder.error());
     return exit_diagnostics;
@@ -155,21 +225,13 @@ int run_exec(const ExecOptions& options, const Session& session) {
   settings.study = options.study;
   settings.score = score.machine;
   if (!options.html.empty()) settings.html = std::filesystem::absolute(options.html).string();
-  settings.fuel = emulator_limits().fuel;
-  settings.memory = emulator_limits().memory;
+  settings.fuel = cuda::emulator_limits().fuel;
+  settings.memory = cuda::emulator_limits().memory;
   settings.host_threads = options.host_threads;
   set_environment(settings, *folder);
   // Host and device addresses must not meet: where nothing is laid out by chance, they never do. It may be forbidden.
   (void)personality(ADDR_NO_RANDOMIZE);
-  std::vector<char*> arguments;
-  for (const std::string& argument : options.program)
-    arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
-  std::fflush(nullptr);
-  leave_signals_to_next_program();
-  execvp(arguments[0], arguments.data());
-  show(Error{fmt::format("{}: cannot run it: {}", options.program.front(), std::strerror(errno)), {}});
-  return exit_diagnostics;
+  return run_program(options);
 }
 
 Action set_up(Options& command, const Session& session) {
@@ -177,6 +239,10 @@ Action set_up(Options& command, const Session& session) {
   command.add_option("program", options->program, "the program and its arguments, behind --")
       .required()
       .type_name("PROGRAM [ARGUMENT]");
+  command
+      .add_option("--device", options->device,
+                  "emulator, or cuda: the GPU of this machine, with modules rewritten when they are loaded")
+      .one_of({"emulator", "cuda"});
   command
       .add_option("--emulate", options->machine,
                   "the GPU that the program sees: titanv, a100, sm_80 ... (default h100)")
@@ -192,6 +258,10 @@ Action set_up(Options& command, const Session& session) {
           .type_name("PIPELINE")
           .sets(options->pipeline.passes_given);
   command.add_flag("-O", options->pipeline.optimise, "the same with the best combination of passes").excludes(passes);
+  command.add_flag(
+      "--autotune", options->autotune,
+      "with --device cuda: time originals and rewritten kernels in the program's own launches, and keep the "
+      "faster one of each");
   command
       .add_option("--verify", options->verify.passes,
                   "each launch once more, rewritten, on a copy of the memory: what they leave is compared")
@@ -221,7 +291,7 @@ Action set_up(Options& command, const Session& session) {
 
 const RegisterCommand
     registration({.name = "exec",
-                  .about = "run a whole CUDA program, its kernels on the emulator",
+                  .about = "run a whole CUDA program, its kernels on the emulator or rewritten on a GPU",
                   .example = "nvcc -cudart shared app.cu -o app && ptxrewrite exec --counters -- ./app 1000",
                   .place = 45,
                   .set_up = set_up});

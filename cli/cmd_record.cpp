@@ -33,18 +33,18 @@ std::string under(const std::string& root, const std::string& file) {
 }
 
 // nullptr: there is no GPU; that has been shown.
-std::unique_ptr<Device> open_device(const RecordOptions& options) {
-  Result<std::unique_ptr<Device>> gpu = open_gpu(options.device);
+std::unique_ptr<cuda::Device> open_device(const RecordOptions& options) {
+  Result<std::unique_ptr<cuda::Device>> gpu = open_gpu(options.device);
   if (!gpu) {
     show(gpu.error());
     return nullptr;
   }
   if (*gpu) return std::move(*gpu);
-  return make_emulator_device({.host_threads = options.device.host_threads});
+  return cuda::make_emulator_device({.host_threads = options.device.host_threads});
 }
 
 int run_recording(const RecordOptions& options, const Session& session) {
-  std::unique_ptr<Device> device = open_device(options);
+  std::unique_ptr<cuda::Device> device = open_device(options);
   if (!device) return exit_no_gpu;
   DeviceRecord record;
   record.device = device->info();
@@ -83,7 +83,7 @@ int compare_one_record(const RecordOptions& options, const std::string& path, co
     show(Error{path + ": " + record.error().message, {}});
     return exit_diagnostics;
   }
-  std::unique_ptr<Device> device = open_device(options);
+  std::unique_ptr<cuda::Device> device = open_device(options);
   if (!device) return exit_no_gpu;
   size_t same = 0, differing = 0, unknown = 0;
   int code = exit_ok;

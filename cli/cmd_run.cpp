@@ -42,7 +42,7 @@ struct RunOptions {
 };
 
 // Buffers as raw bytes, DIR/NAME.bin.
-bool dump_buffers(const std::string& folder, const LaunchInput& input, const SessionResult& result) {
+bool dump_buffers(const std::string& folder, const LaunchInput& input, const cuda::SessionResult& result) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   for (size_t i = 0; i < result.buffers.size(); ++i) {
@@ -64,9 +64,9 @@ bool dump_buffers(const std::string& folder, const LaunchInput& input, const Ses
 }
 
 // Faults and findings, with the PTX line; returns the exit code.
-int show_troubles(const LaunchInput& input, const SessionResult& result, const Session& session) {
+int show_troubles(const LaunchInput& input, const cuda::SessionResult& result, const Session& session) {
   int code = exit_ok;
-  for (const SessionRun& run : result.runs) {
+  for (const cuda::SessionRun& run : result.runs) {
     const std::string& trip = input.plan.launches[run.launch].trip;
     auto show_one = [&](Diagnostic diagnostic) {
       if (!trip.empty()) diagnostic.notes.push_back("in the launch with " + trip);
@@ -113,7 +113,7 @@ Status annotate(LaunchInput& input, const RunOptions& options) {
 }
 
 // `gpu`: nullptr for the emulator.
-int run_file(const RunOptions& options, const std::string& path, const Session& session, Device* gpu,
+int run_file(const RunOptions& options, const std::string& path, const Session& session, cuda::Device* gpu,
              nlohmann::ordered_json& document) {
   std::optional<LaunchInput> input = read_launch_input(path, options.input, session);
   if (!input) return exit_diagnostics;
@@ -127,30 +127,31 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
     show(variants.error());
     return exit_diagnostics;
   }
-  if (Status status = check_memory(input->plan, 1); !status) {
+  if (Status status = cuda::check_memory(input->plan, 1); !status) {
     show(status.error(), input->plan.source, session);
     return exit_diagnostics;
   }
-  std::unique_ptr<Device> emulator;
+  std::unique_ptr<cuda::Device> emulator;
   if (!gpu)
-    emulator = make_emulator_device({.check = options.check,
-                                     .count_memory = options.report.counters,
-                                     .late_copies = options.late_copies,
-                                     .host_threads = options.device.host_threads,
-                                     .machine = options.machine,
-                                     .machines = machine_settings(options)});
-  ErrorPlace place = ErrorPlace::launch_file;
-  SessionOptions session_options;
+    emulator = cuda::make_emulator_device({.check = options.check,
+                                           .count_memory = options.report.counters,
+                                           .late_copies = options.late_copies,
+                                           .host_threads = options.device.host_threads,
+                                           .machine = options.machine,
+                                           .machines = machine_settings(options)});
+  cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
+  cuda::SessionOptions session_options;
   session_options.variants = &*variants;
   session_options.fetch_all = options.report.all_buffers;
   session_options.error_place = &place;
-  Result<SessionResult> result = run_plan(input->plan, *input->module, gpu ? *gpu : *emulator, session_options);
+  Result<cuda::SessionResult> result =
+      cuda::run_plan(input->plan, *input->module, gpu ? *gpu : *emulator, session_options);
   if (!result) {
     show_session_error(result.error(), place, *input, session);
     return exit_diagnostics;
   }
   std::string out;
-  for (const SessionRun& run : result->runs)
+  for (const cuda::SessionRun& run : result->runs)
     out += run.printed;
   if (options.json)
     document.push_back(run_json(path, *input, *result, options.report));
@@ -161,7 +162,7 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
   } else {
     std::fwrite(out.data(), 1, out.size(), stdout);
   }
-  Result<std::vector<BufferComparison>> comparisons = compare_with_expected(input->plan, *result);
+  Result<std::vector<cuda::BufferComparison>> comparisons = compare_with_expected(input->plan, *result);
   if (!comparisons) {
     show(comparisons.error());
     return exit_diagnostics;
@@ -170,7 +171,7 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
   if (!options.json) std::fputs(expected_text(*comparisons).c_str(), stdout);
   std::fflush(stdout);
   int code = show_troubles(*input, *result, session);
-  const bool is_expected = std::ranges::all_of(*comparisons, &BufferComparison::same);
+  const bool is_expected = std::ranges::all_of(*comparisons, &cuda::BufferComparison::same);
   if (code == exit_ok && !is_expected) code = exit_differs;
   if (!options.dump.empty() && !dump_buffers(options.dump, *input, *result)) return exit_diagnostics;
   return code;
@@ -180,7 +181,7 @@ int run_file(const RunOptions& options, const std::string& path, const Session& 
 std::string contradiction(const RunOptions& options) {
   if (std::string wrong = contradiction_of_files(options.files, options.input); !wrong.empty()) return wrong;
   const bool wants_emulator = options.check || options.late_copies || options.report.counters ||
-                              emulator_limits().fuel != emulator::default_fuel || !options.darsie.empty() ||
+                              cuda::emulator_limits().fuel != emulator::default_fuel || !options.darsie.empty() ||
                               options.dac_entries > 0;
   if (options.device.device == "cuda" && wants_emulator)
     return "--check, --late-copies, --counters, --fuel, --darsie and --dac-entries are for the emulator";
@@ -189,7 +190,7 @@ std::string contradiction(const RunOptions& options) {
 
 int run_run(RunOptions& options, const Session& session) {
   if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("run", wrong);
-  Result<std::unique_ptr<Device>> gpu = open_gpu(options.device);
+  Result<std::unique_ptr<cuda::Device>> gpu = open_gpu(options.device);
   if (!gpu) {
     show(gpu.error());
     return exit_no_gpu;

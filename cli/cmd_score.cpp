@@ -62,7 +62,7 @@ int score_file(const ScoreOptions& options, const std::string& path, const Score
                std::vector<ScoredFile>& scored) {
   std::optional<LaunchInput> input = read_launch_input(path, options.input, session);
   if (!input) return exit_diagnostics;
-  if (Status status = check_memory(input->plan, 1); !status) {
+  if (Status status = cuda::check_memory(input->plan, 1); !status) {
     show(status.error(), input->plan.source, session);
     return exit_diagnostics;
   }
@@ -86,7 +86,7 @@ int score_file(const ScoreOptions& options, const std::string& path, const Score
   if (options.report.sensitivity) settings.changes = changed_machines(*machine);
   if (paper && paper->by_bound) settings.changes.push_back(with_perfect_memory(*machine));
   if (options.form == "hardware") settings.form = transforms::OutputForm::hardware;
-  ErrorPlace place = ErrorPlace::launch_file;
+  cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
   Result<ScoreRun> run = score(*input, settings, place);
   if (!run) {
     show_session_error(run.error(), place, *input, session);

@@ -55,11 +55,11 @@ int study_file(const StudyOptions& options, const std::string& path, const ir::M
                std::vector<StudiedFile>& studied) {
   std::optional<LaunchInput> input = read_launch_input(path, options.input, session);
   if (!input) return exit_diagnostics;
-  if (Status status = check_memory(input->plan, 1); !status) {
+  if (Status status = cuda::check_memory(input->plan, 1); !status) {
     show(status.error(), input->plan.source, session);
     return exit_diagnostics;
   }
-  ErrorPlace place = ErrorPlace::launch_file;
+  cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
   const StudySettings settings{.machine = machine,
                                .sample = options.sample,
                                .measure_cost = options.report.cost,

@@ -124,11 +124,11 @@ void append_differences(const FileReport& report, const CaseResult& result, std:
     for (const emulator::Finding& finding : difference.findings)
       out += "found in the rewritten kernel, not in the original\n" +
              render(finding.to_diagnostic(result.module->source), result.module->source);
-    for (const BufferComparison& buffer : difference.buffers) {
+    for (const cuda::BufferComparison& buffer : difference.buffers) {
       out += "buffer '" + buffer.buffer + "': " + std::to_string(buffer.differing) + " of " +
              count_text(buffer.elements, "element") + (buffer.differing == 1 ? " differs\n" : " differ\n");
       TextTable table{{{"element", true}, {"original"}, {"rewritten"}}, {}};
-      for (const ElementDifference& element : buffer.first)
+      for (const cuda::ElementDifference& element : buffer.first)
         table.rows.push_back({std::to_string(element.index), element.original, element.rewritten});
       out += table.text();
     }
@@ -189,7 +189,7 @@ json report_json(const FileReport& report) {
 int verify_on_device(Verifier& verifier, const VerifyOptions& options, const LaunchInput& input,
                      const std::vector<VerifyCase>& cases, const Session& session,
                      const std::function<void(size_t)>& progress, std::vector<CaseResult>& results) {
-  ErrorPlace place = ErrorPlace::launch_file;
+  cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
   if (Status status = verifier.run_original(place); !status) {
     show_session_error(status.error(), place, input, session);
     return exit_diagnostics;
@@ -212,7 +212,8 @@ int verify_on_device(Verifier& verifier, const VerifyOptions& options, const Lau
 
 // On the emulator, and then on the GPU if there is one.
 int verify_file(const VerifyOptions& options, const std::string& path, const std::vector<VerifyCase>& cases,
-                Device* gpu, const Session& session, const std::function<void(size_t)>& progress, FileReport& report) {
+                cuda::Device* gpu, const Session& session, const std::function<void(size_t)>& progress,
+                FileReport& report) {
   std::optional<LaunchInput> input = read_launch_input(path, options.input, session);
   if (!input) return exit_diagnostics;
   report.size = input->plan.size;
@@ -266,7 +267,7 @@ std::string contradiction(const VerifyOptions& options) {
 int run_verify(VerifyOptions& options, const Session& session) {
   if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("verify", wrong);
   if (options.input.direct.any()) options.input.kernels = options.pipeline.kernels; // a PTX file may have several
-  Result<std::unique_ptr<Device>> gpu = open_gpu(options.device);
+  Result<std::unique_ptr<cuda::Device>> gpu = open_gpu(options.device);
   if (!gpu) {
     show(gpu.error());
     return exit_no_gpu;

@@ -8,7 +8,11 @@
 #include <string>
 #include <vector>
 
+namespace ptxrewrite::evaluate {}
+
 namespace ptxrewrite::cli {
+
+using namespace evaluate; // commands are options around its engines
 
 enum ExitCode : int {
   exit_ok = 0,

@@ -16,12 +16,12 @@ void add_device_options(Options& command, DeviceOptions& options) {
 
 void add_limit_options(Options& command) {
   command
-      .add_option("--fuel", emulator_limits().fuel,
+      .add_option("--fuel", cuda::emulator_limits().fuel,
                   "warp instructions that a block may execute, and all blocks of a launch 64 times as many: who wants "
                   "more is taken for endless (default 4000000000)")
       .type_name("N");
   command
-      .add_option("--memory", emulator_limits().memory,
+      .add_option("--memory", cuda::emulator_limits().memory,
                   "bytes of the host that a launch may take, buffers and all else: 512M, 8G ... (default: three "
                   "quarters of what there is)")
       .type_name("SIZE")
@@ -48,9 +48,9 @@ MachineChoice machine_of(const DeviceOptions& options, const std::string& comman
   return find_machine(command, options.gpu, session);
 }
 
-Result<std::unique_ptr<Device>> open_gpu(const DeviceOptions& options) {
-  if (options.device != "cuda") return std::unique_ptr<Device>();
-  return make_cuda_device();
+Result<std::unique_ptr<cuda::Device>> open_gpu(const DeviceOptions& options) {
+  if (options.device != "cuda") return std::unique_ptr<cuda::Device>();
+  return cuda::make_cuda_device();
 }
 
 } // namespace ptxrewrite::cli

@@ -35,6 +35,6 @@ MachineChoice find_machine(const std::string& command, const std::string& name, 
 MachineChoice machine_of(const DeviceOptions& options, const std::string& command, const Session& session);
 
 // Opens the GPU if it is wanted; nullptr where the emulator is. Error: there is none here (exit_no_gpu).
-Result<std::unique_ptr<Device>> open_gpu(const DeviceOptions& options);
+Result<std::unique_ptr<cuda::Device>> open_gpu(const DeviceOptions& options);
 
 } // namespace ptxrewrite::cli

@@ -1,5 +1,5 @@
 # cmake --install: the program, its page and completion, and a CMake package with the target ptxrewrite::ptxrewrite.
-include(GNUInstallDirs)
+# Two components: `runtime`, and `dev` with headers, static libraries and the CMake package (Debian.cmake packs them).
 include(CMakePackageConfigHelpers)
 
 set(PTXREWRITE_PACKAGE_DEPENDENCIES Threads fmt spdlog) # what the static libraries link
@@ -17,28 +17,33 @@ target_link_libraries(ptxrewrite_package INTERFACE ${package_libraries})
 target_sources(ptxrewrite_package INTERFACE $<INSTALL_INTERFACE:$<TARGET_OBJECTS:ptxrewrite::ptxrewrite_transforms>>)
 set_target_properties(ptxrewrite_package PROPERTIES EXPORT_NAME ptxrewrite)
 install(TARGETS ptxrewrite_package ptxrewrite_options ${package_libraries} EXPORT ptxrewriteTargets
-        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/ptxrewrite
-        OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/ptxrewrite)
-install(EXPORT ptxrewriteTargets NAMESPACE ptxrewrite:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ptxrewrite)
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/ptxrewrite COMPONENT dev
+        OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/ptxrewrite COMPONENT dev)
+install(EXPORT ptxrewriteTargets NAMESPACE ptxrewrite:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ptxrewrite
+        COMPONENT dev)
 
 # Includes are written from the project root, so the folders keep their names below one folder of ours.
-install(DIRECTORY support ir transforms launch DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ptxrewrite
+install(DIRECTORY support ir transforms launch DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ptxrewrite COMPONENT dev
         FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
-install(DIRECTORY cuda/driver DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ptxrewrite/cuda FILES_MATCHING PATTERN "*.h")
-install(FILES grammar/reader.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ptxrewrite/grammar)
+install(DIRECTORY cuda/driver DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ptxrewrite/cuda COMPONENT dev
+        FILES_MATCHING PATTERN "*.h")
+install(FILES grammar/reader.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ptxrewrite/grammar COMPONENT dev)
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/ptxrewriteConfig.cmake.in
   ${CMAKE_CURRENT_BINARY_DIR}/ptxrewriteConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ptxrewrite)
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/ptxrewriteConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ptxrewriteConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/ptxrewriteConfigVersion.cmake
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ptxrewrite)
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ptxrewrite COMPONENT dev)
 
 if(TARGET ptxrewrite)
-  install(TARGETS ptxrewrite ptxrewrite-ptxas RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  install(FILES docs/ptxrewrite.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+  install(TARGETS ptxrewrite ptxrewrite-ptxas RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
+  install(FILES docs/ptxrewrite.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT runtime OPTIONAL)
   install(FILES cli/completion/ptxrewrite.bash RENAME ptxrewrite
-          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-  install(FILES cli/completion/_ptxrewrite DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
-  install(FILES cli/completion/ptxrewrite.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT runtime)
+  install(FILES cli/completion/_ptxrewrite DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions
+          COMPONENT runtime)
+  install(FILES cli/completion/ptxrewrite.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+          COMPONENT runtime)
 endif()
+include(Debian)

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cuda {
 
 std::string element_text(ir::ScalarType type, const std::byte* bytes) {
   const launch::Number number = launch::decode(type, bytes);
@@ -41,4 +41,4 @@ std::string checksum_text(std::span<const std::byte> bytes) {
   return fmt::format("{:016x}", hash);
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cuda

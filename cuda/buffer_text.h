@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cuda {
 
 // One element, so exact that it reads back as the same bits: "-0.25", "7", "0x1f" for bit types.
 std::string element_text(ir::ScalarType type, const std::byte* bytes);
@@ -19,4 +19,4 @@ std::string head_text(ir::ScalarType type, std::span<const std::byte> bytes, siz
 // FNV-1a of 64 bits, as 16 digits.
 std::string checksum_text(std::span<const std::byte> bytes);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cuda

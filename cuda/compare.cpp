@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cuda {
 
 namespace {
 
@@ -92,4 +92,4 @@ BufferComparison compare(const launch::Buffer& buffer, std::span<const std::byte
   return comparison;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cuda

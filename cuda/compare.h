@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cuda {
 
 struct ElementDifference {
   uint64_t index = 0; // with `atomics = true`: the place after sorting
@@ -31,4 +31,4 @@ std::vector<std::byte> in_comparable_order(const launch::Buffer& buffer, std::sp
 BufferComparison compare(const launch::Buffer& buffer, std::span<const std::byte> original,
                          std::span<const std::byte> rewritten, size_t most);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cuda

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cuda {
 
 struct KernelLaunch {
   std::string kernel;
@@ -141,4 +141,4 @@ std::unique_ptr<Device> make_emulator_device(const EmulatorOptions& options = {}
 // Error: there is no GPU here (exit code 77).
 Result<std::unique_ptr<Device>> make_cuda_device(const std::string& library_path = {});
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cuda

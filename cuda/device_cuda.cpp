@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cuda {
 namespace {
 
 class CudaDevice final : public Device {
@@ -174,4 +174,4 @@ Result<std::unique_ptr<Device>> make_cuda_device(const std::string& library_path
   return std::unique_ptr<Device>(std::make_unique<CudaDevice>(std::move(*gpu)));
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cuda

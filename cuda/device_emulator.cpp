@@ -14,7 +14,7 @@
 #include <chrono>
 #include <map>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cuda {
 namespace {
 
 emulator::TextureBinding binding_of(const launch::Texture& texture, ir::ScalarType element, uint64_t address) {
@@ -279,4 +279,4 @@ std::unique_ptr<Device> make_emulator_device(const EmulatorOptions& options) {
   return std::make_unique<EmulatorDevice>(options);
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cuda

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cuda {
 namespace {
 
 Result<std::vector<std::byte>> contents_of(const launch::ModuleVariable& variable,
@@ -240,4 +240,4 @@ Result<SessionResult> run_plan(const launch::LaunchPlan& plan, const ir::Module&
   return result;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cuda

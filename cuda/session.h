@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cuda {
 
 // What an error's range points into.
 enum class ErrorPlace : uint8_t { launch_file, module };
@@ -84,4 +84,4 @@ private:
 Result<SessionResult> run_plan(const launch::LaunchPlan& plan, const ir::Module& module, Device& device,
                                const SessionOptions& options = {});
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cuda

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cuda {
 namespace {
 
 // One thread watches both clocks until `nanoseconds` have gone by, or `rounds` looks at them.
@@ -73,4 +73,4 @@ Result<double> measure_sm_clock(Device& device, size_t module_in_use) {
   return static_cast<double>(seen[1]) / static_cast<double>(seen[0]) * 1e9;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cuda

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cuda {
 namespace {
 
 // Where the handles of texture instructions, or those of surface instructions, come from.
@@ -110,4 +110,4 @@ Result<std::vector<bool>> surface_arguments(const launch::LaunchPlan& plan, cons
   return as_surface;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cuda

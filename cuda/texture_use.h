@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::cuda {
 
 struct TextureUse {
   std::vector<bool> textures;               // by parameter: does it reach tex, tld4 or txq?
@@ -27,4 +27,4 @@ TextureUse texture_use_of(const ir::Function& kernel);
 Result<std::vector<bool>> surface_arguments(const launch::LaunchPlan& plan, const launch::Launch& launch,
                                             const TextureUse& use);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::cuda

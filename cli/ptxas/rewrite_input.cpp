@@ -30,14 +30,14 @@ Result<std::string> rewrite_input(const std::string& path, const std::string& te
   if (!original) return std::string();
   transforms::RunOptions options;
   options.run_ptxas = run_ptxas;
-  Result<Rewritten> result = rewrite(*original, passes, transforms::OutputForm::legal, options);
+  Result<evaluate::Rewritten> result = evaluate::rewrite(*original, passes, transforms::OutputForm::legal, options);
   if (!result) return result.error();
   if (!result->module) return std::string();
   Result<std::vector<std::string>> conditional = with_variants(*original, *result->module);
   if (!conditional) return conditional.error();
   if (!conditional->empty()) {
     options.excluded = *std::move(conditional);
-    result = rewrite(*original, passes, transforms::OutputForm::legal, options);
+    result = evaluate::rewrite(*original, passes, transforms::OutputForm::legal, options);
     if (!result) return result.error();
   }
   return result->module ? std::move(result->text) : std::string();

@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 TunedChoice choose(const Bench& bench, size_t shape) {
   TunedChoice choice;
@@ -150,4 +150,4 @@ Result<TunedModule> tuned_module(const LaunchInput& input, const Bench& bench,
   return writer.finish();
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct TunedChoice {
   std::optional<size_t> candidate; // nothing: the original
@@ -29,4 +29,4 @@ struct TunedModule {
 // no module together.
 Result<TunedModule> tuned_module(const LaunchInput& input, const Bench& bench, const std::vector<TunedChoice>& choices);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -7,20 +7,20 @@
 
 #include <algorithm>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 const char* to_string(CacheState state) {
   return state == CacheState::warm ? "warm" : "cold";
 }
 
 struct Bench::Flusher {
-  Device& device;
+  cuda::Device& device;
   uint64_t address = 0, bytes = 0;
   std::byte value{};
   ~Flusher() { (void)device.release(address); }
 };
 
-Bench::Bench(const LaunchInput& input, Device& device, BenchSettings settings)
+Bench::Bench(const LaunchInput& input, cuda::Device& device, BenchSettings settings)
     : input_(input), device_(device), settings_(std::move(settings)) {
   session_.contents = &contents_;
   session_.fetch_all = true;
@@ -38,20 +38,20 @@ Bench::Bench(const LaunchInput& input, Device& device, BenchSettings settings)
   }
 }
 
-Status Bench::prepare(ErrorPlace& place) {
-  place = ErrorPlace::launch_file;
+Status Bench::prepare(cuda::ErrorPlace& place) {
+  place = cuda::ErrorPlace::launch_file;
   constexpr unsigned copies = 4; // the contents, what the original and a candidate leave, and the device of the tests
-  if (Status status = check_memory(input_.plan, copies); !status) return status;
+  if (Status status = cuda::check_memory(input_.plan, copies); !status) return status;
   for (const launch::Buffer& buffer : input_.plan.buffers) {
     std::vector<std::byte> bytes(buffer.bytes());
     if (Status status = buffer.initialise(bytes); !status) return status;
     contents_.push_back(std::move(bytes));
   }
-  auto plan = PlanOnDevice::make(input_.plan, device_, session_);
+  auto plan = cuda::PlanOnDevice::make(input_.plan, device_, session_);
   if (!plan) return plan.error();
   plan_ = std::move(*plan);
   if (Status status = device_.load(*input_.module); !status) {
-    place = ErrorPlace::module;
+    place = cuda::ErrorPlace::module;
     return status;
   }
   Result<bool> ran = run_plan_once(nullptr, &truth_, nullptr, CacheState::warm);
@@ -63,16 +63,16 @@ Status Bench::prepare(ErrorPlace& place) {
 }
 
 // One pass over the launch file; buffers hold their first contents. False: a kernel faulted.
-Result<bool> Bench::run_plan_once(const BenchCandidate* candidate, SessionResult* result, std::vector<double>* seconds,
-                                  CacheState state) {
-  place_ = ErrorPlace::launch_file;
+Result<bool> Bench::run_plan_once(const BenchCandidate* candidate, cuda::SessionResult* result,
+                                  std::vector<double>* seconds, CacheState state) {
+  place_ = cuda::ErrorPlace::launch_file;
   const ir::Module& module = candidate && candidate->module ? *candidate->module : *input_.module;
   device_.use_module(candidate ? candidate->module_number : 0);
   if (Status status = plan_->fill_variables(module); !status) return status.error();
   for (size_t i = 0; i < input_.plan.launches.size(); ++i) {
     if (state == CacheState::cold)
       if (Status status = flush_cache(); !status) return status.error();
-    Result<SessionRun> run = plan_->launch(i, module, candidate ? candidate->variants.get() : nullptr);
+    Result<cuda::SessionRun> run = plan_->launch(i, module, candidate ? candidate->variants.get() : nullptr);
     if (!run) return run.error();
     if (seconds) (*seconds)[shape_of_launch_[i]] += run->seconds;
     const bool failed = run->failure.has_value();
@@ -87,7 +87,7 @@ Result<bool> Bench::run_plan_once(const BenchCandidate* candidate, SessionResult
 }
 
 // One pass of a version that has run before.
-Status Bench::run_again(const BenchCandidate* candidate, SessionResult* result, std::vector<double>* seconds,
+Status Bench::run_again(const BenchCandidate* candidate, cuda::SessionResult* result, std::vector<double>* seconds,
                         CacheState state) {
   Result<bool> ran = run_plan_once(candidate, result, seconds, state);
   if (!ran) return ran.error();
@@ -117,7 +117,7 @@ Status Bench::flush_cache() {
 // Runs a candidate once and compares what it leaves.
 Status Bench::check(BenchCandidate& candidate) {
   if (Status status = restore(); !status) return status;
-  SessionResult result;
+  cuda::SessionResult result;
   Result<bool> ran = run_plan_once(&candidate, &result, nullptr, CacheState::warm);
   if (!ran) {
     candidate.state = CandidateState::refused;
@@ -125,7 +125,7 @@ Status Bench::check(BenchCandidate& candidate) {
     return {};
   }
   candidate.rewritten_launches.assign(shapes_.size(), 0);
-  for (const SessionRun& run : result.runs) {
+  for (const cuda::SessionRun& run : result.runs) {
     // Without variants a kernel is rewritten in place, under its own name.
     const bool is_original = candidate.variants &&
                              !candidate.variants->of_kernel(shapes_[shape_of_launch_[run.launch]].kernel).empty() &&
@@ -142,7 +142,7 @@ Status Bench::check(BenchCandidate& candidate) {
   auto compare_one = [&](const launch::Buffer& buffer, const std::vector<std::byte>& original,
                          const std::vector<std::byte>& rewritten) {
     if (!buffer.output) return;
-    BufferComparison comparison = compare(buffer, original, rewritten, settings_.most_differences);
+    cuda::BufferComparison comparison = cuda::compare(buffer, original, rewritten, settings_.most_differences);
     if (!comparison.same()) candidate.differences.push_back(std::move(comparison));
   };
   for (size_t i = 0; i < input_.plan.buffers.size(); ++i)
@@ -204,7 +204,7 @@ Status Bench::measure(const std::function<void(unsigned done, unsigned total)>& 
     if (!versions[i] || versions[i]->state == CandidateState::timed) order.push_back(i);
   if (order.size() == 1) return {};
   auto clock = [&](double& hertz) -> Status {
-    Result<double> measured = measure_sm_clock(device_, 0);
+    Result<double> measured = cuda::measure_sm_clock(device_, 0);
     if (!measured) return measured.error();
     hertz = *measured;
     return {};
@@ -240,11 +240,11 @@ Status Bench::measure(const std::function<void(unsigned done, unsigned total)>& 
 Status Bench::check_again(const std::vector<size_t>& order, const std::vector<const BenchCandidate*>& versions) {
   for (size_t version : order) {
     if (Status status = restore(); !status) return status;
-    SessionResult result;
+    cuda::SessionResult result;
     if (Status status = run_again(versions[version], &result, nullptr, CacheState::warm); !status) return status;
     for (size_t i = 0; i < input_.plan.buffers.size(); ++i) {
       const launch::Buffer& buffer = input_.plan.buffers[i];
-      if (buffer.output && !compare(buffer, truth_.buffers[i], result.buffers[i], 1).same())
+      if (buffer.output && !cuda::compare(buffer, truth_.buffers[i], result.buffers[i], 1).same())
         return Error{fmt::format("buffer '{}' differs from run to run, {}", buffer.name,
                                  versions[version] ? "rewritten" : "in the original"),
                      {}};
@@ -285,4 +285,4 @@ Speedup geometric_mean(const std::vector<Speedup>& speedups) {
   return mean;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // warm: the L2 cache holds what the launches before left in it. cold: memory of twice its size is filled before each.
 enum class CacheState : uint8_t { warm, cold };
@@ -51,7 +51,7 @@ struct BenchCandidate {
   std::string name; // its passes; "variants" for those of the file itself
   CandidateState state = CandidateState::timed;
   std::string reason; // refused; differs by a fault
-  std::vector<BufferComparison> differences;
+  std::vector<cuda::BufferComparison> differences;
   std::vector<size_t> rewritten_launches; // by shape: how many did not run the original
   std::vector<std::string> reasons;       // why originals ran
   std::unique_ptr<ir::Module> module;     // nullptr: the input's
@@ -71,10 +71,10 @@ struct Speedup {
 
 class Bench {
 public:
-  Bench(const LaunchInput& input, Device& device, BenchSettings settings);
+  Bench(const LaunchInput& input, cuda::Device& device, BenchSettings settings);
 
   // Runs the original. Errors: as those of run_plan; `place` says what the range points into.
-  Status prepare(ErrorPlace& place);
+  Status prepare(cuda::ErrorPlace& place);
   const std::optional<emulator::Failure>& original_failure() const { return original_failure_; }
   // Rewrites, runs and compares. Errors: the GPU cannot go on.
   Status add_candidate(const std::string& passes);
@@ -97,24 +97,24 @@ public:
 private:
   Status check(BenchCandidate& candidate);
   Status check_again(const std::vector<size_t>& order, const std::vector<const BenchCandidate*>& versions);
-  Status run_again(const BenchCandidate* candidate, SessionResult* result, std::vector<double>* seconds,
+  Status run_again(const BenchCandidate* candidate, cuda::SessionResult* result, std::vector<double>* seconds,
                    CacheState state);
-  Result<bool> run_plan_once(const BenchCandidate* candidate, SessionResult* result, std::vector<double>* seconds,
+  Result<bool> run_plan_once(const BenchCandidate* candidate, cuda::SessionResult* result, std::vector<double>* seconds,
                              CacheState state);
   Status restore();
   Status flush_cache();
 
   const LaunchInput& input_;
-  Device& device_;
+  cuda::Device& device_;
   BenchSettings settings_;
-  SessionOptions session_;
-  ErrorPlace place_ = ErrorPlace::launch_file;
+  cuda::SessionOptions session_;
+  cuda::ErrorPlace place_ = cuda::ErrorPlace::launch_file;
   std::vector<std::vector<std::byte>> contents_;
-  std::unique_ptr<PlanOnDevice> plan_;
+  std::unique_ptr<cuda::PlanOnDevice> plan_;
   std::vector<size_t> shape_of_launch_;
   std::vector<BenchShape> shapes_;
   std::vector<size_t> changed_buffers_; // by the original
-  SessionResult truth_;
+  cuda::SessionResult truth_;
   std::optional<emulator::Failure> original_failure_;
   emulator::Failure last_failure_;
   bool faulted_ = false; // while it was timed
@@ -129,4 +129,4 @@ private:
 // The product of independent ratios: geometric mean and its interval, from the resamples of each.
 Speedup geometric_mean(const std::vector<Speedup>& speedups);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

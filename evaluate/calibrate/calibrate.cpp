@@ -9,7 +9,7 @@
 #include <cmath>
 #include <filesystem>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 constexpr double widest = 16;         // a figure may be so many times larger or smaller than it was
@@ -265,7 +265,7 @@ Result<std::vector<MeasuredPoint>> measure_file(const std::string& path, const L
                                                 const ir::Machine& machine, Stopwatch& stopwatch, unsigned rounds) {
   Result<std::vector<KernelSeconds>> times = stopwatch.time_file(input, rounds);
   if (!times) return times.error();
-  ErrorPlace place;
+  cuda::ErrorPlace place;
   Result<ScoreRun> run = score(input, ScoreSettings{.machine = machine, .passes = {}, .changes = {}}, place);
   if (!run) return run.error();
   if (run->failure) return Error{run->failure->message, {}};
@@ -282,4 +282,4 @@ Result<std::vector<MeasuredPoint>> measure_file(const std::string& path, const L
   return points;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 enum class FitState : uint8_t {
   fitted,
@@ -66,4 +66,4 @@ inline constexpr std::array estimator_names = {"interval model", "counting instr
 Result<std::vector<MeasuredPoint>> measure_file(const std::string& path, const LaunchInput& input,
                                                 const ir::Machine& machine, Stopwatch& stopwatch, unsigned rounds);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <set>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -164,4 +164,4 @@ json calibration_json(const Calibration& calibration, std::span<const MeasuredPo
   return document;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

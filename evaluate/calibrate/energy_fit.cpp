@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 using timing::EnergyEvent;
@@ -103,4 +103,4 @@ EnergyFit fit_energy(std::span<const EnergyRow> rows) {
   return fit;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

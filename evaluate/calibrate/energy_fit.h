@@ -6,7 +6,7 @@
 
 #include <span>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct EnergyRow {
   timing::EventCounts events{};
@@ -25,4 +25,4 @@ struct EnergyFit {
 // with reading it. Events without a proxy get coefficient 0.
 EnergyFit fit_energy(std::span<const EnergyRow> rows);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 constexpr uint64_t result_bytes = 8;
@@ -32,7 +32,7 @@ std::unique_ptr<ir::Module> read_probe_module(unsigned longer, bool tensor_cores
   return grammar::read_module(SourceFile("the probes", probe_module_text(longer, tensor_cores)), diagnostics);
 }
 
-Result<std::unique_ptr<ProbeOnDevice>> ProbeOnDevice::make(Device& device, const Probe& probe) {
+Result<std::unique_ptr<ProbeOnDevice>> ProbeOnDevice::make(cuda::Device& device, const Probe& probe) {
   std::unique_ptr<ProbeOnDevice> made(new ProbeOnDevice(device, probe));
   made->threads_ = std::max(probe.grid_of(false).count(), probe.grid.count()) * probe.block.count();
   Result<uint64_t> out = device.allocate(made->threads_ * result_bytes, "results of a probe");
@@ -51,9 +51,9 @@ Result<std::unique_ptr<ProbeOnDevice>> ProbeOnDevice::make(Device& device, const
 }
 
 Status ProbeOnDevice::fill_constants() {
-  KernelLaunch launch{std::string(constants_kernel), {1, 1, 1}, {1, 1, 1}, 0, {}, {}};
+  cuda::KernelLaunch launch{std::string(constants_kernel), {1, 1, 1}, {1, 1, 1}, 0, {}, {}};
   launch.parameters = parameters(out_, 0, 1, {});
-  Result<KernelRun> run = device_.launch(launch);
+  Result<cuda::KernelRun> run = device_.launch(launch);
   if (!run) return run.error();
   if (run->failure) return Error{run->failure->message, {}};
   uint64_t address = 0;
@@ -66,12 +66,12 @@ ProbeOnDevice::~ProbeOnDevice() {
   if (in_) (void)device_.release(in_);
 }
 
-Result<KernelRun> ProbeOnDevice::launch(bool long_one) {
-  KernelLaunch launch{probe_.name, probe_.grid_of(long_one), probe_.block, 0, {}, {}};
+Result<cuda::KernelRun> ProbeOnDevice::launch(bool long_one) {
+  cuda::KernelLaunch launch{probe_.name, probe_.grid_of(long_one), probe_.block, 0, {}, {}};
   std::array<uint32_t, 4> numbers = probe_.numbers;
   if (probe_.fresh) numbers[0] = start_;
   launch.parameters = parameters(out_, in_, long_one ? probe_.long_trips : std::max(probe_.short_trips, 1u), numbers);
-  Result<KernelRun> run = device_.launch(launch);
+  Result<cuda::KernelRun> run = device_.launch(launch);
   if (!run) return run;
   if (run->failure) return Error{run->failure->message, {}};
   if (probe_.fresh) {
@@ -94,10 +94,10 @@ Result<std::unique_ptr<ProbeRuns>> ProbeRuns::make(std::vector<Probe> probes, co
   made->probes_ = std::move(probes);
   made->module_ = read_probe_module(1, needs_tensor_cores(made->probes_));
   std::unique_ptr<timing::Recorder> recorder;
-  EmulatorOptions options;
+  cuda::EmulatorOptions options;
   options.host_threads = 1;
   options.observer = [&recorder](const emulator::LaunchRequest&) { return recorder.get(); };
-  made->device_ = make_emulator_device(options);
+  made->device_ = cuda::make_emulator_device(options);
   if (Status status = made->device_->load(*made->module_); !status) return status.error();
   for (const Probe& probe : made->probes_) {
     recorder = nullptr; // what fills memory is not looked at
@@ -107,7 +107,7 @@ Result<std::unique_ptr<ProbeRuns>> ProbeRuns::make(std::vector<Probe> probes, co
     for (bool long_one : {false, true}) {
       recorder = std::make_unique<timing::Recorder>(
           timing::RecorderOptions{.port = timing::port_law(machine), .sms = machine.sms, .everything = true});
-      Result<KernelRun> run = (*on_device)->launch(long_one);
+      Result<cuda::KernelRun> run = (*on_device)->launch(long_one);
       if (!run) return run.error();
       Run& kept = runs[long_one];
       kept.counters = std::move(run->counters);
@@ -153,4 +153,4 @@ timing::EventCounts ProbeRuns::events(size_t probe, bool long_one, const ir::Mac
   return with_model(probe, long_one, machine, [](const timing::ModelInput& input) { return timing::events_of(input); });
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // The module of all probes, read.
 std::unique_ptr<ir::Module> read_probe_module(unsigned longer = 1, bool tensor_cores = false);
@@ -24,21 +24,21 @@ std::unique_ptr<ir::Module> read_probe_module(unsigned longer = 1, bool tensor_c
 class ProbeOnDevice {
 public:
   // Device and probe must outlive it; the module of probes is in use.
-  static Result<std::unique_ptr<ProbeOnDevice>> make(Device& device, const Probe& probe);
+  static Result<std::unique_ptr<ProbeOnDevice>> make(cuda::Device& device, const Probe& probe);
   ~ProbeOnDevice();
   ProbeOnDevice(const ProbeOnDevice&) = delete;
   ProbeOnDevice& operator=(const ProbeOnDevice&) = delete;
 
   // Error: what memory and launches say, a fault included.
-  Result<KernelRun> launch(bool long_one);
+  Result<cuda::KernelRun> launch(bool long_one);
   // What every thread of the last launch left, as offsets where chains are of addresses.
   Result<std::vector<uint64_t>> results();
 
 private:
-  ProbeOnDevice(Device& device, const Probe& probe) : device_(device), probe_(probe) {}
+  ProbeOnDevice(cuda::Device& device, const Probe& probe) : device_(device), probe_(probe) {}
   Status fill_constants();
 
-  Device& device_;
+  cuda::Device& device_;
   const Probe& probe_;
   uint64_t out_ = 0, in_ = 0;
   uint64_t threads_ = 0;
@@ -69,9 +69,9 @@ private:
 
   std::vector<Probe> probes_;
   std::unique_ptr<ir::Module> module_;
-  std::unique_ptr<Device> device_; // the counters point into its programs
+  std::unique_ptr<cuda::Device> device_; // the counters point into its programs
   mutable std::vector<std::array<Run, 2>> runs_;
   mutable std::map<const ir::Function*, ir::Lowering> lowered_;
 };
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <numeric>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 // One instruction or two of a chain, by turns: `{x}` is the chain's register, `{p}` a predicate, `{f}` a second
@@ -431,4 +431,4 @@ std::vector<std::byte> probe_memory(const Probe& probe, uint64_t address) {
   return bytes;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // What `in` holds in the beginning.
 enum class ProbeMemory : uint8_t {
@@ -71,4 +71,4 @@ std::vector<std::byte> probe_memory(const Probe& probe, uint64_t address);
 // Constants of the module, and a kernel that leaves their address at out[0].
 inline constexpr std::string_view constants_name = "ring_of_constants", constants_kernel = "address_of_constants";
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -10,7 +10,7 @@
 #include <chrono>
 #include <map>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 constexpr unsigned warm_up = 2; // launches that are not counted
@@ -21,13 +21,13 @@ double seconds_now() {
 
 class GpuStopwatch final : public Stopwatch {
 public:
-  GpuStopwatch(Device& device, const std::vector<Probe>& probes, std::unique_ptr<ir::Module> module,
+  GpuStopwatch(cuda::Device& device, const std::vector<Probe>& probes, std::unique_ptr<ir::Module> module,
                double energy_seconds)
       : device_(device), probes_(probes), module_(std::move(module)), energy_seconds_(energy_seconds) {}
 
   Result<GpuFacts> facts() override {
-    const DeviceInfo info = device_.info();
-    Result<double> hertz = measure_sm_clock(device_, 0);
+    const cuda::DeviceInfo info = device_.info();
+    Result<double> hertz = cuda::measure_sm_clock(device_, 0);
     if (!hertz) return hertz.error();
     return GpuFacts{info.name, static_cast<uint32_t>(info.compute_capability),
                     static_cast<uint32_t>(info.multiprocessors), *hertz * 1e-6, info.l2_bytes};
@@ -45,7 +45,7 @@ public:
     }
     std::vector<double> seconds;
     for (unsigned round = 0; round < warm_up + rounds; ++round) {
-      Result<KernelRun> run = on_device_->launch(long_one);
+      Result<cuda::KernelRun> run = on_device_->launch(long_one);
       if (!run) return run.error();
       if (round >= warm_up) seconds.push_back(run->seconds);
     }
@@ -74,14 +74,14 @@ public:
     const double start = seconds_now();
     unsigned launches = 0;
     for (; seconds_now() < deadline; ++launches)
-      if (Result<KernelRun> run = (*made)->launch(true); !run) return run.error();
+      if (Result<cuda::KernelRun> run = (*made)->launch(true); !run) return run.error();
     Result<double> after = counter_->joules();
     if (!after) return after.error();
     return std::optional(ProbeEnergy{(seconds_now() - start) / launches, (*after - *before) / launches});
   }
 
   Result<std::vector<KernelSeconds>> time_file(const LaunchInput& input, unsigned rounds) override {
-    SessionOptions session;
+    cuda::SessionOptions session;
     std::vector<std::vector<std::byte>> contents;
     for (const launch::Buffer& buffer : input.plan.buffers) {
       std::vector<std::byte> bytes(buffer.bytes());
@@ -91,7 +91,7 @@ public:
     session.contents = &contents;
     Result<size_t> number = device_.load_beside(*input.module);
     if (!number) return number.error();
-    auto plan = PlanOnDevice::make(input.plan, device_, session);
+    auto plan = cuda::PlanOnDevice::make(input.plan, device_, session);
     if (!plan) return plan.error();
     std::vector<std::string> order;
     std::map<std::string, std::vector<double>> by_kernel;
@@ -102,7 +102,7 @@ public:
       device_.use_module(*number);
       if (Status status = (*plan)->fill_variables(*input.module); !status) return status.error();
       for (size_t i = 0; i < input.plan.launches.size(); ++i) {
-        Result<SessionRun> run = (*plan)->launch(i, *input.module, nullptr);
+        Result<cuda::SessionRun> run = (*plan)->launch(i, *input.module, nullptr);
         if (!run) return run.error();
         if (run->failure) return Error{run->failure->message, {}};
         std::vector<double>& times = by_kernel[input.plan.launches[i].kernel];
@@ -132,7 +132,7 @@ private:
     return filled ? released : filled;
   }
 
-  Device& device_;
+  cuda::Device& device_;
   const std::vector<Probe>& probes_;
   std::unique_ptr<ir::Module> module_;
   const double energy_seconds_;
@@ -171,7 +171,7 @@ public:
   }
 
   Result<std::vector<KernelSeconds>> time_file(const LaunchInput& input, unsigned rounds) override {
-    ErrorPlace place;
+    cuda::ErrorPlace place;
     Result<ScoreRun> run = score(input, ScoreSettings{.machine = truth_, .passes = {}, .changes = {}}, place);
     if (!run) return run.error();
     if (run->failure) return Error{run->failure->message, {}};
@@ -213,7 +213,7 @@ uint32_t energy_copies(const Probe& probe, uint32_t sms) {
   return probe.memory == ProbeMemory::numbers ? 1 : 0;
 }
 
-Result<std::unique_ptr<Stopwatch>> gpu_stopwatch(Device& device, const std::vector<Probe>& probes,
+Result<std::unique_ptr<Stopwatch>> gpu_stopwatch(cuda::Device& device, const std::vector<Probe>& probes,
                                                  double energy_seconds) {
   std::unique_ptr<ir::Module> module = read_probe_module(1, needs_tensor_cores(probes));
   if (Status status = device.load(*module); !status) return status.error();
@@ -225,4 +225,4 @@ std::unique_ptr<Stopwatch> model_stopwatch(const ProbeRuns& runs, const ir::Mach
   return std::make_unique<ModelStopwatch>(runs, truth, noise, energy, seed);
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct GpuFacts {
   std::string name;
@@ -47,11 +47,11 @@ public:
 
 // Device and probes must outlive it. `energy_seconds`: how long each probe runs for its energy; counters go in steps of
 // tens of milliseconds.
-Result<std::unique_ptr<Stopwatch>> gpu_stopwatch(Device& device, const std::vector<Probe>& probes,
+Result<std::unique_ptr<Stopwatch>> gpu_stopwatch(cuda::Device& device, const std::vector<Probe>& probes,
                                                  double energy_seconds = 1);
 // Times of `truth` by the timing model, and energies by a set of coefficients, each off by up to a few times `noise` of
 // itself. nullptr: there is no energy counter.
 std::unique_ptr<Stopwatch> model_stopwatch(const ProbeRuns& runs, const ir::Machine& truth, double noise,
                                            const timing::EnergySet* energy = nullptr, uint64_t seed = 1);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -7,7 +7,7 @@
 #include <map>
 #include <numeric>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 double mean(std::span<const double> values) {
@@ -99,4 +99,4 @@ Agreement agreement(std::span<const MeasuredPoint> points, size_t which) {
   return result;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

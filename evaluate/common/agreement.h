@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // |estimate - measured| / measured of each pair; measured values are positive.
 std::vector<double> relative_errors(std::span<const double> measured, std::span<const double> estimated);
@@ -34,4 +34,4 @@ struct Agreement {
 // Of estimator `which`.
 Agreement agreement(std::span<const MeasuredPoint> points, size_t which);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

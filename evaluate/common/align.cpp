@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 namespace {
 
@@ -305,4 +305,4 @@ DifferenceCounts count(std::span<const AlignedLine> rows, std::span<const Listin
   return counts;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

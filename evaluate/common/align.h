@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 enum class LineStatus : uint8_t { kept, changed, removed, inserted };
 
@@ -43,4 +43,4 @@ DifferenceCounts count(std::span<const AlignedLine> rows, std::span<const Listin
 using Matches = std::vector<std::pair<uint32_t, uint32_t>>;
 Matches common_subsequence(std::span<const uint32_t> a, std::span<const uint32_t> b);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

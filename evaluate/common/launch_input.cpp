@@ -9,7 +9,7 @@
 
 #include <filesystem>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 namespace {
 
@@ -213,8 +213,8 @@ std::optional<LaunchInput> read_launch_input(const std::string& path, const Laun
   return input;
 }
 
-void show_session_error(const Error& error, ErrorPlace place, const LaunchInput& input, const Console& console) {
-  show(error, place == ErrorPlace::module ? input.module->source : input.plan.source, console);
+void show_session_error(const Error& error, cuda::ErrorPlace place, const LaunchInput& input, const Console& console) {
+  show(error, place == cuda::ErrorPlace::module ? input.module->source : input.plan.source, console);
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

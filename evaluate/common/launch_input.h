@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // A launch given on the command line.
 struct DirectLaunch {
@@ -53,6 +53,6 @@ std::unique_ptr<ir::Module> read_module_text(SourceFile source, const Console& c
 std::string direct_launch_text(const std::string& ptx_path, const std::string& kernel, const DirectLaunch& direct);
 
 // Shows an error of run_plan with the file it is about.
-void show_session_error(const Error& error, ErrorPlace place, const LaunchInput& input, const Console& console);
+void show_session_error(const Error& error, cuda::ErrorPlace place, const LaunchInput& input, const Console& console);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 namespace {
 
@@ -138,4 +138,4 @@ ModuleListing list_module(const ir::Module& module, const std::string& glob) {
   return listing;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

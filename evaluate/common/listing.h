@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct ListingLine {
   std::string text;            // without indentation
@@ -37,4 +37,4 @@ ModuleListing list_module(const ir::Module& module, const std::string& glob);
 // The text with every run of blanks and comments as one blank.
 std::string normalise_blanks(std::string_view text);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -7,7 +7,7 @@
 #include <map>
 #include <mutex>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 namespace {
 
@@ -42,4 +42,4 @@ Result<const ir::Machine*> machine_named(const std::string& name, const Console&
   return machine_of_file(name, console);
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -7,10 +7,10 @@
 
 #include <string>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // A target (sm_80), the name of a machine that is built in (titanv), or a TOML file of one, which is read once and kept
 // for the rest of the process. Any thread. Error: no such machine. nullptr: the file is wrong, which was shown.
 Result<const ir::Machine*> machine_named(const std::string& name, const Console& console);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

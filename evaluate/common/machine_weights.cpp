@@ -2,7 +2,7 @@
 
 #include "ir/ssa/ssa.h"
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 const ir::Lowering& MachineWeights::lowering(const ir::Function& function) {
   if (auto known = known_.find(&function); known != known_.end()) return known->second;
@@ -21,4 +21,4 @@ emulator::DatapathInstruction datapath_instruction(const ir::Function& function,
   return {weight, computes && (integer || moves || cost.pipe == ir::Pipe::fp32), computes && integer};
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -8,7 +8,7 @@
 
 #include <map>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 class MachineWeights {
 public:
@@ -33,4 +33,4 @@ private:
 emulator::DatapathInstruction datapath_instruction(const ir::Function& function, ir::InstructionId id,
                                                    const ir::InstructionCost& cost);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

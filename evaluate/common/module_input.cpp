@@ -6,7 +6,7 @@
 #include "support/text/terminal.h"
 #include "transforms/manager/pipeline.h"
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 std::unique_ptr<ir::Module> read_input(const std::string& path, const Console& console) {
   Result<std::string> text = read_file(path);
@@ -68,4 +68,4 @@ bool check_selection(const ir::Module& module, const std::string& glob, const Co
   return false;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

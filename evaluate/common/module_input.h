@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // Reads and parses a file ("-": standard input). What is wrong with it goes to standard error; nullptr then.
 std::unique_ptr<ir::Module> read_input(const std::string& path, const Console& console);
@@ -23,4 +23,4 @@ void show(const Error& error, const Console& console);
 // Checks that a glob selects at least one function with a body; shows an error that lists what there is otherwise.
 bool check_selection(const ir::Module& module, const std::string& glob, const Console& console);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 const char* const optimising_pipeline = "memory,narrow,warp,packed,divisor,r2d2,composite";
 
@@ -111,4 +111,4 @@ Result<Optimised> optimise(std::unique_ptr<ir::Module> module, const transforms:
   return result;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

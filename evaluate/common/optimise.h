@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // What -O stands for: the legal rewrites that are known to pay, in an order in which they help each other.
 extern const char* const optimising_pipeline;
@@ -35,4 +35,4 @@ struct Optimised {
 Result<Optimised> optimise(std::unique_ptr<ir::Module> module, const transforms::Pipeline& pipeline,
                            const OptimiseSettings& settings);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

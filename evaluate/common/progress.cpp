@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <unistd.h>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 Progress::Progress(size_t total)
     : total_(total), on_terminal_(isatty(STDERR_FILENO) != 0), start_(std::chrono::steady_clock::now()) {}
@@ -34,4 +34,4 @@ void Progress::clear() {
   visible_ = false;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

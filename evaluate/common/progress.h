@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 class Progress {
 public:
@@ -26,4 +26,4 @@ private:
   std::chrono::steady_clock::time_point start_;
 };
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

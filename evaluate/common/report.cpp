@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <map>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 namespace {
 
@@ -156,4 +156,4 @@ nlohmann::ordered_json diagnostics_json(const std::vector<CollectedDiagnostic>& 
   return document;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -9,7 +9,7 @@
 
 #include <string>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct ReportSelection {
   bool explain = false;
@@ -28,4 +28,4 @@ nlohmann::ordered_json report_json(const transforms::PipelineReport& report, con
 // [{"severity", "file", "line", "column", "message", "notes"}]; fields without a value are left out.
 nlohmann::ordered_json diagnostics_json(const std::vector<CollectedDiagnostic>& diagnostics);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 const char* form_word(transforms::OutputForm form) {
   switch (form) {
   case transforms::OutputForm::legal:
@@ -69,4 +69,4 @@ Result<Rewritten> rewrite(const ir::Module& original, const std::string& passes,
   return read_back(original, name, std::move(result));
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

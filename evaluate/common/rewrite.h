@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 const char* form_word(transforms::OutputForm form);
 
@@ -21,4 +21,4 @@ struct Rewritten {
 Result<Rewritten> rewrite(const ir::Module& original, const std::string& passes, transforms::OutputForm form,
                           transforms::RunOptions options);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

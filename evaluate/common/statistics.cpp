@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 // SplitMix64: the same numbers on every machine, which the standard's distributions do not promise.
@@ -71,4 +71,4 @@ std::vector<double> resample_ratios(std::span<const double> numerators, std::spa
   return ratios;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // The value below which the fraction `q` of the values lies; between two values on a straight line. No values: 0.
 double quantile(std::vector<double> values, double q);
@@ -27,4 +27,4 @@ Interval percentile_interval(std::vector<double> resampled, double confidence = 
 std::vector<double> resample_ratios(std::span<const double> numerators, std::span<const double> denominators,
                                     size_t resamples, uint64_t seed);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <map>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 namespace {
 
@@ -70,4 +70,4 @@ DifferenceReport compare_rewritten(ModuleListing left, ModuleListing right, cons
   return report;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -3,7 +3,7 @@
 
 #include "evaluate/diff/diff_render.h"
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // Two files: functions meet by name, but a rewritten variant meets its original: the copy of the original that is kept
 // beside it has nothing to show. What only the right side has comes last.
@@ -14,4 +14,4 @@ DifferenceReport compare_files(ModuleListing left, ModuleListing right);
 // that was rewritten under another name, it is no news.
 DifferenceReport compare_rewritten(ModuleListing left, ModuleListing right, const std::string& selection);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

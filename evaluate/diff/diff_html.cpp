@@ -3,7 +3,7 @@
 #include "evaluate/diff/diff_render.h"
 #include "support/text/html_text.h"
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 namespace {
 
@@ -116,4 +116,4 @@ std::string difference_html(const DifferenceReport& report) {
   return out;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

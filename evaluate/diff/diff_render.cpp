@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 namespace {
 
@@ -249,4 +249,4 @@ nlohmann::ordered_json difference_json(const DifferenceReport& report) {
   return {{"left", report.left_name}, {"right", report.right_name}, {"functions", std::move(functions)}};
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

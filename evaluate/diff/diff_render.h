@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // One function of the difference, or what stands outside functions.
 struct Difference {
@@ -41,4 +41,4 @@ std::string difference_html(const DifferenceReport& report);
 // Half-open ranges of rows to show: every change with its context, close ones joined.
 std::vector<std::pair<size_t, size_t>> hunks(std::span<const AlignedLine> rows, unsigned context);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

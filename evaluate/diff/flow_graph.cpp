@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 namespace {
 
@@ -83,4 +83,4 @@ nlohmann::ordered_json flow_graph_json(const ir::Function& function) {
   return {{"function", function.module().text(function.name)}, {"blocks", std::move(blocks)}};
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // One digraph in DOT with a cluster per function, as `dot` draws one graph per file: a box per block with its
 // instructions; fall-through edges are dashed.
@@ -16,4 +16,4 @@ std::string flow_graph_dot(std::span<const ir::Function* const> functions);
 // {"function", "blocks": [{"name", "instructions": [...], "successors": [...], "falls_through"}]}
 nlohmann::ordered_json flow_graph_json(const ir::Function& function);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

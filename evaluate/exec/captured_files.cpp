@@ -12,7 +12,7 @@
 #include <optional>
 #include <set>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 std::string quoted(std::string_view text) {
@@ -286,4 +286,4 @@ Result<CapturedFiles> captured_files(const cuda::LaunchCall& call, const LaunchI
   return LaunchWriter(call, input, touched).write();
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

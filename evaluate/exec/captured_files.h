@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct CapturedFile {
   std::string name;
@@ -28,4 +28,4 @@ struct CapturedFiles {
 Result<CapturedFiles> captured_files(const cuda::LaunchCall& call, const LaunchInput& input,
                                      const TouchedMemory& touched);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 // What is legible of a mangled name is enough to tell a folder; the launch file has the whole.
@@ -141,4 +141,4 @@ cuda::ReportPart CapturingHook::report() {
   return {"captured launches\n" + table.text(), "captures", json_text(rows)};
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

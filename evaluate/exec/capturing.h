@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct CaptureSettings {
   std::string folder;    // that is there
@@ -52,4 +52,4 @@ private:
   LaunchInput* pending_ = nullptr; // of the launch that is going on, if it is to be captured
 };
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

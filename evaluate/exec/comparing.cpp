@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 constexpr uint64_t random_orders = 4; // as `verify` tries
@@ -27,7 +27,7 @@ struct Place {
 
 // Calls `visit` with the places of a plan, of which `result` has the state on the copy.
 template <class Visit>
-void for_each_place(const cuda::LaunchCall& call, const launch::LaunchPlan& plan, const SessionResult& result,
+void for_each_place(const cuda::LaunchCall& call, const launch::LaunchPlan& plan, const cuda::SessionResult& result,
                     const Visit& visit) {
   const auto one = [&](size_t number, const launch::Buffer& buffer, std::span<const std::byte> now,
                        const std::vector<std::vector<std::byte>>& copies, bool is_variable) {
@@ -47,7 +47,7 @@ bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
   return std::ranges::equal(a, b);
 }
 
-const emulator::Failure* failure_of(const SessionResult& result) {
+const emulator::Failure* failure_of(const cuda::SessionResult& result) {
   return result.failed_launch ? &*result.runs.back().failure : nullptr;
 }
 
@@ -63,7 +63,7 @@ ComparingHook::KnownModule& ComparingHook::module_of(const ir::Module& original)
   if (known) return *known;
   known = std::make_unique<KnownModule>();
   known->objection = "the passes failed"; // unless they come to an end
-  Result<RewrittenModule> rewritten = rewrite_for_program(original, passes_);
+  Result<RewrittenModule> rewritten = rewrite_for_program(original, passes_, kernels_not_emulated);
   if (!rewritten) {
     known->objection = rewritten.error().message;
     cuda::log(cuda::LogLevel::warn, "{} is not rewritten: {}", original.source.name(), known->objection);
@@ -96,21 +96,21 @@ ComparingHook::KernelSums& ComparingHook::sums_of(const cuda::Kernel& kernel) {
   return *sums;
 }
 
-Result<SessionResult> ComparingHook::run(const LaunchInput& input, const ir::Module& module,
-                                         const launch::Variants* variants, const cuda::LaunchCall& call, bool reversed,
-                                         uint64_t order_seed) {
-  EmulatorOptions options;
+Result<cuda::SessionResult> ComparingHook::run(const LaunchInput& input, const ir::Module& module,
+                                               const launch::Variants* variants, const cuda::LaunchCall& call,
+                                               bool reversed, uint64_t order_seed) {
+  cuda::EmulatorOptions options;
   options.reversed = reversed;
   options.host_threads = call.request.host_threads;
   options.fuel = call.request.fuel;
   options.resident_blocks = 0;
   options.machine = call.context.settings().machine;
   if (order_seed) options.machines.set(emulator::SkipSettings{.share = false, .order_seed = order_seed});
-  std::unique_ptr<Device> device = make_emulator_device(options);
-  SessionOptions session;
+  std::unique_ptr<cuda::Device> device = cuda::make_emulator_device(options);
+  cuda::SessionOptions session;
   session.variants = variants;
   session.fetch_all = true;
-  return run_plan(input.plan, module, *device, session);
+  return cuda::run_plan(input.plan, module, *device, session);
 }
 
 void ComparingHook::before(cuda::LaunchCall& call) {
@@ -125,7 +125,7 @@ void ComparingHook::before(cuda::LaunchCall& call) {
     return leave_out("the passes do not change it");
   Result<LaunchInput*> input = images_->of(call);
   if (!input) return leave_out(input.error().message);
-  Result<SessionResult> result = run(**input, *known.rewritten.module, &known.variants, call, false, 0);
+  Result<cuda::SessionResult> result = run(**input, *known.rewritten.module, &known.variants, call, false, 0);
   if (!result) return leave_out(result.error().message);
   if (result->runs.empty()) return leave_out("the rewritten launch did not run");
   if (!is_changed && result->runs.back().entry == call.kernel.name)
@@ -134,10 +134,10 @@ void ComparingHook::before(cuda::LaunchCall& call) {
 }
 
 // The original with its blocks from the last one on, and with warps in some random orders.
-std::vector<SessionResult> ComparingHook::other_orders(const cuda::LaunchCall& call) {
-  std::vector<SessionResult> results;
+std::vector<cuda::SessionResult> ComparingHook::other_orders(const cuda::LaunchCall& call) {
+  std::vector<cuda::SessionResult> results;
   for (uint64_t seed = 0; seed <= random_orders; ++seed) {
-    Result<SessionResult> other = run(*pending_->input, *pending_->input->module, nullptr, call, seed == 0, seed);
+    Result<cuda::SessionResult> other = run(*pending_->input, *pending_->input->module, nullptr, call, seed == 0, seed);
     if (other && !other->failed_launch) results.push_back(*std::move(other));
   }
   return results;
@@ -159,13 +159,13 @@ void ComparingHook::compare(const cuda::LaunchCall& call, KernelSums& sums) {
     }
   });
   if (differing == 0) return;
-  const std::vector<SessionResult> others = other_orders(call);
+  const std::vector<cuda::SessionResult> others = other_orders(call);
   uint64_t unordered = 0;
   std::string first;
   for_each_place(call, plan, pending_->result, [&](size_t number, const Place& place) {
     for (size_t i = 0; i < place.before.size(); ++i) {
       if (place.original[i] == place.rewritten[i]) continue;
-      const bool is_unordered = std::ranges::any_of(others, [&](const SessionResult& other) {
+      const bool is_unordered = std::ranges::any_of(others, [&](const cuda::SessionResult& other) {
         return (place.is_variable ? other.variables : other.buffers)[number][i] != place.original[i];
       });
       unordered += is_unordered;
@@ -240,4 +240,4 @@ cuda::ReportPart ComparingHook::report() {
   return {"original against " + passes_ + "\n" + table.text(), "verification", json_text(document), has_failed};
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 class ComparingHook final : public cuda::LaunchHook {
 public:
@@ -45,15 +45,15 @@ private:
   struct Pending {
     LaunchInput* input = nullptr;
     const KnownModule* module = nullptr;
-    SessionResult result;
+    cuda::SessionResult result;
   };
 
   KnownModule& module_of(const ir::Module& original);
   KernelSums& sums_of(const cuda::Kernel& kernel);
-  Result<SessionResult> run(const LaunchInput& input, const ir::Module& module, const launch::Variants* variants,
-                            const cuda::LaunchCall& call, bool reversed, uint64_t order_seed);
+  Result<cuda::SessionResult> run(const LaunchInput& input, const ir::Module& module, const launch::Variants* variants,
+                                  const cuda::LaunchCall& call, bool reversed, uint64_t order_seed);
   void compare(const cuda::LaunchCall& call, KernelSums& sums);
-  std::vector<SessionResult> other_orders(const cuda::LaunchCall& call);
+  std::vector<cuda::SessionResult> other_orders(const cuda::LaunchCall& call);
 
   std::string passes_;
   std::shared_ptr<LaunchImages> images_;
@@ -63,4 +63,4 @@ private:
   std::optional<Pending> pending_;
 };
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -4,13 +4,13 @@
 #include "evaluate/exec/rewriting.h"
 #include "evaluate/exec/studying.h"
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 // What looks at a launch comes before what changes it.
 cuda::LaunchHooks make_hooks(const cuda::Settings& settings) {
-  if (settings.fuel) emulator_limits().fuel = settings.fuel;
-  emulator_limits().memory = settings.memory;
+  if (settings.fuel) cuda::emulator_limits().fuel = settings.fuel;
+  cuda::emulator_limits().memory = settings.memory;
   cuda::LaunchHooks hooks;
   const auto images = std::make_shared<LaunchImages>();
   if (!settings.capture.empty())
@@ -27,4 +27,4 @@ cuda::LaunchHooks make_hooks(const cuda::Settings& settings) {
 [[maybe_unused]] const bool is_set = (cuda::set_launch_hook_factory(make_hooks), true);
 
 } // namespace
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

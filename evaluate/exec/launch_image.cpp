@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 constexpr int heap_limit = 2; // cudaLimitMallocHeapSize
@@ -262,4 +262,4 @@ std::span<const std::byte> program_bytes(const cuda::LaunchCall& call, const lau
   return call.kernel.module->program().variable(variable.data.name);
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -9,7 +9,7 @@
 #include <map>
 #include <memory>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 class LaunchImages {
 public:
@@ -38,4 +38,4 @@ bool calls_indirectly(const ir::Module& module);
 // Does it have malloc or free? Where the heap gives memory depends on what it gave before.
 bool uses_heap(const ir::Module& module);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

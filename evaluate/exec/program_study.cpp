@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -239,4 +239,4 @@ std::string program_study_html(const ProgramStudy& study) {
   return out + "</table></body></html>\n";
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

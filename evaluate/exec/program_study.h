@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // One version of a kernel, over all launches that were scored.
 struct VersionSums {
@@ -50,4 +50,4 @@ nlohmann::ordered_json program_study_json(const ProgramStudy& study);
 // A page that needs nothing else.
 std::string program_study_html(const ProgramStudy& study);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -2,53 +2,14 @@
 
 #include "cuda/context/context.h"
 #include "cuda/context/log.h"
-#include "evaluate/common/rewrite.h"
-#include "ir/core/print.h"
 #include "launch/persistent_grid.h"
-#include "support/text/json_text.h"
-#include "support/text/table.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
-
-// Passes do not run the assembler: another process, started within the user's, could meet handlers of the program's.
-transforms::RunOptions run_options(std::vector<std::string> excluded) {
-  transforms::RunOptions options;
-  options.excluded = std::move(excluded);
-  options.verify_each = true;
-  return options;
-}
-
-std::map<std::string, std::string> texts_of(const ir::Module& module) {
-  std::map<std::string, std::string> texts;
-  for (const auto& function : module.functions)
-    if (function->is_entry && function->has_body) ir::print(*function, texts[std::string(module.text(function->name))]);
-  return texts;
-}
-
-// Kernels of both whose text differs. `before` has gone into SSA form and out of it, too: that alone renames values.
-std::set<std::string> changed_kernels(const ir::Module& before, const ir::Module& after) {
-  std::set<std::string> changed;
-  const std::map<std::string, std::string> old_texts = texts_of(before);
-  for (const auto& [name, text] : texts_of(after))
-    if (const auto old = old_texts.find(name); old != old_texts.end() && old->second != text) changed.insert(name);
-  return changed;
-}
-
-// Of `kernels`, those that the emulator has not all instructions for.
-std::vector<std::string> refused_kernels(const ir::Module& module, const std::set<std::string>& kernels) {
-  emulator::DeviceMemory memory;
-  std::vector<std::string> refused;
-  Result<std::unique_ptr<emulator::Program>> program = emulator::Program::load(module, memory);
-  for (const std::string& name : kernels)
-    if (!program || !(*program)->check_supported(name)) refused.push_back(name);
-  return refused;
-}
 
 uint64_t resident_blocks(cuda::LaunchCall& call, const std::string& entry, uint32_t threads) {
   cuda::Kernel* kernel = call.kernel.module->find_kernel(entry);
@@ -92,36 +53,19 @@ std::string joined(const std::vector<std::string>& reasons) {
 
 } // namespace
 
-std::string beginning(const std::string& text) {
-  constexpr size_t limit = 100;
-  return text.size() <= limit ? text : text.substr(0, limit) + "...";
-}
-
-Result<RewrittenModule> rewrite_for_program(const ir::Module& original, const std::string& passes) {
-  const auto run = [&](const std::string& pipeline, std::vector<std::string> excluded) {
-    return rewrite(original, pipeline, transforms::OutputForm::legal, run_options(std::move(excluded)));
-  };
-  Result<Rewritten> made = run(passes, {});
-  if (!made) return made.error();
-  if (!made->module) return RewrittenModule();
-  Result<Rewritten> unchanged = run("", {});
-  if (!unchanged) return unchanged.error();
-  RewrittenModule result{std::move(made->module), {}};
-  result.changed = changed_kernels(*unchanged->module, *result.module);
-  const std::vector<std::string> refused = refused_kernels(*result.module, result.changed);
-  if (refused.empty()) return result;
-  made = run(passes, refused);
-  if (!made) return made.error();
-  result.module = std::move(made->module);
-  for (const std::string& name : refused)
-    result.changed.erase(name);
-  return result;
+std::vector<std::string> kernels_not_emulated(const ir::Module& module, const std::set<std::string>& kernels) {
+  emulator::DeviceMemory memory;
+  std::vector<std::string> refused;
+  Result<std::unique_ptr<emulator::Program>> program = emulator::Program::load(module, memory);
+  for (const std::string& name : kernels)
+    if (!program || !(*program)->check_supported(name)) refused.push_back(name);
+  return refused;
 }
 
 std::unique_ptr<ir::Module> RewritingHook::replacement(const ir::Module& original) {
   KnownModule& known = modules_[&original];
   known.reason = "the passes failed"; // unless they come to an end
-  Result<RewrittenModule> made = rewrite_for_program(original, passes_);
+  Result<RewrittenModule> made = rewrite_for_program(original, passes_, kernels_not_emulated);
   if (!made) {
     known.reason = made.error().message;
     cuda::log(cuda::LogLevel::warn, "{} is not rewritten: {}", original.source.name(), known.reason);
@@ -177,31 +121,13 @@ void RewritingHook::before(cuda::LaunchCall& call) {
 void RewritingHook::after(const cuda::LaunchCall& call, const emulator::LaunchResult&) {
   const auto [place, is_new] = places_.try_emplace(&call.kernel, counts_.size());
   if (is_new) counts_.push_back({call.kernel.name, 0, 0, {}});
-  KernelCounts& counts = counts_[place->second];
+  LaunchCounts& counts = counts_[place->second];
   ++(call.rewritten ? counts.rewritten : counts.original);
   if (!call.rewritten) ++counts.reasons[call.reason];
 }
 
 cuda::ReportPart RewritingHook::report() {
-  TextTable table{{{"kernel"}, {"rewritten", true}, {"original", true}, {"why the original ran"}}, {}};
-  nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
-  for (const KernelCounts& counts : counts_) {
-    std::vector<std::string> row{counts.name, std::to_string(counts.rewritten), std::to_string(counts.original)};
-    nlohmann::ordered_json reasons = nlohmann::ordered_json::array();
-    for (const auto& [reason, launches] : counts.reasons) {
-      row.push_back(beginning(reason));
-      table.rows.push_back(std::move(row));
-      row = {"", "", ""};
-      reasons.push_back({{"reason", reason}, {"launches", launches}});
-    }
-    if (counts.reasons.empty()) table.rows.push_back(std::move(row));
-    kernels.push_back({{"kernel", counts.name},
-                       {"rewritten_launches", counts.rewritten},
-                       {"original_launches", counts.original},
-                       {"reasons", std::move(reasons)}});
-  }
-  const nlohmann::ordered_json document = {{"passes", passes_}, {"kernels", std::move(kernels)}};
-  return {"passes: " + passes_ + "\n" + table.text(), "rewriting", json_text(document)};
+  return {launch_counts_text(passes_, counts_), "rewriting", launch_counts_json(passes_, counts_)};
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

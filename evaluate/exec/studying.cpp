@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 void add_scores(const ScoredFile& scored, KernelStudy& kernel) {
@@ -33,7 +33,7 @@ KernelStudy& StudyingHook::kernel_of(const cuda::Kernel& kernel) {
 }
 
 Status StudyingHook::look_at(const LaunchInput& input, KernelStudy& kernel) {
-  ErrorPlace place = ErrorPlace::launch_file;
+  cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
   std::optional<StudyRun> studied;
   if (settings_.study) {
     Result<StudyRun> run = study(input, {*settings_.machine, std::nullopt, false, {}}, place);
@@ -82,4 +82,4 @@ cuda::ReportPart StudyingHook::report() {
   return {program_study_text(found_), "study", json_text(program_study_json(found_))};
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

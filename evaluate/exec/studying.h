@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct StudyingSettings {
   bool study = false;
@@ -39,4 +39,4 @@ private:
   std::map<const cuda::Kernel*, size_t> places_; // in found_.kernels
 };
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstring>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 // Ranges of addresses that were accessed.
@@ -78,11 +78,11 @@ Result<TouchedMemory> touched_memory(const LaunchInput& input) {
         std::memcpy(&word, argument.bytes.data() + at, sizeof word);
         observer.touch(word);
       }
-  EmulatorOptions options;
+  cuda::EmulatorOptions options;
   options.host_threads = 1;
   options.observer = [&](const emulator::LaunchRequest&) { return &observer; };
-  std::unique_ptr<Device> device = make_emulator_device(options);
-  Result<SessionResult> run = run_plan(input.plan, *input.module, *device, {});
+  std::unique_ptr<cuda::Device> device = cuda::make_emulator_device(options);
+  Result<cuda::SessionResult> run = cuda::run_plan(input.plan, *input.module, *device, {});
   if (!run) return run.error();
   TouchedMemory touched{std::vector<bool>(input.plan.buffers.size()), std::vector<bool>(input.plan.variables.size())};
   observer.tell(touched);
@@ -95,4 +95,4 @@ Result<TouchedMemory> touched_memory(const LaunchInput& input) {
   return touched;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // For each buffer of the plan, and for each of its variables: is it accessed, or does an argument point into it?
 struct TouchedMemory {
@@ -15,4 +15,4 @@ struct TouchedMemory {
 // Errors: as run_plan. A fault of the kernel is none; what it touched before counts.
 Result<TouchedMemory> touched_memory(const LaunchInput& input);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 using ir::FiguresByFunction;
 using ir::MachineFigures;
@@ -38,4 +38,4 @@ std::string figures_text(const FiguresByFunction& before, const FiguresByFunctio
   return out;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -7,11 +7,11 @@
 
 #include <string>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // A table of what changed, one line per function of `after`; functions that only `after` has show no old figures.
 std::string figures_text(const ir::FiguresByFunction& before, const ir::FiguresByFunction& after);
 // {"name": {"before": {"instructions", "registers", "spilled_bytes"}, "after": {...}}}
 nlohmann::ordered_json figures_json(const ir::FiguresByFunction& before, const ir::FiguresByFunction& after);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -13,7 +13,7 @@
 #include <charconv>
 #include <cstring>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -25,12 +25,12 @@ std::string hexadecimal(uint64_t bits) {
 }
 
 BufferRecord record_buffer(const launch::Buffer& buffer, const std::vector<std::byte>& as_left, uint64_t sample_size) {
-  const std::vector<std::byte> bytes = in_comparable_order(buffer, as_left);
+  const std::vector<std::byte> bytes = cuda::in_comparable_order(buffer, as_left);
   BufferRecord record;
   record.name = buffer.name;
   record.type = ir::spelling(buffer.type);
   record.elements = bytes.size() / buffer.element_bytes();
-  record.checksum = checksum_text(bytes);
+  record.checksum = cuda::checksum_text(bytes);
   const uint64_t count = std::min(record.elements, sample_size);
   for (uint64_t i = 0; i < count; ++i) {
     // Spread from the first element to the last.
@@ -99,7 +99,7 @@ DeviceRecord device_of(const json& document) {
 std::string element_of(ir::ScalarType type, uint64_t bits) {
   std::array<std::byte, 8> bytes{};
   std::memcpy(bytes.data(), &bits, sizeof bits);
-  return fmt::format("{} ({:#x})", element_text(type, bytes.data()), bits);
+  return fmt::format("{} ({:#x})", cuda::element_text(type, bytes.data()), bits);
 }
 
 std::vector<std::string> compare_buffer(const BufferRecord& recorded, const BufferRecord& now,
@@ -119,7 +119,7 @@ std::vector<std::string> compare_buffer(const BufferRecord& recorded, const Buff
     launch::Buffer one = buffer;
     one.count = 1;
     if (index == now.sample[i].first &&
-        compare(one, std::span(original).first(size), std::span(other).first(size), 1).same())
+        cuda::compare(one, std::span(original).first(size), std::span(other).first(size), 1).same())
       continue; // within the launch file's tolerance
     if (complaints.size() < most_complaints)
       complaints.push_back(fmt::format("buffer '{}'[{}] is {}; recorded {}", now.name, index,
@@ -133,17 +133,17 @@ std::vector<std::string> compare_buffer(const BufferRecord& recorded, const Buff
 
 } // namespace
 
-FileRecord record_file(const std::string& file, const LaunchInput& input, Device& device, uint64_t sample_size) {
+FileRecord record_file(const std::string& file, const LaunchInput& input, cuda::Device& device, uint64_t sample_size) {
   FileRecord record;
   record.file = file;
   record.size = input.plan.size;
   const std::string_view text = input.module->source.text();
-  record.ptx_checksum = checksum_text(std::as_bytes(std::span(text.data(), text.size())));
-  if (Status status = check_memory(input.plan, 2); !status) {
+  record.ptx_checksum = cuda::checksum_text(std::as_bytes(std::span(text.data(), text.size())));
+  if (Status status = cuda::check_memory(input.plan, 2); !status) {
     record.refused = status.error().message;
     return record;
   }
-  Result<SessionResult> result = run_plan(input.plan, *input.module, device);
+  Result<cuda::SessionResult> result = cuda::run_plan(input.plan, *input.module, device);
   if (!result || result->failed_launch) {
     record.refused = result ? result->runs.back().failure->message : result.error().message;
     return record;
@@ -207,4 +207,4 @@ std::vector<std::string> compare_with_record(const FileRecord& recorded, const F
   return complaints;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct BufferRecord {
   std::string name;
@@ -30,7 +30,7 @@ struct FileRecord {
 };
 
 struct DeviceRecord {
-  DeviceInfo device;
+  cuda::DeviceInfo device;
   std::vector<FileRecord> files;
 };
 
@@ -38,7 +38,7 @@ inline constexpr uint64_t default_sample_size = 16;
 
 // Runs a launch file's kernels, without variants, and keeps what they leave, with at most so many elements of each
 // output. Faults and errors become `refused`.
-FileRecord record_file(const std::string& file, const LaunchInput& input, Device& device,
+FileRecord record_file(const std::string& file, const LaunchInput& input, cuda::Device& device,
                        uint64_t sample_size = default_sample_size);
 
 // A file of records and back. Errors name what is missing or of the wrong type.
@@ -49,4 +49,4 @@ Result<DeviceRecord> read_record(const std::string& text);
 std::vector<std::string> compare_with_record(const FileRecord& recorded, const FileRecord& now,
                                              const launch::LaunchPlan& plan);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

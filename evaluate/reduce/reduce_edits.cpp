@@ -6,7 +6,7 @@
 #include <cctype>
 #include <optional>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 namespace {
 
@@ -499,4 +499,4 @@ std::string apply_edits(std::string_view text, std::span<const Opportunity> oppo
   return result;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct TextEdit {
   uint32_t begin = 0, end = 0; // bytes of the module's source
@@ -29,4 +29,4 @@ std::span<const ReductionKind> reduction_kinds();
 // `text` with all of them applied. An opportunity that overlaps an earlier one is left out.
 std::string apply_edits(std::string_view text, std::span<const Opportunity> opportunities);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 namespace {
 
@@ -144,4 +144,4 @@ Result<Reduction> reduce(const std::string& text, const std::string& name, const
   return Reducer(text, name, options).run();
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

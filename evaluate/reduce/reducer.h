@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct ReductionProgress {
   uint64_t tests = 0;
@@ -33,4 +33,4 @@ struct Reduction {
 // Errors: `text` does not read (the message is a rendered diagnostic), or is not interesting to begin with.
 Result<Reduction> reduce(const std::string& text, const std::string& name, const ReducerOptions& options);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

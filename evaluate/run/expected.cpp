@@ -5,21 +5,21 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 constexpr size_t most_shown = 1;
 
 } // namespace
 
-Result<std::vector<BufferComparison>> compare_with_expected(const launch::LaunchPlan& plan,
-                                                            const SessionResult& result) {
-  std::vector<BufferComparison> comparisons;
+Result<std::vector<cuda::BufferComparison>> compare_with_expected(const launch::LaunchPlan& plan,
+                                                                  const cuda::SessionResult& result) {
+  std::vector<cuda::BufferComparison> comparisons;
   const auto compare_one = [&](const launch::Buffer& buffer, std::span<const std::byte> now) -> Status {
     if (buffer.expected.empty() || now.size() < buffer.bytes()) return {};
     std::vector<std::byte> expected(buffer.bytes());
     if (Status status = read_unpacked(buffer.expected, expected); !status) return status;
-    comparisons.push_back(compare(buffer, expected, now.first(expected.size()), most_shown));
+    comparisons.push_back(cuda::compare(buffer, expected, now.first(expected.size()), most_shown));
     return {};
   };
   for (size_t i = 0; i < plan.buffers.size(); ++i)
@@ -29,10 +29,10 @@ Result<std::vector<BufferComparison>> compare_with_expected(const launch::Launch
   return comparisons;
 }
 
-std::string expected_text(const std::vector<BufferComparison>& comparisons) {
+std::string expected_text(const std::vector<cuda::BufferComparison>& comparisons) {
   if (comparisons.empty()) return {};
   std::string text;
-  for (const BufferComparison& one : comparisons)
+  for (const cuda::BufferComparison& one : comparisons)
     if (!one.same())
       text += fmt::format("buffer '{}': {} of {} elements are not as expected, the first is {}: {}, not {}\n",
                           one.buffer, one.differing, one.elements, one.first.front().index, one.first.front().rewritten,
@@ -43,11 +43,11 @@ std::string expected_text(const std::vector<BufferComparison>& comparisons) {
                       : '\n' + text;
 }
 
-nlohmann::ordered_json expected_json(const std::vector<BufferComparison>& comparisons) {
+nlohmann::ordered_json expected_json(const std::vector<cuda::BufferComparison>& comparisons) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const BufferComparison& one : comparisons)
+  for (const cuda::BufferComparison& one : comparisons)
     rows.push_back({{"buffer", one.buffer}, {"elements", one.elements}, {"differing", one.differing}});
   return rows;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // One for each buffer and variable of which the launch file says what it holds in the end. Errors: a file that cannot
 // be read.
-Result<std::vector<BufferComparison>> compare_with_expected(const launch::LaunchPlan& plan,
-                                                            const SessionResult& result);
+Result<std::vector<cuda::BufferComparison>> compare_with_expected(const launch::LaunchPlan& plan,
+                                                                  const cuda::SessionResult& result);
 // "" where nothing is expected.
-std::string expected_text(const std::vector<BufferComparison>& comparisons);
-nlohmann::ordered_json expected_json(const std::vector<BufferComparison>& comparisons);
+std::string expected_text(const std::vector<cuda::BufferComparison>& comparisons);
+nlohmann::ordered_json expected_json(const std::vector<cuda::BufferComparison>& comparisons);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <map>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 namespace {
 
@@ -28,10 +28,10 @@ struct RunGroup {
   double seconds = 0;
 };
 
-std::vector<RunGroup> groups_of(const LaunchInput& input, const SessionResult& result) {
+std::vector<RunGroup> groups_of(const LaunchInput& input, const cuda::SessionResult& result) {
   std::vector<RunGroup> groups;
   std::map<std::pair<uint32_t, std::string>, size_t> index;
-  for (const SessionRun& run : result.runs) {
+  for (const cuda::SessionRun& run : result.runs) {
     const launch::Launch& launch = input.plan.launches[run.launch];
     auto [place, is_new] = index.try_emplace({launch.place, run.entry}, groups.size());
     if (is_new) {
@@ -58,9 +58,9 @@ struct FunctionSum {
 };
 
 // Counters of all launches, by function, in the order in which functions ran first.
-std::vector<FunctionSum> sums_of(const SessionResult& result) {
+std::vector<FunctionSum> sums_of(const cuda::SessionResult& result) {
   std::vector<FunctionSum> sums;
-  for (const SessionRun& run : result.runs)
+  for (const cuda::SessionRun& run : result.runs)
     for (const emulator::FunctionCounters& function : run.counters.functions) {
       if (!function.source) continue;
       auto sum = std::ranges::find(sums, function.source, &FunctionSum::source);
@@ -77,23 +77,23 @@ std::vector<FunctionSum> sums_of(const SessionResult& result) {
 }
 
 // Warp instructions of hardware forms by section, all launches of an entry together.
-std::map<std::string, emulator::SectionCounts> sections_of(const SessionResult& result) {
+std::map<std::string, emulator::SectionCounts> sections_of(const cuda::SessionResult& result) {
   std::map<std::string, emulator::SectionCounts> sums;
-  for (const SessionRun& run : result.runs)
+  for (const cuda::SessionRun& run : result.runs)
     if (const emulator::SectionCounts counts = emulator::section_counts(run.counters); counts.linear().warps > 0)
       sums[run.entry] += counts;
   return sums;
 }
 
 // What DARSIE's machine did, all launches of an entry together.
-std::map<std::string, emulator::SkipCounters> skips_of(const SessionResult& result) {
+std::map<std::string, emulator::SkipCounters> skips_of(const cuda::SessionResult& result) {
   std::map<std::string, emulator::SkipCounters> sums;
-  for (const SessionRun& run : result.runs)
+  for (const cuda::SessionRun& run : result.runs)
     if (const auto& counts = run.machines.get<emulator::SkipCounters>(); counts.executed > 0) sums[run.entry] += counts;
   return sums;
 }
 
-std::string skips_text(const SessionResult& result) {
+std::string skips_text(const cuda::SessionResult& result) {
   std::string out;
   for (const auto& [entry, counts] : skips_of(result)) {
     const uint64_t all = counts.executed + counts.all_skipped();
@@ -108,15 +108,15 @@ std::string skips_text(const SessionResult& result) {
 }
 
 // What RegLess's machine did, all launches of an entry together.
-std::map<std::string, emulator::StagingCounters> stagings_of(const SessionResult& result) {
+std::map<std::string, emulator::StagingCounters> stagings_of(const cuda::SessionResult& result) {
   std::map<std::string, emulator::StagingCounters> sums;
-  for (const SessionRun& run : result.runs)
+  for (const cuda::SessionRun& run : result.runs)
     if (const auto& counts = run.machines.get<emulator::StagingCounters>(); counts.regions > 0)
       sums[run.entry] += counts;
   return sums;
 }
 
-std::string stagings_text(const SessionResult& result) {
+std::string stagings_text(const cuda::SessionResult& result) {
   std::string out;
   for (const auto& [entry, counts] : stagings_of(result)) {
     const auto per = [](uint64_t sum, uint64_t count) { return count ? double(sum) / double(count) : 0.0; };
@@ -134,15 +134,15 @@ std::string stagings_text(const SessionResult& result) {
 }
 
 // What composite instructions did, all launches of an entry together: what score weighs, too.
-std::map<std::string, emulator::CompositeCounts> composites_of(const SessionResult& result) {
+std::map<std::string, emulator::CompositeCounts> composites_of(const cuda::SessionResult& result) {
   std::map<std::string, emulator::CompositeCounts> sums;
-  for (const SessionRun& run : result.runs)
+  for (const cuda::SessionRun& run : result.runs)
     if (const emulator::CompositeCounts counts = emulator::composite_counts(run.counters); counts.composites > 0)
       sums[run.entry] += counts;
   return sums;
 }
 
-std::string composites_text(const SessionResult& result) {
+std::string composites_text(const cuda::SessionResult& result) {
   std::string out;
   for (const auto& [entry, counts] : composites_of(result))
     out += fmt::format("\n{}: {} warp instructions are composite; their slot is written {} and read {} times\n", entry,
@@ -151,14 +151,14 @@ std::string composites_text(const SessionResult& result) {
 }
 
 // What DAC's machine did, all launches of an entry together.
-std::map<std::string, emulator::AffineCounters> affine_counts_of(const SessionResult& result) {
+std::map<std::string, emulator::AffineCounters> affine_counts_of(const cuda::SessionResult& result) {
   std::map<std::string, emulator::AffineCounters> sums;
-  for (const SessionRun& run : result.runs)
+  for (const cuda::SessionRun& run : result.runs)
     if (const auto* counts = run.machines.find<emulator::AffineCounters>()) sums[run.entry] += *counts;
   return sums;
 }
 
-std::string affine_text(const SessionResult& result) {
+std::string affine_text(const cuda::SessionResult& result) {
   std::string out;
   for (const auto& [entry, counts] : affine_counts_of(result)) {
     out += fmt::format("\n{} on DAC's machine: {} of {} warp instructions on the affine warp, {} of {} loads by it\n",
@@ -174,12 +174,12 @@ std::string affine_text(const SessionResult& result) {
 }
 
 // Why originals ran, and what hardware forms take of the register file: a line each.
-std::string notes_text(const SessionResult& result) {
+std::string notes_text(const cuda::SessionResult& result) {
   std::vector<std::string> notes;
   auto add = [&](std::string note) {
     if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
   };
-  for (const SessionRun& run : result.runs) {
+  for (const cuda::SessionRun& run : result.runs) {
     for (const std::string& reason : run.reasons)
       add(run.entry + " ran; not " + reason);
     if (!run.registers.empty()) add(run.entry + ": linear registers take " + run.registers);
@@ -206,7 +206,7 @@ template <class Visit> void for_each_instruction(const FunctionSum& sum, Visit&&
     }
 }
 
-std::string counters_text(const SessionResult& result) {
+std::string counters_text(const cuda::SessionResult& result) {
   std::string out;
   for (const FunctionSum& sum : sums_of(result)) {
     TextTable table{{{"line", true},
@@ -232,7 +232,7 @@ struct Shown {
   std::span<const std::byte> bytes;
 };
 
-std::vector<Shown> shown_buffers(const LaunchInput& input, const SessionResult& result, bool all) {
+std::vector<Shown> shown_buffers(const LaunchInput& input, const cuda::SessionResult& result, bool all) {
   std::vector<Shown> shown;
   for (size_t i = 0; i < input.plan.buffers.size(); ++i)
     if ((all || input.plan.buffers[i].output) && !result.buffers[i].empty())
@@ -250,14 +250,14 @@ std::string buffers_text(const std::vector<Shown>& shown, size_t head) {
   TextTable table{{{"buffer"}, {"type"}, {"elements", true}, {"checksum"}, {"first elements"}}, {}};
   for (const Shown& one : shown)
     table.rows.push_back({one.buffer->name, std::string(spelling(one.buffer->type)),
-                          std::to_string(one.bytes.size() / one.buffer->element_bytes()), checksum_text(one.bytes),
-                          head_text(one.buffer->type, one.bytes, head)});
+                          std::to_string(one.bytes.size() / one.buffer->element_bytes()),
+                          cuda::checksum_text(one.bytes), cuda::head_text(one.buffer->type, one.bytes, head)});
   return table.text();
 }
 
 } // namespace
 
-std::string run_text(const std::string& title, const LaunchInput& input, const SessionResult& result,
+std::string run_text(const std::string& title, const LaunchInput& input, const cuda::SessionResult& result,
                      const RunReportOptions& options) {
   std::string out = title + (input.plan.size.empty() ? "" : ", size " + input.plan.size) + '\n';
   TextTable table{{{"kernel"}, {"launches", true}, {"grid"}, {"block"}}, {}};
@@ -286,11 +286,11 @@ std::string run_text(const std::string& title, const LaunchInput& input, const S
          (shown.empty() ? "\nno output: no buffer says output = true\n" : '\n' + buffers_text(shown, options.head));
 }
 
-nlohmann::ordered_json run_json(const std::string& title, const LaunchInput& input, const SessionResult& result,
+nlohmann::ordered_json run_json(const std::string& title, const LaunchInput& input, const cuda::SessionResult& result,
                                 const RunReportOptions& options) {
   using json = nlohmann::ordered_json;
   json launches = json::array(), buffers = json::array();
-  for (const SessionRun& run : result.runs) {
+  for (const cuda::SessionRun& run : result.runs) {
     const launch::Launch& launch = input.plan.launches[run.launch];
     json one = {{"kernel", launch.kernel},
                 {"entry", run.entry},
@@ -340,11 +340,11 @@ nlohmann::ordered_json run_json(const std::string& title, const LaunchInput& inp
     json head = json::array();
     const size_t size = shown.buffer->element_bytes(), count = shown.bytes.size() / size;
     for (size_t i = 0; i < count && i < options.head; ++i)
-      head.push_back(element_text(shown.buffer->type, shown.bytes.data() + i * size));
+      head.push_back(cuda::element_text(shown.buffer->type, shown.bytes.data() + i * size));
     buffers.push_back({{"name", shown.buffer->name},
                        {"type", std::string(spelling(shown.buffer->type))},
                        {"elements", count},
-                       {"checksum", checksum_text(shown.bytes)},
+                       {"checksum", cuda::checksum_text(shown.bytes)},
                        {"head", std::move(head)}});
   }
   json document = {{"file", title}, {"size", input.plan.size}, {"launches", launches}, {"buffers", buffers}};
@@ -368,4 +368,4 @@ nlohmann::ordered_json run_json(const std::string& title, const LaunchInput& inp
   return document;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

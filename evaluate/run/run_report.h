@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct RunReportOptions {
   bool counters = false;  // per instruction
@@ -19,9 +19,9 @@ struct RunReportOptions {
 };
 
 // `title`: the file as the user named it.
-std::string run_text(const std::string& title, const LaunchInput& input, const SessionResult& result,
+std::string run_text(const std::string& title, const LaunchInput& input, const cuda::SessionResult& result,
                      const RunReportOptions& options);
-nlohmann::ordered_json run_json(const std::string& title, const LaunchInput& input, const SessionResult& result,
+nlohmann::ordered_json run_json(const std::string& title, const LaunchInput& input, const cuda::SessionResult& result,
                                 const RunReportOptions& options);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

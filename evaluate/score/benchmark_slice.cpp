@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 uint64_t most_threads(const launch::LaunchPlan& plan) {
@@ -25,4 +25,4 @@ uint32_t benchmark_slice(const launch::LaunchPlan& plan, uint32_t sms) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(times, 1, sms));
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -24,7 +24,7 @@
 #include <map>
 #include <memory>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 double processor_seconds() {
@@ -138,7 +138,7 @@ public:
         memory_(memory), version_(version) {}
 
   // Versions that the same recording gives, each by a technique of the model; in the order of `versions`.
-  using Derive = std::function<std::vector<timing::Technique>(const SessionRun&, const ir::Function& kernel,
+  using Derive = std::function<std::vector<timing::Technique>(const cuda::SessionRun&, const ir::Function& kernel,
                                                               const timing::ModelInput&)>;
   void derive(Derive techniques, std::vector<ScoredVersion>& versions) {
     derive_ = std::move(techniques);
@@ -167,7 +167,7 @@ public:
     return recorder_.get();
   }
 
-  void finish(const SessionRun& run) {
+  void finish(const cuda::SessionRun& run) {
     const double start = processor_seconds();
     timing::Recording recording = recorder_->finish();
     if (looked_at_.size() == run.launch) looked_at_.push_back({recording.blocks, recording.sms});
@@ -238,7 +238,7 @@ private:
     timing::Estimates estimates;
   };
   struct OneLaunch {
-    const SessionRun& run;
+    const cuda::SessionRun& run;
     const emulator::Counters& counters; // of all blocks, if they ran or not
     const ir::Function& entry;
     const timing::Recording& recording;
@@ -296,7 +296,7 @@ private:
     return version.kernels.back();
   }
 
-  void add(const SessionRun& run, const launch::Launch& planned, const Times& times, ScoredKernel& kernel) const {
+  void add(const cuda::SessionRun& run, const launch::Launch& planned, const Times& times, ScoredKernel& kernel) const {
     const timing::KernelTime& time = times.time;
     ++kernel.launches;
     for (size_t i = 0; i < timing::energy_event_count; ++i)
@@ -350,7 +350,7 @@ public:
   void look_on(Scorer& scorer) {
     if (sources_.empty()) return;
     scorer.derive(
-        [this](const SessionRun& run, const ir::Function& kernel, const timing::ModelInput& input) {
+        [this](const cuda::SessionRun& run, const ir::Function& kernel, const timing::ModelInput& input) {
           std::vector<timing::Technique> all;
           for (const auto& source : sources_)
             std::ranges::move(source->techniques(run.launch, kernel, input), std::back_inserter(all));
@@ -379,24 +379,25 @@ struct Cost {
 // Of short launches the least of several rounds, plain and observed in turns: what else runs on the machine takes as
 // long as they do.
 Result<Cost> measured_cost(const LaunchInput& input, const ir::Module& module, const launch::Variants* variants,
-                           const ScoreSettings& settings, const EmulatorOptions& options, ErrorPlace& place) {
+                           const ScoreSettings& settings, const cuda::EmulatorOptions& options,
+                           cuda::ErrorPlace& place) {
   constexpr unsigned most_rounds = 5;
   constexpr double long_enough = 0.5; // seconds
   Cost least;
   double all = 0;
   for (unsigned round = 0; round < most_rounds && all < long_enough; ++round) {
     Result<LaunchPass> plain = run_launches(
-        input, module, options, place, [](const SessionRun&) {}, variants);
+        input, module, options, place, [](const cuda::SessionRun&) {}, variants);
     if (!plain) return plain.error();
     ScoredVersion version;
     std::vector<LookedAt> looked_at;
     VersionMemory memory(settings);
     memory.registers_of(module, settings); // no part of the cost
     Scorer scorer(module, settings, input.plan, memory, looked_at, version);
-    EmulatorOptions observed = options;
+    cuda::EmulatorOptions observed = options;
     observed.observer = [&](const emulator::LaunchRequest& request) { return scorer.next(request.kernel); };
     Result<LaunchPass> pass = run_launches(
-        input, module, observed, place, [&](const SessionRun& run) { scorer.finish(run); }, variants);
+        input, module, observed, place, [&](const cuda::SessionRun& run) { scorer.finish(run); }, variants);
     if (!pass) return pass.error();
     least.plain = std::min(least.plain, plain->seconds);
     least.run = std::min(least.run, pass->seconds - version.model_seconds);
@@ -408,10 +409,10 @@ Result<Cost> measured_cost(const LaunchInput& input, const ir::Module& module, c
 
 Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input, const ir::Module& module,
                                                        const launch::Variants* variants, const ScoreSettings& settings,
-                                                       ErrorPlace& place, bool darsie, std::vector<LookedAt>& looked_at,
-                                                       ScoreSession& session, ScoredVersion& version,
-                                                       Derived& derived) {
-  EmulatorOptions options;
+                                                       cuda::ErrorPlace& place, bool darsie,
+                                                       std::vector<LookedAt>& looked_at, ScoreSession& session,
+                                                       ScoredVersion& version, Derived& derived) {
+  cuda::EmulatorOptions options;
   options.host_threads = 1;
   options.resident_blocks = 0;
   options.machine = &settings.machine;
@@ -423,13 +424,13 @@ Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input,
   }
   Scorer scorer(module, settings, input.plan, session.version(version.name, settings), looked_at, version);
   if (darsie) {
-    EmulatorOptions skipping = options;
+    cuda::EmulatorOptions skipping = options;
     const auto marks = settings.paper_marks ? emulator::SkipVariant::paper_marks : emulator::SkipVariant::standard;
     skipping.machines.set(emulator::SkipSettings{.variant = marks});
     std::vector<emulator::SkipCounters> skips;
     Result<LaunchPass> pass = run_launches(
         input, module, skipping, place,
-        [&](const SessionRun& run) { skips.push_back(run.machines.get<emulator::SkipCounters>()); }, variants);
+        [&](const cuda::SessionRun& run) { skips.push_back(run.machines.get<emulator::SkipCounters>()); }, variants);
     if (!pass) return pass.error();
     if (pass->failure) return std::move(pass->failure);
     scorer.set_skips(std::move(skips));
@@ -437,7 +438,7 @@ Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input,
   derived.look_on(scorer);
   options.observer = [&](const emulator::LaunchRequest& request) { return scorer.next(request.kernel); };
   Result<LaunchPass> pass = run_launches(
-      input, module, options, place, [&](const SessionRun& run) { scorer.finish(run); }, variants);
+      input, module, options, place, [&](const cuda::SessionRun& run) { scorer.finish(run); }, variants);
   if (!pass) return pass.error();
   version.functional_seconds = pass->seconds - version.model_seconds;
   if (cost) {
@@ -451,7 +452,7 @@ Result<std::optional<emulator::Failure>> score_version(const LaunchInput& input,
 // The comparators that are asked for, of a version; none where there is nothing to compare.
 Result<std::optional<emulator::Failure>> add_comparators(const LaunchInput& input, const ir::Module& module,
                                                          const launch::Variants* variants,
-                                                         const ScoreSettings& settings, ErrorPlace& place,
+                                                         const ScoreSettings& settings, cuda::ErrorPlace& place,
                                                          const std::string& prefix, Derived& derived,
                                                          bool beside_darsie = false) {
   std::vector<ComparatorInfo> wanted;
@@ -477,7 +478,7 @@ std::vector<timing::TimedMachine> changed_machines(const ir::Machine& machine) {
   return changed;
 }
 
-Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, ErrorPlace& place) {
+Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, cuda::ErrorPlace& place) {
   ScoreRun run;
   run.scored.machine = &settings.machine;
   run.scored.slice = settings.slice;
@@ -510,7 +511,7 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
     version.name =
         passes +
         (settings.form == transforms::OutputForm::legal ? "" : std::string(" (") + form_word(settings.form) + ")");
-    place = ErrorPlace::module;
+    place = cuda::ErrorPlace::module;
     Result<const Rewritten*> found = session.rewritten(*input.module, passes, settings.form);
     if (!found) return found.error();
     const Rewritten* rewritten = *found;
@@ -556,4 +557,4 @@ Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, 
   return run;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // All launches of one kernel.
 struct ScoredKernel {
@@ -123,6 +123,6 @@ struct ScoreRun {
 };
 
 // Errors: as run_plan; passes that fail.
-Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, ErrorPlace& place);
+Result<ScoreRun> score(const LaunchInput& input, const ScoreSettings& settings, cuda::ErrorPlace& place);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 namespace fs = std::filesystem;
@@ -102,4 +102,4 @@ nlohmann::ordered_json captured_json(const Paper& paper, std::span<const ScoredF
   return rows;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // The launch files of the captures for a sample's launch file, in the order of their names; none where there are none.
 std::vector<std::string> captured_launches(const std::string& folder, const std::string& launch_file);
@@ -22,4 +22,4 @@ std::string captured_text(const Paper& paper, std::span<const ScoredFile> sample
 nlohmann::ordered_json captured_json(const Paper& paper, std::span<const ScoredFile> samples,
                                      std::span<const ScoredFile> originals);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 constexpr std::string_view cae = "cae", mta = "mta", dac_ideal = "dac-ideal", scalar = "scalar", sliced = "sliced",
@@ -161,10 +161,10 @@ bool ComparatorScorer::wants(std::string_view option) const {
 
 Result<std::unique_ptr<ComparatorScorer>>
 ComparatorScorer::make(const LaunchInput& input, const ir::Module& module, const launch::Variants* variants,
-                       const ir::Machine& machine, std::vector<ComparatorInfo> wanted, ErrorPlace& place) {
+                       const ir::Machine& machine, std::vector<ComparatorInfo> wanted, cuda::ErrorPlace& place) {
   std::unique_ptr<ComparatorScorer> scorer(new ComparatorScorer(module, machine, std::move(wanted)));
   MachineWeights weights(machine);
-  EmulatorOptions options;
+  cuda::EmulatorOptions options;
   options.host_threads = 1;
   options.resident_blocks = 0;
   options.machine = &machine;
@@ -174,7 +174,7 @@ ComparatorScorer::make(const LaunchInput& input, const ir::Module& module, const
   };
   Result<LaunchPass> pass = run_launches(
       input, module, options, place,
-      [&](const SessionRun& run) {
+      [&](const cuda::SessionRun& run) {
         scorer->seen_.resize(std::max(scorer->seen_.size(), run.launch + 1));
         if (scorer->looking_) scorer->seen_[run.launch] = scorer->looking_->finish();
         scorer->looking_.reset();
@@ -218,4 +218,4 @@ std::vector<timing::Technique> ComparatorScorer::techniques(size_t launch, const
   return made;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string_view>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct ComparatorInfo {
   std::string_view option, name, about;
@@ -26,7 +26,7 @@ public:
   // Runs the launches of `module` with the comparators of these options looking on. Errors: as run_plan.
   static Result<std::unique_ptr<ComparatorScorer>> make(const LaunchInput& input, const ir::Module& module,
                                                         const launch::Variants* variants, const ir::Machine& machine,
-                                                        std::vector<ComparatorInfo> wanted, ErrorPlace& place);
+                                                        std::vector<ComparatorInfo> wanted, cuda::ErrorPlace& place);
   ~ComparatorScorer() override;
 
   std::vector<std::string> names() const override;
@@ -58,4 +58,4 @@ private:
   std::optional<emulator::Failure> failure_;
 };
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 class DerivedVersions {
 public:
@@ -18,4 +18,4 @@ public:
                                                     const timing::ModelInput& input) = 0;
 };
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -199,4 +199,4 @@ json sensitivity_json(const ScoredFile& file, const std::string& kernel) {
   return rows;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // The same kernel in the other versions, in their order; nullptr where a version does not have it.
 std::vector<const ScoredKernel*> in_versions(const ScoredFile& file, const std::string& kernel);
@@ -26,4 +26,4 @@ nlohmann::ordered_json energy_json(const ScoredKernel& kernel);
 std::string sensitivity_text(const ScoredFile& file, const std::string& kernel);
 nlohmann::ordered_json sensitivity_json(const ScoredFile& file, const std::string& kernel);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

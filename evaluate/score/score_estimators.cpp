@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 struct Row {
@@ -51,4 +51,4 @@ nlohmann::ordered_json estimators_json(const ScoredKernel& kernel) {
   return clocks;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

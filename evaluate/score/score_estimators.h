@@ -7,10 +7,10 @@
 
 #include <string>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // Clocks of a kernel in every version, and speed-ups over the baseline, by estimator.
 std::string estimators_text(const ScoredFile& file, const std::string& kernel);
 nlohmann::ordered_json estimators_json(const ScoredKernel& kernel);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -12,7 +12,7 @@
 #include <array>
 #include <cmath>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 using timing::Cause;
@@ -208,4 +208,4 @@ std::string score_html(std::span<const ScoredFile> files) {
   return out + "</body></html>\n";
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

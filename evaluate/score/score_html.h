@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // By kernel and version: instructions, clocks, CPI stacks, energy; a roofline by machine.
 std::string score_html(std::span<const ScoredFile> files);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

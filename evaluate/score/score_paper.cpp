@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <iterator>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -421,4 +421,4 @@ json paper_json(const Paper& paper, std::span<const ScoredFile> files) {
   return {{"name", paper.name}, {"gpu", paper.machine}, {"sliced", sliced}, {"figures", std::move(rows)}};
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct Paper {
   std::string_view name;        // "r2d2"
@@ -81,4 +81,4 @@ OurFigure our_figure(const PaperTimeFigure& figure, std::span<const ScoredFile> 
 std::string paper_text(const Paper& paper, std::span<const ScoredFile> files);
 nlohmann::ordered_json paper_json(const Paper& paper, std::span<const ScoredFile> files);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

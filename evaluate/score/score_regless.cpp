@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 std::string passes_for(const ir::Machine& machine, uint32_t entries) {
@@ -84,31 +84,31 @@ std::vector<StagingConfiguration> paper_configurations() {
 
 Result<std::unique_ptr<RegLessScorer>> RegLessScorer::make(const LaunchInput& input, const ir::Machine& machine,
                                                            std::vector<StagingConfiguration> configurations,
-                                                           ErrorPlace& place) {
+                                                           cuda::ErrorPlace& place) {
   std::unique_ptr<RegLessScorer> scorer(new RegLessScorer(machine, std::move(configurations)));
   if (Status status = scorer->run(input, place); !status) return status.error();
   return scorer;
 }
 
-Status RegLessScorer::run(const LaunchInput& input, ErrorPlace& place) {
+Status RegLessScorer::run(const LaunchInput& input, cuda::ErrorPlace& place) {
   std::map<uint32_t, std::unique_ptr<ir::Module>> annotated; // by entries
   for (const StagingConfiguration& configuration : configurations_) {
     std::unique_ptr<ir::Module>& module = annotated[configuration.entries];
     if (!module) {
-      place = ErrorPlace::module;
+      place = cuda::ErrorPlace::module;
       Result<Rewritten> rewritten =
           rewrite(*input.module, passes_for(machine_, configuration.entries), transforms::OutputForm::annotated, {});
       if (!rewritten) return rewritten.error();
       if (!rewritten->module) return Error{"no kernel of it can be annotated for RegLess", {}};
       module = std::move(rewritten->module);
     }
-    EmulatorOptions options;
+    cuda::EmulatorOptions options;
     options.host_threads = 1;
     options.machines.set(emulator::StagingSettings{.entries = configuration.entries,
                                                    .compressor_lines = configuration.compressor_lines,
                                                    .multiprocessors = machine_.sms});
     std::vector<emulator::StagingCounters>& runs = runs_.emplace_back();
-    Result<LaunchPass> pass = run_launches(input, *module, options, place, [&](const SessionRun& run) {
+    Result<LaunchPass> pass = run_launches(input, *module, options, place, [&](const cuda::SessionRun& run) {
       runs.push_back(run.machines.get<emulator::StagingCounters>());
     });
     if (!pass) return pass.error();
@@ -236,4 +236,4 @@ std::vector<timing::Technique> RegLessScorer::techniques(size_t launch, const ir
   return techniques;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

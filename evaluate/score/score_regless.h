@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // For the pass: a region may take a quarter of a scheduler's unit, and any bank of it as a whole.
 transforms::RegLessOptions regless_options(const ir::Machine& machine, uint32_t entries);
@@ -31,7 +31,7 @@ public:
   // annotated or are not run on that machine.
   static Result<std::unique_ptr<RegLessScorer>> make(const LaunchInput& input, const ir::Machine& machine,
                                                      std::vector<StagingConfiguration> configurations,
-                                                     ErrorPlace& place);
+                                                     cuda::ErrorPlace& place);
 
   // Versions that it has: the configurations, then the three others.
   std::vector<std::string> names() const override;
@@ -51,7 +51,7 @@ public:
 private:
   RegLessScorer(const ir::Machine& machine, std::vector<StagingConfiguration> configurations)
       : machine_(machine), configurations_(std::move(configurations)), weights_(machine) {}
-  Status run(const LaunchInput& input, ErrorPlace& place);
+  Status run(const LaunchInput& input, cuda::ErrorPlace& place);
   const transforms::RegLessPlan* plan_of(const ir::Function& kernel, uint32_t entries);
   // `is_new`: the launch's accesses are to be counted.
   timing::RenamedFile renamed_file(const ir::Function& kernel, const timing::ModelInput& input, bool is_new);
@@ -67,4 +67,4 @@ private:
   std::map<std::pair<const ir::Function*, uint32_t>, std::optional<transforms::RegLessPlan>> plans_;
 };
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

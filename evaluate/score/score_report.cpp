@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -214,4 +214,4 @@ json score_json(const ScoredFile& file, const ScoreReportOptions& options) {
           {"versions", std::move(versions)}};
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

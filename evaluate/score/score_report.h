@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct ScoreReportOptions {
   bool stack = true;
@@ -27,4 +27,4 @@ std::string machine_title(const ScoredFile& file);
 // The kernel of the baseline that stands for the same launches; nullptr: there is none.
 const ScoredKernel* baseline_of(const ScoredFile& file, const ScoredKernel& kernel);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 struct Point {
@@ -125,4 +125,4 @@ std::string roofline_chart(const ir::Machine& machine, std::span<const ScoredFil
   return out + "</svg>\n" + version_legend(first->versions, without_traffic);
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

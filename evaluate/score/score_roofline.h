@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // Of the files that were scored on this machine; there is one.
 std::string roofline_chart(const ir::Machine& machine, std::span<const ScoredFile> files);
@@ -16,4 +16,4 @@ std::string roofline_chart(const ir::Machine& machine, std::span<const ScoredFil
 // By which a version is known in charts; the baseline is 0.
 std::string version_colour(size_t version);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -18,7 +18,7 @@
 #include <map>
 #include <memory>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 using emulator::WorkCount;
@@ -290,8 +290,8 @@ private:
 };
 
 // The hardware form of `composite` on its machine (composite-hpca13 §3): what it executes, in `result`'s row.
-Status run_composite(const LaunchInput& input, const EmulatorOptions& options, const ir::Machine& machine,
-                     ErrorPlace& place, StudyResult& result) {
+Status run_composite(const LaunchInput& input, const cuda::EmulatorOptions& options, const ir::Machine& machine,
+                     cuda::ErrorPlace& place, StudyResult& result) {
   StudyRow& row = result.rows[static_cast<size_t>(Technique::composite)];
   Result<Rewritten> rewritten = rewrite(*input.module, "composite", transforms::OutputForm::hardware, {});
   if (!rewritten) return rewritten.error();
@@ -299,7 +299,7 @@ Status run_composite(const LaunchInput& input, const EmulatorOptions& options, c
   const ir::Module& module = rewritten->module ? *rewritten->module : *input.module;
   MachineWeights weights(machine);
   auto weight = [&](const ir::Function& function, ir::InstructionId id) { return weights(function, id); };
-  auto count = [&](const SessionRun& run) {
+  auto count = [&](const cuda::SessionRun& run) {
     const emulator::InstructionCount all = emulator::section_counts(run.counters, weight).total();
     const emulator::CompositeCounts composites = emulator::composite_counts(run.counters);
     row.left += {all.warps, all.threads};
@@ -313,12 +313,12 @@ Status run_composite(const LaunchInput& input, const EmulatorOptions& options, c
 }
 
 // DARSIE's skip-table machine (darsie-asplos20 §4): what it skips, by launch.
-Result<std::vector<emulator::SkipCounters>> run_darsie(const LaunchInput& input, EmulatorOptions options,
-                                                       bool paper_marks, ErrorPlace& place, StudyResult& result) {
+Result<std::vector<emulator::SkipCounters>> run_darsie(const LaunchInput& input, cuda::EmulatorOptions options,
+                                                       bool paper_marks, cuda::ErrorPlace& place, StudyResult& result) {
   const auto marks = paper_marks ? emulator::SkipVariant::paper_marks : emulator::SkipVariant::standard;
   options.machines.set(emulator::SkipSettings{.variant = marks});
   std::vector<emulator::SkipCounters> by_launch;
-  Result<LaunchPass> pass = run_launches(input, *input.module, options, place, [&](const SessionRun& run) {
+  Result<LaunchPass> pass = run_launches(input, *input.module, options, place, [&](const cuda::SessionRun& run) {
     emulator::SkipCounters sum = by_launch.emplace_back(run.machines.get<emulator::SkipCounters>());
     sum.skipped_by_instruction.clear(); // of several kernels
     result.darsie += sum;
@@ -385,15 +385,15 @@ bool StudySettings::wants(Technique technique) const {
   return only.empty() || std::ranges::find(only, technique) != only.end();
 }
 
-Result<StudyRun> study(const LaunchInput& input, const StudySettings& settings, ErrorPlace& place) {
-  EmulatorOptions options;
+Result<StudyRun> study(const LaunchInput& input, const StudySettings& settings, cuda::ErrorPlace& place) {
+  cuda::EmulatorOptions options;
   options.host_threads = 1;
   options.machine = &settings.machine;
   StudyResult result;
   auto absent = [&](Technique technique) { result.rows[static_cast<size_t>(technique)].present = false; };
   result.rows[static_cast<size_t>(Technique::linear)].counts_warps = false;
   if (settings.measure_cost) {
-    Result<LaunchPass> plain = run_launches(input, *input.module, options, place, [](const SessionRun&) {});
+    Result<LaunchPass> plain = run_launches(input, *input.module, options, place, [](const cuda::SessionRun&) {});
     if (!plain) return plain.error();
     result.plain_seconds = plain->seconds;
   }
@@ -411,7 +411,7 @@ Result<StudyRun> study(const LaunchInput& input, const StudySettings& settings, 
 
   Observers observers(*input.module, settings, result);
   options.observer = [&](const emulator::LaunchRequest& request) { return observers.next(request); };
-  Result<LaunchPass> studied = run_launches(input, *input.module, options, place, [&](const SessionRun& one) {
+  Result<LaunchPass> studied = run_launches(input, *input.module, options, place, [&](const cuda::SessionRun& one) {
     observers.finish(one.counters, one.launch < skips.size() ? skips[one.launch] : emulator::SkipCounters());
   });
   if (!studied) return studied.error();
@@ -419,4 +419,4 @@ Result<StudyRun> study(const LaunchInput& input, const StudySettings& settings, 
   return StudyRun{std::move(result), std::move(studied->failure)};
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

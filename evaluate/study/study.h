@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 enum class Technique : uint8_t {
   warp, // darsie-asplos20 Fig. 1
@@ -103,6 +103,6 @@ struct StudySettings {
 };
 
 // Errors: as run_plan; a fault of a kernel is none.
-Result<StudyRun> study(const LaunchInput& input, const StudySettings& settings, ErrorPlace& place);
+Result<StudyRun> study(const LaunchInput& input, const StudySettings& settings, cuda::ErrorPlace& place);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <filesystem>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 using Files = std::vector<StudiedFile>;
@@ -153,4 +153,4 @@ std::string percent(std::optional<double> share) {
   return share ? fmt::format("{:.1f}", 100 * *share) : "-";
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct StudiedFile {
   std::string file;
@@ -48,4 +48,4 @@ std::span<const PaperFigure> paper_figures();
 double ratio(uint64_t part, uint64_t whole);      // 0 of nothing
 std::string percent(std::optional<double> share); // "12.3"; "-" without one
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

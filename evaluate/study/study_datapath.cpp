@@ -9,7 +9,7 @@
 #include <cmath>
 #include <string_view>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 using emulator::DatapathCounts;
@@ -123,4 +123,4 @@ json datapath_json(const DatapathCounts& counts, const emulator::CompositeCounts
   return document;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 double redundant_share(const emulator::DatapathCounts& counts); // of instructions: the same result in all lanes
 double stall_share(const emulator::DatapathCounts& counts);     // of instructions: 16-bit ones with wider results
@@ -20,4 +20,4 @@ std::string datapath_text(const emulator::DatapathCounts& counts, const emulator
 nlohmann::ordered_json datapath_json(const emulator::DatapathCounts& counts,
                                      const emulator::CompositeCounts& composites);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

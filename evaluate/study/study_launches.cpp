@@ -3,7 +3,7 @@
 #include <ctime>
 #include <memory>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 double processor_seconds() {
@@ -12,24 +12,25 @@ double processor_seconds() {
 
 } // namespace
 
-Result<LaunchPass> run_launches(const LaunchInput& input, const ir::Module& module, const EmulatorOptions& options,
-                                ErrorPlace& place, const std::function<void(const SessionRun&)>& finished,
+Result<LaunchPass> run_launches(const LaunchInput& input, const ir::Module& module,
+                                const cuda::EmulatorOptions& options, cuda::ErrorPlace& place,
+                                const std::function<void(const cuda::SessionRun&)>& finished,
                                 const launch::Variants* variants) {
-  place = ErrorPlace::launch_file;
-  SessionOptions session;
+  place = cuda::ErrorPlace::launch_file;
+  cuda::SessionOptions session;
   session.error_place = &place;
-  std::unique_ptr<Device> device = make_emulator_device(options);
-  auto memory = PlanOnDevice::make(input.plan, *device, session);
+  std::unique_ptr<cuda::Device> device = cuda::make_emulator_device(options);
+  auto memory = cuda::PlanOnDevice::make(input.plan, *device, session);
   if (!memory) return memory.error();
   if (Status status = device->load(module); !status) {
-    place = ErrorPlace::module;
+    place = cuda::ErrorPlace::module;
     return status.error();
   }
   if (Status status = (*memory)->fill_variables(module); !status) return status.error();
   LaunchPass pass;
   for (size_t i = 0; i < input.plan.launches.size() && !pass.failure; ++i) {
     const double start = processor_seconds();
-    Result<SessionRun> run = (*memory)->launch(i, module, variants);
+    Result<cuda::SessionRun> run = (*memory)->launch(i, module, variants);
     if (!run) return run.error();
     if (!run->failure) finished(*run);
     pass.seconds += processor_seconds() - start;
@@ -38,4 +39,4 @@ Result<LaunchPass> run_launches(const LaunchInput& input, const ir::Module& modu
   return pass;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

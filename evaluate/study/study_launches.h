@@ -6,7 +6,7 @@
 #include <functional>
 #include <optional>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct LaunchPass {
   double seconds = 0;                       // of the processor, in launches
@@ -15,8 +15,9 @@ struct LaunchPass {
 
 // All launches of the plan with the kernels of `module` (its own, or what was made of it), by their names. `finished`
 // is called after each, and is part of its cost. With `variants`, the entries that they choose. Errors: as run_plan.
-Result<LaunchPass> run_launches(const LaunchInput& input, const ir::Module& module, const EmulatorOptions& options,
-                                ErrorPlace& place, const std::function<void(const SessionRun&)>& finished,
+Result<LaunchPass> run_launches(const LaunchInput& input, const ir::Module& module,
+                                const cuda::EmulatorOptions& options, cuda::ErrorPlace& place,
+                                const std::function<void(const cuda::SessionRun&)>& finished,
                                 const launch::Variants* variants = nullptr);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

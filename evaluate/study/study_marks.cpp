@@ -9,7 +9,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -84,4 +84,4 @@ json marks_json(const MarkAgreement& marks, uint64_t baseline) {
   return document;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // Of what values show to be redundant, how much is marked; by the kind of its sources. Of what is marked, how much is
 // redundant; by the kind of the mark. Nothing where there is nothing of it.
@@ -21,4 +21,4 @@ std::optional<double> mark_precision(const MarkAgreement& marks);
 std::string marks_text(const MarkAgreement& marks, uint64_t baseline);
 nlohmann::ordered_json marks_json(const MarkAgreement& marks, uint64_t baseline);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

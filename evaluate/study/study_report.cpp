@@ -11,7 +11,7 @@
 #include <cmath>
 #include <optional>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -229,4 +229,4 @@ const std::vector<std::string>& papers_of_study() {
   return names;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct StudyReportOptions {
   std::vector<Technique> only; // in the order of the table; empty: all
@@ -30,4 +30,4 @@ std::string study_notes();
 // The papers that have figures here: "darsie", "r2d2", "composite".
 const std::vector<std::string>& papers_of_study();
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

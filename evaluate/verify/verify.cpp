@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <array>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 namespace {
 
@@ -26,21 +26,21 @@ constexpr uint64_t random_orders = 4;
 // Of DAC's machine, so that batches have more than one block.
 constexpr uint32_t few_multiprocessors = 2;
 
-uint64_t instructions_of(const SessionResult& result) {
+uint64_t instructions_of(const cuda::SessionResult& result) {
   uint64_t sum = 0;
-  for (const SessionRun& run : result.runs)
+  for (const cuda::SessionRun& run : result.runs)
     sum += run.counters.warp_instructions;
   return sum;
 }
 
-std::vector<emulator::Finding> findings_of(const SessionResult& result) {
+std::vector<emulator::Finding> findings_of(const cuda::SessionResult& result) {
   std::vector<emulator::Finding> all;
-  for (const SessionRun& run : result.runs)
+  for (const cuda::SessionRun& run : result.runs)
     all.insert(all.end(), run.findings.begin(), run.findings.end());
   return all;
 }
 
-const emulator::Failure* failure_of(const SessionResult& result) {
+const emulator::Failure* failure_of(const cuda::SessionResult& result) {
   return result.failed_launch ? &*result.runs.back().failure : nullptr;
 }
 
@@ -67,8 +67,8 @@ bool is_annotated(const ir::Module& module) {
 }
 
 // The first kernel that ran and that RegLess's machine cannot take; "" if it takes all.
-std::string unannotated_kernel(const ir::Module& module, const SessionResult& result) {
-  for (const SessionRun& run : result.runs)
+std::string unannotated_kernel(const ir::Module& module, const cuda::SessionResult& result) {
+  for (const cuda::SessionRun& run : result.runs)
     if (!ir::has_regless_marks(module, run.entry)) return run.entry;
   return "";
 }
@@ -77,7 +77,8 @@ bool has_affine_streams(const ir::Module& module) {
   return std::ranges::any_of(module.functions, [](const auto& function) { return bool(function->affine_stream); });
 }
 
-bool have_same_outputs(const launch::LaunchPlan& plan, const SessionResult& one, const SessionResult& other) {
+bool have_same_outputs(const launch::LaunchPlan& plan, const cuda::SessionResult& one,
+                       const cuda::SessionResult& other) {
   for (size_t i = 0; i < plan.buffers.size(); ++i)
     if (plan.buffers[i].output && one.buffers[i] != other.buffers[i]) return false;
   for (size_t i = 0; i < plan.variables.size(); ++i)
@@ -85,10 +86,10 @@ bool have_same_outputs(const launch::LaunchPlan& plan, const SessionResult& one,
   return true;
 }
 
-void count_launches(const launch::LaunchPlan& plan, const SessionResult& rewritten, const launch::Variants& variants,
-                    CaseResult& result) {
+void count_launches(const launch::LaunchPlan& plan, const cuda::SessionResult& rewritten,
+                    const launch::Variants& variants, CaseResult& result) {
   ++result.shapes;
-  for (const SessionRun& run : rewritten.runs) {
+  for (const cuda::SessionRun& run : rewritten.runs) {
     ++result.launches;
     const std::string& kernel = plan.launches[run.launch].kernel;
     result.fallbacks += run.entry == kernel && !variants.of_kernel(kernel).empty();
@@ -127,42 +128,43 @@ emulator::MachineData Verifier::machine_settings(const RunMode& mode) const {
   return machines;
 }
 
-Result<SessionResult> Verifier::run(const launch::LaunchPlan& plan, const ir::Module& module,
-                                    const launch::Variants& variants, const RunMode& mode, ErrorPlace& place) {
+Result<cuda::SessionResult> Verifier::run(const launch::LaunchPlan& plan, const ir::Module& module,
+                                          const launch::Variants& variants, const RunMode& mode,
+                                          cuda::ErrorPlace& place) {
   // A device of its own for each run: what one run leaves behind must not reach the next.
-  std::unique_ptr<Device> emulator;
+  std::unique_ptr<cuda::Device> emulator;
   if (!settings_.gpu)
-    emulator = make_emulator_device({.check = true,
-                                     .late_copies = mode.late_copies,
-                                     .reversed = mode.reversed,
-                                     .host_threads = settings_.host_threads,
-                                     .fuel = mode.fuel,
-                                     .resident_blocks = mode.resident_blocks,
-                                     .machine = settings_.machine,
-                                     .machines = machine_settings(mode)});
-  SessionOptions options;
+    emulator = cuda::make_emulator_device({.check = true,
+                                           .late_copies = mode.late_copies,
+                                           .reversed = mode.reversed,
+                                           .host_threads = settings_.host_threads,
+                                           .fuel = mode.fuel,
+                                           .resident_blocks = mode.resident_blocks,
+                                           .machine = settings_.machine,
+                                           .machines = machine_settings(mode)});
+  cuda::SessionOptions options;
   options.variants = &variants;
   options.contents = &contents_;
   options.error_place = &place;
-  return run_plan(plan, module, settings_.gpu ? *settings_.gpu : *emulator, options);
+  return cuda::run_plan(plan, module, settings_.gpu ? *settings_.gpu : *emulator, options);
 }
 
-Status Verifier::run_original(ErrorPlace& place) {
-  place = ErrorPlace::launch_file;
+Status Verifier::run_original(cuda::ErrorPlace& place) {
+  place = cuda::ErrorPlace::launch_file;
   constexpr unsigned copies = 3; // the contents, the device's memory, outputs
-  if (Status status = check_memory(input_.plan, copies); !status) return status;
+  if (Status status = cuda::check_memory(input_.plan, copies); !status) return status;
   if (Status status = make_contents(); !status) return status;
   Result<launch::Variants> variants =
       launch::Variants::of(*input_.module, input_.side_file ? &*input_.side_file : nullptr);
   if (!variants) return variants.error();
   own_variants_ = *std::move(variants);
-  uint64_t fuel = emulator_limits().fuel;
+  uint64_t fuel = cuda::emulator_limits().fuel;
   for (launch::LaunchShape& shape : launch::shapes(input_.plan)) {
     if (shape.derived && !settings_.derived_shapes) continue;
     // A fault would end the GPU's context: it sees what the emulator found clean.
     if (settings_.gpu && std::ranges::find(settings_.gpu_shapes, shape.name) == settings_.gpu_shapes.end()) continue;
     launch::LaunchPlan plan = launch::with_shape(input_.plan, shape);
-    Result<SessionResult> result = run(plan, *input_.module, own_variants_, {fuel, resident_blocks[0]}, place);
+    Result<cuda::SessionResult> result = run(plan, *input_.module, own_variants_, {fuel, resident_blocks[0]}, place);
     const bool is_first = truths_.empty();
     if (!result && is_first) return result.error();
     const emulator::Failure* failure = result ? failure_of(*result) : nullptr;
@@ -226,12 +228,13 @@ CaseResult Verifier::verify(const VerifyCase& what) {
   return result;
 }
 
-std::vector<BufferComparison> Verifier::compare_buffers(const Truth& truth, const SessionResult& other) const {
-  std::vector<BufferComparison> differing;
+std::vector<cuda::BufferComparison> Verifier::compare_buffers(const Truth& truth,
+                                                              const cuda::SessionResult& other) const {
+  std::vector<cuda::BufferComparison> differing;
   auto compare_one = [&](const launch::Buffer& buffer, std::span<const std::byte> original,
                          std::span<const std::byte> rewritten) {
     if (!buffer.output) return;
-    BufferComparison comparison = compare(buffer, original, rewritten, settings_.most_differences);
+    cuda::BufferComparison comparison = cuda::compare(buffer, original, rewritten, settings_.most_differences);
     if (!comparison.same()) differing.push_back(std::move(comparison));
   };
   for (size_t i = 0; i < truth.plan.buffers.size(); ++i)
@@ -257,7 +260,8 @@ CaseResult Verifier::compare_original(const Verifier& other) const {
   return result;
 }
 
-ShapeDifference Verifier::difference_of(const Truth& truth, const SessionResult& rewritten, uint64_t resident) const {
+ShapeDifference Verifier::difference_of(const Truth& truth, const cuda::SessionResult& rewritten,
+                                        uint64_t resident) const {
   ShapeDifference difference;
   difference.shape = truth.shape.name;
   if (resident != resident_blocks[0]) difference.shape += ", resident blocks: " + std::to_string(resident);
@@ -273,8 +277,8 @@ ShapeDifference Verifier::difference_of(const Truth& truth, const SessionResult&
 // Derived shapes may have blocks that write the same place; which block is last is no property of the kernel then.
 bool Verifier::order_matters(Truth& truth) {
   if (truth.order_matters) return *truth.order_matters;
-  ErrorPlace place = ErrorPlace::launch_file;
-  Result<SessionResult> other =
+  cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
+  Result<cuda::SessionResult> other =
       run(truth.plan, *input_.module, own_variants_, {truth.fuel, resident_blocks[0], true}, place);
   truth.order_matters = !other || failure_of(*other) || !compare_buffers(truth, *other).empty();
   if (*truth.order_matters) skipped_.push_back({truth.shape.name, "its result depends on the order of the blocks"});
@@ -284,12 +288,12 @@ bool Verifier::order_matters(Truth& truth) {
 // Warps of a block take turns in some random orders, blocks come one after the other.
 bool Verifier::warp_order_matters(Truth& truth) {
   if (truth.warp_order_matters) return *truth.warp_order_matters;
-  ErrorPlace place = ErrorPlace::launch_file;
+  cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
   truth.warp_order_matters = false;
   for (uint64_t seed = 1; seed <= random_orders && !*truth.warp_order_matters; ++seed) {
     const RunMode mode{truth.fuel, resident_blocks[0], false,
                        emulator::SkipSettings{.share = false, .order_seed = seed}};
-    Result<SessionResult> other = run(truth.plan, *input_.module, own_variants_, mode, place);
+    Result<cuda::SessionResult> other = run(truth.plan, *input_.module, own_variants_, mode, place);
     truth.warp_order_matters = !other || failure_of(*other) || !compare_buffers(truth, *other).empty();
   }
   return *truth.warp_order_matters;
@@ -306,8 +310,8 @@ bool Verifier::compare_shape(Truth& truth, const ir::Module& module, const launc
   const bool is_affine = !settings_.gpu && has_affine_streams(module);
   std::string unannotated;
   for (const uint64_t resident : resident_blocks) {
-    ErrorPlace place = ErrorPlace::launch_file;
-    Result<SessionResult> rewritten = run(truth.plan, module, variants, {truth.fuel, resident}, place);
+    cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
+    Result<cuda::SessionResult> rewritten = run(truth.plan, module, variants, {truth.fuel, resident}, place);
     if (!rewritten) {
       // Units that are proposed are not emulated all at once; what a GPU runs is.
       const bool may_refuse = result.what.form == transforms::OutputForm::hardware;
@@ -317,7 +321,7 @@ bool Verifier::compare_shape(Truth& truth, const ir::Module& module, const launc
     }
     unannotated = unannotated_kernel(module, *rewritten);
     const bool is_persistent =
-        std::ranges::any_of(rewritten->runs, [](const SessionRun& run) { return run.is_persistent; });
+        std::ranges::any_of(rewritten->runs, [](const cuda::SessionRun& run) { return run.is_persistent; });
     ShapeDifference difference = difference_of(truth, *rewritten, resident);
     const bool differs = difference.failure || !difference.findings.empty() || !difference.buffers.empty();
     if (differs && is_persistent && truth.shape.derived && !settings_.gpu && order_matters(truth)) return true;
@@ -356,11 +360,11 @@ bool Verifier::compare_shape(Truth& truth, const ir::Module& module, const launc
 void Verifier::compare_queues(Truth& truth, const ir::Module& module, const launch::Variants& variants,
                               CaseResult& result) {
   for (const uint32_t entries : {0u, 1u}) {
-    ErrorPlace place = ErrorPlace::launch_file;
+    cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
     RunMode mode{truth.fuel, resident_blocks[0]};
     mode.affine_entries = entries;
     mode.ignores_data = true;
-    Result<SessionResult> queues = run(truth.plan, module, variants, mode, place);
+    Result<cuda::SessionResult> queues = run(truth.plan, module, variants, mode, place);
     if (!queues) {
       result.verdict = Verdict::differs;
       result.reason = queues.error().message;
@@ -372,7 +376,7 @@ void Verifier::compare_queues(Truth& truth, const ir::Module& module, const laun
     if (may_differ || (!difference.failure && difference.buffers.empty())) continue;
     // What is found may even decide who stores: then what the shape leaves has to be as it was.
     mode.ignores_queues = true;
-    Result<SessionResult> unchecked = run(truth.plan, module, variants, mode, place);
+    Result<cuda::SessionResult> unchecked = run(truth.plan, module, variants, mode, place);
     if (unchecked && !failure_of(*unchecked) && compare_buffers(truth, *unchecked).empty()) continue;
     result.differences.push_back(std::move(difference));
   }
@@ -382,10 +386,10 @@ void Verifier::compare_queues(Truth& truth, const ir::Module& module, const laun
 // DAC's streams with one entry in each queue, where everybody waits for everybody as often as possible.
 void Verifier::compare_short_queues(Truth& truth, const ir::Module& module, const launch::Variants& variants,
                                     CaseResult& result) {
-  ErrorPlace place = ErrorPlace::launch_file;
+  cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
   RunMode mode{truth.fuel, resident_blocks[0]};
   mode.affine_entries = 1;
-  Result<SessionResult> run_short = run(truth.plan, module, variants, mode, place);
+  Result<cuda::SessionResult> run_short = run(truth.plan, module, variants, mode, place);
   if (!run_short) {
     result.verdict = Verdict::differs;
     result.reason = run_short.error().message;
@@ -404,9 +408,9 @@ void Verifier::compare_short_queues(Truth& truth, const ir::Module& module, cons
 // with all of them late.
 void Verifier::compare_late_copies(const Truth& truth, const ir::Module& module, const launch::Variants& variants,
                                    CaseResult& result) {
-  ErrorPlace place = ErrorPlace::launch_file;
+  cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
   const RunMode mode{truth.fuel, resident_blocks[0], false, {}, true};
-  Result<SessionResult> late = run(truth.plan, module, variants, mode, place);
+  Result<cuda::SessionResult> late = run(truth.plan, module, variants, mode, place);
   if (!late) return; // as it was with copies at once
   ShapeDifference difference = difference_of(truth, *late, resident_blocks[0]);
   if (!difference.failure && difference.findings.empty() && difference.buffers.empty()) return;
@@ -419,15 +423,15 @@ void Verifier::compare_skipping(const Truth& truth, const ir::Module& module, co
                                 CaseResult& result) {
   bool is_ordered = false;
   for (const emulator::SkipVariant variant : emulator::all_skip_variants) {
-    ErrorPlace place = ErrorPlace::launch_file;
+    cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
     RunMode mode{truth.fuel, resident_blocks[0], false, emulator::SkipSettings{.variant = variant, .check = true}};
-    Result<SessionResult> skipping = run(truth.plan, module, variants, mode, place);
+    Result<cuda::SessionResult> skipping = run(truth.plan, module, variants, mode, place);
     if (!skipping) {
       result.verdict = Verdict::differs;
       result.reason = skipping.error().message;
       return;
     }
-    for (const SessionRun& one : skipping->runs) {
+    for (const cuda::SessionRun& one : skipping->runs) {
       if (variant != emulator::SkipVariant::standard) break;
       const auto& skips = one.machines.get<emulator::SkipCounters>();
       result.executed += skips.executed;
@@ -438,7 +442,7 @@ void Verifier::compare_skipping(const Truth& truth, const ir::Module& module, co
     if (!difference.failure && difference.findings.empty() && difference.buffers.empty()) continue;
     if (!difference.failure && difference.findings.empty()) {
       mode.skipping->check = mode.skipping->share = false; // the machine's order of warps, and nothing skipped
-      Result<SessionResult> in_order = run(truth.plan, module, variants, mode, place);
+      Result<cuda::SessionResult> in_order = run(truth.plan, module, variants, mode, place);
       if (in_order && !in_order->failed_launch && have_same_outputs(truth.plan, *in_order, *skipping)) {
         is_ordered = true;
         continue;
@@ -456,24 +460,24 @@ void Verifier::compare_staging(const Truth& truth, const ir::Module& module, con
   bool is_ordered = false;
   const uint32_t least = emulator::least_staging_entries(module);
   for (const uint32_t entries : {std::max(usual.entries, least), least}) {
-    ErrorPlace place = ErrorPlace::launch_file;
+    cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
     RunMode mode{.fuel = truth.fuel, .resident_blocks = resident_blocks[0], .staging = usual};
     mode.staging->entries = entries;
-    Result<SessionResult> staged = run(truth.plan, module, variants, mode, place);
+    Result<cuda::SessionResult> staged = run(truth.plan, module, variants, mode, place);
     if (!staged) {
       result.verdict = Verdict::differs;
       result.reason = staged.error().message;
       return;
     }
     result.least_entries = least;
-    for (const SessionRun& one : staged->runs)
+    for (const cuda::SessionRun& one : staged->runs)
       result.regions += one.machines.get<emulator::StagingCounters>().regions;
     ShapeDifference difference = difference_of(truth, *staged, resident_blocks[0]);
     difference.shape += ", " + std::to_string(entries) + " staged entries";
     if (!difference.failure && difference.findings.empty()) {
       if (difference.buffers.empty()) continue;
       mode.staging->stage = false; // the machine's order of warps, and registers as ever
-      Result<SessionResult> in_order = run(truth.plan, module, variants, mode, place);
+      Result<cuda::SessionResult> in_order = run(truth.plan, module, variants, mode, place);
       if (in_order && !in_order->failed_launch && have_same_outputs(truth.plan, *in_order, *staged)) {
         is_ordered = true;
         continue;
@@ -484,4 +488,4 @@ void Verifier::compare_staging(const Truth& truth, const ir::Module& module, con
   result.ordered_shapes += is_ordered;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // One way to rewrite.
 struct VerifyCase {
@@ -34,9 +34,9 @@ enum class Verdict : uint8_t {
 
 struct ShapeDifference {
   std::string shape;
-  std::vector<BufferComparison> buffers;    // those that differ
-  std::optional<emulator::Failure> failure; // the rewritten kernel's own
-  std::vector<emulator::Finding> findings;  // of check mode, where the original has none
+  std::vector<cuda::BufferComparison> buffers; // those that differ
+  std::optional<emulator::Failure> failure;    // the rewritten kernel's own
+  std::vector<emulator::Finding> findings;     // of check mode, where the original has none
 };
 
 struct CaseResult {
@@ -71,7 +71,7 @@ struct VerifySettings {
   bool derived_shapes = true;
   size_t most_differences = 10;
   // Runs on this GPU, in these shapes; nullptr: on the emulator.
-  Device* gpu = nullptr;
+  cuda::Device* gpu = nullptr;
   std::vector<std::string> gpu_shapes;
 };
 
@@ -81,7 +81,7 @@ public:
   Verifier(const LaunchInput& input, VerifySettings settings);
 
   // Errors: the original cannot be run (`place` says what the error's range points into).
-  Status run_original(ErrorPlace& place);
+  Status run_original(cuda::ErrorPlace& place);
   // A fault of the original as the launch file gives it; nothing can be compared then.
   const std::optional<emulator::Failure>& original_failure() const { return original_failure_; }
   const std::vector<SkippedShape>& skipped() const { return skipped_; }
@@ -98,7 +98,7 @@ private:
   struct Truth {
     launch::LaunchShape shape;
     launch::LaunchPlan plan;
-    SessionResult result;
+    cuda::SessionResult result;
     bool clean = true;
     uint64_t fuel = 0;                      // for the rewritten kernels
     std::optional<bool> order_matters;      // of blocks; once it is known
@@ -119,12 +119,13 @@ private:
 
   Status make_contents();
   emulator::MachineData machine_settings(const RunMode& mode) const;
-  Result<SessionResult> run(const launch::LaunchPlan& plan, const ir::Module& module, const launch::Variants& variants,
-                            const RunMode& mode, ErrorPlace& place);
+  Result<cuda::SessionResult> run(const launch::LaunchPlan& plan, const ir::Module& module,
+                                  const launch::Variants& variants, const RunMode& mode, cuda::ErrorPlace& place);
   void compare_all(CaseResult& result);
-  std::vector<BufferComparison> compare_buffers(const Truth& truth, const SessionResult& other) const;
+  std::vector<cuda::BufferComparison> compare_buffers(const Truth& truth, const cuda::SessionResult& other) const;
   bool compare_shape(Truth& truth, const ir::Module& module, const launch::Variants& variants, CaseResult& result);
-  ShapeDifference difference_of(const Truth& truth, const SessionResult& rewritten, uint64_t resident_blocks) const;
+  ShapeDifference difference_of(const Truth& truth, const cuda::SessionResult& rewritten,
+                                uint64_t resident_blocks) const;
   bool order_matters(Truth& truth);
   bool warp_order_matters(Truth& truth);
   void compare_queues(Truth& truth, const ir::Module& module, const launch::Variants& variants, CaseResult& result);
@@ -148,4 +149,4 @@ private:
   std::map<std::string, CaseResult> known_; // by the rewritten text: forms of a pass are often the same
 };
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

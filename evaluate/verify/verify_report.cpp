@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 namespace {
 
@@ -12,9 +12,9 @@ using json = nlohmann::ordered_json;
 
 json difference_json(const ShapeDifference& difference) {
   json buffers = json::array();
-  for (const BufferComparison& buffer : difference.buffers) {
+  for (const cuda::BufferComparison& buffer : difference.buffers) {
     json first = json::array();
-    for (const ElementDifference& element : buffer.first)
+    for (const cuda::ElementDifference& element : buffer.first)
       first.push_back({{"index", element.index}, {"original", element.original}, {"rewritten", element.rewritten}});
     buffers.push_back({{"buffer", buffer.buffer},
                        {"elements", buffer.elements},
@@ -74,4 +74,4 @@ json skipped_json(const std::vector<SkippedShape>& shapes) {
   return skipped;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

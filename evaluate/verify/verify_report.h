@@ -7,7 +7,7 @@
 
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 const char* verdict_word(Verdict verdict); // "identical"
 // [{"passes", "form", "result", "shapes", "launches", "fallbacks", ...}]
@@ -15,4 +15,4 @@ nlohmann::ordered_json cases_json(const std::vector<CaseResult>& cases);
 // [{"shape", "reason"}]
 nlohmann::ordered_json skipped_json(const std::vector<SkippedShape>& shapes);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -38,37 +38,37 @@ using Dimensions = std::tuple<uint32_t, uint32_t, uint32_t>;
 
 // A module with what is launched of it. One call at a time: others wait.
 struct LaunchBox {
-  cli::LaunchInput input;
+  evaluate::LaunchInput input;
   std::mutex mutex;
 };
 
 const ir::Machine& machine_of(const std::string& gpu) {
   const Collected collected;
-  const Result<const ir::Machine*> machine = cli::machine_named(gpu, collected.console());
+  const Result<const ir::Machine*> machine = evaluate::machine_named(gpu, collected.console());
   if (!machine) raise(machine.error().message);
   if (!*machine) collected.raise();
   return **machine;
 }
 
-[[noreturn]] void raise_session_error(const Error& error, cli::ErrorPlace place, const cli::LaunchInput& input) {
+[[noreturn]] void raise_session_error(const Error& error, cuda::ErrorPlace place, const evaluate::LaunchInput& input) {
   const Collected collected;
-  cli::show_session_error(error, place, input, collected.console());
+  evaluate::show_session_error(error, place, input, collected.console());
   collected.raise();
 }
 
 void check_plan_memory(const LaunchBox& box) {
-  if (Status status = cli::check_memory(box.input.plan, 1); !status) raise(status.error(), box.input.plan.source);
+  if (Status status = cuda::check_memory(box.input.plan, 1); !status) raise(status.error(), box.input.plan.source);
 }
 
 std::unique_ptr<LaunchBox> from_file(const std::string& path, const std::string& size, const std::string& target,
                                      const std::string& ptx, const std::string& kernels) {
   const Collected collected;
-  cli::LaunchInputOptions options;
+  evaluate::LaunchInputOptions options;
   options.size = size;
   options.target = target;
   options.ptx = ptx;
   options.kernels = kernels;
-  std::optional<cli::LaunchInput> input = cli::read_launch_input(path, options, collected.console());
+  std::optional<evaluate::LaunchInput> input = evaluate::read_launch_input(path, options, collected.console());
   if (!input) collected.raise();
   auto box = std::make_unique<LaunchBox>();
   box->input = *std::move(input);
@@ -79,14 +79,14 @@ std::unique_ptr<LaunchBox> from_file(const std::string& path, const std::string&
 std::unique_ptr<LaunchBox> from_text(const std::string& text, const std::string& name, const std::string& side_file) {
   const Collected collected;
   auto box = std::make_unique<LaunchBox>();
-  box->input.module = cli::read_module_text(SourceFile(name, text), collected.console());
+  box->input.module = evaluate::read_module_text(SourceFile(name, text), collected.console());
   if (!box->input.module) collected.raise();
   if (side_file.empty()) return box;
   Diagnostics diagnostics;
   const SourceFile source(launch::side_file_path(name), side_file);
   box->input.side_file = launch::read_side_file(source, diagnostics);
   for (const Diagnostic& one : diagnostics.list())
-    cli::show(one, source, collected.console());
+    evaluate::show(one, source, collected.console());
   if (!box->input.side_file) collected.raise();
   return box;
 }
@@ -177,7 +177,7 @@ void set_launch(LaunchBox& box, const std::string& kernel, const Dimensions& gri
   Diagnostics diagnostics;
   if (!launch::check_arguments(*box.input.module, plan, diagnostics)) {
     for (const Diagnostic& one : diagnostics.list())
-      cli::show(one, plan.source, collected.console());
+      evaluate::show(one, plan.source, collected.console());
     collected.raise();
   }
   const std::scoped_lock lock(box.mutex);
@@ -191,30 +191,30 @@ struct RunOutcome {
   std::vector<std::vector<std::byte>> buffers;
 };
 
-RunOutcome run_plan(LaunchBox& box, const cli::EmulatorOptions& emulator_options, bool counters) {
+RunOutcome run_plan(LaunchBox& box, const cuda::EmulatorOptions& emulator_options, bool counters) {
   const std::scoped_lock lock(box.mutex);
-  cli::LaunchInput& input = box.input;
+  evaluate::LaunchInput& input = box.input;
   check_plan_memory(box);
   Result<launch::Variants> variants =
       launch::Variants::of(*input.module, input.side_file ? &*input.side_file : nullptr);
   if (!variants) raise(variants.error().message);
-  const std::unique_ptr<cli::Device> device = cli::make_emulator_device(emulator_options);
-  cli::ErrorPlace place = cli::ErrorPlace::launch_file;
-  cli::SessionOptions options;
+  const std::unique_ptr<cuda::Device> device = cuda::make_emulator_device(emulator_options);
+  cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
+  cuda::SessionOptions options;
   options.variants = &*variants;
   options.error_place = &place;
-  Result<cli::SessionResult> result = cli::run_plan(input.plan, *input.module, *device, options);
+  Result<cuda::SessionResult> result = cuda::run_plan(input.plan, *input.module, *device, options);
   if (!result) raise_session_error(result.error(), place, input);
   RunOutcome outcome;
   const Collected found;
   std::string printed;
-  for (const cli::SessionRun& run : result->runs) {
+  for (const cuda::SessionRun& run : result->runs) {
     if (run.failure) raise_fault(run.failure->to_diagnostic(), input.module->source);
     for (const emulator::Finding& finding : run.findings)
-      cli::show(finding.to_diagnostic(input.module->source), input.module->source, found.console());
+      evaluate::show(finding.to_diagnostic(input.module->source), input.module->source, found.console());
     printed += run.printed;
   }
-  json document = cli::run_json(input.plan.source.name(), input, *result, {.counters = counters, .head = 0});
+  json document = evaluate::run_json(input.plan.source.name(), input, *result, {.counters = counters, .head = 0});
   document["printed"] = printed;
   outcome.report = json_text(document);
   outcome.findings = found.list();
@@ -231,7 +231,7 @@ py::tuple run(LaunchBox& box, bool check, bool counters, unsigned host_threads, 
                        {.check = check,
                         .count_memory = counters,
                         .host_threads = host_threads,
-                        .fuel = fuel == 0 ? cli::emulator_limits().fuel : fuel,
+                        .fuel = fuel == 0 ? cuda::emulator_limits().fuel : fuel,
                         .machine = gpu.empty() ? nullptr : &machine_of(gpu)},
                        counters);
   }
@@ -259,58 +259,58 @@ std::tuple<std::string, std::string, std::string> score(LaunchBox& box, const st
       raise(pipeline.error(), SourceFile("passes", text));
   if (form != "legal" && form != "hardware") raise("scores are of the legal or the hardware form");
   check_plan_memory(box);
-  const cli::ScoreSettings settings{
+  const evaluate::ScoreSettings settings{
       .machine = machine,
       .passes = passes,
       .darsie = darsie,
-      .regless = regless ? cli::paper_configurations() : std::vector<cli::StagingConfiguration>(),
+      .regless = regless ? evaluate::paper_configurations() : std::vector<evaluate::StagingConfiguration>(),
       .form = form == "hardware" ? transforms::OutputForm::hardware : transforms::OutputForm::legal,
       .run_ptxas = run_ptxas,
       .exact = exact,
       .changes = {}};
-  cli::ErrorPlace place = cli::ErrorPlace::launch_file;
-  Result<cli::ScoreRun> scored = cli::score(box.input, settings, place);
+  cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
+  Result<evaluate::ScoreRun> scored = evaluate::score(box.input, settings, place);
   if (!scored) raise_session_error(scored.error(), place, box.input);
   if (scored->failure) raise_fault(scored->failure->to_diagnostic(), box.input.module->source);
   scored->scored.file = name;
   scored->scored.size = box.input.plan.size;
-  const cli::ScoreReportOptions report;
-  return {json_text(cli::score_json(scored->scored, report)), cli::score_html({&scored->scored, 1}),
-          cli::score_text(scored->scored, report)};
+  const evaluate::ScoreReportOptions report;
+  return {json_text(evaluate::score_json(scored->scored, report)), evaluate::score_html({&scored->scored, 1}),
+          evaluate::score_text(scored->scored, report)};
 }
 
 std::string study(LaunchBox& box, const std::string& name, const std::string& gpu, const std::vector<std::string>& only,
                   std::optional<uint64_t> sample) {
   const std::scoped_lock lock(box.mutex);
   const ir::Machine& machine = machine_of(gpu);
-  std::vector<cli::Technique> techniques;
+  std::vector<evaluate::Technique> techniques;
   for (const std::string& row : only) {
-    const std::optional<cli::Technique> technique = cli::find_technique(row);
+    const std::optional<evaluate::Technique> technique = evaluate::find_technique(row);
     if (!technique) raise("there is no row '" + row + "' in a study");
     techniques.push_back(*technique);
   }
   std::ranges::sort(techniques);
   check_plan_memory(box);
-  cli::ErrorPlace place = cli::ErrorPlace::launch_file;
-  Result<cli::StudyRun> run = cli::study(box.input, {machine, sample, false, techniques}, place);
+  cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
+  Result<evaluate::StudyRun> run = evaluate::study(box.input, {machine, sample, false, techniques}, place);
   if (!run) raise_session_error(run.error(), place, box.input);
   if (run->failure) raise_fault(run->failure->to_diagnostic(), box.input.module->source);
-  cli::StudyReportOptions options;
+  evaluate::StudyReportOptions options;
   options.only = techniques;
-  return json_text(cli::study_json({name, box.input.plan.size, run->result}, machine, options));
+  return json_text(evaluate::study_json({name, box.input.plan.size, run->result}, machine, options));
 }
 
 std::string verify(LaunchBox& box, const std::vector<std::pair<std::string, std::string>>& cases, bool given_shapes) {
   const std::scoped_lock lock(box.mutex);
-  cli::VerifySettings settings;
+  evaluate::VerifySettings settings;
   settings.host_threads = 1; // derived shapes may have blocks that write the same place
   settings.derived_shapes = !given_shapes;
   settings.run.run_ptxas = false;
-  cli::Verifier verifier(box.input, settings);
-  cli::ErrorPlace place = cli::ErrorPlace::launch_file;
+  evaluate::Verifier verifier(box.input, settings);
+  cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
   if (Status status = verifier.run_original(place); !status) raise_session_error(status.error(), place, box.input);
   if (verifier.original_failure()) raise_fault(verifier.original_failure()->to_diagnostic(), box.input.module->source);
-  std::vector<cli::CaseResult> results;
+  std::vector<evaluate::CaseResult> results;
   for (const auto& [passes, form] : cases) {
     if (Result<transforms::Pipeline> pipeline = transforms::parse_pipeline(passes); !pipeline)
       raise(pipeline.error(), SourceFile("passes", passes));
@@ -318,8 +318,8 @@ std::string verify(LaunchBox& box, const std::vector<std::pair<std::string, std:
                                                : form == "annotated" ? transforms::OutputForm::annotated
                                                                      : transforms::OutputForm::legal}));
   }
-  return json_text(json{{"cases", cli::cases_json(results)},
-                        {"skipped_shapes", cli::skipped_json(verifier.skipped())},
+  return json_text(json{{"cases", evaluate::cases_json(results)},
+                        {"skipped_shapes", evaluate::skipped_json(verifier.skipped())},
                         {"original_findings", verifier.original_findings()}});
 }
 

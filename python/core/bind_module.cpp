@@ -58,7 +58,7 @@ std::unique_ptr<ModuleBox> parse(const std::string& text, const std::string& nam
     module = grammar::read_module(source, diagnostics);
     if (!module) {
       for (const Diagnostic& diagnostic : diagnostics.list())
-        cli::show(diagnostic, source, collected.console());
+        evaluate::show(diagnostic, source, collected.console());
       collected.raise();
     }
   }

@@ -44,7 +44,7 @@ public:
   ContextHandle(transforms::PassContext& context, std::shared_ptr<Lease> lease)
       : context_(&context), lease_(std::move(lease)) {}
 
-  std::string form() const { return cli::form_word(get().form); }
+  std::string form() const { return evaluate::form_word(get().form); }
   std::map<std::string, std::string> options() const {
     const auto& all = get().options.all();
     return {all.begin(), all.end()};

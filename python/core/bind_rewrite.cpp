@@ -45,7 +45,7 @@ transforms::OutputForm form_named(const std::string& word) {
 }
 
 transforms::Pipeline pipeline_of(const RewriteOptions& options) {
-  const std::string text = options.passes == "-O" ? cli::optimising_pipeline : options.passes;
+  const std::string text = options.passes == "-O" ? evaluate::optimising_pipeline : options.passes;
   Result<transforms::Pipeline> pipeline = transforms::parse_pipeline(text);
   if (!pipeline) raise(pipeline.error(), SourceFile("passes", text));
   return *std::move(pipeline);
@@ -65,7 +65,7 @@ transforms::RunOptions run_options(const RewriteOptions& options) {
 std::string architecture_of(const std::string& gpu) {
   if (gpu.empty() || ir::compute_capability_of(gpu) != 0) return gpu;
   const Collected collected;
-  const Result<const ir::Machine*> machine = cli::machine_named(gpu, collected.console());
+  const Result<const ir::Machine*> machine = evaluate::machine_named(gpu, collected.console());
   if (!machine) raise(machine.error().message);
   if (!*machine) collected.raise();
   return "sm_" + std::to_string((*machine)->compute_capability);
@@ -77,40 +77,40 @@ std::unique_ptr<ir::Module> read(const std::string& text, const std::string& nam
   Diagnostics diagnostics;
   std::unique_ptr<ir::Module> module = grammar::read_module(source, diagnostics);
   for (const Diagnostic& diagnostic : diagnostics.list())
-    cli::show(diagnostic, source, collected.console());
-  if (!module || !cli::check_selection(*module, kernels, collected.console())) collected.raise();
+    evaluate::show(diagnostic, source, collected.console());
+  if (!module || !evaluate::check_selection(*module, kernels, collected.console())) collected.raise();
   return module;
 }
 
 // (PTX, side file or "", report, warnings)
 py::tuple optimize(const std::string& text, const std::string& name, const RewriteOptions& options) {
-  std::optional<cli::Optimised> result;
+  std::optional<evaluate::Optimised> result;
   std::string report;
   const Collected warnings;
   {
     const py::gil_scoped_release release;
     const transforms::Pipeline pipeline = pipeline_of(options);
-    const cli::OptimiseSettings settings{.run = run_options(options),
-                                         .gives_back = options.passes == "-O",
-                                         .wants_figures = !options.gpu.empty(),
-                                         .may_run_ptxas = options.run_ptxas,
-                                         .architecture = architecture_of(options.gpu)};
+    const evaluate::OptimiseSettings settings{.run = run_options(options),
+                                              .gives_back = options.passes == "-O",
+                                              .wants_figures = !options.gpu.empty(),
+                                              .may_run_ptxas = options.run_ptxas,
+                                              .architecture = architecture_of(options.gpu)};
     std::unique_ptr<ir::Module> module = read(text, name, options.kernels);
     const SourceFile source = module->source;
-    Result<cli::Optimised> optimised = cli::optimise(std::move(module), pipeline, settings);
+    Result<evaluate::Optimised> optimised = evaluate::optimise(std::move(module), pipeline, settings);
     if (!optimised) {
       const py::gil_scoped_acquire acquire;
       raise_error_of_pass();
       raise(optimised.error(), source);
     }
     result = *std::move(optimised);
-    json document = cli::report_json(result->report, source, {.explain = true, .statistics = true, .times = true});
+    json document = evaluate::report_json(result->report, source, {.explain = true, .statistics = true, .times = true});
     if (!options.gpu.empty())
       document["figures"] =
-          result->no_figures.empty() ? cli::figures_json(result->before, result->after) : json(result->no_figures);
+          result->no_figures.empty() ? evaluate::figures_json(result->before, result->after) : json(result->no_figures);
     report = json_text(document);
     for (const Diagnostic& one : result->warnings)
-      cli::show(one, source, warnings.console());
+      evaluate::show(one, source, warnings.console());
   }
   raise_error_of_pass();
   return py::make_tuple(result->text, result->side_file, report, to_python(warnings.list()));
@@ -134,27 +134,28 @@ std::string apply(ModuleBox& box, const RewriteOptions& options) {
   }
   box.put_back(std::move(module));
   raise_error_of_pass();
-  return json_text(cli::report_json(**report, source, {.explain = true, .statistics = true, .times = true}));
+  return json_text(evaluate::report_json(**report, source, {.explain = true, .statistics = true, .times = true}));
 }
 
 // (JSON, HTML page, text, summary)
-std::tuple<std::string, std::string, std::string, std::string> texts_of(const cli::DifferenceReport& report) {
+std::tuple<std::string, std::string, std::string, std::string> texts_of(const evaluate::DifferenceReport& report) {
   const Palette plain(false);
-  return {json_text(cli::difference_json(report)), cli::difference_html(report), cli::unified_text(report, 3, plain),
-          cli::summary_text(report, plain)};
+  return {json_text(evaluate::difference_json(report)), evaluate::difference_html(report),
+          evaluate::unified_text(report, 3, plain), evaluate::summary_text(report, plain)};
 }
 
 auto diff_passes(const std::string& text, const std::string& name, const RewriteOptions& options) {
   const transforms::Pipeline pipeline = pipeline_of(options);
   std::optional<Result<transforms::PipelineReport>> run;
-  cli::DifferenceReport report;
+  evaluate::DifferenceReport report;
   SourceFile source(name, text);
   {
     const py::gil_scoped_release release;
     const std::unique_ptr<ir::Module> module = read(text, name, options.kernels);
-    cli::ModuleListing left = cli::list_module(*module, "*");
+    evaluate::ModuleListing left = evaluate::list_module(*module, "*");
     run = run_pipeline(*module, pipeline, run_options(options));
-    if (*run) report = cli::compare_rewritten(std::move(left), cli::list_module(*module, "*"), options.kernels);
+    if (*run)
+      report = evaluate::compare_rewritten(std::move(left), evaluate::list_module(*module, "*"), options.kernels);
   }
   raise_error_of_pass();
   if (!*run) raise(run->error(), source);
@@ -167,7 +168,8 @@ auto diff_passes(const std::string& text, const std::string& name, const Rewrite
 auto diff_texts(const std::string& left, const std::string& left_name, const std::string& right,
                 const std::string& right_name) {
   const std::unique_ptr<ir::Module> before = read(left, left_name, "*"), after = read(right, right_name, "*");
-  cli::DifferenceReport report = cli::compare_files(cli::list_module(*before, "*"), cli::list_module(*after, "*"));
+  evaluate::DifferenceReport report =
+      evaluate::compare_files(evaluate::list_module(*before, "*"), evaluate::list_module(*after, "*"));
   report.left_name = left_name;
   report.right_name = right_name;
   return texts_of(report);
@@ -179,7 +181,7 @@ std::string analyze(const std::string& text, const std::string& name, const std:
   json document = json::array();
   for (const auto& function : module->functions) {
     if (!function->has_body || !transforms::matches_glob(kernels, module->text(function->name))) continue;
-    json flow = cli::flow_graph_json(*function);
+    json flow = evaluate::flow_graph_json(*function);
     if (!ir::construct_ssa(*function)) continue;
     json one = json::parse(ir::analyze_report_json(*function), nullptr, false);
     if (one.is_discarded()) continue;

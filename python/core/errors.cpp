@@ -57,7 +57,7 @@ Failure::Failure(Trouble trouble, std::vector<CollectedDiagnostic> diagnostics)
 
 void raise(const Error& error, const SourceFile& source) {
   const Collected collected;
-  cli::show(error, source, collected.console());
+  evaluate::show(error, source, collected.console());
   collected.raise();
 }
 
@@ -67,7 +67,7 @@ void raise(const std::string& message) {
 
 void raise_fault(const Diagnostic& diagnostic, const SourceFile& source) {
   const Collected collected;
-  cli::show(diagnostic, source, collected.console());
+  evaluate::show(diagnostic, source, collected.console());
   collected.raise(Trouble::fault);
 }
 

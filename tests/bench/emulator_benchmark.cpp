@@ -61,8 +61,8 @@ int bench_kernel(const std::string& path, const std::string& size, const std::st
   emulator::Counters counters;
   for (int round = 0; round < rounds; ++round)
     for (unsigned threads = 1; threads <= 2; ++threads) {
-      auto device = cli::make_emulator_device({.host_threads = threads});
-      auto result = cli::run_plan(*plan, *module, *device);
+      auto device = cuda::make_emulator_device({.host_threads = threads});
+      auto result = cuda::run_plan(*plan, *module, *device);
       if (!result) return complain(result.error().message);
       if (result->failed_launch) return complain(result->runs.back().failure->message);
       best[threads - 1] = std::min(best[threads - 1], result->runs[1].seconds);

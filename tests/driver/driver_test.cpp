@@ -99,13 +99,13 @@ launch::LaunchPlan make_add_plan(const std::string& text = add_launch) {
 TEST_CASE("a plan gives the same buffers on the GPU and on the emulator") {
   LeakReport leaks;
   {
-    auto device = cli::make_cuda_device(fake_driver);
+    auto device = cuda::make_cuda_device(fake_driver);
     REQUIRE_MESSAGE(device.ok(), device.error().message);
-    auto emulator = cli::make_emulator_device();
+    auto emulator = cuda::make_emulator_device();
     auto module = read_text(add_text);
     const launch::LaunchPlan plan = make_add_plan();
-    auto on_gpu = cli::run_plan(plan, *module, **device);
-    auto on_emulator = cli::run_plan(plan, *module, *emulator);
+    auto on_gpu = cuda::run_plan(plan, *module, **device);
+    auto on_emulator = cuda::run_plan(plan, *module, *emulator);
     REQUIRE_MESSAGE(on_gpu.ok(), on_gpu.error().message);
     REQUIRE(on_emulator.ok());
     CHECK(on_gpu->buffers == on_emulator->buffers);
@@ -118,7 +118,7 @@ TEST_CASE("a plan gives the same buffers on the GPU and on the emulator") {
 }
 
 TEST_CASE("without a driver there is no GPU here") {
-  auto device = cli::make_cuda_device("/nonexistent/libcuda.so.1");
+  auto device = cuda::make_cuda_device("/nonexistent/libcuda.so.1");
   REQUIRE(!device.ok());
   CHECK(device.error().message.find("no GPU here") == 0);
 }
@@ -126,14 +126,14 @@ TEST_CASE("without a driver there is no GPU here") {
 TEST_CASE("a driver without a device, or that does not start, is no GPU here") {
   for (const char* fault : {"no_device", "cuInit=999", "cuDeviceGetCount=100"}) {
     Faults faults(fault);
-    auto device = cli::make_cuda_device(fake_driver);
+    auto device = cuda::make_cuda_device(fake_driver);
     REQUIRE(!device.ok());
     CHECK_MESSAGE(device.error().message.find("no GPU here") == 0, fault);
   }
 }
 
 TEST_CASE("an old driver is told from none") {
-  auto device = cli::make_cuda_device(PTXREWRITE_OLD_DRIVER_PATH);
+  auto device = cuda::make_cuda_device(PTXREWRITE_OLD_DRIVER_PATH);
   REQUIRE(!device.ok());
   CHECK(device.error().message.find("too old: it has no cuOccupancyMaxActiveBlocksPerMultiprocessor") !=
         std::string::npos);
@@ -148,10 +148,10 @@ TEST_CASE("whatever call fails, the error names it and nothing leaks") {
     LeakReport leaks;
     {
       Faults faults(std::string(symbol) + "=2");
-      auto device = cli::make_cuda_device(fake_driver);
+      auto device = cuda::make_cuda_device(fake_driver);
       REQUIRE(device.ok());
       auto module = read_text(add_text);
-      auto result = cli::run_plan(make_add_plan(), *module, **device);
+      auto result = cuda::run_plan(make_add_plan(), *module, **device);
       // A failing wait is a kernel that faulted; everything else is an error.
       if (std::string(symbol) == "cuCtxSynchronize") {
         REQUIRE(result.ok());
@@ -167,12 +167,12 @@ TEST_CASE("whatever call fails, the error names it and nothing leaks") {
 }
 
 TEST_CASE("a kernel that faults is a failure of the run, and the device says so from then on") {
-  auto device = cli::make_cuda_device(fake_driver);
+  auto device = cuda::make_cuda_device(fake_driver);
   REQUIRE(device.ok());
   auto module = read_text(add_text);
   std::string text = add_launch;
   text.replace(text.find("block = 64"), 10, "block = 99");
-  auto result = cli::run_plan(make_add_plan(text), *module, **device);
+  auto result = cuda::run_plan(make_add_plan(text), *module, **device);
   REQUIRE(result.ok());
   REQUIRE(result->failed_launch.has_value());
   CHECK(result->runs.back().failure->message.find("CUDA_ERROR_ILLEGAL_ADDRESS") != std::string::npos);

@@ -6,7 +6,7 @@
 #include <cstring>
 
 using namespace ptxrewrite;
-using namespace ptxrewrite::cli;
+using namespace ptxrewrite::evaluate;
 
 namespace {
 

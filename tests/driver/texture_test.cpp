@@ -32,8 +32,8 @@ launch::LaunchPlan make_plan(const std::string& text) {
   return *plan;
 }
 
-std::unique_ptr<cli::Device> open_fake(const char* path = PTXREWRITE_FAKE_DRIVER_PATH) {
-  auto device = cli::make_cuda_device(path);
+std::unique_ptr<cuda::Device> open_fake(const char* path = PTXREWRITE_FAKE_DRIVER_PATH) {
+  auto device = cuda::make_cuda_device(path);
   REQUIRE_MESSAGE(device.ok(), device.error().message);
   return std::move(*device);
 }
@@ -211,9 +211,9 @@ buffer = "numbers"
 width = 64
 )toml";
 
-cli::SessionResult run_on(cli::Device& device, const std::string& ptx, const std::string& launch) {
+cuda::SessionResult run_on(cuda::Device& device, const std::string& ptx, const std::string& launch) {
   auto module = read_text(ptx);
-  auto result = cli::run_plan(make_plan(launch), *module, device);
+  auto result = cuda::run_plan(make_plan(launch), *module, device);
   REQUIRE_MESSAGE(result.ok(), result.error().message);
   if (result->failed_launch) MESSAGE(result->runs.back().failure->message);
   REQUIRE(!result->failed_launch);
@@ -224,17 +224,17 @@ cli::SessionResult run_on(cli::Device& device, const std::string& ptx, const std
 
 TEST_CASE("sampling on the driver gives what it gives on the emulator") {
   auto gpu = open_fake();
-  auto emulator = cli::make_emulator_device();
+  auto emulator = cuda::make_emulator_device();
   for (const auto& [ptx, launch] : {std::pair(sampling, sampling_launch), std::pair(storing, storing_launch),
                                     std::pair(fetching, fetching_launch)}) {
-    const cli::SessionResult on_gpu = run_on(*gpu, ptx, launch), on_emulator = run_on(*emulator, ptx, launch);
+    const cuda::SessionResult on_gpu = run_on(*gpu, ptx, launch), on_emulator = run_on(*emulator, ptx, launch);
     CHECK(on_gpu.buffers == on_emulator.buffers);
   }
 }
 
 TEST_CASE("what is stored to surfaces comes back to the buffers and is sampled by the next launch") {
   auto gpu = open_fake();
-  const cli::SessionResult result = run_on(*gpu, storing, storing_launch);
+  const cuda::SessionResult result = run_on(*gpu, storing, storing_launch);
   std::vector<uint32_t> texels(64), others(64), out(64);
   std::memcpy(texels.data(), result.buffers[0].data(), 256);
   std::memcpy(others.data(), result.buffers[1].data(), 256);
@@ -248,7 +248,7 @@ TEST_CASE("what is stored to surfaces comes back to the buffers and is sampled b
 
 TEST_CASE("long one-dimensional textures are read by element number, beyond the end as zeros") {
   auto gpu = open_fake();
-  const cli::SessionResult result = run_on(*gpu, fetching, fetching_launch);
+  const cuda::SessionResult result = run_on(*gpu, fetching, fetching_launch);
   std::vector<uint32_t> out(64);
   std::memcpy(out.data(), result.buffers[1].data(), 256);
   for (uint32_t i = 0; i < 64; ++i)
@@ -257,14 +257,14 @@ TEST_CASE("long one-dimensional textures are read by element number, beyond the 
 
 TEST_CASE("handles are told apart by what a kernel does with them") {
   auto module = read_text(storing);
-  const cli::TextureUse draw = cli::texture_use_of(*module->functions[0]);
+  const cuda::TextureUse draw = cuda::texture_use_of(*module->functions[0]);
   CHECK(draw.surfaces == std::vector<bool>{true});
   CHECK(draw.textures == std::vector<bool>{false});
   CHECK(draw.surface_references == std::set<std::string>{"board"});
-  const cli::TextureUse look = cli::texture_use_of(*module->functions[1]);
+  const cuda::TextureUse look = cuda::texture_use_of(*module->functions[1]);
   CHECK(look.surfaces == std::vector<bool>{false, false});
   CHECK(look.textures == std::vector<bool>{true, false});
-  const cli::TextureUse fetch = cli::texture_use_of(*read_text(fetching)->functions[0]);
+  const cuda::TextureUse fetch = cuda::texture_use_of(*read_text(fetching)->functions[0]);
   CHECK((fetch.samples_elements_1d && !fetch.samples_numbers_1d));
 }
 
@@ -287,7 +287,7 @@ TEST_CASE("whatever texture call fails, the error names it and nothing leaks") {
       const launch::LaunchPlan plan = make_plan(ptx == &sampling  ? sampling_launch
                                                 : ptx == &storing ? storing_launch
                                                                   : fetching_launch);
-      auto result = cli::run_plan(plan, *module, *gpu);
+      auto result = cuda::run_plan(plan, *module, *gpu);
       REQUIRE(!result.ok());
       CHECK(result.error().message.find("CUDA_ERROR_OUT_OF_MEMORY") != std::string::npos);
       const std::string name = std::string(symbol).substr(0, std::string(symbol).find('_'));
@@ -308,7 +308,7 @@ TEST_CASE("whatever texture call fails, the error names it and nothing leaks") {
 TEST_CASE("a driver without textures runs all else, and says what it lacks") {
   auto gpu = open_fake(PTXREWRITE_PLAIN_DRIVER_PATH);
   auto module = read_text(sampling);
-  auto result = cli::run_plan(make_plan(sampling_launch), *module, *gpu);
+  auto result = cuda::run_plan(make_plan(sampling_launch), *module, *gpu);
   REQUIRE(!result.ok());
   CHECK(result.error().message.find("has no cuArray3DCreate_v2") != std::string::npos);
 }

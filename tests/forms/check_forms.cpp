@@ -40,23 +40,23 @@ struct Tally {
 
 bool check_sample(const std::string& path, bool spoil, Tally& tally) {
   Console session;
-  const std::optional<cli::LaunchInput> input = cli::read_launch_input(path, {.size = "small"}, session);
+  const std::optional<evaluate::LaunchInput> input = evaluate::read_launch_input(path, {.size = "small"}, session);
   if (!input) return false;
   FormChecker checker(*input->module);
   if (spoil) checker.spoil();
   uint64_t launches = 0;
   for (const launch::LaunchShape& shape : launch::shapes(input->plan)) {
     const launch::LaunchPlan plan = launch::with_shape(input->plan, shape);
-    cli::EmulatorOptions options;
+    cuda::EmulatorOptions options;
     if (shape.derived) options.fuel = fuel;
     options.observer = [&](const emulator::LaunchRequest&) {
       checker.new_launch();
       ++launches;
       return &checker;
     };
-    const auto device = cli::make_emulator_device(options);
+    const auto device = cuda::make_emulator_device(options);
     // A kernel may fault in a shape it is not meant for; what it computed until then is looked at.
-    const auto result = cli::run_plan(plan, *input->module, *device);
+    const auto result = cuda::run_plan(plan, *input->module, *device);
     if (!shape.derived && (!result || result->failed_launch)) {
       std::fprintf(stderr, "%s, %s: does not run\n", path.c_str(), shape.name.c_str());
       return false;

@@ -56,11 +56,12 @@ emulator/timing
 cuda/driver cuda/fatbin
 cuda/context
 cuda/runtime cuda/driver_api cuda/jit_link
+cuda/interpose
 cuda
 evaluate/common evaluate/prove evaluate/reduce evaluate/machines
 evaluate/run evaluate/diff evaluate/lower evaluate/verify evaluate/bench evaluate/record evaluate/study
 evaluate/score
-evaluate/calibrate evaluate/exec
+evaluate/calibrate evaluate/exec evaluate/interpose
 cli cli/ptxas
 python/core
 examples

@@ -116,20 +116,20 @@ void take(const MarkCheck& check, const std::string& name, const Options& option
     std::fprintf(stderr, "%s: %s\n", name.c_str(), message.c_str());
 }
 
-bool has_findings(const cli::SessionResult& result) {
-  return std::ranges::any_of(result.runs, [](const cli::SessionRun& run) { return !run.findings.empty(); });
+bool has_findings(const cuda::SessionResult& result) {
+  return std::ranges::any_of(result.runs, [](const cuda::SessionRun& run) { return !run.findings.empty(); });
 }
 
 bool check_sample(const std::string& path, const Options& options, Tally& total) {
   Console session;
-  const std::optional<cli::LaunchInput> input = cli::read_launch_input(path, {.size = "small"}, session);
+  const std::optional<evaluate::LaunchInput> input = evaluate::read_launch_input(path, {.size = "small"}, session);
   if (!input) return false;
   Tally tally;
   for (const launch::LaunchShape& shape : launch::shapes(input->plan)) {
     if (options.given_shapes && shape.derived) continue;
     const launch::LaunchPlan plan = launch::with_shape(input->plan, shape);
     std::vector<std::unique_ptr<MarkCheck>> checks;
-    cli::EmulatorOptions emulator;
+    cuda::EmulatorOptions emulator;
     if (shape.derived) emulator.fuel = fuel;
     emulator.check = shape.derived;
     emulator.observer = [&](const emulator::LaunchRequest&) {
@@ -137,8 +137,8 @@ bool check_sample(const std::string& path, const Options& options, Tally& total)
       if (options.spoil) checks.back()->mark_everything();
       return checks.back().get();
     };
-    const auto device = cli::make_emulator_device(emulator);
-    const auto result = cli::run_plan(plan, *input->module, *device);
+    const auto device = cuda::make_emulator_device(emulator);
+    const auto result = cuda::run_plan(plan, *input->module, *device);
     if (!shape.derived && (!result || result->failed_launch)) {
       std::fprintf(stderr, "%s, %s: does not run\n", path.c_str(), shape.name.c_str());
       return false;

@@ -61,21 +61,21 @@ std::vector<std::pair<const char*, std::string>> cases_of(const launch::Launch& 
            "darsie(force,specialise=\"" + block + ",grid=" + extents(launch.grid) + parameters_of(launch) + "\")"}};
 }
 
-bool verify(const cli::LaunchInput& input, const std::string& kernel, const std::string& passes) {
-  cli::VerifySettings settings;
+bool verify(const evaluate::LaunchInput& input, const std::string& kernel, const std::string& passes) {
+  evaluate::VerifySettings settings;
   settings.run.functions = kernel;
   settings.run.verify_each = true;
   settings.derived_shapes = false;
-  cli::Verifier verifier(input, settings);
-  cli::ErrorPlace place{};
+  evaluate::Verifier verifier(input, settings);
+  cuda::ErrorPlace place{};
   if (Status status = verifier.run_original(place); !status) {
     std::fprintf(stderr, "%s: %s\n", kernel.c_str(), status.error().message.c_str());
     return false;
   }
-  const cli::CaseResult result = verifier.verify({passes, transforms::OutputForm::legal});
+  const evaluate::CaseResult result = verifier.verify({passes, transforms::OutputForm::legal});
   const bool ran = result.launches > result.fallbacks;
-  if (result.verdict == cli::Verdict::identical && ran) return true;
-  if (result.verdict == cli::Verdict::unchanged) { // refused: its own directives, or the module launches it itself
+  if (result.verdict == evaluate::Verdict::identical && ran) return true;
+  if (result.verdict == evaluate::Verdict::unchanged) { // refused: its own directives, or the module launches it itself
     std::printf("%s: not specialised\n", kernel.c_str());
     return true;
   }
@@ -87,7 +87,7 @@ bool verify(const cli::LaunchInput& input, const std::string& kernel, const std:
 // The variant alone: its original beside it is what it was.
 std::optional<std::string> variant_text(const std::string& path, const std::string& kernel, const std::string& passes) {
   Console session;
-  const std::optional<cli::LaunchInput> input = cli::read_launch_input(path, {.size = "small"}, session);
+  const std::optional<evaluate::LaunchInput> input = evaluate::read_launch_input(path, {.size = "small"}, session);
   auto pipeline = transforms::parse_pipeline(passes);
   if (!input || !pipeline) return std::nullopt;
   transforms::RunOptions run;
@@ -128,7 +128,7 @@ void measure(const std::string& path, const std::string& original, const std::st
 
 bool examine(const std::string& path, const Options& options, std::map<std::string, Totals>& totals, TextTable& table) {
   Console session;
-  const std::optional<cli::LaunchInput> input = cli::read_launch_input(path, {.size = "small"}, session);
+  const std::optional<evaluate::LaunchInput> input = evaluate::read_launch_input(path, {.size = "small"}, session);
   if (!input) return false;
   const std::string original = print(*input->module);
   std::set<std::string> done;

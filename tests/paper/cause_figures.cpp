@@ -34,7 +34,7 @@ using json = nlohmann::ordered_json;
 struct Cause {
   std::string about;
   bool spares = false; // it only takes cost away from the technique
-  cli::ScoreExperiment experiment = {};
+  evaluate::ScoreExperiment experiment = {};
   uint32_t slice = 0;   // of the machine; 0: as the paper's table has it
   double bandwidth = 1; // of L2 and DRAM, times as much
   bool waits = true;    // false: every result is there in the next clock, and memory takes no time
@@ -93,14 +93,14 @@ constexpr uint32_t first_generation = 13; // PTXPLUS is the code of machines of 
 
 std::vector<Cause> causes_of_dac() {
   const std::string ptx = "each PTX instruction is one of the machine";
-  cli::ScoreExperiment all{.code = timing::CodeIs::ptx,
-                           .assembler = 0,
-                           .recording = {},
-                           .technique = [](auto& technique, const auto& input) {
-                             take_no_time_for_affine_warp(technique, input);
-                             expand_for_nothing(technique, input);
-                             look_up_early_requests_elsewhere(technique, input);
-                           }};
+  evaluate::ScoreExperiment all{.code = timing::CodeIs::ptx,
+                                .assembler = 0,
+                                .recording = {},
+                                .technique = [](auto& technique, const auto& input) {
+                                  take_no_time_for_affine_warp(technique, input);
+                                  expand_for_nothing(technique, input);
+                                  look_up_early_requests_elsewhere(technique, input);
+                                }};
   return {
       {"as the model has it"},
       {.about = ptx, .experiment = {.code = timing::CodeIs::ptx}},
@@ -127,9 +127,9 @@ std::vector<Cause> causes_of_dac() {
 std::vector<Cause> causes_of_r2d2() {
   const std::string ptx = "each PTX instruction is one of the machine";
   constexpr double ample = 100;
-  const cli::ScoreExperiment as_ptx{.code = timing::CodeIs::ptx};
-  const cli::ScoreExperiment free_parts{.recording = take_no_time_for_linear_parts};
-  const cli::ScoreExperiment both{.code = timing::CodeIs::ptx, .recording = take_no_time_for_linear_parts};
+  const evaluate::ScoreExperiment as_ptx{.code = timing::CodeIs::ptx};
+  const evaluate::ScoreExperiment free_parts{.recording = take_no_time_for_linear_parts};
+  const evaluate::ScoreExperiment both{.code = timing::CodeIs::ptx, .recording = take_no_time_for_linear_parts};
   return {
       {"as the model has it"},
       {.about = ptx, .experiment = as_ptx},
@@ -159,7 +159,7 @@ std::vector<Cause> causes_of(std::string_view paper) {
 
 // What is left are issue, units, ports, and what the technique adds.
 ir::Machine without_waits(const ir::Machine& machine) {
-  ir::Machine changed = cli::with_perfect_memory(machine).machine;
+  ir::Machine changed = evaluate::with_perfect_memory(machine).machine;
   ir::LatencyFacts& latency = changed.latency;
   for (ir::Figure* figure : {&latency.integer, &latency.integer_multiply_add, &latency.fp32, &latency.fp64,
                              &latency.special_function, &latency.shared, &latency.constant})
@@ -168,90 +168,92 @@ ir::Machine without_waits(const ir::Machine& machine) {
 }
 
 // One file's gains, by version.
-using Gains = std::map<std::string, cli::FileGain>;
+using Gains = std::map<std::string, evaluate::FileGain>;
 
-Result<Gains> gains_of(const std::string& file, const std::string& size, const cli::Paper& paper, const Cause& cause,
-                       bool exact) {
-  Result<cli::LaunchInput> input = read_sample(file, size);
+Result<Gains> gains_of(const std::string& file, const std::string& size, const evaluate::Paper& paper,
+                       const Cause& cause, bool exact) {
+  Result<evaluate::LaunchInput> input = read_sample(file, size);
   if (!input) return input.error();
   const ir::Machine& whole = *ir::find_machine(paper.machine);
-  const uint32_t slice = cause.slice ? cause.slice : paper.sliced ? cli::benchmark_slice(input->plan, whole.sms) : 1;
-  ir::Machine machine = cli::machine_of(paper, slice > 1 ? timing::slice_of(whole, slice) : whole);
+  const uint32_t slice = cause.slice    ? cause.slice
+                         : paper.sliced ? evaluate::benchmark_slice(input->plan, whole.sms)
+                                        : 1;
+  ir::Machine machine = evaluate::machine_of(paper, slice > 1 ? timing::slice_of(whole, slice) : whole);
   machine.memory.achieved_dram_gb_per_second.value *= cause.bandwidth;
   machine.memory.l2_bytes_per_clock.value *= cause.bandwidth;
   if (!cause.waits) machine = without_waits(machine);
-  cli::ScoreSettings settings{.machine = machine,
-                              .slice = slice,
-                              .passes = {std::string(paper.passes)},
-                              .darsie = paper.darsie,
-                              .paper_marks = true,
-                              .form = transforms::OutputForm::hardware,
-                              .exact = exact,
-                              .changes = {}};
+  evaluate::ScoreSettings settings{.machine = machine,
+                                   .slice = slice,
+                                   .passes = {std::string(paper.passes)},
+                                   .darsie = paper.darsie,
+                                   .paper_marks = true,
+                                   .form = transforms::OutputForm::hardware,
+                                   .exact = exact,
+                                   .changes = {}};
   std::istringstream comparators{std::string(paper.comparators)};
   for (std::string name; comparators >> name;)
     settings.comparators.push_back(name);
-  if (paper.by_bound) settings.changes.push_back(cli::with_perfect_memory(machine));
+  if (paper.by_bound) settings.changes.push_back(evaluate::with_perfect_memory(machine));
   settings.experiment = cause.experiment;
-  cli::ErrorPlace place = cli::ErrorPlace::launch_file;
-  Result<cli::ScoreRun> run = cli::score(*input, settings, place);
+  cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
+  Result<evaluate::ScoreRun> run = evaluate::score(*input, settings, place);
   if (!run) return run.error();
   if (run->failure) return Error{run->failure->message, {}};
   run->scored.has_perfect_memory = paper.by_bound;
   Gains gains;
-  for (const cli::ScoredVersion& version : run->scored.versions) {
-    cli::FileGain gain;
-    if (cli::gain_of(run->scored, version.name, gain)) gains[version.name] = gain;
+  for (const evaluate::ScoredVersion& version : run->scored.versions) {
+    evaluate::FileGain gain;
+    if (evaluate::gain_of(run->scored, version.name, gain)) gains[version.name] = gain;
   }
   return gains;
 }
 
 // The paper's averages of speed and of instructions.
-std::vector<cli::PaperTimeFigure> figures_of(const cli::Paper& paper) {
-  std::vector<cli::PaperTimeFigure> figures;
-  for (const cli::PaperTimeFigure& figure : cli::paper_time_figures())
-    if (figure.paper == paper.name &&
-        (figure.measure == cli::PaperMeasure::speedup || figure.measure == cli::PaperMeasure::fewer_instructions))
+std::vector<evaluate::PaperTimeFigure> figures_of(const evaluate::Paper& paper) {
+  std::vector<evaluate::PaperTimeFigure> figures;
+  for (const evaluate::PaperTimeFigure& figure : evaluate::paper_time_figures())
+    if (figure.paper == paper.name && (figure.measure == evaluate::PaperMeasure::speedup ||
+                                       figure.measure == evaluate::PaperMeasure::fewer_instructions))
       figures.push_back(figure);
   return figures;
 }
 
 // Of those files that are `counted`. `bounds`: gains of the same files as the model is.
-std::optional<double> mean(const cli::PaperTimeFigure& figure, const std::vector<Gains>& files,
+std::optional<double> mean(const evaluate::PaperTimeFigure& figure, const std::vector<Gains>& files,
                            const std::vector<Gains>& bounds, const std::vector<bool>& counted) {
   double sum = 0, count = 0;
   for (size_t i = 0; i < files.size(); ++i) {
     if (!counted[i]) continue;
     const auto gain = files[i].find(std::string(figure.version));
     if (gain == files[i].end()) continue;
-    if (!cli::is_counted(figure.files, bounds[i].begin()->second)) continue;
-    const bool is_speedup = figure.measure == cli::PaperMeasure::speedup;
+    if (!evaluate::is_counted(figure.files, bounds[i].begin()->second)) continue;
+    const bool is_speedup = figure.measure == evaluate::PaperMeasure::speedup;
     sum += is_speedup ? std::log(gain->second.speedup) : 100 * gain->second.fewer_instructions;
     ++count;
   }
   if (count == 0) return std::nullopt;
-  return figure.measure == cli::PaperMeasure::speedup ? std::exp(sum / count) : sum / count;
+  return figure.measure == evaluate::PaperMeasure::speedup ? std::exp(sum / count) : sum / count;
 }
 
-std::string number_text(std::optional<double> number, cli::PaperMeasure measure) {
-  return number ? fmt::format("{:.{}f}", *number, measure == cli::PaperMeasure::speedup ? 3 : 1) : "-";
+std::string number_text(std::optional<double> number, evaluate::PaperMeasure measure) {
+  return number ? fmt::format("{:.{}f}", *number, measure == evaluate::PaperMeasure::speedup ? 3 : 1) : "-";
 }
 
-TextTable empty_table(const std::string& title, const std::vector<cli::PaperTimeFigure>& figures) {
+TextTable empty_table(const std::string& title, const std::vector<evaluate::PaperTimeFigure>& figures) {
   TextTable table{{{title, false}}, {{"reported"}}};
-  for (const cli::PaperTimeFigure& figure : figures) {
+  for (const evaluate::PaperTimeFigure& figure : figures) {
     table.columns.push_back({std::string(figure.what.substr(0, figure.what.find(" ("))), true});
     table.rows[0].push_back(number_text(figure.reported, figure.measure));
   }
   return table;
 }
 
-json add_row(const std::string& about, const std::vector<cli::PaperTimeFigure>& figures,
+json add_row(const std::string& about, const std::vector<evaluate::PaperTimeFigure>& figures,
              const std::vector<Gains>& files, const std::vector<Gains>& bounds, const std::vector<bool>& counted,
              TextTable& table) {
   table.rows.push_back({about});
   json row = json::object();
-  for (const cli::PaperTimeFigure& figure : figures) {
+  for (const evaluate::PaperTimeFigure& figure : figures) {
     const std::optional<double> ours = mean(figure, files, bounds, counted);
     table.rows.back().push_back(number_text(ours, figure.measure));
     row[std::string(figure.what)] = ours ? json(*ours) : json();
@@ -283,13 +285,13 @@ int main(int count, char** arguments) {
   tool.application.add_flag("--exact", exact, "look at all blocks and instructions");
   tool.application.add_option("--only", only, "of the rows behind the first: those with such a text");
   if (std::optional<int> code = tool.application.parse(count, arguments)) return *code;
-  const cli::Paper& paper = *cli::find_paper(name);
-  const std::vector<cli::PaperTimeFigure> figures = figures_of(paper);
+  const evaluate::Paper& paper = *evaluate::find_paper(name);
+  const std::vector<evaluate::PaperTimeFigure> figures = figures_of(paper);
   // All files, and the paper's benchmarks among them.
   const std::vector<bool> all(tool.files.size(), true);
   std::vector<bool> benchmarks;
   for (const std::string& file : tool.files)
-    benchmarks.push_back(cli::is_benchmark(paper, file));
+    benchmarks.push_back(evaluate::is_benchmark(paper, file));
   TextTable of_all = empty_table("all samples", figures), of_benchmarks = empty_table("its benchmarks", figures);
   json document = json::array();
   std::vector<Gains> as_is;

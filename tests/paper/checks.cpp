@@ -4,7 +4,7 @@
 
 namespace ptxrewrite::tests {
 
-std::vector<std::string> broken_rules(const HardwareMeasurement& row, const cli::LaunchInput& input,
+std::vector<std::string> broken_rules(const HardwareMeasurement& row, const evaluate::LaunchInput& input,
                                       const ir::Machine& machine) {
   std::vector<std::string> broken;
   auto check = [&](bool holds, std::string rule) {

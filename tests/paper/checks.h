@@ -9,7 +9,7 @@
 namespace ptxrewrite::tests {
 
 // What is broken, in words; empty when all holds. Runs the hardware form again where a rule is about another machine.
-std::vector<std::string> broken_rules(const HardwareMeasurement& row, const cli::LaunchInput& input,
+std::vector<std::string> broken_rules(const HardwareMeasurement& row, const evaluate::LaunchInput& input,
                                       const ir::Machine& machine);
 
 } // namespace ptxrewrite::tests

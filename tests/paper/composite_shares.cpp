@@ -90,15 +90,15 @@ uint64_t register_accesses(const ir::Function& function, ir::InstructionId id) {
   return sum;
 }
 
-Result<Row> measure(const cli::LaunchInput& input, const std::string& name, const ir::Machine& machine) {
+Result<Row> measure(const evaluate::LaunchInput& input, const std::string& name, const ir::Machine& machine) {
   Row row;
   row.sample = name;
   Weights weights(machine);
-  const cli::EmulatorOptions options{.machine = &machine};
+  const cuda::EmulatorOptions options{.machine = &machine};
   auto count = [&](const ir::Module& module, uint64_t& sum, bool original) -> Status {
-    Result<cli::SessionResult> result = run_sample(input, module, nullptr, options);
+    Result<cuda::SessionResult> result = run_sample(input, module, nullptr, options);
     if (!result) return result.error();
-    for (const cli::SessionRun& one : result->runs) {
+    for (const cuda::SessionRun& one : result->runs) {
       sum += emulator::section_counts(one.counters, weights.function()).total().warps;
       if (!original) row.counts += emulator::composite_counts(one.counters);
       if (original)
@@ -113,7 +113,8 @@ Result<Row> measure(const cli::LaunchInput& input, const std::string& name, cons
     return {};
   };
   if (Status status = count(*input.module, row.baseline, true); !status) return status.error();
-  Result<cli::Rewritten> rewritten = cli::rewrite(*input.module, "composite", transforms::OutputForm::hardware, {});
+  Result<evaluate::Rewritten> rewritten =
+      evaluate::rewrite(*input.module, "composite", transforms::OutputForm::hardware, {});
   if (!rewritten) return rewritten.error();
   if (!rewritten->module) {
     row.hardware = row.baseline;
@@ -206,7 +207,7 @@ int main(int count, char** arguments) {
   const ir::Machine* machine = tool.machine();
   if (!machine) return tool.exit_code();
   std::vector<Row> rows;
-  tool.for_each_sample([&](cli::LaunchInput& input, const std::string& sample) -> Status {
+  tool.for_each_sample([&](evaluate::LaunchInput& input, const std::string& sample) -> Status {
     Result<Row> row = measure(input, sample, *machine);
     if (!row) return row.error();
     if (tool.check)

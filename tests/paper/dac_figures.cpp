@@ -136,7 +136,7 @@ uint64_t loads_of(const emulator::Counters& counters) {
   return sum;
 }
 
-void add_run(const cli::SessionRun& one, Weights& weights, Row& row) {
+void add_run(const cuda::SessionRun& one, Weights& weights, Row& row) {
   ++row.launches;
   const auto* counts = one.machines.find<emulator::AffineCounters>();
   const bool is_decoupled = counts && counts->fallbacks == 0;
@@ -164,11 +164,12 @@ void add_run(const cli::SessionRun& one, Weights& weights, Row& row) {
     if (std::ranges::find(row.reasons, reason) == row.reasons.end()) row.reasons.push_back(reason);
 }
 
-Result<Row> measure(const cli::LaunchInput& input, const std::string& name, const ir::Machine& machine, bool check) {
+Result<Row> measure(const evaluate::LaunchInput& input, const std::string& name, const ir::Machine& machine,
+                    bool check) {
   Row row;
   row.sample = name;
   Weights weights(machine);
-  cli::EmulatorOptions options{.machine = &machine};
+  cuda::EmulatorOptions options{.machine = &machine};
   std::unique_ptr<Comparators> comparators;
   auto finish = [&] {
     if (comparators) comparators->add_to(row, weights);
@@ -178,24 +179,24 @@ Result<Row> measure(const cli::LaunchInput& input, const std::string& name, cons
     comparators = std::make_unique<Comparators>(machine.sms);
     return comparators.get();
   };
-  Result<cli::SessionResult> original = run_sample(input, *input.module, nullptr, options);
+  Result<cuda::SessionResult> original = run_sample(input, *input.module, nullptr, options);
   if (!original) return original.error();
   finish();
   options.observer = {};
-  for (const cli::SessionRun& one : original->runs) {
+  for (const cuda::SessionRun& one : original->runs) {
     row.machine.baseline += emulator::section_counts(one.counters, weights.function()).total().warps;
     const auto one_each = [](const ir::Function&, ir::InstructionId) { return uint64_t{1}; };
     row.ptx.baseline += emulator::section_counts(one.counters, one_each).total().warps;
   }
   options.machines.set(emulator::AffineSettings{.check = check});
-  Result<cli::Rewritten> rewritten = cli::rewrite(*input.module, "dac", transforms::OutputForm::hardware, {});
+  Result<evaluate::Rewritten> rewritten = evaluate::rewrite(*input.module, "dac", transforms::OutputForm::hardware, {});
   if (!rewritten) return rewritten.error();
   const ir::Module& module = rewritten->module ? *rewritten->module : *input.module;
   Result<launch::Variants> variants = launch::Variants::of(module, nullptr);
   if (!variants) return variants.error();
-  Result<cli::SessionResult> hardware = run_sample(input, module, &*variants, options);
+  Result<cuda::SessionResult> hardware = run_sample(input, module, &*variants, options);
   if (!hardware) return hardware.error();
-  for (const cli::SessionRun& one : hardware->runs)
+  for (const cuda::SessionRun& one : hardware->runs)
     add_run(one, weights, row);
   return row;
 }
@@ -377,7 +378,7 @@ int main(int count, char** arguments) {
   const ir::Machine* machine = tool.machine();
   if (!machine) return tool.exit_code();
   std::vector<Row> rows;
-  tool.for_each_sample([&](cli::LaunchInput& input, const std::string& sample) -> Status {
+  tool.for_each_sample([&](evaluate::LaunchInput& input, const std::string& sample) -> Status {
     Result<Row> row = measure(input, sample, *machine, tool.check);
     if (!row) return row.error();
     if (tool.check)

@@ -14,7 +14,7 @@
 namespace ptxrewrite::tests {
 
 // A launch file, its plan for a size (where it has no such size, for its default), and the module.
-Result<cli::LaunchInput> read_sample(const std::string& launch_file, const std::string& size);
+Result<evaluate::LaunchInput> read_sample(const std::string& launch_file, const std::string& size);
 
 // Thread instructions of the original, and what each ideal machine of r2d2 §2.2 executes of them. An instruction
 // without results (stores, branches, barriers) is executed by all of them as it is.
@@ -53,7 +53,7 @@ struct HardwareMeasurement {
   double linear_share() const; // of the hardware form's warp instructions
 };
 // Runs the original, under the observers if `ideal`, and its hardware form, on the emulator.
-Result<HardwareMeasurement> measure_hardware(const cli::LaunchInput& input, const std::string& name,
+Result<HardwareMeasurement> measure_hardware(const evaluate::LaunchInput& input, const std::string& name,
                                              const ir::Machine& machine, bool ideal);
 
 // One kernel by ptxas, before and after.
@@ -79,7 +79,7 @@ struct LegalMeasurement {
   double dynamic_ratio() const;
 };
 // Error: no ptxas, or it refuses a text. `passes`: a pipeline.
-Result<LegalMeasurement> measure_legal(const cli::LaunchInput& input, const std::string& name,
+Result<LegalMeasurement> measure_legal(const evaluate::LaunchInput& input, const std::string& name,
                                        const std::string& passes, const std::string& architecture);
 
 } // namespace ptxrewrite::tests

@@ -92,14 +92,14 @@ void add_once(std::vector<std::string>& list, const std::string& text) {
 }
 
 // Runs the hardware form and counts it.
-Status count_hardware(const cli::LaunchInput& input, const ir::Module& module, const cli::EmulatorOptions& options,
-                      Weights& weights, HardwareMeasurement& measured) {
+Status count_hardware(const evaluate::LaunchInput& input, const ir::Module& module,
+                      const cuda::EmulatorOptions& options, Weights& weights, HardwareMeasurement& measured) {
   Result<launch::Variants> variants = launch::Variants::of(module, nullptr);
   if (!variants) return variants.error();
-  Result<cli::SessionResult> result = run_sample(input, module, &*variants, options);
+  Result<cuda::SessionResult> result = run_sample(input, module, &*variants, options);
   if (!result) return result.error();
   PaperOperands paper_operands;
-  for (const cli::SessionRun& one : result->runs) {
+  for (const cuda::SessionRun& one : result->runs) {
     auto is_move = [](const ir::Function& function, ir::InstructionId id) {
       return function.is_opcode(id, ir::Opcode::r2d2_mov);
     };
@@ -160,7 +160,7 @@ double HardwareMeasurement::linear_share() const {
   return all ? static_cast<double>(hardware.linear().warps) / static_cast<double>(all) : 0;
 }
 
-Result<cli::LaunchInput> read_sample(const std::string& launch_file, const std::string& size) {
+Result<evaluate::LaunchInput> read_sample(const std::string& launch_file, const std::string& size) {
   Result<std::string> text = read_file(launch_file);
   if (!text) return text.error();
   Diagnostics diagnostics;
@@ -171,27 +171,27 @@ Result<cli::LaunchInput> read_sample(const std::string& launch_file, const std::
   if (!plan) return Error{diagnostics.list().empty() ? "no plan" : render(diagnostics.list()[0], source), {}};
   Result<std::string> ptx = read_file(plan->ptx);
   if (!ptx) return ptx.error();
-  cli::LaunchInput input{std::move(*plan), nullptr, std::nullopt};
+  evaluate::LaunchInput input{std::move(*plan), nullptr, std::nullopt};
   input.module = grammar::read_module(SourceFile(input.plan.ptx, std::move(*ptx)), diagnostics);
   if (!input.module) return Error{"cannot read " + input.plan.ptx, {}};
   return input;
 }
 
-Result<HardwareMeasurement> measure_hardware(const cli::LaunchInput& input, const std::string& name,
+Result<HardwareMeasurement> measure_hardware(const evaluate::LaunchInput& input, const std::string& name,
                                              const ir::Machine& machine, bool ideal) {
   HardwareMeasurement measured;
   measured.sample = name;
   measured.size = input.plan.size;
   Weights weights(machine);
   Studies studies(*input.module, weights);
-  cli::EmulatorOptions options{.machine = &machine};
+  cuda::EmulatorOptions options{.machine = &machine};
   if (ideal) options.observer = [&](const emulator::LaunchRequest& request) { return studies.next(request); };
-  Result<cli::SessionResult> original = run_sample(input, *input.module, nullptr, options);
+  Result<cuda::SessionResult> original = run_sample(input, *input.module, nullptr, options);
   if (!original) return original.error();
   studies.finish();
   measured.ideal = studies.machine();
   measured.ideal_ptx = studies.ptx();
-  for (const cli::SessionRun& one : original->runs) {
+  for (const cuda::SessionRun& one : original->runs) {
     const emulator::InstructionCount count = emulator::section_counts(one.counters, weights.function()).total();
     measured.baseline_warps += count.warps;
     measured.baseline_threads += count.threads;
@@ -200,7 +200,8 @@ Result<HardwareMeasurement> measure_hardware(const cli::LaunchInput& input, cons
   measured.launches = original->runs.size();
 
   options.observer = {};
-  Result<cli::Rewritten> rewritten = cli::rewrite(*input.module, "r2d2", transforms::OutputForm::hardware, {});
+  Result<evaluate::Rewritten> rewritten =
+      evaluate::rewrite(*input.module, "r2d2", transforms::OutputForm::hardware, {});
   if (!rewritten) return rewritten.error();
   measured.rewritten = rewritten->module != nullptr;
   const ir::Module& module = measured.rewritten ? *rewritten->module : *input.module;

@@ -29,27 +29,27 @@ LegalKernel::Figures figures_of(const ir::FiguresByFunction& figures, const ir::
   return {row.instructions, row.registers, row.spilled_bytes, resident.warps};
 }
 
-uint64_t warp_instructions(const cli::SessionResult& result, Weights& weights) {
+uint64_t warp_instructions(const cuda::SessionResult& result, Weights& weights) {
   uint64_t sum = 0;
-  for (const cli::SessionRun& one : result.runs)
+  for (const cuda::SessionRun& one : result.runs)
     sum += emulator::section_counts(one.counters, weights.function()).total().warps;
   return sum;
 }
 
 // What runs, counted. Where nothing was rewritten there is nothing to run.
-Status count_dynamic(const cli::LaunchInput& input, const ir::Module& rewritten, const launch::Variants& variants,
+Status count_dynamic(const evaluate::LaunchInput& input, const ir::Module& rewritten, const launch::Variants& variants,
                      const ir::Machine& machine, LegalMeasurement& measured) {
   // A persistent grid is what this machine holds.
-  const cli::EmulatorOptions options{.resident_blocks = 0, .machine = &machine};
+  const cuda::EmulatorOptions options{.resident_blocks = 0, .machine = &machine};
   Weights weights(machine);
-  Result<cli::SessionResult> before = run_sample(input, *input.module, nullptr, options);
+  Result<cuda::SessionResult> before = run_sample(input, *input.module, nullptr, options);
   if (!before) return before.error();
-  Result<cli::SessionResult> after = run_sample(input, rewritten, &variants, options);
+  Result<cuda::SessionResult> after = run_sample(input, rewritten, &variants, options);
   if (!after) return after.error();
   measured.dynamic_before = warp_instructions(*before, weights);
   measured.dynamic_after = warp_instructions(*after, weights);
   measured.launches = after->runs.size();
-  for (const cli::SessionRun& one : after->runs)
+  for (const cuda::SessionRun& one : after->runs)
     measured.launches_rewritten += one.entry != input.plan.launches[one.launch].kernel;
   return {};
 }
@@ -73,13 +73,13 @@ double LegalMeasurement::ratio() const {
   return before ? static_cast<double>(after) / static_cast<double>(before) : 1;
 }
 
-Result<LegalMeasurement> measure_legal(const cli::LaunchInput& input, const std::string& name,
+Result<LegalMeasurement> measure_legal(const evaluate::LaunchInput& input, const std::string& name,
                                        const std::string& passes, const std::string& architecture) {
   LegalMeasurement measured;
   measured.sample = name;
   const ir::Machine& machine = ir::machine_for(ir::compute_capability_of(architecture));
-  Result<cli::Rewritten> rewritten =
-      cli::rewrite(*input.module, passes, transforms::OutputForm::legal, {.run_ptxas = true});
+  Result<evaluate::Rewritten> rewritten =
+      evaluate::rewrite(*input.module, passes, transforms::OutputForm::legal, {.run_ptxas = true});
   if (!rewritten) return rewritten.error();
   Result<ir::FiguresByFunction> before = ir::machine_figures(input.module->source.text(), architecture);
   if (!before) return before.error();

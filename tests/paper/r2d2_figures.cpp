@@ -41,7 +41,7 @@ int hardware_table(const Options& options, nlohmann::ordered_json& document) {
   std::vector<HardwareMeasurement> rows;
   int code = 0;
   for (const std::string& file : options.files) {
-    Result<cli::LaunchInput> input = read_sample(file, options.size);
+    Result<evaluate::LaunchInput> input = read_sample(file, options.size);
     if (!input) {
       std::fprintf(stderr, "%s: left out: %s\n", sample_of(file).c_str(), input.error().message.c_str());
       continue;
@@ -69,7 +69,7 @@ int legal_tables(const Options& options, nlohmann::ordered_json& document) {
     for (const std::string& architecture : options.architectures) {
       std::vector<LegalMeasurement> rows;
       for (const std::string& file : options.files) {
-        Result<cli::LaunchInput> input = read_sample(file, options.size);
+        Result<evaluate::LaunchInput> input = read_sample(file, options.size);
         if (!input) continue; // said already
         Result<LegalMeasurement> row = measure_legal(*input, sample_of(file), passes, architecture);
         if (row)

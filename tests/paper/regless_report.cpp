@@ -89,9 +89,9 @@ struct VersionSum {
 VersionSum sum_of(const RegLessRow& row, std::string_view name) {
   const ir::Machine& machine = *row.scored.machine;
   VersionSum sum;
-  const auto version = std::ranges::find(row.scored.versions, name, &cli::ScoredVersion::name);
+  const auto version = std::ranges::find(row.scored.versions, name, &evaluate::ScoredVersion::name);
   if (version == row.scored.versions.end()) return sum;
-  for (const cli::ScoredKernel& kernel : version->kernels) {
+  for (const evaluate::ScoredKernel& kernel : version->kernels) {
     sum.clocks += kernel.clocks - timing::launch_cost(machine).constant.value * static_cast<double>(kernel.launches);
     for (size_t i = 0; i < timing::energy_event_count; ++i)
       sum.events[i] += kernel.events[i];
@@ -194,7 +194,7 @@ std::string machine_table(std::span<const RegLessRow> rows) {
 
 std::string time_table(std::span<const RegLessRow> rows) {
   const std::string& regless = rows[0].configurations[paper_configuration(rows[0])].name;
-  const std::array<std::string_view, 3> versions = {regless, cli::rfv_name, cli::rfh_name};
+  const std::array<std::string_view, 3> versions = {regless, evaluate::rfv_name, evaluate::rfh_name};
   TextTable table{{{"sample"},
                    {"run time: RegLess", true},
                    {"RFV", true},
@@ -231,7 +231,7 @@ std::string comparator_table(std::span<const RegLessRow> rows) {
   for (const RegLessRow& row : rows) {
     const auto& [renaming, hierarchy] = row.comparators;
     double resident = 0; // warps of an SM, where there are most
-    for (const cli::ScoredKernel& kernel : row.scored.versions.front().kernels)
+    for (const evaluate::ScoredKernel& kernel : row.scored.versions.front().kernels)
       resident = std::max<double>(resident, kernel.first.resident_warps);
     const double mapped = ratio(renaming.mapped, renaming.instructions);
     table.rows.push_back({row.sample, fmt::format("{:.1f}", mapped), fmt::format("{}", renaming.most_mapped),
@@ -264,7 +264,7 @@ std::string sweep_table(std::span<const RegLessRow> rows) {
                   {}};
   for (const timing::EnergySet& set : timing::energy_sets())
     table.columns.push_back({fmt::format("{} %", set.name), true});
-  const std::vector<cli::StagingConfiguration>& configurations = rows[0].configurations;
+  const std::vector<evaluate::StagingConfiguration>& configurations = rows[0].configurations;
   for (size_t i = 0; i < configurations.size(); ++i) {
     const std::string& name = configurations[i].name;
     const auto time = [&](const RegLessRow& row) { return run_time(row, name); };
@@ -315,7 +315,7 @@ private:
 
 std::string summary(std::span<const RegLessRow> rows) {
   const size_t at = paper_configuration(rows[0]);
-  const cli::StagingConfiguration& settings = rows[0].configurations[at];
+  const evaluate::StagingConfiguration& settings = rows[0].configurations[at];
   const std::string regless = settings.name, bare = staging_name(settings.entries, 0);
   Summary table(rows);
   const auto over_paper = [&](double MachineFigures::*ours, double Table2::*papers) {
@@ -341,8 +341,8 @@ std::string summary(std::span<const RegLessRow> rows) {
                  machine([](const MachineFigures& figures) { return 100 * figures.window_kb / 256; }));
   for (const auto& [version, paper] : {std::pair<std::string, const char*>{regless, "1.00"},
                                        {bare, "1.102"},
-                                       {std::string(cli::rfv_name), "> RegLess"},
-                                       {std::string(cli::rfh_name), "> RegLess"}})
+                                       {std::string(evaluate::rfv_name), "> RegLess"},
+                                       {std::string(evaluate::rfh_name), "> RegLess"}})
     table.add(fmt::format("run time, {} (Fig. 16)", version), paper, [&](bool papers) {
       return fmt::format("{:.3f}", geometric_mean(
                                        rows, [&](const RegLessRow& row) { return run_time(row, version); }, papers));
@@ -352,9 +352,9 @@ std::string summary(std::span<const RegLessRow> rows) {
     const char *registers, *gpu;
   };
   const std::array energies = {EnergyRow{regless, "-75.3", "-11"},
-                               EnergyRow{std::string(cli::rfv_name), "-45.2", "-3.7"},
-                               EnergyRow{std::string(cli::rfh_name), "-62.0", "-2.9"},
-                               EnergyRow{std::string(cli::no_file_name), "-100", "-16.7"}};
+                               EnergyRow{std::string(evaluate::rfv_name), "-45.2", "-3.7"},
+                               EnergyRow{std::string(evaluate::rfh_name), "-62.0", "-2.9"},
+                               EnergyRow{std::string(evaluate::no_file_name), "-100", "-16.7"}};
   for (const EnergyRow& row : energies)
     for (double write : {timing::register_write_pj, timing::register_write_pj_of_darsie})
       table.add(fmt::format("register energy, %, {}; {} pJ by read, {} by write (Fig. 14)", row.version,
@@ -418,7 +418,7 @@ std::string regless_text(std::span<const RegLessRow> rows) {
   for (const auto& part : {machine_table, time_table, comparator_table, sweep_table, summary})
     text += part(rows) + '\n';
   for (const std::string& version : {rows[0].configurations[paper_configuration(rows[0])].name,
-                                     std::string(cli::rfv_name), std::string(cli::rfh_name)})
+                                     std::string(evaluate::rfv_name), std::string(evaluate::rfh_name)})
     text += signs(rows, version);
   return text + outliers(rows) + std::string(rules);
 }
@@ -436,7 +436,7 @@ json regless_json(std::span<const RegLessRow> rows) {
         machine["counts"][count.name] = count.count;
       one["configurations"].push_back(std::move(machine));
     }
-    for (const cli::ScoredVersion& version : row.scored.versions) {
+    for (const evaluate::ScoredVersion& version : row.scored.versions) {
       json figures = {{"clocks", sum_of(row, version.name).clocks},
                       {"run_time", run_time(row, version.name)},
                       {"register_energy", register_energy(row, version.name, timing::register_write_pj)}};

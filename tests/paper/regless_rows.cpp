@@ -15,7 +15,7 @@ StaticRegions regions_of(const ir::Module& module, const ir::Machine& machine, u
   StaticRegions sum;
   for (const auto& function : module.functions) {
     if (!function->is_entry || !function->has_body) continue;
-    const auto plan = transforms::plan_regless(*function, cli::regless_options(machine, entries));
+    const auto plan = transforms::plan_regless(*function, evaluate::regless_options(machine, entries));
     if (!plan) continue;
     sum.regions += plan->regions.size();
     for (const ir::Region& region : plan->regions)
@@ -24,8 +24,8 @@ StaticRegions regions_of(const ir::Module& module, const ir::Machine& machine, u
   return sum;
 }
 
-const cli::ScoredVersion* version_of(const RegLessRow& row, std::string_view name) {
-  const auto found = std::ranges::find(row.scored.versions, name, &cli::ScoredVersion::name);
+const evaluate::ScoredVersion* version_of(const RegLessRow& row, std::string_view name) {
+  const auto found = std::ranges::find(row.scored.versions, name, &evaluate::ScoredVersion::name);
   return found == row.scored.versions.end() ? nullptr : &*found;
 }
 
@@ -62,8 +62,8 @@ void check_comparators(const RegLessRow& row, std::vector<std::string>& broken) 
 }
 
 void check_events(const RegLessRow& row, std::vector<std::string>& broken) {
-  for (const cli::ScoredVersion& version : row.scored.versions)
-    for (const cli::ScoredKernel& kernel : version.kernels) {
+  for (const evaluate::ScoredVersion& version : row.scored.versions)
+    for (const evaluate::ScoredKernel& kernel : version.kernels) {
       double largest = 0;
       for (double count : kernel.events)
         largest = std::max(largest, std::abs(count));
@@ -85,21 +85,22 @@ std::string staging_name(uint32_t entries, uint32_t compressor_lines) {
                           : fmt::format("{} entries, no compressor", entries);
 }
 
-Result<RegLessRow> measure_regless(const cli::LaunchInput& input, const std::string& sample, const ir::Machine& machine,
-                                   const std::vector<cli::StagingConfiguration>& configurations) {
+Result<RegLessRow> measure_regless(const evaluate::LaunchInput& input, const std::string& sample,
+                                   const ir::Machine& machine,
+                                   const std::vector<evaluate::StagingConfiguration>& configurations) {
   RegLessRow row;
   row.sample = sample;
   row.configurations = configurations;
-  for (const cli::StagingConfiguration& configuration : configurations)
+  for (const evaluate::StagingConfiguration& configuration : configurations)
     row.text.push_back(regions_of(*input.module, machine, configuration.entries));
-  cli::ScoreSettings settings{.machine = machine, .passes = {}, .regless = configurations, .changes = {}};
-  cli::ErrorPlace place = cli::ErrorPlace::launch_file;
-  Result<cli::ScoreRun> run = cli::score(input, settings, place);
+  evaluate::ScoreSettings settings{.machine = machine, .passes = {}, .regless = configurations, .changes = {}};
+  cuda::ErrorPlace place = cuda::ErrorPlace::launch_file;
+  Result<evaluate::ScoreRun> run = evaluate::score(input, settings, place);
   if (!run) return run.error();
   if (run->failure) return Error{run->failure->to_diagnostic().message, {}};
   row.comparators = run->comparators;
   row.scored = std::move(run->scored);
-  for (const cli::StagingConfiguration& configuration : configurations)
+  for (const evaluate::StagingConfiguration& configuration : configurations)
     row.counters.push_back(version_of(row, configuration.name)->staging);
   return row;
 }
@@ -110,16 +111,16 @@ std::vector<std::string> broken_rules(const RegLessRow& row) {
     check_counts(row, i, broken);
   check_comparators(row, broken);
   check_events(row, broken);
-  const cli::ScoredVersion& baseline = row.scored.versions.front();
-  for (const cli::ScoredVersion& version : row.scored.versions)
-    for (const cli::ScoredKernel& kernel : version.kernels) {
-      const auto before = std::ranges::find(baseline.kernels, kernel.kernel, &cli::ScoredKernel::kernel);
+  const evaluate::ScoredVersion& baseline = row.scored.versions.front();
+  for (const evaluate::ScoredVersion& version : row.scored.versions)
+    for (const evaluate::ScoredKernel& kernel : version.kernels) {
+      const auto before = std::ranges::find(baseline.kernels, kernel.kernel, &evaluate::ScoredKernel::kernel);
       if (kernel.clocks < before->clocks * (1 - 1e-9))
         broken.push_back(
             fmt::format("{}, {}: faster than a register file that holds everything", version.name, kernel.kernel));
     }
-  const cli::ScoredVersion* without = version_of(row, cli::no_file_name);
-  for (const cli::ScoredKernel& kernel : without->kernels)
+  const evaluate::ScoredVersion* without = version_of(row, evaluate::no_file_name);
+  for (const evaluate::ScoredKernel& kernel : without->kernels)
     for (timing::EnergyEvent event : {timing::EnergyEvent::rf_read, timing::EnergyEvent::rf_write})
       if (std::abs(kernel.events[static_cast<size_t>(event)]) > 1e-6)
         broken.push_back("accesses of a register file that is not there");

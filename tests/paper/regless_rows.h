@@ -21,17 +21,18 @@ struct StaticRegions {
 
 struct RegLessRow {
   std::string sample;
-  std::vector<cli::StagingConfiguration> configurations;
+  std::vector<evaluate::StagingConfiguration> configurations;
   std::vector<StaticRegions> text;                 // by configuration
   std::vector<emulator::StagingCounters> counters; // by configuration, all launches
-  cli::ComparatorCounts comparators;
-  cli::ScoredFile scored; // baseline, configurations, RFV, RFH, no register file
+  evaluate::ComparatorCounts comparators;
+  evaluate::ScoredFile scored; // baseline, configurations, RFV, RFH, no register file
 };
 
 std::string staging_name(uint32_t entries, uint32_t compressor_lines);
 
-Result<RegLessRow> measure_regless(const cli::LaunchInput& input, const std::string& sample, const ir::Machine& machine,
-                                   const std::vector<cli::StagingConfiguration>& configurations);
+Result<RegLessRow> measure_regless(const evaluate::LaunchInput& input, const std::string& sample,
+                                   const ir::Machine& machine,
+                                   const std::vector<evaluate::StagingConfiguration>& configurations);
 
 // One sentence each.
 std::vector<std::string> broken_rules(const RegLessRow& row);

@@ -21,8 +21,8 @@ using namespace ptxrewrite;
 using namespace ptxrewrite::tests;
 
 // Every capacity with the compressor and without, and at the paper's with the lines of its Table 1, too.
-std::vector<cli::StagingConfiguration> configurations_of(const std::vector<uint32_t>& entries) {
-  std::vector<cli::StagingConfiguration> all;
+std::vector<evaluate::StagingConfiguration> configurations_of(const std::vector<uint32_t>& entries) {
+  std::vector<evaluate::StagingConfiguration> all;
   for (uint32_t size : entries)
     for (uint32_t lines : {12u, 16u, 0u})
       if (lines != 16 || size == paper_entries) all.push_back({staging_name(size, lines), size, lines});
@@ -30,9 +30,9 @@ std::vector<cli::StagingConfiguration> configurations_of(const std::vector<uint3
 }
 
 // The text as passes make it.
-Status prepare(cli::LaunchInput& input, const std::string& passes) {
+Status prepare(evaluate::LaunchInput& input, const std::string& passes) {
   if (passes.empty()) return {};
-  Result<cli::Rewritten> rewritten = cli::rewrite(*input.module, passes, transforms::OutputForm::legal, {});
+  Result<evaluate::Rewritten> rewritten = evaluate::rewrite(*input.module, passes, transforms::OutputForm::legal, {});
   if (!rewritten) return rewritten.error();
   if (rewritten->module) input.module = std::move(rewritten->module);
   return {};
@@ -52,8 +52,8 @@ int main(int count, char** arguments) {
   const ir::Machine* machine = tool.machine();
   if (!machine) return tool.exit_code();
   std::vector<RegLessRow> rows;
-  const std::vector<cli::StagingConfiguration> configurations = configurations_of(entries);
-  tool.for_each_sample([&](cli::LaunchInput& input, const std::string& sample) -> Status {
+  const std::vector<evaluate::StagingConfiguration> configurations = configurations_of(entries);
+  tool.for_each_sample([&](evaluate::LaunchInput& input, const std::string& sample) -> Status {
     if (Status status = prepare(input, passes); !status) return status;
     Result<RegLessRow> row = measure_regless(input, sample, *machine, configurations);
     if (!row) return row.error();

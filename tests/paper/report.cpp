@@ -85,12 +85,12 @@ constexpr std::array paper_figures = {
 // The figure here; nothing where its sample is not among the rows.
 std::optional<double> figure_here(const PaperFigure& figure, std::span<const HardwareMeasurement> rows,
                                   Level (*level)(const HardwareMeasurement&), bool of_benchmarks = false) {
-  const cli::Paper& paper = *cli::find_paper("r2d2");
+  const evaluate::Paper& paper = *evaluate::find_paper("r2d2");
   double sum = 0;
   size_t count = 0;
   for (const HardwareMeasurement& row : rows) {
     if (figure.sample && row.sample != figure.sample) continue;
-    if (of_benchmarks && !cli::is_benchmark(paper, row.sample)) continue;
+    if (of_benchmarks && !evaluate::is_benchmark(paper, row.sample)) continue;
     sum += figure.of(level(row));
     ++count;
   }

@@ -27,9 +27,9 @@ const ir::Machine* SampleTool::machine() {
   return found;
 }
 
-void SampleTool::for_each_sample(const std::function<Status(cli::LaunchInput&, const std::string&)>& measure) {
+void SampleTool::for_each_sample(const std::function<Status(evaluate::LaunchInput&, const std::string&)>& measure) {
   for (const std::string& file : files) {
-    Result<cli::LaunchInput> input = read_sample(file, size);
+    Result<evaluate::LaunchInput> input = read_sample(file, size);
     if (!input) {
       complain(sample_of(file), input.error().message);
       continue;

@@ -35,7 +35,7 @@ public:
   // Null: there is no such machine; that is said, and the exit code is 2.
   const ir::Machine* machine();
   // Calls measure(input, sample) for each sample. What goes wrong is said, and the others follow.
-  void for_each_sample(const std::function<Status(cli::LaunchInput&, const std::string& sample)>& measure);
+  void for_each_sample(const std::function<Status(evaluate::LaunchInput&, const std::string& sample)>& measure);
   // Says what is wrong with a sample: the exit code is 1 then.
   void complain(const std::string& sample, const std::string& message);
   int exit_code() const { return code_; }

@@ -42,12 +42,12 @@ std::vector<uint64_t> Weights::weigh(const ir::Function& function) {
   return weights;
 }
 
-Result<cli::SessionResult> run_sample(const cli::LaunchInput& input, const ir::Module& module,
-                                      const launch::Variants* variants, const cli::EmulatorOptions& options) {
-  std::unique_ptr<cli::Device> device = cli::make_emulator_device(options);
-  cli::SessionOptions session;
+Result<cuda::SessionResult> run_sample(const evaluate::LaunchInput& input, const ir::Module& module,
+                                       const launch::Variants* variants, const cuda::EmulatorOptions& options) {
+  std::unique_ptr<cuda::Device> device = cuda::make_emulator_device(options);
+  cuda::SessionOptions session;
   session.variants = variants;
-  Result<cli::SessionResult> result = cli::run_plan(input.plan, module, *device, session);
+  Result<cuda::SessionResult> result = cuda::run_plan(input.plan, module, *device, session);
   if (result && result->failed_launch) return Error{result->runs.back().failure->message, {}};
   return result;
 }

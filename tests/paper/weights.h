@@ -26,12 +26,12 @@ public:
 private:
   std::vector<uint64_t> weigh(const ir::Function& function);
 
-  cli::MachineWeights lowered_;
+  evaluate::MachineWeights lowered_;
   std::map<const ir::Function*, std::vector<uint64_t>> known_;
 };
 
 // Runs the plan. A kernel's fault is an error, too.
-Result<cli::SessionResult> run_sample(const cli::LaunchInput& input, const ir::Module& module,
-                                      const launch::Variants* variants, const cli::EmulatorOptions& options);
+Result<cuda::SessionResult> run_sample(const evaluate::LaunchInput& input, const ir::Module& module,
+                                       const launch::Variants* variants, const cuda::EmulatorOptions& options);
 
 } // namespace ptxrewrite::tests

@@ -23,7 +23,7 @@
 namespace {
 
 using ptxrewrite::TextTable;
-using ptxrewrite::cli::MeasuredPoint;
+using ptxrewrite::evaluate::MeasuredPoint;
 
 struct Row {
   std::string half;
@@ -68,13 +68,13 @@ Ranking ranking(const std::vector<MeasuredPoint>& points, size_t which) {
   std::vector<double> regrets;
   for (const auto& [name, pair] : groups) {
     const auto& [measured, estimated] = pair;
-    mean.kendall += ptxrewrite::cli::kendall_tau(measured, estimated);
-    mean.spearman += ptxrewrite::cli::spearman(measured, estimated);
-    regrets.push_back(ptxrewrite::cli::regret_of_choice(measured, estimated));
+    mean.kendall += ptxrewrite::evaluate::kendall_tau(measured, estimated);
+    mean.spearman += ptxrewrite::evaluate::spearman(measured, estimated);
+    regrets.push_back(ptxrewrite::evaluate::regret_of_choice(measured, estimated));
     mean.regret += regrets.back();
   }
   const auto count = static_cast<double>(std::max<size_t>(groups.size(), 1));
-  return {mean.kendall / count, mean.spearman / count, mean.regret / count, ptxrewrite::cli::median(regrets)};
+  return {mean.kendall / count, mean.spearman / count, mean.regret / count, ptxrewrite::evaluate::median(regrets)};
 }
 
 std::string table_of(const std::string& title, const std::vector<MeasuredPoint>& points,
@@ -82,7 +82,7 @@ std::string table_of(const std::string& title, const std::vector<MeasuredPoint>&
   TextTable table{{{title}, {"MAPE %", true}, {"p90 %", true}, {"Spearman", true}, {"Kendall", true}}, {}};
   if (rank) table.columns.push_back({"regret of the pick %", true});
   for (size_t which = 0; which < estimators.size(); ++which) {
-    const ptxrewrite::cli::Agreement all = ptxrewrite::cli::agreement(points, which);
+    const ptxrewrite::evaluate::Agreement all = ptxrewrite::evaluate::agreement(points, which);
     const Ranking ranks = ranking(points, which);
     table.rows.push_back({estimators[which], percent(all.mape), percent(all.p90),
                           fmt::format("{:.3f}", rank ? ranks.spearman : all.spearman),

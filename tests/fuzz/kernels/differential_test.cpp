@@ -149,12 +149,12 @@ TEST_CASE("a find is reduced to a few instructions that still show it") {
   for (const Shape& candidate : kernel.shapes)
     if (!disagreement(text, kernel, candidate, chain).empty()) shape = &candidate;
   REQUIRE(shape);
-  cli::ReducerOptions options;
+  evaluate::ReducerOptions options;
   options.test_limit = 3000;
   options.is_interesting = [&](const std::string& candidate) {
     return !disagreement(candidate, kernel, *shape, chain).empty();
   };
-  const Result<cli::Reduction> reduction = cli::reduce(text, "kernel.ptx", options);
+  const Result<evaluate::Reduction> reduction = evaluate::reduce(text, "kernel.ptx", options);
   REQUIRE(reduction.ok());
   INFO(reduction->text);
   CHECK(!disagreement(reduction->text, kernel, *shape, chain).empty());

@@ -328,12 +328,12 @@ private:
         if (what.empty()) continue;
         report(kernel, shape, entries ? "staged" : "staged in few entries", what);
         if (options_.folder.empty()) return;
-        cli::ReducerOptions options;
+        evaluate::ReducerOptions options;
         options.test_limit = reduction_limit;
         options.is_interesting = [&](const std::string& candidate) {
           return !disagreement_when_staged(candidate, kernel, shape, entries).empty();
         };
-        const Result<cli::Reduction> reduction = cli::reduce(text, kernel.name + ".ptx", options);
+        const Result<evaluate::Reduction> reduction = evaluate::reduce(text, kernel.name + ".ptx", options);
         if (reduction) write_reduced(kernel, reduction->text);
         return;
       }
@@ -365,12 +365,12 @@ private:
                (settings.check ? ", checked)" : ")"),
            what);
     if (options_.folder.empty()) return false;
-    cli::ReducerOptions options;
+    evaluate::ReducerOptions options;
     options.test_limit = reduction_limit;
     options.is_interesting = [&](const std::string& candidate) {
       return !disagreement_when_skipping(candidate, kernel, kernel.shapes[shape], settings).empty();
     };
-    const Result<cli::Reduction> reduction = cli::reduce(text, kernel.name + ".ptx", options);
+    const Result<evaluate::Reduction> reduction = evaluate::reduce(text, kernel.name + ".ptx", options);
     if (reduction) write_reduced(kernel, reduction->text);
     return false;
   }
@@ -458,12 +458,12 @@ private:
   // Text for which original and rewritten still differ, or the rewritten one fails where the original does not.
   void reduce_rewriting(const Kernel& kernel, const Shape& shape, const std::string& text, const Chain& chain,
                         const emulator::AffineSettings& machine) {
-    cli::ReducerOptions options;
+    evaluate::ReducerOptions options;
     options.test_limit = reduction_limit;
     options.is_interesting = [&](const std::string& candidate) {
       return !disagreement(candidate, kernel, shape, chain, machine).empty();
     };
-    const Result<cli::Reduction> reduction = cli::reduce(text, kernel.name + ".ptx", options);
+    const Result<evaluate::Reduction> reduction = evaluate::reduce(text, kernel.name + ".ptx", options);
     if (reduction) write_reduced(kernel, reduction->text);
   }
 

@@ -216,7 +216,7 @@ private:
                        listed(launch.arguments) + "\n";
     bool written = write_file(name + ".txt", text).ok() && write_file(name + ".ptx", subject.text()).ok() &&
                    write_file(name + ".rewritten.ptx", rewritten).ok();
-    cli::ReducerOptions options;
+    evaluate::ReducerOptions options;
     options.test_limit = reduction_limit;
     options.is_interesting = [&](const std::string& candidate) {
       const Subject smaller(kernel, candidate);
@@ -227,7 +227,7 @@ private:
       return std::ranges::any_of(verdict.findings, [&](const Finding& one) { return one.wrong == finding.wrong; });
     };
     if (finding.wrong != Wrong::predicate)
-      if (const Result<cli::Reduction> reduction = cli::reduce(subject.text(), kernel.name + ".ptx", options))
+      if (const Result<evaluate::Reduction> reduction = evaluate::reduce(subject.text(), kernel.name + ".ptx", options))
         written &= write_file(name + ".reduced.ptx", reduction->text).ok();
     if (!written) std::fprintf(stderr, "fuzz_launchtime: %s cannot be written\n", name.c_str());
   }

@@ -87,11 +87,11 @@ std::map<std::string, Bytes> initial_variables(const launch::LaunchPlan& plan) {
 }
 
 EmulatedRun emulate(const launch::LaunchPlan& plan, const ir::Module& module) {
-  const auto device = cli::make_emulator_device({.check = true});
-  cli::SessionResult session = need(cli::run_plan(plan, module, *device, {.fetch_all = true}), plan.ptx);
+  const auto device = cuda::make_emulator_device({.check = true});
+  cuda::SessionResult session = need(cuda::run_plan(plan, module, *device, {.fetch_all = true}), plan.ptx);
   EmulatedRun result;
   for (size_t k = 0; k < session.runs.size(); ++k) {
-    const cli::KernelRun& run = session.runs[k];
+    const cuda::KernelRun& run = session.runs[k];
     if (run.failure) refuse(plan.launches[k], *run.failure, module.source);
     if (!run.findings.empty()) refuse(plan.launches[k], run.findings.front().where, module.source);
     result.thread_instructions += run.counters.thread_instructions;

@@ -74,23 +74,23 @@ launch::LaunchPlan plan_of(unsigned n) {
   return std::move(*plan);
 }
 
-cli::SessionRun run(const std::string& text, const ir::Machine* machine) {
+cuda::SessionRun run(const std::string& text, const ir::Machine* machine) {
   const auto module = read(text);
   Result<launch::Variants> variants = launch::Variants::of(*module, nullptr);
   REQUIRE(variants);
   const launch::LaunchPlan plan = plan_of(32768);
-  auto device = cli::make_emulator_device({.machine = machine});
-  cli::SessionOptions options;
+  auto device = cuda::make_emulator_device({.machine = machine});
+  cuda::SessionOptions options;
   options.variants = &*variants;
-  Result<cli::SessionResult> result = cli::run_plan(plan, *module, *device, options);
+  Result<cuda::SessionResult> result = cuda::run_plan(plan, *module, *device, options);
   REQUIRE_MESSAGE(result, result.error().message);
   REQUIRE_FALSE(result->failed_launch);
   return result->runs.at(0);
 }
 
 std::string hardware_form(const std::string& text, std::vector<std::string> assumptions = {}) {
-  Result<cli::Rewritten> rewritten =
-      cli::rewrite(*read(text), "r2d2", transforms::OutputForm::hardware, {.assumptions = std::move(assumptions)});
+  Result<evaluate::Rewritten> rewritten =
+      evaluate::rewrite(*read(text), "r2d2", transforms::OutputForm::hardware, {.assumptions = std::move(assumptions)});
   REQUIRE(rewritten);
   REQUIRE(rewritten->module);
   return rewritten->text;
@@ -106,7 +106,7 @@ uint32_t registers_of(const std::string& text, const char* kernel) {
 TEST_CASE("registers to spare: the rewritten kernel runs") {
   const ir::Machine* machine = ir::find_machine("titanv");
   const std::string text = hardware_form(kernel_with(8));
-  const cli::SessionRun it = run(text, machine);
+  const cuda::SessionRun it = run(text, machine);
   CHECK(it.entry == "k__r2d2");
   CHECK(it.reasons.empty());
   CHECK(it.registers.find("of TITANV") != std::string::npos);
@@ -122,7 +122,7 @@ TEST_CASE("no registers to spare: the original runs, and the run says why") {
   REQUIRE(registers_of(text, "k") == 64);
   // The values themselves stay; one thread-index register of 4 bytes takes a register of each thread.
   REQUIRE(registers_of(text, "k__r2d2") >= values);
-  const cli::SessionRun it = run(text, machine);
+  const cuda::SessionRun it = run(text, machine);
   const uint32_t left = 64 - registers_of(text, "k__r2d2");
   CAPTURE(left);
   CHECK(it.entry == "k");

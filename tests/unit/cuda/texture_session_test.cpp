@@ -70,8 +70,8 @@ height = 2
   for (const Diagnostic& diagnostic : diagnostics.list())
     MESSAGE(diagnostic.message);
   REQUIRE((plan && module));
-  auto device = cli::make_emulator_device();
-  Result<cli::SessionResult> result = cli::run_plan(*plan, *module, *device);
+  auto device = cuda::make_emulator_device();
+  Result<cuda::SessionResult> result = cuda::run_plan(*plan, *module, *device);
   if (!result) MESSAGE(result.error().message);
   REQUIRE(result);
   REQUIRE_FALSE(result->failed_launch);

@@ -11,7 +11,8 @@
 namespace ptxrewrite::tests::calibrate_test {
 
 using namespace ptxrewrite;
-using namespace ptxrewrite::cli;
+using namespace ptxrewrite::cuda;
+using namespace ptxrewrite::evaluate;
 
 namespace {
 

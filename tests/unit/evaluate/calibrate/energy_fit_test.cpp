@@ -8,7 +8,7 @@
 namespace ptxrewrite::tests::energy_fit_test {
 
 using namespace ptxrewrite;
-using namespace ptxrewrite::cli;
+using namespace ptxrewrite::evaluate;
 using timing::EnergyEvent;
 
 namespace {

@@ -16,7 +16,8 @@
 namespace ptxrewrite::tests::probes_test {
 
 using namespace ptxrewrite;
-using namespace ptxrewrite::cli;
+using namespace ptxrewrite::cuda;
+using namespace ptxrewrite::evaluate;
 
 namespace {
 

@@ -9,7 +9,7 @@
 namespace ptxrewrite::tests::sensitivity_test {
 
 using namespace ptxrewrite;
-using namespace ptxrewrite::cli;
+using namespace ptxrewrite::evaluate;
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 namespace ptxrewrite::tests::agreement_test {
 
-using namespace ptxrewrite::cli;
+using namespace ptxrewrite::evaluate;
 
 TEST_CASE("Spearman's correlation") {
   const double a[] = {1, 2, 3, 4, 5};

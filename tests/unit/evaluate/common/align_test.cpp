@@ -10,7 +10,7 @@
 namespace ptxrewrite::tests::align_test {
 
 using namespace ptxrewrite;
-using namespace ptxrewrite::cli;
+using namespace ptxrewrite::evaluate;
 
 namespace {
 

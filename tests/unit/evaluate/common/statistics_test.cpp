@@ -10,7 +10,7 @@
 
 namespace ptxrewrite::tests::statistics_test {
 
-using namespace ptxrewrite::cli;
+using namespace ptxrewrite::evaluate;
 
 namespace {
 

@@ -12,7 +12,7 @@
 namespace ptxrewrite::tests::reducer_test {
 
 using namespace ptxrewrite;
-using namespace ptxrewrite::cli;
+using namespace ptxrewrite::evaluate;
 
 namespace {
 

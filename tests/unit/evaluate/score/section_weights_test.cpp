@@ -70,7 +70,7 @@ TEST_CASE("a branch that parts lanes weighs the same in the original and behind 
   CHECK(body_weights(text.function()) == "ld 0, ld 1, cvta 0, mov 1, mov 1, mov 0, mad 1, mul 0, add 2, setp 1, bra 4, "
                                          "red 1, st 1, ret 1");
 
-  Result<cli::Rewritten> rewritten = cli::rewrite(*text.module, "r2d2", transforms::OutputForm::hardware, {});
+  Result<evaluate::Rewritten> rewritten = evaluate::rewrite(*text.module, "r2d2", transforms::OutputForm::hardware, {});
   REQUIRE(rewritten.ok());
   REQUIRE(rewritten->module);
   const ir::Function* hardware = nullptr;

@@ -1,0 +1,63 @@
+// The driver below the interposed one: opened by its path, so that the name that programs ask for stays ours.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// What the interposed driver itself calls: member, entry point, parameters. Handles are void *.
+#define PTXREWRITE_REAL_ENTRY_POINTS(ROW)                                                                              \
+  ROW(get_proc_address, cuGetProcAddress_v2, (const char*, void**, int, uint64_t, int*))                               \
+  ROW(context_device, cuCtxGetDevice, (int*))                                                                          \
+  ROW(device_attribute, cuDeviceGetAttribute, (int*, int, int))                                                        \
+  ROW(resident_blocks, cuOccupancyMaxActiveBlocksPerMultiprocessor, (int*, void*, int, size_t))                        \
+  ROW(stream_is_capturing, cuStreamIsCapturing, (void*, int*))                                                         \
+  ROW(module_load, cuModuleLoad, (void**, const char*))                                                                \
+  ROW(module_load_data, cuModuleLoadData, (void**, const void*))                                                       \
+  ROW(module_load_data_ex, cuModuleLoadDataEx, (void**, const void*, unsigned, int*, void**))                          \
+  ROW(module_load_fat_binary, cuModuleLoadFatBinary, (void**, const void*))                                            \
+  ROW(module_unload, cuModuleUnload, (void*))                                                                          \
+  ROW(module_function, cuModuleGetFunction, (void**, void*, const char*))                                              \
+  ROW(library_load_data, cuLibraryLoadData, (void**, const void*, int*, void**, unsigned, int*, void**, unsigned))     \
+  ROW(library_load_file, cuLibraryLoadFromFile, (void**, const char*, int*, void**, unsigned, int*, void**, unsigned)) \
+  ROW(library_unload, cuLibraryUnload, (void*))                                                                        \
+  ROW(library_kernel, cuLibraryGetKernel, (void**, void*, const char*))                                                \
+  ROW(library_module, cuLibraryGetModule, (void**, void*))                                                             \
+  ROW(kernel_function, cuKernelGetFunction, (void**, void*))                                                           \
+  ROW(set_function_attribute, cuFuncSetAttribute, (void*, int, int))                                                   \
+  ROW(set_kernel_attribute, cuKernelSetAttribute, (int, int, void*, int))                                              \
+  ROW(launch, cuLaunchKernel,                                                                                          \
+      (void*, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, void*, void**, void**))            \
+  ROW(launch_ptsz, cuLaunchKernel_ptsz,                                                                                \
+      (void*, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, void*, void**, void**))            \
+  ROW(launch_cooperative, cuLaunchCooperativeKernel,                                                                   \
+      (void*, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, void*, void**))                    \
+  ROW(launch_cooperative_ptsz, cuLaunchCooperativeKernel_ptsz,                                                         \
+      (void*, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, void*, void**))                    \
+  ROW(launch_ex, cuLaunchKernelEx, (const void*, void*, void**, void**))                                               \
+  ROW(launch_ex_ptsz, cuLaunchKernelEx_ptsz, (const void*, void*, void**, void**))                                     \
+  ROW(event_create, cuEventCreate, (void**, unsigned))                                                                 \
+  ROW(event_destroy, cuEventDestroy_v2, (void*))                                                                       \
+  ROW(event_record, cuEventRecord, (void*, void*))                                                                     \
+  ROW(event_query, cuEventQuery, (void*))                                                                              \
+  ROW(event_elapsed, cuEventElapsedTime, (float*, void*, void*))
+
+namespace ptxrewrite::cuda::interpose {
+
+constexpr int success = 0;
+constexpr int error_no_device = 100;     // CUDA_ERROR_NO_DEVICE
+constexpr int error_not_supported = 801; // CUDA_ERROR_NOT_SUPPORTED
+
+struct RealDriver {
+  // Opened at the first call; PTXREWRITE_LIBCUDA names it. Where it cannot be opened, `handle` is null and every entry
+  // point fails with error_no_device.
+  static RealDriver& get();
+  // What the driver lacks is a function that fails with error_not_supported.
+  void* symbol_or_refusal(const char* name) const;
+
+  void* handle = nullptr;
+#define PTXREWRITE_MEMBER(member, name, parameters) int(*member) parameters = nullptr;
+  PTXREWRITE_REAL_ENTRY_POINTS(PTXREWRITE_MEMBER)
+#undef PTXREWRITE_MEMBER
+};
+
+} // namespace ptxrewrite::cuda::interpose
