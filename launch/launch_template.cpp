@@ -1,6 +1,6 @@
 #include "launch/launch_template.h"
 
-#include "ir/machine/figures/machine.h"
+#include "ir/machine/figures/target.h"
 #include "launch/parameter_use.h"
 #include "launch/scalar_bytes.h"
 #include "launch/signature.h"
@@ -74,9 +74,7 @@ private:
   // Some, where the launch says how much there is: 48 KiB are there everywhere; from sm_80 on twice as much can be had.
   uint64_t shared_bytes(const ir::Function& kernel) const {
     if (!uses_dynamic_shared_memory(module_, kernel)) return 0;
-    const uint32_t capability =
-        module_.targets.empty() ? 0 : ir::compute_capability_of(module_.text(module_.targets[0]));
-    const uint64_t most = (capability < 80 ? 48 : 96) * 1024;
+    const uint64_t most = (ir::target_capability(module_, 0) < 80 ? 48 : 96) * 1024;
     uint64_t fixed = 0;
     for (ir::VariableId id : module_.variables.ids())
       fixed += shared_bytes(module_.variables[id], module_.dimensions);

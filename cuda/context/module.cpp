@@ -4,6 +4,7 @@
 #include "cuda/context/image.h"
 #include "cuda/context/log.h"
 #include "grammar/reader.h"
+#include "ir/machine/figures/target.h"
 #include "ir/machine/registers/registers.h"
 
 #include "support/sizes.h"
@@ -95,6 +96,7 @@ Kernel* Module::describe(const ir::Function& function) {
   kernel->dynamic_shared_limit = default_shared_limit - std::min(default_shared_limit, kernel->static_shared);
   kernel->registers = std::min(ir::register_need(function, machine.compute_capability).registers,
                                machine.occupancy.max_registers_per_thread);
+  kernel->ptx_target = ir::target_capability(ir(), machine.compute_capability);
   kernel->most_threads = std::min(machine.occupancy.max_threads_per_block, most_threads_of(ir(), function));
   Kernel* made = kernel.get();
   kernels_.emplace(kernel->name, std::move(kernel));

@@ -39,6 +39,7 @@ struct Kernel {
   uint32_t registers = 0;            // of a thread, estimated
   uint32_t most_threads = 0;         // of a block
   uint64_t local_bytes = 0;          // of a thread
+  uint32_t ptx_target = 0;           // 80 for PTX of compute_80: programs choose their kernels' tuning by it
   KernelStatistics statistics;
 };
 

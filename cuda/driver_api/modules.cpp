@@ -70,8 +70,10 @@ Code attribute_of(const Context& context, const Kernel& kernel, int attribute, i
   case 4: // registers
     value = static_cast<int>(kernel.registers);
     return Code::success;
-  case 5: // PTX version
-  case 6: // version of the machine code
+  case 5: // target of the PTX
+    value = static_cast<int>(kernel.ptx_target);
+    return Code::success;
+  case 6: // target of the machine code
     value = static_cast<int>(context.settings().machine->compute_capability);
     return Code::success;
   case 8: // dynamic shared memory

@@ -68,6 +68,11 @@ int main() {
   CUfunction function;
   EXPECT(cuModuleGetFunction(&function, module, "absent") == CUDA_ERROR_NOT_FOUND);
   DRIVER(cuModuleGetFunction(&function, module, "advance"));
+  // The PTX says sm_70, and the GPU is an H100.
+  int ptx_version = 0, binary_version = 0;
+  DRIVER(cuFuncGetAttribute(&ptx_version, CU_FUNC_ATTRIBUTE_PTX_VERSION, function));
+  DRIVER(cuFuncGetAttribute(&binary_version, CU_FUNC_ATTRIBUTE_BINARY_VERSION, function));
+  EXPECT(ptx_version == 70 && binary_version == 90);
 
   unsigned n = 1000;
   std::vector<unsigned> host(n);

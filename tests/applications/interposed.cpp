@@ -157,6 +157,7 @@ static void launch_of_library(int repeats) {
   DRIVER(cuLibraryGetKernel(&kernel, library, "walk"));
   launch(reinterpret_cast<CUfunction>(kernel), stream, 32, 4);
   check(32, 4);
+  CUfunction function;
   DRIVER(cuKernelGetFunction(&function, kernel));
   decltype(&cuLaunchKernel) by_name = nullptr;
   CUdriverProcAddressQueryResult found;

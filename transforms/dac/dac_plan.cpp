@@ -2,9 +2,9 @@
 #include "transforms/dac/dac_plan.h"
 
 #include "ir/forms/dac.h"
+#include "ir/machine/figures/target.h"
 #include "ir/machine/select/lowering.h"
 #include "transforms/common/address_forms.h"
-#include "transforms/common/target.h"
 #include "transforms/dac/dac_body.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ private:
   // register and literals. From queues each would be an instruction of its own: more than decoupling their address
   // saves.
   void find_joined() {
-    const ir::Lowering lowering = ir::lower(function_, target_capability(function_.module()));
+    const ir::Lowering lowering = ir::lower(function_, ir::target_capability(function_.module()));
     for (BlockId block : function_.layout) {
       std::map<uint32_t, std::vector<InstructionId>> by_address; // a register's
       std::set<uint32_t> joined;

@@ -8,10 +8,10 @@
 #include "ir/core/module.h"
 #include "ir/edit/dead_code.h"
 #include "ir/machine/figures/machine.h"
+#include "ir/machine/figures/target.h"
 #include "ir/machine/select/lowering.h"
 #include "transforms/common/attempt.h"
 #include "transforms/common/choice.h"
-#include "transforms/common/target.h"
 #include "transforms/common/uniform_branches.h"
 #include "transforms/dac/run_ahead_cost.h"
 #include "transforms/dac/run_ahead_memory.h"
@@ -109,7 +109,7 @@ bool RunAhead::read_options() {
 
 void RunAhead::look_at_kernel() {
   const ir::Module& module = function_.module();
-  capability_ = target_capability(module);
+  capability_ = ir::target_capability(module);
   for (const ir::FunctionDirective& directive : function_.directives) {
     const std::string_view name = module.text(directive.name);
     if (name != ".reqntid" && name != ".maxntid") continue;

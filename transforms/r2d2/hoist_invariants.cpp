@@ -10,8 +10,8 @@
 #include "ir/flow/def_use.h"
 #include "ir/flow/dominators.h"
 #include "ir/machine/figures/machine.h"
+#include "ir/machine/figures/target.h"
 #include "ir/machine/select/lowering.h"
-#include "transforms/common/target.h"
 #include "transforms/r2d2/persistent.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ class Hoister {
 public:
   Hoister(ir::Function& function, BlockId preheader, BlockId header)
       : function_(function), preheader_(preheader), flow_(function), dominators_(function, flow_), def_use_(function),
-        lowering_(ir::lower(function, target_capability(function.module()))) {
+        lowering_(ir::lower(function, ir::target_capability(function.module()))) {
     for (BlockId block : flow_.reverse_postorder())
       if (dominators_.dominates(header, block)) loop_.push_back(block);
   }

@@ -1,6 +1,6 @@
 // Chooses the linear registers of one kernel. See the header for terms; the estimate of what is saved is a liveness
 // question: what would be dead if the sites no longer read their registers?
-#include "ir/machine/figures/machine.h"
+#include "ir/machine/figures/target.h"
 #include "ir/machine/figures/weights.h"
 #include "ir/machine/select/lowering.h"
 #include "transforms/r2d2/r2d2_joins.h"
@@ -38,8 +38,7 @@ ExpressionId base_constant(ir::ExpressionPool& pool, const Site& site) {
 Planner::Planner(ir::LinearForms& forms, const PlanOptions& options, PassContext& context)
     : forms_(forms), function_(forms.function()), options_(options), context_(context),
       liveliness_(function_, forms.control_flow(), forms.def_use()), cost_(function_.instructions.size()) {
-  const ir::Module& module = function_.module();
-  compute_capability_ = module.targets.empty() ? 0 : ir::compute_capability_of(module.text(module.targets.front()));
+  compute_capability_ = ir::target_capability(function_.module(), 0);
   ir::Lowering lowering = ir::lower(function_, compute_capability_);
   for (InstructionId id : function_.instructions.ids())
     cost_[id.index()] = lowering.cost(id).weight + lowering.cost(id).uniform;

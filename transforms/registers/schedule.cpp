@@ -11,6 +11,7 @@
 #include "ir/core/module.h"
 #include "ir/machine/figures/machine.h"
 #include "ir/machine/figures/occupancy.h"
+#include "ir/machine/figures/target.h"
 #include "ir/machine/registers/allocation.h"
 #include "transforms/common/choice.h"
 #include "transforms/manager/pass.h"
@@ -60,9 +61,7 @@ class ScheduleChoice {
 public:
   ScheduleChoice(Function& function, PassContext& context)
       : function_(function), context_(context), goal_(context.options.text("goal", "both")) {
-    const Module& module = function.module();
-    const uint32_t own = module.targets.empty() ? 0 : compute_capability_of(module.text(module.targets[0]));
-    capability_ = own == 0 ? 80 : own;
+    capability_ = target_capability(function.module());
   }
 
   Change run() {

@@ -15,6 +15,7 @@
 #include "ir/core/module.h"
 #include "ir/edit/dead_code.h"
 #include "ir/machine/figures/machine.h"
+#include "ir/machine/figures/target.h"
 #include "transforms/manager/pass.h"
 #include "transforms/registers/spill_choice.h"
 
@@ -313,11 +314,6 @@ Result<Allocation> spill_to_limit(Function& function, const AllocationOptions& o
 
 namespace {
 
-uint32_t capability_of(const Module& module) {
-  uint32_t capability = module.targets.empty() ? 0 : compute_capability_of(module.text(module.targets[0]));
-  return capability == 0 ? 80 : capability;
-}
-
 // Sections of a hardware form run on threads of their own, which share no local memory with the body.
 bool has_sections(const Function& function) {
   return std::ranges::any_of(function.instructions, [](const Instruction& instruction) {
@@ -328,7 +324,7 @@ bool has_sections(const Function& function) {
 Change run(Function& function, PassContext& context) {
   if (has_sections(function)) return Change::unchanged;
   AllocationOptions options;
-  options.compute_capability = capability_of(function.module());
+  options.compute_capability = target_capability(function.module());
   options.register_limit = register_limit_of(
       function, static_cast<uint32_t>(std::clamp<int64_t>(context.options.number("limit", 255), 0, 255)));
   options.predicate_limit = static_cast<uint32_t>(std::clamp<int64_t>(context.options.number("predicates", 7), 1, 7));

@@ -5,7 +5,7 @@
 // same. The annotations are what the proposed hardware gets from its compiler. A function that needs more registers
 // than there are goes through pass `spill` first, in a run of its own: annotations name the registers of the text.
 #include "ir/core/module.h"
-#include "ir/machine/figures/machine.h"
+#include "ir/machine/figures/target.h"
 #include "ir/machine/registers/allocation.h"
 #include "ir/ssa/ssa.h"
 #include "transforms/regless/regless_text.h"
@@ -114,10 +114,8 @@ RegLessOptions options_of(const Function& function, const PassContext& context) 
   auto number = [&](std::string_view name, uint32_t fallback, int64_t most) {
     return static_cast<uint32_t>(std::clamp<int64_t>(context.options.number(name, fallback), 1, most));
   };
-  const Module& module = function.module();
-  uint32_t capability = module.targets.empty() ? 0 : compute_capability_of(module.text(module.targets[0]));
   RegLessOptions options;
-  options.compute_capability = number("machine", capability == 0 ? 80 : capability, 1000);
+  options.compute_capability = number("machine", target_capability(function.module()), 1000);
   options.register_limit = number("limit", 255, 255);
   options.regions.live = number("live", options.regions.live, 255);
   options.regions.per_bank = number("bank", options.regions.per_bank, 255);
