@@ -12,7 +12,7 @@
 
 #include <algorithm>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 namespace {
 
@@ -238,4 +238,4 @@ MachineListing machine_listing(const ir::Function& function, const ir::Machine& 
   return listing;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

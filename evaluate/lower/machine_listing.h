@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 struct MachineListingLine {
   uint32_t line = 0; // of the source, 1-based; 0 where the assembler makes an instruction of its own
@@ -41,4 +41,4 @@ struct MachineListing {
 // state; in SSA form, if it can be brought there, the listing is sharper.
 MachineListing machine_listing(const ir::Function& function, const ir::Machine& machine, uint32_t compute_capability);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

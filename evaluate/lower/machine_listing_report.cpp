@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdio>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 namespace {
 
@@ -121,4 +121,4 @@ nlohmann::ordered_json machine_listing_json(const MachineListing& listing, const
   return document;
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // `target`: "sm_80". `assembler`: "ptxas 13.0", for what the listing has of it; empty where there is none.
 std::string machine_listing_text(const MachineListing& listing, const ir::Machine& machine, const std::string& target,
@@ -13,4 +13,4 @@ std::string machine_listing_text(const MachineListing& listing, const ir::Machin
 nlohmann::ordered_json machine_listing_json(const MachineListing& listing, const ir::Machine& machine,
                                             const std::string& target, const std::string& assembler);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

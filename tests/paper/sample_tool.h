@@ -3,7 +3,7 @@
 //
 //   SampleTool tool("DAC's two streams over samples", "gtx480");
 //   if (std::optional<int> code = tool.application.parse(count, arguments)) return *code;
-//   return tool.run([&](const cli::LaunchInput& input, const std::string& sample) -> Status { ... }) or print ...
+//   return tool.run([&](const evaluate::LaunchInput& input, const std::string& sample) -> Status { ... }) or print ...
 #pragma once
 
 #include "cli/options.h"

@@ -16,8 +16,8 @@
 namespace ptxrewrite::tests::machine_listing_test {
 
 using namespace ptxrewrite;
-using cli::MachineListing;
-using cli::MachineListingLine;
+using evaluate::MachineListing;
+using evaluate::MachineListingLine;
 
 namespace {
 
@@ -85,10 +85,10 @@ TEST_CASE("a listing sums up to what the timing model counts") {
     REQUIRE(text.ok());
     for (uint32_t capability : capabilities) {
       const ir::Machine& machine = ir::machine_for(capability);
-      cli::MachineWeights weights(machine, capability);
+      evaluate::MachineWeights weights(machine, capability);
       for (const auto& function : text.module->functions) {
         if (!function->has_body) continue;
-        const MachineListing listing = cli::machine_listing(*function, machine, capability);
+        const MachineListing listing = evaluate::machine_listing(*function, machine, capability);
         const ir::Lowering& lowering = weights.lowering(*function);
         CHECK(listing.instructions == lowering.static_instructions());
         CHECK(listing.uniform == lowering.static_uniform_instructions());
@@ -106,8 +106,8 @@ TEST_CASE("each line of a listing is what the timing model weighs its instructio
   const ir::Function& function = text.function();
   for (uint32_t capability : capabilities) {
     const ir::Machine& machine = ir::machine_for(capability);
-    cli::MachineWeights weights(machine, capability);
-    const MachineListing listing = cli::machine_listing(function, machine, capability);
+    evaluate::MachineWeights weights(machine, capability);
+    const MachineListing listing = evaluate::machine_listing(function, machine, capability);
     size_t place = 0;
     for (ir::BlockId block : function.layout)
       for (ir::InstructionId id : function.instructions_in(block)) {
@@ -125,7 +125,7 @@ TEST_CASE("each line of a listing is what the timing model weighs its instructio
 TEST_CASE("a listing says where the work of an instruction is done") {
   ReadText text(one_kernel);
   REQUIRE(text.ok());
-  const MachineListing listing = cli::machine_listing(text.function(), ir::machine_for(80), 80);
+  const MachineListing listing = evaluate::machine_listing(text.function(), ir::machine_for(80), 80);
   const MachineListingLine& shift = line_with(listing, "shl.b32");
   CHECK(shift.instructions == 0);
   CHECK(has_remark(shift, "fused into line 11 (shift-add)"));
