@@ -239,7 +239,7 @@ count = 4
   std::memset(&expected, 0, sizeof expected);
   expected = {1, -1, {7, 0x123456789a}, 2};
   std::vector<std::byte> packed(sizeof(Outer));
-  pack(arguments[3], {{0x123456789a}, {}, 8}, packed);
+  pack(arguments[3], {.buffers = {0x123456789a}}, packed);
   Outer got;
   std::memcpy(&got, packed.data(), sizeof got);
   CHECK(got.a == expected.a);

@@ -145,7 +145,7 @@ TEST_CASE("the parameter block lies as PTX says") {
   half.bytes = {std::byte{2}, std::byte{3}};
   wide.bytes.assign(8, std::byte{5});
   launch.arguments = {flag, pair, half, wide};
-  Result<std::vector<std::byte>> packed = pack_parameters(launch, signature, {{0x1000}, {}, 8});
+  Result<std::vector<std::byte>> packed = pack_parameters(launch, signature, {.buffers = {0x1000}});
   REQUIRE(packed);
   const std::vector<std::byte>& block = *packed;
   REQUIRE(block.size() == 40);
@@ -158,10 +158,10 @@ TEST_CASE("the parameter block lies as PTX says") {
   CHECK(block[25] == std::byte{3});
   CHECK(block[39] == std::byte{5});
   launch.arguments.pop_back();
-  CHECK(pack_parameters(launch, signature, {{0x1000}, {}, 8}).error().message ==
+  CHECK(pack_parameters(launch, signature, {.buffers = {0x1000}}).error().message ==
         "kernel '' has 4 parameters; args has 3");
   launch.arguments.push_back(flag);
-  CHECK(pack_parameters(launch, signature, {{0x1000}, {}, 8}).error().message ==
+  CHECK(pack_parameters(launch, signature, {.buffers = {0x1000}}).error().message ==
         "args[3] has 1 bytes; parameter wide has 8");
 }
 
