@@ -1,6 +1,7 @@
 // Found by assembling both ways to write the same and comparing the code: see canonical.h.
 #include "ir/machine/prepare/canonical.h"
 
+#include "ir/machine/figures/generations.h"
 #include "ir/machine/prepare/sections.h"
 #include "ir/machine/prepare/value_flow.h"
 
@@ -14,14 +15,15 @@ namespace {
 
 class Rewriter {
 public:
-  explicit Rewriter(const Function& function)
-      : function_(function), values_(function), in_section_(instructions_in_sections(function)) {}
+  Rewriter(const Function& function, uint32_t compute_capability)
+      : function_(function), values_(function), in_section_(instructions_in_sections(function)),
+        chooses_extremes_(has(compute_capability, MachineFact::minimum_of_select)) {}
 
   bool run() {
     for (BlockId block : function_.layout)
       for (InstructionId id : function_.instructions_in(block))
         if (!in_section_[id.index()] && !function_.instructions[id].guard)
-          changed_ |= shift_by_power(id) || join_multiply_add(id) || choose_extreme(id);
+          changed_ |= shift_by_power(id) || join_multiply_add(id) || (chooses_extremes_ && choose_extreme(id));
     return changed_;
   }
 
@@ -111,14 +113,15 @@ private:
   Function function_;
   ValueFlow values_; // of the original, whose definitions stay where they are
   std::vector<bool> in_section_;
+  bool chooses_extremes_;
   bool changed_ = false;
 };
 
 } // namespace
 
-std::optional<Function> canonical(const Function& function) {
+std::optional<Function> canonical(const Function& function, uint32_t compute_capability) {
   if (!function.is_ssa || function.affine_stream) return std::nullopt;
-  Rewriter rewriter(function);
+  Rewriter rewriter(function, compute_capability);
   if (!rewriter.run()) return std::nullopt;
   return rewriter.take();
 }

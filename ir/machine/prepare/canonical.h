@@ -11,6 +11,6 @@
 namespace ptxrewrite::ir {
 
 // Nothing where there is nothing to do; else with the ids of the original.
-std::optional<Function> canonical(const Function& function);
+std::optional<Function> canonical(const Function& function, uint32_t compute_capability);
 
 } // namespace ptxrewrite::ir

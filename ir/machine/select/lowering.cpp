@@ -479,7 +479,7 @@ Lowering lower(const Function& function, uint32_t compute_capability, LoweringTr
   if (compute_capability < first_generation_end) return lower_as_written(text, compute_capability, trace);
   const std::optional<Function> words = low_words(text);
   const Function& needed = prepared(trace, "low word alone", text, words);
-  const std::optional<Function> one = canonical(needed);
+  const std::optional<Function> one = canonical(needed, compute_capability);
   return lower_tidied(prepared(trace, "canonical form", needed, one), compute_capability, trace);
 }
 
