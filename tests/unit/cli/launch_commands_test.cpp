@@ -23,8 +23,7 @@
 namespace ptxrewrite::tests::launch_commands_test {
 
 using namespace ptxrewrite;
-using namespace ptxrewrite::cuda;
-using namespace ptxrewrite::evaluate;
+using namespace ptxrewrite::cli;
 
 namespace {
 
@@ -134,13 +133,9 @@ TEST_CASE("tables: numbers to the right, no blanks at line ends") {
 }
 
 TEST_CASE("a launch on the command line is a launch file") {
-  const std::string text =
-      direct_launch_text("dir/k \"1\".ptx", "k",
-                         {"ceil_div(10, 3),2",
-                          "16",
-                          "",
-                          "8",
-                          {"s32=-5", "pred=true", "buffer=f32:16:i > 3 ? 1.0 : 0:out", "buffer=u8:2"}});
+  const std::string text = direct_launch_text(
+      "dir/k \"1\".ptx", "k",
+      {"ceil_div(10, 3),2", "16", "8", {"s32=-5", "pred=true", "buffer=f32:16:i > 3 ? 1.0 : 0:out", "buffer=u8:2"}});
   Diagnostics diagnostics;
   auto file = launch::read_launch_file(SourceFile("x.toml", text), diagnostics);
   auto plan = file ? launch::make_plan(*file, {}, diagnostics) : std::nullopt;
