@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -178,4 +178,4 @@ json rank_json(const Ranking& ranking) {
           {"same_as_another", std::move(same)}};
 }
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

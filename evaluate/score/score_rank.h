@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace ptxrewrite::cli {
+namespace ptxrewrite::evaluate {
 
 // s: of ln(model / silicon) among the looked-at variants of a kernel, mean over the groups of tests/silicon, set D
 // (`ninja silicon_d` prints it as "spread").
@@ -46,4 +46,4 @@ std::vector<Ranking> rankings_of(std::span<const ScoredFile> files);
 std::string rank_text(const Ranking& ranking);
 nlohmann::ordered_json rank_json(const Ranking& ranking);
 
-} // namespace ptxrewrite::cli
+} // namespace ptxrewrite::evaluate

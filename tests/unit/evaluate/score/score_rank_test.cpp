@@ -9,8 +9,8 @@
 
 namespace ptxrewrite::tests::score_rank_test {
 
-using ptxrewrite::cli::pick_statistics;
-using ptxrewrite::cli::PickStatistics;
+using ptxrewrite::evaluate::pick_statistics;
+using ptxrewrite::evaluate::PickStatistics;
 
 namespace {
 
