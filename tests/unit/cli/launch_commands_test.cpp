@@ -23,7 +23,8 @@
 namespace ptxrewrite::tests::launch_commands_test {
 
 using namespace ptxrewrite;
-using namespace ptxrewrite::cli;
+using namespace ptxrewrite::cuda;
+using namespace ptxrewrite::evaluate;
 
 namespace {
 
