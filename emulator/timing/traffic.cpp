@@ -171,7 +171,7 @@ private:
     });
     for (size_t i = 0; i < touches_.size(); ++i)
       extrapolate(touches_[i], i < ranges.size() ? static_cast<double>(ranges[i].size()) * sectors_of_line : HUGE_VAL);
-    const double growth = traffic_.lines_seen > 0 ? traffic_.lines_all / traffic_.lines_seen : 1;
+    const double growth = traffic_.lines_seen > 0 ? lines_of_all_sms_ / traffic_.lines_seen : 1;
     traffic_.simulated_l2_bytes = static_cast<uint64_t>(static_cast<double>(memory_.l2_bytes) / growth);
   }
 
@@ -203,6 +203,9 @@ private:
     miss_share_.push_back(sectors > 0 ? std::min(touches.growth * some * seen / std::max(all, some), 1.0) : 1);
     traffic_.lines_seen += touches.lines;
     traffic_.lines_all += touches.lines * touches.growth;
+    const double of_windows =
+        std::max(std::min(extrapolate_lines(touches.by_sm / some, sectors, some, all), most), sectors);
+    lines_of_all_sms_ += touches.lines * (sectors > 0 ? of_windows / sectors : 1);
   }
 
   // One access; false: the SM has nothing more to do.
@@ -329,6 +332,7 @@ private:
   size_t last_range_ = 0;
   std::array<uint64_t, 1024> recent_; // touches: line, SM's bit, window
   SectoredCache& l2_;
+  double lines_of_all_sms_ = 0;  // U of all SMs in the windows that were looked at
   std::vector<uint64_t> slices_; // of L2: sectors read
   std::vector<Sm> sms_;
   std::vector<bool> bypass_;

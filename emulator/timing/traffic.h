@@ -12,7 +12,8 @@
 // Where only some SMs were looked at, they share L2 with SMs that are not simulated. The number of different sectors U
 // is counted for one SM (on average) and for all n that were looked at; what grows with n is private, the rest shared,
 // so that U of all SMs follows, but of no allocation more than it has. The simulated L2 is as much smaller as the lines
-// are fewer, and a first touch counts as a miss as often as it would be the first of all SMs. Where only windows of the
+// of some SMs are fewer than those of all (not as windows have fewer than all of a warp: what is used again soon is in the
+// same window), and a first touch counts as a miss as often as it would be the first of all SMs. Where only windows of the
 // warps were looked at, U grows with time in the same way, from its mean over odd and even windows to all of them.
 #pragma once
 
