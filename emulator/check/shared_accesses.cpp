@@ -145,8 +145,11 @@ void BlockChecker::check_started(Warp& warp, const LaneAccesses& access, BlockCh
                                                             access.strength.strong,
                                                             false,
                                                             static_cast<uint8_t>(rank_)};
-  const auto begin = clocks_[warp.index].known.begin() + owner.rank_ * maximum_agents;
-  if (std::any_of(begin, begin + maximum_warps, [](uint32_t clock) { return clock != 0; })) return;
+  // A barrier that all have passed says so even where its arrivals release nothing.
+  for (const Clock* clock : {&clocks_[warp.index], &reached_}) {
+    const auto begin = clock->known.begin() + owner.rank_ * maximum_agents;
+    if (std::any_of(begin, begin + maximum_warps, [](uint32_t known) { return known != 0; })) return;
+  }
   Found* found = nullptr;
   if (!is_new(*access.op, FindingKind::race, found)) return;
   describe(*found, {access.op->instruction, warp.index, lane},

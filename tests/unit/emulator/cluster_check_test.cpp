@@ -112,6 +112,15 @@ TEST_CASE("another block's shared memory before it is known to have started") {
   CHECK(is_told(check(text, "ring", 2, {uint32_t(1)}), "with nothing that says that the block has started"));
 }
 
+TEST_CASE("a barrier that orders nothing still says that all blocks have started") {
+  // PTX ISA 9.7.13.4: .relaxed leaves out memory ordering, not the waiting. What the start barrier of `ring` guards is
+  // the blocks' existence alone.
+  const std::string text = with(text_of("exchange"), "ring(", "barrier.cluster.arrive.aligned;",
+                                "barrier.cluster.arrive.relaxed.aligned;");
+  const PtxRun run = check(text, "ring", 2, {uint32_t(1)});
+  CHECK(!is_told(run, "with nothing that says that the block has started"));
+}
+
 TEST_CASE("another block's shared memory when it may have ended") {
   std::string text = with(text_of("exchange"), "st.u32 [%at]", "barrier.cluster.arrive;", "");
   text = with(text, "st.global.u32 [%out], %sum;", "barrier.cluster.wait;", "");
