@@ -147,6 +147,7 @@ void BlockChecker::check_started(Warp& warp, const LaneAccesses& access, BlockCh
                                                             static_cast<uint8_t>(rank_)};
   // A barrier that all have passed says so even where its arrivals release nothing.
   for (const Clock* clock : {&clocks_[warp.index], &reached_}) {
+    if (clock->known.empty()) continue; // no barrier yet
     const auto begin = clock->known.begin() + owner.rank_ * maximum_agents;
     if (std::any_of(begin, begin + maximum_warps, [](uint32_t known) { return known != 0; })) return;
   }
