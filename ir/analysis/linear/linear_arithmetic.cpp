@@ -233,7 +233,7 @@ LinearFormId State::choose(const FormCondition& condition, LinearFormId if_true,
   if (condition.kind == FormCondition::Kind::predicate && function.values[condition.value].is_undefined)
     return any(width);
   // The condition itself as a divergent form over two distinguishable constants; lifting then does the rest.
-  if (width < 2) return any(width);
+  if (width < 2 || width > 64) return any(width); // expressions have at most 64 bits
   LinearForm selector;
   selector.kind = ValueClass::divergent_linear;
   selector.width = static_cast<uint8_t>(width);
