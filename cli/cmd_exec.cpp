@@ -137,7 +137,7 @@ Status make_capture_folder(const std::string& path) {
   if (fs::exists(path, error)) {
     if (!fs::is_directory(path, error)) return Error{path + ": is no folder", {}};
     if (!fs::is_empty(path, error)) return Error{path + ": has files already; --capture wants a folder of its own", {}};
-    // Captures hold the program's data: nobody else may put links in their way.
+    // Another user who can write to the folder could redirect the capture files by symbolic links.
     struct stat folder;
     if (stat(path.c_str(), &folder) != 0 || folder.st_uid != geteuid() || (folder.st_mode & (S_IWGRP | S_IWOTH)) != 0)
       return Error{path + ": others may write there; --capture wants a folder of your own", {}};

@@ -150,7 +150,7 @@ std::string contradiction_of_sampling(const ScoreOptions& options) {
   return {};
 }
 
-// What is shown of all files together, after what was shown of each. `files`: their JSON.
+// Prints the summary over all files, after the report of each file. `files`: the JSON documents of the files.
 void show_all(const ScoreOptions& options, const Paper* paper, const std::vector<ScoredFile>& scored,
               const std::vector<ScoredFile>& originals, nlohmann::ordered_json files) {
   const std::vector<Ranking> rankings = options.rank ? rankings_of(scored) : std::vector<Ranking>();

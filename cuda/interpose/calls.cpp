@@ -162,7 +162,7 @@ INTERPOSED int cuModuleGetFunction(void** function, void* module, const char* na
 INTERPOSED int cuLibraryLoadData(void** library, const void* image, int* options, void** values, unsigned count,
                                  int* library_options, void** library_values, unsigned library_count) {
   return Programs::get().load(image, library, true, [&](const void* text) {
-    return RealDriver::get().library_load_data(library, text, options, values, count, library_options, library_values,
+    return RealDriver::get().load_library_data(library, text, options, values, count, library_options, library_values,
                                                library_count);
   });
 }
@@ -172,26 +172,26 @@ INTERPOSED int cuLibraryLoadFromFile(void** library, const char* path, int* opti
   const FileImage file(path);
   return Programs::get().load(file.data(), library, true, [&](const void* text) {
     const RealDriver& driver = RealDriver::get();
-    return text == file.data() ? driver.library_load_file(library, path, options, values, count, library_options,
+    return text == file.data() ? driver.load_library_file(library, path, options, values, count, library_options,
                                                           library_values, library_count)
-                               : driver.library_load_data(library, text, options, values, count, library_options,
+                               : driver.load_library_data(library, text, options, values, count, library_options,
                                                           library_values, library_count);
   });
 }
 
 INTERPOSED int cuLibraryUnload(void* library) {
   Programs::get().forget(library);
-  return RealDriver::get().library_unload(library);
+  return RealDriver::get().unload_library(library);
 }
 
 INTERPOSED int cuLibraryGetKernel(void** kernel, void* library, const char* name) {
-  const int status = RealDriver::get().library_kernel(kernel, library, name);
+  const int status = RealDriver::get().kernel_of_library(kernel, library, name);
   if (status == success) Programs::get().found_kernel(library, name, *kernel);
   return status;
 }
 
 INTERPOSED int cuLibraryGetModule(void** module, void* library) {
-  const int status = RealDriver::get().library_module(module, library);
+  const int status = RealDriver::get().module_of_library(module, library);
   if (status == success) Programs::get().alias_program(library, *module);
   return status;
 }

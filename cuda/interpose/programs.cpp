@@ -213,7 +213,7 @@ std::optional<KernelVariant> Programs::variant_of(InterposedKernel& kernel, cons
   const RealDriver& driver = RealDriver::get();
   KernelVariant variant;
   variant.signature = launch::signature_of(entry);
-  const int status = program.is_library ? driver.library_kernel(&variant.function, program.handle, name.c_str())
+  const int status = program.is_library ? driver.kernel_of_library(&variant.function, program.handle, name.c_str())
                                         : driver.module_function(&variant.function, program.handle, name.c_str());
   if (status != success) variant.function = nullptr;
   if (variant.function)

@@ -99,8 +99,9 @@ public:
   static Programs& get();
 
   const GpuSettings& settings() const { return settings_; }
-  // Starts a module's text in place of `image`: `start` hands a module of any kind to the driver, `handle` is where it
-  // puts what it makes. Goes back to the program's own where nothing is rewritten or the driver refuses the text.
+  // Loads a rewritten module in place of `image`. `start` passes an image (PTX text, fat binary, cubin) to the driver,
+  // which stores the new module's handle in `*handle`. Loads `image` itself where the passes change nothing or the
+  // driver rejects the rewritten text. Returns the driver's result code.
   int load(const void* image, void** handle, bool is_library, const std::function<int(const void*)>& start);
   void forget(void* handle);
   // The driver's handle of a kernel of such a module; nothing happens for others.

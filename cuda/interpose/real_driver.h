@@ -17,11 +17,11 @@
   ROW(module_load_fat_binary, cuModuleLoadFatBinary, (void**, const void*))                                            \
   ROW(module_unload, cuModuleUnload, (void*))                                                                          \
   ROW(module_function, cuModuleGetFunction, (void**, void*, const char*))                                              \
-  ROW(library_load_data, cuLibraryLoadData, (void**, const void*, int*, void**, unsigned, int*, void**, unsigned))     \
-  ROW(library_load_file, cuLibraryLoadFromFile, (void**, const char*, int*, void**, unsigned, int*, void**, unsigned)) \
-  ROW(library_unload, cuLibraryUnload, (void*))                                                                        \
-  ROW(library_kernel, cuLibraryGetKernel, (void**, void*, const char*))                                                \
-  ROW(library_module, cuLibraryGetModule, (void**, void*))                                                             \
+  ROW(load_library_data, cuLibraryLoadData, (void**, const void*, int*, void**, unsigned, int*, void**, unsigned))     \
+  ROW(load_library_file, cuLibraryLoadFromFile, (void**, const char*, int*, void**, unsigned, int*, void**, unsigned)) \
+  ROW(unload_library, cuLibraryUnload, (void*))                                                                        \
+  ROW(kernel_of_library, cuLibraryGetKernel, (void**, void*, const char*))                                             \
+  ROW(module_of_library, cuLibraryGetModule, (void**, void*))                                                          \
   ROW(kernel_function, cuKernelGetFunction, (void**, void*))                                                           \
   ROW(set_function_attribute, cuFuncSetAttribute, (void*, int, int))                                                   \
   ROW(set_kernel_attribute, cuKernelSetAttribute, (int, int, void*, int))                                              \

@@ -1,4 +1,4 @@
-// The checker of one running block: what it remembers of accesses, and which of them it knows to be ordered
+// The race checker of one running block: a record of its memory accesses and the vector clocks that order them
 // (emulator/core/check.h). In a launch in clusters the checkers of a cluster's blocks work together: accesses to a
 // block's shared memory are remembered by its own checker, and clocks are of the warps of all blocks of the cluster.
 #pragma once
@@ -113,7 +113,9 @@ private:
   BlockChecker& of_rank(uint32_t rank) const {
     return static_cast<BlockChecker&>(*block_->cluster->blocks[rank]->checker);
   }
-  BlockChecker& home() { return block_->cluster ? of_rank(0) : *this; } // keeps what is the cluster's
+  BlockChecker& home() {
+    return block_->cluster ? of_rank(0) : *this;
+  } // holds the state that the cluster's blocks share
   SharedPlace shared_place(Space space, uint64_t address);
   // The latest clock of an agent of this block that `clock` knows of; and of its writes that asynchronous operations
   // may read.

@@ -129,7 +129,8 @@ struct Block {
   void report_deadlock();
 
   // --- barrier.cluster (emulator/cluster/barrier.cpp) ---
-  // Have all threads of the cluster that have not ended arrived? Then they go on. False: not yet, or nobody has.
+  // Releases the cluster's waiting threads if all of its threads that are still running have arrived. False if some
+  // have not, or none has.
   bool complete_cluster_barrier();
   bool waits_at_cluster_barrier() const;
 
