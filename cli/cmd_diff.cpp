@@ -97,6 +97,7 @@ Action set_up(Options& command, const Session& session) {
   auto options = std::make_shared<DiffOptions>();
   command.add_option("FILE", options->files, "one PTX file and passes, or two PTX files; - is standard input");
   add_pipeline_options(command, options->pipeline);
+  add_effort_option(command, options->pipeline);
   command.add_flag("-y,--side-by-side", options->side_by_side, "two columns");
   command.add_option("-U,--context", options->context, "lines shown around a change (3)").type_name("N");
   command.add_flag("--whole", options->whole, "show what is equal too");

@@ -221,6 +221,7 @@ Action set_up(Options& command, const Session& session) {
   auto options = std::make_shared<OptOptions>();
   command.add_option("FILE", options->files, "PTX files; - is standard input");
   add_pipeline_options(command, options->pipeline);
+  add_effort_option(command, options->pipeline);
   command
       .add_option("-o,--output", options->output,
                   "where to write; an existing folder takes a file per input; standard output if not given")

@@ -5,6 +5,8 @@
 #include "evaluate/common/optimise.h"
 #include "transforms/darsie/darsie_specialise.h"
 
+#include <charconv>
+
 namespace ptxrewrite::cli {
 
 namespace {
@@ -18,6 +20,21 @@ bool set_everywhere(transforms::Pipeline& pipeline, std::string_view name, const
         found = true;
       }
   return found;
+}
+
+// "6", or "1.5s". Nothing: it is neither.
+std::optional<transforms::Effort> effort_of(const std::string& text) {
+  transforms::Effort effort;
+  const char* const end = text.data() + text.size();
+  if (text.ends_with('s')) {
+    effort.assemblies = UINT32_MAX / 2; // time alone counts
+    const auto [stop, error] = std::from_chars(text.data(), end - 1, effort.seconds);
+    if (error == std::errc() && stop == end - 1 && effort.seconds > 0) return effort;
+    return std::nullopt;
+  }
+  const auto [stop, error] = std::from_chars(text.data(), end, effort.assemblies);
+  if (error != std::errc() || stop != end || effort.assemblies > UINT32_MAX / 2) return std::nullopt;
+  return effort;
 }
 } // namespace
 
@@ -55,12 +72,25 @@ void add_pipeline_options(Options& command, PipelineOptions& options) {
       "never run ptxas: passes choose by the static machine model, so that the result is the same everywhere");
 }
 
+void add_effort_option(Options& command, PipelineOptions& options) {
+  command
+      .add_option(
+          "--effort", options.effort,
+          "runs of ptxas for each kernel, over all GPUs asked for (default 6; 0: passes choose by the model); or "
+          "seconds, as 1.5s: once ptxas has taken as long, a kernel gets no further run")
+      .type_name("N|SECONDSs");
+}
+
 std::optional<transforms::Pipeline> make_pipeline(const PipelineOptions& options, const Session& session) {
   if (!load_pass_libraries(options.libraries)) return std::nullopt;
   const std::string text = options.optimise ? optimising_pipeline : options.passes;
   Result<transforms::Pipeline> pipeline = transforms::parse_pipeline(text);
   if (!pipeline) {
     show(pipeline.error(), SourceFile("--passes", text), session);
+    return std::nullopt;
+  }
+  if (!options.effort.empty() && !effort_of(options.effort)) {
+    show(Error{"--effort: '" + options.effort + "' is neither a number of assemblies nor seconds such as 1.5s", {}});
     return std::nullopt;
   }
   if (options.persistent && !set_everywhere(*pipeline, "persistent", "")) {
@@ -95,6 +125,7 @@ transforms::RunOptions make_run_options(const PipelineOptions& options) {
   run.assumptions = options.assumptions;
   run.verify_each = options.verify_each;
   run.run_ptxas = !options.no_ptxas;
+  if (!options.effort.empty()) run.effort = effort_of(options.effort).value_or(run.effort);
   return run;
 }
 

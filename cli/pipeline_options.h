@@ -24,9 +24,12 @@ struct PipelineOptions {
   std::string carrier;     // likewise
   bool verify_each = false;
   bool no_ptxas = false;
+  std::string effort;
 };
 
 void add_pipeline_options(Options& command, PipelineOptions& options);
+// How much may be asked of ptxas.
+void add_effort_option(Options& command, PipelineOptions& options);
 
 // Loads the pass libraries and reads the pipeline. Shows what is wrong and returns nothing then.
 std::optional<transforms::Pipeline> make_pipeline(const PipelineOptions& options, const Session& session);

@@ -42,6 +42,11 @@ bool changed(const transforms::PipelineReport& report, const transforms::Pipelin
   });
 }
 
+// Has ptxas chosen each step from the original on? Then it made no function worse.
+bool is_weighed(const transforms::PipelineReport& report, const OptimiseSettings& settings) {
+  return settings.architecture.empty() && report.assemblies > 0 && !report.ptxas_refused;
+}
+
 transforms::Remark remark_of_ptxas(std::string text, std::string function) {
   transforms::Remark remark(std::move(text));
   remark.pass = "ptxas";
@@ -105,7 +110,8 @@ Result<Optimised> optimise(std::unique_ptr<ir::Module> module, const transforms:
   if (!result) return result;
   if (!settings.may_run_ptxas)
     result->no_figures = "--no-ptxas";
-  else if (settings.wants_figures || (settings.gives_back && changed(result->report, pipeline)))
+  else if (settings.wants_figures ||
+           (settings.gives_back && changed(result->report, pipeline) && !is_weighed(result->report, settings)))
     if (Status status = weigh(pipeline, settings, *result); !status) return status.error();
   write_conditions(*result);
   return result;

@@ -45,8 +45,7 @@ std::unique_ptr<ir::Module> read_text(const std::string& name, const std::string
 double weight_of(const ir::Function& function) {
   ir::Function copy(function);
   if (!ir::construct_ssa(copy)) return 0;
-  const Result<transforms::legal::KernelCost> cost = transforms::legal::cost_of(copy, {});
-  return cost ? cost->weighted : 0;
+  return transforms::legal::model_cost_of(copy).weighted;
 }
 
 const ir::Function* find_kernel(const ir::Module& module, const std::string& name) {

@@ -1,10 +1,8 @@
-// Weighs kernels: assembles each form of a kernel in a text that holds no other kernel.
+// Weighs kernels: by ptxas, and by the machine model where it is not asked or has not answered yet.
 #include "transforms/common/choice.h"
 
-#include "ir/core/print.h"
 #include "ir/flow/loops.h"
 #include "ir/machine/prepare/equalities.h"
-#include "ir/ssa/ssa.h"
 #include "support/ptxas.h"
 #include "transforms/common/cost.h"
 
@@ -12,39 +10,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <memory>
 
 namespace ptxrewrite::transforms::legal {
 
 namespace {
-
-// The module's text with `kernel` in the place of the function of its name, and without the other kernels.
-std::string text_with(std::unique_ptr<ir::Function> kernel) {
-  ir::Module& module = kernel->module();
-  auto is_other_kernel = [&](const ir::Item& item) {
-    if (item.kind != ir::ItemKind::function) return false;
-    const ir::Function& function = *module.functions[item.id];
-    return function.is_entry && function.name != kernel->name;
-  };
-  std::vector<ir::Item> items = module.items;
-  std::erase_if(module.items, is_other_kernel);
-  auto place = std::ranges::find_if(
-      module.functions, [&](const auto& function) { return function->name == kernel->name && function->has_body; });
-  // The original that a pass has set aside is not in the module yet.
-  const bool is_set_aside = place == module.functions.end();
-  if (is_set_aside) {
-    module.items.push_back({ir::ItemKind::function, static_cast<uint32_t>(module.functions.size()), {}, {}});
-    module.functions.push_back(nullptr);
-    place = module.functions.end() - 1;
-  }
-  std::string text;
-  std::swap(*place, kernel);
-  ir::print(module, text);
-  std::swap(*place, kernel);
-  if (is_set_aside) module.functions.pop_back();
-  module.items = std::move(items);
-  return text;
-}
 
 unsigned number_of(std::string_view architecture) {
   unsigned number = 0;
@@ -56,6 +25,11 @@ unsigned number_of(std::string_view architecture) {
 unsigned warps_by_registers(uint32_t registers) {
   unsigned step = std::max(registers + 7, 8u) / 8 * 8;
   return std::min(65536u / (step * 32), 64u);
+}
+
+// Are there figures of ptxas to compare?
+bool are_assembled(const KernelCost& a, const KernelCost& b) {
+  return !a.figures.empty() && !b.figures.empty();
 }
 
 double ratio(const KernelCost& after, const KernelCost& before, uint32_t ir::MachineFigures::*which) {
@@ -83,36 +57,48 @@ struct ModelCost : KernelCost {
   }
 };
 
-// Asks ptxas, where there are architectures.
-Result<KernelCost> assembled(KernelCost cost, const ir::Function& function,
-                             const std::vector<std::string>& architectures) {
-  if (architectures.empty()) return cost;
-  auto copy = std::make_unique<ir::Function>(function);
-  ir::destruct_ssa(*copy);
-  const std::string text = text_with(std::move(copy));
-  for (const std::string& architecture : architectures) {
-    Result<ir::FiguresByFunction> figures = ir::machine_figures(text, architecture);
-    if (!figures) return Error{architecture + ": " + figures.error().message, {}};
-    auto row = figures->find(function.module().text(function.name));
-    if (row == figures->end()) return Error{architecture + ": ptxas has left the kernel out", {}};
-    cost.figures.emplace_back(architecture, row->second);
-  }
-  return cost;
+// What ptxas says, or is going to say. Errors are answers, too.
+Assemblies::Answer ask(const ir::Function& function, const std::vector<std::string>& architectures,
+                       const PassContext& context) {
+  using enum Assemblies::Answer::State;
+  if (architectures.empty()) return {known, {}, {}};
+  if (context.assemblies) return context.assemblies->figures(function, architectures);
+  Result<FiguresByArchitecture> figures = assemble_alone(function, architectures);
+  if (!figures) return {refused, {}, figures.error().message};
+  return {known, *std::move(figures), {}};
 }
 
 } // namespace
 
-Result<KernelCost> cost_of(const ir::Function& function, const std::vector<std::string>& architectures) {
-  return assembled(ModelCost(function), function, architectures);
+KernelCost model_cost_of(const ir::Function& function) {
+  return ModelCost(function);
 }
 
 Result<KernelCost> cost_of(const ir::Function& function, const std::vector<std::string>& architectures,
-                           AnalysisCache& analyses) {
-  return assembled(analyses.of<ModelCost>(function), function, architectures);
+                           const PassContext& context) {
+  Assemblies::Answer answer = ask(function, architectures, context);
+  if (!answer.why.empty()) return Error{std::move(answer.why), {}};
+  KernelCost cost = ModelCost(function);
+  cost.figures = std::move(answer.figures);
+  return cost;
+}
+
+std::optional<KernelCost> cost_of_original(const ir::Function& function, std::vector<std::string>& architectures,
+                                           PassContext& context) {
+  Assemblies::Answer answer = ask(function, architectures, context);
+  const bool is_left_out = answer.state == Assemblies::Answer::State::left_out;
+  if (!answer.why.empty())
+    context.remarks.emplace_back((is_left_out ? "left as it is: " : "weighed by the model: ") + answer.why,
+                                 function.header_range);
+  if (is_left_out) return std::nullopt;
+  if (!answer.why.empty()) architectures.clear();
+  KernelCost cost = context.analyses.of<ModelCost>(function);
+  cost.figures = std::move(answer.figures);
+  return cost;
 }
 
 bool loses(const KernelCost& after, const KernelCost& before) {
-  if (after.figures.empty()) return after.weighted > before.weighted;
+  if (!are_assembled(after, before)) return after.weighted > before.weighted;
   for (size_t i = 0; i < after.figures.size(); ++i) {
     const ir::MachineFigures &now = after.figures[i].second, &then = before.figures[i].second;
     if (now.spilled_bytes > then.spilled_bytes || now.instructions > then.instructions ||
@@ -123,7 +109,7 @@ bool loses(const KernelCost& after, const KernelCost& before) {
 }
 
 bool wins(const KernelCost& after, const KernelCost& before, bool is_variant) {
-  if (after.figures.empty()) {
+  if (!are_assembled(after, before)) {
     if (after.instructions > before.instructions) return false;
     double saved = before.weighted - after.weighted;
     return is_variant ? saved >= std::max(4.0, before.weighted / 20) : saved > 0;
@@ -136,7 +122,7 @@ bool wins(const KernelCost& after, const KernelCost& before, bool is_variant) {
 }
 
 bool is_better(const KernelCost& a, const KernelCost& b, const KernelCost& before) {
-  if (a.figures.empty()) return a.weighted < b.weighted;
+  if (!are_assembled(a, b) || !are_assembled(a, before)) return a.weighted < b.weighted;
   double first = ratio(a, before, &ir::MachineFigures::instructions);
   double second = ratio(b, before, &ir::MachineFigures::instructions);
   if (first != second) return first < second;
@@ -144,7 +130,7 @@ bool is_better(const KernelCost& a, const KernelCost& b, const KernelCost& befor
 }
 
 std::string comparison(const KernelCost& after, const KernelCost& before) {
-  if (after.figures.empty()) {
+  if (!are_assembled(after, before)) {
     char text[160];
     std::snprintf(text, sizeof text, "by the model, %.0f to %.0f machine instructions, weighted by loop depth",
                   before.weighted, after.weighted);

@@ -11,7 +11,7 @@ namespace ptxrewrite::transforms::legal {
 
 namespace {
 
-// Kernels that are weighed beside the original: an assembly each, for every architecture.
+// Kernels that are weighed beside the original.
 constexpr unsigned most_weighed_with_ptxas = 5;
 constexpr unsigned most_weighed_by_model = 5;
 constexpr size_t most_sites_shown = 24;
@@ -67,12 +67,7 @@ std::optional<FamilyChoice::Try> FamilyChoice::apply(SiteFilter filter) {
 
 bool FamilyChoice::measure_original() {
   architectures_ = architectures_to_ask(function_.module(), context_);
-  Result<KernelCost> before = cost_of(function_, architectures_, context_.analyses);
-  if (!before) {
-    context_.remarks.emplace_back("weighed by the model: " + before.error().message, function_.header_range);
-    architectures_.clear();
-    before = cost_of(function_, architectures_, context_.analyses);
-  }
+  std::optional<KernelCost> before = cost_of_original(function_, architectures_, context_);
   if (!before) return false;
   before_ = *std::move(before);
   left_ = architectures_.empty() ? most_weighed_by_model : most_weighed_with_ptxas;
@@ -82,7 +77,7 @@ bool FamilyChoice::measure_original() {
 bool FamilyChoice::weigh(std::optional<Try> next) {
   if (!next) return false;
   --left_;
-  Result<KernelCost> cost = cost_of(next->attempt.function(), architectures_);
+  Result<KernelCost> cost = cost_of(next->attempt.function(), architectures_, context_);
   if (!cost) {
     lost_ = "the rewritten kernel is not assembled: " + cost.error().message;
     return false;

@@ -74,6 +74,14 @@ std::string variant_name(const std::string& kernel, std::string_view pass) {
   return kernel + "__" + std::string(pass);
 }
 
+// Is there anything of this name? Names that only discarded candidates had are free.
+bool has_name(const ir::Module& module, const std::string& name) {
+  const Symbol symbol = module.strings.find(name);
+  const auto has_it = [&](const auto& row) { return row.name == symbol; };
+  return symbol && (std::ranges::any_of(module.variables, has_it) ||
+                    std::ranges::any_of(module.functions, [&](const auto& other) { return other->name == symbol; }));
+}
+
 } // namespace
 
 std::optional<std::string> original_of(const ir::Function& function) {
@@ -89,7 +97,7 @@ std::string why_no_variant(const ir::Function& function, std::string_view pass, 
   const std::string name(module.text(function.name));
   if (!function.is_entry) return "only kernels have variants";
   if (original_of(function)) return "it is a variant already";
-  if (module.strings.find(variant_name(name, pass))) return "the module has a variant of it already";
+  if (has_name(module, variant_name(name, pass))) return "the module has a variant of it already";
   if (context.is_referenced(function)) return "the module launches it itself and would not choose a variant";
   return {};
 }
@@ -98,7 +106,7 @@ std::string why_no_launch_terms(const ir::Function& function, std::string_view p
   if (!original_of(function)) {
     const std::string name(function.module().text(function.name));
     for (const PassDescription& other : all_passes())
-      if (function.module().strings.find(variant_name(name, other.name))) return "it has a variant already";
+      if (has_name(function.module(), variant_name(name, other.name))) return "it has a variant already";
     return why_no_variant(function, pass, context);
   }
   bool other_shape = false;

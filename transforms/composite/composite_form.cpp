@@ -202,7 +202,7 @@ Candidate LegalComposite::attempt(Families families, Eagerness eagerness) const 
 }
 
 void LegalComposite::weigh(Candidate candidate) {
-  const Result<KernelCost> cost = cost_of(*candidate.function, architectures_);
+  const Result<KernelCost> cost = cost_of(*candidate.function, architectures_, context_);
   if (!cost) {
     lost_ += (lost_.empty() ? "" : "; ") + listed(candidate.taken) + " is not assembled: " + cost.error().message;
     return;
@@ -233,13 +233,9 @@ Change LegalComposite::choose(Families families) {
   const Families fired = all.fired;
   if (!fired.any() && !neutral.fired.any()) return Change::unchanged;
   architectures_ = architectures_to_ask(function_.module(), context_);
-  Result<KernelCost> before = cost_of(function_, architectures_, context_.analyses);
-  if (!before) {
-    context_.remarks.emplace_back("weighed by the model: " + before.error().message, function_.header_range);
-    architectures_.clear();
-    before = cost_of(function_, architectures_, context_.analyses);
-  }
-  before_ = *before;
+  std::optional<KernelCost> before = cost_of_original(function_, architectures_, context_);
+  if (!before) return Change::unchanged;
+  before_ = *std::move(before);
   if (neutral.taken != all.taken && !architectures_.empty()) weigh(std::move(neutral));
   if (fired.any()) weigh(std::move(all));
   // One family after the other on top of what has won so far, each alone first.

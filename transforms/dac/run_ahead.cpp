@@ -306,7 +306,8 @@ void RunAhead::choose_uniform_branches(const ir::LinearForms& forms) {
   } else {
     const std::vector<std::string> machines = architectures_to_ask(function_.module(), context_);
     if (machines.empty()) return;
-    const Result<KernelCost> before = cost_of(function_, machines), after = cost_of(changed, machines);
+    const Result<KernelCost> before = cost_of(function_, machines, context_),
+                             after = cost_of(changed, machines, context_);
     if (!before || !after || !wins(*after, *before, asks_launch)) return;
     attempt_->remark("branches by whole warps: " + comparison(*after, *before), function_.header_range);
   }

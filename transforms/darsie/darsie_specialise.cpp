@@ -195,12 +195,9 @@ void fix_single_indices(ir::Function& function, const KnownLaunch& known) {
 std::string why_it_loses(const ir::Function& rewritten, const ir::Function& original, PassContext& context) {
   if (context.options.flag("force")) return "";
   std::vector<std::string> machines = legal::architectures_to_ask(original.module(), context);
-  Result<legal::KernelCost> before = legal::cost_of(original, machines);
-  if (!before) { // the model decides, which is always at hand
-    machines.clear();
-    before = legal::cost_of(original, machines);
-  }
-  const Result<legal::KernelCost> after = legal::cost_of(rewritten, machines);
+  const std::optional<legal::KernelCost> before = legal::cost_of_original(original, machines, context);
+  if (!before) return "not weighed";
+  const Result<legal::KernelCost> after = legal::cost_of(rewritten, machines, context);
   if (!after) return "the kernel for this launch is not assembled (force keeps it): " + after.error().message;
   const std::string figures = legal::comparison(*after, *before);
   if (legal::loses(*after, *before)) return "the kernel for this launch is worse (force keeps it): " + figures;

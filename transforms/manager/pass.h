@@ -17,6 +17,8 @@
 
 namespace ptxrewrite::transforms {
 
+class Assemblies;
+
 // Whether a pass did anything. "unchanged" must mean that the printed function is the same to the byte; the pass
 // manager checks it.
 enum class [[nodiscard]] Change : bool{unchanged, changed};
@@ -67,6 +69,7 @@ struct PassContext {
   PassOptions options;
   std::vector<std::string> assumptions;      // --assume words
   bool may_run_ptxas = false;                // to weigh what was made of a function
+  Assemblies* assemblies = nullptr;          // who runs it then; nullptr: each candidate is assembled at once
   std::map<std::string, int64_t> statistics; // "r2d2.linear-registers" and the like, summed over functions
   std::vector<Obligation> ledger;
   std::vector<Remark> remarks; // for --explain

@@ -25,10 +25,11 @@ std::string snapshot(const ir::Function& function) {
 class PassManager {
 public:
   PassManager(ir::Module& module, const Pipeline& pipeline, const RunOptions& options)
-      : module_(module), pipeline_(pipeline), options_(options) {
+      : module_(module), pipeline_(pipeline), options_(options), assemblies_(options.effort) {
     context_.form = options.form;
     context_.assumptions = options.assumptions;
-    context_.may_run_ptxas = options.run_ptxas;
+    context_.may_run_ptxas = options.run_ptxas && options.effort.assemblies > 0;
+    context_.assemblies = &assemblies_;
   }
 
   Result<PipelineReport> run() {
@@ -41,11 +42,24 @@ public:
           std::ranges::find(options_.excluded, name) != options_.excluded.end())
         continue;
       report_.functions.push_back(name);
-      if (Status status = run_on(function, name); !status) return status.error();
+      assemblies_.begin(module_, ir::FunctionId(static_cast<uint32_t>(index)));
+      Status status = run_on(function, name);
+      for (const std::string& text : printed_)
+        options_.print(text);
+      printed_.clear();
+      if (!status) return status.error();
+      report_.assemblies += assemblies_.runs();
+      report_.most_assemblies = std::max<uint64_t>(report_.most_assemblies, assemblies_.runs());
+      report_.assembled_kernels += assemblies_.assembled_kernels();
+      report_.ptxas_refused |= assemblies_.has_refused();
       place_additions(ir::FunctionId(static_cast<uint32_t>(index)));
     }
     report_.ledger = std::move(context_.ledger);
     report_.statistics = std::move(context_.statistics);
+    if (report_.assemblies > 0) {
+      report_.statistics["ptxas.assemblies"] = static_cast<int64_t>(report_.assemblies);
+      report_.statistics["ptxas.most-of-a-kernel"] = static_cast<int64_t>(report_.most_assemblies);
+    }
     return std::move(report_);
   }
 
@@ -63,13 +77,63 @@ private:
       report_.remarks.push_back(std::move(remark));
       return {};
     }
-    return run_passes(function, name, 0);
+    return run_until_weighed(function, name);
+  }
+
+  // Where the passes stand with a function of the module, before step `next`.
+  struct Checkpoint {
+    size_t next = 0;
+    ir::Function function;
+    std::map<std::string, int64_t> statistics;
+    std::vector<StageTime> times;
+    uint64_t executions = 0;
+    size_t remarks = 0, ledger = 0, additions = 0, printed = 0;
+  };
+
+  // Again from the first step on that had to guess, until none has to.
+  Status run_until_weighed(ir::Function& function, const std::string& name) {
+    std::optional<Checkpoint> again;
+    const auto before_step = [&](size_t next) {
+      if (!context_.may_run_ptxas || assemblies_.has_questions()) return;
+      again.emplace(Checkpoint{next, function, context_.statistics, report_.times, report_.executions,
+                               report_.remarks.size(), context_.ledger.size(), additions_.size(), printed_.size()});
+    };
+    Status status = run_passes(function, name, 0, before_step);
+    while (status && assemblies_.has_questions()) {
+      assemblies_.answer();
+      go_back(*again, function);
+      const size_t next = again->next;
+      status = run_passes(function, name, next, before_step);
+    }
+    return status;
+  }
+
+  void go_back(const Checkpoint& to, ir::Function& function) {
+    const std::vector<StageTime> times = std::move(report_.times);
+    function = to.function;
+    context_.statistics = to.statistics;
+    context_.analyses.clear();
+    report_.times = to.times;
+    for (const StageTime& spent : times)
+      time_of(spent.stage).seconds = spent.seconds;
+    report_.executions = to.executions;
+    const auto truncate = [](auto& list, size_t size) { list.erase(list.begin() + ptrdiff_t(size), list.end()); };
+    truncate(report_.remarks, to.remarks);
+    truncate(context_.ledger, to.ledger);
+    truncate(additions_, to.additions);
+    truncate(printed_, to.printed);
+  }
+
+  Status run_passes(ir::Function& function, const std::string& name, size_t first) {
+    return run_passes(function, name, first, [](size_t) {});
   }
 
   // Runs the steps from `first` on over a function in SSA form, and brings it out of it. What a step adds goes through
-  // the steps behind it.
-  Status run_passes(ir::Function& function, const std::string& name, size_t first) {
+  // the steps behind it. Calls before_step(number) before each.
+  template <class BeforeStep>
+  Status run_passes(ir::Function& function, const std::string& name, size_t first, BeforeStep&& before_step) {
     for (size_t i = first; i < pipeline_.steps.size() && report_.executions < options_.stop_after; ++i) {
+      before_step(i);
       const PipelineStep& step = pipeline_.steps[i];
       ++report_.executions;
       context_.options = step.options;
@@ -149,12 +213,16 @@ private:
     return Error{std::move(message), range};
   }
 
-  void show(std::string_view when, std::string_view stage_name, const std::string& name, std::string_view text) const {
+  void show(std::string_view when, std::string_view stage_name, const std::string& name, std::string_view text) {
     if (!options_.print) return;
     std::string out = "// ---- ";
     out.append(when).append(" ").append(stage_name).append(" in ").append(name).append(" ----\n").append(text);
     if (out.back() != '\n') out += '\n';
-    options_.print(out);
+    // Not yet where the passes may run over the function again.
+    if (context_.may_run_ptxas)
+      printed_.push_back(std::move(out));
+    else
+      options_.print(out);
   }
 
   static void attribute(Remark& remark, std::string_view pass, const std::string& function) {
@@ -173,7 +241,9 @@ private:
   const RunOptions& options_;
   PassContext context_;
   PipelineReport report_;
+  Assemblies assemblies_;
   std::vector<std::unique_ptr<ir::Function>> additions_; // out of SSA form, not yet in the module
+  std::vector<std::string> printed_;                     // of this function
 };
 
 } // namespace

@@ -4,9 +4,11 @@
 //   Result<PipelineReport> report = run_pipeline(module, *pipeline, {.verify_each = true});
 //
 // Each function with a body goes into SSA form once, through all passes, and out of SSA form. A function that has no
-// SSA form is left as it was, with a remark.
+// SSA form is left as it was, with a remark. Where passes ask ptxas, they run again over the function until all of them
+// had its answers (assemblies.h); reports and prints are of the last time.
 #pragma once
 
+#include "transforms/manager/assemblies.h"
 #include "transforms/manager/pass.h"
 
 #include <functional>
@@ -40,6 +42,7 @@ struct RunOptions {
   std::vector<std::string> excluded; // names that the glob selects, but that stay as they were read
   std::vector<std::string> assumptions;
   bool run_ptxas = false;   // passes may ask the assembler what a rewrite costs; results depend on the one installed
+  Effort effort;            // with run_ptxas, for each function
   bool verify_each = false; // IR rules and honest change reports after each stage
   StageFilter print_before;
   StageFilter print_after;
@@ -60,8 +63,12 @@ struct PipelineReport {
   std::vector<Remark> remarks;
   std::vector<Obligation> ledger;
   std::map<std::string, int64_t> statistics;
-  std::vector<StageTime> times; // in order of first execution
-  uint64_t executions = 0;      // of passes; what stop_after counts
+  std::vector<StageTime> times;   // in order of first execution
+  uint64_t executions = 0;        // of passes; what stop_after counts
+  uint64_t assemblies = 0;        // runs of ptxas for passes, whether a store has kept their results or not
+  uint64_t most_assemblies = 0;   // for one function
+  uint64_t assembled_kernels = 0; // in these runs
+  bool ptxas_refused = false;     // one of these kernels: passes may have chosen by the model
 };
 
 // Errors are defects of a pass or of this program, found by verify_each; the module is not to be used then.

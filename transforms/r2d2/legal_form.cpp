@@ -147,7 +147,7 @@ struct LegalForm::Choice {
 
 // Among equals the smaller number stays: the order of the search says nothing.
 void LegalForm::weigh(Choice& choice, const Attempt& attempt, unsigned subset) {
-  Result<KernelCost> cost = cost_of(attempt.function(), choice.machines);
+  Result<KernelCost> cost = cost_of(attempt.function(), choice.machines, context_);
   if (!cost) {
     choice.lost[subset] = choice.name_of_subset(subset) + " is not assembled: " + cost.error().message;
     return;
@@ -199,12 +199,8 @@ void LegalForm::extend(Choice& choice, const Step& step) {
 
 Change LegalForm::choose(const Combination& available) {
   std::vector<std::string> machines = architectures_to_ask(function_.module(), context_);
-  Result<KernelCost> before = cost_of(function_, machines, context_.analyses);
-  if (!before) {
-    context_.remarks.emplace_back("weighed by the model: " + before.error().message, function_.header_range);
-    machines.clear();
-    before = cost_of(function_, machines, context_.analyses);
-  }
+  std::optional<KernelCost> before = cost_of_original(function_, machines, context_);
+  if (!before) return Change::unchanged;
   Choice choice{available, std::move(machines), *std::move(before), {}, {}, 0, {}};
   extend(choice, {});
   if (!choice.best) {
@@ -241,7 +237,7 @@ std::optional<Change> LegalForm::make_persistent_form(const Combination& availab
     if (!next && (force || combination.empty())) next.emplace(function_, policy_);
     if (!next) continue;
     make_persistent(*next, check.needs);
-    const double cost = cost_of(next->function(), {})->weighted; // cannot fail: ptxas is not asked
+    const double cost = model_cost_of(next->function()).weighted;
     if (best && cost >= best_cost) continue;
     if (!combination.empty()) next->remark("with candidate " + name_of(combination), function_.header_range);
     best = std::move(next);

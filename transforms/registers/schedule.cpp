@@ -121,12 +121,12 @@ private:
   Candidate weigh(Function function) const {
     Candidate result{std::move(function), {}, {}};
     result.model = model_cost(result.function, capability_);
-    if (Result<legal::KernelCost> assembled = legal::cost_of(result.function, architectures_))
+    if (Result<legal::KernelCost> assembled = legal::cost_of(result.function, architectures_, context_))
       result.assembled = *std::move(assembled);
     return result;
   }
   uint64_t registers_of(const Candidate& candidate) const {
-    if (architectures_.empty()) return candidate.model->registers;
+    if (architectures_.empty() || candidate.assembled->figures.empty()) return candidate.model->registers;
     uint64_t sum = 0;
     for (const auto& [architecture, figures] : candidate.assembled->figures)
       sum += figures.registers;
