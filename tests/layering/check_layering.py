@@ -37,6 +37,7 @@ ir/analysis/linear
 ir/analysis/redundancy
 ir/machine/figures
 ir/machine/prepare
+ir/machine/fuse
 ir/machine/select
 ir/machine/registers
 grammar launch

@@ -3,7 +3,7 @@
 #include "ir/machine/select/divisions.h"
 
 #include "ir/machine/figures/generations.h"
-#include "ir/machine/select/constant_ranges.h"
+#include "ir/machine/fuse/constant_ranges.h"
 
 #include <map>
 #include <optional>

@@ -2,7 +2,7 @@
 // Private to ir/machine.
 #pragma once
 
-#include "ir/machine/select/lowering_rules.h"
+#include "ir/machine/prepare/lowering_context.h"
 
 namespace ptxrewrite::ir {
 

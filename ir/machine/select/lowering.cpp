@@ -6,6 +6,9 @@
 #include "ir/flow/dominators.h"
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/figures/weights.h"
+#include "ir/machine/fuse/constant_operands.h"
+#include "ir/machine/fuse/fusion.h"
+#include "ir/machine/fuse/second_constants.h"
 #include "ir/machine/prepare/canonical.h"
 #include "ir/machine/prepare/first_generation.h"
 #include "ir/machine/prepare/fold.h"
@@ -17,15 +20,12 @@
 #include "ir/machine/prepare/uniform.h"
 #include "ir/machine/select/branches.h"
 #include "ir/machine/select/combined_atomics.h"
-#include "ir/machine/select/constant_operands.h"
 #include "ir/machine/select/convergence.h"
 #include "ir/machine/select/divisions.h"
 #include "ir/machine/select/edge_copies.h"
 #include "ir/machine/select/linear_operands.h"
-#include "ir/machine/select/lowering_rules.h"
 #include "ir/machine/select/lowering_trace.h"
 #include "ir/machine/select/predicate_registers.h"
-#include "ir/machine/select/second_constants.h"
 #include "ir/machine/select/shared_vectors.h"
 #include "ir/machine/select/split_pointers.h"
 #include "ir/machine/select/uniform_datapath.h"
@@ -73,7 +73,7 @@ public:
     mark_sections();
     tracer_.alone();
     step("movement", [&] { for_each_needed([&](InstructionId id) { weigh_movement(id); }); });
-    step("fusion", [&] { for_each_needed([&](InstructionId id) { apply_rules(id); }); });
+    step("fusion", [&] { for_each_needed([&](InstructionId id) { fuse_with_readers(id); }); });
     weigh_constants_and_uniform_work();
     step("named address", [&] { for_each_needed([&](InstructionId id) { weigh_named_address(id); }); });
     if (has(capability_, MachineFact::paired_coordinates)) step("texture coordinates", [&] { weigh_coordinates(); });
@@ -299,15 +299,13 @@ private:
         }
   }
 
-  void apply_rules(InstructionId id) {
+  void fuse_with_readers(InstructionId id) {
     if (function_.instructions[id].guard && !context_.result(id)) return;
-    for (const LoweringRule& rule : lowering_rules())
-      if (has(capability_, rule.needs) && rule.apply(context_, id)) {
-        context_.absorbed[id.index()] = true;
-        cost(id).weight = 0;
-        tracer_.absorbed(id, rule.name, rule.by_source);
-        return;
-      }
+    const AppliedFusion fusion = apply_fusions(context_, id);
+    if (fusion.name.empty()) return;
+    context_.absorbed[id.index()] = true;
+    cost(id).weight = 0;
+    tracer_.absorbed(id, fusion.name, fusion.by_source);
   }
 
   // What the uniform datapath reads from constant banks is loaded: not where loads bring all parameters.

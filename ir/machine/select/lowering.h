@@ -8,7 +8,7 @@
 // Works on both states of a function, on every kind of instruction of the hardware forms too. In SSA form the weights
 // are sharper: as read, a register that is written more than once hides what its uses could have been fused with.
 //
-// weights.def says what an instruction costs alone, the fusion rules of lowering_rules.h what it costs among the
+// weights.def says what an instruction costs alone, the rows of fuse.def what it costs among the
 // others. An instruction that is fused with its user is free: the pair is counted at the user.
 #pragma once
 

@@ -3,7 +3,7 @@
 #include "ir/machine/select/uniform_datapath.h"
 
 #include "ir/machine/figures/generations.h"
-#include "ir/machine/select/constant_operands.h"
+#include "ir/machine/fuse/constant_operands.h"
 
 #include <algorithm>
 #include <map>

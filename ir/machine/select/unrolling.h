@@ -2,8 +2,8 @@
 // ir/machine.
 #pragma once
 
+#include "ir/machine/prepare/lowering_context.h"
 #include "ir/machine/prepare/uniform.h"
-#include "ir/machine/select/lowering_rules.h"
 
 namespace ptxrewrite::ir {
 

@@ -21,8 +21,7 @@ void weigh_literals(LoweringContext& context);
 // add the place themselves (c[0x3][R + place]), and take the rest in 32 bits.
 bool is_constant_place(const LoweringContext& context, InstructionId id);
 
-// Fusion rules, see lowering_rules.h: such a sum, and what only such sums read.
+// Takes such a sum away: see coded_fusions.h.
 bool constant_place(LoweringContext& context, InstructionId id);
-bool constant_index(LoweringContext& context, InstructionId id);
 
 } // namespace ptxrewrite::ir

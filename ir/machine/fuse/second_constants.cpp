@@ -1,7 +1,7 @@
 // Found by assembling instructions with literals and parameters in each of their places, alone and several in a block:
 // see second_constants.h. Sums and logic take two instructions then instead of one of three inputs; the others move the
 // constant that ptxas 13.0 does not leave in its place.
-#include "ir/machine/select/second_constants.h"
+#include "ir/machine/fuse/second_constants.h"
 
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/prepare/first_generation.h"

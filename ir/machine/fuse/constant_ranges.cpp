@@ -1,5 +1,5 @@
 // Found by assembling wide multiply-adds with one literal in, between and behind loops: see constant_ranges.h.
-#include "ir/machine/select/constant_ranges.h"
+#include "ir/machine/fuse/constant_ranges.h"
 
 #include <algorithm>
 

@@ -1,12 +1,12 @@
-#include "ir/machine/select/constant_operands.h"
+#include "ir/machine/fuse/constant_operands.h"
 
 #include "ir/forms/composite.h"
 #include "ir/machine/figures/generations.h"
+#include "ir/machine/fuse/constant_ranges.h"
+#include "ir/machine/fuse/wide_arithmetic.h"
 #include "ir/machine/prepare/constant_bank.h"
 #include "ir/machine/prepare/first_generation.h"
 #include "ir/machine/prepare/rule_helpers.h"
-#include "ir/machine/select/constant_ranges.h"
-#include "ir/machine/select/wide_arithmetic.h"
 
 #include <algorithm>
 #include <map>
@@ -186,20 +186,6 @@ bool constant_place(LoweringContext& context, InstructionId id) {
       context.without_constant[context.result(id).index()] = rest->as_value();
   }
   return true;
-}
-
-bool constant_index(LoweringContext& context, InstructionId id) {
-  const Form& form = *context.form(id);
-  const bool extends =
-      form.opcode == Opcode::cvt && is_int64(form) && !is_float(form.type(1)) && bit_width(form.type(1)) <= 32;
-  const bool scales = (form.opcode == Opcode::mul && form.has(Modifier::wide) && is_int32(form)) ||
-                      (form.opcode == Opcode::shl && is_int64(form));
-  if (!extends && !scales) return false;
-  if (!all_readers(context, context.result(id),
-                   [&](InstructionId reader) { return is_constant_place(context, reader); }))
-    return false;
-  if (scales) context.costs[id.index()].weight = 1;
-  return extends && bit_width(form.type(1)) == 32;
 }
 
 bool reads_without_register(const LoweringContext& context, InstructionId reader, ValueId value, ValueSource source) {

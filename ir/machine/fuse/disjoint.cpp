@@ -1,5 +1,5 @@
 // Found by assembling ors of shifted, masked and loaded bytes: ptxas 13.0 makes them LEA where a sum would be one.
-#include "ir/machine/select/disjoint.h"
+#include "ir/machine/fuse/disjoint.h"
 
 #include "ir/machine/prepare/known_bits.h"
 

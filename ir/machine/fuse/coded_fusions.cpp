@@ -1,0 +1,349 @@
+// See coded_fusions.h.
+#include "ir/machine/fuse/coded_fusions.h"
+
+#include "ir/core/kernel_parameters.h"
+#include "ir/core/module.h"
+#include "ir/machine/figures/generations.h"
+#include "ir/machine/fuse/constant_operands.h"
+#include "ir/machine/fuse/disjoint.h"
+#include "ir/machine/fuse/second_constants.h"
+#include "ir/machine/fuse/wide_arithmetic.h"
+#include "ir/machine/prepare/first_generation.h"
+#include "ir/machine/prepare/rule_helpers.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+using Fact = MachineFact;
+
+// The value without the constants that the accesses add.
+ValueId strip(const LoweringContext& context, ValueId value) {
+  while (ValueId rest = context.without_constant[value.index()])
+    value = rest;
+  return value;
+}
+
+} // namespace
+
+// The same sum again, apart from constants that go into the accesses.
+bool equal_sum(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (!is_add(form) || !(is_int64(form) || is_int32(form)) || context.function.instructions[id].guard) return false;
+  const Operand* left = context.source(id, 0);
+  const Operand* right = context.source(id, 1);
+  ValueId sum = context.result(id);
+  if (!left || !right || !sum || !left->is(OperandKind::value) || !right->is(OperandKind::value)) return false;
+  ValueId a = strip(context, left->as_value()), b = strip(context, right->as_value());
+  // Where registers are written again, the same names need not be the same sum.
+  if (!context.function.is_ssa &&
+      !(context.values.definition(a) && context.values.definition(b) && context.values.definition(sum)))
+    return false;
+  auto [place, first] = context.sums.try_emplace(std::minmax(a, b), sum);
+  if (first) return false;
+  InstructionId earlier = context.values.definition(place->second);
+  if (!context.dominators.dominates(context.function.instructions[earlier].block,
+                                    context.function.instructions[id].block))
+    return false;
+  context.without_constant[sum.index()] = place->second;
+  return true;
+}
+
+namespace {
+
+bool reads_as_shared_address(const LoweringContext& context, InstructionId reader, ValueId value) {
+  return context.reads_as_address(reader, value) && is_shared(context.form(reader)->space);
+}
+
+// Is the value read in shared addresses alone, there with constants added?
+bool is_shared_address(const LoweringContext& context, ValueId value, int depth = 0) {
+  return all_readers(context, value, [&](InstructionId reader) {
+    if (context.reads_as_address(reader, value)) return reads_as_shared_address(context, reader, value);
+    return depth < 4 && context.form(reader) && is_left_to_accesses(context, reader) &&
+           is_shared_address(context, context.result(reader), depth + 1);
+  });
+}
+
+} // namespace
+
+// (a << k) + b, also by an or of what has no bit in common: LEA. A shift into a shared address: the scaled address of
+// targets before 9.0.
+bool shift_add(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::shl || !is_int32(form)) return false;
+  const Operand* count = context.source(id, 1);
+  if (!context.is_literal(count)) return false;
+  ValueId value = context.result(id);
+  const bool scales =
+      has(context.capability, Fact::scaled_shared_address) && count->immediate >= 2 && count->immediate <= 4;
+  auto fits = [&](InstructionId reader) {
+    if (context.reads_as_address(reader, value)) return scales && reads_as_shared_address(context, reader, value);
+    const Form* user = context.form(reader);
+    if (!user || context.absorbs[reader.index()]) return false;
+    if (is_left_to_accesses(context, reader)) return scales && is_shared_address(context, context.result(reader));
+    return ((is_add_or_sub(*user) && is_int32(*user)) || is_sum_by_or(context, reader)) &&
+           !context.absorbed[reader.index()];
+  };
+  if (!all_readers(context, value, fits)) return false;
+  for (InstructionId reader : context.values.readers(value))
+    take_over(context, reader);
+  return true;
+}
+
+// b = f(a); p ? b : a, and nobody else reads either: f is computed in place, under a predicate.
+bool select_of_changed(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::selp || !context.result(id) || context.values.merges(context.result(id))) return false;
+  for (size_t index : {0, 1}) {
+    const Operand* changed = context.source(id, index);
+    const Operand* old = context.source(id, 1 - index);
+    if (!changed || !old || !changed->is(OperandKind::value) || !old->is(OperandKind::value)) return false;
+    InstructionId change = context.definition(changed);
+    if (!change || !context.same_block(change, id) || context.values.only_reader(changed->as_value()) != id) continue;
+    if (!is_logic(*context.form(change)) && !is_add_or_sub(*context.form(change))) continue;
+    if (context.values.merges(old->as_value())) continue;
+    std::span<const InstructionId> readers = context.values.readers(old->as_value());
+    if (std::ranges::find(readers, change) == readers.end()) continue;
+    if (std::ranges::any_of(readers, [&](InstructionId reader) { return reader != change && reader != id; })) continue;
+    return true;
+  }
+  return false;
+}
+
+namespace {
+
+// One register, one constant bank, and 1 or 2 that carries bring (IADD3.X).
+bool is_carried_sum(const LoweringContext& context, const Form& first, const Form& second,
+                    std::span<const Operand> summands) {
+  if (!is_add(first) || !is_add(second) || !is_int32(first) || summands.size() != 3) return false;
+  const auto literals = std::ranges::count_if(summands, [](const Operand& operand) {
+    return operand.is(OperandKind::integer) && (operand.immediate == 1 || operand.immediate == 2);
+  });
+  return literals == 1 && constants_among(context, summands) == 2;
+}
+
+} // namespace
+
+// a + b + c: IADD3, twice for 64 bits.
+bool three_input_add(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  const bool wide = is_int64(form);
+  if (!is_add_or_sub(form) || !(is_int32(form) || wide) || context.absorbs[id.index()]) return false;
+  InstructionId reader = free_only_reader(context, id);
+  const Form* user = reader ? context.form(reader) : nullptr;
+  if (!user || !is_add_or_sub(*user) || bit_width(user->type()) != bit_width(form.type()) || is_float(user->type()))
+    return false;
+  std::vector<Operand> summands;
+  bool literal = false; // the sum of all
+  for (InstructionId one : {id, reader})
+    for (size_t index : {0, 1}) {
+      const Operand* operand = context.source(one, index);
+      if (!operand || (operand->is(OperandKind::value) && operand->as_value() == context.result(id))) continue;
+      if (context.is_literal(operand) ? std::exchange(literal, true)
+                                      : std::ranges::find(summands, *operand) != summands.end())
+        continue;
+      summands.push_back(*operand);
+    }
+  if (constants_among(context, summands) > 1 && !is_carried_sum(context, form, *user, summands)) return false;
+  take_over(context, reader);
+  if (wide)
+    context.costs[reader.index()].weight += signs_in_registers(context, id) + signs_in_registers(context, reader);
+  return true;
+}
+
+namespace {
+
+// What a logic instruction computes with, once for each value; nothing of it has been computed by others.
+std::vector<Operand> own_leaves(const LoweringContext& context, InstructionId id) {
+  std::vector<Operand> leaves;
+  const size_t inputs = context.form(id)->opcode == Opcode::lop3 ? 3 : 2;
+  for (size_t i = 0; i < inputs; ++i)
+    if (const Operand* operand = context.source(id, i)) leaves.push_back(*operand);
+  return leaves;
+}
+
+bool is_same(const Operand& a, const Operand& b) {
+  return a.kind == b.kind && a.id == b.id && a.immediate == b.immediate;
+}
+
+// A truth table of up to three inputs.
+bool is_table(const Form& form) {
+  return is_logic(form) || form.opcode == Opcode::lop3;
+}
+
+// What the instruction's table reads when those that have been taken over are no more.
+std::vector<Operand>& leaves_of(LoweringContext& context, InstructionId id) {
+  auto [place, first] = context.leaves.try_emplace(id);
+  if (first) place->second = own_leaves(context, id);
+  return place->second;
+}
+
+// What the reader's table reads when it computes `id`, too.
+std::vector<Operand> leaves_together(LoweringContext& context, InstructionId id, InstructionId reader) {
+  std::vector<Operand> together = leaves_of(context, id);
+  for (const Operand& leaf : leaves_of(context, reader)) {
+    if (leaf.is(OperandKind::value) && leaf.as_value() == context.result(id)) continue;
+    if (std::ranges::none_of(together, [&](const Operand& known) { return is_same(known, leaf); }))
+      together.push_back(leaf);
+  }
+  return together;
+}
+
+// Is it an or that becomes a scaled sum, so that no table takes it over nor it another?
+bool is_scaled_sum(const LoweringContext& context, InstructionId id) {
+  for (size_t index : {0, 1}) {
+    const InstructionId shift = context.definition(context.source(id, index));
+    if (shift && context.function.is_opcode(shift, Opcode::shl) && context.is_literal(context.source(shift, 1)) &&
+        context.values.only_reader(context.result(shift)) == id)
+      return is_sum_by_or(context, id);
+  }
+  return false;
+}
+
+// The same when other tables that only this one reads are taken over, too.
+std::vector<Operand> with_siblings(LoweringContext& context, std::vector<Operand> leaves, InstructionId reader) {
+  std::vector<Operand> together;
+  auto add = [&](const Operand& leaf) {
+    if (std::ranges::none_of(together, [&](const Operand& known) { return is_same(known, leaf); }))
+      together.push_back(leaf);
+  };
+  for (const Operand& leaf : leaves) {
+    const InstructionId table = context.definition(&leaf);
+    const Form* form = table ? context.form(table) : nullptr;
+    const bool only_here = form && is_table(*form) && form->type() == context.form(reader)->type() &&
+                           !context.absorbs[table.index()] && free_only_reader(context, table) == reader;
+    if (only_here)
+      std::ranges::for_each(leaves_of(context, table), add);
+    else
+      add(leaf);
+  }
+  return together;
+}
+
+} // namespace
+
+// Logic on three inputs, however many steps it takes: LOP3, twice for 64 bits.
+bool three_input_logic(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (!is_table(form) || !(is_int32(form) || is_int64(form)) || context.absorbs[id.index()]) return false;
+  const InstructionId reader = free_only_reader(context, id);
+  const Form* user = reader ? context.form(reader) : nullptr;
+  if (!user || !is_table(*user) || user->type() != form.type() || is_scaled_sum(context, reader)) return false;
+  std::vector<Operand> together = leaves_together(context, id, reader);
+  if (together.size() > 3) together = with_siblings(context, std::move(together), reader);
+  if (together.size() > 3 || constants_among(context, together) > 1) return false;
+  leaves_of(context, reader) = std::move(together);
+  return true;
+}
+
+// An input's complement is the input in another table, wherever and how often it is read. Where the input is a table
+// itself, that one computes the complement.
+bool complement(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::not_ || !(is_int32(form) || is_int64(form)) || context.function.instructions[id].guard ||
+      leaves_of(context, id).size() != 1 ||
+      context.definition(&leaves_of(context, id)[0]) != context.definition(context.source(id, 0)))
+    return false;
+  const bool tables = all_readers(context, context.result(id), [&](InstructionId reader) {
+    const Form* user = context.form(reader);
+    return user && is_table(*user) && user->type() == form.type() && !context.absorbed[reader.index()] &&
+           constants_among(context, leaves_together(context, id, reader)) <= 1;
+  });
+  if (!tables) return false;
+  for (InstructionId reader : context.values.readers(context.result(id)))
+    leaves_of(context, reader) = leaves_together(context, id, reader);
+  return true;
+}
+
+namespace {
+
+// Is the product worth computing again where it is read, since one of its factors is in no register?
+bool has_free_factor(const LoweringContext& context, InstructionId id) {
+  for (size_t index : {0, 1}) {
+    const Operand* factor = context.source(id, index);
+    if (context.is_literal(factor)) return true;
+    if (factor && factor->is(OperandKind::value) && context.source_of(factor->as_value()) == ValueSource::constant_bank)
+      return true;
+  }
+  return false;
+}
+
+// Is it computed once on the uniform datapath, since both factors are loaded there?
+bool is_uniform_product(const LoweringContext& context, InstructionId id) {
+  if (!has(context.capability, Fact::loaded_parameters)) return false;
+  for (size_t index : {0, 1}) {
+    const Operand* factor = context.source(id, index);
+    if (!factor->is(OperandKind::value) || context.source_of(factor->as_value()) != ValueSource::constant_bank)
+      return false;
+  }
+  return true;
+}
+
+// c - a * b: -a first, once for all, unless b is a literal or the steps of a division make it.
+void negate_factor(LoweringContext& context, InstructionId product, InstructionId reader) {
+  const Operand* minuend = context.source(reader, 0);
+  if (minuend->is(OperandKind::value) && minuend->as_value() == context.result(product)) return;
+  const Operand* factor = context.source(product, 0);
+  if (!factor->is(OperandKind::value) || context.is_literal(context.source(product, 1))) return;
+  const InstructionId division = context.definition(factor);
+  if (division && context.function.is_opcode(division, Opcode::div) && is_signed(context.form(division)->type()) &&
+      context.values.only_reader(factor->as_value()) == product)
+    return;
+  if (context.negated.insert(factor->as_value()).second) ++context.costs[reader.index()].weight;
+}
+
+// The other operand of a sum.
+const Operand* addend(const LoweringContext& context, InstructionId sum, ValueId value) {
+  const Operand* left = context.source(sum, 0);
+  return left->is(OperandKind::value) && left->as_value() == value ? context.source(sum, 1) : left;
+}
+
+// Two operands that are in no register: one of them has to be moved, once for all.
+void move_factor(LoweringContext& context, InstructionId product, InstructionId reader) {
+  const Operand* other = addend(context, reader, context.result(product));
+  if (!has_free_factor(context, product) || !other->is(OperandKind::value) ||
+      context.source_of(other->as_value()) != ValueSource::constant_bank)
+    return;
+  for (size_t index : {0, 1}) {
+    const Operand* factor = context.source(product, index);
+    if (factor->is(OperandKind::value) && context.source_of(factor->as_value()) == ValueSource::constant_bank &&
+        context.moved.insert(factor->as_value()).second)
+      ++context.costs[reader.index()].weight;
+  }
+}
+
+} // namespace
+
+// a * b + c: one multiply-add for each sum.
+bool integer_multiply_add(LoweringContext& context, InstructionId id) {
+  const Form& form = *context.form(id);
+  if (form.opcode != Opcode::mul || !is_int32(form) || !form.has(Modifier::lo)) return false;
+  if (context.function.instructions[id].guard) return false;
+  const bool first_generation = context.capability < first_generation_end;
+  if (first_generation && is_power_of_two(context.source(id, 1))) return false;
+  const ValueId value = context.result(id);
+  const bool anywhere = !first_generation && has_free_factor(context, id);
+  const bool only = value && context.values.readers(value).size() == 1;
+  if (!only && is_uniform_product(context, id)) return false;
+  const bool fits = all_readers(context, value, [&](InstructionId reader) {
+    const Form* user = context.form(reader);
+    if (!user || !is_add_or_sub(*user) || !is_int32(*user) || context.absorbs[reader.index()]) return false;
+    const InstructionId other = context.definition(addend(context, reader, value));
+    if (!only && other && context.function.is_opcode(other, Opcode::mul)) return false; // either, for all is neither
+    return anywhere || context.same_block(id, reader);
+  });
+  if (!fits || (first_generation && !only)) return false;
+  for (InstructionId reader : context.values.readers(value)) {
+    take_over(context, reader);
+    if (has(context.capability, Fact::split_products)) // the last XMAD adds
+      context.costs[reader.index()].weight += context.costs[id.index()].weight - 1;
+    if (has(context.capability, Fact::moved_factors)) move_factor(context, id, reader);
+    if (context.form(reader)->opcode == Opcode::sub && !first_generation) negate_factor(context, id, reader);
+  }
+  return true;
+}
+
+} // namespace ptxrewrite::ir

@@ -1,0 +1,370 @@
+// Reads the rows of fuse.def and applies them, see fusion.h.
+#include "ir/machine/fuse/fusion.h"
+
+#include "ir/machine/figures/generations.h"
+#include "ir/machine/fuse/coded_fusions.h"
+#include "ir/machine/fuse/fusion_expression.h"
+#include "ir/machine/fuse/fusion_pattern.h"
+#include "ir/machine/prepare/rule_helpers.h"
+
+#include <algorithm>
+#include <array>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+enum class Effect : uint8_t { fuse, fold, share, weigh, source };
+enum class Readers : uint8_t { only, pair, one, all, any };
+enum class By : uint8_t { readers, sources };
+
+using Columns = std::array<uint16_t, generation_count>;
+
+struct RowText {
+  Effect effect = Effect::fuse;
+  std::string_view name, producer;
+  Readers readers = Readers::any;
+  std::string_view reader, condition, costs;
+  bool (*code)(LoweringContext&, InstructionId) = nullptr;
+  By by = By::readers;
+  Columns columns{};
+};
+
+constexpr RowText row_texts[] = {
+#define FUSION(effect, name, producer, who, reader, condition, costs, ...)                                             \
+  {Effect::effect, name,    producer,                                                                                  \
+   Readers::who,   reader,  condition,                                                                                 \
+   costs,          nullptr, Effect::effect == Effect::source ? By::sources : By::readers,                              \
+   {__VA_ARGS__}},
+#define FUSION_CODE(name, opcodes, function, who, ...)                                                                 \
+  {Effect::fold, name, opcodes, Readers::any, {}, {}, {}, function, By::who, {__VA_ARGS__}},
+#include "ir/machine/fuse/fuse.def"
+#undef FUSION
+#undef FUSION_CODE
+};
+
+// "r += signs(r)"
+struct CostChange {
+  char role = 'r';
+  bool adds = false;
+  bool renames = false; // "p := a": `variable` is read instead
+  size_t variable = 0;
+  FusionExpression value;
+};
+
+struct Row {
+  const RowText* text = nullptr;
+  FusionAlternatives producer;
+  std::vector<FusionAlternatives> readers; // by step of the chain; none: nobody is asked
+  FusionExpression condition;
+  std::vector<CostChange> costs;
+};
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' '))
+    text.remove_prefix(1);
+  while (text.ends_with(' '))
+    text.remove_suffix(1);
+  return text;
+}
+
+CostChange parse_cost(std::string_view text, std::string& error) {
+  CostChange change;
+  const size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals < 2) {
+    error += "no cost: '" + std::string(text) + "'";
+    return change;
+  }
+  change.role = text[0];
+  change.adds = text[equals - 1] == '+';
+  change.renames = text[equals - 1] == ':';
+  if (change.role != 'p' && change.role != 'r') error += "cost of neither p nor r: '" + std::string(text) + "'";
+  const std::string_view value = trimmed(text.substr(equals + 1));
+  if (!change.renames) {
+    change.value = FusionExpression(value, error);
+    return change;
+  }
+  change.variable = value.size() == 1 ? variable_index(value[0]) : std::string_view::npos;
+  if (change.variable == std::string_view::npos) error += "no operand: '" + std::string(text) + "'";
+  return change;
+}
+
+Row parse_row(const RowText& text, std::string& error) {
+  Row row;
+  row.text = &text;
+  if (text.code) {
+    FusionTerm any;
+    any.form.opcodes = parse_fusion_opcodes(text.producer, error);
+    row.producer.push_back(std::move(any));
+    return row;
+  }
+  row.producer = parse_fusion_terms(text.producer, error);
+  row.readers = parse_fusion_chain(text.reader, error);
+  row.condition = FusionExpression(text.condition, error);
+  for (std::string_view rest = text.costs; !rest.empty();) {
+    const size_t end = std::min(rest.find(';'), rest.size());
+    row.costs.push_back(parse_cost(trimmed(rest.substr(0, end)), error));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  if ((text.readers == Readers::any) != row.readers.empty()) error += "readers are asked for, or none is";
+  for (const FusionTerm& term : row.producer)
+    if (term.form.opcodes.empty()) error += "a producer names its opcodes";
+  return row;
+}
+
+struct Table {
+  std::vector<Row> rows;
+  std::vector<std::vector<const Row*>> by_opcode; // of the producer, in the order of the file
+  std::vector<std::string> errors;
+};
+
+const Table& table() {
+  static const Table all = [] {
+    Table result;
+    for (const RowText& text : row_texts) {
+      std::string error;
+      Row row = parse_row(text, error);
+      if (error.empty())
+        result.rows.push_back(std::move(row));
+      else
+        result.errors.push_back(std::string(text.name) + ": " + error);
+    }
+    for (const Row& row : result.rows)
+      for (const FusionTerm& term : row.producer)
+        for (Opcode opcode : term.form.opcodes) {
+          const auto index = static_cast<size_t>(opcode);
+          if (result.by_opcode.size() <= index) result.by_opcode.resize(index + 1);
+          std::vector<const Row*>& rows = result.by_opcode[index];
+          if (rows.empty() || rows.back() != &row) rows.push_back(&row);
+        }
+    return result;
+  }();
+  return all;
+}
+
+bool is_same(const Operand& a, const Operand& b) {
+  return a.kind == b.kind && a.id == b.id && a.immediate == b.immediate;
+}
+
+// Applies one row to one instruction.
+class RowMatcher {
+public:
+  RowMatcher(LoweringContext& context, const Row& row, uint16_t count, InstructionId id)
+      : context_(context), row_(row), id_(id), result_(context.result(id)) {
+    match_.producer = id;
+    match_.count = count;
+  }
+
+  // True: the producer is absorbed.
+  bool apply() {
+    const FusionMatch nothing = match_;
+    for (const FusionTerm& term : row_.producer)
+      for (const bool swapped : {false, true}) {
+        if (swapped && !term.commutes) continue;
+        match_ = nothing;
+        if (fits(term, id_, ValueId(), swapped) && readers_fit()) {
+          change_costs();
+          return row_.text->effect == Effect::fuse || row_.text->effect == Effect::fold ||
+                 row_.text->effect == Effect::source;
+        }
+      }
+    return false;
+  }
+
+private:
+  // `result`: what stands for @. What has been matched so far is kept where the term does not fit.
+  bool fits(const FusionTerm& term, InstructionId id, ValueId result, bool swapped) {
+    const Form* form = context_.form(id);
+    if (!form || !term.form.fits(*form)) return false;
+    const FusionMatch before = match_;
+    for (size_t i = 0; i < term.operands.size(); ++i) {
+      const size_t place = swapped && i < 2 ? 1 - i : i;
+      if (!operand_fits(term.operands[i], context_.source(id, place), id, result)) {
+        match_ = before;
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool operand_fits(const FusionOperand& pattern, const Operand* operand, InstructionId id, ValueId result) {
+    using Kind = FusionOperand::Kind;
+    if (!operand) return false;
+    const bool is_result = result && operand->is(OperandKind::value) && operand->as_value() == result;
+    switch (pattern.kind) {
+    case Kind::anything:
+      return true;
+    case Kind::result:
+      return is_result;
+    case Kind::number:
+      return operand->is(OperandKind::integer) && operand->immediate == pattern.number;
+    case Kind::integer:
+      return operand->is(OperandKind::integer) && bind(pattern.variable, operand);
+    case Kind::literal:
+      return context_.is_literal(operand) && bind(pattern.variable, operand);
+    case Kind::variable:
+      return !is_result && bind(pattern.variable, operand);
+    case Kind::term:
+      return !is_result && inner_fits(pattern.term.front(), operand, id);
+    }
+    return false;
+  }
+
+  bool bind(size_t variable, const Operand* operand) {
+    const Operand*& place = match_.operands[variable];
+    if (place) return is_same(*place, *operand);
+    place = operand;
+    return true;
+  }
+
+  bool inner_fits(const FusionTerm& term, const Operand* operand, InstructionId id) {
+    const InstructionId source = context_.definition(operand);
+    if (!source || !context_.same_block(source, id_) || context_.values.only_reader(operand->as_value()) != id)
+      return false;
+    if (!fits(term, source, ValueId(), false) && !(term.commutes && fits(term, source, ValueId(), true))) return false;
+    match_.source = source;
+    return true;
+  }
+
+  bool readers_fit() {
+    InstructionId reader;
+    switch (row_.text->readers) {
+    case Readers::any:
+      match_.reader = id_;
+      return row_.condition.value(context_, match_) != 0;
+    case Readers::all:
+      return all_readers(context_, result_, [&](InstructionId one) { return reader_fits(one, result_, 0); });
+    case Readers::only:
+      reader = free_only_reader(context_, id_);
+      break;
+    case Readers::pair:
+      reader = result_ && !context_.function.instructions[id_].guard ? context_.values.only_reader(result_)
+                                                                     : InstructionId();
+      if (reader && !context_.same_block(id_, reader)) reader = {};
+      break;
+    case Readers::one:
+      reader = result_ ? context_.values.only_reader(result_) : InstructionId();
+      break;
+    }
+    return reader && reader_fits(reader, result_, 0);
+  }
+
+  // Does it fit the step of the chain, what follows from there, and the condition? What it was matched with is the
+  // match afterwards; the producer's part of it stays in any case.
+  bool reader_fits(InstructionId reader, ValueId value, size_t step) {
+    const FusionMatch before = match_;
+    for (const FusionTerm& term : row_.readers[step])
+      for (const bool swapped : {false, true}) {
+        if (swapped && !term.commutes) continue;
+        match_ = before;
+        if (fits(term, reader, value, swapped) && goes_on(reader, step)) {
+          last_ = match_;
+          match_ = before;
+          return true;
+        }
+      }
+    match_ = before;
+    return false;
+  }
+
+  bool goes_on(InstructionId reader, size_t step) {
+    if (step == 0) match_.through = reader;
+    if (step + 1 == row_.readers.size()) {
+      match_.reader = reader;
+      return row_.condition.value(context_, match_) != 0;
+    }
+    const ValueId value = context_.result(reader);
+    if (row_.text->readers == Readers::all)
+      return all_readers(context_, value, [&](InstructionId one) { return reader_fits(one, value, step + 1); });
+    const InstructionId next = value ? context_.values.only_reader(value) : InstructionId();
+    if (!next || !reader_fits(next, value, step + 1)) return false;
+    match_ = last_;
+    return true;
+  }
+
+  void change_costs() {
+    const Effect effect = row_.text->effect;
+    if (effect == Effect::source && match_.source) take_over(context_, match_.source);
+    change_costs_of('p', match_);
+    const bool takes = effect == Effect::fuse || effect == Effect::share;
+    if (row_.readers.empty()) return;
+    if (row_.text->readers != Readers::all) return change_reader(last_, takes);
+    if (!takes && row_.costs.empty()) return;
+    if (row_.readers.size() > 1) return; // rows with chains of all readers change nothing there
+    for (InstructionId reader : context_.values.readers(result_))
+      if (reader_fits_still(reader)) change_reader(last_, takes);
+  }
+
+  // Each reader has fitted; to know with what, it is matched once more, though the one before it may have changed.
+  bool reader_fits_still(InstructionId reader) {
+    const FusionMatch before = match_;
+    for (const FusionTerm& term : row_.readers[0])
+      for (const bool swapped : {false, true}) {
+        if (swapped && !term.commutes) continue;
+        match_ = before;
+        if (!fits(term, reader, result_, swapped)) continue;
+        match_.reader = match_.through = reader;
+        last_ = match_;
+        match_ = before;
+        return true;
+      }
+    match_ = before;
+    return false;
+  }
+
+  void change_reader(const FusionMatch& match, bool takes) {
+    if (takes) take_over(context_, match.reader);
+    change_costs_of('r', match);
+  }
+
+  void change_costs_of(char role, const FusionMatch& match) {
+    for (const CostChange& change : row_.costs) {
+      if (change.role != role) continue;
+      if (change.renames) {
+        const Operand* operand = match.operands[change.variable];
+        if (operand && operand->is(OperandKind::value))
+          context_.without_constant[result_.index()] = operand->as_value();
+        continue;
+      }
+      uint16_t& weight = context_.costs[(role == 'p' ? id_ : match.reader).index()].weight;
+      const auto value = static_cast<uint16_t>(change.value.value(context_, match));
+      weight = static_cast<uint16_t>(change.adds ? weight + value : value);
+    }
+  }
+
+  LoweringContext& context_;
+  const Row& row_;
+  InstructionId id_;
+  ValueId result_;
+  FusionMatch match_; // of the producer, while nobody looks at a reader
+  FusionMatch last_;  // of the reader that fitted last
+};
+
+} // namespace
+
+AppliedFusion apply_fusions(LoweringContext& context, InstructionId id) {
+  const Table& all = table();
+  const auto index = static_cast<size_t>(context.form(id)->opcode);
+  if (index >= all.by_opcode.size()) return {};
+  const auto generation = static_cast<size_t>(generation_of(context.capability));
+  for (const Row* row : all.by_opcode[index]) {
+    const uint16_t count = row->text->columns[generation];
+    if (count == 0) continue;
+    const bool absorbed = row->text->code ? row->text->code(context, id) : RowMatcher(context, *row, count, id).apply();
+    if (absorbed) return {row->text->name, row->text->by == By::sources};
+  }
+  return {};
+}
+
+FusionRowCounts fusion_row_counts() {
+  FusionRowCounts counts;
+  for (const RowText& text : row_texts)
+    ++(text.code ? counts.coded : counts.patterns);
+  return counts;
+}
+
+std::vector<std::string> fusion_row_errors() {
+  return table().errors;
+}
+
+} // namespace ptxrewrite::ir
