@@ -62,6 +62,11 @@ public:
   void product_reads(Warp& warp, const MicroOp& op, const uint64_t* addresses, uint64_t bytes,
                      uint32_t number) override;
   void products_done(Warp& warp, uint32_t number) override;
+  void release_products(Warp& warp, Space space, uint64_t address, uint32_t number) override;
+  uint32_t moment(const Warp& warp) const override { return known(clocks_[warp.index], warp.index); }
+  bool knows(const Warp& warp, uint32_t rank, uint32_t of, uint32_t clock, bool by_products) const override;
+  void tensor_memory_misuse(Warp& warp, const MicroOp& op, std::string_view what,
+                            std::optional<OtherPlace> other) override;
   void missing_fence(Warp& warp, const MicroOp& op, std::string_view what) override;
   std::vector<uint64_t>& changed_tensor_maps() override { return changed_tensor_maps_; }
   void release(Warp& warp, Space space, uint64_t address) override;

@@ -300,6 +300,38 @@ void BlockChecker::products_done(Warp& warp, uint32_t number) {
   done = std::max(done, number);
 }
 
+void BlockChecker::release_products(Warp& warp, Space space, uint64_t address, uint32_t number) {
+  if (space == Space::generic) {
+    space = Space::cluster;
+    address = split_generic(address).address;
+  }
+  const SharedPlace place = shared_place(space, address);
+  if (!place.owner) return;
+  // The warp itself finds out as the others do.
+  Clock done = clocks_[warp.index];
+  known(done, maximum_warps + warp.index / warps_of_group) = number;
+  join(place.owner->given_[shared_window + place.offset], done);
+  ++known(clocks_[warp.index], warp.index);
+}
+
+bool BlockChecker::knows(const Warp& warp, uint32_t rank, uint32_t of, uint32_t clock, bool by_products) const {
+  const unsigned agent = by_products ? maximum_warps + of / warps_of_group : of;
+  return clock <= clocks_[warp.index].known[rank * maximum_agents + agent];
+}
+
+void BlockChecker::tensor_memory_misuse(Warp& warp, const MicroOp& op, std::string_view what,
+                                        std::optional<OtherPlace> other) {
+  ++serial_;
+  Found* found = nullptr;
+  if (!is_new(op, FindingKind::tensor_memory, found)) return;
+  std::optional<Place> place;
+  if (other)
+    place = Place{other->instruction, other->warp, 0, std::nullopt,
+                  other->rank == rank_ ? std::nullopt : std::optional<uint32_t>(other->rank)};
+  describe(*found, {op.instruction, warp.index, static_cast<unsigned>(std::countr_zero(warp.mask))},
+           fmt::format("tensor memory: {}", what), place);
+}
+
 // Was the byte written by an asynchronous operation, or is there a fence behind the write that the reader knows of?
 void BlockChecker::check_proxy(Warp& warp, const LaneAccesses& access, unsigned lane, uint64_t address,
                                const ShadowAccess& write) {

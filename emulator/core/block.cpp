@@ -132,6 +132,7 @@ void Block::start(uint64_t linear_index) {
   if (machine) machine->start_block();
   if (late_copies) late_copies->start_block();
   if (warp_groups) warp_groups->start_block();
+  if (tensor_unit) tensor_unit->start_block();
 }
 
 void Block::start_warp(Warp& warp) {
@@ -256,7 +257,9 @@ void Block::warp_finished(Warp& warp) {
   warp.root.registers = nullptr;
   --live_warps;
   if (warp_groups) warp_groups->forget(warp);
+  if (tensor_unit) tensor_unit->warp_ended(warp);
   if (live_warps == 0 && late_copies) late_copies->finish();
+  if (live_warps == 0 && tensor_unit) tensor_unit->block_ended(warp);
   for (unsigned number = 0; number < barriers.size(); ++number)
     if (barriers[number].in_use) complete_barrier_if_full(number);
 }

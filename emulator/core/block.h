@@ -57,6 +57,7 @@ class GlobalShadow;  // emulator/memory/global_shadow.h
 class Observer;
 class LateCopies; // emulator/core/copies.h
 class WarpGroups; // likewise
+class TensorUnit; // likewise
 
 // What all blocks of a launch have in common.
 struct LaunchState {
@@ -178,6 +179,7 @@ struct Block {
   std::unique_ptr<BlockMachine> machine;   // its part in the block; null: none
   std::unique_ptr<LateCopies> late_copies; // null: asynchronous copies are carried out at once
   std::unique_ptr<WarpGroups> warp_groups; // null: no warp group has multiplied matrices yet
+  std::unique_ptr<TensorUnit> tensor_unit; // null: no tensor memory has been allocated yet
   MemoryRange last_global;                 // where the last global access of a single lane went: most go there again
   std::vector<MemoryRange> ranges;         // the same for each memory operation of the image
   bool count_memory = false;

@@ -49,6 +49,7 @@ enum class FindingKind : uint8_t {
   divergent_barrier,
   barrier_count,
   missing_fence,
+  tensor_memory,
 };
 
 // Findings of all blocks, one for each static instruction and kind. The same whatever host threads found them.
@@ -91,6 +92,22 @@ public:
                              uint32_t number) = 0;
   // The warp has waited for the products of its group up to `number`.
   virtual void products_done(Warp& warp, uint32_t number) = 0;
+  // The products of the warp's group up to `number` are known to be done by those who find out at this place in shared
+  // memory: a commit to an mbarrier.
+  virtual void release_products(Warp& warp, Space space, uint64_t address, uint32_t number) = 0;
+  // The moment of what the warp does now, and whether the warp knows of what warp `of` of block `rank` of the cluster
+  // had done by then; `by_products`: of its group's products up to number `clock`.
+  virtual uint32_t moment(const Warp& warp) const = 0;
+  virtual bool knows(const Warp& warp, uint32_t rank, uint32_t of, uint32_t clock, bool by_products) const = 0;
+  // Tensor memory is used in a wrong way. `what`: that says so. `other`: the instruction besides that takes part, and
+  // its warp.
+  struct OtherPlace {
+    uint32_t instruction = 0;
+    uint32_t warp = 0;
+    uint32_t rank = 0;
+  };
+  virtual void tensor_memory_misuse(Warp& warp, const MicroOp& op, std::string_view what,
+                                    std::optional<OtherPlace> other) = 0;
   // No fence stands between the instruction and what it has to be ordered behind. `what`: that says so.
   virtual void missing_fence(Warp& warp, const MicroOp& op, std::string_view what) = 0;
   // Addresses of tensor maps in global memory that the block has changed with no fence.proxy.tensormap behind.

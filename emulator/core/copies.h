@@ -94,4 +94,19 @@ public:
   virtual void forget(const Warp& warp) = 0;
 };
 
+// Tensor memory of the block, and the asynchronous operations on it that have been issued and not been waited for
+// (emulator/tensor_memory).
+class TensorUnit {
+public:
+  virtual ~TensorUnit() = default;
+  virtual void start_block() = 0;
+  // What the warp has loaded and stored without waiting takes place.
+  virtual void warp_ended(const Warp& warp) = 0;
+  // Somebody looks whether the phase of the mbarrier at `barrier` is over: all that a commit to it covers takes place.
+  // What goes wrong; else empty.
+  virtual std::string complete(std::byte* barrier) = 0;
+  // All warps have ended: `last` is the last one of them.
+  virtual void block_ended(Warp& last) = 0;
+};
+
 } // namespace ptxrewrite::emulator

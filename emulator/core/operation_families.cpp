@@ -11,6 +11,7 @@ const OperationTable& OperationTable::get() {
       machine->add_operations(made);
     add_move_operations(made);
     add_tensor_copy_operations(made);
+    add_tensor_memory_operations(made);
     add_async_operations(made);
     add_memory_operations(made);
     add_atomic_operations(made);

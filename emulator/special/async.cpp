@@ -372,10 +372,18 @@ bool is_in_same_block(Warp& warp, const MicroOp& op, unsigned lane, const CopyTa
 }
 
 std::string complete_late_copies(Block& block, std::byte* barrier) {
-  if (!block.cluster) return block.late_copies->complete(barrier);
   std::string wrong;
-  for (Block* other : block.cluster->blocks)
-    if (std::string found = other->late_copies->complete(barrier); wrong.empty()) wrong = std::move(found);
+  const auto complete_of = [&](Block& other) {
+    if (std::string found = other.late_copies->complete(barrier); wrong.empty()) wrong = std::move(found);
+    if (!other.tensor_unit) return;
+    if (std::string found = other.tensor_unit->complete(barrier); wrong.empty()) wrong = std::move(found);
+  };
+  if (!block.cluster) {
+    complete_of(block);
+  } else {
+    for (Block* other : block.cluster->blocks)
+      complete_of(*other);
+  }
   return wrong;
 }
 

@@ -139,9 +139,22 @@ const ir::Form* form_of(std::string_view mnemonic) {
   return id ? &ir::form(*id) : nullptr;
 }
 
+// Registers of a transfer of tensor memory, or words of disabled lanes of a product there.
+std::optional<size_t> tensor_memory_registers(std::string_view mnemonic) {
+  const ir::Form& form = *form_of(mnemonic);
+  if (form.has(ir::Modifier::mma)) return form.has(ir::Modifier::cta_group_2) ? 8 : 4;
+  constexpr ir::Modifier words[] = {ir::Modifier::x1,  ir::Modifier::x2,  ir::Modifier::x4,  ir::Modifier::x8,
+                                    ir::Modifier::x16, ir::Modifier::x32, ir::Modifier::x64, ir::Modifier::x128};
+  const size_t once = form.has(ir::Modifier::_16x256b) ? 4 : form.has(ir::Modifier::_16x128b) ? 2 : 1;
+  for (size_t i = 0; i < std::size(words); ++i)
+    if (form.has(words[i]) && !form.has(ir::Modifier::spcompress)) return once << i;
+  return std::nullopt;
+}
+
 // How many registers D (0), A (1), B (2) or C (3) of a matrix product has, by its shape and types; nothing for anything
 // else. Lanes have 1,024 bits together in a register, and twice as many in one of f64.
 std::optional<size_t> product_registers(std::string_view mnemonic, size_t operand) {
+  if (mnemonic.starts_with("tcgen05")) return tensor_memory_registers(mnemonic);
   const bool of_group = mnemonic.starts_with("wgmma.mma_async");
   if ((!of_group && !mnemonic.starts_with("mma.")) || operand > 3) return std::nullopt;
   const ir::Form& form = *form_of(mnemonic);

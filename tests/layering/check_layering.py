@@ -49,6 +49,7 @@ emulator/core
 emulator/special emulator/operations emulator/check
 emulator/cluster
 emulator/tensor_copies
+emulator/tensor_memory
 emulator/machines/datapath
 emulator/machines/*
 emulator/machines
@@ -86,7 +87,7 @@ MAY_SEE = {
 # Narrower than that: timing models what observers record, and knows no machine of the papers.
 MAY_NOT_SEE = {
     "emulator/timing": ["emulator/machines", "emulator/observe", "emulator/special", "emulator/operations",
-                        "emulator/tensor_copies"],
+                        "emulator/tensor_copies", "emulator/tensor_memory"],
     "cuda/driver": ["emulator", "grammar"],
     "examples": ["cuda/device.h"],
 }

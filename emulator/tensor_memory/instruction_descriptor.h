@@ -1,0 +1,40 @@
+// The 32 bits that say what tcgen05.mma multiplies (PTX ISA 9.7.16.4.2, "Instruction descriptor"): types, shape, signs
+// and which dimension of A and B is contiguous in shared memory.
+#pragma once
+
+#include "ir/isa/types.h"
+
+#include <cstdint>
+#include <string>
+
+namespace ptxrewrite::emulator {
+
+enum class ProductKind : uint8_t { f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4, mxf4nvf4 };
+
+// All of a tcgen05.mma that is known before it runs.
+struct ProductForm {
+  ProductKind kind = ProductKind::f16;
+  unsigned group = 1; // blocks that take part: .cta_group
+  bool a_in_memory = false;
+  bool weights_stay = false; // .ws
+  bool sparse = false;
+  unsigned scale_count = 0; // of a row of A and of a column of B; 0: there are none
+};
+
+enum class SumType : uint8_t { f16, f32, s32 };
+
+struct InstructionDescriptor {
+  ir::ScalarType a_type = ir::ScalarType::none, b_type = ir::ScalarType::none;
+  SumType sums = SumType::f32;
+  unsigned m = 0, n = 0, k = 0; // of all blocks; k: elements of a column of B
+  bool saturates = false;
+  bool negates_a = false, negates_b = false;
+  bool a_rows_major = false, b_columns_major = false; // MN-major
+  ir::ScalarType scale_type = ir::ScalarType::none;
+  unsigned a_scale_byte = 0, b_scale_byte = 0; // of 32 bits of scales, the first one that is used
+};
+
+// What the bits say to a product of this form. A message: they are not legal for it; empty: they are.
+std::string read_descriptor(uint32_t bits, const ProductForm& form, InstructionDescriptor& descriptor);
+
+} // namespace ptxrewrite::emulator

@@ -1,0 +1,277 @@
+#include "emulator/tensor_memory/product.h"
+
+#include "emulator/semantics/accumulate.h"
+#include "emulator/semantics/rounding.h"
+#include "emulator/semantics/small_floats.h"
+#include "emulator/special/matrix_tile.h"
+#include "emulator/tensor_memory/shared_operand.h"
+#include "emulator/tensor_memory/tensor_memory.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+namespace ptxrewrite::emulator {
+
+using ir::ScalarType;
+
+RowPlaces row_places(const ProductForm& form, const InstructionDescriptor& descriptor) {
+  RowPlaces places;
+  places.rows = descriptor.m / form.group;
+  if (places.rows == 128) return places;
+  if ((form.group == 1 && !form.weights_stay) || (form.group == 2 && form.sparse))
+    places.is_spread = true;
+  else
+    places.folds = 128 / places.rows;
+  return places;
+}
+
+namespace {
+
+constexpr unsigned most_rows = 128;
+constexpr unsigned most_elements = 64; // along k, of A or B
+constexpr unsigned most_columns = 256;
+
+// Kept from one product to the next.
+struct Scratch {
+  std::vector<float> a = std::vector<float>(4 * most_rows * most_elements); // one for each fold
+  std::vector<float> b = std::vector<float>(most_columns * 2 * most_elements);
+  std::vector<float> a_scales = std::vector<float>(most_rows * 4);
+};
+Scratch& scratch() {
+  thread_local Scratch kept;
+  return kept;
+}
+
+bool lies_in_chunks(const ProductForm& form) {
+  return form.kind == ProductKind::f8f6f4 || form.kind == ProductKind::mxf8f6f4;
+}
+
+// numbers[line * k + i]: rows of A or columns of B from shared memory.
+struct SharedLines {
+  const ProductForm& form;
+  ScalarType type;
+  bool mn_major = false, negates = false;
+  unsigned lines = 0, k = 0;
+
+  void read(const Block& block, uint64_t descriptor, float* numbers) const {
+    SharedOperand operand;
+    (void)read_shared_operand(descriptor, mn_major, operand); // legal: looked at when it was issued
+    const unsigned elements = chunk_elements(type, lies_in_chunks(form));
+    float chunk[32];
+    const auto decode = [&](uint32_t row, uint32_t number) {
+      decode_chunk(type, lies_in_chunks(form), block.shared + chunk_address(operand, mn_major, row, number), chunk);
+    };
+    if (!mn_major) {
+      for (unsigned line = 0; line < lines; ++line)
+        for (unsigned i = 0; i < k; i += elements) {
+          decode(line, i / elements);
+          std::copy_n(chunk, elements, numbers + line * k + i);
+        }
+    } else {
+      for (unsigned i = 0; i < k; ++i)
+        for (unsigned line = 0; line < lines; line += elements) {
+          decode(i, line / elements);
+          for (unsigned j = 0; j < std::min(elements, lines - line); ++j)
+            numbers[(line + j) * k + i] = chunk[j];
+        }
+    }
+    if (negates)
+      for (unsigned i = 0; i < lines * k; ++i)
+        numbers[i] = -numbers[i];
+  }
+};
+
+// Of one block of a product.
+class BlockPart {
+public:
+  BlockPart(const ProductIssue& issue, TensorMemory& memory, unsigned number)
+      : issue_(issue), form_(*issue.form), shape_(issue.descriptor), memory_(memory), number_(number),
+        places_(row_places(form_, shape_)) {}
+
+  void read_a() {
+    const unsigned stored = form_.sparse ? shape_.k / 2 : shape_.k;
+    float* a = scratch().a.data();
+    if (!form_.a_in_memory) {
+      const SharedLines rows{form_, shape_.a_type, shape_.a_rows_major, shape_.negates_a, places_.rows, stored};
+      rows.read(memory_.block(), issue_.a, a);
+      return;
+    }
+    for (unsigned fold = 0; fold < places_.folds; ++fold)
+      for (unsigned row = 0; row < places_.rows; ++row)
+        read_memory_row(row, fold, a + (fold * places_.rows + row) * stored, stored);
+  }
+
+  // Adds the product with columns first to first + 7, which b has as rows of eight.
+  void multiply(unsigned first, const float* b) {
+    const unsigned in_fold = shape_.n / places_.folds;
+    const unsigned fold = first / in_fold, column = tensor_address(issue_.d).column + first % in_fold;
+    const float* a = scratch().a.data() + (form_.a_in_memory ? fold * places_.rows * shape_.k : 0);
+    float sums[most_rows * tile_columns];
+    if (shape_.sums == SumType::s32) {
+      std::fill_n(sums, places_.rows * tile_columns, 0.0f);
+      multiply_tile(a, b, places_.rows, shape_.k, sums);
+    } else {
+      load_sums(fold, column, sums);
+      if (form_.scale_count)
+        multiply_scaled(first, fold, a, b, sums);
+      else
+        multiply_tile(a, b, places_.rows, shape_.k, sums);
+    }
+    store_sums(fold, column, sums);
+  }
+
+private:
+  uint32_t lane(unsigned row, unsigned fold) const { return tensor_address(issue_.d).lane + places_.lane(row, fold); }
+
+  void read_memory_row(unsigned row, unsigned fold, float* numbers, unsigned count) {
+    const TensorAddress place = tensor_address(issue_.a_place);
+    uint32_t words[a_columns];
+    for (unsigned i = 0; i < a_columns; ++i)
+      words[i] = memory_.cell(place.lane + places_.lane(row, fold), place.column + i);
+    const auto* bytes = reinterpret_cast<const std::byte*>(words);
+    if (lies_in_chunks(form_))
+      decode_containers(shape_.a_type, bytes, count, numbers);
+    else
+      decode_elements(shape_.a_type, bytes, count, numbers);
+    for (unsigned i = 0; shape_.negates_a && i < count; ++i)
+      numbers[i] = -numbers[i];
+  }
+
+  void load_sums(unsigned fold, unsigned column, float* sums) {
+    if (!issue_.adds) return (void)std::fill_n(sums, places_.rows * tile_columns, 0.0f);
+    for (unsigned i = 0; i < tile_columns; ++i) {
+      const uint32_t* cells = memory_.column(column + i);
+      for (unsigned row = 0; row < places_.rows; ++row) {
+        const uint32_t cell = cells[lane(row, fold)];
+        float& sum = sums[row * tile_columns + i];
+        sum = shape_.sums == SumType::f32 ? std::bit_cast<float>(cell)
+                                          : semantics::to_float(semantics::Float16{static_cast<uint16_t>(cell)});
+        if (issue_.d_shift) sum = std::ldexp(sum, -static_cast<int>(issue_.d_shift));
+      }
+    }
+  }
+
+  bool is_disabled(uint32_t lane) const { return issue_.disabled[number_ * 4 + lane / 32] >> lane % 32 & 1; }
+
+  uint32_t stored(float sum, uint32_t before) const {
+    if (shape_.sums == SumType::f32) return std::bit_cast<uint32_t>(semantics::canonical(sum));
+    if (shape_.sums == SumType::f16) return semantics::to_half<semantics::Float16>(sum).bits;
+    const int64_t exact =
+        static_cast<int64_t>(static_cast<int32_t>(sum)) + (issue_.adds ? static_cast<int32_t>(before) : 0);
+    return static_cast<uint32_t>(shape_.saturates ? std::clamp<int64_t>(exact, INT32_MIN, INT32_MAX) : exact);
+  }
+
+  void store_sums(unsigned fold, unsigned column, const float* sums) {
+    for (unsigned i = 0; i < tile_columns; ++i) {
+      uint32_t* cells = memory_.column(column + i);
+      for (unsigned row = 0; row < places_.rows; ++row) {
+        const uint32_t at = lane(row, fold);
+        if (!is_disabled(at)) cells[at] = stored(sums[row * tile_columns + i], cells[at]);
+      }
+    }
+  }
+
+  // Of row or column `line`, for the rows that lie in this quarter of the lanes.
+  float scale(uint32_t place, unsigned line, unsigned quarter, unsigned byte) {
+    const TensorAddress at = tensor_address(place);
+    const uint32_t word = memory_.cell(quarter * lanes_of_quarter + line % 32, at.column + line / 32);
+    const uint32_t code = word >> byte * 8 & 0xff;
+    return shape_.scale_type == ScalarType::ue8m0 ? semantics::decode_ue8m0(code)
+                                                  : semantics::decode<semantics::e4m3_format>(code & 0x7f);
+  }
+
+  void multiply_scaled(unsigned first, unsigned fold, const float* a, const float* b, float* sums) {
+    const unsigned count = form_.scale_count, in_block = shape_.k / count;
+    for (unsigned row = 0; row < places_.rows; ++row) {
+      const unsigned quarter = lane(row, fold) / lanes_of_quarter;
+      for (unsigned part = 0; part < count; ++part) {
+        const double a_scale = scale(issue_.a_scales, row, quarter, shape_.a_scale_byte + part);
+        for (unsigned i = 0; i < tile_columns; ++i) {
+          // With the columns in two parts, each half of the lanes has the scales of its own part.
+          const unsigned line = (first + i) % (shape_.n / places_.folds);
+          const double both =
+              a_scale * static_cast<double>(scale(issue_.b_scales, line, quarter, shape_.b_scale_byte + part));
+          float& sum = sums[row * tile_columns + i];
+          for (unsigned k = part * in_block; k < (part + 1) * in_block; ++k) {
+            // In f64 everything but the sum is exact, and rounding to odd leaves that to the rounding to f32.
+            const double product =
+                static_cast<double>(a[row * shape_.k + k]) * static_cast<double>(b[k * tile_columns + i]) * both;
+            sum = static_cast<float>(semantics::add_odd(product, static_cast<double>(sum)));
+          }
+        }
+      }
+    }
+  }
+
+  const ProductIssue& issue_;
+  const ProductForm& form_;
+  const InstructionDescriptor& shape_;
+  TensorMemory& memory_;
+  unsigned number_; // 1: the second block of the pair
+  RowPlaces places_;
+};
+
+} // namespace
+
+void carry_out(const ProductIssue& issue) {
+  const InstructionDescriptor& shape = issue.descriptor;
+  const ProductForm& form = *issue.form;
+  const unsigned blocks = issue.odd ? 2 : 1, columns = shape.n / blocks;
+  TensorMemory* memories[] = {issue.even, issue.odd};
+  float* b = scratch().b.data();
+  const SharedLines lines{form, shape.b_type, shape.b_columns_major, shape.negates_b, columns, shape.k};
+  for (unsigned i = 0; i < blocks; ++i)
+    lines.read(memories[i]->block(), issue.b, b + i * columns * shape.k);
+  for (unsigned i = 0; i < blocks; ++i) {
+    BlockPart part(issue, *memories[i], i);
+    part.read_a();
+    for (unsigned first = 0; first < shape.n; first += tile_columns) {
+      float tile[2 * most_elements * tile_columns];
+      transpose_columns(b + first * shape.k, shape.k, tile);
+      part.multiply(first, tile);
+    }
+  }
+}
+
+uint32_t CopyForm::lane(unsigned row, unsigned copy) const {
+  switch (lanes) {
+  case Lanes::same:
+    return row;
+  case Lanes::one_of_quarter:
+    return row * lanes_of_quarter;
+  case Lanes::halves_apart: // warps 0 and 2, 1 and 3
+    return row + copy * 64;
+  case Lanes::pairs_apart: // warps 0 and 1, 2 and 3
+    return row % 32 + row / 32 * 64 + copy * 32;
+  case Lanes::quarters_apart:
+    return row + copy * lanes_of_quarter;
+  }
+  return row;
+}
+
+void carry_out(const CopyIssue& issue) {
+  const CopyForm& form = *issue.form;
+  SharedOperand operand;
+  (void)read_shared_operand(issue.source, false, operand); // legal: looked at when it was issued
+  const TensorAddress target = tensor_address(issue.target);
+  for (TensorMemory* memory : {issue.even, issue.odd}) {
+    if (!memory) continue;
+    for (unsigned row = 0; row < form.rows; ++row)
+      for (unsigned number = 0; number < form.chunks; ++number) {
+        const std::byte* from = memory->block().shared + chunk_address(operand, false, row, number);
+        std::byte unpacked[chunk_bytes];
+        if (form.unpacked_bits) unpack_chunk(form.unpacked_bits, from, unpacked);
+        uint32_t words[chunk_bytes / 4];
+        std::memcpy(words, form.unpacked_bits ? unpacked : from, sizeof words);
+        for (unsigned copy = 0; copy < form.copies; ++copy)
+          for (unsigned i = 0; i < std::size(words); ++i)
+            memory->cell(target.lane + form.lane(row, copy),
+                         target.column + number * static_cast<uint32_t>(std::size(words)) + i) = words[i];
+      }
+  }
+}
+
+} // namespace ptxrewrite::emulator

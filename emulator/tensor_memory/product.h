@@ -1,0 +1,78 @@
+// tcgen05.mma: the product of two matrices, added to what tensor memory has or in its place (PTX ISA 9.7.16.10.9).
+//
+// Rows of D, and of an A in tensor memory, lie in lanes as PTX ISA 9.7.16.10.5 says ("Data path layout organization"):
+//
+//   128 rows of a block                    row r in lane r
+//   64 rows of .cta_group::1, not .ws      row r in lane r / 16 * 32 + r % 16, or 16 lanes further on
+//   64 rows of two blocks' 128, or .ws     row r in lane r for the first half of the columns, 64 + r for the second
+//   32 rows (.ws)                          row r in lanes r, 32 + r, 64 + r, 96 + r, for a quarter of the columns each
+//
+// D takes a column of 32 bits for each of its elements, f16 the low half; A has as many elements in a column as there
+// is room for, with kind::f8f6f4 one in each byte. Of a pair of blocks each has half of the rows of A and half of the
+// columns of B in its shared memory, and its rows of D and of A in its tensor memory. Scales lie in tensor memory as
+// PTX ISA 9.7.16.10.7 says: of row or column i in lane i % 32 of each quarter and column i / 32, a byte each.
+//
+// Sums run along k from 0 on, from what is in D, each rounded once to f32; a scaled product is the exact product of two
+// elements and their scales. Whole numbers wrap around, or saturate.
+#pragma once
+
+#include "emulator/core/block.h"
+#include "emulator/tensor_memory/instruction_descriptor.h"
+
+#include <array>
+#include <cstdint>
+
+namespace ptxrewrite::emulator {
+
+class TensorMemory;
+
+// A product that has been issued. All addresses have been looked at.
+struct ProductIssue {
+  const ProductForm* form = nullptr;
+  InstructionDescriptor descriptor;
+  TensorMemory* even = nullptr; // of the first block of the pair, or of the only one
+  TensorMemory* odd = nullptr;  // of the other one; null: there is none
+  uint64_t a = 0, b = 0;        // descriptors in shared memory; a: only there
+  uint32_t a_place = 0;         // in tensor memory
+  uint32_t d = 0, a_scales = 0, b_scales = 0;
+  std::array<uint32_t, 8> disabled{}; // lanes of D that keep what they have: 128 bits for each block
+  bool adds = false;
+  unsigned d_shift = 0; // D is multiplied by 2^-d_shift first
+};
+
+// Where a block's rows of D lie.
+struct RowPlaces {
+  unsigned rows = 0;      // of one block
+  unsigned folds = 1;     // parts that the columns are in
+  bool is_spread = false; // 16 rows in each quarter
+
+  uint32_t lane(unsigned row, unsigned fold) const { return is_spread ? row / 16 * 32 + row % 16 : row + fold * rows; }
+};
+RowPlaces row_places(const ProductForm& form, const InstructionDescriptor& descriptor);
+
+// Columns of 32 bits that a row of A takes in tensor memory.
+inline constexpr unsigned a_columns = 8;
+
+void carry_out(const ProductIssue& issue);
+
+// tcgen05.cp: rows from shared memory to tensor memory (PTX ISA 9.7.16.9.2).
+struct CopyForm {
+  unsigned rows = 0, chunks = 0; // of 16 bytes, in a row
+  unsigned unpacked_bits = 0;    // of elements that become bytes; 0: bytes are copied
+  unsigned group = 1;
+  // Lane of row r in each of `copies` copies.
+  unsigned copies = 1;
+  enum class Lanes : uint8_t { same, one_of_quarter, halves_apart, quarters_apart, pairs_apart } lanes = Lanes::same;
+
+  uint32_t lane(unsigned row, unsigned copy) const;
+};
+struct CopyIssue {
+  const CopyForm* form = nullptr;
+  TensorMemory* even = nullptr;
+  TensorMemory* odd = nullptr;
+  uint64_t source = 0;
+  uint32_t target = 0;
+};
+void carry_out(const CopyIssue& issue);
+
+} // namespace ptxrewrite::emulator

@@ -1,0 +1,146 @@
+// Tensor memory of one block (PTX ISA 9.7.16.1): 128 lanes of 512 columns of 32 bits, allocated by columns, and the
+// asynchronous operations on it (tcgen05.mma, cp, shift) in the order of their issue.
+//
+// An address has the lane in its high 16 bits and the column in its low 16 bits. Each block has an SM for itself: its
+// allocations wait for those of its own warps alone. Operations take place when they are issued, or with
+// LaunchRequest::late_copies when somebody looks at an mbarrier that a commit behind them arrives at; loads and stores
+// by warps when they are issued, or late when the warp waits for them.
+#pragma once
+
+#include "emulator/core/block.h"
+#include "emulator/core/copies.h"
+#include "emulator/tensor_memory/product.h"
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ptxrewrite::emulator {
+
+inline constexpr uint32_t tensor_lanes = 128;
+inline constexpr uint32_t tensor_columns = 512;
+inline constexpr uint32_t lanes_of_quarter = 32; // of a warp: quarter warp % 4
+inline constexpr uint32_t least_tensor_columns = 32;
+
+struct TensorAddress {
+  uint32_t lane = 0, column = 0;
+};
+constexpr TensorAddress tensor_address(uint32_t address) {
+  return {address >> 16, address & 0xffff};
+}
+
+// What is remembered for --check of 16 lanes of a column: the last write, and the last reads by products and by warps.
+struct TensorAccess {
+  uint32_t clock = 0; // of the warp, or the number of the operation; 0: none
+  uint32_t instruction = 0;
+  uint16_t rank = 0;
+  uint8_t warp = 0;
+  bool by_operation = false; // not by a warp's load or store
+};
+inline constexpr uint32_t lanes_of_record = 16;
+struct TensorRecord {
+  TensorAccess write, read, operation_read;
+};
+
+// An asynchronous operation, or a commit behind such.
+struct TensorOperation {
+  uint32_t thread = 0;
+  std::byte* barrier = nullptr; // not null: a commit that arrives there
+  ProductIssue product;         // else this, or
+  CopyIssue copy;
+  bool is_copy = false;
+};
+
+// A load or store of a warp that has not been waited for.
+struct LateTransfer32 {
+  uint32_t warp = 0;
+  bool is_load = false;
+  uint32_t lanes = 0;
+  uint32_t* registers = nullptr;                      // of 32 lanes: of a load
+  std::array<uint32_t, warp_size> values{}, places{}; // of a store; place: column * 128 + lane
+};
+
+class TensorMemory final : public TensorUnit {
+public:
+  static constexpr size_t most_pending = 1 << 16;
+
+  // Of `block`; made when it is asked for. Null: there is no memory for it, and the block that executes has failed.
+  static TensorMemory* of(Block& block, Warp& warp, const MicroOp& op);
+  explicit TensorMemory(Block& block);
+
+  void start_block() override;
+  void warp_ended(const Warp& warp) override;
+  std::string complete(std::byte* barrier) override;
+  void block_ended(Warp& last) override;
+
+  // --- allocations ---
+  struct Allocation {
+    uint32_t begin = 0, columns = 0; // columns 0: none
+    uint32_t warp = 0;
+    const MicroOp* op = nullptr;
+  };
+  // First of so many free columns, in this memory and in `other` (may be null); tensor_columns: there are none.
+  uint32_t find_free(uint32_t columns, const TensorMemory* other) const;
+  void allocate(const Allocation& allocation);
+  const Allocation* allocation_at(uint32_t column) const;
+  void deallocate(uint32_t begin);
+  bool is_allocated(uint32_t column, uint32_t columns) const;
+
+  // 128 lanes.
+  uint32_t* column(uint32_t number) { return cells_.data() + size_t(number) * tensor_lanes; }
+  uint32_t& cell(uint32_t lane, uint32_t number) { return column(number)[lane]; }
+
+  // --- operations ---
+  Block& block() { return block_; }
+  bool is_late() const { return block_.launch->request->late_copies; }
+  void issue(TensorOperation operation);
+  bool is_full() const { return operations_.size() + transfers_.size() >= most_pending; }
+  void add_transfer(const LateTransfer32& transfer) { transfers_.push_back(transfer); }
+  void wait_for_transfers(uint32_t warp, bool loads);
+
+  // --- --check ---
+  // Number of the next operation of the warp's group, from 1 on.
+  uint32_t next_operation(uint32_t warp) { return ++operation_numbers_[warp / 4]; }
+  uint32_t last_operation(uint32_t warp) const { return operation_numbers_[warp / 4]; }
+  TensorRecord& record(uint32_t lane, uint32_t column) {
+    return records_[size_t(column) * (tensor_lanes / lanes_of_record) + lane / lanes_of_record];
+  }
+
+  // The first half of a pair has allocated for the other one, too: columns that its next allocations are.
+  std::deque<Allocation> granted;
+  bool has_relinquished = false;
+  unsigned group = 0; // of .cta_group: 0: not known yet
+
+private:
+  void carry_out(const TensorOperation& operation);
+
+  Block& block_;
+  MemoryShare share_;
+  std::vector<uint32_t> cells_; // column by column
+  std::array<Allocation, tensor_columns / least_tensor_columns> allocations_{};
+  std::array<bool, tensor_columns> is_allocated_{};
+  std::vector<TensorOperation> operations_;
+  std::vector<LateTransfer32> transfers_;
+  std::array<uint32_t, 8> operation_numbers_{};
+  std::vector<TensorRecord> records_; // empty: nothing is checked
+};
+
+// The block's tensor memory, for an instruction with .cta_group::`group`. Null: the block has failed.
+TensorMemory* own_tensor_memory(Warp& warp, const MicroOp& op, unsigned group);
+
+// And that of the other block of a pair (.cta_group::2): two blocks of a cluster whose ranks differ in bit 0. False:
+// there is none, and the block has failed.
+struct TensorPair {
+  TensorMemory* even = nullptr; // or the block alone
+  TensorMemory* odd = nullptr;  // null: the block alone
+};
+bool find_tensor_pair(Warp& warp, const MicroOp& op, unsigned group, TensorPair& pair);
+
+// Are these columns and lanes allocated? If not, the block that executes has failed. `memory`: may be of another block.
+bool is_in_allocation(Warp& warp, const MicroOp& op, unsigned lane, const TensorMemory& memory, const char* what,
+                      TensorAddress address, uint32_t lanes, uint32_t columns);
+
+} // namespace ptxrewrite::emulator

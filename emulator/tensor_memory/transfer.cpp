@@ -1,0 +1,282 @@
+// tcgen05.ld, tcgen05.st and their waits (PTX ISA 9.7.16.8): a warp moves registers to or from its quarter of the lanes
+// of tensor memory. With late copies a load writes its registers, and a store writes tensor memory, when the warp
+// waits.
+#include "emulator/core/check.h"
+#include "emulator/semantics/min_max.h"
+#include "emulator/special/async_access.h"
+#include "emulator/special/collective.h"
+#include "emulator/special/matrix.h"
+#include "emulator/tensor_memory/instructions.h"
+#include "emulator/tensor_memory/tensor_memory.h"
+#include "emulator/tensor_memory/transfer_places.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+enum class LoadReduction : uint8_t { none, f32, u32, s32 };
+
+struct Transfer {
+  TransferShape shape = TransferShape::lanes32;
+  uint32_t registers = 1;
+  bool packs = false;
+  uint32_t second_half = 0; // columns from the address on, of lanes16_32b_twice
+  AddressSource address;
+  LoadReduction reduction = LoadReduction::none; // of ld.red: its result is the register behind the others
+  bool takes_max = false, takes_magnitude = false, keeps_nan = false;
+  uint32_t columns() const { return transfer_columns(shape, registers) * (packs ? 2 : 1); }
+};
+
+// Where the transfer of one warp begins, when it is legal.
+struct Place {
+  TensorMemory* memory = nullptr;
+  TensorAddress address;
+};
+
+// False: the block has failed.
+bool find_place(const Collective& all, Place& place) {
+  Warp& warp = all.warp();
+  const MicroOp& op = all.op();
+  const auto& transfer = all.description<Transfer>();
+  const auto first = static_cast<unsigned>(std::countr_zero(all.lanes()));
+  const auto fail = [&](std::string message) {
+    warp.block->fail(warp, op, first, std::move(message), FaultKind::illegal_address);
+    return false;
+  };
+  const auto address_of = [&](unsigned lane) {
+    return static_cast<uint32_t>(
+        lane_address(warp, transfer.address.base, transfer.address.narrow, transfer.address.offset, lane));
+  };
+  const uint32_t bits = address_of(first);
+  if (!warp.gathered.empty())
+    return fail("lanes of one warp come apart to an instruction on tensor memory that is .aligned");
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    if (all.has(lane) && address_of(lane) != bits)
+      return fail("an address in tensor memory that differs between lanes of the warp");
+  place.memory = TensorMemory::of(*warp.block, warp, op);
+  if (!place.memory) return false;
+  place.address = tensor_address(bits);
+  const uint32_t lanes = transfer_lanes(transfer.shape), quarter = warp.index % 4 * lanes_of_quarter;
+  const uint32_t lane = place.address.lane;
+  if (lane % lanes || lane < quarter || lane + lanes > quarter + lanes_of_quarter)
+    return fail(fmt::format("warp {} accesses lanes {} to {} of tensor memory; its quarter are lanes {} to {}, {} at a "
+                            "time",
+                            warp.index, lane, uint64_t(lane) + lanes - 1, quarter, quarter + lanes_of_quarter - 1,
+                            lanes));
+  if (!is_in_allocation(warp, op, first, *place.memory, "an access", place.address, lanes, transfer.columns()))
+    return false;
+  if (transfer.shape != TransferShape::lanes16_32b_twice) return true;
+  const uint64_t second = uint64_t(place.address.column) + transfer.second_half;
+  return is_in_allocation(warp, op, first, *place.memory, "an access",
+                          {lane, static_cast<uint32_t>(std::min<uint64_t>(second, tensor_columns))}, lanes,
+                          transfer.columns());
+}
+
+// Lane and column of register `index` of a thread.
+TensorAddress cell_of(const Transfer& transfer, const Place& place, unsigned thread, uint32_t index) {
+  const TransferPlace there = transfer_place(transfer.shape, thread, index);
+  return {place.address.lane + there.lane, place.address.column + there.column * (transfer.packs ? 2 : 1) +
+                                               (there.is_second ? transfer.second_half : 0)};
+}
+
+uint32_t load_cell(const Transfer& transfer, TensorMemory& memory, TensorAddress at) {
+  if (!transfer.packs) return memory.cell(at.lane, at.column);
+  return (memory.cell(at.lane, at.column) & 0xffff) | memory.cell(at.lane, at.column + 1) << 16;
+}
+
+void store_cell(const Transfer& transfer, TensorMemory& memory, TensorAddress at, uint32_t value) {
+  if (!transfer.packs) {
+    memory.cell(at.lane, at.column) = value;
+    return;
+  }
+  memory.cell(at.lane, at.column) = value & 0xffff;
+  memory.cell(at.lane, at.column + 1) = value >> 16;
+}
+
+uint32_t reduced(const Transfer& transfer, uint32_t a, uint32_t b) {
+  switch (transfer.reduction) {
+  case LoadReduction::s32: {
+    const auto x = static_cast<int32_t>(a), y = static_cast<int32_t>(b);
+    return static_cast<uint32_t>(transfer.takes_max ? std::max(x, y) : std::min(x, y));
+  }
+  case LoadReduction::u32:
+    return transfer.takes_max ? std::max(a, b) : std::min(a, b);
+  case LoadReduction::f32: {
+    const auto x = std::bit_cast<float>(a), y = std::bit_cast<float>(b);
+    const bool x_nan = x != x, y_nan = y != y;
+    if ((x_nan || y_nan) && (transfer.keeps_nan || (x_nan && y_nan))) return 0x7fffffff;
+    if (x_nan || y_nan) return x_nan ? b : a;
+    // -0 is less than +0.
+    const bool x_less = x < y || (x == y && a >> 31 > b >> 31);
+    return x_less != transfer.takes_max ? a : b;
+  }
+  case LoadReduction::none:
+    return a;
+  }
+  return a;
+}
+
+bool has_room(const Collective& all, TensorMemory& memory) {
+  if (!memory.is_late() || !memory.is_full()) return true;
+  all.warp().block->fail(all.warp(), all.op(), 0,
+                         "more operations on tensor memory that nothing has waited for than the emulator keeps");
+  return false;
+}
+
+void load_late(const Collective& all, const Transfer& transfer, const Place& place, uint32_t index) {
+  LateTransfer32 late;
+  late.warp = all.warp().index;
+  late.is_load = true;
+  late.lanes = all.lanes();
+  late.registers = all.warp().lanes<uint32_t>(all.warp().activation->function->lists[all.op().extra + index]);
+  for (unsigned lane = 0; lane < warp_size; ++lane) {
+    const TensorAddress at = cell_of(transfer, place, lane, index);
+    late.places[lane] = at.column * tensor_lanes + at.lane;
+  }
+  place.memory->add_transfer(late);
+}
+
+const MicroOp* load_registers(Warp& running, const MicroOp& instruction) {
+  return execute_together(running, instruction, {}, [](const Collective& all) {
+    const auto& transfer = all.description<Transfer>();
+    Place place;
+    if (!find_place(all, place) || !has_room(all, *place.memory)) return;
+    all.warp().block->take_fuel(transfer.registers / 4);
+    std::array<uint32_t, warp_size> result{};
+    // Packed registers and reductions are loaded at once, late copies or not.
+    const bool is_late = place.memory->is_late() && !transfer.packs && transfer.reduction == LoadReduction::none;
+    for (uint32_t index = 0; index < transfer.registers; ++index) {
+      if (is_late) {
+        load_late(all, transfer, place, index);
+        continue;
+      }
+      std::array<uint32_t, warp_size> values;
+      for (unsigned lane = 0; lane < warp_size; ++lane) {
+        values[lane] = load_cell(transfer, *place.memory, cell_of(transfer, place, lane, index));
+        const uint32_t value = transfer.takes_magnitude ? values[lane] & 0x7fffffff : values[lane];
+        if (transfer.reduction != LoadReduction::none)
+          result[lane] = index == 0 ? value : reduced(transfer, result[lane], value);
+      }
+      all.write_listed<uint32_t>(index, [&](unsigned lane) { return values[lane]; });
+    }
+    if (transfer.reduction != LoadReduction::none)
+      all.write_listed<uint32_t>(transfer.registers, [&](unsigned lane) { return result[lane]; });
+  });
+}
+
+const MicroOp* store_registers(Warp& running, const MicroOp& instruction) {
+  return execute_together(running, instruction, {}, [](const Collective& all) {
+    const auto& transfer = all.description<Transfer>();
+    Place place;
+    if (!find_place(all, place) || !has_room(all, *place.memory)) return;
+    all.warp().block->take_fuel(transfer.registers / 4);
+    for (uint32_t index = 0; index < transfer.registers; ++index) {
+      uint32_t storage[warp_size];
+      const uint32_t* values = all.listed(index, storage);
+      if (place.memory->is_late() && !transfer.packs) {
+        LateTransfer32 late;
+        late.warp = all.warp().index;
+        late.lanes = all.lanes();
+        std::copy_n(values, warp_size, late.values.begin());
+        for (unsigned lane = 0; lane < warp_size; ++lane) {
+          const TensorAddress at = cell_of(transfer, place, lane, index);
+          late.places[lane] = at.column * tensor_lanes + at.lane;
+        }
+        place.memory->add_transfer(late);
+        continue;
+      }
+      for (unsigned lane = 0; lane < warp_size; ++lane)
+        if (all.has(lane)) store_cell(transfer, *place.memory, cell_of(transfer, place, lane, index), values[lane]);
+    }
+  });
+}
+
+// op.immediate: not 0: for loads.
+const MicroOp* wait_for_transfers(Warp& running, const MicroOp& instruction) {
+  return execute_together(running, instruction, {}, [](const Collective& all) {
+    if (TensorMemory* memory = TensorMemory::of(*all.warp().block, all.warp(), all.op()))
+      memory->wait_for_transfers(all.warp().index, all.op().immediate != 0);
+  });
+}
+
+// --- decoding ---
+
+TransferShape shape_of(const ir::Form& form) {
+  using enum ir::Modifier;
+  if (form.has(_16x64b)) return TransferShape::lanes16_64b;
+  if (form.has(_16x128b)) return TransferShape::lanes16_128b;
+  if (form.has(_16x256b)) return TransferShape::lanes16_256b;
+  if (form.has(_16x32bx2)) return TransferShape::lanes16_32b_twice;
+  return TransferShape::lanes32;
+}
+
+uint32_t repetitions_of(const ir::Form& form) {
+  using enum ir::Modifier;
+  constexpr ir::Modifier words[] = {x1, x2, x4, x8, x16, x32, x64, x128};
+  for (unsigned i = 0; i < std::size(words); ++i)
+    if (form.has(words[i])) return 1u << i;
+  return 1;
+}
+
+LoadReduction reduction_of(const ir::Form& form) {
+  if (!form.has(ir::Modifier::red)) return LoadReduction::none;
+  for (ir::ScalarType type : form.types) {
+    if (type == ir::ScalarType::f32) return LoadReduction::f32;
+    if (type == ir::ScalarType::s32) return LoadReduction::s32;
+  }
+  return LoadReduction::u32;
+}
+
+} // namespace
+
+void decode_tensor_transfer(Decoder& decoder) {
+  using enum ir::Modifier;
+  const ir::Form& form = decoder.form();
+  const bool is_load = form.has(ld);
+  Transfer transfer;
+  transfer.shape = shape_of(form);
+  transfer.registers = repetitions_of(form) * transfer_registers(transfer.shape);
+  transfer.packs = form.has(pack_16b) || form.has(unpack_16b);
+  transfer.reduction = reduction_of(form);
+  transfer.takes_max = form.has(max);
+  transfer.takes_magnitude = form.has(abs);
+  transfer.keeps_nan = form.has(NaN);
+  const bool is_twice = transfer.shape == TransferShape::lanes16_32b_twice;
+  const bool reduces = transfer.reduction != LoadReduction::none;
+  const unsigned address = is_load ? (reduces ? 2 : 1) : 0;
+  const unsigned registers = is_load ? 0 : is_twice ? 2 : 1;
+  if (is_twice)
+    transfer.second_half = static_cast<uint32_t>(
+        std::clamp<int64_t>(decoder.operands()[decoder.top_level(address + 1)].immediate, 0, tensor_columns));
+  const std::vector<ir::Operand> named = matrix_registers(decoder, registers);
+  if (named.size() != transfer.registers)
+    return decoder.unsupported("a transfer of tensor memory with another number of registers than its shape has");
+  transfer.address = address_source(decoder, address);
+  std::vector<LaneRef> list;
+  for (const ir::Operand& operand : named) {
+    // A late load writes registers when the instruction itself is over.
+    if (is_load && operand.is(ir::OperandKind::value) && decoder.register_bits(operand.as_value()) != 32)
+      return decoder.unsupported("a load of tensor memory to registers that have not 32 bits");
+    list.push_back(is_load ? decoder.destination(operand, lanes_of_bits(32))
+                           : decoder.source(operand, lanes_of_bits(32)));
+  }
+  if (reduces)
+    for (const ir::Operand& operand : matrix_registers(decoder, 1))
+      list.push_back(decoder.destination(operand, lanes_of_bits(32)));
+  const uint32_t first = decoder.add_list(list);
+  const uint32_t description = add_description(decoder, transfer);
+  MicroOp& op = decoder.emit(is_load ? &load_registers : &store_registers);
+  op.extra = first;
+  op.auxiliary = description;
+}
+
+void decode_tensor_wait(Decoder& decoder) {
+  const bool loads = decoder.form().has(ir::Modifier::wait_ld);
+  decoder.emit(&wait_for_transfers).immediate = loads;
+}
+
+} // namespace ptxrewrite::emulator

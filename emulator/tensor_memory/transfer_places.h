@@ -1,0 +1,58 @@
+// Which cells of tensor memory the registers of a warp are, in tcgen05.ld and tcgen05.st (PTX ISA 9.7.16.2.3, "Data
+// movement shape"; CUTLASS's cute/atom/copy_traits_sm100.hpp says the same in shapes and strides).
+//
+// With a shape of 16 lanes and w columns of 32 bits, register i of lane t is in the (i / (w / 2))-th repetition, w
+// columns further on each; of 16x64b, 16x128b and 16x256b in tensor memory lanes t / 4 and t / 4 + 8. .pack::16b and
+// .unpack::16b: a register is two columns, the low halves of which it holds.
+#pragma once
+
+#include <cstdint>
+
+namespace ptxrewrite::emulator {
+
+enum class TransferShape : uint8_t { lanes32, lanes16_64b, lanes16_128b, lanes16_256b, lanes16_32b_twice };
+
+struct TransferPlace {
+  uint32_t lane = 0;      // from the address on
+  uint32_t column = 0;    // likewise; without packing
+  bool is_second = false; // lanes16_32b_twice: of the half that is some columns further on
+};
+
+constexpr uint32_t transfer_lanes(TransferShape shape) {
+  return shape == TransferShape::lanes32 ? 32 : 16;
+}
+// Columns of `registers` registers.
+constexpr uint32_t transfer_columns(TransferShape shape, uint32_t registers) {
+  switch (shape) {
+  case TransferShape::lanes32:
+  case TransferShape::lanes16_32b_twice:
+    return registers;
+  case TransferShape::lanes16_64b:
+  case TransferShape::lanes16_128b:
+  case TransferShape::lanes16_256b:
+    return registers * 2;
+  }
+  return registers;
+}
+// Registers of the shape with .x1.
+constexpr uint32_t transfer_registers(TransferShape shape) {
+  return shape == TransferShape::lanes16_256b ? 4 : shape == TransferShape::lanes16_128b ? 2 : 1;
+}
+
+constexpr TransferPlace transfer_place(TransferShape shape, uint32_t thread, uint32_t index) {
+  switch (shape) {
+  case TransferShape::lanes32:
+    return {thread, index, false};
+  case TransferShape::lanes16_32b_twice:
+    return {thread % 16, index, thread >= 16};
+  case TransferShape::lanes16_64b:
+    return {thread / 4 + thread % 2 * 8, index * 2 + thread / 2 % 2, false};
+  case TransferShape::lanes16_128b:
+    return {thread / 4 + index % 2 * 8, index / 2 * 4 + thread % 4, false};
+  case TransferShape::lanes16_256b:
+    return {thread / 4 + index / 2 % 2 * 8, index / 4 * 8 + thread % 4 * 2 + index % 2, false};
+  }
+  return {};
+}
+
+} // namespace ptxrewrite::emulator

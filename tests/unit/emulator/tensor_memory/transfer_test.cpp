@@ -1,0 +1,168 @@
+// tcgen05.ld and tcgen05.st: which cell of tensor memory each register of each lane is, as CUTLASS states it
+// (cute/atom/copy_traits_sm100.hpp: shapes and strides over the bits of the lanes, one lane behind the other).
+#include "tests/unit/emulator/tensor_memory/tensor_kernel.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace ptxrewrite::emulator::tensor_memory_test {
+namespace {
+
+struct Part {
+  uint32_t shape, stride;
+};
+uint32_t offset(const std::vector<Part>& parts, uint32_t coordinate) {
+  uint32_t sum = 0;
+  for (const auto& [shape, stride] : parts) {
+    sum += coordinate % shape * stride;
+    coordinate /= shape;
+  }
+  return sum;
+}
+
+// DstLayout of the load with one repetition; the bits of a lane are `lane_bits` of them.
+struct Shape {
+  const char* name;
+  uint32_t lane_bits, registers, lanes;
+  std::vector<Part> threads, values; // in bits
+};
+const Shape shapes[] = {
+    {"16x64b", 64, 1, 16, {{2, 512}, {2, 32}, {8, 64}}, {{32, 1}}},
+    {"16x128b", 128, 2, 16, {{4, 32}, {8, 128}}, {{32, 1}, {2, 1024}}},
+    {"16x256b", 256, 4, 16, {{4, 64}, {8, 256}}, {{64, 1}, {2, 2048}}},
+    {"32x32b", 32, 1, 32, {{32, 32}}, {{32, 1}}},
+};
+
+struct Cell {
+  uint32_t lane, column;
+};
+// `half`: of a register, for packed ones: each 16 bits are in a column of their own.
+Cell cell_of(const Shape& shape, uint32_t thread, uint32_t index, bool packed, uint32_t half) {
+  const uint32_t bit = offset(shape.threads, thread) + offset(shape.values, index % shape.registers * 32) + half * 16;
+  const uint32_t in_lane = bit % shape.lane_bits + index / shape.registers * shape.lane_bits;
+  return {bit / shape.lane_bits, packed ? in_lane / 16 : in_lane / 32};
+}
+
+constexpr uint32_t columns = 384, first_register_column = 256;
+
+std::vector<uint32_t> random_cells(unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<uint32_t> cells(128 * columns);
+  for (uint32_t& cell : cells)
+    cell = static_cast<uint32_t>(random());
+  return cells;
+}
+
+std::string address(uint32_t lane, uint32_t column) {
+  return "  add.u32 %v, %mine, " + std::to_string(lane << 16 | column) + ";\n";
+}
+
+// Registers of a thread lie in its lane from first_register_column on, before or behind the transfer.
+std::string transfer(const std::string& name, bool loads, uint32_t count, uint32_t lane, const std::string& between) {
+  const std::string list = registers("%z", count);
+  const std::string whole = "32x32b.x" + std::to_string(count) + ".b32 ";
+  std::string text = "  .reg .b32 %z<128>;\n";
+  if (loads) {
+    text += address(lane, 0) + "  tcgen05.ld.sync.aligned." + name + " " + list + ", [%v]" + between +
+            ";\n  tcgen05.wait::ld.sync.aligned;\n" + address(0, first_register_column) + "  tcgen05.st.sync.aligned." +
+            whole + "[%v], " + list + ";\n  tcgen05.wait::st.sync.aligned;\n";
+  } else {
+    text += address(0, first_register_column) + "  tcgen05.ld.sync.aligned." + whole + list +
+            ", [%v];\n  tcgen05.wait::ld.sync.aligned;\n" + address(lane, 0) + "  tcgen05.st.sync.aligned." + name +
+            " [%v]" + between + ", " + list + ";\n  tcgen05.wait::st.sync.aligned;\n";
+  }
+  return text;
+}
+
+PtxRun run(const std::string& text, const std::vector<uint32_t>& cells, bool late) {
+  TensorKernel kernel;
+  kernel.columns = columns;
+  kernel.behind = text;
+  LaunchRequest request;
+  request.late_copies = late;
+  return run_tensor_kernel(kernel, cells, request);
+}
+
+template <class CellOf>
+void check_load(const std::vector<uint32_t>& before, const std::vector<uint32_t>& after, uint32_t count, uint32_t lane,
+                bool packed, CellOf&& cell) {
+  unsigned wrong = 0;
+  for (uint32_t thread = 0; thread < 128; ++thread)
+    for (uint32_t index = 0; index < count; ++index) {
+      const auto read = [&](uint32_t half) {
+        const Cell at = cell(thread % 32, index, half);
+        return before[(thread / 32 * 32 + lane + at.lane) * columns + at.column];
+      };
+      const uint32_t expected = packed ? (read(0) & 0xffff) | read(1) << 16 : read(0);
+      wrong += after[thread * columns + first_register_column + index] != expected;
+    }
+  CHECK(wrong == 0);
+}
+
+template <class CellOf>
+void check_store(const std::vector<uint32_t>& before, const std::vector<uint32_t>& after, uint32_t count, uint32_t lane,
+                 bool packed, CellOf&& cell) {
+  std::vector<uint32_t> expected = before;
+  for (uint32_t thread = 0; thread < 128; ++thread)
+    for (uint32_t index = 0; index < count; ++index) {
+      const uint32_t value = before[thread * columns + first_register_column + index];
+      for (uint32_t half = 0; half < (packed ? 2 : 1); ++half) {
+        const Cell at = cell(thread % 32, index, half);
+        expected[(thread / 32 * 32 + lane + at.lane) * columns + at.column] =
+            packed ? value >> (half * 16) & 0xffff : value;
+      }
+    }
+  CHECK(after == expected);
+}
+
+TEST_CASE("registers of every shape and number of repetitions") {
+  unsigned seed = 1;
+  for (const Shape& shape : shapes)
+    for (uint32_t repetitions = 1; repetitions * shape.registers <= 128; repetitions *= 2)
+      for (const bool packed : {false, true}) {
+        const uint32_t count = repetitions * shape.registers;
+        if (packed && count * shape.lane_bits / shape.registers / 16 > first_register_column) continue;
+        for (const uint32_t lane : {0u, shape.lanes % 32}) {
+          const std::string name = std::string(shape.name) + ".x" + std::to_string(repetitions);
+          CAPTURE(name);
+          CAPTURE(packed);
+          const std::vector<uint32_t> before = random_cells(seed++);
+          const bool late = seed % 2 == 0;
+          const auto cell = [&](uint32_t thread, uint32_t index, uint32_t half) {
+            return cell_of(shape, thread, index, packed, half);
+          };
+          PtxRun loaded =
+              run(transfer(name + (packed ? ".pack::16b.b32" : ".b32"), true, count, lane, ""), before, late);
+          REQUIRE_MESSAGE(loaded.ok(), loaded.error << loaded.failure());
+          check_load(before, loaded.buffer<uint32_t>(2), count, lane, packed, cell);
+          PtxRun stored =
+              run(transfer(name + (packed ? ".unpack::16b.b32" : ".b32"), false, count, lane, ""), before, late);
+          REQUIRE_MESSAGE(stored.ok(), stored.error << stored.failure());
+          check_store(before, stored.buffer<uint32_t>(2), count, lane, packed, cell);
+        }
+      }
+}
+
+TEST_CASE("16x32bx2: the second half of the lanes has columns further on") {
+  for (const uint32_t further : {16u, 100u})
+    for (const uint32_t repetitions : {1u, 2u, 16u}) {
+      const std::vector<uint32_t> before = random_cells(further + repetitions);
+      // SM100_TMEM_LOAD_16dp32b1x: lanes ((16,2)) with strides of a lane and of the second half.
+      const auto cell = [&](uint32_t thread, uint32_t index, uint32_t) {
+        return Cell{thread % 16, index + thread / 16 * further};
+      };
+      const std::string name = "16x32bx2.x" + std::to_string(repetitions) + ".b32";
+      const std::string between = ", " + std::to_string(further);
+      PtxRun loaded = run(transfer(name, true, repetitions, 16, between), before, false);
+      REQUIRE_MESSAGE(loaded.ok(), loaded.error << loaded.failure());
+      check_load(before, loaded.buffer<uint32_t>(2), repetitions, 16, false, cell);
+      PtxRun stored = run(transfer(name, false, repetitions, 0, between), before, false);
+      REQUIRE_MESSAGE(stored.ok(), stored.error << stored.failure());
+      check_store(before, stored.buffer<uint32_t>(2), repetitions, 0, false, cell);
+    }
+}
+
+} // namespace
+} // namespace ptxrewrite::emulator::tensor_memory_test
