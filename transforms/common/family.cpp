@@ -31,8 +31,11 @@ private:
 
   DischargePolicy policy();
   std::optional<Try> apply(SiteFilter filter);
-  // Weighs a rewritten kernel. Does it become the best so far?
+  // With what the family's finisher makes of it; nothing if that is nothing.
+  std::optional<Try> finished(const Try& one) const;
+  // Weighs a rewritten kernel, alone and finished. Does it become the best so far?
   bool weigh(std::optional<Try> next);
+  bool weigh_as_it_is(Try next);
   void search(const std::vector<RewriteSite>& sites);
   bool measure_original();
   Change keep(Try chosen);
@@ -74,18 +77,41 @@ bool FamilyChoice::measure_original() {
   return true;
 }
 
+std::optional<FamilyChoice::Try> FamilyChoice::finished(const Try& one) const {
+  const std::string statistic(family_.finisher_statistic);
+  const PassDescription* pass = one.attempt.statistics.contains(statistic) ? find_pass(family_.finisher) : nullptr;
+  if (!pass) return std::nullopt;
+  Try both = one;
+  PassContext context;
+  context.options.set("cost", "model");
+  if (pass->run(both.attempt.function(), context) == Change::unchanged || !context.ledger.empty() ||
+      !context.additions.empty())
+    return std::nullopt;
+  for (const auto& [name, count] : context.statistics)
+    both.attempt.statistics[name] += count;
+  for (const Remark& remark : context.remarks)
+    both.attempt.remark("with " + std::string(family_.finisher) + ": " + remark.text, remark.range);
+  return both;
+}
+
 bool FamilyChoice::weigh(std::optional<Try> next) {
   if (!next) return false;
-  --left_;
-  Result<KernelCost> cost = cost_of(next->attempt.function(), architectures_, context_);
+  std::optional<Try> both = finished(*next);
+  const bool alone = weigh_as_it_is(*std::move(next));
+  return (both && weigh_as_it_is(*std::move(both))) || alone;
+}
+
+bool FamilyChoice::weigh_as_it_is(Try next) {
+  left_ -= left_ > 0;
+  Result<KernelCost> cost = cost_of(next.attempt.function(), architectures_, context_);
   if (!cost) {
     lost_ = "the rewritten kernel is not assembled: " + cost.error().message;
     return false;
   }
   // A kernel that is a variant already takes its own place.
-  const bool stands_beside = next->attempt.needs_original() && !original_of(function_);
+  const bool stands_beside = next.attempt.needs_original() && !original_of(function_);
   if (!wins(*cost, before_, stands_beside)) {
-    lost_ = std::to_string(next->sites.size()) + " site(s) would make it " + comparison(*cost, before_);
+    lost_ = std::to_string(next.sites.size()) + " site(s) would make it " + comparison(*cost, before_);
     return false;
   }
   if (best_ && !is_better(*cost, best_cost_, before_)) return false;

@@ -49,6 +49,10 @@ struct Family {
   // Rewrites attempt.function() (SSA form) at the sites that are taken. Returns whether it changed anything. The same
   // kernel and the same filter give the same result.
   bool (*apply)(Attempt& attempt, SiteFilter& sites, PassContext& context);
+  // A pass that makes something of what attempts with this entry in their statistics have prepared, which alone may not
+  // pay. They are weighed with it, too, and may stay with it. Such a pass rests on nothing.
+  std::string_view finisher = {};
+  std::string_view finisher_statistic = {};
 };
 
 // The family as a pass on one function in SSA form: all sites, or those that pay.

@@ -172,6 +172,20 @@ uint32_t Editor::known_zeros(const Operand& operand, unsigned depth) const {
   if (mnemonic == "max.u32") return above(std::max(width(0), width(1)));
   // Of numbers that are not negative signed comparisons say the same; the larger of any and such a one is none either.
   constexpr unsigned sign_bit = 31;
+  // Of the smaller of any number and one that is not negative: how wide it is, unless it is negative.
+  auto width_if_positive = [&](size_t i) {
+    const InstructionId inner = width(i) <= sign_bit ? InstructionId{} : computation(from[i]);
+    if (!inner || canonical(function_.form_of(inner).mnemonic) != "min.s32") return width(i);
+    unsigned least = 32;
+    for (const Operand& source : sources(inner))
+      if (const auto bits = 32 - static_cast<unsigned>(std::countl_one(known_zeros(source, depth - 1)));
+          bits <= sign_bit)
+        least = std::min(least, bits);
+    return least;
+  };
+  if (mnemonic == "max.s32" && std::min(width(0), width(1)) <= sign_bit &&
+      std::max(width_if_positive(0), width_if_positive(1)) <= sign_bit)
+    return above(std::max(width_if_positive(0), width_if_positive(1)));
   if (mnemonic == "max.s32" && std::max(width(0), width(1)) <= sign_bit) return above(std::max(width(0), width(1)));
   if (mnemonic == "max.s32" && std::min(width(0), width(1)) <= sign_bit) return above(sign_bit);
   if (mnemonic == "min.s32" && std::max(width(0), width(1)) <= sign_bit) return above(std::min(width(0), width(1)));

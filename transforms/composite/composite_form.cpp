@@ -63,7 +63,7 @@ public:
 
   void run() {
     // Each round sees what the last one made; few kernels need the third.
-    constexpr unsigned most_rounds = 4;
+    constexpr unsigned most_rounds = 6;
     for (unsigned round = 0; round < most_rounds; ++round) {
       bool changed = false;
       for (BlockId block : editor_.function().layout)
@@ -191,11 +191,12 @@ Candidate LegalComposite::attempt(Families families, Eagerness eagerness) const 
   candidate.families = families;
   candidate.eagerness = eagerness;
   candidate.function.emplace(function_);
-  // Vectors of bytes in one register pay where they are computed with there.
+  // Vectors of bytes in one register pay where they are computed with, or put together, there.
   const bool joins = families.test(static_cast<size_t>(Family::bytes)) && join_byte_vectors(*candidate.function) > 0;
   Rewriter(*candidate.function, candidate).run();
   if (joins && !candidate.fired.test(static_cast<size_t>(Family::bytes)) &&
-      !candidate.fired.test(static_cast<size_t>(Family::dot)))
+      !candidate.fired.test(static_cast<size_t>(Family::dot)) &&
+      !candidate.fired.test(static_cast<size_t>(Family::permute)))
     return attempt(Families(families).reset(static_cast<size_t>(Family::bytes)), eagerness);
   if (candidate.fired.any()) ir::remove_dead_code(*candidate.function);
   return candidate;

@@ -66,7 +66,7 @@ bool apply(legal::Attempt& attempt, legal::SiteFilter& sites, PassContext& conte
 namespace {
 
 Change run(ir::Function& function, PassContext& context) {
-  return legal::run_family(function, context, {"memory", memory::apply});
+  return legal::run_family(function, context, {"memory", memory::apply, "composite", memory::joined_bytes});
 }
 
 const RegisterPass registration(

@@ -134,17 +134,30 @@ std::vector<Operand> pack_words(ir::Function& function, ir::Builder& builder, co
   return words;
 }
 
-std::vector<Operand> fresh_words(ir::Builder& builder, size_t halves) {
+std::vector<Operand> fresh_words(ir::Builder& builder, size_t count) {
   std::vector<Operand> words;
-  for (size_t i = 0; i < halves; ++i)
+  for (size_t i = 0; i < count; ++i)
     words.push_back(Operand::definition(builder.new_value(ScalarType::b32, "%r")));
   return words;
 }
 
-void split_words(ir::Builder& builder, const std::vector<Operand>& words, const std::vector<Operand>& halves) {
-  for (size_t i = 0; i < words.size(); ++i)
-    builder.emit("mov.b32", {Operand::group(OperandKind::vector, 2), halves[2 * i], halves[2 * i + 1],
-                             Operand::value(words[i].as_value())});
+void split_words(const ir::Function& function, ir::Builder& builder, const std::vector<Operand>& words,
+                 const std::vector<Operand>& parts, ScalarType type) {
+  constexpr unsigned byte_bits = 8;
+  if (ir::bit_width(type) != byte_bits) {
+    for (size_t i = 0; i < words.size(); ++i)
+      builder.emit("mov.b32", {Operand::group(OperandKind::vector, 2), parts[2 * i], parts[2 * i + 1],
+                               Operand::value(words[i].as_value())});
+    return;
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const bool is_narrow = ir::bit_width(function.values[parts[i].as_value()].type) == 16;
+    const Operand byte = is_narrow ? Operand::definition(builder.new_value(ScalarType::b32, "%r")) : parts[i];
+    builder.emit(ir::is_signed(type) ? "bfe.s32" : "bfe.u32",
+                 {byte, Operand::value(words[i / 4].as_value()),
+                  Operand::integer(static_cast<int64_t>(byte_bits * (i % 4))), Operand::integer(byte_bits)});
+    if (is_narrow) builder.emit("cvt.u16.u32", {parts[i], Operand::value(byte.as_value())});
+  }
 }
 
 } // namespace ptxrewrite::transforms::memory

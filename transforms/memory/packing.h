@@ -13,8 +13,10 @@ std::vector<ir::Operand> pack_words(ir::Function& function, ir::Builder& builder
                                     const std::vector<ir::Operand>& elements, unsigned bits);
 
 // Definitions of new 32-bit registers.
-std::vector<ir::Operand> fresh_words(ir::Builder& builder, size_t halves);
-// Registers of 16 bits from the words, two from each.
-void split_words(ir::Builder& builder, const std::vector<ir::Operand>& words, const std::vector<ir::Operand>& halves);
+std::vector<ir::Operand> fresh_words(ir::Builder& builder, size_t count);
+// Defines `parts` by the words, as loads of `type` would: halves in 16-bit registers, two from each word, or bytes,
+// extended to registers of 16 or 32 bits, four from each.
+void split_words(const ir::Function& function, ir::Builder& builder, const std::vector<ir::Operand>& words,
+                 const std::vector<ir::Operand>& parts, ir::ScalarType type);
 
 } // namespace ptxrewrite::transforms::memory

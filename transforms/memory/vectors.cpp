@@ -59,8 +59,11 @@ public:
         if (function_.instructions[id].kind == ir::InstructionKind::real) look_at(id);
       close_all();
     }
-    for (const Vector& vector : vectors_)
+    for (const Vector& vector : vectors_) {
+      const ir::Form& form = function_.form_of(vector.members.front().instruction);
+      if (vector.loads && ir::bit_width(form.type()) == 8) ++workspace_.attempt.statistics[joined_bytes];
       write(vector);
+    }
     return vectors_.size();
   }
 
@@ -199,12 +202,14 @@ std::optional<ir::FormId> Joiner::vector_form(ir::FormId form, size_t elements) 
   return workspace_.form_of(mnemonic);
 }
 
-// Bytes that are stored, and eight halves, go as words: `st.v4.u8` would be put together from registers one by one.
+// Bytes that are stored, eight and sixteen that are loaded, and eight halves go as words: `st.v4.u8` would be put
+// together from registers one by one, and no vector has eight bytes.
 std::optional<ir::FormId> Joiner::word_form(const Group& group, std::span<const Member> members,
                                             size_t elements) const {
   const ir::Form& row = ir::form(group.form);
   const unsigned bits = ir::bit_width(row.type());
-  const bool bytes = bits == 8 && !group.loads && elements % 4 == 0, halves = bits == 16 && elements == 8;
+  const bool bytes = bits == 8 && elements % 4 == 0 && (!group.loads || elements > 4),
+             halves = bits == 16 && elements == 8;
   if (!bytes && !halves) return std::nullopt;
   for (const Member& member : members)
     for (const Operand& element : member.elements) {
@@ -290,12 +295,13 @@ void Joiner::write(const Vector& vector) {
   std::vector<Operand> elements, operands;
   for (const Member& member : vector.members)
     elements.insert(elements.end(), member.elements.begin(), member.elements.end());
+  const ir::ScalarType type = function_.form_of(order.front()).type();
   std::vector<Operand> parts; // of loads in words: what is taken apart behind it
   if (vector.in_words) {
     parts = elements;
-    const unsigned bits = ir::bit_width(function_.form_of(order.front()).type());
-    elements =
-        vector.loads ? fresh_words(builder, elements.size() / 2) : pack_words(function_, builder, elements, bits);
+    const unsigned bits = ir::bit_width(type);
+    elements = vector.loads ? fresh_words(builder, elements.size() * bits / 32)
+                            : pack_words(function_, builder, elements, bits);
   }
   auto append_elements = [&] {
     if (elements.size() > 1)
@@ -308,7 +314,7 @@ void Joiner::write(const Vector& vector) {
   for (InstructionId id : order)
     if (id != place) function_.remove(id);
   builder.emit(ir::form(vector.form).mnemonic, operands);
-  if (vector.in_words && vector.loads) split_words(builder, elements, parts);
+  if (vector.in_words && vector.loads) split_words(function_, builder, elements, parts, type);
   function_.remove(place);
 }
 

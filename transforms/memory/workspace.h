@@ -40,6 +40,9 @@ private:
   std::set<std::string> stated_;
 };
 
+// In an attempt's statistics: loads of bytes that have become one. Who computes with bytes in words finds them there.
+inline const std::string joined_bytes = "memory.joined-bytes";
+
 // Loads of what the kernel does not write become ld.global.nc. Returns how many.
 size_t make_read_only(Workspace& workspace);
 // Adjacent accesses become one. Returns how many there are now.

@@ -303,6 +303,30 @@ TEST_CASE("vectors of other widths") {
   CHECK(count(rewrite(kernel(words)).text, "requires P1 % 4 == 0") == 1);
 }
 
+TEST_CASE("eight or sixteen bytes are loaded as words, under a condition on the pointer") {
+  for (const auto& [type, bytes, in_halves] : {std::tuple("u8", 16, false), {"s8", 16, false}, {"s8", 8, true}}) {
+    CAPTURE(type);
+    const std::string size = std::to_string(bytes);
+    std::string body =
+        "mul.wide.s32 %rd20, %r4, " + size + "; add.s64 %rd21, %rd1, %rd20; add.s64 %rd22, %rd2, %rd20;\n";
+    std::string sum = "mov.u32 %r50, 0;\n";
+    for (int i = 0; i < bytes; ++i) {
+      const std::string half = "%h" + std::to_string(i + 1), word = "%r" + std::to_string(i + 20);
+      body +=
+          std::string("ld.global.") + type + " " + (in_halves ? half : word) + ", [%rd21+" + std::to_string(i) + "];\n";
+      if (in_halves) sum += "cvt.s32.s16 " + word + ", " + half + ";\n";
+      sum += "mad.lo.s32 %r50, %r50, 3, " + word + ";\n";
+    }
+    const Rewritten rewritten = rewrite(kernel(body + sum + "st.global.u32 [%rd22], %r50;\n"));
+    CHECK(count(rewritten.text, bytes == 16 ? "ld.global.v4.b32" : "ld.global.v2.b32") == 1);
+    CHECK(count(rewritten.text, "requires P1 % " + size + " == 0") == 1);
+    for (uint64_t x = 0; x < 17; ++x) {
+      Trial trial = try_launch(rewritten, "k", launch_of(4, 2, {{8, 4}, {0x10000 + x, 8}, {0x20000, 8}, {0, 8}}));
+      CHECK(trial.chosen == (x % static_cast<uint64_t>(bytes) == 0));
+    }
+  }
+}
+
 TEST_CASE("eight words are one vector where the target has it") {
   std::string body = "mul.wide.s32 %rd20, %r4, 32; add.s64 %rd21, %rd1, %rd20; add.s64 %rd22, %rd2, %rd20;\n";
   for (int i = 0; i < 8; ++i)
