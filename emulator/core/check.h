@@ -22,6 +22,9 @@
 // have been written by bulk copies, or by stores with a fence.proxy.async between the store and the product. Registers
 // that it shares with other instructions need a wgmma.fence in between.
 //
+// Cells of tensor memory are ordered in the same way (emulator/tensor_memory/cell_check.h): products there are done for
+// those who find an mbarrier's phase over that a commit behind them arrived at.
+//
 // On global memory a race has a plain store in it, that changes the bytes; strong accesses alone make none, nor does a
 // read of what was written strongly. Blocks are ordered by strong accesses with a fence in front of the write, all that
 // happened before the fence with all that happens after the read (emulator/memory/global_shadow.h), whatever the

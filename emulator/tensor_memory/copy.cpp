@@ -4,6 +4,7 @@
 #include "emulator/core/watch.h"
 #include "emulator/special/async_access.h"
 #include "emulator/special/matrix.h"
+#include "emulator/tensor_memory/cell_check.h"
 #include "emulator/tensor_memory/instructions.h"
 #include "emulator/tensor_memory/shared_operand.h"
 #include "emulator/tensor_memory/tensor_memory.h"
@@ -71,6 +72,14 @@ bool issue_copy(Warp& warp, const MicroOp& op, unsigned lane) {
     if (!is_in_allocation(warp, op, lane, *memory, "tcgen05.cp", target, lanes, form.chunks * chunk_bytes / 4) ||
         !is_source_in_shared(warp, op, lane, memory->block(), form, operation.copy.source, number))
       return false;
+  }
+  if (warp.block->checker) {
+    CellRange range{0, target.column, form.chunks * chunk_bytes / 4};
+    for (unsigned row = 0; row < form.rows; ++row)
+      for (unsigned copy = 0; copy < form.copies; ++copy)
+        range.groups = static_cast<uint8_t>(range.groups | groups_of(target.lane + form.lane(row, copy), 1));
+    for (TensorMemory* memory : {pair.even, pair.odd})
+      if (memory) check_cells(warp, op, *memory, range, CellUse::operation_write, number);
   }
   warp.block->take_fuel(form.rows * form.chunks / 8);
   if (own->is_late() && own->is_full()) {

@@ -4,6 +4,7 @@
 #include "emulator/core/watch.h"
 #include "emulator/special/async_access.h"
 #include "emulator/special/matrix.h"
+#include "emulator/tensor_memory/cell_check.h"
 #include "emulator/tensor_memory/instructions.h"
 #include "emulator/tensor_memory/shared_operand.h"
 #include "emulator/tensor_memory/tensor_memory.h"
@@ -48,6 +49,7 @@ private:
   bool read_operands();
   bool check_tensor_memory(const TensorMemory& memory);
   bool check_shared(TensorMemory& memory);
+  void check_order(TensorMemory& memory);
   bool check_matrix(TensorMemory& memory, char name, uint64_t descriptor, bool mn_major, unsigned lines, unsigned k,
                     ir::ScalarType type);
 
@@ -155,6 +157,24 @@ bool Issue::check_shared(TensorMemory& memory) {
   return check_matrix(memory, 'B', issue_.b, shape.b_columns_major, shape.n / form.group, shape.k, shape.b_type);
 }
 
+void Issue::check_order(TensorMemory& memory) {
+  const ProductForm& form = operands_.form;
+  const InstructionDescriptor& shape = issue_.descriptor;
+  const RowPlaces places = row_places(form, shape);
+  const auto use = [&](uint32_t address, unsigned columns, CellUse how, bool is_spread) {
+    const TensorAddress at = tensor_address(address);
+    const unsigned halves = at.lane ? 0xaa : 0x55; // 16 lanes of each quarter
+    check_cells(warp_, op_, memory, {is_spread ? static_cast<uint8_t>(halves) : all_groups, at.column, columns}, how,
+                number_);
+  };
+  if (form.a_in_memory) use(issue_.a_place, a_columns, CellUse::operation_read, places.is_spread);
+  if (form.scale_count) {
+    use(issue_.a_scales, (places.rows + 31) / 32, CellUse::operation_read, false);
+    use(issue_.b_scales, (shape.n / places.folds + 31) / 32, CellUse::operation_read, false);
+  }
+  use(issue_.d, shape.n / places.folds, CellUse::operation_write, places.is_spread);
+}
+
 bool Issue::run() {
   TensorPair pair;
   if (!find_tensor_pair(warp_, op_, operands_.form.group, pair) || !read_operands()) return false;
@@ -164,6 +184,8 @@ bool Issue::run() {
   number_ = own->next_operation(warp_.index);
   for (TensorMemory* memory : {pair.even, pair.odd})
     if (memory && !(check_tensor_memory(*memory) && check_shared(*memory))) return false;
+  for (TensorMemory* memory : {pair.even, pair.odd})
+    if (memory && warp_.block->checker) check_order(*memory);
   const InstructionDescriptor& shape = issue_.descriptor;
   warp_.block->take_fuel(shape.m / 64 * uint64_t(shape.n) * shape.k / 256);
   if (own->is_late() && own->is_full())

@@ -35,6 +35,7 @@ void TensorMemory::start_block() {
   operations_.clear();
   transfers_.clear();
   operation_numbers_.fill(0);
+  serials_ = {};
   granted.clear();
   has_relinquished = false;
   group = 0;
@@ -126,6 +127,11 @@ void TensorMemory::wait_for_transfers(uint32_t warp, bool loads) {
   }
   std::erase_if(transfers_,
                 [&](const LateTransfer32& transfer) { return transfer.warp == warp && transfer.is_load == loads; });
+}
+
+bool TensorMemory::has_waited_for(const TensorAccess& access, bool loads) const {
+  // A warp waits with its own block's memory, wherever the cells are: another block's has them from products alone.
+  return access.serial <= serials_[access.warp % 32][loads];
 }
 
 void TensorMemory::warp_ended(const Warp& warp) {

@@ -34,7 +34,8 @@ constexpr TensorAddress tensor_address(uint32_t address) {
 
 // What is remembered for --check of 16 lanes of a column: the last write, and the last reads by products and by warps.
 struct TensorAccess {
-  uint32_t clock = 0; // of the warp, or the number of the operation; 0: none
+  uint32_t clock = 0;  // of the warp, or the number of the operation; 0: none
+  uint32_t serial = 0; // of the warp's loads, or stores
   uint32_t instruction = 0;
   uint16_t rank = 0;
   uint8_t warp = 0;
@@ -105,6 +106,10 @@ public:
   // Number of the next operation of the warp's group, from 1 on.
   uint32_t next_operation(uint32_t warp) { return ++operation_numbers_[warp / 4]; }
   uint32_t last_operation(uint32_t warp) const { return operation_numbers_[warp / 4]; }
+  // Of the warp's loads or stores that have not been waited for; and whether it has waited for one.
+  uint32_t serial(uint32_t warp, bool loads) const { return serials_[warp % 32][loads] + 1; }
+  void note_wait(uint32_t warp, bool loads) { ++serials_[warp % 32][loads]; }
+  bool has_waited_for(const TensorAccess& access, bool loads) const;
   TensorRecord& record(uint32_t lane, uint32_t column) {
     return records_[size_t(column) * (tensor_lanes / lanes_of_record) + lane / lanes_of_record];
   }
@@ -125,7 +130,8 @@ private:
   std::vector<TensorOperation> operations_;
   std::vector<LateTransfer32> transfers_;
   std::array<uint32_t, 8> operation_numbers_{};
-  std::vector<TensorRecord> records_; // empty: nothing is checked
+  std::array<std::array<uint32_t, 2>, 32> serials_{}; // waits of warps, for stores and for loads
+  std::vector<TensorRecord> records_;                 // empty: nothing is checked
 };
 
 // The block's tensor memory, for an instruction with .cta_group::`group`. Null: the block has failed.

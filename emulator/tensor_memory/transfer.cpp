@@ -6,6 +6,7 @@
 #include "emulator/special/async_access.h"
 #include "emulator/special/collective.h"
 #include "emulator/special/matrix.h"
+#include "emulator/tensor_memory/cell_check.h"
 #include "emulator/tensor_memory/instructions.h"
 #include "emulator/tensor_memory/tensor_memory.h"
 #include "emulator/tensor_memory/transfer_places.h"
@@ -83,6 +84,17 @@ TensorAddress cell_of(const Transfer& transfer, const Place& place, unsigned thr
                                                (there.is_second ? transfer.second_half : 0)};
 }
 
+void check_transfer(const Collective& all, const Transfer& transfer, const Place& place, CellUse use) {
+  Warp& warp = all.warp();
+  if (!warp.block->checker) return;
+  CellRange range{groups_of(place.address.lane, transfer_lanes(transfer.shape)), place.address.column,
+                  transfer.columns()};
+  check_cells(warp, all.op(), *place.memory, range, use, 0);
+  if (transfer.shape != TransferShape::lanes16_32b_twice) return;
+  range.column += transfer.second_half;
+  check_cells(warp, all.op(), *place.memory, range, use, 0);
+}
+
 uint32_t load_cell(const Transfer& transfer, TensorMemory& memory, TensorAddress at) {
   if (!transfer.packs) return memory.cell(at.lane, at.column);
   return (memory.cell(at.lane, at.column) & 0xffff) | memory.cell(at.lane, at.column + 1) << 16;
@@ -146,6 +158,7 @@ const MicroOp* load_registers(Warp& running, const MicroOp& instruction) {
     Place place;
     if (!find_place(all, place) || !has_room(all, *place.memory)) return;
     all.warp().block->take_fuel(transfer.registers / 4);
+    check_transfer(all, transfer, place, CellUse::load);
     std::array<uint32_t, warp_size> result{};
     // Packed registers and reductions are loaded at once, late copies or not.
     const bool is_late = place.memory->is_late() && !transfer.packs && transfer.reduction == LoadReduction::none;
@@ -174,6 +187,7 @@ const MicroOp* store_registers(Warp& running, const MicroOp& instruction) {
     Place place;
     if (!find_place(all, place) || !has_room(all, *place.memory)) return;
     all.warp().block->take_fuel(transfer.registers / 4);
+    check_transfer(all, transfer, place, CellUse::store);
     for (uint32_t index = 0; index < transfer.registers; ++index) {
       uint32_t storage[warp_size];
       const uint32_t* values = all.listed(index, storage);
@@ -198,8 +212,10 @@ const MicroOp* store_registers(Warp& running, const MicroOp& instruction) {
 // op.immediate: not 0: for loads.
 const MicroOp* wait_for_transfers(Warp& running, const MicroOp& instruction) {
   return execute_together(running, instruction, {}, [](const Collective& all) {
-    if (TensorMemory* memory = TensorMemory::of(*all.warp().block, all.warp(), all.op()))
-      memory->wait_for_transfers(all.warp().index, all.op().immediate != 0);
+    TensorMemory* memory = TensorMemory::of(*all.warp().block, all.warp(), all.op());
+    if (!memory) return;
+    memory->wait_for_transfers(all.warp().index, all.op().immediate != 0);
+    memory->note_wait(all.warp().index, all.op().immediate != 0);
   });
 }
 

@@ -2,6 +2,7 @@
 // cute/arch/mma_sm100_desc.hpp), rows of D in tensor memory as it writes fragments
 // (cute/atom/mma_traits_sm100_frag.hpp: shapes and strides over lane + 128 * column), and products of whole numbers,
 // which no order of summation changes.
+#include "tests/unit/emulator/tensor_memory/product_statement.h"
 #include "tests/unit/emulator/tensor_memory/tensor_kernel.h"
 
 #include <algorithm>
@@ -13,92 +14,6 @@
 
 namespace ptxrewrite::emulator::tensor_memory_test {
 namespace {
-
-// --- layouts ---
-
-// A coordinate is taken apart by the shapes, the first one varying fastest; the offset is the sum of part times stride.
-struct Mode {
-  std::vector<std::pair<uint32_t, uint32_t>> parts; // shape, stride
-  uint32_t offset(uint32_t coordinate) const {
-    uint32_t sum = 0;
-    for (const auto& [shape, stride] : parts) {
-      sum += coordinate % shape * stride;
-      coordinate /= shape;
-    }
-    return sum;
-  }
-};
-constexpr uint32_t any = 1 << 20; // the last shape of a mode
-
-// CuTe's Swizzle<bits, base, shift>.
-uint32_t swizzle(uint32_t address, unsigned bits, unsigned base, unsigned shift) {
-  const uint32_t mask = ((1u << bits) - 1) << (base + shift);
-  return address ^ (address & mask) >> shift;
-}
-
-enum class Swizzle : uint8_t { none, by_pairs, b128, b64, b32 };
-
-struct Layout {
-  Mode mn, k; // bytes
-  Swizzle swizzles = Swizzle::none;
-  uint32_t address(uint32_t start, uint32_t row, uint32_t column) const {
-    const uint32_t at = start + mn.offset(row) + k.offset(column);
-    switch (swizzles) {
-    case Swizzle::none:
-      return at;
-    case Swizzle::by_pairs:
-      return swizzle(at, 2, 5, 2);
-    case Swizzle::b128:
-      return swizzle(at, 3, 4, 3);
-    case Swizzle::b64:
-      return swizzle(at, 2, 4, 3);
-    case Swizzle::b32:
-      return swizzle(at, 1, 4, 3);
-    }
-    return at;
-  }
-};
-
-uint32_t line_chunks(Swizzle swizzles) { // of 16 bytes
-  return swizzles == Swizzle::none ? 1 : swizzles == Swizzle::b32 ? 2 : swizzles == Swizzle::b64 ? 4 : 8;
-}
-
-// The canonical layouts in the comment of make_umma_desc, in bytes.
-Layout canonical_layout(bool mn_major, Swizzle swizzles, uint32_t bytes, uint32_t leading, uint32_t stride) {
-  const uint32_t t = 16 / bytes, w = line_chunks(swizzles);
-  if (!mn_major)
-    return {{{{8, 16 * w}, {any, stride}}}, {{{t, bytes}, {any, swizzles == Swizzle::none ? leading : 16}}}, swizzles};
-  if (swizzles == Swizzle::none) return {{{{t, bytes}, {any, stride}}}, {{{8, 16}, {any, leading}}}, swizzles};
-  const uint32_t lines = swizzles == Swizzle::by_pairs ? 4 : 8;
-  return {{{{t, bytes}, {w, 16}, {any, leading}}}, {{{lines, 16 * w}, {any, stride}}}, swizzles};
-}
-
-uint64_t descriptor(uint32_t start, uint32_t leading, uint32_t stride, Swizzle swizzles) {
-  const uint64_t mode = swizzles == Swizzle::none       ? 0
-                        : swizzles == Swizzle::by_pairs ? 1
-                        : swizzles == Swizzle::b128     ? 2
-                        : swizzles == Swizzle::b64      ? 4
-                                                        : 6;
-  return uint64_t(start >> 4) | uint64_t(leading >> 4) << 16 | uint64_t(stride >> 4) << 32 | uint64_t(1) << 46 |
-         mode << 61;
-}
-
-// Lane + 128 * column of an element of D, of one block.
-struct SumLayout {
-  Mode row, column;
-  std::pair<uint32_t, uint32_t> place(uint32_t m, uint32_t n) const {
-    const uint32_t at = row.offset(m) + column.offset(n);
-    return {at % 128, at / 128};
-  }
-};
-
-// By rows of a block, as tmem_frg and tmem_frg_ws have them.
-SumLayout sum_layout(unsigned rows, unsigned n, bool halves_apart) {
-  if (rows == 128) return {{{{128, 1}}}, {{{any, 128}}}};
-  if (rows == 32) return {{{{32, 1}}}, {{{n / 4, 128}, {4, 32}}}};
-  if (halves_apart) return {{{{64, 1}}}, {{{n / 2, 128}, {2, 64}}}};
-  return {{{{16, 1}, {4, 32}}}, {{{any, 128}}}};
-}
 
 // --- types ---
 
@@ -203,14 +118,6 @@ void check_block(const Product& product, unsigned first, const std::vector<uint3
   for (size_t i = 0; i < before.size(); ++i)
     changed += !is_sum[i] && before[i] != after[i];
   CHECK(changed == 0);
-}
-
-std::vector<uint32_t> random_cells(size_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<uint32_t> cells(count);
-  for (uint32_t& cell : cells)
-    cell = static_cast<uint32_t>(random());
-  return cells;
 }
 
 constexpr uint32_t a_start = 1024, b_start = 20480, image_bytes = 40960;

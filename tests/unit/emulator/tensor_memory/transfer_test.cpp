@@ -2,6 +2,7 @@
 // (cute/atom/copy_traits_sm100.hpp: shapes and strides over the bits of the lanes, one lane behind the other).
 #include "tests/unit/emulator/tensor_memory/tensor_kernel.h"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -162,6 +163,59 @@ TEST_CASE("16x32bx2: the second half of the lanes has columns further on") {
       REQUIRE_MESSAGE(stored.ok(), stored.error << stored.failure());
       check_store(before, stored.buffer<uint32_t>(2), repetitions, 0, false, cell);
     }
+}
+
+// ld.red: the smallest or largest of a thread's registers, as min and max say of floats and whole numbers.
+TEST_CASE("loads that reduce") {
+  struct Case {
+    const char* operation;
+    std::array<uint32_t, 4> values;
+    uint32_t expected;
+  };
+  const uint32_t nan = 0x7fc00000, one = 0x3f800000, minus_two = 0xc0000000, zero = 0, minus_zero = 0x80000000;
+  const Case cases[] = {
+      {"min.f32", {one, minus_two, nan, zero}, minus_two},
+      {"max.f32", {one, minus_two, nan, zero}, one},
+      {"max.abs.f32", {one, minus_two, zero, zero}, 0x40000000},
+      {"min.abs.f32", {one, minus_two, one, one}, one},
+      {"min.NaN.f32", {one, minus_two, nan, zero}, 0x7fffffff},
+      {"max.f32", {nan, nan, nan, nan}, 0x7fffffff},
+      {"min.f32", {zero, minus_zero, zero, zero}, minus_zero},
+      {"max.f32", {minus_zero, zero, minus_zero, minus_zero}, zero},
+      {"min.s32", {1, 0xffffffff, 7, 0}, 0xffffffff},
+      {"max.s32", {1, 0xffffffff, 7, 0}, 7},
+      {"min.u32", {1, 0xffffffff, 7, 2}, 1},
+      {"max.u32", {1, 0xffffffff, 7, 0}, 0xffffffff},
+  };
+  for (const Case& one_case : cases) {
+    CAPTURE(one_case.operation);
+    const bool is_float = std::string(one_case.operation).find("f32") != std::string::npos;
+    TensorKernel kernel;
+    kernel.columns = 32;
+    const std::string list = registers("%z", 4);
+    kernel.behind = "  .reg .b32 %z<5>;\n  tcgen05.ld.red.sync.aligned.32x32b.x4." + std::string(one_case.operation) +
+                    " " + list + ", " + (is_float ? "%f" : "%z4") + ", [%mine];\n  tcgen05.wait::ld.sync.aligned;\n" +
+                    (is_float ? "  mov.b32 %z4, %f;\n" : "") +
+                    "  add.u32 %v, %mine, 8;\n  tcgen05.st.sync.aligned.32x32b.x4.b32 [%v], " + list +
+                    ";\n  add.u32 %v, %mine, 12;\n  tcgen05.st.sync.aligned.32x32b.x1.b32 [%v], {%z4};\n"
+                    "  tcgen05.wait::st.sync.aligned;\n";
+    kernel.begin = "  .reg .f32 %f;\n";
+    kernel.target = "sm_103a";
+    std::vector<uint32_t> cells(128 * 32);
+    for (size_t lane = 0; lane < 128; ++lane)
+      for (size_t i = 0; i < 4; ++i)
+        cells[lane * 32 + i] = one_case.values[i];
+    const PtxRun run = run_tensor_kernel(kernel, cells);
+    REQUIRE_MESSAGE(run.ok(), run.error << run.failure());
+    const std::vector<uint32_t> after = run.buffer<uint32_t>(2);
+    unsigned wrong = 0;
+    for (size_t lane = 0; lane < 128; ++lane) {
+      for (size_t i = 0; i < 4; ++i)
+        wrong += after[lane * 32 + 8 + i] != one_case.values[i];
+      wrong += after[lane * 32 + 12] != one_case.expected;
+    }
+    CHECK(wrong == 0);
+  }
 }
 
 } // namespace

@@ -1,0 +1,32 @@
+// --check of tensor memory: who uses its cells, and what orders them (emulator/core/check.h says what races are).
+//
+// Products and copies are ordered among themselves when one thread issues them (PTX ISA 9.7.16.6, "Memory consistency
+// model"), and with everything behind an mbarrier that a commit arrives at. Loads and stores of warps are ordered as
+// those of shared memory are, once the warp has waited for them. Cells are remembered by 16 lanes of a column.
+// tcgen05's own fences are not looked at: compilers leave them out where barriers are.
+#pragma once
+
+#include "emulator/tensor_memory/tensor_memory.h"
+
+namespace ptxrewrite::emulator {
+
+struct CellRange {
+  uint8_t groups = 0; // of 16 lanes: bits
+  uint32_t column = 0, columns = 0;
+};
+constexpr uint8_t all_groups = 0xff;
+// Of `lanes` lanes from `first` on.
+constexpr uint8_t groups_of(uint32_t first, uint32_t lanes) {
+  uint8_t groups = 0;
+  for (uint32_t group = first / lanes_of_record; group * lanes_of_record < first + lanes; ++group)
+    groups = static_cast<uint8_t>(groups | 1u << group);
+  return groups;
+}
+
+enum class CellUse : uint8_t { load, store, operation_read, operation_write };
+
+// `number`: of an operation. Only where there is a checker.
+void check_cells(Warp& warp, const MicroOp& op, TensorMemory& memory, const CellRange& range, CellUse use,
+                 uint32_t number);
+
+} // namespace ptxrewrite::emulator
