@@ -33,7 +33,7 @@ void TensorMemory::start_block() {
   allocations_.fill({});
   is_allocated_.fill(false);
   operations_.clear();
-  transfers_.clear();
+  stores_.clear();
   operation_numbers_.fill(0);
   serials_ = {};
   granted.clear();
@@ -113,20 +113,13 @@ std::string TensorMemory::complete(std::byte* barrier) {
   }
 }
 
-void TensorMemory::wait_for_transfers(uint32_t warp, bool loads) {
-  for (const LateTransfer32& transfer : transfers_) {
-    if (transfer.warp != warp || transfer.is_load != loads) continue;
-    for (uint32_t lane = 0; lane < warp_size; ++lane) {
-      if (!(transfer.lanes >> lane & 1)) continue;
-      uint32_t& place = cells_[transfer.places[lane]];
-      if (loads)
-        transfer.registers[lane] = place;
-      else
-        place = transfer.values[lane];
-    }
+void TensorMemory::wait_for_stores(uint32_t warp) {
+  for (const LateStore& store : stores_) {
+    if (store.warp != warp) continue;
+    for (uint32_t lane = 0; lane < warp_size; ++lane)
+      if (store.lanes >> lane & 1) cells_[store.places[lane]] = store.values[lane];
   }
-  std::erase_if(transfers_,
-                [&](const LateTransfer32& transfer) { return transfer.warp == warp && transfer.is_load == loads; });
+  std::erase_if(stores_, [&](const LateStore& store) { return store.warp == warp; });
 }
 
 bool TensorMemory::has_waited_for(const TensorAccess& access, bool loads) const {
@@ -135,9 +128,7 @@ bool TensorMemory::has_waited_for(const TensorAccess& access, bool loads) const 
 }
 
 void TensorMemory::warp_ended(const Warp& warp) {
-  std::erase_if(transfers_,
-                [&](const LateTransfer32& transfer) { return transfer.warp == warp.index && transfer.is_load; });
-  wait_for_transfers(warp.index, false);
+  wait_for_stores(warp.index);
 }
 
 void TensorMemory::block_ended(Warp& last) {

@@ -3,7 +3,7 @@
 //
 // An address has the lane in its high 16 bits and the column in its low 16 bits. Each block has an SM for itself: its
 // allocations wait for those of its own warps alone. Operations take place when they are issued, or with
-// LaunchRequest::late_copies when somebody looks at an mbarrier that a commit behind them arrives at; loads and stores
+// LaunchRequest::late_copies when somebody looks at an mbarrier that a commit behind them arrives at; stores
 // by warps when they are issued, or late when the warp waits for them.
 #pragma once
 
@@ -55,13 +55,11 @@ struct TensorOperation {
   bool is_copy = false;
 };
 
-// A load or store of a warp that has not been waited for.
-struct LateTransfer32 {
+// A register that a warp stores and has not waited for.
+struct LateStore {
   uint32_t warp = 0;
-  bool is_load = false;
   uint32_t lanes = 0;
-  uint32_t* registers = nullptr;                      // of 32 lanes: of a load
-  std::array<uint32_t, warp_size> values{}, places{}; // of a store; place: column * 128 + lane
+  std::array<uint32_t, warp_size> values{}, places{}; // place: column * 128 + lane
 };
 
 class TensorMemory final : public TensorUnit {
@@ -98,9 +96,9 @@ public:
   Block& block() { return block_; }
   bool is_late() const { return block_.launch->request->late_copies; }
   void issue(TensorOperation operation);
-  bool is_full() const { return operations_.size() + transfers_.size() >= most_pending; }
-  void add_transfer(const LateTransfer32& transfer) { transfers_.push_back(transfer); }
-  void wait_for_transfers(uint32_t warp, bool loads);
+  bool is_full() const { return operations_.size() + stores_.size() >= most_pending; }
+  void add_store(const LateStore& store) { stores_.push_back(store); }
+  void wait_for_stores(uint32_t warp);
 
   // --- --check ---
   // Number of the next operation of the warp's group, from 1 on.
@@ -128,7 +126,7 @@ private:
   std::array<Allocation, tensor_columns / least_tensor_columns> allocations_{};
   std::array<bool, tensor_columns> is_allocated_{};
   std::vector<TensorOperation> operations_;
-  std::vector<LateTransfer32> transfers_;
+  std::vector<LateStore> stores_;
   std::array<uint32_t, 8> operation_numbers_{};
   std::array<std::array<uint32_t, 2>, 32> serials_{}; // waits of warps, for stores and for loads
   std::vector<TensorRecord> records_;                 // empty: nothing is checked

@@ -1,6 +1,6 @@
 // tcgen05.ld, tcgen05.st and their waits (PTX ISA 9.7.16.8): a warp moves registers to or from its quarter of the lanes
-// of tensor memory. With late copies a load writes its registers, and a store writes tensor memory, when the warp
-// waits.
+// of tensor memory. With late copies a store takes place when the warp waits for it. A load has its registers at once:
+// compilers use them before the wait (LLVM moves it behind), and ptxas waits for them.
 #include "emulator/core/check.h"
 #include "emulator/semantics/min_max.h"
 #include "emulator/special/async_access.h"
@@ -139,34 +139,15 @@ bool has_room(const Collective& all, TensorMemory& memory) {
   return false;
 }
 
-void load_late(const Collective& all, const Transfer& transfer, const Place& place, uint32_t index) {
-  LateTransfer32 late;
-  late.warp = all.warp().index;
-  late.is_load = true;
-  late.lanes = all.lanes();
-  late.registers = all.warp().lanes<uint32_t>(all.warp().activation->function->lists[all.op().extra + index]);
-  for (unsigned lane = 0; lane < warp_size; ++lane) {
-    const TensorAddress at = cell_of(transfer, place, lane, index);
-    late.places[lane] = at.column * tensor_lanes + at.lane;
-  }
-  place.memory->add_transfer(late);
-}
-
 const MicroOp* load_registers(Warp& running, const MicroOp& instruction) {
   return execute_together(running, instruction, {}, [](const Collective& all) {
     const auto& transfer = all.description<Transfer>();
     Place place;
-    if (!find_place(all, place) || !has_room(all, *place.memory)) return;
+    if (!find_place(all, place)) return;
     all.warp().block->take_fuel(transfer.registers / 4);
     check_transfer(all, transfer, place, CellUse::load);
     std::array<uint32_t, warp_size> result{};
-    // Packed registers and reductions are loaded at once, late copies or not.
-    const bool is_late = place.memory->is_late() && !transfer.packs && transfer.reduction == LoadReduction::none;
     for (uint32_t index = 0; index < transfer.registers; ++index) {
-      if (is_late) {
-        load_late(all, transfer, place, index);
-        continue;
-      }
       std::array<uint32_t, warp_size> values;
       for (unsigned lane = 0; lane < warp_size; ++lane) {
         values[lane] = load_cell(transfer, *place.memory, cell_of(transfer, place, lane, index));
@@ -192,7 +173,7 @@ const MicroOp* store_registers(Warp& running, const MicroOp& instruction) {
       uint32_t storage[warp_size];
       const uint32_t* values = all.listed(index, storage);
       if (place.memory->is_late() && !transfer.packs) {
-        LateTransfer32 late;
+        LateStore late;
         late.warp = all.warp().index;
         late.lanes = all.lanes();
         std::copy_n(values, warp_size, late.values.begin());
@@ -200,7 +181,7 @@ const MicroOp* store_registers(Warp& running, const MicroOp& instruction) {
           const TensorAddress at = cell_of(transfer, place, lane, index);
           late.places[lane] = at.column * tensor_lanes + at.lane;
         }
-        place.memory->add_transfer(late);
+        place.memory->add_store(late);
         continue;
       }
       for (unsigned lane = 0; lane < warp_size; ++lane)
@@ -214,7 +195,7 @@ const MicroOp* wait_for_transfers(Warp& running, const MicroOp& instruction) {
   return execute_together(running, instruction, {}, [](const Collective& all) {
     TensorMemory* memory = TensorMemory::of(*all.warp().block, all.warp(), all.op());
     if (!memory) return;
-    memory->wait_for_transfers(all.warp().index, all.op().immediate != 0);
+    if (all.op().immediate == 0) memory->wait_for_stores(all.warp().index);
     memory->note_wait(all.warp().index, all.op().immediate != 0);
   });
 }
@@ -274,9 +255,6 @@ void decode_tensor_transfer(Decoder& decoder) {
   transfer.address = address_source(decoder, address);
   std::vector<LaneRef> list;
   for (const ir::Operand& operand : named) {
-    // A late load writes registers when the instruction itself is over.
-    if (is_load && operand.is(ir::OperandKind::value) && decoder.register_bits(operand.as_value()) != 32)
-      return decoder.unsupported("a load of tensor memory to registers that have not 32 bits");
     list.push_back(is_load ? decoder.destination(operand, lanes_of_bits(32))
                            : decoder.source(operand, lanes_of_bits(32)));
   }
