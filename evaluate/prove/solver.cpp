@@ -5,6 +5,7 @@
 #include <functional>
 
 #ifdef PTXREWRITE_HAS_Z3
+#include "evaluate/prove/instruction_meanings.h"
 #include <z3++.h>
 #endif
 
@@ -43,6 +44,13 @@ struct Solver::State {
   z3::expr of_monomial(const Monomial& monomial) {
     if (monomial.size() == 1) return of_atom(monomial[0]);
     if (auto known = products.find(monomial); known != products.end()) return known->second;
+    if (multiplies) {
+      z3::expr whole = of_atom(monomial[0]);
+      for (size_t i = 1; i < monomial.size(); ++i)
+        whole = whole * of_atom(monomial[i]);
+      products.insert_or_assign(monomial, whole);
+      return whole;
+    }
     const unsigned width = terms.atom(monomial[0]).width;
     z3::expr product = context.bv_const(("product" + std::to_string(products.size())).c_str(), width);
     products.insert_or_assign(monomial, product);
@@ -95,6 +103,9 @@ struct Solver::State {
     if (row.name == "smax") return z3::ite(operands[0] < operands[1], operands[1], operands[0]);
     if (row.name == "umin") return z3::ite(z3::ult(operands[0], operands[1]), operands[0], operands[1]);
     if (row.name == "umax") return z3::ite(z3::ult(operands[0], operands[1]), operands[1], operands[0]);
+    if (const std::optional<z3::expr> meaning = meaning_of(row.name, operands);
+        meaning && meaning->get_sort().bv_size() == row.width)
+      return *meaning;
     z3::sort_vector domain(context);
     z3::expr_vector arguments(context);
     for (const z3::expr& operand : operands) {
@@ -153,7 +164,7 @@ struct Solver::State {
       collect(assumption.value, found, leaves, seen);
     std::vector<z3::expr> axioms;
     // Widest first: narrower products are then parts of wider ones.
-    for (unsigned width : {128u, 64u, 32u}) {
+    for (unsigned width : multiplies ? std::vector<unsigned>() : std::vector<unsigned>{128, 64, 32}) {
       std::set<Monomial> further;
       for (const Monomial& monomial : found)
         if (terms.atom(monomial[0]).width == width)
@@ -222,12 +233,18 @@ struct Solver::State {
     terms.collect_atoms(b, atoms_inside);
     if (atoms_inside.size() > most_atoms) return {Outcome::unknown, "too large for the solver"};
     if (spent > most_efforts * effort) return {Outcome::unknown, "the questions before took too many steps"};
-    return ask(a, b, assumptions);
+    multiplies = false;
+    const Judgement judgement = ask(a, b, assumptions);
+    if (judgement.outcome != Outcome::refuted || products.empty()) return judgement;
+    // The counterexample chose what products are. With products as they are the question is harder, but few are long.
+    multiplies = true;
+    Judgement exact = ask(a, b, assumptions);
+    return exact.outcome == Outcome::unknown ? judgement : exact;
   }
 
   Judgement ask(TermId a, TermId b, const std::vector<Assumption>& assumptions) {
     z3::solver solver(context, "QF_UFBV");
-    solver.set("rlimit", effort);
+    solver.set("rlimit", multiplies ? effort / 10 : effort);
     // Wide products are met first, so that narrow ones are their parts.
     products.clear();
     translated.clear();
@@ -291,7 +308,8 @@ struct Solver::State {
 
   Terms& terms;
   unsigned effort;
-  uint64_t spent = 0; // by all questions
+  uint64_t spent = 0;      // by all questions
+  bool multiplies = false; // else products are unknowns
   z3::context context;
   std::map<TermId, z3::expr> translated;
   std::map<AtomId, z3::expr> atoms;
@@ -338,17 +356,37 @@ std::optional<OperationPair> as_operation_pair(const Terms& terms, TermId differ
   return OperationPair{first[0], second[0]};
 }
 
+#ifndef PTXREWRITE_HAS_Z3
+bool has_meaning(std::string_view) {
+  return false;
+}
+#endif
+
+// With a meaning of their own in Solver::State::combine.
+const std::set<std::string> meaningful{"and",  "or",   "xor",  "shl",  "lshr", "ashr", "select",
+                                       "smin", "smax", "umin", "umax", "zero", "slt",  "ult"};
+
+// Operations inside that are names to the solver, with how often each stands there.
+std::map<std::string, size_t> unknown_operations(const Terms& terms, TermId term) {
+  std::set<AtomId> inside;
+  terms.collect_atoms(term, inside);
+  std::map<std::string, size_t> names;
+  for (AtomId id : inside)
+    if (const Atom& row = terms.atom(id);
+        row.kind == AtomKind::operation && !meaningful.contains(row.name) && !has_meaning(row.name))
+      ++names[row.name];
+  return names;
+}
+
 // Different results for each value of one operand while the others stay; or, for operations that nothing is known of,
 // no other way to equal results.
 bool is_one_to_one(const Atom& row) {
-  static const std::set<std::string> meaningful{"and",  "or",   "shl",  "lshr", "ashr", "select", "smin",
-                                                "smax", "umin", "umax", "zero", "slt",  "ult"};
   switch (row.kind) {
   case AtomKind::sign_extend:
   case AtomKind::zero_extend:
     return true;
   case AtomKind::operation:
-    return !meaningful.contains(row.name);
+    return !meaningful.contains(row.name) && !has_meaning(row.name);
   default:
     return false;
   }
@@ -425,6 +463,11 @@ Judgement Solver::prove_equal(TermId a, TermId b, const std::vector<Assumption>&
   if (a == b) return {Outcome::identical, {}};
   if (auto known = known_.find({a, b, assumptions}); known != known_.end()) return known->second;
   Judgement judgement = prove_parts(a, b, assumptions);
+  // A counterexample chooses what such operations give; where one side has others than the other, that says nothing.
+  if (judgement.outcome == Outcome::refuted && unknown_operations(terms_, a) != unknown_operations(terms_, b)) {
+    judgement.outcome = Outcome::unknown;
+    judgement.detail = "the two are made by operations that the solver only knows by name";
+  }
   known_.insert({{a, b, assumptions}, judgement});
   return judgement;
 }

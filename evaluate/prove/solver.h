@@ -1,5 +1,6 @@
 // Decides whether two terms are equal in every launch, under assumptions. Z3 over bit-vectors, where it was found at
-// build time; products of unknowns are unknowns of their own, whose low bits are the products of the low bits.
+// build time; products of unknowns are unknowns of their own, whose low bits are the products of the low bits, and
+// products only where that gives a counterexample.
 #pragma once
 
 #include "evaluate/prove/terms.h"
@@ -30,7 +31,7 @@ enum class Outcome : uint8_t {
   identical, // one normal form
   proved,
   refuted, // there is a counterexample, under the abstraction: `detail` has it
-  unknown, // out of time
+  unknown, // out of time, or made by different operations that the solver only knows by name
 };
 
 struct Judgement {

@@ -432,6 +432,46 @@ TEST_CASE("divisions of 64 bits and of 32 agree where both numbers fit, and nowh
   CHECK(judged(terms, divided("rem.s64.0", 64, x, y), narrow, {in(x, 0, 9), in(y, 1, 9)}) != Outcome::proved);
 }
 
+TEST_CASE("instructions on bytes and bit fields give the solver what the ISA manual says they give") {
+  if (!Solver::available()) return;
+  Terms terms;
+  struct Row {
+    const char* name;
+    std::vector<uint64_t> operands;
+    uint32_t result; // by hand, from the manual's text
+  };
+  const Row rows[] = {{"prmt.b32.0", {0x33221100, 0x77665544, 0xf640}, 0x00664400},
+                      {"prmt.b32.0", {0x80000000, 0, 0xb333}, 0xff808080},
+                      {"popc.b32.0", {0xf0f}, 8},
+                      {"bfe.u32.0", {0xf00, 8, 4}, 0xf},
+                      {"bfe.s32.0", {0xf00, 8, 4}, 0xffffffff},
+                      {"bfe.s32.0", {0x80000000, 28, 8}, 0xfffffff8},
+                      {"bfe.u32.0", {0xffffffff, 40, 8}, 0},
+                      {"bfi.b32.0", {0xff, 0x12345678, 8, 4}, 0x12345f78},
+                      {"dp4a.s32.s32.0", {0xff020304, 0x01010101, 10}, 18},
+                      {"dp4a.u32.u32.0", {0xff020304, 0x01010101, 10}, 274},
+                      {"shf.l.wrap.b32.0", {0x80000001, 0x12345678, 36}, 0x23456788},
+                      {"shf.r.clamp.b32.0", {0x80000001, 0x12345678, 40}, 0x12345678},
+                      {"lop3.b32.0", {12, 10, 9, 0x96}, 15},
+                      {"vabsdiff4.u32.u32.u32.add.0", {0x01ff0305, 0x02000100, 100}, 363},
+                      {"cvt.pack.sat.u8.s32.b32.0", {300, 0xfffffffb, 0x1234}, 0x1234ff00},
+                      {"szext.clamp.s32.0", {0xff, 4}, 0xffffffff},
+                      {"abs.s32.0", {0xfffffff0}, 16},
+                      {"sad.u32.0", {3, 10, 1}, 8}};
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    std::vector<TermId> operands;
+    for (uint64_t operand : row.operands)
+      operands.push_back(terms.literal(32, operand));
+    const TermId made = terms.operation(row.name, 32, operands);
+    CHECK(judged(terms, made, terms.literal(32, row.result)) == Outcome::proved);
+    CHECK(judged(terms, made, terms.literal(32, row.result ^ 0x10u)) == Outcome::refuted);
+  }
+  // What nobody knows is not refuted by a value that it might have.
+  const TermId x = terms.leaf("x", 32);
+  CHECK(judged(terms, terms.operation("sin.approx.f32.0", 32, {x}), x) == Outcome::unknown);
+}
+
 TEST_CASE("operands that arrive by a queue are open, not refuted") {
   // DAC's hardware form takes addresses and predicates from queues that another stream fills.
   for (const KernelProof& proof : proofs_of(sample("vecadd"), "dac", transforms::OutputForm::hardware)) {
