@@ -1,6 +1,7 @@
 #include "evaluate/common/machine_weights.h"
 
 #include "ir/ssa/ssa.h"
+#include "transforms/registers/machine_spill.h"
 
 namespace ptxrewrite::evaluate {
 
@@ -8,7 +9,9 @@ const ir::Lowering& MachineWeights::lowering(const ir::Function& function) {
   if (auto known = known_.find(&function); known != known_.end()) return known->second;
   ir::Function copy(function);
   if (!copy.is_ssa) (void)ir::construct_ssa(copy);
-  return known_.emplace(&function, ir::lower(copy, capability_)).first->second;
+  ir::Lowering& lowering = known_.emplace(&function, ir::lower(copy, capability_)).first->second;
+  if (copy.is_ssa) transforms::add_spill(lowering, transforms::machine_spill(copy, capability_));
+  return lowering;
 }
 
 emulator::DatapathInstruction datapath_instruction(const ir::Function& function, ir::InstructionId id,

@@ -9,6 +9,7 @@
 #include "ir/machine/select/lowering.h"
 #include "ir/machine/select/lowering_trace.h"
 #include "ir/ssa/ssa.h"
+#include "transforms/registers/machine_spill.h"
 
 #include <algorithm>
 
@@ -26,10 +27,12 @@ std::string with_sign(int number) {
 
 class Lister {
 public:
-  Lister(const ir::Function& function, const ir::Machine& machine, uint32_t compute_capability)
-      : function_(function), machine_(machine), capability_(compute_capability),
+  Lister(const ir::Function& function, const ir::Machine& machine, uint32_t compute_capability,
+         const transforms::MachineSpill& spill)
+      : function_(function), spill_(spill), machine_(machine), capability_(compute_capability),
         lowering_(ir::lower(function, compute_capability, &trace_)), lowered_(*trace_.lowered), values_(lowered_),
         remarks_(lowered_.instructions.size()), fused_(lowered_.instructions.size()) {
+    transforms::add_spill(lowering_, spill);
     for (const LoweringRemark& remark : trace_.remarks) {
       remarks_[remark.id.index()].push_back(&remark);
       if (remark.kind == Kind::absorbed)
@@ -91,6 +94,8 @@ private:
       if (latency.known) line.latency = latency.value;
     }
     line.remarks = texts_of(remarks_[id.index()]);
+    if (const auto beside = spill_.places.find(id); beside != spill_.places.end())
+      line.remarks.push_back(text_of(beside->second));
     if (line.instructions == 0 && line.remarks.empty()) line.remarks.emplace_back("another name for a register");
     listing_.lines.push_back(std::move(line));
   }
@@ -184,6 +189,14 @@ private:
     return readers;
   }
 
+  static std::string text_of(const transforms::SpillPlace& place) {
+    std::string text = "local memory";
+    if (place.stores) text += " " + with_sign(place.stores) + " STL";
+    if (place.loads) text += " " + with_sign(place.loads) + " LDL";
+    if (place.recomputed) text += " " + with_sign(place.recomputed) + " computed again";
+    return text;
+  }
+
   std::string text_of(const LoweringRemark& remark) const {
     if (remark.step == "constant operand" && remark.instructions < 0 && remark.uniform == 0)
       if (const auto readers = readers_of(remark.id); !readers.empty())
@@ -215,6 +228,7 @@ private:
   }
 
   const ir::Function& function_;
+  const transforms::MachineSpill& spill_;
   const ir::Machine& machine_;
   uint32_t capability_;
   ir::LoweringTrace trace_;
@@ -230,11 +244,21 @@ private:
 
 MachineListing machine_listing(const ir::Function& function, const ir::Machine& machine, uint32_t compute_capability) {
   ir::Function copy(function);
-  if (!copy.is_ssa) (void)ir::construct_ssa(copy);
-  MachineListing listing = Lister(copy, machine, compute_capability).run();
-  const ir::RegisterNeed need = ir::register_need(function, compute_capability);
-  listing.registers = need.registers;
-  listing.predicates = need.predicates;
+  const bool is_ssa = copy.is_ssa || ir::construct_ssa(copy).ok();
+  transforms::MachineSpill spill;
+  if (is_ssa) spill = transforms::machine_spill(copy, compute_capability);
+  MachineListing listing = Lister(copy, machine, compute_capability, spill).run();
+  if (!is_ssa || spill.places.empty()) {
+    const ir::RegisterNeed need = ir::register_need(function, compute_capability);
+    spill.registers = need.registers;
+    spill.predicates = need.predicates;
+    spill.beyond = need.beyond;
+  }
+  listing.registers = spill.registers;
+  listing.predicates = spill.predicates;
+  listing.spill_stores = spill.stores;
+  listing.spill_loads = spill.loads;
+  listing.registers_wanting = spill.beyond;
   return listing;
 }
 

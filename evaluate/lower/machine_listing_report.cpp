@@ -65,6 +65,10 @@ std::string totals_of(const MachineListing& listing) {
     if (count) text += ", " + std::to_string(count) + what;
   text += "; " + std::to_string(listing.uniform) + " of them on the uniform datapath\n";
   text += std::to_string(listing.registers) + " registers, " + std::to_string(listing.predicates) + " predicates\n";
+  if (listing.spill_stores + listing.spill_loads)
+    text += "local memory: " + std::to_string(listing.spill_stores) + " stores and " +
+            std::to_string(listing.spill_loads) + " loads of values that find no register, among the lines\n";
+  if (listing.registers_wanting) text += std::to_string(listing.registers_wanting) + " registers are wanting even so\n";
   return text;
 }
 
@@ -111,7 +115,10 @@ nlohmann::ordered_json machine_listing_json(const MachineListing& listing, const
                                   {"subroutines", listing.subroutines},
                                   {"copies", listing.copies},
                                   {"registers", listing.registers},
-                                  {"predicates", listing.predicates}};
+                                  {"predicates", listing.predicates},
+                                  {"spill_stores", listing.spill_stores},
+                                  {"spill_loads", listing.spill_loads},
+                                  {"registers_wanting", listing.registers_wanting}};
   document["ptxas"] = listing.ptxas ? nlohmann::ordered_json{{"release", assembler},
                                                              {"instructions", listing.ptxas->instructions},
                                                              {"registers", listing.ptxas->registers},

@@ -152,6 +152,9 @@ RegisterNeed register_need(const Function& function, uint32_t compute_capability
   }
   const uint32_t early = live_with_early_loads(function, compute_capability);
   worst.registers = std::max(worst.registers, std::min(early + fixed, free_registers));
+  const uint32_t most = most_registers(compute_capability);
+  worst.beyond = worst.registers > most ? worst.registers - most : 0;
+  worst.registers = std::min(worst.registers, most);
   return worst;
 }
 

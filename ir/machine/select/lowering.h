@@ -29,6 +29,9 @@ public:
   // Of any instruction of the function; 0 for those that are unreachable, dead or no real instructions.
   const InstructionCost& cost(InstructionId id) const { return costs_[id.index()]; }
 
+  // Beside the instruction stand others that no PTX says: values wait in local memory.
+  void add_beside(InstructionId id, uint16_t instructions) { costs_[id.index()].weight += instructions; }
+
   // Registers of 32 bits that the value occupies while it is live: none where it is an operand in another place, a part
   // of its reader's work, or on the uniform datapath. Predicates have none.
   uint32_t register_units(ValueId value) const { return register_units_[value.index()]; }

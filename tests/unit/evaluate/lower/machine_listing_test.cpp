@@ -139,4 +139,74 @@ TEST_CASE("a listing says where the work of an instruction is done") {
   CHECK(line_with(listing, "ld.global").pipe == "memory");
 }
 
+namespace {
+
+// `words` loaded, then a barrier, then stored: at the barrier all of them are live.
+std::string kernel_that_keeps(unsigned words) {
+  std::string text =
+      ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<" +
+      std::to_string(words) + ">; .reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\n";
+  for (unsigned i = 0; i < words; ++i)
+    text += "ld.global.u32 %r" + std::to_string(i) + ", [%rd1+" + std::to_string(4 * i) + "];\n";
+  text += "bar.sync 0;\n";
+  for (unsigned i = 0; i < words; ++i)
+    text += "st.global.u32 [%rd1+" + std::to_string(4 * (words - 1 - i)) + "], %r" + std::to_string(i) + ";\n";
+  return text + "ret;\n}\n";
+}
+
+} // namespace
+
+// Whatever the assembler: of n words that are live at a barrier, at most as many as instructions can name are in
+// registers, and each of the others is written to local memory and read again.
+TEST_CASE("what finds no register waits in local memory, and is counted") {
+  struct Case {
+    uint32_t capability, most;
+    unsigned words;
+  };
+  for (const Case& one : {Case{20, 63, 50}, Case{20, 63, 100}, Case{35, 255, 100}, Case{35, 255, 300},
+                          Case{80, 255, 200}, Case{80, 255, 300}, Case{120, 255, 280}}) {
+    CAPTURE(one.capability);
+    CAPTURE(one.words);
+    ReadText text(kernel_that_keeps(one.words));
+    REQUIRE_MESSAGE(text.ok(), text.messages());
+    const ir::Machine& machine = ir::machine_for(one.capability);
+    const MachineListing listing = evaluate::machine_listing(text.function(), machine, one.capability);
+    CHECK(listing.registers <= one.most);
+    CHECK(listing.registers_wanting == 0);
+    const uint32_t least = one.words > one.most ? one.words - one.most : 0;
+    CHECK(listing.spill_stores >= least);
+    CHECK(listing.spill_loads >= least);
+    CHECK(listing.spill_stores <= least + least / 2 + 20); // not everything
+    CHECK((listing.spill_stores > 0) == (least > 0));
+    CHECK(sum_of(listing) == listing.instructions);
+    uint32_t named = 0; // what the remarks of the lines say
+    for (const MachineListingLine& line : listing.lines)
+      named += has_remark(line, "STL") || has_remark(line, "LDL");
+    CHECK((named > 0) == (least > 0));
+    evaluate::MachineWeights weights(machine, one.capability);
+    CHECK(weights.lowering(text.function()).static_instructions() == listing.instructions);
+    // As many loads and stores as the text has, beside them two of spills for each word that waits.
+    CHECK(listing.instructions >= 2 * one.words + listing.spill_stores + listing.spill_loads);
+  }
+}
+
+TEST_CASE("spills are as many as ptxas makes") {
+  const std::string text = kernel_that_keeps(300);
+  const Result<ir::FiguresByFunction> figures = ir::machine_figures(text, "sm_80");
+  if (!figures) {
+    MESSAGE("skipped: no ptxas for sm_80");
+    return;
+  }
+  ReadText read(text);
+  REQUIRE(read.ok());
+  const MachineListing listing = evaluate::machine_listing(read.function(), ir::machine_for(80), 80);
+  const ir::MachineFigures& made = figures->at("k");
+  const uint32_t bytes = 4 * (listing.spill_stores + listing.spill_loads);
+  CHECK(made.spilled_bytes > 0);
+  CHECK(bytes >= made.spilled_bytes * 0.8);
+  CHECK(bytes <= made.spilled_bytes * 1.2);
+  CHECK(listing.instructions >= made.instructions * 0.9);
+  CHECK(listing.instructions <= made.instructions * 1.1);
+}
+
 } // namespace ptxrewrite::tests::machine_listing_test
