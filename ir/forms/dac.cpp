@@ -3,6 +3,7 @@
 
 #include "ir/core/kernel_parameters.h"
 #include "ir/core/module.h"
+#include "ir/flow/cfg.h"
 
 #include <algorithm>
 #include <map>
@@ -42,9 +43,10 @@ uint32_t number_of(const Function& function, InstructionId id) {
   return 0;
 }
 
-void add_instruction_crossing(const Function& stream, InstructionId id, std::vector<Crossing>& list) {
+void add_instruction_crossing(const Function& stream, BlockId block, InstructionId id, std::vector<Crossing>& list) {
   Crossing crossing;
   crossing.instruction = id;
+  crossing.block = block;
   const Form& form = stream.form_of(id);
   switch (form.opcode) {
   case Opcode::dac_enq:
@@ -199,11 +201,13 @@ private:
       Partners& row = partners[{crossing.kind, crossing.number}];
       (crossing.sends ? row.senders : row.takers).push_back(crossing);
     };
-    // What stands in the wrong stream is reported where the streams are checked, and has no partner.
+    // Crossings in the wrong stream are reported where the streams are checked, and have no partner. Nor have those in
+    // unreachable blocks, which the SSA form drops: their partner would wait for ever.
+    const ControlFlow affine_flow(*affine_), body_flow(kernel_);
     for (const Crossing& crossing : crossings(*affine_))
-      if (is_in_affine(crossing)) add(crossing);
+      if (is_in_affine(crossing) && affine_flow.reachable(crossing.block)) add(crossing);
     for (const Crossing& crossing : crossings(kernel_))
-      if (!is_in_affine(crossing)) add(crossing);
+      if (!is_in_affine(crossing) && body_flow.reachable(crossing.block)) add(crossing);
     for (const auto& [key, row] : partners)
       check_pair(key.first, row);
   }
@@ -283,12 +287,13 @@ std::vector<Crossing> crossings(const Function& stream) {
       // As the machine meets them: the guard first.
       auto add = [&](ValueId value) {
         const Value& row = stream.values[value];
-        if (is_queue(row.register_class)) list.push_back({crossing_of(row.register_class), row.number, false, id});
+        if (is_queue(row.register_class))
+          list.push_back({crossing_of(row.register_class), row.number, false, id, block});
       };
       if (ValueId guard = stream.instructions[id].guard) add(guard);
       for (const Operand& operand : stream.operands_of(id))
         if (operand.is(OperandKind::value) && !operand.has(OperandFlag::old_value)) add(operand.as_value());
-      add_instruction_crossing(stream, id, list);
+      add_instruction_crossing(stream, block, id, list);
     }
   return list;
 }

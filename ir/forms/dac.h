@@ -41,6 +41,7 @@ struct Crossing {
   uint32_t number = 0;
   bool sends = false; // enq, give; else deq, take
   InstructionId instruction;
+  BlockId block;
 };
 // All crossings of one stream, in the order of its text. An instruction that is guarded by one and takes another is
 // there twice.

@@ -382,6 +382,11 @@ std::vector<PassOptionDescription> run_ahead_options() {
 }
 
 Change run_ahead(ir::Function& function, PassContext& context) {
+  // An instruction that takes from a queue stands once in each stream: neither it nor its loop can be repeated.
+  if (function.affine_stream) {
+    context.remarks.emplace_back("left as it is: the kernel is in DAC's hardware form", function.header_range);
+    return Change::unchanged;
+  }
   return RunAhead(function, context).run();
 }
 
