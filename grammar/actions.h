@@ -251,8 +251,7 @@ private:
   void close_function();
   void begin_affine_stream(SourceRange range);
   void end_affine_stream();
-  void check_streams(SourceRange end);
-  void check_composite_slots(const ir::Function& stream);
+  void check_forms(SourceRange end);
   ir::Prototype& signature_being_read();
   ir::BlockId block();
   ir::InstructionId append(ir::Instruction instruction, std::span<const ir::Operand> operands);

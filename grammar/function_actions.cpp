@@ -4,6 +4,7 @@
 
 #include "ir/forms/composite.h"
 #include "ir/forms/dac.h"
+#include "ir/forms/registry.h"
 
 #include <algorithm>
 
@@ -284,9 +285,7 @@ void ReaderActions::finish_body(const Lexeme& brace) {
   function_->source_instruction_count = provenance_;
   if (function_->affine_stream) function_->affine_stream->source_instruction_count = provenance_;
   if (module_.hardware_form && !diagnostics_.has_errors()) {
-    check_streams(brace.range);
-    check_composite_slots(*function_);
-    if (function_->affine_stream) check_composite_slots(*function_->affine_stream);
+    check_forms(brace.range);
   }
   close_function();
 }
@@ -606,16 +605,11 @@ void ReaderActions::end_affine_stream() {
   block_ = body_block_;
 }
 
-void ReaderActions::check_streams(SourceRange end) {
-  for (const StreamFinding& finding : ir::check_streams(*function_)) {
+void ReaderActions::check_forms(SourceRange end) {
+  for (const auto& [rule, finding] : ir::check_forms(*function_)) {
     const Function& stream = finding.in_affine_stream ? *function_->affine_stream : *function_;
     error(finding.instruction ? stream.instructions[finding.instruction].range : end, finding.message);
   }
-}
-
-void ReaderActions::check_composite_slots(const Function& stream) {
-  for (const SlotFinding& finding : ir::check_composite_slots(stream))
-    error(stream.instructions[finding.instruction].range, finding.message);
 }
 
 void ReaderActions::begin_linear_row(const Lexeme& word) {

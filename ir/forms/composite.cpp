@@ -89,10 +89,7 @@ std::string wrong_slot_read(const Form& form, unsigned held, unsigned index) {
   return {};
 }
 
-} // namespace
-
-std::vector<SlotFinding> check_composite_slots(const Function& function) {
-  std::vector<SlotFinding> findings;
+void check_stream_slots(const Function& function, bool is_affine_stream, std::vector<FormFinding>& findings) {
   for (BlockId block : function.layout) {
     unsigned held = 0;
     for (InstructionId id : function.instructions_in(block)) {
@@ -102,12 +99,20 @@ std::vector<SlotFinding> check_composite_slots(const Function& function) {
       for (size_t i = 0; i < operands.size(); ++i) { // none of a composite instruction's operands is a group
         if (!reads_composite_slot(operands[i])) continue;
         std::string wrong = wrong_slot_read(form, held, static_cast<unsigned>(i - form.definitions));
-        if (!wrong.empty()) findings.push_back({id, std::move(wrong)});
+        if (!wrong.empty()) findings.push_back({is_affine_stream, id, std::move(wrong)});
       }
       if (std::optional<CompositeParts> parts = composite_parts(form)) held = parts->intermediate_bits;
       if (form.effects.call) held = 0;
     }
   }
+}
+
+} // namespace
+
+std::vector<FormFinding> check_composite_slots(const Function& kernel) {
+  std::vector<FormFinding> findings;
+  check_stream_slots(kernel, false, findings);
+  if (kernel.affine_stream) check_stream_slots(*kernel.affine_stream, true, findings);
   return findings;
 }
 

@@ -2,7 +2,7 @@
 // (composite-hpca13 Table 1; the rows crf_* of opcodes.def).
 #pragma once
 
-#include "ir/core/function.h"
+#include "ir/forms/finding.h"
 
 #include <optional>
 #include <string>
@@ -37,11 +37,7 @@ unsigned composite_source_bits(const CompositeParts& parts, unsigned index);
 bool reads_composite_slot(const Operand& operand);
 
 // What is wrong with the reads of the composite register file: the slot holds the intermediate of the last composite
-// instruction, until a call or the end of the block.
-struct SlotFinding {
-  InstructionId instruction;
-  std::string message;
-};
-std::vector<SlotFinding> check_composite_slots(const Function& function);
+// instruction, until a call or the end of the block. Checks the affine stream, too, where the kernel has one.
+std::vector<FormFinding> check_composite_slots(const Function& kernel);
 
 } // namespace ptxrewrite::ir

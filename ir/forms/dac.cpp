@@ -94,7 +94,7 @@ class StreamChecker {
 public:
   explicit StreamChecker(const Function& kernel) : kernel_(kernel), affine_(kernel.affine_stream.get()) {}
 
-  std::vector<StreamFinding> run() {
+  std::vector<FormFinding> run() {
     check_place();
     check_body();
     if (affine_) {
@@ -245,7 +245,7 @@ private:
 
   const Function& kernel_;
   const Function* affine_;
-  std::vector<StreamFinding> findings_;
+  std::vector<FormFinding> findings_;
 };
 
 } // namespace
@@ -317,7 +317,7 @@ std::unique_ptr<Function> make_affine_stream(const Function& kernel) {
   return stream;
 }
 
-std::vector<StreamFinding> check_streams(const Function& kernel) {
+std::vector<FormFinding> check_streams(const Function& kernel) {
   return StreamChecker(kernel).run();
 }
 

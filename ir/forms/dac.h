@@ -12,7 +12,7 @@
 // In the IR `dac.deq.data(3)` is a value of a register class of its own (is_queue): reading it takes from the queue.
 #pragma once
 
-#include "ir/core/function.h"
+#include "ir/forms/finding.h"
 
 #include <memory>
 #include <optional>
@@ -52,11 +52,6 @@ std::vector<Crossing> crossings(const Function& stream);
 std::unique_ptr<Function> make_affine_stream(const Function& kernel);
 
 // What is wrong with the two streams of a kernel, or with DAC's words outside of such a kernel.
-struct StreamFinding {
-  bool in_affine_stream = false;
-  InstructionId instruction;
-  std::string message;
-};
-std::vector<StreamFinding> check_streams(const Function& kernel);
+std::vector<FormFinding> check_streams(const Function& kernel);
 
 } // namespace ptxrewrite::ir

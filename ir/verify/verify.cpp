@@ -12,13 +12,8 @@
 //   scopes        braces are balanced, and so are sections; sections are not nested
 //   declarations  a local variable is declared once, and the head and body do not declare it both
 //   names         without scopes, labels, tables, prototypes, variables and registers in use have different names
-//   crf           %crf is read only behind a composite instruction of its block, with no call between them; what it
-//                 computed in 64 bits is read by instructions on 64 bits
-//   dac           the streams of a kernel fit together (ir/forms/dac.h: the affine stream stands once, at the body's
-//   head; each
-//                 number has one sender and one taker, in the streams they belong to, of the same space and type; a
-//                 datum or address is taken as a whole address; the affine stream reads parameters and constants only
-//                 and writes nothing); all other rules hold for the affine stream, too
+//   sections, crf, dac: the rules of a hardware form hold (ir/forms/forms.def); all other rules hold for the affine stream of
+//                 a kernel, too
 //   provenance    provenance numbers are below the number of source instructions
 //   not-ssa       outside SSA form: no block parameters, edge arguments, old values, undefined values
 //   ssa-scopes    SSA form: no scopes, no register declarations, no vector registers
@@ -33,8 +28,7 @@
 #include "ir/core/operand_summary.h"
 #include "ir/core/print.h"
 #include "ir/flow/dominators.h"
-#include "ir/forms/composite.h"
-#include "ir/forms/dac.h"
+#include "ir/forms/registry.h"
 
 #include <unordered_map>
 
@@ -57,12 +51,11 @@ public:
         check_instruction(id);
     check_terminators();
     if (findings_.empty()) check_edges();
-    for (SlotFinding& finding : check_composite_slots(function_))
-      report_at("crf", finding.instruction, std::move(finding.message));
     check_scopes();
     check_declarations();
     if (findings_.empty()) check_names();
-    if (findings_.empty()) check_dac_streams();
+    if (findings_.empty()) check_affine_stream();
+    if (findings_.empty() && !is_affine_stream_) check_hardware_forms();
     if (!findings_.empty()) return std::move(findings_);
     if (function_.is_ssa)
       check_ssa();
@@ -257,21 +250,20 @@ private:
     }
   }
 
-  void check_dac_streams() {
-    if (!function_.module().hardware_form && !function_.affine_stream) return;
-    if (is_affine_stream_) return; // its kernel is looked at as a whole
-    if (function_.affine_stream) {
-      Verifier inner(*function_.affine_stream);
-      inner.is_affine_stream_ = true;
-      for (VerifierFinding& finding : inner.run())
-        report(finding.rule, "affine stream: " + finding.message);
-      if (!findings_.empty()) return;
-    }
-    for (StreamFinding& finding : check_streams(function_))
+  void check_affine_stream() {
+    if (!function_.affine_stream) return;
+    Verifier inner(*function_.affine_stream);
+    inner.is_affine_stream_ = true;
+    for (VerifierFinding& finding : inner.run())
+      report(finding.rule, "affine stream: " + finding.message);
+  }
+
+  void check_hardware_forms() {
+    for (auto& [rule, finding] : check_forms(function_))
       if (finding.in_affine_stream || !finding.instruction)
-        report("dac", std::move(finding.message));
+        report(rule, std::move(finding.message));
       else
-        report_at("dac", finding.instruction, std::move(finding.message));
+        report_at(rule, finding.instruction, std::move(finding.message));
   }
 
   // ---- control flow

@@ -28,6 +28,8 @@ bool is_pure(std::string_view statement) {
   if (statement.find_first_of("[@") != statement.npos || statement.find("%x") != statement.npos) return false;
   const Result<ir::FormId> form = ir::resolve_form(statement.substr(0, statement.find_first_of(" ;")));
   if (!form || !ir::form(*form).effects.pure()) return false;
+  // Both fault on generic addresses that are not of shared memory.
+  if (ir::form(*form).opcode == ir::Opcode::mapa || ir::form(*form).opcode == ir::Opcode::getctarank) return false;
   const std::string_view operands = statement.substr(std::min(statement.find(' '), statement.size()));
   for (size_t i = 1; i < operands.size(); ++i)
     if (std::isalpha(static_cast<unsigned char>(operands[i])) && operands[i - 1] != '%' &&
