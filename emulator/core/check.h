@@ -22,8 +22,8 @@
 // have been written by bulk copies, or by stores with a fence.proxy.async between the store and the product. Registers
 // that it shares with other instructions need a wgmma.fence in between.
 //
-// Cells of tensor memory are ordered in the same way (emulator/tensor_memory/cell_check.h): products there are done for
-// those who find an mbarrier's phase over that a commit behind them arrived at.
+// Cells of tensor memory are ordered in the same way (emulator/tensor_memory/cell_check.h): a commit behind a product
+// arrives at an mbarrier, and the product is ordered before whatever follows a successful test of that phase.
 //
 // On global memory a race has a plain store in it, that changes the bytes; strong accesses alone make none, nor does a
 // read of what was written strongly. Blocks are ordered by strong accesses with a fence in front of the write, all that
@@ -95,15 +95,15 @@ public:
                              uint32_t number) = 0;
   // The warp has waited for the products of its group up to `number`.
   virtual void products_done(Warp& warp, uint32_t number) = 0;
-  // The products of the warp's group up to `number` are known to be done by those who find out at this place in shared
-  // memory: a commit to an mbarrier.
+  // A commit to the mbarrier at `address`: the products of the warp's group up to `number` are ordered before whatever
+  // acquires there.
   virtual void release_products(Warp& warp, Space space, uint64_t address, uint32_t number) = 0;
-  // The moment of what the warp does now, and whether the warp knows of what warp `of` of block `rank` of the cluster
-  // had done by then; `by_products`: of its group's products up to number `clock`.
+  // The warp's own component of its vector clock; and whether the warp's current access is ordered behind what warp
+  // `of` of block `rank` of the cluster did at `clock` (`by_products`: behind its group's product number `clock`).
   virtual uint32_t moment(const Warp& warp) const = 0;
   virtual bool knows(const Warp& warp, uint32_t rank, uint32_t of, uint32_t clock, bool by_products) const = 0;
-  // Tensor memory is used in a wrong way. `what`: that says so. `other`: the instruction besides that takes part, and
-  // its warp.
+  // Reports a race on tensor memory or a misuse of it. `what`: the message. `other`: the second instruction of a race,
+  // and its warp.
   struct OtherPlace {
     uint32_t instruction = 0;
     uint32_t warp = 0;
@@ -111,11 +111,11 @@ public:
   };
   virtual void tensor_memory_misuse(Warp& warp, const MicroOp& op, std::string_view what,
                                     std::optional<OtherPlace> other) = 0;
-  // No fence stands between the instruction and what it has to be ordered behind. `what`: that says so.
+  // Reports that no fence orders the instruction behind an earlier access. `what`: the message.
   virtual void missing_fence(Warp& warp, const MicroOp& op, std::string_view what) = 0;
   // Addresses of tensor maps in global memory that the block has changed with no fence.proxy.tensormap behind.
   virtual std::vector<uint64_t>& changed_tensor_maps() = 0;
-  // What the warp has done so far is seen by those who find out at this place in shared memory that it is done.
+  // The warp releases at this address: its accesses so far are ordered before whatever acquires there.
   virtual void release(Warp& warp, Space space, uint64_t address) = 0;
   // The kernel's malloc has returned this memory, which others may have had before.
   virtual void allocated(uint64_t address, uint64_t bytes) = 0;

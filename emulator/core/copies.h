@@ -59,7 +59,8 @@ public:
   void wait_for_all(CopyKind kind, uint32_t thread);
   // The thread arrives at the barrier when the plain copies that it has issued are done.
   void arrive_when_done(uint32_t thread, std::byte* barrier);
-  // Somebody looks whether the barrier's phase is over: all that will complete there does. What goes wrong; else empty.
+  // A thread tests the mbarrier's phase: performs the pending copies that complete there. Returns the fault's message,
+  // or an empty string.
   std::string complete(std::byte* barrier);
   // The block is over.
   void finish();
@@ -100,10 +101,10 @@ class TensorUnit {
 public:
   virtual ~TensorUnit() = default;
   virtual void start_block() = 0;
-  // What the warp has loaded and stored without waiting takes place.
+  // Performs the warp's stores that it has not waited for.
   virtual void warp_ended(const Warp& warp) = 0;
-  // Somebody looks whether the phase of the mbarrier at `barrier` is over: all that a commit to it covers takes place.
-  // What goes wrong; else empty.
+  // A thread tests the phase of the mbarrier at `barrier`: performs all operations that a commit to it covers. Returns
+  // the fault's message, or an empty string.
   virtual std::string complete(std::byte* barrier) = 0;
   // All warps have ended: `last` is the last one of them.
   virtual void block_ended(Warp& last) = 0;

@@ -87,8 +87,8 @@ bool for_each_target(Warp& warp, const MicroOp& op, unsigned lane, uint32_t mask
 // the block has failed.
 bool is_in_same_block(Warp& warp, const MicroOp& op, unsigned lane, const CopyTarget& target);
 
-// Somebody looks at an mbarrier: copies of all blocks of the cluster that complete there do. What goes wrong; else
-// empty.
+// A thread tests an mbarrier: performs the pending copies of all blocks of the cluster that complete there. Returns the
+// fault's message, or an empty string.
 std::string complete_late_copies(Block& block, std::byte* barrier);
 
 struct AddressSource {

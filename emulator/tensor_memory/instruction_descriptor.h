@@ -11,14 +11,14 @@ namespace ptxrewrite::emulator {
 
 enum class ProductKind : uint8_t { f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4, mxf4nvf4 };
 
-// All of a tcgen05.mma that is known before it runs.
+// The static properties of a tcgen05.mma: those of its form, not of its descriptors.
 struct ProductForm {
   ProductKind kind = ProductKind::f16;
   unsigned group = 1; // blocks that take part: .cta_group
   bool a_in_memory = false;
   bool weights_stay = false; // .ws
   bool sparse = false;
-  unsigned scale_count = 0; // of a row of A and of a column of B; 0: there are none
+  unsigned scale_count = 0; // scales per row of A and per column of B; 0: not block-scaled
 };
 
 enum class SumType : uint8_t { f16, f32, s32 };
@@ -31,10 +31,11 @@ struct InstructionDescriptor {
   bool negates_a = false, negates_b = false;
   bool a_rows_major = false, b_columns_major = false; // MN-major
   ir::ScalarType scale_type = ir::ScalarType::none;
-  unsigned a_scale_byte = 0, b_scale_byte = 0; // of 32 bits of scales, the first one that is used
+  unsigned a_scale_byte = 0, b_scale_byte = 0; // first byte in use of each 32-bit word of scales
 };
 
-// What the bits say to a product of this form. A message: they are not legal for it; empty: they are.
+// Decodes the descriptor for a product of this form. Returns a message if the bits are illegal for it, else an empty
+// string.
 std::string read_descriptor(uint32_t bits, const ProductForm& form, InstructionDescriptor& descriptor);
 
 } // namespace ptxrewrite::emulator

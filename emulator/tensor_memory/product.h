@@ -13,7 +13,7 @@
 // PTX ISA 9.7.16.10.7 says: of row or column i in lane i % 32 of each quarter and column i / 32, a byte each.
 //
 // Sums run along k from 0 on, from what is in D, each rounded once to f32; a scaled product is the exact product of two
-// elements and their scales. Whole numbers wrap around, or saturate.
+// elements and their scales. Integer sums wrap around, or saturate (.satfinite).
 #pragma once
 
 #include "emulator/core/block.h"

@@ -1,10 +1,10 @@
 // Tensor memory of one block (PTX ISA 9.7.16.1): 128 lanes of 512 columns of 32 bits, allocated by columns, and the
 // asynchronous operations on it (tcgen05.mma, cp, shift) in the order of their issue.
 //
-// An address has the lane in its high 16 bits and the column in its low 16 bits. Each block has an SM for itself: its
-// allocations wait for those of its own warps alone. Operations take place when they are issued, or with
-// LaunchRequest::late_copies when somebody looks at an mbarrier that a commit behind them arrives at; stores
-// by warps when they are issued, or late when the warp waits for them.
+// An address has the lane in its high 16 bits and the column in its low 16 bits. Each block has an SM of its own, so an
+// allocation waits for deallocations by warps of its own block only. Operations are performed at issue, or, with
+// LaunchRequest::late_copies, when a thread tests the mbarrier of the next commit behind them; a warp's stores at
+// issue, or, late, when the warp waits for them.
 #pragma once
 
 #include "emulator/core/block.h"
@@ -81,7 +81,8 @@ public:
     uint32_t warp = 0;
     const MicroOp* op = nullptr;
   };
-  // First of so many free columns, in this memory and in `other` (may be null); tensor_columns: there are none.
+  // First column of `columns` adjacent ones that are free here and in `other` (may be null); tensor_columns if there
+  // are none.
   uint32_t find_free(uint32_t columns, const TensorMemory* other) const;
   void allocate(const Allocation& allocation);
   const Allocation* allocation_at(uint32_t column) const;
@@ -104,7 +105,7 @@ public:
   // Number of the next operation of the warp's group, from 1 on.
   uint32_t next_operation(uint32_t warp) { return ++operation_numbers_[warp / 4]; }
   uint32_t last_operation(uint32_t warp) const { return operation_numbers_[warp / 4]; }
-  // Of the warp's loads or stores that have not been waited for; and whether it has waited for one.
+  // Serial number of the warp's loads or stores that it has not waited for yet; whether it has waited for an access.
   uint32_t serial(uint32_t warp, bool loads) const { return serials_[warp % 32][loads] + 1; }
   void note_wait(uint32_t warp, bool loads) { ++serials_[warp % 32][loads]; }
   bool has_waited_for(const TensorAccess& access, bool loads) const;
@@ -112,10 +113,10 @@ public:
     return records_[size_t(column) * (tensor_lanes / lanes_of_record) + lane / lanes_of_record];
   }
 
-  // The first half of a pair has allocated for the other one, too: columns that its next allocations are.
+  // Columns that the other block of a pair has allocated for both: the results of this block's next allocations.
   std::deque<Allocation> granted;
   bool has_relinquished = false;
-  unsigned group = 0; // of .cta_group: 0: not known yet
+  unsigned group = 0; // the kernel's .cta_group; 0: no tcgen05 instruction has run yet
 
 private:
   void carry_out(const TensorOperation& operation);

@@ -34,10 +34,10 @@ struct MachineListing {
   uint32_t prologue = 0, prologue_uniform = 0, subroutines = 0, copies = 0;
   uint32_t instructions = 0, uniform = 0; // all there is, and what of it the uniform datapath issues
   uint32_t registers = 0, predicates = 0;
-  // Values that find no register wait in local memory: instructions that write and read it, counted with the lines that
-  // they stand beside; 0 where all fit.
+  // Spills: instructions that write and read local memory, included in the costs of the lines beside them; 0 if all
+  // values fit into registers.
   uint32_t spill_stores = 0, spill_loads = 0;
-  uint32_t registers_wanting = 0;          // even so
+  uint32_t registers_wanting = 0;          // registers above the limit that spilling could not remove
   std::optional<ir::MachineFigures> ptxas; // what it made of the same kernel
 };
 

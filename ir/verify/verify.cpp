@@ -12,8 +12,8 @@
 //   scopes        braces are balanced, and so are sections; sections are not nested
 //   declarations  a local variable is declared once, and the head and body do not declare it both
 //   names         without scopes, labels, tables, prototypes, variables and registers in use have different names
-//   sections, crf, dac: the rules of a hardware form hold (ir/forms/forms.def); all other rules hold for the affine stream of
-//                 a kernel, too
+//   sections, crf, dac   the rules of a hardware form hold (ir/forms/forms.def); all other rules hold for the affine
+//                 stream of a kernel, too
 //   provenance    provenance numbers are below the number of source instructions
 //   not-ssa       outside SSA form: no block parameters, edge arguments, old values, undefined values
 //   ssa-scopes    SSA form: no scopes, no register declarations, no vector registers

@@ -55,7 +55,7 @@ struct CostChange {
 struct Row {
   const RowText* text = nullptr;
   FusionAlternatives producer;
-  std::vector<FusionAlternatives> readers; // by step of the chain; none: nobody is asked
+  std::vector<FusionAlternatives> readers; // by step of the chain; empty for rows without readers
   FusionExpression condition;
   std::vector<CostChange> costs;
 };
