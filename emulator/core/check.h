@@ -98,9 +98,10 @@ public:
   // A commit to the mbarrier at `address`: the products of the warp's group up to `number` are ordered before whatever
   // acquires there.
   virtual void release_products(Warp& warp, Space space, uint64_t address, uint32_t number) = 0;
-  // The warp's own component of its vector clock; and whether the warp's current access is ordered behind what warp
-  // `of` of block `rank` of the cluster did at `clock` (`by_products`: behind its group's product number `clock`).
+  // The warp's own component of its vector clock.
   virtual uint32_t moment(const Warp& warp) const = 0;
+  // Does the warp's vector clock order it behind time `clock` of warp `of` in block `rank` of the cluster? With
+  // `by_products`, `clock` is a matrix product's number in that warp's group.
   virtual bool knows(const Warp& warp, uint32_t rank, uint32_t of, uint32_t clock, bool by_products) const = 0;
   // Reports a race on tensor memory or a misuse of it. `what`: the message. `other`: the second instruction of a race,
   // and its warp.

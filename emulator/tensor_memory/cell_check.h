@@ -1,9 +1,9 @@
-// --check of tensor memory: who uses its cells, and what orders them (emulator/core/check.h says what races are).
+// --check of tensor memory: records accesses to its cells and tests their order (races: emulator/core/check.h).
 //
 // Products and copies are ordered among themselves when one thread issues them (PTX ISA 9.7.16.6, "Memory consistency
 // model"), and with everything behind an mbarrier that a commit arrives at. Loads and stores of warps are ordered as
-// those of shared memory are, once the warp has waited for them. Cells are remembered by 16 lanes of a column.
-// tcgen05's own fences are not looked at: compilers leave them out where barriers are.
+// those of shared memory are, once the warp has waited for them. There is one record for 16 lanes
+// of a column. tcgen05.fence is not checked: compilers leave it out where there is a barrier.
 #pragma once
 
 #include "emulator/tensor_memory/tensor_memory.h"

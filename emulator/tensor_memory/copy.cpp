@@ -1,5 +1,5 @@
-// tcgen05.cp (PTX ISA 9.7.16.9.2): rows of shared memory, K-major as a matrix descriptor says, to tensor memory. Each
-// block of a pair copies what its own shared memory has.
+// tcgen05.cp (PTX ISA 9.7.16.9.2): copies rows of a K-major matrix, given by a descriptor, from shared memory to tensor
+// memory. With .cta_group::2 each of the two blocks copies from its own shared memory to its own tensor memory.
 #include "emulator/core/check.h"
 #include "emulator/core/watch.h"
 #include "emulator/special/async_access.h"

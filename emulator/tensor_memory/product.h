@@ -12,8 +12,9 @@
 // columns of B in its shared memory, and its rows of D and of A in its tensor memory. Scales lie in tensor memory as
 // PTX ISA 9.7.16.10.7 says: of row or column i in lane i % 32 of each quarter and column i / 32, a byte each.
 //
-// Sums run along k from 0 on, from what is in D, each rounded once to f32; a scaled product is the exact product of two
-// elements and their scales. Integer sums wrap around, or saturate (.satfinite).
+// Accumulation starts from D and adds the products in the order of k, rounding to f32 after each addition. The products
+// themselves are exact, of block-scaled elements with their scales, too. Integer sums wrap around, or saturate
+// (.satfinite).
 #pragma once
 
 #include "emulator/core/block.h"
@@ -26,7 +27,7 @@ namespace ptxrewrite::emulator {
 
 class TensorMemory;
 
-// A product that has been issued. All addresses have been looked at.
+// An issued product. Its addresses have been checked.
 struct ProductIssue {
   const ProductForm* form = nullptr;
   InstructionDescriptor descriptor;
@@ -35,12 +36,12 @@ struct ProductIssue {
   uint64_t a = 0, b = 0;        // descriptors in shared memory; a: only there
   uint32_t a_place = 0;         // in tensor memory
   uint32_t d = 0, a_scales = 0, b_scales = 0;
-  std::array<uint32_t, 8> disabled{}; // lanes of D that keep what they have: 128 bits for each block
+  std::array<uint32_t, 8> disabled{}; // lanes of D that are not written: 128 bits for each block
   bool adds = false;
   unsigned d_shift = 0; // D is multiplied by 2^-d_shift first
 };
 
-// Where a block's rows of D lie.
+// The lanes and columns of a block's rows of D.
 struct RowPlaces {
   unsigned rows = 0;      // of one block
   unsigned folds = 1;     // parts that the columns are in

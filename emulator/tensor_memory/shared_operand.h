@@ -25,10 +25,10 @@ struct SharedOperand {
   bool by_pairs = false; // the swizzle of 128 bytes by 32
 };
 
-// What is wrong with the descriptor; empty: nothing.
+// Decodes a shared memory descriptor. Returns a message if it is illegal, else an empty string.
 std::string read_shared_operand(uint64_t descriptor, bool mn_major, SharedOperand& operand);
 
-// As chunk_address of special/shared_matrix.h.
+// Byte address of a 16-byte chunk, swizzled (as chunk_address of special/shared_matrix.h).
 uint32_t chunk_address(const SharedOperand& operand, bool mn_major, uint32_t row, uint32_t chunk);
 
 // Elements of a chunk of 16 bytes in shared memory. `in_chunks`: of 4 and 6 bits there are 16 in each, too.

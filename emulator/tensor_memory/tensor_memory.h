@@ -32,7 +32,7 @@ constexpr TensorAddress tensor_address(uint32_t address) {
   return {address >> 16, address & 0xffff};
 }
 
-// What is remembered for --check of 16 lanes of a column: the last write, and the last reads by products and by warps.
+// The record of --check for 16 lanes of a column: the last write, the last read by a product, and the last by a warp.
 struct TensorAccess {
   uint32_t clock = 0;  // of the warp, or the number of the operation; 0: none
   uint32_t serial = 0; // of the warp's loads, or stores
@@ -46,7 +46,7 @@ struct TensorRecord {
   TensorAccess write, read, operation_read;
 };
 
-// An asynchronous operation, or a commit behind such.
+// An asynchronous operation, or a commit.
 struct TensorOperation {
   uint32_t thread = 0;
   std::byte* barrier = nullptr; // not null: a commit that arrives there
@@ -55,7 +55,7 @@ struct TensorOperation {
   bool is_copy = false;
 };
 
-// A register that a warp stores and has not waited for.
+// A pending store of one register of a warp (tcgen05.st without a wait yet).
 struct LateStore {
   uint32_t warp = 0;
   uint32_t lanes = 0;
@@ -66,7 +66,8 @@ class TensorMemory final : public TensorUnit {
 public:
   static constexpr size_t most_pending = 1 << 16;
 
-  // Of `block`; made when it is asked for. Null: there is no memory for it, and the block that executes has failed.
+  // The tensor memory of `block`, created at first use. Null if the launch's memory limit is reached: the executing
+  // block has then failed.
   static TensorMemory* of(Block& block, Warp& warp, const MicroOp& op);
   explicit TensorMemory(Block& block);
 

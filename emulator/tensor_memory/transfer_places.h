@@ -1,9 +1,9 @@
-// Which cells of tensor memory the registers of a warp are, in tcgen05.ld and tcgen05.st (PTX ISA 9.7.16.2.3, "Data
+// The cells of tensor memory that a warp's registers map to in tcgen05.ld and tcgen05.st (PTX ISA 9.7.16.2.3, "Data
 // movement shape"; CUTLASS's cute/atom/copy_traits_sm100.hpp says the same in shapes and strides).
 //
 // With a shape of 16 lanes and w columns of 32 bits, register i of lane t is in the (i / (w / 2))-th repetition, w
 // columns further on each; of 16x64b, 16x128b and 16x256b in tensor memory lanes t / 4 and t / 4 + 8. .pack::16b and
-// .unpack::16b: a register is two columns, the low halves of which it holds.
+// .unpack::16b: a register holds the low halves of two adjacent columns.
 #pragma once
 
 #include <cstdint>

@@ -60,14 +60,6 @@ struct Row {
   std::vector<CostChange> costs;
 };
 
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' '))
-    text.remove_prefix(1);
-  while (text.ends_with(' '))
-    text.remove_suffix(1);
-  return text;
-}
-
 CostChange parse_cost(std::string_view text, std::string& error) {
   CostChange change;
   const size_t equals = text.find('=');

@@ -56,14 +56,6 @@ uint64_t types_of(std::string_view word) {
   return modifier && is_type(*modifier) ? bit_of(static_cast<ScalarType>(*modifier)) : 0;
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' '))
-    text.remove_prefix(1);
-  while (text.ends_with(' '))
-    text.remove_suffix(1);
-  return text;
-}
-
 // Takes what stands before the separator, outside parentheses, off the front.
 std::string_view take(std::string_view& text, std::string_view separator) {
   int depth = 0;
@@ -191,6 +183,14 @@ private:
 };
 
 } // namespace
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' '))
+    text.remove_prefix(1);
+  while (text.ends_with(' '))
+    text.remove_suffix(1);
+  return text;
+}
 
 bool FormTest::fits(const Form& form) const {
   if (std::ranges::find(opcodes, form.opcode) == opcodes.end() &&

@@ -45,6 +45,9 @@ constexpr size_t variable_index(char letter) {
   return fusion_variables.find(letter);
 }
 
+// Without the blanks around it.
+std::string_view trimmed(std::string_view text);
+
 struct FusionTerm;
 
 struct FusionOperand {

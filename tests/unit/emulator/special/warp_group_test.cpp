@@ -1,5 +1,6 @@
 // wgmma against a statement of its own: layouts in shared memory as CuTe writes them, shapes and strides of nested
 // coordinates with a swizzle behind them, and products of whole numbers, which no order of summation changes.
+#include "tests/unit/emulator/cute_mode.h"
 #include "tests/unit/emulator/run_ptx.h"
 
 #include <algorithm>
@@ -13,26 +14,14 @@ namespace {
 
 // --- layouts ---
 
-// A coordinate is taken apart by the shapes, the first one varying fastest; the offset is the sum of part times stride.
-struct Mode {
-  std::vector<std::pair<uint32_t, uint32_t>> parts; // shape, stride in bytes
-  uint32_t offset(uint32_t coordinate) const {
-    uint32_t sum = 0;
-    for (const auto& [shape, stride] : parts) {
-      sum += coordinate % shape * stride;
-      coordinate /= shape;
-    }
-    return sum;
-  }
-};
+using emulator_test::any;
+using emulator_test::Mode;
 
 // CuTe's Swizzle<bits, 4, 3>.
 uint32_t swizzle(uint32_t address, unsigned bits) {
   const uint32_t mask = ((1u << bits) - 1) << 7;
   return address ^ (address & mask) >> 3;
 }
-
-constexpr uint32_t any = 1 << 20; // the last shape of a mode
 
 struct Layout {
   Mode mn, k;

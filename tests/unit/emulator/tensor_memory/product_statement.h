@@ -2,6 +2,8 @@
 // cute/arch/mma_sm100_desc.hpp, sums in tensor memory as in cute/atom/mma_traits_sm100_frag.hpp.
 #pragma once
 
+#include "tests/unit/emulator/cute_mode.h"
+
 #include <cstdint>
 #include <random>
 #include <utility>
@@ -9,19 +11,8 @@
 
 namespace ptxrewrite::emulator::tensor_memory_test {
 
-// A coordinate is taken apart by the shapes, the first one varying fastest; the offset is the sum of part times stride.
-struct Mode {
-  std::vector<std::pair<uint32_t, uint32_t>> parts; // shape, stride
-  uint32_t offset(uint32_t coordinate) const {
-    uint32_t sum = 0;
-    for (const auto& [shape, stride] : parts) {
-      sum += coordinate % shape * stride;
-      coordinate /= shape;
-    }
-    return sum;
-  }
-};
-inline constexpr uint32_t any = 1 << 20; // the last shape of a mode
+using emulator_test::any;
+using emulator_test::Mode;
 
 // CuTe's Swizzle<bits, base, shift>.
 inline uint32_t swizzle(uint32_t address, unsigned bits, unsigned base, unsigned shift) {
