@@ -2,10 +2,10 @@
 #include "cli/command.h"
 
 #include "cli/device_options.h"
-#include "emulator/timing/machine_file.h"
 #include "evaluate/calibrate/calibrate_report.h"
 #include "evaluate/common/module_input.h"
 #include "evaluate/common/progress.h"
+#include "ir/machine/files/machine_file.h"
 #include "support/file_io.h"
 #include "support/text/json_text.h"
 
@@ -63,9 +63,9 @@ public:
     ir::Machine machine = found_.machine;
     const std::string name = facts_.name + ", calibrated";
     machine.name = name;
-    timing::EnergySet energy;
+    ir::EnergySet energy;
     if (found_.energy) energy.pj = found_.energy->pj, energy.static_watt = found_.energy->static_watt;
-    const Status status = write_file(options_.output, timing::machine_toml(machine, found_.energy ? &energy : nullptr));
+    const Status status = write_file(options_.output, ir::machine_toml(machine, found_.energy ? &energy : nullptr));
     return status ? exit_ok : complain(status.error());
   }
 
@@ -140,8 +140,8 @@ private:
     facts_.name = machine.name;
     if (const int code = run_probes(); code != exit_ok) return code;
     // A set of the machine's own, if its file has one.
-    const auto set = std::ranges::find(timing::energy_sets(), machine.name, &timing::EnergySet::name);
-    stopwatch_ = model_stopwatch(*runs_, machine, options_.noise, set == timing::energy_sets().end() ? nullptr : &*set);
+    const auto set = std::ranges::find(ir::energy_sets(), machine.name, &ir::EnergySet::name);
+    stopwatch_ = model_stopwatch(*runs_, machine, options_.noise, set == ir::energy_sets().end() ? nullptr : &*set);
     Result<GpuFacts> facts = stopwatch_->facts();
     if (!facts) return complain(facts.error());
     facts_ = *facts;

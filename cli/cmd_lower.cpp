@@ -1,6 +1,6 @@
 // `ptxrewrite lower`: the machine instructions that the model believes an assembler makes of each kernel.
 #include "cli/command.h"
-#include "cli/device_options.h"
+#include "cli/machine_choice.h"
 #include "evaluate/common/module_input.h"
 #include "evaluate/lower/machine_listing_report.h"
 #include "support/file_io.h"

@@ -1,9 +1,9 @@
 // `ptxrewrite machines`: the machines there are, their figures, and files with machines of users.
 #include "cli/command.h"
-#include "cli/device_options.h"
-#include "emulator/timing/machine_file.h"
+#include "cli/machine_choice.h"
 #include "ir/machine/figures/machine_fields.h"
 #include "ir/machine/figures/occupancy.h"
+#include "ir/machine/files/machine_file.h"
 #include "support/text/json_text.h"
 #include "support/text/table.h"
 
@@ -114,7 +114,7 @@ int check_files(const std::vector<std::string>& paths, const Session& session) {
   int code = exit_ok;
   for (const std::string& path : paths) {
     // Whatever it is called: it is meant to be a machine's.
-    const MachineChoice choice = find_machine("machines", timing::is_machine_path(path) ? path : "./" + path, session);
+    const MachineChoice choice = find_machine("machines", ir::is_machine_path(path) ? path : "./" + path, session);
     code = std::max(code, choice.code);
     if (choice.machine)
       std::printf("%s: %.*s, sm_%u, %zu guesses\n", path.c_str(), static_cast<int>(choice.machine->name.size()),
@@ -138,9 +138,9 @@ int run_machines(const MachinesOptions& options, const Session& session) {
   if (options.toml) {
     if (machines.size() != 1) return usage_error("machines", "--toml writes one machine: name it");
     // The set of a file has the machine's name.
-    const auto set = std::ranges::find(timing::energy_sets(), machines.front()->name, &timing::EnergySet::name);
-    const bool has_set = set != timing::energy_sets().end();
-    std::printf("%s", timing::machine_toml(*machines.front(), has_set ? &*set : nullptr).c_str());
+    const auto set = std::ranges::find(ir::energy_sets(), machines.front()->name, &ir::EnergySet::name);
+    const bool has_set = set != ir::energy_sets().end();
+    std::printf("%s", ir::machine_toml(*machines.front(), has_set ? &*set : nullptr).c_str());
     return exit_ok;
   }
   if (machines.empty() && !options.json) {

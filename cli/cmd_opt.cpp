@@ -1,8 +1,8 @@
 // `ptxrewrite opt`: runs passes over PTX and writes PTX.
 #include "cli/cmd_passes.h"
 #include "cli/command.h"
-#include "cli/device_options.h"
 #include "cli/extract_input.h"
+#include "cli/machine_choice.h"
 #include "cli/pipeline_options.h"
 #include "evaluate/common/module_input.h"
 #include "evaluate/common/optimise.h"

@@ -2,9 +2,9 @@
 #include "cli/command.h"
 #include "cli/device_options.h"
 #include "cli/launch_options.h"
-#include "evaluate/common/launch_input.h"
 #include "evaluate/common/module_input.h"
 #include "evaluate/common/progress.h"
+#include "evaluate/launches/launch_input.h"
 #include "evaluate/study/study_report.h"
 #include "support/text/json_text.h"
 

@@ -1,7 +1,5 @@
 #include "cli/device_options.h"
 
-#include "evaluate/common/machine_input.h"
-
 namespace ptxrewrite::cli {
 
 void add_device_options(Options& command, DeviceOptions& options) {
@@ -35,13 +33,6 @@ void add_machine_option(Options& command, DeviceOptions& options, const std::str
                   "original: titanv, a100, sm_80, FILE.toml ... (default " +
                       default_text + ")")
       .type_name("GPU");
-}
-
-MachineChoice find_machine(const std::string& command, const std::string& name, const Session& session) {
-  if (name.empty()) return {};
-  Result<const ir::Machine*> machine = machine_named(name, session);
-  if (!machine) return {nullptr, usage_error(command, machine.error().message)};
-  return {*machine, *machine ? exit_ok : exit_diagnostics};
 }
 
 MachineChoice machine_of(const DeviceOptions& options, const std::string& command, const Session& session) {

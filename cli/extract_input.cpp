@@ -2,7 +2,6 @@
 
 #include "cuda/fatbin/elf_image.h"
 #include "cuda/fatbin/fatbinary.h"
-#include "evaluate/common/launch_input.h"
 #include "support/file_io.h"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/options.h"
-#include "evaluate/common/launch_input.h"
+#include "evaluate/launches/launch_input.h"
 
 namespace ptxrewrite::cli {
 

@@ -17,12 +17,20 @@ namespace {
 
 using namespace ptxrewrite::cli;
 
+// What a program without the emulator has not.
+#ifdef PTXREWRITE_TEXT_ONLY
+constexpr const char* of_this_build =
+    "\nThis program has the commands on text; './bootstrap build' makes the one with all of them.";
+#else
+constexpr const char* of_this_build = "";
+#endif
+
 int unknown_command(const char* word) {
   std::vector<std::string> names;
   for (const Command* command : all_commands())
     names.push_back(command->name);
-  std::fprintf(stderr, "ptxrewrite: there is no command '%s'%s\nRun 'ptxrewrite --help' for all of them.\n", word,
-               ptxrewrite::near_names(word, names).c_str());
+  std::fprintf(stderr, "ptxrewrite: there is no command '%s'%s\nRun 'ptxrewrite --help' for all of them.%s\n", word,
+               ptxrewrite::near_names(word, names).c_str(), of_this_build);
   return exit_usage;
 }
 

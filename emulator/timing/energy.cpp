@@ -2,20 +2,8 @@
 
 #include "ir/forms/composite.h"
 
-#include <algorithm>
-#include <map>
-#include <vector>
-
 namespace ptxrewrite::timing {
 namespace {
-
-constexpr std::array<std::string_view, energy_event_count> event_names = {
-    "ibuffer",       "sched",        "icache_hit",    "opcoll",       "rf_read",      "rf_write",     "int_alu",
-    "int_mul",       "fp32",         "fp_mul",        "fp64",         "dp_mul",       "sqrt",         "lg2",
-    "sin",           "ex2",          "tensor",        "tex",          "const_hit",    "shared",       "l1_read_hit",
-    "l1_read_miss",  "l1_write_hit", "l1_write_miss", "noc_flit",     "l2_read_hit",  "l2_read_miss", "l2_write_hit",
-    "l2_write_miss", "dram_read",    "dram_write",    "affine_tuple", "affine_entry",
-};
 
 constexpr double pico = 1e-12;
 
@@ -69,10 +57,6 @@ void add_memory(const AccessCounts& shared_memory, const SectorCounts& sectors, 
 }
 
 } // namespace
-
-std::string_view spelling(EnergyEvent event) {
-  return event_names[static_cast<size_t>(event)];
-}
 
 EnergyEvent unit_event(Cause unit, const ir::Form& form) {
   const bool product = multiplies(form.opcode);
@@ -140,33 +124,6 @@ EventCounts events_of(const ModelInput& input) {
     for (size_t i = 0; i < energy_event_count; ++i)
       all[i] += input.technique->events[i];
   return all;
-}
-
-namespace {
-
-std::vector<EnergySet>& all_sets() {
-  static std::vector<EnergySet> sets = [] {
-    std::vector<EnergySet> made;
-#define ENERGY_SET(set, name, about) made.push_back({name, about, {}, 0});
-#define ENERGY(set, event, value) made.back().pj[static_cast<size_t>(EnergyEvent::event)] = value;
-#define ENERGY_STATIC(set, watt) made.back().static_watt = watt;
-#include "emulator/timing/energy.def"
-#undef ENERGY_SET
-#undef ENERGY
-#undef ENERGY_STATIC
-    return made;
-  }();
-  return sets;
-}
-
-} // namespace
-
-std::span<const EnergySet> energy_sets() {
-  return all_sets();
-}
-
-void add_energy_set(const EnergySet& set) {
-  all_sets().push_back(set);
 }
 
 Energy energy(const EnergySet& set, const EventCounts& events, double seconds) {

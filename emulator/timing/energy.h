@@ -1,32 +1,28 @@
-// Energy of a launch by counting events, under several sets of coefficients that never mix (energy.def).
+// Energy of a launch by counting events, under several sets of coefficients that never mix
+// (ir/machine/files/energy.def).
 //
 //   EventCounts events = events_of(input);
 //   for (const EnergySet& set : energy_sets()) energy(set, events, seconds)
 #pragma once
 
-#include "emulator/timing/energy_events.h"
 #include "emulator/timing/model.h"
-
-#include <array>
-#include <span>
-#include <string_view>
+#include "ir/machine/files/energy_sets.h"
 
 namespace ptxrewrite::timing {
+
+using ir::add_energy_set;
+using ir::energy_event_count;
+using ir::energy_sets;
+using ir::EnergyEvent;
+using ir::EnergySet;
+using ir::EventCounts;
+using ir::spelling;
 
 // Of the unit that does the work of one machine instruction; count: none.
 EnergyEvent unit_event(Cause unit, const ir::Form& form);
 
 // Of a launch.
 EventCounts events_of(const ModelInput& input);
-
-struct EnergySet {
-  std::string_view name, about;
-  std::array<double, energy_event_count> pj{};
-  double static_watt = 0; // 0: the set does not say
-};
-std::span<const EnergySet> energy_sets();
-// One more, for the rest of the program: of a user's machine. What its texts point to has to stay.
-void add_energy_set(const EnergySet& set);
 
 // In joule.
 struct Energy {

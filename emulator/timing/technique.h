@@ -10,9 +10,9 @@
 //   input.technique = &technique;
 #pragma once
 
-#include "emulator/timing/energy_events.h"
 #include "emulator/timing/machine_code.h"
 #include "emulator/timing/run_ahead.h"
+#include "ir/machine/files/energy_events.h"
 
 #include <cmath>
 #include <memory>
@@ -21,6 +21,9 @@
 #include <vector>
 
 namespace ptxrewrite::timing {
+
+using ir::EnergyEvent;
+using ir::EventCounts;
 
 using CauseClocks = std::array<double, cause_count>;
 constexpr size_t index(Cause cause) {
@@ -92,7 +95,7 @@ struct Technique {
   double instructions = 0;
   double l2_bytes = 0, dram_read_bytes = 0, dram_write_bytes = 0;
   // Of the whole launch, beside those of the instructions; negative: fewer.
-  EventCounts events{};
+  ir::EventCounts events{};
   // What all that was made from; the model only hands it on.
   std::vector<Term> terms;
 
@@ -102,7 +105,7 @@ struct Technique {
   }
 };
 
-inline double& event(Technique& technique, EnergyEvent which) {
+inline double& event(Technique& technique, ir::EnergyEvent which) {
   return technique.events[static_cast<size_t>(which)];
 }
 

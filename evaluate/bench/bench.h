@@ -7,8 +7,8 @@
 
 #include "cuda/compare.h"
 #include "cuda/session.h"
-#include "evaluate/common/launch_input.h"
 #include "evaluate/common/statistics.h"
+#include "evaluate/launches/launch_input.h"
 #include "transforms/manager/pipeline.h"
 
 #include <array>

@@ -75,10 +75,10 @@ std::string calibration_text(const Calibration& calibration) {
   if (!calibration.energy) return out + "\nenergy is not counted here\n";
   const EnergyFit& energy = *calibration.energy;
   TextTable coefficients{{{"energy of"}, {"pJ", true}}, {}};
-  for (size_t i = 0; i < timing::energy_event_count; ++i)
+  for (size_t i = 0; i < ir::energy_event_count; ++i)
     if (energy.pj[i] > 0)
       coefficients.rows.push_back(
-          {std::string(timing::spelling(static_cast<timing::EnergyEvent>(i))), fmt::format("{:.3g}", energy.pj[i])});
+          {std::string(timing::spelling(static_cast<ir::EnergyEvent>(i))), fmt::format("{:.3g}", energy.pj[i])});
   return out + fmt::format("\n{}static power {:.1f} W; mean error {} % over {} probes, {} % of probes left out of the "
                            "fit\n",
                            coefficients.text(), energy.static_watt, percent(energy.error), calibration.energy_rows,
@@ -147,9 +147,9 @@ json calibration_json(const Calibration& calibration, std::span<const MeasuredPo
     json& energy = document["energy"] = {{"static_watt", calibration.energy->static_watt},
                                          {"error", calibration.energy->error},
                                          {"error_left_out", calibration.energy->error_left_out}};
-    for (size_t i = 0; i < timing::energy_event_count; ++i)
+    for (size_t i = 0; i < ir::energy_event_count; ++i)
       if (calibration.energy->pj[i] > 0)
-        energy["pj"][std::string(timing::spelling(static_cast<timing::EnergyEvent>(i)))] = calibration.energy->pj[i];
+        energy["pj"][std::string(timing::spelling(static_cast<ir::EnergyEvent>(i)))] = calibration.energy->pj[i];
   }
   for (size_t i = 0; i < estimator_names.size() && !points.empty(); ++i) {
     const Agreement found = agreement(points, i);

@@ -8,7 +8,7 @@
 namespace ptxrewrite::evaluate {
 namespace {
 
-using timing::EnergyEvent;
+using ir::EnergyEvent;
 
 constexpr double pico = 1e-12;
 

@@ -9,12 +9,12 @@
 namespace ptxrewrite::evaluate {
 
 struct EnergyRow {
-  timing::EventCounts events{};
+  ir::EventCounts events{};
   double seconds = 0, joules = 0;
 };
 
 struct EnergyFit {
-  timing::EventCounts pj{};
+  ir::EventCounts pj{};
   double static_watt = 0;
   double error = 0;          // mean of relative errors over the rows
   double error_left_out = 0; // the same, each row predicted by a fit to the others

@@ -149,7 +149,7 @@ double ProbeRuns::clocks(size_t probe, bool long_one, const ir::Machine& machine
                     [](const timing::ModelInput& input) { return timing::time_of(input).clocks; });
 }
 
-timing::EventCounts ProbeRuns::events(size_t probe, bool long_one, const ir::Machine& machine) const {
+ir::EventCounts ProbeRuns::events(size_t probe, bool long_one, const ir::Machine& machine) const {
   return with_model(probe, long_one, machine, [](const timing::ModelInput& input) { return timing::events_of(input); });
 }
 

@@ -53,7 +53,7 @@ public:
   const std::vector<Probe>& probes() const { return probes_; }
   // Clocks of one launch by the timing model.
   double clocks(size_t probe, bool long_one, const ir::Machine& machine) const;
-  timing::EventCounts events(size_t probe, bool long_one, const ir::Machine& machine) const;
+  ir::EventCounts events(size_t probe, bool long_one, const ir::Machine& machine) const;
 
 private:
   struct Run {

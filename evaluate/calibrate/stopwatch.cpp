@@ -143,7 +143,7 @@ private:
 
 class ModelStopwatch final : public Stopwatch {
 public:
-  ModelStopwatch(const ProbeRuns& runs, const ir::Machine& truth, double noise, const timing::EnergySet* energy,
+  ModelStopwatch(const ProbeRuns& runs, const ir::Machine& truth, double noise, const ir::EnergySet* energy,
                  uint64_t seed)
       : runs_(runs), truth_(truth), noise_(noise), energy_(energy), state_(seed) {}
 
@@ -164,7 +164,7 @@ public:
     if (!energy_) return std::optional<ProbeEnergy>();
     const double copies = energy_copies(runs_.probes()[probe], truth_.sms);
     const double seconds = runs_.clocks(probe, true, truth_) / (truth_.clock_mhz * 1e6);
-    timing::EventCounts events = runs_.events(probe, true, truth_);
+    ir::EventCounts events = runs_.events(probe, true, truth_);
     for (double& count : events)
       count *= copies;
     return std::optional(ProbeEnergy{seconds, disturbed(timing::energy(*energy_, events, seconds).all())});
@@ -201,7 +201,7 @@ private:
   const ProbeRuns& runs_;
   const ir::Machine truth_;
   const double noise_;
-  const timing::EnergySet* energy_;
+  const ir::EnergySet* energy_;
   uint64_t state_;
 };
 
@@ -221,7 +221,7 @@ Result<std::unique_ptr<Stopwatch>> gpu_stopwatch(cuda::Device& device, const std
 }
 
 std::unique_ptr<Stopwatch> model_stopwatch(const ProbeRuns& runs, const ir::Machine& truth, double noise,
-                                           const timing::EnergySet* energy, uint64_t seed) {
+                                           const ir::EnergySet* energy, uint64_t seed) {
   return std::make_unique<ModelStopwatch>(runs, truth, noise, energy, seed);
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "evaluate/calibrate/probe_runs.h"
-#include "evaluate/common/launch_input.h"
+#include "evaluate/launches/launch_input.h"
 
 #include <memory>
 #include <optional>
@@ -52,6 +52,6 @@ Result<std::unique_ptr<Stopwatch>> gpu_stopwatch(cuda::Device& device, const std
 // Times of `truth` by the timing model, and energies by a set of coefficients, each off by up to a few times `noise` of
 // itself. nullptr: there is no energy counter.
 std::unique_ptr<Stopwatch> model_stopwatch(const ProbeRuns& runs, const ir::Machine& truth, double noise,
-                                           const timing::EnergySet* energy = nullptr, uint64_t seed = 1);
+                                           const ir::EnergySet* energy = nullptr, uint64_t seed = 1);
 
 } // namespace ptxrewrite::evaluate

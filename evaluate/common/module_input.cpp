@@ -8,6 +8,12 @@
 
 namespace ptxrewrite::evaluate {
 
+namespace {
+
+constexpr size_t most_shown = 20;
+
+} // namespace
+
 std::unique_ptr<ir::Module> read_input(const std::string& path, const Console& console) {
   Result<std::string> text = read_file(path);
   if (!text) {
@@ -21,6 +27,13 @@ std::unique_ptr<ir::Module> read_input(const std::string& path, const Console& c
   for (const Diagnostic& diagnostic : diagnostics.list())
     show(diagnostic, source, console);
   if (module) log(LogLevel::debug, path + ": " + std::to_string(module->functions.size()) + " functions");
+  return module;
+}
+
+std::unique_ptr<ir::Module> read_module_text(SourceFile source, const Console& console) {
+  Diagnostics diagnostics;
+  std::unique_ptr<ir::Module> module = grammar::read_module(source, diagnostics);
+  show_all(diagnostics, source, console);
   return module;
 }
 
@@ -38,6 +51,13 @@ void show(const Diagnostic& diagnostic, const SourceFile& source, const Console&
 
 void show(const Error& error, const SourceFile& source, const Console& console) {
   show(error.to_diagnostic(), source, console);
+}
+
+void show_all(const Diagnostics& diagnostics, const SourceFile& source, const Console& console) {
+  for (size_t i = 0; i < diagnostics.list().size() && i < most_shown; ++i)
+    show(diagnostics.list()[i], source, console);
+  if (diagnostics.list().size() > most_shown && !console.collected)
+    std::fprintf(stderr, "%s: %zu more are not shown\n", source.name().c_str(), diagnostics.list().size() - most_shown);
 }
 
 void show(const Error& error) {

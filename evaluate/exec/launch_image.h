@@ -4,7 +4,7 @@
 #pragma once
 
 #include "cuda/context/launch_hook.h"
-#include "evaluate/common/launch_input.h"
+#include "evaluate/launches/launch_input.h"
 
 #include <map>
 #include <memory>

@@ -1,7 +1,7 @@
 // Which allocations a launch reads or writes, by running it on a device of its own with an observer.
 #pragma once
 
-#include "evaluate/common/launch_input.h"
+#include "evaluate/launches/launch_input.h"
 
 #include <vector>
 

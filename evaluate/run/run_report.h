@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuda/session.h"
-#include "evaluate/common/launch_input.h"
+#include "evaluate/launches/launch_input.h"
 
 #include <nlohmann/json_fwd.hpp>
 

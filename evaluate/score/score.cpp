@@ -3,8 +3,8 @@
 #include "emulator/machines/dac/affine_counters.h"
 #include "emulator/machines/darsie/skip_counters.h"
 #include "emulator/timing/memory_system.h"
-#include "evaluate/common/machine_weights.h"
 #include "evaluate/common/rewrite.h"
+#include "evaluate/launches/machine_weights.h"
 #include "evaluate/score/affine_technique.h"
 #include "evaluate/score/linear_technique.h"
 #include "evaluate/score/score_comparators.h"
@@ -234,7 +234,7 @@ private:
 
   struct Times {
     timing::KernelTime time;
-    timing::EventCounts events;
+    ir::EventCounts events;
     timing::Estimates estimates;
   };
   struct OneLaunch {
@@ -299,7 +299,7 @@ private:
   void add(const cuda::SessionRun& run, const launch::Launch& planned, const Times& times, ScoredKernel& kernel) const {
     const timing::KernelTime& time = times.time;
     ++kernel.launches;
-    for (size_t i = 0; i < timing::energy_event_count; ++i)
+    for (size_t i = 0; i < ir::energy_event_count; ++i)
       kernel.events[i] += times.events[i];
     kernel.estimates.add(times.estimates);
     kernel.rewritten_launches += run.entry != planned.kernel;

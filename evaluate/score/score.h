@@ -8,7 +8,7 @@
 #include "emulator/timing/energy.h"
 #include "emulator/timing/estimators.h"
 #include "emulator/timing/guesses.h"
-#include "evaluate/common/launch_input.h"
+#include "evaluate/launches/launch_input.h"
 #include "ir/machine/figures/machine.h"
 #include "transforms/manager/pass.h"
 
@@ -33,7 +33,7 @@ struct ScoredKernel {
   double instructions = 0;    // of the machine, by warps
   double dram_bytes = 0, l2_bytes = 0;
   timing::CauseClocks stack{};
-  timing::EventCounts events{};
+  ir::EventCounts events{};
   timing::Estimates estimates;         // by simpler ways
   std::vector<double> clocks_if;       // by changed machine: ScoreSettings::changes
   uint64_t blocks = 0, blocks_run = 0; // of all launches; fewer ran of sampled ones

@@ -1,7 +1,7 @@
 #include "evaluate/score/score_comparators.h"
 
 #include "emulator/machines/dac/compact_affine.h"
-#include "evaluate/common/machine_weights.h"
+#include "evaluate/launches/machine_weights.h"
 #include "evaluate/study/study_launches.h"
 #include "ir/machine/figures/occupancy.h"
 #include "ir/machine/registers/registers.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "emulator/timing/model.h"
-#include "evaluate/common/launch_input.h"
+#include "evaluate/launches/launch_input.h"
 
 #include <string>
 #include <vector>

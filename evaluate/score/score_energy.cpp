@@ -15,7 +15,7 @@ using json = nlohmann::ordered_json;
 
 constexpr double same_energy = 1e-9; // of the baseline's
 
-timing::Energy energy_of(const timing::EnergySet& set, const ScoredKernel& kernel) {
+timing::Energy energy_of(const ir::EnergySet& set, const ScoredKernel& kernel) {
   return timing::energy(set, kernel.events, kernel.powered_seconds);
 }
 
@@ -97,7 +97,7 @@ std::vector<const ScoredKernel*> in_versions(const ScoredFile& file, const std::
 
 SignVerdict energy_sign(const ScoredKernel& baseline, const ScoredKernel& version) {
   bool less = false, greater = false;
-  for (const timing::EnergySet& set : timing::energy_sets()) {
+  for (const ir::EnergySet& set : ir::energy_sets()) {
     const double before = energy_of(set, baseline).all(), now = energy_of(set, version).all();
     if (std::abs(now - before) <= same_energy * before) continue;
     (now < before ? less : greater) = true;
@@ -132,7 +132,7 @@ std::string energy_text(const ScoredFile& file, const std::string& kernel) {
     else
       table.columns.push_back({"%", true});
   }
-  for (const timing::EnergySet& set : timing::energy_sets()) {
+  for (const ir::EnergySet& set : ir::energy_sets()) {
     std::vector<std::string> row{std::string(set.name)};
     const timing::Energy baseline = energy_of(set, *versions[0]);
     for (size_t i = 0; i < versions.size(); ++i) {
@@ -157,7 +157,7 @@ std::string energy_text(const ScoredFile& file, const std::string& kernel) {
 
 json energy_json(const ScoredKernel& kernel) {
   json sets = json::object();
-  for (const timing::EnergySet& set : timing::energy_sets()) {
+  for (const ir::EnergySet& set : ir::energy_sets()) {
     const timing::Energy energy = energy_of(set, kernel);
     sets[std::string(set.name)] = {{"joule", energy.all()},         {"front_end", energy.front_end},
                                    {"registers", energy.registers}, {"units", energy.units},

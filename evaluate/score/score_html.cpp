@@ -78,7 +78,7 @@ std::string clocks_chart(const ScoredFile& file, std::span<const VersionOfKernel
 std::string energy_chart(std::span<const VersionOfKernel> versions) {
   std::string out;
   std::vector<Bar> bars;
-  for (const timing::EnergySet& set : timing::energy_sets()) {
+  for (const ir::EnergySet& set : ir::energy_sets()) {
     bars.clear();
     double before = 0;
     for (const auto& [scored, number, name] : versions) {

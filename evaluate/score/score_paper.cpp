@@ -58,7 +58,7 @@ const ScoredVersion* version_of(const ScoredFile& file, std::string_view name) {
 // All kernels of a version together.
 struct VersionSum {
   double clocks = 0, powered_seconds = 0, instructions = 0, multi_dimensional_clocks = 0;
-  timing::EventCounts events{};
+  ir::EventCounts events{};
 };
 VersionSum sum_of(const ScoredVersion& version, const ScoredFile& file) {
   const ir::Machine& machine = *file.machine;
@@ -69,7 +69,7 @@ VersionSum sum_of(const ScoredVersion& version, const ScoredFile& file) {
     sum.clocks += clocks;
     if (kernel.block.y > 1 || kernel.block.z > 1) sum.multi_dimensional_clocks += clocks;
     sum.instructions += kernel.instructions;
-    for (size_t i = 0; i < timing::energy_event_count; ++i)
+    for (size_t i = 0; i < ir::energy_event_count; ++i)
       sum.events[i] += kernel.events[i];
   }
   sum.powered_seconds = sum.clocks / (machine.clock_mhz * 1e6) / file.slice;
@@ -100,19 +100,19 @@ bool is_memory_bound(const ScoredFile& file, double clocks) {
   return clocks >= memory_bound_speedup * perfect;
 }
 
-bool is_integer(const timing::EventCounts& events) {
-  using enum timing::EnergyEvent;
+bool is_integer(const ir::EventCounts& events) {
+  using enum ir::EnergyEvent;
   double floating = 0, integer = 0;
-  for (timing::EnergyEvent event : {fp32, fp_mul, fp64, dp_mul, sqrt, lg2, sin, ex2, tensor})
+  for (ir::EnergyEvent event : {fp32, fp_mul, fp64, dp_mul, sqrt, lg2, sin, ex2, tensor})
     floating += events[static_cast<size_t>(event)];
-  for (timing::EnergyEvent event : {int_alu, int_mul})
+  for (ir::EnergyEvent event : {int_alu, int_mul})
     integer += events[static_cast<size_t>(event)];
   return floating * 20 < floating + integer;
 }
 
 // Mean share of energy that is saved under one set, or power efficiency; sets that have none of it do not count.
 bool mean_energy_saved(const PaperTimeFigure& figure, std::span<const ScoredFile* const> files,
-                       const timing::EnergySet& set, double& mean) {
+                       const ir::EnergySet& set, double& mean) {
   double sum = 0;
   const bool is_ratio = figure.measure == PaperMeasure::power_efficiency;
   for (const ScoredFile* file : files) {
@@ -258,7 +258,7 @@ OurFigure our_figure(const PaperTimeFigure& figure, std::span<const ScoredFile> 
     ours.least = ours.most = sum / count;
   } else {
     ours.least = HUGE_VAL, ours.most = -HUGE_VAL;
-    for (const timing::EnergySet& set : timing::energy_sets()) {
+    for (const ir::EnergySet& set : ir::energy_sets()) {
       double mean = 0;
       if (!mean_energy_saved(figure, counted, set, mean)) continue;
       ours.least = std::min(ours.least, 100 * mean);

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "emulator/machines/regless/staging_counters.h"
-#include "evaluate/common/launch_input.h"
-#include "evaluate/common/machine_weights.h"
+#include "evaluate/launches/launch_input.h"
+#include "evaluate/launches/machine_weights.h"
 #include "evaluate/score/regless_technique.h"
 #include "evaluate/score/score.h"
 #include "evaluate/score/score_derived.h"

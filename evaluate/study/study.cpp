@@ -2,8 +2,8 @@
 
 #include "emulator/machines/r2d2/section_counts.h"
 #include "emulator/observe/linearity.h"
-#include "evaluate/common/machine_weights.h"
 #include "evaluate/common/rewrite.h"
+#include "evaluate/launches/machine_weights.h"
 #include "evaluate/study/study_averages.h"
 #include "evaluate/study/study_launches.h"
 #include "ir/analysis/redundancy/redundancy.h"

@@ -6,7 +6,7 @@
 #include "emulator/machines/darsie/skip_counters.h"
 #include "emulator/observe/datapath_study.h"
 #include "emulator/observe/value_study.h"
-#include "evaluate/common/launch_input.h"
+#include "evaluate/launches/launch_input.h"
 #include "ir/machine/figures/machine.h"
 
 #include <array>

@@ -1,7 +1,7 @@
 // The launches of a plan, one pass for each machine that a study runs them on, and what they cost.
 #pragma once
 
-#include "evaluate/common/launch_input.h"
+#include "evaluate/launches/launch_input.h"
 
 #include <functional>
 #include <optional>

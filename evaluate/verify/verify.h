@@ -6,7 +6,7 @@
 #include "emulator/machines/dac/affine_counters.h"
 #include "emulator/machines/darsie/skip_counters.h"
 #include "emulator/machines/regless/staging_counters.h"
-#include "evaluate/common/launch_input.h"
+#include "evaluate/launches/launch_input.h"
 #include "launch/shapes.h"
 #include "launch/variants.h"
 #include "transforms/manager/pipeline.h"

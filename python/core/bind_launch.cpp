@@ -2,10 +2,10 @@
 #include "python/core/errors.h"
 #include "python/core/handles.h"
 
-#include "evaluate/common/launch_input.h"
 #include "evaluate/common/machine_input.h"
 #include "evaluate/common/module_input.h"
 #include "evaluate/common/rewrite.h"
+#include "evaluate/launches/launch_input.h"
 #include "evaluate/run/run_report.h"
 #include "evaluate/score/score_html.h"
 #include "evaluate/score/score_report.h"

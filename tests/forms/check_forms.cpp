@@ -6,7 +6,7 @@
 //   ... --spoil                          forms are taken for something else: then there must be mismatches
 //
 // Exit code 1 when a value is not what its form says, or when almost nothing was compared.
-#include "evaluate/common/launch_input.h"
+#include "evaluate/launches/launch_input.h"
 #include "launch/shapes.h"
 #include "tests/forms/form_checker.h"
 #include "tests/fuzz/kernels/differential.h"

@@ -36,7 +36,7 @@ ir/verify
 ir/analysis/linear
 ir/analysis/redundancy
 ir/machine/figures
-ir/machine/prepare
+ir/machine/prepare ir/machine/files
 ir/machine/fuse
 ir/machine/select
 ir/machine/registers
@@ -61,7 +61,8 @@ cuda/runtime cuda/driver_api cuda/jit_link
 cuda/interpose
 cuda
 evaluate/common evaluate/prove evaluate/reduce evaluate/machines
-evaluate/run evaluate/diff evaluate/lower evaluate/verify evaluate/bench evaluate/record evaluate/study
+evaluate/diff evaluate/lower evaluate/launches
+evaluate/run evaluate/verify evaluate/bench evaluate/record evaluate/study
 evaluate/score
 evaluate/calibrate evaluate/exec evaluate/interpose
 cli cli/ptxas

@@ -10,7 +10,7 @@
 //
 // Exit code 1 when a mark is contradicted, or when almost nothing was compared.
 #include "emulator/observe/mark_check.h"
-#include "evaluate/common/launch_input.h"
+#include "evaluate/launches/launch_input.h"
 #include "ir/core/print.h"
 #include "launch/shapes.h"
 #include "tests/fuzz/kernels/differential.h"

@@ -6,7 +6,7 @@
 // Each kernel of a launch file is specialised for its first launch there, smallest size: for its block alone, and for
 // block, grid and integer parameters. Then the whole file runs, in its shapes: the variant where the launch matches,
 // the original elsewhere. Exit code 1 when memory differs, or when no variant ever ran.
-#include "evaluate/common/launch_input.h"
+#include "evaluate/launches/launch_input.h"
 #include "evaluate/verify/verify.h"
 #include "ir/core/print.h"
 #include "ir/machine/figures/figures.h"

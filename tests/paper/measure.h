@@ -3,7 +3,7 @@
 #pragma once
 
 #include "emulator/machines/r2d2/section_counts.h"
-#include "evaluate/common/launch_input.h"
+#include "evaluate/launches/launch_input.h"
 #include "ir/machine/figures/machine.h"
 #include "support/result.h"
 

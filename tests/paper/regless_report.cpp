@@ -80,10 +80,10 @@ MachineFigures figures_of(const RegLessRow& row, size_t configuration) {
 // All kernels of a version, launches' constant cost left out as in the paper's simulator.
 struct VersionSum {
   double clocks = 0, seconds = 0;
-  timing::EventCounts events{};
+  ir::EventCounts events{};
   double registers(double read_pj, double write_pj) const {
-    return events[static_cast<size_t>(timing::EnergyEvent::rf_read)] * read_pj +
-           events[static_cast<size_t>(timing::EnergyEvent::rf_write)] * write_pj;
+    return events[static_cast<size_t>(ir::EnergyEvent::rf_read)] * read_pj +
+           events[static_cast<size_t>(ir::EnergyEvent::rf_write)] * write_pj;
   }
 };
 VersionSum sum_of(const RegLessRow& row, std::string_view name) {
@@ -93,7 +93,7 @@ VersionSum sum_of(const RegLessRow& row, std::string_view name) {
   if (version == row.scored.versions.end()) return sum;
   for (const evaluate::ScoredKernel& kernel : version->kernels) {
     sum.clocks += kernel.clocks - timing::launch_cost(machine).constant.value * static_cast<double>(kernel.launches);
-    for (size_t i = 0; i < timing::energy_event_count; ++i)
+    for (size_t i = 0; i < ir::energy_event_count; ++i)
       sum.events[i] += kernel.events[i];
   }
   sum.seconds = sum.clocks / (machine.clock_mhz * 1e6);
@@ -108,7 +108,7 @@ double register_energy(const RegLessRow& row, std::string_view version, double w
   return ratio(sum_of(row, version).registers(timing::register_read_pj, write_pj),
                sum_of(row, "baseline").registers(timing::register_read_pj, write_pj));
 }
-double gpu_energy(const RegLessRow& row, std::string_view version, const timing::EnergySet& set) {
+double gpu_energy(const RegLessRow& row, std::string_view version, const ir::EnergySet& set) {
   const VersionSum now = sum_of(row, version), before = sum_of(row, "baseline");
   return ratio(timing::energy(set, now.events, now.seconds).all(),
                timing::energy(set, before.events, before.seconds).all());
@@ -262,7 +262,7 @@ std::string sweep_table(std::span<const RegLessRow> rows) {
                    {"L1/cycle", true},
                    {"registers %", true}},
                   {}};
-  for (const timing::EnergySet& set : timing::energy_sets())
+  for (const ir::EnergySet& set : ir::energy_sets())
     table.columns.push_back({fmt::format("{} %", set.name), true});
   const std::vector<evaluate::StagingConfiguration>& configurations = rows[0].configurations;
   for (size_t i = 0; i < configurations.size(); ++i) {
@@ -283,7 +283,7 @@ std::string sweep_table(std::span<const RegLessRow> rows) {
          change(mean(
              rows, [&](const RegLessRow& row) { return register_energy(row, name, timing::register_write_pj); },
              false))});
-    for (const timing::EnergySet& set : timing::energy_sets())
+    for (const ir::EnergySet& set : ir::energy_sets())
       table.rows.back().push_back(change(mean(
           rows, [&](const RegLessRow& row) { return gpu_energy(row, name, set); }, false)));
   }
@@ -364,7 +364,7 @@ std::string summary(std::span<const RegLessRow> rows) {
                       rows, [&](const RegLessRow& one) { return register_energy(one, row.version, write); }, papers));
                 });
   for (const EnergyRow& row : energies)
-    for (const timing::EnergySet& set : timing::energy_sets())
+    for (const ir::EnergySet& set : ir::energy_sets())
       table.add(fmt::format("GPU energy, %, {}; {} (Fig. 15)", row.version, set.name), row.gpu, [&](bool papers) {
         return change(mean(
             rows, [&](const RegLessRow& one) { return gpu_energy(one, row.version, set); }, papers));
@@ -390,7 +390,7 @@ std::string signs(std::span<const RegLessRow> rows, const std::string& version) 
   size_t less = 0, more = 0;
   for (const RegLessRow& row : rows) {
     bool all_less = true, all_more = true;
-    for (const timing::EnergySet& set : timing::energy_sets()) {
+    for (const ir::EnergySet& set : ir::energy_sets()) {
       const double energy = gpu_energy(row, version, set);
       constexpr double same = 1e-9; // sets that have none for registers
       all_less = all_less && energy <= 1 + same;
@@ -440,7 +440,7 @@ json regless_json(std::span<const RegLessRow> rows) {
       json figures = {{"clocks", sum_of(row, version.name).clocks},
                       {"run_time", run_time(row, version.name)},
                       {"register_energy", register_energy(row, version.name, timing::register_write_pj)}};
-      for (const timing::EnergySet& set : timing::energy_sets())
+      for (const ir::EnergySet& set : ir::energy_sets())
         figures["gpu_energy"][std::string(set.name)] = gpu_energy(row, version.name, set);
       one["versions"][version.name] = std::move(figures);
     }

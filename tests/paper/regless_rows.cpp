@@ -121,7 +121,7 @@ std::vector<std::string> broken_rules(const RegLessRow& row) {
     }
   const evaluate::ScoredVersion* without = version_of(row, evaluate::no_file_name);
   for (const evaluate::ScoredKernel& kernel : without->kernels)
-    for (timing::EnergyEvent event : {timing::EnergyEvent::rf_read, timing::EnergyEvent::rf_write})
+    for (ir::EnergyEvent event : {ir::EnergyEvent::rf_read, ir::EnergyEvent::rf_write})
       if (std::abs(kernel.events[static_cast<size_t>(event)]) > 1e-6)
         broken.push_back("accesses of a register file that is not there");
   return broken;

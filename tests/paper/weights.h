@@ -2,8 +2,8 @@
 #pragma once
 
 #include "emulator/machines/r2d2/section_counts.h"
-#include "evaluate/common/launch_input.h"
-#include "evaluate/common/machine_weights.h"
+#include "evaluate/launches/launch_input.h"
+#include "evaluate/launches/machine_weights.h"
 #include "ir/machine/figures/machine.h"
 
 #include <map>

@@ -1,7 +1,7 @@
 // What `run` and `verify` stand on: comparing buffers, showing elements, launches from the command line, templates.
 #include "cuda/buffer_text.h"
 #include "cuda/compare.h"
-#include "evaluate/common/launch_input.h"
+#include "evaluate/launches/launch_input.h"
 #include "grammar/reader.h"
 #include "launch/launch_file.h"
 #include "launch/launch_template.h"

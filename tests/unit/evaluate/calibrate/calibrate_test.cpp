@@ -1,7 +1,7 @@
 // Calibration finds the figures of a machine back from nothing but times: the timing model answers in the GPU's place,
 // as a machine whose figures are others, and its times scatter.
-#include "emulator/timing/machine_file.h"
 #include "evaluate/calibrate/calibrate.h"
+#include "ir/machine/files/machine_file.h"
 
 #include <doctest/doctest.h>
 
@@ -107,7 +107,7 @@ TEST_CASE("only guesses are touched, and what no time shows stays a guess") {
   }
   // What is written reads back.
   Diagnostics diagnostics;
-  CHECK(timing::read_machine_file(SourceFile("found.toml", timing::machine_toml(result.machine)), diagnostics));
+  CHECK(ir::read_machine_file(SourceFile("found.toml", ir::machine_toml(result.machine)), diagnostics));
 }
 
 TEST_CASE("the driver's facts come first, and another generation is refused") {
@@ -124,12 +124,11 @@ TEST_CASE("the driver's facts come first, and another generation is refused") {
 
 TEST_CASE("energies made of a set of coefficients are explained by the set that is found") {
   Rehearsal rehearsal;
-  timing::EnergySet truth;
+  ir::EnergySet truth;
   truth.static_watt = 80;
-  for (timing::EnergyEvent event :
-       {timing::EnergyEvent::sched, timing::EnergyEvent::rf_read, timing::EnergyEvent::int_alu,
-        timing::EnergyEvent::fp_mul, timing::EnergyEvent::shared, timing::EnergyEvent::dram_read})
-    truth.pj[static_cast<size_t>(event)] = event == timing::EnergyEvent::dram_read ? 1500 : 20;
+  for (ir::EnergyEvent event : {ir::EnergyEvent::sched, ir::EnergyEvent::rf_read, ir::EnergyEvent::int_alu,
+                                ir::EnergyEvent::fp_mul, ir::EnergyEvent::shared, ir::EnergyEvent::dram_read})
+    truth.pj[static_cast<size_t>(event)] = event == ir::EnergyEvent::dram_read ? 1500 : 20;
   const std::unique_ptr<Stopwatch> stopwatch = model_stopwatch(*rehearsal.runs, rehearsal.truth, 0.005, &truth);
   Calibration calibration;
   calibration.machine = rehearsal.truth;

@@ -9,7 +9,7 @@ namespace ptxrewrite::tests::energy_fit_test {
 
 using namespace ptxrewrite;
 using namespace ptxrewrite::evaluate;
-using timing::EnergyEvent;
+using ir::EnergyEvent;
 
 namespace {
 

@@ -1,7 +1,7 @@
 // --sensitivity names the guesses that turn a ranking, on machines of the table and of users: versions with times made
 // by hand.
-#include "emulator/timing/machine_file.h"
 #include "evaluate/score/score_energy.h"
+#include "ir/machine/files/machine_file.h"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -14,9 +14,9 @@ using namespace ptxrewrite::evaluate;
 namespace {
 
 // Two guesses: a latency and a throughput.
-std::unique_ptr<timing::MachineFile> two_guesses() {
+std::unique_ptr<ir::MachineFile> two_guesses() {
   Diagnostics diagnostics;
-  std::unique_ptr<timing::MachineFile> file = timing::read_machine_file(
+  std::unique_ptr<ir::MachineFile> file = ir::read_machine_file(
       SourceFile("mine.toml", "base = \"titanv\"\n[memory]\nl2_slices = 24\noutstanding_misses = 256\n[latency]\nl2 "
                               "= \"215?\"\nconstant = 27\nmatrix = 20\n"
                               "[throughput]\nfp32 = \"64?\"\nconvert8 = 64\nbit_field_extract = 32\n"
@@ -40,7 +40,7 @@ ScoredVersion version(const std::string& name, double clocks, std::vector<double
 } // namespace
 
 TEST_CASE("the guess that turns a ranking is named, with the versions that change places") {
-  const std::unique_ptr<timing::MachineFile> file = two_guesses();
+  const std::unique_ptr<ir::MachineFile> file = two_guesses();
   ScoredFile scored;
   scored.machine = &file->machine;
   // Guesses in the order of the fields: throughput.fp32, then latency.l2; each at 30 % less, then more.
@@ -66,7 +66,7 @@ TEST_CASE("the guess that turns a ranking is named, with the versions that chang
 }
 
 TEST_CASE("versions that take as long do not change places by rounding") {
-  const std::unique_ptr<timing::MachineFile> file = two_guesses();
+  const std::unique_ptr<ir::MachineFile> file = two_guesses();
   ScoredFile scored;
   scored.machine = &file->machine;
   scored.versions.push_back(version("baseline", 100, {100, 100, 80, 120}));
@@ -76,7 +76,7 @@ TEST_CASE("versions that take as long do not change places by rounding") {
 }
 
 TEST_CASE("every guess of a machine is tried at both margins") {
-  const std::unique_ptr<timing::MachineFile> file = two_guesses();
+  const std::unique_ptr<ir::MachineFile> file = two_guesses();
   const std::vector<timing::TimedMachine> changed = changed_machines(file->machine);
   REQUIRE(changed.size() == 4);
   CHECK(changed[0].machine.throughput.fp32.value == doctest::Approx(0.7 * 64));

@@ -1,7 +1,7 @@
 // The listing of `lower` is what `score` counts: line by line and in all, on machines of every generation. A listing
 // that left out what an instruction costs, or counted it twice, would not sum up to the lowering that the timing model
-// asks (evaluate/common/machine_weights.h).
-#include "evaluate/common/machine_weights.h"
+// asks (evaluate/launches/machine_weights.h).
+#include "evaluate/launches/machine_weights.h"
 #include "evaluate/lower/machine_listing.h"
 #include "ir/ssa/ssa.h"
 #include "support/file_io.h"

@@ -1,7 +1,6 @@
-#include "evaluate/common/launch_input.h"
+#include "evaluate/launches/launch_input.h"
 
 #include "evaluate/common/module_input.h"
-#include "grammar/reader.h"
 #include "launch/signature.h"
 #include "support/file_io.h"
 #include "support/text/near_names.h"
@@ -12,16 +11,6 @@
 namespace ptxrewrite::evaluate {
 
 namespace {
-
-constexpr size_t most_shown = 20;
-
-// The first of them; a broken file can have thousands.
-void show_all(const Diagnostics& diagnostics, const SourceFile& source, const Console& console) {
-  for (size_t i = 0; i < diagnostics.list().size() && i < most_shown; ++i)
-    show(diagnostics.list()[i], source, console);
-  if (diagnostics.list().size() > most_shown && !console.collected)
-    std::fprintf(stderr, "%s: %zu more are not shown\n", source.name().c_str(), diagnostics.list().size() - most_shown);
-}
 
 std::optional<SourceFile> read_source(const std::string& path, const Console& console) {
   Result<std::string> text = read_file(path);
@@ -167,13 +156,6 @@ std::string contradiction_of_files(const std::vector<std::string>& files, const 
       return path + " is PTX: --size and --ptx are for launch files";
   }
   return {};
-}
-
-std::unique_ptr<ir::Module> read_module_text(SourceFile source, const Console& console) {
-  Diagnostics diagnostics;
-  std::unique_ptr<ir::Module> module = grammar::read_module(source, diagnostics);
-  show_all(diagnostics, source, console);
-  return module;
 }
 
 std::string direct_launch_text(const std::string& ptx_path, const std::string& kernel, const DirectLaunch& direct) {

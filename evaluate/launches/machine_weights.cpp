@@ -1,4 +1,4 @@
-#include "evaluate/common/machine_weights.h"
+#include "evaluate/launches/machine_weights.h"
 
 #include "ir/ssa/ssa.h"
 #include "transforms/registers/machine_spill.h"

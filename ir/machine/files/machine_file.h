@@ -4,12 +4,12 @@
 //   base = "h200"            # figures that are not here are this machine's; without it all have to be here
 //   [latency]
 //   dram = "562?"            # "?": a guess; "none": the chip has no such unit
-//   [energy]                 # optional: a set of coefficients of its own, in pJ by event (emulator/timing/energy.h)
+//   [energy]                 # optional: a set of coefficients of its own, in pJ by event (energy_sets.h)
 //   static_watt = 70
 #pragma once
 
-#include "emulator/timing/energy.h"
 #include "ir/machine/figures/machine_text.h"
+#include "ir/machine/files/energy_sets.h"
 #include "support/diagnostic.h"
 
 #include <memory>
@@ -17,9 +17,9 @@
 #include <string>
 #include <string_view>
 
-namespace ptxrewrite::timing {
+namespace ptxrewrite::ir {
 
-struct MachineFile : ir::MachineText {
+struct MachineFile : MachineText {
   std::optional<EnergySet> energy;
 };
 
@@ -31,6 +31,6 @@ std::unique_ptr<MachineFile> read_machine_file(const SourceFile& source, Diagnos
 
 // The text of a file that reads back as this machine. `remarks`: units and meanings as comments. `energy`: nullptr:
 // none.
-std::string machine_toml(const ir::Machine& machine, const EnergySet* energy = nullptr, bool remarks = true);
+std::string machine_toml(const Machine& machine, const EnergySet* energy = nullptr, bool remarks = true);
 
-} // namespace ptxrewrite::timing
+} // namespace ptxrewrite::ir

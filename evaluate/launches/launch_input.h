@@ -46,9 +46,6 @@ struct LaunchInput {
 std::optional<LaunchInput> read_launch_input(const std::string& path, const LaunchInputOptions& options,
                                              const Console& console);
 
-// A PTX file's bytes as a module, with a name to show. Diagnostics are shown.
-std::unique_ptr<ir::Module> read_module_text(SourceFile source, const Console& console);
-
 // The launch file that a PTX file and options stand for.
 std::string direct_launch_text(const std::string& ptx_path, const std::string& kernel, const DirectLaunch& direct);
 

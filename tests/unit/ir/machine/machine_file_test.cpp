@@ -1,7 +1,7 @@
 // Files with machines: what is written reads back as the same machine, a base stands for what is not said, and what is
 // wrong is told with its place.
-#include "emulator/timing/machine_file.h"
 #include "ir/machine/figures/machine_fields.h"
+#include "ir/machine/files/machine_file.h"
 
 #include <doctest/doctest.h>
 
@@ -11,13 +11,12 @@
 namespace ptxrewrite::tests::machine_file_test {
 
 using namespace ptxrewrite;
-using namespace ptxrewrite::timing;
 
 namespace {
 
 struct Reading {
   explicit Reading(const std::string& text) : source("mine.toml", text) {
-    file = timing::read_machine_file(source, diagnostics);
+    file = ir::read_machine_file(source, diagnostics);
     for (const Diagnostic& diagnostic : diagnostics.list())
       messages += render(diagnostic, source);
   }
@@ -25,7 +24,7 @@ struct Reading {
 
   SourceFile source;
   Diagnostics diagnostics;
-  std::unique_ptr<timing::MachineFile> file;
+  std::unique_ptr<ir::MachineFile> file;
   std::string messages;
 };
 
@@ -98,7 +97,7 @@ TEST_CASE("what is written reads back as the same machine") {
   for (const ir::Machine& machine : ir::all_machines())
     for (bool remarks : {true, false}) {
       CAPTURE(machine.name);
-      const Reading reading(timing::machine_toml(machine, nullptr, remarks));
+      const Reading reading(ir::machine_toml(machine, nullptr, remarks));
       REQUIRE_MESSAGE(reading.file, reading.messages);
       CHECK(reading.file->said == ir::machine_fields().size());
       check_same(reading.file->machine, machine);
@@ -112,23 +111,23 @@ TEST_CASE("numbers and names that are hard to write survive") {
   machine.latency.dram = ir::Figure(1.0 / 3 * 2000, true);
   machine.throughput.convert64 = ir::Figure();
   machine.memory.l2_bytes_per_clock = ir::Figure(0.1 + 0.2);
-  const Reading reading(timing::machine_toml(machine));
+  const Reading reading(ir::machine_toml(machine));
   REQUIRE_MESSAGE(reading.file, reading.messages);
   check_same(reading.file->machine, machine);
 }
 
 TEST_CASE("a set of energies comes along") {
-  timing::EnergySet set;
-  set.pj[static_cast<size_t>(timing::EnergyEvent::fp32)] = 1.25;
-  set.pj[static_cast<size_t>(timing::EnergyEvent::dram_read)] = 2000;
+  ir::EnergySet set;
+  set.pj[static_cast<size_t>(ir::EnergyEvent::fp32)] = 1.25;
+  set.pj[static_cast<size_t>(ir::EnergyEvent::dram_read)] = 2000;
   set.static_watt = 70.5;
-  const Reading reading(timing::machine_toml(*ir::find_machine("a100"), &set));
+  const Reading reading(ir::machine_toml(*ir::find_machine("a100"), &set));
   REQUIRE_MESSAGE(reading.file, reading.messages);
   REQUIRE(reading.file->energy);
   CHECK(reading.file->energy->pj == set.pj);
   CHECK(reading.file->energy->static_watt == 70.5);
   CHECK(reading.file->energy->name == "A100");
-  CHECK_FALSE(Reading(timing::machine_toml(*ir::find_machine("a100"))).file->energy);
+  CHECK_FALSE(Reading(ir::machine_toml(*ir::find_machine("a100"))).file->energy);
 }
 
 TEST_CASE("a base stands for what is not said") {
@@ -194,10 +193,10 @@ TEST_CASE("what is wrong is told with its place") {
 }
 
 TEST_CASE("paths are told from names") {
-  CHECK(timing::is_machine_path("mine.toml"));
-  CHECK(timing::is_machine_path("./mine"));
-  CHECK_FALSE(timing::is_machine_path("h200"));
-  CHECK_FALSE(timing::is_machine_path("sm_90"));
+  CHECK(ir::is_machine_path("mine.toml"));
+  CHECK(ir::is_machine_path("./mine"));
+  CHECK_FALSE(ir::is_machine_path("h200"));
+  CHECK_FALSE(ir::is_machine_path("sm_90"));
 }
 
 } // namespace ptxrewrite::tests::machine_file_test

@@ -1,4 +1,4 @@
-// What energy is spent on: the events that a launch is counted by (energy.h weighs them).
+// What energy is spent on: the events that a launch is counted by (energy_sets.h weighs them).
 #pragma once
 
 #include <array>
@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace ptxrewrite::timing {
+namespace ptxrewrite::ir {
 
 enum class EnergyEvent : uint8_t {
   // By machine instruction of a warp.
@@ -57,4 +57,4 @@ std::string_view spelling(EnergyEvent event);
 
 using EventCounts = std::array<double, energy_event_count>;
 
-} // namespace ptxrewrite::timing
+} // namespace ptxrewrite::ir

@@ -1,4 +1,4 @@
-#include "emulator/timing/machine_file.h"
+#include "ir/machine/files/machine_file.h"
 
 #include "ir/machine/figures/machine_fields.h"
 #include "support/text/document.h"
@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-namespace ptxrewrite::timing {
+namespace ptxrewrite::ir {
 namespace {
 
 constexpr std::string_view energy_section = "energy", static_power = "static_watt";
@@ -52,23 +52,23 @@ std::unique_ptr<MachineFile> read_machine_file(const SourceFile& source, Diagnos
   const std::optional<Node> document = read_document(source, diagnostics);
   if (!document) return nullptr;
   auto file = std::make_unique<MachineFile>();
-  const ir::ExtraSection energy{std::string(energy_section),
-                                [&](const Node& table) { read_energy(table, *file, diagnostics); }};
-  ir::read_machine_text(*document, std::filesystem::path(source.name()).stem().string(), energy, *file, diagnostics);
+  const ExtraSection energy{std::string(energy_section),
+                            [&](const Node& table) { read_energy(table, *file, diagnostics); }};
+  read_machine_text(*document, std::filesystem::path(source.name()).stem().string(), energy, *file, diagnostics);
   if (diagnostics.has_errors()) return nullptr;
   if (file->energy) file->energy->name = file->name, file->energy->about = "of the machine's file";
   return file;
 }
 
-std::string machine_toml(const ir::Machine& machine, const EnergySet* energy, bool remarks) {
-  std::string out = ir::machine_text(machine, remarks);
+std::string machine_toml(const Machine& machine, const EnergySet* energy, bool remarks) {
+  std::string out = machine_text(machine, remarks);
   if (!energy) return out;
   out += fmt::format("\n[{}]{}\n{} = {}\n", energy_section, remarks ? " # pJ by event" : "", static_power,
-                     ir::number_text(energy->static_watt));
+                     number_text(energy->static_watt));
   for (size_t i = 0; i < energy_event_count; ++i)
     if (energy->pj[i] > 0)
-      out += fmt::format("{} = {}\n", spelling(static_cast<EnergyEvent>(i)), ir::number_text(energy->pj[i]));
+      out += fmt::format("{} = {}\n", spelling(static_cast<EnergyEvent>(i)), number_text(energy->pj[i]));
   return out;
 }
 
-} // namespace ptxrewrite::timing
+} // namespace ptxrewrite::ir
