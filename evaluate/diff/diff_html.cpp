@@ -1,6 +1,7 @@
-// A difference as one self-contained page: two panes that scroll together, a table of counts on top, a source line
-// and provenance in each line's tooltip.
+// A difference as one self-contained page: two panes that scroll together, a table of counts on top, a mark before each
+// line that differs and on the words that do, a source line and provenance in each line's tooltip.
 #include "evaluate/diff/diff_render.h"
+#include "evaluate/diff/word_marks.h"
 #include "support/text/html_text.h"
 
 namespace ptxrewrite::evaluate {
@@ -8,18 +9,22 @@ namespace ptxrewrite::evaluate {
 namespace {
 
 constexpr const char* page_head = R"(<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>ptxrewrite diff</title><style>
-:root{color-scheme:light dark;--kept:transparent;--changed:#c9a22740;--removed:#d0404040;--inserted:#30a05040;--moved:#3090c040}
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1"><title>ptxrewrite diff</title><style>
+:root{color-scheme:light dark;--changed:#c9a22730;--word:#c9a227a0;--removed:#e0802040;--inserted:#3080e040;--moved:#9060c040}
 body{font:14px/1.45 system-ui,sans-serif;margin:0;display:flex;flex-direction:column;height:100vh}
-header{padding:8px 16px;border-bottom:1px solid #8886}
+header{padding:8px 16px;border-bottom:1px solid #8886;overflow:auto;max-height:40vh;flex:none;overflow-wrap:anywhere}
 h1{font-size:16px;margin:0 0 4px}
-table{border-collapse:collapse}td,th{padding:1px 12px 1px 0;text-align:right}td:first-child,th:first-child{text-align:left}
+table{border-collapse:collapse;overflow-wrap:normal}td:first-child{overflow-wrap:anywhere;min-width:12ch}td,th{padding:1px 12px 1px 0;text-align:right}td:first-child,th:first-child{text-align:left}
 nav a{margin-right:12px}label{margin-right:16px}
 main{flex:1;display:flex;min-height:0}
 .pane{flex:1;overflow:auto;font:13px/1.4 ui-monospace,monospace;border-right:1px solid #8886}
+.pane mark{background:var(--word);color:inherit}
+.changed .n:after{content:"~"}.removed .n:after{content:"-"}.inserted .n:after{content:"+"}.moved .n:after{content:"^"}
+.pane{min-width:0}@media (max-width:700px){main{flex-direction:column}.pane{border-bottom:2px solid #8886}}
 .pane div{white-space:pre;min-height:1.4em;padding:0 8px;min-width:max-content}
 .pane h2{font:bold 13px ui-monospace,monospace;margin:0;padding:8px;background:#8882;position:sticky;top:0}
-.n{display:inline-block;width:5ch;margin-right:1ch;opacity:.5;text-align:right;user-select:none}
+.n{display:inline-block;width:7ch;margin-right:1ch;opacity:.5;text-align:right;user-select:none}
 .changed{background:var(--changed)}.removed{background:var(--removed)}.inserted{background:var(--inserted)}
 .moved{background:var(--moved)}.pane div.at{outline:1px solid #888}
 body.short .kept{display:none}
@@ -91,7 +96,12 @@ void append_pane(std::string& out, const DifferenceReport& report, bool left) {
       }
       out += "><span class=\"n\">" + (line.source_line ? std::to_string(line.source_line) : std::string()) + "</span>";
       if (line.indented) out += "    ";
-      append_escaped(out, line.text);
+      if (row.status == LineStatus::changed && row.left != AlignedLine::none && row.right != AlignedLine::none) {
+        const MarkedWords words = mark_words(part.left[row.left].text, part.right[row.right].text);
+        out += left ? words.left : words.right;
+      } else {
+        append_escaped(out, line.text);
+      }
       out += "</div>\n";
     }
   }

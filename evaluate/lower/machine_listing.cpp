@@ -82,6 +82,7 @@ private:
 
   void add(InstructionId id) {
     MachineListingLine line;
+    line.instruction = id;
     line.line = line_of(id);
     line.ptx = text_of(id);
     const ir::InstructionCost& cost = lowering_.cost(id);

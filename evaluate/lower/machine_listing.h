@@ -14,8 +14,9 @@
 namespace ptxrewrite::evaluate {
 
 struct MachineListingLine {
-  uint32_t line = 0; // of the source, 1-based; 0 where the assembler makes an instruction of its own
-  std::string ptx;   // the instruction's text, or a label with its colon
+  ir::InstructionId instruction; // of the function; beyond its instructions where a preparing step made it
+  uint32_t line = 0;             // of the source, 1-based; 0 where the assembler makes an instruction of its own
+  std::string ptx;               // the instruction's text, or a label with its colon
   bool is_label = false;
   uint32_t instructions = 0;        // of the machine, on either datapath
   uint32_t uniform = 0;             // of them, on the uniform datapath

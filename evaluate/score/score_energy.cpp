@@ -95,6 +95,18 @@ std::vector<const ScoredKernel*> in_versions(const ScoredFile& file, const std::
   return found;
 }
 
+const timing::EnergySet& applying_set(const ir::Machine& machine) {
+  const std::span<const timing::EnergySet> sets = timing::energy_sets();
+  if (const auto own = std::ranges::find(sets, machine.name, &timing::EnergySet::name); own != sets.end()) return *own;
+  constexpr uint32_t volta = 70, fermi = 20;
+  const std::string_view chip = machine.compute_capability >= volta   ? "QV100"
+                                : machine.compute_capability >= fermi ? "GTX480"
+                                                                      : "QuadroFX5600";
+  const auto nearest = std::ranges::find_if(
+      sets, [&](const timing::EnergySet& set) { return set.name.find(chip) != std::string_view::npos; });
+  return nearest == sets.end() ? sets.front() : *nearest;
+}
+
 SignVerdict energy_sign(const ScoredKernel& baseline, const ScoredKernel& version) {
   bool less = false, greater = false;
   for (const ir::EnergySet& set : ir::energy_sets()) {

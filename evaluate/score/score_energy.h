@@ -12,6 +12,10 @@ namespace ptxrewrite::evaluate {
 // The same kernel in the other versions, in their order; nullptr where a version does not have it.
 std::vector<const ScoredKernel*> in_versions(const ScoredFile& file, const std::string& kernel);
 
+// The set of a user's machine, by its name; else the one that was fitted to the chip nearest in generation: QV100 from
+// Volta on, GTX480 from Fermi to Pascal, QuadroFX5600 before. The others are of other chips.
+const timing::EnergySet& applying_set(const ir::Machine& machine);
+
 // Do all sets agree on the sign of the difference to the baseline?
 enum class SignVerdict { same, less_everywhere, more_everywhere, disagree };
 SignVerdict energy_sign(const ScoredKernel& baseline, const ScoredKernel& version);

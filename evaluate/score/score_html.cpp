@@ -132,7 +132,7 @@ std::string overview(std::span<const ScoredFile> files, const ir::Machine& machi
   const ScoredFile& first = *std::ranges::find(files, &machine, &ScoredFile::machine);
   const size_t count = first.versions.size();
   if (count < 2) return {};
-  std::string out = "<table><tr><th>speed-up</th>";
+  std::string out = "<div class=\"scroll\"><table><tr><th>speed-up</th>";
   for (size_t version = 1; version < count; ++version)
     out += fmt::format("<th>{}</th>", escaped(first.versions[version].name));
   out += "</tr>\n";
@@ -164,14 +164,18 @@ std::string overview(std::span<const ScoredFile> files, const ir::Machine& machi
   for (size_t version = 1; version < count; ++version)
     out += kernels[version] ? speed_up_cell(std::exp(logarithms[version] / static_cast<double>(kernels[version])))
                             : "<td></td>";
-  return out + "</tr></table>\n";
+  return out + "</tr></table></div>\n";
 }
 
 constexpr const char* head = R"(<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>ptxrewrite score</title>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1"><title>ptxrewrite score</title>
 <style>
-body{font:14px/1.4 system-ui,sans-serif;max-width:960px;margin:2em auto;padding:0 1em;color:#222;background:#fff}
-svg{max-width:100%}svg text{font-family:system-ui,sans-serif}
+:root{color-scheme:light dark;--ink:#222;--page:#fff;--link:#0550ae}
+@media (prefers-color-scheme:dark){:root{--ink:#e6edf3;--page:#0d1117;--link:#79b8ff}}
+body{font:14px/1.4 system-ui,sans-serif;max-width:960px;margin:2em auto;padding:0 1em;color:var(--ink);
+background:var(--page);overflow-wrap:anywhere}a{color:var(--link)}
+svg{max-width:100%;height:auto}.scroll{overflow-x:auto}svg text{font-family:system-ui,sans-serif}
 h3{display:inline}h4{margin:.8em 0 .2em;font-weight:600}summary{margin:.6em 0;cursor:pointer}
 table{border-collapse:collapse}td,th{padding:.15em .7em;text-align:right}td:first-child,th:first-child{text-align:left}
 .legend span{margin-right:1em;white-space:nowrap}.legend i{display:inline-block;width:.9em;height:.9em;margin-right:.3em}

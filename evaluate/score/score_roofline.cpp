@@ -54,15 +54,17 @@ std::string grid(const Axis& x, const Axis& y) {
   std::string out;
   for (int decade = x.low; decade <= x.high; ++decade) {
     const double at = x.at(std::pow(10, decade));
-    out += fmt::format("<path stroke=\"#ddd\" d=\"M{:.1f} {}V{}\"/><text x=\"{:.1f}\" y=\"{}\" "
-                       "text-anchor=\"middle\">{:g}</text>\n",
-                       at, top, top + height, at, top + height + 16, std::pow(10, decade));
+    out += fmt::format(
+        "<path stroke=\"currentColor\" stroke-opacity=\".15\" d=\"M{:.1f} {}V{}\"/><text x=\"{:.1f}\" y=\"{}\" "
+        "text-anchor=\"middle\">{:g}</text>\n",
+        at, top, top + height, at, top + height + 16, std::pow(10, decade));
   }
   for (int decade = y.low; decade <= y.high; ++decade) {
     const double at = y.at(std::pow(10, decade));
-    out += fmt::format("<path stroke=\"#ddd\" d=\"M{} {:.1f}H{}\"/><text x=\"{}\" y=\"{:.1f}\" "
-                       "text-anchor=\"end\">{:g}</text>\n",
-                       left, at, left + width, left - 6, at + 4, std::pow(10, decade) / 1e9);
+    out += fmt::format(
+        "<path stroke=\"currentColor\" stroke-opacity=\".15\" d=\"M{} {:.1f}H{}\"/><text x=\"{}\" y=\"{:.1f}\" "
+        "text-anchor=\"end\">{:g}</text>\n",
+        left, at, left + width, left - 6, at + 4, std::pow(10, decade) / 1e9);
   }
   return out + fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">warp instructions per byte of DRAM</text>\n"
                            "<text x=\"{}\" y=\"12\">G warp instructions per second</text>\n",
@@ -73,10 +75,11 @@ std::string roof(double peak, double bandwidth, const Axis& x, const Axis& y) {
   const double first = std::pow(10, x.low), last = std::pow(10, x.high), ridge = peak / bandwidth;
   // The slope starts where it leaves the picture's floor or its left edge.
   const double start = std::max(first, std::pow(10, y.low) / bandwidth);
-  return fmt::format("<polyline fill=\"none\" stroke=\"#333\" points=\"{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}\"/>\n"
-                     "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">issue {:.0f} G/s, DRAM {:.0f} GB/s</text>\n",
-                     x.at(start), y.at(start * bandwidth), x.at(ridge), y.at(peak), x.at(last), y.at(peak),
-                     left + width, y.at(peak) - 6, peak / 1e9, bandwidth / 1e9);
+  return fmt::format(
+      "<polyline fill=\"none\" stroke=\"currentColor\" points=\"{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}\"/>\n"
+      "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">issue {:.0f} G/s, DRAM {:.0f} GB/s</text>\n",
+      x.at(start), y.at(start * bandwidth), x.at(ridge), y.at(peak), x.at(last), y.at(peak), left + width,
+      y.at(peak) - 6, peak / 1e9, bandwidth / 1e9);
 }
 
 std::string version_legend(std::span<const ScoredVersion> versions, bool without_traffic) {
@@ -88,6 +91,35 @@ std::string version_legend(std::span<const ScoredVersion> versions, bool without
   return out + "</p>\n";
 }
 
+// Names beside points, each below those that it would cover.
+class PointNames {
+public:
+  std::string place(double x, double y, std::string_view name) {
+    const double length = 7.0 * double(name.size());
+    const bool to_the_left = x + 10 + length > left + width;
+    const double begin = to_the_left ? x - 10 - length : x + 10;
+    double line = y + 4;
+    const auto covers = [&](const Box& box) {
+      return begin < box.end && box.begin < begin + length && std::abs(line - box.line) < line_height;
+    };
+    while (std::ranges::any_of(boxes_, covers))
+      line += line_height;
+    boxes_.push_back({begin, begin + length, line});
+    std::string out;
+    if (line > y + 5)
+      out += fmt::format("<path stroke=\"currentColor\" stroke-opacity=\".4\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>", x,
+                         y, to_the_left ? begin + length + 2 : begin - 2, line - 4);
+    return out + fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", begin, line, escaped(name));
+  }
+
+private:
+  static constexpr double line_height = 14;
+  struct Box {
+    double begin, end, line;
+  };
+  std::vector<Box> boxes_;
+};
+
 } // namespace
 
 std::string version_colour(size_t version) {
@@ -95,7 +127,7 @@ std::string version_colour(size_t version) {
   return fmt::format("hsl({},60%,{}%)", hues[version % hues.size()], version < hues.size() ? 45 : 65);
 }
 
-std::string roofline_chart(const ir::Machine& machine, std::span<const ScoredFile> files) {
+std::string roofline_chart(const ir::Machine& machine, std::span<const ScoredFile> files, RooflineNames names) {
   const double peak = machine.issue_rate.value * machine.schedulers * machine.sms * machine.clock_mhz * 1e6;
   const double bandwidth = machine.memory.achieved_dram_gb_per_second.value * 1e9;
   const double ridge = peak / bandwidth;
@@ -110,9 +142,12 @@ std::string roofline_chart(const ir::Machine& machine, std::span<const ScoredFil
     high_x = std::max(high_x, point.intensity);
   }
   const Axis x = axis_around(low_x, high_x, left, width), y = axis_around(low_y, peak, top + height, -height);
-  std::string out = fmt::format("<svg viewBox=\"0 0 {0} {1}\" width=\"{0}\" font-size=\"12\" role=\"img\">\n",
-                                left + width + 20, top + height + 44) +
-                    grid(x, y) + roof(peak, bandwidth, x, y);
+  std::string out =
+      fmt::format("<svg viewBox=\"0 0 {0} {1}\" width=\"{0}\" font-size=\"12\" fill=\"currentColor\" role=\"img\">\n",
+                  left + width + 20, top + height + 44) +
+      grid(x, y) + roof(peak, bandwidth, x, y);
+  const auto first = std::ranges::find(files, &machine, &ScoredFile::machine);
+  PointNames placed;
   for (const Point& point : points) {
     const std::string colour = version_colour(point.version);
     const bool hollow = point.intensity == 0;
@@ -120,8 +155,10 @@ std::string roofline_chart(const ir::Machine& machine, std::span<const ScoredFil
                        "</circle>\n",
                        hollow ? left + width : x.at(point.intensity), y.at(point.rate), hollow ? "none" : colour,
                        colour, escaped(point.title));
+    if (names == RooflineNames::versions)
+      out += placed.place(hollow ? left + width : x.at(point.intensity), y.at(point.rate),
+                          first->versions[point.version].name);
   }
-  const auto first = std::ranges::find(files, &machine, &ScoredFile::machine);
   return out + "</svg>\n" + version_legend(first->versions, without_traffic);
 }
 

@@ -10,8 +10,12 @@
 
 namespace ptxrewrite::evaluate {
 
-// Of the files that were scored on this machine; there is one.
-std::string roofline_chart(const ir::Machine& machine, std::span<const ScoredFile> files);
+// What is written beside points: with many of them, names hide them.
+enum class RooflineNames : uint8_t { none, versions };
+
+// Of the files that were scored on this machine; there is one. Lines and letters have the colour of the page's text.
+std::string roofline_chart(const ir::Machine& machine, std::span<const ScoredFile> files,
+                           RooflineNames names = RooflineNames::none);
 
 // By which a version is known in charts; the baseline is 0.
 std::string version_colour(size_t version);

@@ -139,6 +139,15 @@ void count_row(const emulator::ValueRow& row, const emulator::InstructionCounter
   sums.add(scalar, on_scalar, {0, on_scalar.warps});
 }
 
+InstructionRedundancy redundancy_of(const emulator::ValueRow& row, const emulator::InstructionCounters& counters) {
+  const emulator::Scale scale({row.executed.warps + row.guarded_off, row.executed.lanes},
+                              {counters.executions, counters.lanes});
+  emulator::Redundant in_block;
+  for (const emulator::Redundant& of_kind : row.block)
+    in_block += scale(of_kind);
+  return {counters.executions, in_block.all.warps};
+}
+
 // How much of what the warps of each block compute alike the marks tell.
 void count_marks(const emulator::ValueRow& row, const emulator::InstructionCounters& counters, ir::DarsieMark mark,
                  uint64_t weight, MarkAgreement& marks) {
@@ -191,12 +200,12 @@ class Observers {
 public:
   // Counts into `result`.
   Observers(const ir::Module& module, const StudySettings& settings, StudyResult& result)
-      : module_(module), machine_(settings.machine), sample_(settings.sample), weights_(settings.machine),
-        result_(result) {}
+      : module_(module), machine_(settings.machine), sample_(settings.sample), kernel_(settings.kernel),
+        weights_(settings.machine), result_(result) {}
 
   emulator::Observer* next(const emulator::LaunchRequest& request) {
     const ir::Function* entry = launch::find_kernel(module_, request.kernel);
-    if (!entry) return nullptr;
+    if (!entry || (!kernel_.empty() && kernel_ != request.kernel)) return nullptr;
     const auto threads = static_cast<uint32_t>(request.block.count());
     auto resident = [this, entry, threads](uint64_t shared_bytes) -> uint64_t {
       return ir::occupancy(machine_, {threads, registers_of(*entry), static_cast<uint32_t>(shared_bytes)}).blocks;
@@ -239,6 +248,7 @@ public:
       result_.executions += all.executions;
       const uint64_t weight = weights_(*row.function, row.instruction);
       count_row(row, all, *running_, number, weight, result_);
+      result_.by_instruction[row.function][row.instruction] += redundancy_of(row, all);
       // The entry's instructions come first.
       if (number < running_->marks->size()) {
         kernel_instructions += row.executed.warps * weight;
@@ -282,6 +292,7 @@ private:
   const ir::Module& module_;
   const ir::Machine& machine_;
   std::optional<uint64_t> sample_;
+  std::string kernel_; // only its launches; empty: all
   MachineWeights weights_;
   std::map<const ir::Function*, uint32_t> registers_;
   std::map<const ir::Function*, std::unique_ptr<KernelFacts>> facts_;
@@ -290,18 +301,20 @@ private:
 };
 
 // The hardware form of `composite` on its machine (composite-hpca13 §3): what it executes, in `result`'s row.
-Status run_composite(const LaunchInput& input, const cuda::EmulatorOptions& options, const ir::Machine& machine,
+Status run_composite(const LaunchInput& input, const cuda::EmulatorOptions& options, const StudySettings& settings,
                      cuda::ErrorPlace& place, StudyResult& result) {
+  const std::string& kernel = settings.kernel;
   StudyRow& row = result.rows[static_cast<size_t>(Technique::composite)];
   Result<Rewritten> rewritten = rewrite(*input.module, "composite", transforms::OutputForm::hardware, {});
   if (!rewritten) return rewritten.error();
   row.present = true;
   const ir::Module& module = rewritten->module ? *rewritten->module : *input.module;
-  MachineWeights weights(machine);
+  MachineWeights weights(settings.machine);
   auto weight = [&](const ir::Function& function, ir::InstructionId id) { return weights(function, id); };
   auto count = [&](const cuda::SessionRun& run) {
     const emulator::InstructionCount all = emulator::section_counts(run.counters, weight).total();
     const emulator::CompositeCounts composites = emulator::composite_counts(run.counters);
+    if (!kernel.empty() && kernel != input.plan.launches[run.launch].kernel) return;
     row.left += {all.warps, all.threads};
     row.redundant += {composites.composites, composites.lanes};
     result.composites += composites;
@@ -363,6 +376,9 @@ MarkAgreement& MarkAgreement::operator+=(const MarkAgreement& other) {
 
 StudyResult& StudyResult::operator+=(const StudyResult& other) {
   baseline += other.baseline;
+  for (const auto& [function, instructions] : other.by_instruction)
+    for (const auto& [id, counts] : instructions)
+      by_instruction[function][id] += counts;
   for (size_t i = 0; i < technique_count; ++i)
     rows[i] += other.rows[i];
   multi_dimensional += other.multi_dimensional;
@@ -407,7 +423,7 @@ Result<StudyRun> study(const LaunchInput& input, const StudySettings& settings, 
   }
   absent(Technique::composite);
   if (settings.wants(Technique::composite) && settings.machine.compute_capability < ir::first_generation_end)
-    if (Status status = run_composite(input, options, settings.machine, place, result); !status) return status.error();
+    if (Status status = run_composite(input, options, settings, place, result); !status) return status.error();
 
   Observers observers(*input.module, settings, result);
   options.observer = [&](const emulator::LaunchRequest& request) { return observers.next(request); };

@@ -10,6 +10,7 @@
 #include "ir/machine/figures/machine.h"
 
 #include <array>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,8 +67,21 @@ struct MarkAgreement {
   MarkAgreement& operator+=(const MarkAgreement& other);
 };
 
+// Of one static instruction, executions by warps.
+struct InstructionRedundancy {
+  uint64_t executions = 0;
+  uint64_t in_block = 0; // of instances in which all warps of the block take the same vectors
+  InstructionRedundancy& operator+=(const InstructionRedundancy& other) {
+    executions += other.executions;
+    in_block += other.in_block;
+    return *this;
+  }
+};
+
 struct StudyResult {
   emulator::WorkCount baseline;
+  // By function and instruction, of launches that were observed.
+  std::map<const ir::Function*, std::map<ir::InstructionId, InstructionRedundancy>> by_instruction;
   std::array<StudyRow, technique_count> rows;
   emulator::WorkCount multi_dimensional; // of the baseline: launches with blocks of more than one dimension
   emulator::DatapathCounts datapath;     // of the blocks that were looked at
@@ -99,6 +113,7 @@ struct StudySettings {
   bool measure_cost = false;   // run everything once more without studies
   std::vector<Technique> only; // those that run on machines of their own run only if among these; empty: all
   bool paper_marks = false;    // DARSIE's machine goes by the marks of the paper's own rules
+  std::string kernel = {};     // only its launches are counted; empty: all
   bool wants(Technique technique) const;
 };
 

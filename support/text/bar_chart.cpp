@@ -35,7 +35,8 @@ std::string bar_chart(std::span<const Bar> bars) {
   const double left = label_width(bars), width = left + bar_width + text_width;
   const double height = static_cast<double>(bars.size()) * (bar_height + bar_gap) + 4;
   std::string out =
-      fmt::format("<svg viewBox=\"0 0 {0} {1}\" width=\"{0}\" font-size=\"12\" role=\"img\">\n", width, height);
+      fmt::format("<svg viewBox=\"0 0 {0} {1}\" width=\"{0}\" font-size=\"12\" fill=\"currentColor\" role=\"img\">\n",
+                  width, height);
   double y = 2;
   for (const Bar& bar : bars) {
     const double text_y = y + bar_height - 5;

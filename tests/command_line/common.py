@@ -20,6 +20,7 @@ INVOCATIONS = {
     "record": ["record", "--compare", "recorded.json"],
     "study": ["study", "samples/vecadd/vecadd.toml"],
     "score": ["score", "samples/vecadd/vecadd.toml"],
+    "report": ["report", "samples/vecadd/vecadd.toml", "-p", "dce"],
     "prove": ["prove", "kernel.ptx", "-p", "dce"],
     "mark": ["mark", "kernel.ptx"],
     "launch-template": ["launch-template", "kernel.ptx"],

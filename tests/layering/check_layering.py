@@ -64,6 +64,7 @@ evaluate/common evaluate/prove evaluate/reduce evaluate/machines
 evaluate/diff evaluate/lower evaluate/launches
 evaluate/run evaluate/verify evaluate/bench evaluate/record evaluate/study
 evaluate/score
+evaluate/report
 evaluate/calibrate evaluate/exec evaluate/interpose
 cli cli/ptxas
 python/core
