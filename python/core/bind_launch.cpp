@@ -241,8 +241,10 @@ py::tuple run(LaunchBox& box, bool check, bool counters, unsigned host_threads, 
     if (!buffer.output) continue;
     auto* bytes = new std::vector<std::byte>(std::move(outcome.buffers[i]));
     const py::capsule owner(bytes, [](void* memory) { delete static_cast<std::vector<std::byte>*>(memory); });
-    const py::array_t<uint8_t> array(static_cast<py::ssize_t>(bytes->size()),
-                                     reinterpret_cast<const uint8_t*>(bytes->data()), owner);
+    // Steps of one byte are said here: pybind11 3.1 takes NumPy 2.4's elements for 0 bytes long.
+    const py::array_t<uint8_t> array(std::vector<py::ssize_t>{static_cast<py::ssize_t>(bytes->size())},
+                                     std::vector<py::ssize_t>{1}, reinterpret_cast<const uint8_t*>(bytes->data()),
+                                     owner);
     buffers.append(py::make_tuple(buffer.name, ir::spelling(buffer.type), array));
   }
   return py::make_tuple(outcome.report, to_python(outcome.findings), buffers);

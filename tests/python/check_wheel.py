@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Makes a wheel of a build without a network, installs it into an empty folder and runs the package's examples with it.
+"""Makes a wheel of a build without a network, installs it into a fresh virtual environment, which has NumPy beside it and
+nothing else, and runs there the package's doctests and the example of its README.
 
 usage: check_wheel.py PYTHON PROJECT_ROOT BUILD_FOLDER     exit code 77 where scikit-build-core or pybind11 is missing
 """
 import glob
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,12 +22,23 @@ def main():
         subprocess.run([python, "-m", "pip", "wheel", root, "--no-build-isolation", "--no-deps", "--no-index", "-w", folder,
                         "-C", f"cmake.define.PTXREWRITE_BUILD={build}"], check=True)
         [wheel] = glob.glob(os.path.join(folder, "*.whl"))
-        installed = os.path.join(folder, "installed")
-        subprocess.run([python, "-m", "pip", "install", "--no-deps", "--no-index", "--target", installed, wheel], check=True)
+        environment = os.path.join(folder, "environment")
+        subprocess.run([python, "-m", "venv", environment], check=True)
+        inside = os.path.join(environment, "bin", "python")
+        subprocess.run([inside, "-m", "pip", "install", "--no-deps", "--no-index", wheel], check=True)
+        # NumPy without a network: links to what this interpreter has.
+        query = "import numpy, os; print(os.path.dirname(os.path.dirname(numpy.__file__)))"
+        packages = subprocess.run([python, "-c", query], check=True, capture_output=True, text=True).stdout.strip()
+        [site] = glob.glob(os.path.join(environment, "lib", "python*", "site-packages"))
+        for name in glob.glob(os.path.join(packages, "numpy*")):
+            os.symlink(name, os.path.join(site, os.path.basename(name)))
+        with open(os.path.join(root, "python", "README.md"), encoding="utf-8") as file:
+            example = re.search(r"```python\n(.*?)```", file.read(), re.S).group(1)
         program = "import doctest, sys, ptxrewrite\nprint(ptxrewrite.__file__)\n" \
-                  "assert ptxrewrite.__file__.startswith(sys.argv[1])\nsys.exit(doctest.testmod(ptxrewrite).failed)"
-        environment = {**os.environ, "PYTHONPATH": installed}
-        return subprocess.run([python, "-c", program, installed], cwd=folder, env=environment, check=False).returncode
+                  "assert ptxrewrite.__file__.startswith(sys.argv[1])\n" \
+                  "assert doctest.testmod(ptxrewrite).failed == 0\n" + example + "assert (c == 3).all()\nprint('right')\n"
+        clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        return subprocess.run([inside, "-c", program, environment], cwd=root, env=clean, check=False).returncode
 
 
 if __name__ == "__main__":
