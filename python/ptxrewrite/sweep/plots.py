@@ -83,7 +83,13 @@ def _pareto_figure(sums) -> str:
         points.append(point)
         number = pipelines.index(passes) % len(MARKS)
         axes.plot(*point, MARKS[number], color=COLOURS[number])
-        axes.annotate(f"{machine} {passes}", point, fontsize=7, xytext=(4, 4), textcoords="offset points")
+        # Names of points that lie on others would cover theirs: the legend tells those by their marks.
+        if all(abs(math.log(point[0] / other[0])) > 0.03 or abs(math.log(point[1] / other[1])) > 0.03
+               for other in points[:-1]):
+            axes.annotate(f"{machine} {passes}", point, fontsize=7, xytext=(4, 4), textcoords="offset points")
+    for number, passes in enumerate(pipelines):
+        axes.plot([], [], MARKS[number % len(MARKS)], color=COLOURS[number % len(COLOURS)], label=passes or "original")
+    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
     axes.plot(*zip(*pareto(points)), color="#888", linewidth=1, zorder=0)
     axes.set(xscale="log", yscale="log", xlabel="time, us", ylabel="energy, uJ",
              title=f"geometric means of {len(common)} launches; the line joins what nothing beats in both")
@@ -114,6 +120,41 @@ def _heat_map(sums) -> str:
     axes.set_yticks(range(len(machines)), machines)
     axes.set_title("times as fast as the original")
     return _svg(figure)
+
+
+def _sensitivity(rows: List[Row]) -> str:
+    """Of each parameter that takes several numbers: the time by its value, to that of its first value, as geometric means
+    over the kernels that have both with all else equal."""
+    pictures = []
+    for name in sorted({name for row in rows for name in row if name.startswith("parameter.")}):
+        times: Dict[Tuple[Any, ...], Dict[float, float]] = defaultdict(dict)
+        others = sorted({one for row in rows for one in row if one.startswith("parameter.")} - {name})
+        for row in rows:
+            try:
+                value = float(row.get(name) or "")
+            except ValueError:
+                continue
+            # The value stands in the pipeline's text too: what is left of it names the pipeline.
+            pipeline = row["passes"].replace(f"={row[name]}", "=*")
+            times[row["launch"], row["size"], row["kernel"], row["machine"], pipeline,
+                  tuple(row.get(other) for other in others)][value] = row["seconds"]
+        values = sorted({value for found in times.values() for value in found})
+        if len(values) < 2:
+            continue
+        pyplot = _pyplot()
+        figure, axes = pyplot.subplots(figsize=(8, 4))
+        for number, machine in enumerate(sorted({key[3] for key in times})):
+            line = []
+            for value in values:
+                both = [math.log(found[value] / found[values[0]]) for key, found in times.items()
+                        if key[3] == machine and value in found and values[0] in found]
+                line.append(math.exp(sum(both) / len(both)) if both else math.nan)
+            axes.plot(values, line, MARKS[number % len(MARKS)] + "-", color=COLOURS[number % len(COLOURS)], label=machine)
+            axes.annotate(f"{line[-1]:.3f}", (values[-1], line[-1]), fontsize=7, xytext=(4, 0), textcoords="offset points")
+        axes.set(xlabel=name[len("parameter."):], ylabel=f"time, to that at {values[0]:g}")
+        axes.legend(fontsize=8)
+        pictures.append(_svg(figure))
+    return "\n".join(pictures) or "<p>No parameter takes several numbers.</p>"
 
 
 def _stacks(rows: List[Row], most: int = 12) -> str:
@@ -162,7 +203,7 @@ def write_page(results: Path, output: Path) -> None:
         raise SweepError(f"{results}: no scores")
     sums = _sums(scores)
     sections = [("Time and energy", _pareto_figure(sums)), ("Machines and techniques", _heat_map(sums)),
-                ("Where the clocks go", _stacks(scores)), (f"Failures ({len(failures)})", _failures(failures))]
+                ("Sensitivity to parameters", _sensitivity(scores)), ("Where the clocks go", _stacks(scores)), (f"Failures ({len(failures)})", _failures(failures))]
     body = "\n".join(f"<h2>{title}</h2>\n{text}" for title, text in sections)
     points = len({row["key"] for row in rows})
     output.write_text(f"<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Sweep</title>"
