@@ -3,11 +3,11 @@
 #include "cli/device_options.h"
 #include "cli/launch_options.h"
 #include "cli/pipeline_options.h"
-#include "evaluate/common/launch_input.h"
 #include "evaluate/common/machine_input.h"
 #include "evaluate/common/module_input.h"
 #include "evaluate/common/optimise.h"
 #include "evaluate/common/progress.h"
+#include "evaluate/launches/launch_input.h"
 #include "evaluate/report/report_page.h"
 #include "support/file_io.h"
 
