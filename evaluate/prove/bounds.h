@@ -14,6 +14,7 @@ namespace ptxrewrite::prove {
 struct LaunchSize {
   std::array<uint64_t, 3> block{1024, 1024, 64};
   std::array<uint64_t, 3> grid{2147483647, 65535, 65535};
+  bool is_exact = false; // blocks have these extents, no other ones
 };
 
 class Bounds {

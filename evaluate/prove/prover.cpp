@@ -1,6 +1,7 @@
 // Pairs the instructions of two kernels and has their operands judged.
 #include "evaluate/prove/prover.h"
 
+#include "evaluate/prove/counterexample.h"
 #include "evaluate/prove/exact_forms.h"
 #include "evaluate/prove/joined_accesses.h"
 #include "evaluate/prove/ledger.h"
@@ -42,6 +43,7 @@ LaunchSize launch_size(const ir::Function& function) {
       extents[i] = directive.numbers[i];
     for (unsigned i = 0; i < 3; ++i) {
       if (name == ".reqntid") size.block[i] = extents[i];
+      size.is_exact |= name == ".reqntid";
       // This one bounds the number of threads only, whatever their shape.
       if (name == ".maxntid") size.block[i] = std::min(size.block[i], extents[0] * extents[1] * extents[2]);
     }
@@ -54,7 +56,7 @@ public:
   Prover(const ir::Function& original, const ir::Function& rewritten, const std::vector<transforms::Obligation>& ledger,
          unsigned effort, KernelProof& proof)
       : original_(original), rewritten_(rewritten), proof_(proof), parameter_bytes_(bytes_of_parameters(original)),
-        solver_(terms_, effort), bounds_(terms_, launch_size(original)),
+        size_(launch_size(original)), solver_(terms_, effort), bounds_(terms_, size_),
         exact_(terms_, bounds_,
                [this](AtomKind kind, unsigned from, unsigned to, const ir::Interval& range) {
                  return solver_.extension_is_exact(kind, from, to, range);
@@ -62,6 +64,9 @@ public:
         before_(original, terms_, bounds_, exact_, {}),
         after_(rewritten, terms_, bounds_, exact_, [this](unsigned index) { return added_parameter(index); }) {
     ranges_are_apart_ = keeps_ranges_apart(ledger);
+    is_tested_in_kernel_ = std::ranges::any_of(ledger, [](const transforms::Obligation& entry) {
+      return entry.discharge == transforms::Discharge::in_kernel;
+    });
     read_facts(ledger);
   }
 
@@ -74,8 +79,17 @@ private:
   bool is_read_only(const Observation& before, const Observation& after) const;
   bool same_order(const std::vector<const Observation*>& before, const std::vector<const Observation*>& after);
   void compare_paths();
-  // `known`: what holds at that place whatever the ledger says.
-  void judge(TermId before, TermId after, SourceRange range, const std::vector<Assumption>& known);
+  // What holds at a place whatever the ledger says.
+  struct Place {
+    std::vector<Assumption> known;
+    std::vector<Assumption> conditions; // asked for only where it does not go without
+  };
+  Place place_in(BlockId block);
+  void judge(TermId before, TermId after, SourceRange range, const Place& place);
+  Judgement judgement_of(TermId before, TermId after, const Place& place);
+  void search_counterexample();
+  // The launch predicates of the variant; nothing where it does not run as the original does.
+  std::optional<std::vector<launch::LaunchExpression>> requirements() const;
   // Does the result compute this from something that the prover has no statement of? A counterexample says nothing
   // then.
   bool is_followed(TermId after);
@@ -93,6 +107,7 @@ private:
   const ir::Function& rewritten_;
   KernelProof& proof_;
   std::vector<unsigned> parameter_bytes_; // of the original
+  LaunchSize size_;
   Terms terms_;
   Solver solver_;
   Bounds bounds_;
@@ -103,7 +118,10 @@ private:
   std::vector<size_t> admitted_; // facts that may be used, in the order in which exact_ knows them
   std::set<std::string> used_;
   std::optional<std::set<AtomId>> atoms_of_original_;
-  bool ranges_are_apart_ = false; // the ledger has a launch check that read and written ranges are disjoint
+  std::vector<ObservedPair> pairs_; // of the same form
+  std::vector<std::map<std::string, UInt128>> models_;
+  bool is_tested_in_kernel_ = false; // the ledger has what is tested neither here nor by the launcher
+  bool ranges_are_apart_ = false;    // the ledger has a launch check that read and written ranges are disjoint
 };
 
 // Unknowns of the result alone, such as an operand that arrives by a queue of the hardware or one part of a vector
@@ -128,7 +146,19 @@ bool Prover::is_followed(TermId after) {
   });
 }
 
-void Prover::judge(TermId before, TermId after, SourceRange range, const std::vector<Assumption>& known) {
+// A bit that is set, as the solver takes it.
+Assumption is_set(Terms& terms, TermId bit) {
+  return {terms.zero_extend(bit, 128), {1, 1}};
+}
+
+Prover::Place Prover::place_in(BlockId block) {
+  Place place{before_.known_in(block), {}};
+  for (TermId bit : before_.conditions_of(block))
+    if (!terms_.literal_value(bit)) place.conditions.push_back(is_set(terms_, bit));
+  return place;
+}
+
+void Prover::judge(TermId before, TermId after, SourceRange range, const Place& place) {
   if (terms_.width(before) != terms_.width(after)) {
     problem(range, "an operand has " + std::to_string(terms_.width(before)) + " bits in the original and " +
                        std::to_string(terms_.width(after)) + " in the result");
@@ -138,29 +168,44 @@ void Prover::judge(TermId before, TermId after, SourceRange range, const std::ve
     ++proof_.identical;
     return;
   }
+  const std::string text = terms_.print(before) + " =?= " + terms_.print(after);
   if (!is_followed(after)) {
-    proof_.problems.push_back({range, Outcome::unknown, terms_.print(before) + " =?= " + terms_.print(after),
-                               "the result has it from an instruction that the prover does not follow"});
+    proof_.problems.push_back(
+        {range, Outcome::unknown, text, "the result has it from an instruction that the prover does not follow"});
     return;
   }
+  Judgement judgement = judgement_of(before, after, place);
+  if (judgement.outcome == Outcome::identical) {
+    ++proof_.identical;
+  } else if (judgement.outcome == Outcome::proved) {
+    ++proof_.proved;
+  } else {
+    std::string detail = std::move(judgement.detail);
+    if (judgement.outcome == Outcome::refuted)
+      detail = "equal only if " + detail + " cannot be, which is not shown"; // unknowns that no launch need have
+    if (!judgement.model.empty()) models_.push_back(std::move(judgement.model));
+    proof_.problems.push_back({range, Outcome::unknown, text, std::move(detail)});
+  }
+}
+
+Judgement Prover::judgement_of(TermId before, TermId after, const Place& place) {
   std::set<size_t> used;
   const TermId exact_before = exact_.rewrite(before, used), exact_after = exact_.rewrite(after, used);
   for (size_t number : used)
     used_.insert(facts_[admitted_[number]].statement);
-  Judgement judgement{Outcome::proved, {}};
-  if (exact_before != exact_after) {
-    const std::vector<Assumption> facts = relevant(before, after, used, known);
-    judgement = solver_.prove_equal(exact_before, exact_after, facts);
-    if (judgement.outcome == Outcome::refuted || judgement.outcome == Outcome::unknown)
-      judgement = solver_.prove_equal(before, after, facts);
-  }
-  if (judgement.outcome == Outcome::identical)
-    ++proof_.identical;
-  else if (judgement.outcome == Outcome::proved)
-    ++proof_.proved;
-  else
-    proof_.problems.push_back(
-        {range, judgement.outcome, terms_.print(before) + " =?= " + terms_.print(after), std::move(judgement.detail)});
+  if (exact_before == exact_after) return {Outcome::proved, {}};
+  auto is_open = [](const Judgement& one) {
+    return one.outcome == Outcome::refuted || one.outcome == Outcome::unknown;
+  };
+  std::vector<Assumption> facts = relevant(before, after, used, place.known);
+  Judgement judgement = solver_.prove_equal(exact_before, exact_after, facts);
+  if (is_open(judgement)) judgement = solver_.prove_equal(before, after, facts);
+  const size_t without = facts.size();
+  std::vector<Assumption> more = place.known;
+  more.insert(more.end(), place.conditions.begin(), place.conditions.end());
+  if (is_open(judgement)) facts = relevant(before, after, used, more);
+  if (facts.size() > without) judgement = solver_.prove_equal(before, after, facts);
+  return judgement;
 }
 
 // The ledger's facts that may have to do with two terms: all their unknowns occur in those.
@@ -231,9 +276,14 @@ void Prover::compare(const Observation& before, const Observation& after) {
     problem(range, "another instruction stands in its place");
     return;
   }
-  const std::vector<Assumption> known = before_.known_in(original_.instructions[before.instruction].block);
-  for (size_t i = 0; i < before.terms.size(); ++i)
-    judge(before.terms[i], after.terms[i], range, known);
+  pairs_.push_back({&before, &after});
+  Place place = place_in(original_.instructions[before.instruction].block);
+  for (size_t i = 0; i < before.terms.size(); ++i) {
+    judge(before.terms[i], after.terms[i], range, place);
+    // The others count only where the guard lets the instruction happen.
+    if (i == 0 && original_.instructions[before.instruction].guard && !terms_.literal_value(before.terms[0]))
+      place.conditions.push_back(is_set(terms_, before.terms[0]));
+  }
 }
 
 // Branches between whole bodies, which a guard inside the kernel needs, have no original.
@@ -366,7 +416,7 @@ void Prover::compare_paths() {
         problem(range, "a register that depends on the path comes in by an edge that the original does not have");
         continue;
       }
-      judge(old, after, range, before_.known_in(original_.edges[edge].from));
+      judge(old, after, range, place_in(original_.edges[edge].from));
     }
   }
 }
@@ -376,6 +426,45 @@ void Prover::run() {
   compare_order();
   compare_paths();
   proof_.assumptions = used_.size();
+  if (!proof_.holds()) search_counterexample();
+}
+
+std::optional<std::vector<launch::LaunchExpression>> Prover::requirements() const {
+  std::vector<launch::LaunchExpression> all;
+  for (BlockId block : rewritten_.layout)
+    for (InstructionId id : rewritten_.instructions_in(block)) {
+      if (rewritten_.instructions[id].kind != ir::InstructionKind::annotation) continue;
+      const std::string_view text = rewritten_.module().text(Symbol(rewritten_.operands_of(id)[0].id));
+      if (text.find(" grid ") != text.npos || text.find(" block ") != text.npos) return std::nullopt;
+      constexpr std::string_view keyword = " requires ";
+      const size_t place = text.find(keyword);
+      if (place == text.npos) continue;
+      Result<launch::LaunchExpression> one = launch::LaunchExpression::parse(text.substr(place + keyword.size()));
+      if (!one) return std::nullopt;
+      all.push_back(*std::move(one));
+    }
+  return all;
+}
+
+// What is not proved is tried; only what a launch shows is said to be not equal.
+void Prover::search_counterexample() {
+  std::optional<std::vector<launch::LaunchExpression>> required = requirements();
+  if (is_tested_in_kernel_ || !required) return;
+  std::vector<Assumption> assumed;
+  for (size_t number : admitted_) {
+    const LedgerFact& fact = facts_[number];
+    const bool is_left_to_others = fact.discharge == transforms::Discharge::launch_checked && required->empty();
+    if (fact.discharge == transforms::Discharge::assumed || is_left_to_others) assumed.push_back(fact.assumption);
+  }
+  CounterexampleSearch search(terms_, {original_, before_}, {rewritten_, after_}, size_, *std::move(required),
+                              std::move(assumed));
+  std::optional<Counterexample> found = search.find(pairs_, models_);
+  if (!found) return;
+  const SourceRange range = original_.instructions[found->instruction].range;
+  auto same = std::ranges::find_if(proof_.problems, [&](const Problem& one) { return one.range.begin == range.begin; });
+  if (same == proof_.problems.end()) same = proof_.problems.insert(same, {range, Outcome::unknown, "not equal", {}});
+  same->outcome = Outcome::refuted;
+  same->detail = std::move(found->text);
 }
 
 struct Selected {

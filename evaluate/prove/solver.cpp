@@ -131,17 +131,21 @@ struct Solver::State {
   }
 
   // The low bits of a product are the product of the low bits: as a definition of the narrow product where it is one,
-  // else as an axiom.
-  void link(const Monomial& monomial, unsigned narrow, std::vector<z3::expr>& axioms, std::set<Monomial>& further) {
+  // else as an axiom. Of factors that are no extensions, only where those narrow products occur.
+  void link(const Monomial& monomial, unsigned narrow, const std::set<Monomial>& found, std::vector<z3::expr>& axioms,
+            std::set<Monomial>& further) {
     TermId product;
+    bool are_extensions = true;
     for (AtomId factor : monomial) {
       const Atom& row = terms.atom(factor);
       const bool is_extension = row.kind == AtomKind::sign_extend || row.kind == AtomKind::zero_extend;
-      if (!is_extension || terms.width(row.operands[0]) > narrow) return;
+      are_extensions &= is_extension && terms.width(row.operands[0]) <= narrow;
       const TermId one = terms.from_atom(factor);
       product = product ? terms.multiply(product, one) : one;
     }
     const TermId cut = terms.truncate(product, narrow);
+    const auto occurs = [&](const auto& part) { return part.first.size() < 2 || found.contains(part.first); };
+    if (!are_extensions && !std::ranges::all_of(terms[cut].coefficients, occurs)) return;
     const z3::expr low = of_monomial(monomial).extract(narrow - 1, 0);
     const Term& term = terms[cut];
     if (term.coefficients.size() == 1 && term.coefficients.begin()->second == 1) {
@@ -169,7 +173,7 @@ struct Solver::State {
       for (const Monomial& monomial : found)
         if (terms.atom(monomial[0]).width == width)
           for (unsigned narrow : {64u, 32u, 16u})
-            if (narrow < width) link(monomial, narrow, axioms, further);
+            if (narrow < width) link(monomial, narrow, found, axioms, further);
       found.insert(further.begin(), further.end());
     }
     for (const z3::expr& axiom : axioms)
@@ -268,7 +272,7 @@ struct Solver::State {
     case z3::sat:
       break;
     }
-    return {Outcome::refuted, counterexample(solver.get_model(), a, b)};
+    return counterexample(solver.get_model(), a, b);
   }
 
   // All that the context has taken so far: a count, so that proofs do not depend on the machine's speed.
@@ -292,18 +296,20 @@ struct Solver::State {
     return solver.check() == z3::unsat;
   }
 
-  std::string counterexample(const z3::model& model, TermId a, TermId b) {
+  Judgement counterexample(const z3::model& model, TermId a, TermId b) {
     std::set<Monomial> ignored;
     std::set<AtomId> leaves;
     std::set<TermId> seen;
     collect(a, ignored, leaves, seen);
     collect(b, ignored, leaves, seen);
-    std::string text;
+    Judgement judgement{Outcome::refuted, {}};
+    std::string& text = judgement.detail;
     for (AtomId leaf : leaves) {
       const z3::expr value = model.eval(of_atom(leaf), true);
       text += (text.empty() ? "" : ", ") + terms.atom(leaf).name + " = " + value.to_string();
+      if (uint64_t number = 0; value.is_numeral_u64(number)) judgement.model[terms.atom(leaf).name] = number;
     }
-    return text;
+    return judgement;
   }
 
   Terms& terms;

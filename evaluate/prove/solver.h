@@ -30,13 +30,14 @@ struct Assumption {
 enum class Outcome : uint8_t {
   identical, // one normal form
   proved,
-  refuted, // there is a counterexample, under the abstraction: `detail` has it
+  refuted, // of two terms: there is a counterexample, under the abstraction; of a kernel: one that a launch has
   unknown, // out of time, or made by different operations that the solver only knows by name
 };
 
 struct Judgement {
   Outcome outcome = Outcome::unknown;
   std::string detail;
+  std::map<std::string, UInt128> model = {}; // of a refutation: values of leaves
 };
 
 // The difference of two terms with the assumed values as unknowns: where the inside of an extension is an assumed value

@@ -47,8 +47,16 @@ bool integers(ir::ScalarType type) {
 
 } // namespace
 
+std::string trip_name(BlockId header) {
+  return "trip" + std::to_string(header.index());
+}
+
 TermId trip_number(Terms& terms, BlockId header) {
-  return terms.leaf("trip" + std::to_string(header.index()), 64);
+  return terms.leaf(trip_name(header), 64);
+}
+
+std::string path_name(BlockId block, ValueId value) {
+  return "path" + std::to_string(block.index()) + "." + std::to_string(value.index());
 }
 
 SymbolicKernel::SymbolicKernel(const ir::Function& function, Terms& terms, Bounds& bounds, ExactForms& exact,
@@ -90,8 +98,7 @@ void SymbolicKernel::evaluate_block(BlockId block) {
       term = *known;
       continue;
     }
-    term = terms_.leaf("path" + std::to_string(block.index()) + "." + std::to_string(parameters[i].index()),
-                       ir::bit_width(value.type));
+    term = terms_.leaf(path_name(block, parameters[i]), ir::bit_width(value.type));
     unknowns_.push_back({block, i});
   }
   for (InstructionId id : function_.instructions_in(block))

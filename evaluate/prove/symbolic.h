@@ -48,6 +48,10 @@ public:
   // What is known in a block behind loops with one exit, which they leave when a multiple of their trip number meets a
   // number: that it does, and for the first time.
   std::vector<Assumption> known_in(ir::BlockId block);
+  // Bits that are 1 in a block: conditions of branches whose one side leads there, and that loops it is in, or that
+  // have been left, went on after the trip before.
+  std::vector<TermId> conditions_of(ir::BlockId block);
+  const ir::LoopForest& loops() const { return loops_; }
 
 private:
   void evaluate();
@@ -108,7 +112,10 @@ TermId launch_value(Terms& terms, const launch::LaunchExpression& expression,
 std::optional<TermId> exact_value(Terms& terms, std::string_view text,
                                   const std::function<std::optional<TermId>(const std::string&)>& name);
 
-// The unknown trip number of the loop with this header, in 64 bits.
+// The unknown trip number of the loop with this header, in 64 bits, and its name.
 TermId trip_number(Terms& terms, ir::BlockId header);
+std::string trip_name(ir::BlockId header);
+// Of the unknown that stands for a register that depends on the way to the block.
+std::string path_name(ir::BlockId block, ir::ValueId value);
 
 } // namespace ptxrewrite::prove

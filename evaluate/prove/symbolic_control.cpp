@@ -232,6 +232,37 @@ std::vector<Assumption> SymbolicKernel::known_in(BlockId block) {
   return known;
 }
 
+std::vector<TermId> SymbolicKernel::conditions_of(BlockId block) {
+  std::vector<TermId> known;
+  for (BlockId above = block; above.valid() && above != function_.entry();) {
+    const BlockId start = above;
+    above = dominators_.immediate_dominator(above);
+    if (!above.valid()) break;
+    const std::optional<TermId> taken = condition(above);
+    if (!taken || flow_.predecessors(start).size() != 1) continue;
+    auto ways = function_.successors(above);
+    if (function_.edges[ways[0]].to == start) known.push_back(*taken);
+    if (function_.edges[ways[1]].to == start) known.push_back(terms_.negation(*taken));
+  }
+  for (const ir::Loop& loop : loops_.loops()) {
+    const bool is_inside = std::ranges::find(loop.blocks, block) != loop.blocks.end();
+    const bool has_run = loop.exits.size() == 1 && dominators_.dominates(function_.edges[loop.exits[0]].from, block);
+    if (!is_inside && !has_run) continue;
+    const TermId trip = trip_number(terms_, loop.header);
+    const AtomId number = *terms_.as_atom(trip);
+    std::set<AtomId> changing = changing_in(loop);
+    changing.erase(number);
+    for (BlockId inside : loop.blocks) {
+      const std::optional<TermId> stays = goes_on(loop, inside);
+      if (!stays || changes(*stays, changing)) continue;
+      const TermId before = terms_.subtract(trip, terms_.literal(64, 1));
+      const TermId stayed = terms_.substitute(*stays, {{number, before}});
+      known.push_back(terms_.select(terms_.is_zero(trip), terms_.literal(1, 1), stayed));
+    }
+  }
+  return known;
+}
+
 // --- joins ---
 
 // By which side of the branch does the edge come? True: the first successor's.

@@ -345,6 +345,37 @@ TEST_CASE("extensions taken apart are the same bits wherever the assumed ranges 
   CHECK(taken_apart > 100);
 }
 
+TEST_CASE("what is right is never called not equal: the narrowed idioms, whose counters and divisions are of 64 bits") {
+  std::ifstream stream(tests::source_path("tests/launchtime/idioms/narrow.ptx"));
+  std::ostringstream text;
+  text << stream.rdbuf();
+  size_t changed = 0;
+  for (const KernelProof& proof : proofs_of(text.str(), "narrow(force)", transforms::OutputForm::legal)) {
+    changed += proof.changed;
+    CHECK_MESSAGE(proof.outcome() != Outcome::refuted, proof.kernel);
+    // Rests on products of 64 and of 32 bits having the same low bits.
+    if (Solver::available() && proof.kernel == "wide_walk__plain") CHECK(proof.outcome() == Outcome::proved);
+  }
+  CHECK(changed > 4);
+}
+
+TEST_CASE("bytes that are loaded as words are not called not equal") {
+  std::ifstream stream(tests::source_path("tests/launchtime/idioms/bytes.ptx"));
+  std::ostringstream text;
+  text << stream.rdbuf();
+  for (const char* passes : {"memory(force)", "composite"})
+    for (const KernelProof& proof : proofs_of(text.str(), passes, transforms::OutputForm::legal))
+      CHECK_MESSAGE(proof.outcome() != Outcome::refuted, proof.kernel << " by " << passes);
+}
+
+TEST_CASE("a wrong address is shown by a launch") {
+  for (const char* name : {"vecadd", "stencil", "mvt", "atax"})
+    for (const KernelProof& proof : proofs_of(sample(name), "test-shift-one-address", transforms::OutputForm::legal)) {
+      CHECK(proof.outcome() == Outcome::refuted);
+      CHECK(proof.problems[0].detail.find("in the original and") != std::string::npos);
+    }
+}
+
 TEST_CASE("what the hardware says of indices is known: they are small and not negative") {
   if (!Solver::available()) return;
   Terms terms;
