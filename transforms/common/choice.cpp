@@ -41,7 +41,9 @@ double ratio(const KernelCost& after, const KernelCost& before, uint32_t ir::Mac
 
 // By the model alone.
 struct ModelCost : KernelCost {
-  explicit ModelCost(const ir::Function& function) {
+  ModelCost(const ir::Function& function, AnalysisCache& analyses)
+      : ModelCost(function, analyses.lowerings()) {}
+  ModelCost(const ir::Function& function, ir::LoweringStore& lowerings) {
     // As ptxas reads it: an index that a branch compares with a number is that number behind it, but not where a
     // rewriting computes in front of the branch.
     ir::Function text(function);
@@ -49,7 +51,7 @@ struct ModelCost : KernelCost {
     ir::ControlFlow flow(text);
     ir::DominatorTree dominators(text, flow);
     ir::LoopForest loops(text, flow, dominators);
-    InstructionCosts costs(text, loops);
+    InstructionCosts costs(text, loops, lowerings);
     for (ir::BlockId block : text.layout)
       for (ir::InstructionId id : text.instructions_in(block))
         weighted += costs.of(id);
@@ -71,14 +73,15 @@ Assemblies::Answer ask(const ir::Function& function, const std::vector<std::stri
 } // namespace
 
 KernelCost model_cost_of(const ir::Function& function) {
-  return ModelCost(function);
+  ir::LoweringStore lowerings;
+  return ModelCost(function, lowerings);
 }
 
 Result<KernelCost> cost_of(const ir::Function& function, const std::vector<std::string>& architectures,
-                           const PassContext& context) {
+                           PassContext& context) {
   Assemblies::Answer answer = ask(function, architectures, context);
   if (!answer.why.empty()) return Error{std::move(answer.why), {}};
-  KernelCost cost = ModelCost(function);
+  KernelCost cost = ModelCost(function, context.analyses.lowerings());
   cost.figures = std::move(answer.figures);
   return cost;
 }

@@ -30,7 +30,7 @@ KernelCost model_cost_of(const ir::Function& function);
 // again. Errors: ptxas refuses the kernel for one of them, crashes on it or does not end in time, or no assembly is
 // left.
 Result<KernelCost> cost_of(const ir::Function& function, const std::vector<std::string>& architectures,
-                           const PassContext& context);
+                           PassContext& context);
 // Of the function that the pass was run on: what the model says is kept with its analyses. Where ptxas cannot assemble
 // it, `architectures` are given up, with a remark. Nothing: no assembly is left, and the function should stay.
 std::optional<KernelCost> cost_of_original(const ir::Function& function, std::vector<std::string>& architectures,

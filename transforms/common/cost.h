@@ -5,7 +5,7 @@
 #include "ir/analysis/linear/linear.h"
 #include "ir/edit/dead_code.h"
 #include "ir/flow/loops.h"
-#include "ir/machine/select/lowering.h"
+#include "ir/machine/select/lowering_store.h"
 #include "transforms/common/address_forms.h"
 #include "transforms/manager/analyses.h"
 
@@ -14,23 +14,24 @@ namespace ptxrewrite::transforms::legal {
 // Machine instructions times 10 for each loop around. Instructions that are made later have no entry and are free.
 class InstructionCosts {
 public:
-  InstructionCosts(const ir::Function& function, const ir::LoopForest& loops)
-      : function_(function), loops_(loops), lowering_(ir::lower(function, 80)), size_(function.instructions.size()) {}
+  InstructionCosts(const ir::Function& function, const ir::LoopForest& loops, ir::LoweringStore& lowerings)
+      : function_(function), loops_(loops), lowering_(lowerings.of(function, 80)), size_(function.instructions.size()) {
+  }
   InstructionCosts(const ir::Function& function, AnalysisCache& analyses)
-      : InstructionCosts(function, analyses.of<ir::LinearForms>(function).loops()) {}
+      : InstructionCosts(function, analyses.of<ir::LinearForms>(function).loops(), analyses.lowerings()) {}
 
   double of(ir::InstructionId id) const {
     if (id.index() >= size_) return 0;
-    const ir::InstructionCost& cost = lowering_.cost(id);
+    const ir::InstructionCost& cost = lowering_->cost(id);
     return (cost.weight + cost.uniform) * execution_weight(loops_, function_.instructions[id].block);
   }
 
-  uint32_t static_instructions() const { return lowering_.static_instructions(); }
+  uint32_t static_instructions() const { return lowering_->static_instructions(); }
 
 private:
   const ir::Function& function_;
   const ir::LoopForest& loops_;
-  ir::Lowering lowering_;
+  std::shared_ptr<const ir::Lowering> lowering_;
   size_t size_;
 };
 

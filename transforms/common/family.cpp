@@ -83,6 +83,7 @@ std::optional<FamilyChoice::Try> FamilyChoice::finished(const Try& one) const {
   if (!pass) return std::nullopt;
   Try both = one;
   PassContext context;
+  context.analyses = AnalysisCache::beside(context_.analyses);
   context.options.set("cost", "model");
   if (pass->run(both.attempt.function(), context) == Change::unchanged || !context.ledger.empty() ||
       !context.additions.empty())

@@ -8,16 +8,25 @@
 #pragma once
 
 #include "ir/core/function.h"
+#include "ir/machine/select/lowering_store.h"
 
 #include <memory>
 #include <type_traits>
 #include <typeindex>
+#include <utility>
 #include <vector>
 
 namespace ptxrewrite::transforms {
 
 class AnalysisCache {
 public:
+  AnalysisCache() : lowerings_(std::make_shared<ir::LoweringStore>()) {}
+  // For candidates that are made of a function: lowerings, which are found by content, are in common.
+  static AnalysisCache beside(const AnalysisCache& other) { return AnalysisCache(other.lowerings_); }
+
+  // Of any version of any function of the module.
+  ir::LoweringStore& lowerings() { return *lowerings_; }
+
   // Of the function as it is now; the reference is good until the function changes, or goes. An Analysis is made from
   // the function and this cache, where it builds on others, or from the function alone.
   template <class Analysis> Analysis& of(const ir::Function& function) {
@@ -33,6 +42,8 @@ public:
   void clear() { entries_.clear(); }
 
 private:
+  explicit AnalysisCache(std::shared_ptr<ir::LoweringStore> lowerings) : lowerings_(std::move(lowerings)) {}
+
   struct Entry {
     const ir::Function* function;
     uint64_t version;
@@ -50,6 +61,7 @@ private:
     return nullptr;
   }
 
+  std::shared_ptr<ir::LoweringStore> lowerings_;
   std::vector<Entry> entries_; // a few kinds for one or two functions
 };
 

@@ -42,6 +42,7 @@ public:
           std::ranges::find(options_.excluded, name) != options_.excluded.end())
         continue;
       report_.functions.push_back(name);
+      context_.analyses.lowerings().clear();
       assemblies_.begin(module_, ir::FunctionId(static_cast<uint32_t>(index)));
       Status status = run_on(function, name);
       for (const std::string& text : printed_)

@@ -181,7 +181,7 @@ void LegalForm::extend(Choice& choice, const Step& step, size_t next, std::optio
 
 // Combinations that begin alike share their beginning, and candidates that start from the same kernel its analyses.
 void LegalForm::extend(Choice& choice, const Step& step) {
-  AnalysisCache own;
+  AnalysisCache own = AnalysisCache::beside(context_.analyses);
   AnalysisCache& analyses = step.attempt ? own : context_.analyses;
   const bool can_move_bases = contains(choice.available, host_coefficients);
   for (size_t next = std::bit_width(step.subset); next < choice.available.size(); ++next) {

@@ -1,0 +1,125 @@
+// Keeps lowerings by a hash of 128 bits of the function's contents.
+#include "ir/machine/select/lowering_store.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace ptxrewrite::ir {
+
+namespace {
+
+// Beyond these the oldest go. A choice among candidates asks for a few dozen versions of one kernel.
+constexpr size_t most_entries = 64;
+constexpr size_t most_instructions = 1'000'000;
+
+// Two sums over the same words, each multiplied and folded with factors of its own.
+class ContentHasher {
+public:
+  void add(uint64_t word) {
+    first_ = folded(first_ ^ word, 0x9E3779B97F4A7C15);
+    second_ = folded(second_ + word, 0xD6E8FEB86659FD93) + 1;
+  }
+  void add(uint64_t high, uint64_t low) { add(high << 32 | low); }
+  ContentHash result() const { return {first_, second_}; }
+
+private:
+  static uint64_t folded(uint64_t value, uint64_t factor) {
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = Wide(value ^ std::rotl(value, 32)) * factor;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  }
+
+  uint64_t first_ = 0x243F6A8885A308D3, second_ = 0x13198A2E03707344;
+};
+
+void add_operands(ContentHasher& hash, std::span<const Operand> operands) {
+  hash.add(operands.size());
+  for (const Operand& operand : operands) {
+    hash.add(uint64_t(operand.kind) << 56 | uint64_t(operand.flags) << 48 | uint64_t(operand.selector) << 32 |
+             operand.id);
+    hash.add(static_cast<uint64_t>(operand.immediate));
+  }
+}
+
+void add_head(ContentHasher& hash, const Function& function) {
+  hash.add(uint64_t(function.is_entry) << 1 | uint64_t(function.is_ssa));
+  hash.add(function.signature.parameters.offset, function.signature.parameters.count);
+  hash.add(function.signature.results.offset, function.signature.results.count);
+  for (const FunctionDirective& directive : function.directives) {
+    hash.add(directive.name.index(), directive.count);
+    for (uint32_t number : directive.numbers)
+      hash.add(number);
+  }
+  for (const Value& value : function.values)
+    hash.add(uint64_t(value.type) << 24 | uint64_t(value.vector_width) << 16 | uint64_t(value.register_class) << 8 |
+             uint64_t(value.is_undefined));
+  for (const Variable& variable : function.variables) {
+    hash.add(uint64_t(variable.space) << 40 | uint64_t(variable.type) << 32 | uint64_t(variable.vector_width) << 24 |
+             uint64_t(variable.linkage) << 16 | uint64_t(variable.is_array) << 8 | uint64_t(variable.unsized));
+    hash.add(variable.alignment, variable.bank);
+    for (uint64_t dimension : function.dimensions.view(variable.dimensions))
+      hash.add(dimension);
+  }
+  for (const LabelTable& table : function.label_tables)
+    add_operands(hash, function.operands.view(table.operands));
+  hash.add(function.instructions.size(), function.blocks.size());
+  hash.add(function.edges.size(), function.layout.size());
+}
+
+bool stands_alone(const Function& function) {
+  if (function.affine_stream) return false;
+  for (BlockId block : function.layout)
+    for (InstructionId id : function.instructions_in(block))
+      if (function.is_opcode(id, Opcode::call)) return false;
+  return true;
+}
+
+} // namespace
+
+ContentHash content_hash(const Function& function) {
+  ContentHasher hash;
+  add_head(hash, function);
+  for (BlockId block : function.layout) {
+    hash.add(block.index(), uint64_t(function.blocks[block].falls_through));
+    for (ValueId parameter : function.parameters(block))
+      hash.add(parameter.index());
+    for (InstructionId id : function.instructions_in(block)) {
+      const Instruction& instruction = function.instructions[id];
+      hash.add(uint64_t(id.index()) << 16 | uint64_t(instruction.kind) << 8 | uint64_t(instruction.guard_negated));
+      hash.add(instruction.form.index(), instruction.guard.index());
+      add_operands(hash, function.operands_of(id));
+    }
+    for (EdgeId edge : function.successors(block)) {
+      hash.add(edge.index(), function.edges[edge].to.index());
+      for (ValueId argument : function.arguments(edge))
+        hash.add(argument.index());
+    }
+  }
+  return hash.result();
+}
+
+std::shared_ptr<const Lowering> LoweringStore::of(const Function& function, uint32_t compute_capability) {
+  ++asked_;
+  const bool keeps = stands_alone(function);
+  const ContentHash hash = keeps ? content_hash(function) : ContentHash{};
+  if (keeps)
+    for (const Entry& entry : entries_)
+      if (entry.hash == hash && entry.compute_capability == compute_capability) return entry.lowering;
+  ++computed_;
+  auto lowering = std::make_shared<const Lowering>(lower(function, compute_capability));
+  if (!keeps) return lowering;
+  entries_.push_back({hash, compute_capability, function.instructions.size(), lowering});
+  instructions_ += function.instructions.size();
+  while (entries_.size() > 1 && (entries_.size() > most_entries || instructions_ > most_instructions)) {
+    instructions_ -= entries_.front().instructions;
+    entries_.erase(entries_.begin());
+  }
+  return lowering;
+}
+
+void LoweringStore::clear() {
+  entries_.clear();
+  instructions_ = 0;
+}
+
+} // namespace ptxrewrite::ir
