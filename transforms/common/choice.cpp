@@ -41,8 +41,7 @@ double ratio(const KernelCost& after, const KernelCost& before, uint32_t ir::Mac
 
 // By the model alone.
 struct ModelCost : KernelCost {
-  ModelCost(const ir::Function& function, AnalysisCache& analyses)
-      : ModelCost(function, analyses.lowerings()) {}
+  ModelCost(const ir::Function& function, AnalysisCache& analyses) : ModelCost(function, analyses.lowerings()) {}
   ModelCost(const ir::Function& function, ir::LoweringStore& lowerings) {
     // As ptxas reads it: an index that a branch compares with a number is that number behind it, but not where a
     // rewriting computes in front of the branch.
