@@ -32,7 +32,11 @@ TEST_CASE("a target is counted as the newest machine that is not newer") {
   CHECK(machine_for(90).name == "H100");
   CHECK(machine_for(87).compute_capability == 86);
   CHECK(machine_for(72).compute_capability == 70);
-  CHECK(machine_for(120).name == "H100");
+  CHECK(machine_for(100).name == "B200");
+  CHECK(machine_for(103).name == "B200");
+  CHECK(machine_for(110).name == "B200");
+  CHECK(machine_for(120).name == "RTX5090");
+  CHECK(machine_for(121).name == "RTX5090");
   CHECK(machine_for(75).name == "RTX2080Ti");
   CHECK(machine_for(10).name == "FX5800");
   CHECK(compute_capability_of("sm_90a") == 90);
