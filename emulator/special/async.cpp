@@ -365,7 +365,7 @@ void decode_policy(Decoder& decoder, ir::InstructionId) {
 
 bool is_in_same_block(Warp& warp, const MicroOp& op, unsigned lane, const CopyTarget& target) {
   const uint64_t to = target.to >> shared_rank_shift, barrier = target.barrier >> shared_rank_shift;
-  if (!warp.block->cluster || to == barrier) return true;
+  if (!warp.block->cluster || to == barrier || (target.of_pair && (to ^ barrier) == 1)) return true;
   warp.block->fail(warp, op, lane,
                    fmt::format("bytes for block {} of the cluster, counted at an mbarrier in block {}", to, barrier));
   return false;

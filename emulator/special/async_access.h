@@ -60,11 +60,14 @@ template <class Body> const MicroOp* for_each_lane(Warp& warp, const MicroOp& op
 // Where a copy puts bytes and counts them, in shared::cluster.
 struct CopyTarget {
   uint64_t to = 0, barrier = 0;
+  bool of_pair = false; // .cta_group::2: the other block of the destination's pair may count them
 };
 
 // Of an instruction with .multicast::cluster: calls body(CopyTarget), which says whether all is well, for each block of
 // the cluster that `mask` names (bit i: %cluster_ctarank i), with the target's offsets in its shared memory (PTX ISA,
-// cp.async.bulk, ctaMask). False: the block has failed; it has, too, where the mask names blocks that there are not.
+// cp.async.bulk, ctaMask). With .cta_group::2 the bytes are counted in that block of the destination's pair whose
+// rank is odd or even as the rank of the mbarrier's own block is. False: the block has failed; it has, too, where
+// the mask names blocks that there are not.
 template <class Body>
 bool for_each_target(Warp& warp, const MicroOp& op, unsigned lane, uint32_t mask, const CopyTarget& target,
                      Body&& body) {
@@ -76,14 +79,17 @@ bool for_each_target(Warp& warp, const MicroOp& op, unsigned lane, uint32_t mask
     return false;
   }
   for (; mask; mask &= mask - 1) {
-    const uint64_t begin = static_cast<uint64_t>(std::countr_zero(mask)) << shared_rank_shift;
-    if (!body(CopyTarget{begin + target.to % shared_rank_bytes, begin + target.barrier % shared_rank_bytes}))
+    const auto rank = static_cast<uint64_t>(std::countr_zero(mask));
+    const uint64_t counted = target.of_pair ? (rank & ~uint64_t(1)) | (target.barrier >> shared_rank_shift & 1) : rank;
+    if (!body(CopyTarget{(rank << shared_rank_shift) + target.to % shared_rank_bytes,
+                         (counted << shared_rank_shift) + target.barrier % shared_rank_bytes, target.of_pair}))
       return false;
   }
   return true;
 }
 
-// The mbarrier of an asynchronous operation lies in the block that its destination is in (PTX ISA, st.async). If not,
+// The mbarrier of an asynchronous operation lies in the block that its destination is in (PTX ISA, st.async); with
+// .cta_group::2 it may also lie in the other block of the pair, whose %cluster_ctarank differs in the last bit. If not,
 // the block has failed.
 bool is_in_same_block(Warp& warp, const MicroOp& op, unsigned lane, const CopyTarget& target);
 

@@ -33,6 +33,7 @@ struct TensorCopy {
   bool has_barrier = false;
   bool to_cluster = false; // shared::cluster: the destination may be in another block
   bool multicast = false;  // to the blocks of a mask, the last in the list
+  bool of_pair = false;    // .cta_group::2: the other block of the pair may count the bytes
   ReduceOperation reduction = ReduceOperation::add;
   AddressSource shared, map, barrier;
 };
@@ -115,7 +116,7 @@ private:
 bool Issue::run() {
   if (!read_tile()) return false;
   if (copy().to_cluster) shared_space_ = Space::cluster;
-  CopyTarget target{operands_.address(copy().shared, lane_), 0};
+  CopyTarget target{operands_.address(copy().shared, lane_), 0, copy().of_pair};
   if (copy().has_barrier) target.barrier = operands_.address(copy().barrier, lane_);
   if (!copy().multicast) return copy_to(target);
   return for_each_target(warp_, op_, lane_, operands_.mask(lane_), target,
@@ -237,7 +238,6 @@ const MicroOp* prefetch_tensor(Warp& warp, const MicroOp& op) {
 
 const char* why_not_emulated(const ir::Form& form) {
   using enum ir::Modifier;
-  if (form.has(cta_group_2)) return "tensor copies of two blocks that share a tensor core";
   for (ir::Modifier word : {im2col_w, im2col_w_128, im2col_no_offs_w})
     if (form.has(word)) return "tensor copies in im2col::w modes";
   for (ir::Modifier word : {override_global_address, override_global_dim, override_global_dim_stride})
@@ -306,6 +306,7 @@ void decode_tensor_copy(Decoder& decoder, ir::InstructionId) {
     copy.offsets = copy.rank - 2;
   }
   copy.to_cluster = loads && form.space == ir::StateSpace::shared_cluster;
+  copy.of_pair = form.has(ir::Modifier::cta_group_2);
   copy.multicast = loads && !prefetches && is_multicast(form);
   if (copy.multicast) { // behind the mbarrier or the offsets
     const size_t mask = decoder.top_level(copy.offsets != 0 ? 4 : 3);

@@ -52,10 +52,9 @@ TEST_CASE("instructions of asynchronous units and several GPUs") {
       {"sm_90", "multimem.ld_reduce.relaxed.gpu.global.add.u32 %r0, [%d0];",
        "'multimem.ld_reduce.relaxed.gpu.global.add.u32' is not emulated"},
       {"sm_100a",
-       "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2 [%r0], [%d0, "
-       "{%r1}], "
-       "[%r2];",
-       "tensor copies of two blocks that share a tensor core are not emulated"},
+       "cp.async.bulk.tensor.3d.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes [%r0], [%d0, "
+       "{%r1, %r1, %r1}], [%r2], {0, 0};",
+       "tensor copies in im2col::w modes are not emulated"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.instruction);

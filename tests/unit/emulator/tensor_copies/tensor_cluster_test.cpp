@@ -9,17 +9,23 @@ namespace {
 
 constexpr uint32_t tile_bytes = 512, blocks = 4;
 
-// Every block expects a tile where bit %cluster_ctarank of `expects` is set, and shows its shared memory; block 1
-// issues `copy`, with %tile and %bar in its own shared memory, %other and %obar in that of block 3.
-std::string cluster_kernel(const std::string& copy, uint32_t expects) {
+// Which blocks wait for the copy, by %cluster_ctarank, and for how many bytes.
+struct Expected {
+  uint32_t blocks = 0; // a mask
+  uint32_t bytes = tile_bytes;
+};
+
+// The blocks that expect bytes wait for them; all show their shared memory. Block 1 issues `copy`, with %tile and %bar
+// in its own shared memory, %other and %obar in that of block 3, %pbar in that of block 0.
+std::string cluster_kernel(const std::string& copy, const Expected& expected) {
   return R"(.version 8.6
-.target sm_90
+.target sm_100a
 .address_size 64
 .visible .entry k(.param .align 64 .b8 map[128], .param .u64 out) .reqnctapercluster 4
 {
   .shared .align 128 .b8 area[512];
   .shared .align 8 .b64 bar;
-  .reg .b32 %t, %tile, %bar, %other, %obar, %rank, %x, %i, %bit;
+  .reg .b32 %t, %tile, %bar, %other, %obar, %pbar, %rank, %x, %i, %bit;
   .reg .b64 %map, %out, %o;
   .reg .pred %p, %q, %wants, %issues;
   mov.b64 %map, map;
@@ -30,9 +36,10 @@ std::string cluster_kernel(const std::string& copy, uint32_t expects) {
   mov.u32 %rank, %cluster_ctarank;
   mapa.shared::cluster.u32 %other, %tile, 3;
   mapa.shared::cluster.u32 %obar, %bar, 3;
+  mapa.shared::cluster.u32 %pbar, %bar, 0;
   shl.b32 %bit, 1, %rank;
-  and.b32 %bit, %bit, )" + std::to_string(expects) +
-                           R"(;
+  and.b32 %bit, %bit, )" +
+         std::to_string(expected.blocks) + R"(;
   setp.ne.u32 %wants, %bit, 0;
   setp.eq.u32 %issues, %rank, 1;
   mov.u32 %t, %tid.x;
@@ -43,9 +50,11 @@ std::string cluster_kernel(const std::string& copy, uint32_t expects) {
   barrier.cluster.wait.aligned;
   and.pred %issues, %issues, %q;
   and.pred %p, %wants, %q;
-  @%p mbarrier.arrive.expect_tx.shared.b64 _, [%bar], 512;
+  @%p mbarrier.arrive.expect_tx.shared.b64 _, [%bar], )" +
+         std::to_string(expected.bytes) + R"(;
   @!%issues bra ISSUED;
-)" + copy + R"(
+)" + copy +
+         R"(
 ISSUED:
   @!%wants bra SHOW;
 WAIT:
@@ -69,10 +78,10 @@ SHOW:
 )";
 }
 
-TensorRun run_cluster(const std::string& copy, uint32_t expects, bool late) {
+TensorRun run_cluster(const std::string& copy, const Expected& expected, bool late) {
   TensorRun run;
   Diagnostics diagnostics;
-  auto module = grammar::read_module(SourceFile("test.ptx", cluster_kernel(copy, expects)), diagnostics);
+  auto module = grammar::read_module(SourceFile("test.ptx", cluster_kernel(copy, expected)), diagnostics);
   if (!module) {
     for (const Diagnostic& diagnostic : diagnostics.list())
       run.error += diagnostic.message + "\n";
@@ -131,19 +140,41 @@ std::string copy_text(const std::string& places, const std::string& more = "", c
 
 TEST_CASE("a tensor copy to another block, and to several") {
   for (const bool late : {false, true}) {
-    check(run_cluster(copy_text("%tile %bar"), 2, late), 2);
-    check(run_cluster(copy_text("%other %obar"), 8, late), 8);
+    check(run_cluster(copy_text("%tile %bar"), {2}, late), 2);
+    check(run_cluster(copy_text("%other %obar"), {8}, late), 8);
     for (const uint32_t mask : {1u, 2u, 10u, 15u})
-      check(run_cluster(copy_text("%tile %bar", ".multicast::cluster", ", " + std::to_string(mask)), mask, late), mask);
+      check(run_cluster(copy_text("%tile %bar", ".multicast::cluster", ", " + std::to_string(mask)), {mask}, late),
+            mask);
+  }
+}
+
+// PTX ISA, cp.async.bulk.tensor, .cta_group::2: the mbarrier is in the destination's block or in the other one of its
+// pair; with a mask, each destination's bytes are counted in that block of its pair whose rank has the parity of the
+// mbarrier's.
+TEST_CASE("a tensor copy that the other block of a pair counts") {
+  for (const bool late : {false, true}) {
+    check(run_cluster(copy_text("%tile %pbar", ".cta_group::2"), {1}, late), 2);
+    check(run_cluster(copy_text("%tile %bar", ".cta_group::2"), {2}, late), 2);
+    const auto multicast = [&](const std::string& barrier, uint32_t mask) {
+      return copy_text("%tile " + barrier, ".multicast::cluster.cta_group::2", ", " + std::to_string(mask));
+    };
+    check(run_cluster(multicast("%pbar", 15), {5, 2 * tile_bytes}, late), 15);
+    check(run_cluster(multicast("%bar", 15), {10, 2 * tile_bytes}, late), 15);
+    check(run_cluster(multicast("%pbar", 10), {5}, late), 10);
+    check(run_cluster(multicast("%obar", 5), {10}, late), 5);
   }
 }
 
 TEST_CASE("tensor copies to blocks that there are not, and with a barrier elsewhere") {
-  const auto failure = [](const std::string& text) { return run_cluster(text, 0, false).failure; };
+  const auto failure = [](const std::string& text) { return run_cluster(text, {}, false).failure; };
   CHECK(failure(copy_text("%tile %bar", ".multicast::cluster", ", 16")) ==
         "a copy to the blocks of mask 16, in a cluster of 4");
   CHECK_FALSE(failure(copy_text("%other %bar")).empty());
   CHECK_FALSE(failure(copy_text("%tile %obar")).empty());
+  CHECK(failure(copy_text("%tile %obar", ".cta_group::2")) ==
+        "bytes for block 1 of the cluster, counted at an mbarrier in block 3");
+  CHECK(failure(copy_text("%tile %pbar", ".cta_group::1")) ==
+        "bytes for block 1 of the cluster, counted at an mbarrier in block 0");
 }
 
 } // namespace

@@ -97,9 +97,6 @@ TEST_CASE("what no public text describes is refused by name") {
   check_names(refusal("cp.async.bulk.tensor.3d.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes [%tile], "
                       "[%map, {%c0, %c1, %c2}], [%bar], {%h0, %h1};\n"),
               "tensor copies in im2col::w modes are not emulated");
-  check_names(refusal("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2 "
-                      "[%tile], [%map, {%c0, %c1}], [%bar];\n"),
-              "tensor copies of two blocks that share a tensor core are not emulated");
 }
 
 // --- any bytes ---
