@@ -17,6 +17,7 @@ WITHOUT_SHORT_FORM = {
     "bless_driver": "rewrites expectations, which driver/* compare",
     "bless_rules": "rewrites a page, which rules/page compares",
     "bless_listings": "rewrites pages, which readme/transform_listings compares",
+    "unit_tests": "only builds what unit/* run",
     "format": "rewrites sources; needs clang-format",
     "format-check": "needs clang-format",
     "python_wheel": "needs pip and scikit-build-core; python/package tests what the wheel holds",
