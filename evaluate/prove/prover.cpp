@@ -496,6 +496,17 @@ Result<KernelProof> prove_kernel(const Selected& kernel, const transforms::Pipel
 
 } // namespace
 
+KernelProof prove_pair(ir::Function& original, ir::Function& rewritten,
+                       const std::vector<transforms::Obligation>& ledger, unsigned effort) {
+  KernelProof proof;
+  proof.kernel = original.module().text(original.name);
+  if (!ir::construct_ssa(original) || !ir::construct_ssa(rewritten)) return proof;
+  proof.changed = true;
+  take_joined_accesses_apart(original, rewritten);
+  Prover(original, rewritten, ledger, effort, proof).run();
+  return proof;
+}
+
 Outcome KernelProof::outcome() const {
   if (problems.empty()) return Outcome::proved;
   const bool refuted =

@@ -47,4 +47,9 @@ struct ProofSettings {
 Result<std::vector<KernelProof>> prove_module(const SourceFile& source, const transforms::Pipeline& pipeline,
                                               const ProofSettings& settings);
 
+// Two kernels in place of one and what a pass makes of it: not in SSA form yet, in modules of their own. Instructions
+// that stand for one another have the same provenance.
+KernelProof prove_pair(ir::Function& original, ir::Function& rewritten,
+                       const std::vector<transforms::Obligation>& ledger, unsigned effort);
+
 } // namespace ptxrewrite::prove
