@@ -40,7 +40,7 @@ public:
   ExpressionParser(std::string_view text, const Dialect& dialect, uint32_t offset)
       : text_(text), dialect_(dialect), offset_(offset) {}
 
-  Result<Expression> parse() {
+  Result<ArithmeticExpression> parse() {
     if (text_.size() > length_limit) return Error{"the expression is longer than a million characters", {}};
     if (!parse_choice()) return error_;
     skip_blanks();
@@ -50,7 +50,7 @@ public:
   }
 
 private:
-  using Operation = Expression::Operation;
+  using Operation = ArithmeticExpression::Operation;
 
   struct BinaryOperator {
     std::string_view spelling;
@@ -356,15 +356,16 @@ private:
   size_t at_ = 0;
   unsigned nesting_ = 0;
   int depth_ = 0;
-  Expression result_;
+  ArithmeticExpression result_;
   Error error_;
 };
 
-Result<Expression> Expression::parse(std::string_view text, const Dialect& dialect, uint32_t offset) {
+Result<ArithmeticExpression> ArithmeticExpression::parse(std::string_view text, const Dialect& dialect,
+                                                         uint32_t offset) {
   return ExpressionParser(text, dialect, offset).parse();
 }
 
-const char* Expression::apply_unary(Operation operation, Number& value) {
+const char* ArithmeticExpression::apply_unary(Operation operation, Number& value) {
   switch (operation) {
   case Operation::negate:
     if (value.is_decimal) {
@@ -387,7 +388,7 @@ const char* Expression::apply_unary(Operation operation, Number& value) {
   }
 }
 
-const char* Expression::apply_to_decimals(Operation operation, double a, double b, Number& result) {
+const char* ArithmeticExpression::apply_to_decimals(Operation operation, double a, double b, Number& result) {
   switch (operation) {
   case Operation::add:
     result = Number::of(a + b);
@@ -425,7 +426,7 @@ const char* Expression::apply_to_decimals(Operation operation, double a, double 
   }
 }
 
-const char* Expression::apply_to_integers(Operation operation, Int128 a, Int128 b, Number& result) {
+const char* ArithmeticExpression::apply_to_integers(Operation operation, Int128 a, Int128 b, Number& result) {
   auto set = [&result](std::optional<Int128> value) {
     if (value) result = Number(*value);
     return value ? nullptr : overflow_message;
@@ -471,12 +472,12 @@ const char* Expression::apply_to_integers(Operation operation, Int128 a, Int128 
   }
 }
 
-const char* Expression::apply_binary(Operation operation, const Number& a, const Number& b, Number& result) {
+const char* ArithmeticExpression::apply_binary(Operation operation, const Number& a, const Number& b, Number& result) {
   if (a.is_decimal || b.is_decimal) return apply_to_decimals(operation, a.as_double(), b.as_double(), result);
   return apply_to_integers(operation, a.integer, b.integer, result);
 }
 
-Result<Number> Expression::evaluate(std::span<const Number> values, const ElementContext& element) const {
+Result<Number> ArithmeticExpression::evaluate(std::span<const Number> values, const ElementContext& element) const {
   constexpr size_t small = 16;
   std::array<Number, small> few;
   std::vector<Number> many(stack_size_ > small ? stack_size_ : 0);
@@ -531,7 +532,7 @@ Result<Number> Expression::evaluate(std::span<const Number> values, const Elemen
   return stack[0];
 }
 
-std::optional<Expression::SingleCall> Expression::as_single_call() const {
+std::optional<ArithmeticExpression::SingleCall> ArithmeticExpression::as_single_call() const {
   if (steps_.empty() || steps_.back().operation != Operation::call) return std::nullopt;
   const Call& call = calls_[steps_.back().argument];
   SingleCall single{call.function->body, {}};
@@ -546,7 +547,7 @@ std::optional<Expression::SingleCall> Expression::as_single_call() const {
   return single.arguments.size() == call.argument_count ? std::optional(std::move(single)) : std::nullopt;
 }
 
-void Expression::visit(PostfixVisitor& visitor) const {
+void ArithmeticExpression::visit(PostfixVisitor& visitor) const {
   // In the order of Operation.
   static constexpr std::string_view spellings[] = {"",   "",   "",  "neg", "~", "!",  "!!", "+", "-",  "*", "/", "%",
                                                    "<<", ">>", "&", "|",   "^", "==", "!=", "<", "<=", ">", ">="};

@@ -71,15 +71,15 @@ class PostfixVisitor {
 public:
   virtual ~PostfixVisitor() = default;
   virtual void number(const Number& value) = 0;
-  virtual void name(size_t index) = 0; // in Expression::names()
+  virtual void name(size_t index) = 0; // in ArithmeticExpression::names()
   // "+" and the like, "neg" "~" "!" "!!" with one operand, "?:" with three, or a function's name.
   virtual void operation(std::string_view spelling, unsigned operands) = 0;
 };
 
-class Expression {
+class ArithmeticExpression {
 public:
   // Ranges in errors are relative to `text` plus `offset`, so that they point into the file the text stands in.
-  static Result<Expression> parse(std::string_view text, const Dialect& dialect, uint32_t offset = 0);
+  static Result<ArithmeticExpression> parse(std::string_view text, const Dialect& dialect, uint32_t offset = 0);
 
   // The names used, each once; evaluation wants a value for each, in this order.
   const std::vector<std::string>& names() const { return names_; }

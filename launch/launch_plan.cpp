@@ -38,7 +38,7 @@ void repeat_first(std::span<std::byte> memory, size_t element_bytes) {
     std::memcpy(memory.data() + done, memory.data(), std::min(done, memory.size() - done));
 }
 
-Status fill_by_call(const Buffer& buffer, const Expression::SingleCall& call, std::span<std::byte> memory) {
+Status fill_by_call(const Buffer& buffer, const ArithmeticExpression::SingleCall& call, std::span<std::byte> memory) {
   const size_t step = buffer.element_bytes();
   ElementContext element{0, buffer.count, buffer.type};
   Number value;

@@ -38,7 +38,7 @@ constexpr size_t max_launches = 200000; // of a plan, loops unrolled
 
 // An expression with the names it uses filled in.
 struct BoundExpression {
-  std::shared_ptr<const Expression> expression;
+  std::shared_ptr<const ArithmeticExpression> expression;
   std::vector<Number> values;
   // Position of the element index among `values`, if the expression uses it.
   std::optional<size_t> index_slot, count_slot;

@@ -108,7 +108,7 @@ bool LaunchExpression::parse_symbol(std::string_view name, Symbol& symbol) {
 }
 
 Result<LaunchExpression> LaunchExpression::parse(std::string_view text, uint32_t offset) {
-  Result<Expression> expression = Expression::parse(text, dialect, offset);
+  Result<ArithmeticExpression> expression = ArithmeticExpression::parse(text, dialect, offset);
   if (!expression) return expression.error();
   LaunchExpression parsed;
   parsed.text_ = text;
@@ -126,8 +126,8 @@ Result<LaunchExpression> LaunchExpression::parse(std::string_view text, uint32_t
   return parsed;
 }
 
-Result<Expression> parse_exact_expression(std::string_view text) {
-  return Expression::parse(text, dialect);
+Result<ArithmeticExpression> parse_exact_expression(std::string_view text) {
+  return ArithmeticExpression::parse(text, dialect);
 }
 
 const char* LaunchExpression::value_of(const Symbol& symbol, const LaunchFacts& facts, Number& value) {

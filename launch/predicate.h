@@ -50,7 +50,7 @@ public:
   Result<Int128> evaluate(const LaunchFacts& facts) const;
   // Is the value known and not 0?
   bool holds(const LaunchFacts& facts) const;
-  // The expression in postfix order; `name` is called with an index into symbols(). See Expression::visit.
+  // The expression in postfix order; `name` is called with an index into symbols(). See ArithmeticExpression::visit.
   void visit(PostfixVisitor& visitor) const { expression_.visit(visitor); }
   std::span<const LaunchSymbol> symbols() const { return symbols_; }
   // One more than the highest parameter used; 0: none.
@@ -62,12 +62,12 @@ private:
   static const char* value_of(const Symbol& symbol, const LaunchFacts& facts, Number& value);
 
   std::string text_;
-  Expression expression_;
+  ArithmeticExpression expression_;
   std::vector<Symbol> symbols_; // one per name of the expression
   unsigned parameter_count_ = 0;
 };
 
 // The same language with names of the caller's own, for statements about more than a launch.
-Result<Expression> parse_exact_expression(std::string_view text);
+Result<ArithmeticExpression> parse_exact_expression(std::string_view text);
 
 } // namespace ptxrewrite::launch

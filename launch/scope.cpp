@@ -76,10 +76,10 @@ SourceRange Scope::in_file(const Node& node, SourceRange range) {
   return {node.text_offset + range.begin, node.text_offset + range.end};
 }
 
-const Expression* Scope::parsed(const Node& node, const std::string& what) {
+const ArithmeticExpression* Scope::parsed(const Node& node, const std::string& what) {
   auto found = expressions_.find(&node);
   if (found == expressions_.end()) {
-    Result<Expression> expression = Expression::parse(node.text, launch_dialect());
+    Result<ArithmeticExpression> expression = ArithmeticExpression::parse(node.text, launch_dialect());
     if (!expression) error(in_file(node, expression.error().range), what + ": " + expression.error().message);
     found = expressions_.emplace(&node, expression ? std::optional(*std::move(expression)) : std::nullopt).first;
   }
@@ -136,7 +136,7 @@ std::optional<Number> Scope::number(const Node& node, const std::string& what) {
           what + ": expected a number or a string with an expression, not " + std::string(describe(node.kind)));
     return std::nullopt;
   }
-  const Expression* expression = parsed(node, what);
+  const ArithmeticExpression* expression = parsed(node, what);
   if (!expression) return std::nullopt;
   if (expression->per_element()) {
     error(node.range, what + ": functions like uniform and iota are for the contents of buffers");
@@ -177,10 +177,10 @@ std::optional<BoundExpression> Scope::formula(const Node& node, const std::strin
           what + ": expected a string like \"uniform(-1, 1, seed=1)\", not " + std::string(describe(node.kind)));
     return std::nullopt;
   }
-  const Expression* expression = parsed(node, what);
+  const ArithmeticExpression* expression = parsed(node, what);
   if (!expression) return std::nullopt;
   BoundExpression bound;
-  bound.expression = std::make_shared<const Expression>(*expression);
+  bound.expression = std::make_shared<const ArithmeticExpression>(*expression);
   for (size_t i = 0; i < expression->names().size(); ++i) {
     const std::string& name = expression->names()[i];
     std::optional<Number> value = Number(0);

@@ -52,7 +52,7 @@ private:
   };
 
   // The parsed expression of a string node; nullptr: wrong, diagnosed once.
-  const Expression* parsed(const Node& node, const std::string& what);
+  const ArithmeticExpression* parsed(const Node& node, const std::string& what);
   std::optional<Number> lookup(const std::string& name, SourceRange range);
   // Where the range of an expression lies in the file.
   static SourceRange in_file(const Node& node, SourceRange range);
@@ -60,7 +60,7 @@ private:
   std::map<std::string, Let> lets_;
   std::map<std::string, std::string> sized_names_;
   std::vector<std::pair<std::string, Int128>> loops_;
-  std::unordered_map<const Node*, std::optional<Expression>> expressions_;
+  std::unordered_map<const Node*, std::optional<ArithmeticExpression>> expressions_;
   unsigned depth_ = 0;
   Diagnostics& diagnostics_;
 };

@@ -199,7 +199,7 @@ std::span<const Variant> Variants::of_kernel(std::string_view kernel) const {
 
 // Fills `choice` if the variant is the one to run; adds to its reasons otherwise.
 bool Variants::try_variant(const Variant& variant, const LaunchFacts& facts, const ir::Function& original,
-                           const VariantObjection& objection, Choice& choice) const {
+                           const VariantObjection& objection, VariantChoice& choice) const {
   auto refuse = [&](const std::string& why) {
     choice.reasons.push_back(variant.entry + ": " + why);
     return false;
@@ -246,12 +246,12 @@ bool Variants::try_variant(const Variant& variant, const LaunchFacts& facts, con
   return true;
 }
 
-Result<Choice> Variants::choose(std::string_view kernel, std::span<const std::byte> parameter_block, const Dim3& grid,
-                                const Dim3& block, const VariantObjection& objection) const {
+Result<VariantChoice> Variants::choose(std::string_view kernel, std::span<const std::byte> parameter_block,
+                                       const Dim3& grid, const Dim3& block, const VariantObjection& objection) const {
   const Kernel* known = find(kernel);
   const ir::Function* original = find_kernel(*module_, known ? known->original : kernel);
   if (!original) return Error{"the module has no kernel '" + std::string(kernel) + "'", {}};
-  Choice choice;
+  VariantChoice choice;
   choice.block = block;
   if (known) {
     const LaunchFacts facts = facts_of(signature_of(*original), parameter_block, grid, block);

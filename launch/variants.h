@@ -33,7 +33,7 @@ struct Variant {
 };
 
 // What runs.
-struct Choice {
+struct VariantChoice {
   const ir::Function* entry = nullptr;
   std::vector<std::byte> parameter_block;
   GridMode grid = GridMode::same;
@@ -63,8 +63,8 @@ public:
   // The same as a side file: for modules whose annotations say it all. A variant that it cannot describe is left out.
   SideFile as_side_file(std::vector<LeftOut>& left_out) const;
   // `parameter_block` as the original takes it. Errors: no such kernel.
-  Result<Choice> choose(std::string_view kernel, std::span<const std::byte> parameter_block, const Dim3& grid,
-                        const Dim3& block, const VariantObjection& objection = {}) const;
+  Result<VariantChoice> choose(std::string_view kernel, std::span<const std::byte> parameter_block, const Dim3& grid,
+                               const Dim3& block, const VariantObjection& objection = {}) const;
 
 private:
   struct Kernel {
@@ -77,7 +77,7 @@ private:
   Status add_side_file(const SideFile& file);
   void add_annotations(const SideFile* side_file);
   bool try_variant(const Variant& variant, const LaunchFacts& facts, const ir::Function& original,
-                   const VariantObjection& objection, Choice& choice) const;
+                   const VariantObjection& objection, VariantChoice& choice) const;
 
   const ir::Module* module_ = nullptr;
   std::vector<Kernel> kernels_;

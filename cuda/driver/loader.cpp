@@ -35,7 +35,7 @@ Result<Launched> Loader::launch(std::string_view kernel, const launch::Dim3& gri
 
 Result<Launched> Loader::launch_packed(std::string_view kernel, const launch::Dim3& grid, const launch::Dim3& block,
                                        std::span<const std::byte> parameters, uint32_t dynamic_shared) {
-  Result<launch::Choice> choice = variants_.choose(kernel, parameters, grid, block);
+  Result<launch::VariantChoice> choice = variants_.choose(kernel, parameters, grid, block);
   if (!choice) return choice.error();
   Launched launched{std::string(module_->text(choice->entry->name)), grid, choice->is_original,
                     std::move(choice->reasons)};

@@ -59,7 +59,7 @@ void set_driver_attribute(const Program& program, void* function, int attribute,
 }
 
 // Why the launch cannot be as the variant wants it; "" if it can.
-std::string objection_to(const LaunchShape& shape, const launch::Choice& choice) {
+std::string objection_to(const LaunchShape& shape, const launch::VariantChoice& choice) {
   if (shape.keeps_shape && (choice.grid != launch::GridMode::same || choice.block != shape.block))
     return "a cooperative or cluster launch keeps its shape";
   if (choice.block.count() > launch::max_block_threads)
@@ -227,7 +227,7 @@ RememberedChoice Programs::choose(InterposedKernel& kernel, const LaunchShape& s
                                   std::vector<std::byte> parameters) {
   RememberedChoice made{std::move(parameters), shape.grid, shape.block, shape.dynamic_shared,
                         shape.keeps_shape,     {},         {}};
-  Result<launch::Choice> choice =
+  Result<launch::VariantChoice> choice =
       kernel.program->variants.choose(kernel.name, made.parameters, shape.grid, shape.block);
   if (!choice) return made.reason = choice.error().message, made;
   if (choice->is_original) return made.reason = joined(choice->reasons), made;

@@ -47,7 +47,7 @@ DatapathCounts& DatapathCounts::operator+=(const DatapathCounts& other) {
 }
 
 void DatapathStudy::prepare_site(const ir::Function& function, const DecodedFunction& decoded, ir::InstructionId id) {
-  Site& site = sites_[decoded.first_instruction + id.index()];
+  DatapathSite& site = sites_[decoded.first_instruction + id.index()];
   site.instruction = options_.instruction(function, id);
   site.scalar = site.instruction.is_fma;
   site.narrow = site.instruction.integer;
@@ -108,7 +108,7 @@ inline uint64_t& DatapathStudy::file_with_both(uint32_t slot, const HardwareRegi
 
 void DatapathStudy::executed(const StudiedExecution& execution) {
   if (execution.number >= sites_.size()) return;
-  const Site& site = sites_[execution.number];
+  const DatapathSite& site = sites_[execution.number];
   // Blocks that spin take turns: their bits are lost then.
   if (execution.block != current_block_) start_block(execution.block);
   const uint32_t slot = first_slot_ + execution.warp;
@@ -131,7 +131,7 @@ void DatapathStudy::executed(const StudiedExecution& execution) {
   if (site.definitions > 0) write(slot, site, execution, is_narrow, times);
 }
 
-void DatapathStudy::write(uint32_t slot, const Site& site, const StudiedExecution& execution, bool is_narrow,
+void DatapathStudy::write(uint32_t slot, const DatapathSite& site, const StudiedExecution& execution, bool is_narrow,
                           uint64_t times) {
   written_.clear();
   bool same = execution.finished && execution.all_lanes;

@@ -77,7 +77,7 @@ public:
   }
 
 private:
-  struct Site {
+  struct DatapathSite {
     DatapathInstruction instruction;
     uint32_t first_use = 0, first_definition = 0; // in registers_
     uint16_t uses = 0, definitions = 0;
@@ -87,13 +87,14 @@ private:
   void prepare_site(const ir::Function& function, const DecodedFunction& decoded, ir::InstructionId id);
   void start_block(uint64_t block);
   uint64_t& file_with_both(uint32_t slot, const HardwareRegister& of);
-  void write(uint32_t slot, const Site& site, const StudiedExecution& execution, bool is_narrow, uint64_t times);
+  void write(uint32_t slot, const DatapathSite& site, const StudiedExecution& execution, bool is_narrow,
+             uint64_t times);
 
   DatapathOptions options_;
   uint32_t block_warps_ = 0, resident_blocks_ = 1;
   uint32_t first_slot_ = 0; // of the block's warps on the SM
   RegisterNumbers numbers_;
-  std::vector<Site> sites_; // of the entry, by number
+  std::vector<DatapathSite> sites_; // of the entry, by number
   std::vector<HardwareRegister> registers_;
   std::unique_ptr<ScalarUnit> scalar_;
   std::unique_ptr<SlicedDatapath> sliced_;

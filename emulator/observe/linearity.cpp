@@ -11,8 +11,8 @@ namespace ptxrewrite::emulator {
 namespace {
 
 // The launch in the terms of the analysis.
-ir::Launch facts_of(const ir::Function& entry, const LaunchRequest& request) {
-  ir::Launch launch;
+ir::LaunchValues facts_of(const ir::Function& entry, const LaunchRequest& request) {
+  ir::LaunchValues launch;
   launch.block = {request.block.x, request.block.y, request.block.z};
   launch.grid = {request.grid.x, request.grid.y, request.grid.z};
   uint64_t offset = 0;
@@ -69,7 +69,7 @@ LinearParts::LinearParts(const LinearAnalysis& analysis, const LaunchRequest& re
 void LinearParts::find_parts(const LinearAnalysis& analysis, const LaunchRequest& request) {
   const ir::Function& function = analysis.function();
   const ir::LinearForms& forms = *analysis.forms();
-  const ir::Launch launch = facts_of(function, request);
+  const ir::LaunchValues launch = facts_of(function, request);
   // Many values share an obligation.
   std::vector<std::optional<bool>> fulfilled(forms.all_obligations().size());
   auto holds = [&](ir::ObligationId obligation) {

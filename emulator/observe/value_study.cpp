@@ -39,7 +39,7 @@ struct ValueStudy::Source {
   LaneFacts constant;
 };
 
-struct ValueStudy::Site {
+struct ValueStudy::ValueSite {
   uint32_t first_source = 0, first_written = 0;
   uint16_t source_count = 0, written_count = 0;
   uint32_t eligible = none; // index among the sites whose instances are compared
@@ -51,7 +51,7 @@ struct ValueStudy::Site {
 
 struct ValueStudy::Execution {
   BlockState* state = nullptr; // null: there is none in this place of the queue
-  const Site* site = nullptr;
+  const ValueSite* site = nullptr;
   uint64_t hash = 0;          // of instruction, lanes and sources
   uint64_t instance_hash = 0; // also of what a load read, and of old values
   uint32_t number = 0;
@@ -196,7 +196,7 @@ void ValueStudy::prepare_function(const DecodedFunction& decoded, bool is_entry,
   for (ir::BlockId ir_block : function.layout)
     for (ir::InstructionId id : function.instructions_in(ir_block)) {
       if (function.instructions[id].kind != ir::InstructionKind::real) continue;
-      Site& site = sites_[decoded.first_instruction + id.index()];
+      ValueSite& site = sites_[decoded.first_instruction + id.index()];
       const InstructionLanes& lanes = decoded.lanes_of[id.index()];
       const ir::Effects& effects = function.form_of(id).effects;
       site.first_source = static_cast<uint32_t>(sources_.size());
@@ -265,7 +265,7 @@ inline LaneFacts ValueStudy::facts_of(const Source& source, const Warp& warp, ui
 }
 
 void ValueStudy::look_at_sources(Execution& execution, const Warp& warp) {
-  const Site& site = *execution.site;
+  const ValueSite& site = *execution.site;
   uint64_t hash = mixed_bits(uint64_t(execution.number) << 32 | execution.mask);
   bool uniform = true, affine = true, consecutive = true;
   for (uint32_t i = 0; i < site.source_count; ++i) {
@@ -362,7 +362,7 @@ void ValueStudy::finish_pending(const Warp& warp, bool finished) {
   is_pending_ = false;
   const bool looked_at = current_instance_ != none;
   Execution& execution = queue_[queue_next_];
-  const Site& site = looked_at ? *execution.site : *passed_by_site_;
+  const ValueSite& site = looked_at ? *execution.site : *passed_by_site_;
   if (!finished) {
     // A call's results come with its end, a waiting instruction's later on.
     for (uint32_t i = 0; i < site.written_count; ++i)
@@ -404,7 +404,7 @@ void ValueStudy::finish_pending(const Warp& warp, bool finished) {
 }
 
 void ValueStudy::tell_listener(const Execution& execution, const Warp& warp, bool finished) {
-  const Site& site = *execution.site;
+  const ValueSite& site = *execution.site;
   written_.clear();
   for (uint32_t i = 0; i < site.written_count && finished; ++i)
     written_.push_back(facts_of(sources_[site.first_written + i], warp, execution.mask));
@@ -413,7 +413,7 @@ void ValueStudy::tell_listener(const Execution& execution, const Warp& warp, boo
        execution.sampled ? options_.trip_sample : 1, execution.convergent && execution.whole, finished, written_});
 }
 
-void ValueStudy::update_registers(const Site& site, const Warp& warp, uint32_t mask) {
+void ValueStudy::update_registers(const ValueSite& site, const Warp& warp, uint32_t mask) {
   if (warp.activation != &warp.root) return;
   LaneFacts* facts = current_->facts.data() + size_t(warp.index) * cached_registers_;
   // Lanes of other splits may have executed theirs with it, into registers of their own choice.
@@ -447,7 +447,7 @@ void ValueStudy::drain() {
 }
 
 void ValueStudy::count(const Execution& execution) {
-  const Site& site = *execution.site;
+  const ValueSite& site = *execution.site;
   if (!execution.passed) {
     unsigned which = 0;
     if (site.complete)

@@ -170,7 +170,7 @@ public:
 private:
   static constexpr uint32_t none = UINT32_MAX;
   struct Source;
-  struct Site;
+  struct ValueSite;
   struct Execution;
   struct Tally;
   struct Instance;
@@ -195,7 +195,7 @@ private:
   uint32_t instance_of(uint32_t trip) const;
   Execution& next_execution(const Warp& warp, const MicroOp& op);
   void finish_pending(const Warp& warp, bool finished);
-  void update_registers(const Site& site, const Warp& warp, uint32_t mask);
+  void update_registers(const ValueSite& site, const Warp& warp, uint32_t mask);
   void tell_listener(const Execution& execution, const Warp& warp, bool finished);
   void count(const Execution& execution);
   void count_instance(const Execution& execution);
@@ -210,7 +210,7 @@ private:
   uint64_t blocks_ = 0;           // that are looked at
   uint64_t group_ = 0;            // blocks for each of those; 0: not yet known
   std::vector<WarpShape> shapes_; // by warp
-  std::vector<Site> sites_;       // by number
+  std::vector<ValueSite> sites_;  // by number
   std::vector<Source> sources_;   // of all sites: what they take, then the registers that they write
   std::vector<bool> uncacheable_; // by cached register
   uint32_t cached_registers_ = 0; // of the entry
@@ -223,8 +223,8 @@ private:
   std::vector<std::unique_ptr<BlockState>> spare_;
   BlockState* current_ = nullptr;
   uint64_t current_block_ = UINT64_MAX;
-  uint32_t current_instance_ = none;     // of what is being executed; none: it is not looked at
-  const Site* passed_by_site_ = nullptr; // what is being executed and not looked at, and its lanes
+  uint32_t current_instance_ = none;          // of what is being executed; none: it is not looked at
+  const ValueSite* passed_by_site_ = nullptr; // what is being executed and not looked at, and its lanes
   uint32_t passed_by_mask_ = 0;
   bool is_pending_ = false; // the queue's next place holds what is being executed
   std::vector<LaneFacts> written_;

@@ -143,8 +143,8 @@ private:
     return static_cast<double>(recording_.blocks) * std::max<double>(recording_.warps_per_block, 1);
   }
   ClusterTime time_of_cluster(const Walk& walk, const Company& company, double resident_warps) const;
-  double exposed(const Interval& interval, const Company& company) const;
-  void expose(const Interval& interval, double stall, double times, CauseClocks& exposed) const;
+  double exposed(const IssueInterval& interval, const Company& company) const;
+  void expose(const IssueInterval& interval, double stall, double times, CauseClocks& exposed) const;
   Company company_of(double resident_warps) const;
   Latency latency(double resident_warps) const;
   double part_clocks(PartOf of, double warps) const;
@@ -201,7 +201,7 @@ void Model::sum_up() {
 }
 
 // A wait for global memory is for the levels that its latency is made of.
-void Model::expose(const Interval& interval, double stall, double times, CauseClocks& exposed) const {
+void Model::expose(const IssueInterval& interval, double stall, double times, CauseClocks& exposed) const {
   if (interval.early != Cause::count) {
     exposed[index(interval.early)] += stall * times;
     return;
@@ -219,7 +219,7 @@ void Model::expose(const Interval& interval, double stall, double times, CauseCl
 
 // What other warps do not hide of a wait. Where a technique lets only some of the resident warps be active, these alone
 // hide it, and it comes in every turn; warps that wait for global memory leave their place to others.
-double Model::exposed(const Interval& interval, const Company& company) const {
+double Model::exposed(const IssueInterval& interval, const Company& company) const {
   const bool leaves =
       interval.early == Cause::count && input_.code[interval.producer].waits == Waits::for_global_memory;
   Company active = company;
@@ -235,7 +235,7 @@ ClusterTime Model::time_of_cluster(const Walk& walk, const Company& company, dou
   for (uint32_t end : walk.phase_ends) {
     double phase = 0;
     for (; at < end; ++at) {
-      const Interval& interval = walk.intervals[at];
+      const IssueInterval& interval = walk.intervals[at];
       const double weight = interval.early == Cause::count ? weights_[interval.producer] : 1;
       const double stall = exposed(interval, company) * weight;
       if (stall > 0) expose(interval, stall, walk.scale, time.exposed);
@@ -325,7 +325,7 @@ double Model::block_parts(const Company& company, double resident_warps) const {
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (technique().parts[i].of != PartOf::block) continue;
     clocks += parts_[i].issued / rate_;
-    for (const Interval& interval : parts_[i].intervals)
+    for (const IssueInterval& interval : parts_[i].intervals)
       clocks += exposed(interval, others);
   }
   return clocks;
@@ -460,7 +460,7 @@ KernelTime Model::run() {
       {"blocks looked at", static_cast<double>(recording_.blocks_looked_at), ""},
       {"L2 simulated", static_cast<double>(input_.traffic.simulated_l2_bytes), "bytes"},
   };
-  const std::vector<Term>& of_technique = technique().terms;
+  const std::vector<TimeFigure>& of_technique = technique().terms;
   time.terms.insert(time.terms.end(), of_technique.begin(), of_technique.end());
   return time;
 }

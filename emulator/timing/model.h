@@ -80,7 +80,7 @@ struct KernelTime {
   Demand demand;
   double waves = 0; // full ones and the rest as a share
   uint32_t resident_blocks = 0, resident_warps = 0;
-  std::vector<Term> terms;
+  std::vector<TimeFigure> terms;
   // Clocks of a scheduler by instruction.
   double cpi(const ir::Machine& machine) const;
 };

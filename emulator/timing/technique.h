@@ -31,7 +31,7 @@ constexpr size_t index(Cause cause) {
 }
 
 // A figure that went into a time, to be shown.
-struct Term {
+struct TimeFigure {
   std::string name;
   double value = 0;
   std::string_view unit;
@@ -97,7 +97,7 @@ struct Technique {
   // Of the whole launch, beside those of the instructions; negative: fewer.
   ir::EventCounts events{};
   // What all that was made from; the model only hands it on.
-  std::vector<Term> terms;
+  std::vector<TimeFigure> terms;
 
   const SiteChange& at(uint32_t number) const {
     static constexpr SiteChange none;

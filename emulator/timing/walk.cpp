@@ -238,7 +238,7 @@ private:
   std::vector<double> ready_;
   std::vector<double> early_; // by register: when its value is there if what makes it moves up, too
   std::vector<uint32_t> producer_;
-  Interval current_;
+  IssueInterval current_;
   Walk walk_;
 };
 

@@ -8,7 +8,7 @@
 namespace ptxrewrite::timing {
 
 // What is issued without waiting, and the wait behind it.
-struct Interval {
+struct IssueInterval {
   float issued = 0;           // machine instructions
   float stall = 0;            // clocks
   float miss_lines = 0;       // lines that its divergent loads ask L2 for
@@ -17,7 +17,7 @@ struct Interval {
 };
 
 struct Walk {
-  std::vector<Interval> intervals;
+  std::vector<IssueInterval> intervals;
   std::vector<uint32_t> phase_ends; // intervals before a barrier, the last one behind all
   double issued = 0, stalls = 0;
   double beside = 0;       // of what is issued: beside other warps' instructions

@@ -65,7 +65,7 @@ using BenchTimes = std::array<std::vector<std::vector<std::vector<double>>>, 2>;
 struct Speedup {
   double original = 0, candidate = 0; // medians, seconds
   double ratio = 1;                   // of the medians; above 1: the candidate is faster
-  Interval interval;                  // 95 %
+  ConfidenceInterval interval;        // 95 %
   std::vector<double> resampled;
 };
 

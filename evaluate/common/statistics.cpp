@@ -48,7 +48,7 @@ double geometric_mean(std::span<const double> values) {
   return std::exp(sum / static_cast<double>(values.size()));
 }
 
-Interval percentile_interval(std::vector<double> resampled, double confidence) {
+ConfidenceInterval percentile_interval(std::vector<double> resampled, double confidence) {
   std::ranges::sort(resampled);
   return {quantile(resampled, (1 - confidence) / 2), quantile(resampled, (1 + confidence) / 2)};
 }

@@ -14,12 +14,12 @@ double median(std::vector<double> values);
 // Of positive values. No values: 1.
 double geometric_mean(std::span<const double> values);
 
-struct Interval {
+struct ConfidenceInterval {
   double low = 0, high = 0;
 };
 
 // The middle part of resampled values that holds the fraction `confidence` of them.
-Interval percentile_interval(std::vector<double> resampled, double confidence = 0.95);
+ConfidenceInterval percentile_interval(std::vector<double> resampled, double confidence = 0.95);
 
 // One ratio median(numerators) / median(denominators) for each resample: rounds are drawn with replacement, and the
 // two times of a round stay together, because what disturbs a round disturbs both. Both spans have the same size. The

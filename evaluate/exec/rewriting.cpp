@@ -19,7 +19,7 @@ uint64_t resident_blocks(cuda::LaunchCall& call, const std::string& entry, uint3
 }
 
 // Why the launch cannot be as the variant wants it; "" if it can.
-std::string objection_to(const cuda::LaunchCall& call, const launch::Choice& choice) {
+std::string objection_to(const cuda::LaunchCall& call, const launch::VariantChoice& choice) {
   const emulator::Dimensions& block = call.request.block;
   const launch::Dim3 given{block.x, block.y, block.z};
   if (call.cooperative && (choice.grid != launch::GridMode::same || choice.block != given))
@@ -29,7 +29,7 @@ std::string objection_to(const cuda::LaunchCall& call, const launch::Choice& cho
   return {};
 }
 
-void take_variant(cuda::LaunchCall& call, const std::string& entry, launch::Choice choice) {
+void take_variant(cuda::LaunchCall& call, const std::string& entry, launch::VariantChoice choice) {
   emulator::LaunchRequest& request = call.request;
   request.kernel = entry;
   request.parameters = std::move(choice.parameter_block);
@@ -102,7 +102,7 @@ void RewritingHook::before(cuda::LaunchCall& call) {
     return;
   }
   const emulator::LaunchRequest& request = call.request;
-  Result<launch::Choice> choice =
+  Result<launch::VariantChoice> choice =
       known.variants->choose(call.kernel.name, request.parameters, {request.grid.x, request.grid.y, request.grid.z},
                              {request.block.x, request.block.y, request.block.z});
   if (!choice) {

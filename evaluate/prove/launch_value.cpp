@@ -170,7 +170,7 @@ TermId launch_value(Terms& terms, const launch::LaunchExpression& expression,
 
 std::optional<TermId> exact_value(Terms& terms, std::string_view text,
                                   const std::function<std::optional<TermId>(const std::string&)>& name) {
-  Result<launch::Expression> expression = launch::parse_exact_expression(text);
+  Result<launch::ArithmeticExpression> expression = launch::parse_exact_expression(text);
   if (!expression) return std::nullopt;
   std::vector<TermId> names;
   for (const std::string& word : expression->names()) {

@@ -93,7 +93,7 @@ std::string terms_text(const std::string& version, const ScoredKernel& kernel) {
   table.rows.push_back({"registers by thread", fmt::format("{}", kernel.registers),
                         kernel.registers_by_ptxas ? "by ptxas" : "estimated"});
   table.rows.push_back({"shared memory by block", fmt::format("{}", kernel.shared_bytes), "bytes"});
-  for (const timing::Term& term : kernel.first.terms)
+  for (const timing::TimeFigure& term : kernel.first.terms)
     table.rows.push_back({term.name, fmt::format("{:.6g}", term.value), std::string(term.unit)});
   return table.text();
 }
@@ -143,7 +143,7 @@ json kernel_json(const ScoredFile& file, const ScoredKernel& kernel, const Score
   if (options.estimators) one["estimators"] = estimators_json(kernel);
   if (options.terms) {
     json terms = json::object();
-    for (const timing::Term& term : kernel.first.terms)
+    for (const timing::TimeFigure& term : kernel.first.terms)
       terms[term.name] = term.value;
     one["terms"] = std::move(terms);
   }

@@ -7,7 +7,7 @@
 namespace ptxrewrite::ir {
 
 using table::ImmediateRule;
-using table::Term;
+using table::OperandTerm;
 
 namespace {
 
@@ -92,7 +92,7 @@ unsigned number_of(Modifier word) {
 }
 
 // How many elements a vector has that goes by the word of a slot.
-unsigned element_count(const Term& term, Modifier word) {
+unsigned element_count(const OperandTerm& term, Modifier word) {
   const unsigned number = number_of(word);
   switch (term.count_operation) {
   case '*':
@@ -131,10 +131,10 @@ private:
 
   OperandPattern pattern(const table::OperandText& text) {
     OperandPattern result;
-    for (const Term& term : text.alternatives)
+    for (const OperandTerm& term : text.alternatives)
       add(term, result);
     // Where the instruction type decides, integers take no floating-point constants and the other way round.
-    for (const Term& term : text.alternatives) {
+    for (const OperandTerm& term : text.alternatives) {
       if (term.kind == SummaryKind::register_ && term.slot.empty()) limit_float_constants(term.type, result);
       if (term.slot.empty() || term.kind == SummaryKind::address) continue;
       Modifier word = slot_word(term.kind == SummaryKind::register_ ? term.slot : element_slot(term));
@@ -162,7 +162,7 @@ private:
   }
 
   // The type slot of `{vec type}`.
-  static std::string_view element_slot(const Term& term) {
+  static std::string_view element_slot(const OperandTerm& term) {
     const auto& alternatives = term.elements.front().alternatives;
     return alternatives.empty() ? std::string_view() : alternatives.front().slot;
   }
@@ -179,7 +179,7 @@ private:
     return ScalarType::none;
   }
 
-  void add(const Term& term, OperandPattern& pattern_to) {
+  void add(const OperandTerm& term, OperandPattern& pattern_to) {
     Alternative alternative;
     alternative.kind = term.kind;
     alternative.negatable = term.negatable;
@@ -210,7 +210,7 @@ private:
     pattern_to.alternatives.push_back(std::move(alternative));
   }
 
-  void register_types(const Term& term, Alternative& alternative) {
+  void register_types(const OperandTerm& term, Alternative& alternative) {
     ScalarType type = term.type;
     if (!term.slot.empty()) {
       Modifier word = slot_word(term.slot);
@@ -221,7 +221,7 @@ private:
     alternative.types = term.wider ? wider_types(type) | same_size_types(type) : same_size_types(type);
   }
 
-  void address(const Term& term, Alternative& alternative) {
+  void address(const OperandTerm& term, Alternative& alternative) {
     alternative.types = base_types(term.base);
     alternative.unified = term.unified;
     alternative.constant_base = term.constant_base || term.base == 'x' || space_ == StateSpace::local;
@@ -231,7 +231,7 @@ private:
       if (is_present(element)) alternative.elements.push_back(pattern(element));
   }
 
-  void vector(const Term& term, OperandPattern& pattern_to) {
+  void vector(const OperandTerm& term, OperandPattern& pattern_to) {
     Alternative alternative;
     alternative.kind = SummaryKind::vector;
     alternative.literal_elements = is_source_;

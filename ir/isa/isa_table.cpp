@@ -218,8 +218,8 @@ private:
     return result;
   }
 
-  Term term(std::string_view text) {
-    Term result;
+  OperandTerm term(std::string_view text) {
+    OperandTerm result;
     if (text == "_") {
       result.kind = SummaryKind::sink;
     } else if (text.starts_with("imm")) {
@@ -254,7 +254,7 @@ private:
     return value;
   }
 
-  void immediate(std::string_view text, Term& result) {
+  void immediate(std::string_view text, OperandTerm& result) {
     result.kind = SummaryKind::integer_immediate;
     if (text.empty()) return;
     if (!text.starts_with('(') || !text.ends_with(')')) return fail("constant", text);
@@ -272,7 +272,7 @@ private:
     }
   }
 
-  void address(std::string_view text, Term& result) {
+  void address(std::string_view text, OperandTerm& result) {
     result.kind = SummaryKind::address;
     if (text.ends_with(".unified")) {
       result.unified = true;
@@ -302,7 +302,7 @@ private:
     }
   }
 
-  void vector(std::string_view text, Term& result) {
+  void vector(std::string_view text, OperandTerm& result) {
     result.kind = SummaryKind::vector;
     auto parts = split(text, ' ');
     const size_t name_end = std::min(parts[0].find_first_of("*/-"), parts[0].size());
@@ -330,7 +330,7 @@ private:
     return false;
   }
 
-  void register_(std::string_view text, Term& result) {
+  void register_(std::string_view text, OperandTerm& result) {
     std::string_view whole = text;
     if (text.starts_with('!')) {
       result.negatable = true;

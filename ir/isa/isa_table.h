@@ -37,15 +37,15 @@ struct Slot {
 };
 
 // What an operand may be: one alternative of it.
-struct Term;
+struct OperandTerm;
 struct OperandText {
-  std::vector<Term> alternatives;
+  std::vector<OperandTerm> alternatives;
   Modifier condition = Modifier::none; // present only when this word is spelled
 };
 
 enum class ImmediateRule : uint8_t { any, range, set, multiple };
 
-struct Term {
+struct OperandTerm {
   SummaryKind kind = SummaryKind::register_;
   // Registers: the type is that of slot `slot`, or `type`.
   std::string_view slot;

@@ -35,7 +35,7 @@ public:
 
 private:
   // What one block does to one register.
-  struct Site {
+  struct RegisterSite {
     uint32_t reg;
     BlockId block;
     ValueId last; // of definitions: the value at the end of the block
@@ -50,7 +50,7 @@ private:
 
   void collect() {
     std::vector<uint32_t> written_in(register_count_, none), exposed_in(register_count_, none), slot(register_count_);
-    std::vector<Site> definitions, exposed;
+    std::vector<RegisterSite> definitions, exposed;
     definition_count_.assign(register_count_, 0);
     guarded_.assign(register_count_, false);
     for (BlockId block : flow_.reverse_postorder()) {
@@ -93,22 +93,23 @@ private:
     return value;
   }
 
-  void sort_by_register(const std::vector<Site>& sites, std::vector<uint32_t>& start, std::vector<Site>& sorted) const {
+  void sort_by_register(const std::vector<RegisterSite>& sites, std::vector<uint32_t>& start,
+                        std::vector<RegisterSite>& sorted) const {
     start.assign(register_count_ + 1, 0);
-    for (const Site& site : sites)
+    for (const RegisterSite& site : sites)
       ++start[site.reg + 1];
     for (uint32_t r = 0; r < register_count_; ++r)
       start[r + 1] += start[r];
     sorted.resize(sites.size());
     std::vector<uint32_t> next(start.begin(), start.end() - 1);
-    for (const Site& site : sites)
+    for (const RegisterSite& site : sites)
       sorted[next[site.reg]++] = site;
   }
-  std::span<const Site> definitions(ValueId reg) const {
+  std::span<const RegisterSite> definitions(ValueId reg) const {
     return std::span(definitions_)
         .subspan(definition_start_[reg.index()], definition_start_[reg.index() + 1] - definition_start_[reg.index()]);
   }
-  std::span<const Site> exposed(ValueId reg) const {
+  std::span<const RegisterSite> exposed(ValueId reg) const {
     return std::span(exposed_).subspan(exposed_start_[reg.index()],
                                        exposed_start_[reg.index() + 1] - exposed_start_[reg.index()]);
   }
@@ -136,7 +137,7 @@ private:
     if (definition_count_[reg.index()] == 1 && !guarded_[reg.index()]) {
       BlockId block = definitions(reg)[0].block;
       if (std::all_of(exposed(reg).begin(), exposed(reg).end(),
-                      [&](const Site& site) { return dominators_.strictly_dominates(block, site.block); }))
+                      [&](const RegisterSite& site) { return dominators_.strictly_dominates(block, site.block); }))
         return;
     }
     find_live_blocks(reg);
@@ -148,7 +149,7 @@ private:
   void find_live_blocks(ValueId reg) {
     ++stamp_;
     if (block_state_.empty()) block_state_.resize(function_.blocks.size());
-    for (const Site& site : definitions(reg)) {
+    for (const RegisterSite& site : definitions(reg)) {
       block_state_[site.block.index()].written = stamp_;
       block_state_[site.block.index()].last = site.last.index();
     }
@@ -160,7 +161,7 @@ private:
       state.arriving = none;
       live_.push_back(flow_.position(block));
     };
-    for (const Site& site : exposed(reg))
+    for (const RegisterSite& site : exposed(reg))
       enter(site.block);
     for (size_t i = 0; i < live_.size(); ++i)
       for (EdgeId edge : flow_.predecessors(flow_.reverse_postorder()[live_[i]])) {
@@ -284,7 +285,7 @@ private:
       for (uint32_t argument : arguments(i))
         arguments_.push_back(real_value(reg, argument));
     }
-    for (const Site& site : exposed(reg))
+    for (const RegisterSite& site : exposed(reg))
       arrivals_.push_back({reg.index(), site.block, real_value(reg, block_state_[site.block.index()].arriving)});
   }
 
@@ -292,13 +293,13 @@ private:
 
   void rename() {
     std::vector<uint32_t> start(function_.blocks.size() + 1, 0);
-    for (const Site& site : arrivals_)
+    for (const RegisterSite& site : arrivals_)
       ++start[site.block.index() + 1];
     for (size_t i = 0; i + 1 < start.size(); ++i)
       start[i + 1] += start[i];
-    std::vector<Site> sorted(arrivals_.size());
+    std::vector<RegisterSite> sorted(arrivals_.size());
     std::vector<uint32_t> next(start.begin(), start.end() - 1);
-    for (const Site& site : arrivals_)
+    for (const RegisterSite& site : arrivals_)
       sorted[next[site.block.index()]++] = site;
 
     std::vector<ValueId> current(register_count_);
@@ -383,7 +384,7 @@ private:
   uint32_t register_count_;
   std::vector<uint32_t> definition_count_, definition_start_, exposed_start_;
   std::vector<bool> guarded_;
-  std::vector<Site> definitions_, exposed_, arrivals_;
+  std::vector<RegisterSite> definitions_, exposed_, arrivals_;
   std::vector<ValueId> new_values_; // of the definitions, in the order of the walk
   std::vector<BlockState> block_state_;
   uint32_t stamp_ = 0;

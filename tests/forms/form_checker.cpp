@@ -159,7 +159,7 @@ struct FormChecker::LaunchForms {
   Analysis& analysis;
   Index grid{}, extents{};
   uint64_t excess = 0; // of coefficients, on purpose
-  ir::Launch launch;
+  ir::LaunchValues launch;
   std::vector<char> holds;                           // by obligation
   std::unordered_map<uint64_t, NumericForm> numeric; // by value and block
   std::unordered_map<uint64_t, std::vector<Thread>> blocks;

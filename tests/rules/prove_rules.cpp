@@ -34,12 +34,12 @@ public:
   }
   void define(const std::string& name, const expr& value) { unknowns_.emplace(name, value); }
   // A literal that the condition holds to 8 bits is those 8 bits, extended: Z3 sees through that at once.
-  void narrow(const Expression& condition);
+  void narrow(const RuleExpression& condition);
   expr number(uint64_t value) { return context_.bv_val(value, 32); }
-  expr value_of(const Term& term);
+  expr value_of(const RuleTerm& term);
   // Numbers; conditions are 1 and 0.
-  expr value_of(const Expression& expression);
-  expr holds(const Expression& condition) { return value_of(condition) != number(0); }
+  expr value_of(const RuleExpression& expression);
+  expr holds(const RuleExpression& condition) { return value_of(condition) != number(0); }
 
 private:
   expr flag(const expr& condition) { return z3::ite(condition, number(1), number(0)); }
@@ -49,21 +49,21 @@ private:
   std::map<std::string, expr> unknowns_;
 };
 
-expr Statement::value_of(const Term& term) {
+expr Statement::value_of(const RuleTerm& term) {
   switch (term.kind) {
-  case Term::Kind::variable:
+  case RuleTerm::Kind::variable:
     return unknown(term.text, term.bits);
-  case Term::Kind::literal:
+  case RuleTerm::Kind::literal:
     return number(term.number);
-  case Term::Kind::name:
+  case RuleTerm::Kind::name:
     return unknown(term.text, 32);
-  case Term::Kind::computed:
+  case RuleTerm::Kind::computed:
     return value_of(term.expression);
-  case Term::Kind::application:
+  case RuleTerm::Kind::application:
     break;
   }
   std::vector<expr> operands;
-  for (const Term& operand : term.operands)
+  for (const RuleTerm& operand : term.operands)
     operands.push_back(value_of(operand));
   return stated(term.text, operands);
 }
@@ -88,11 +88,11 @@ expr Statement::binary(const std::string& what, const expr& x, const expr& y) {
   throw std::out_of_range("operator " + what);
 }
 
-expr Statement::value_of(const Expression& expression) {
-  if (expression.kind == Expression::Kind::number) return number(expression.number);
-  if (expression.kind == Expression::Kind::name) return unknown(expression.text, 32);
+expr Statement::value_of(const RuleExpression& expression) {
+  if (expression.kind == RuleExpression::Kind::number) return number(expression.number);
+  if (expression.kind == RuleExpression::Kind::name) return unknown(expression.text, 32);
   const expr x = value_of(expression.operands[0]);
-  if (expression.kind == Expression::Kind::fact) {
+  if (expression.kind == RuleExpression::Kind::fact) {
     const expr variable = unknown(expression.variable, 32);
     if (expression.text == "zeros") return flag((variable & x) == number(0));
     return flag(sign_extension(variable, x) == variable);
@@ -106,16 +106,16 @@ expr Statement::value_of(const Expression& expression) {
 }
 
 // "x < 256" and "x + 128 < 256"
-void Statement::narrow(const Expression& condition) {
-  auto is = [](const Expression& what, const char* operation, uint32_t right) {
-    return what.kind == Expression::Kind::operation && what.text == operation && what.operands.size() == 2 &&
-           what.operands[1].kind == Expression::Kind::number && what.operands[1].number == right;
+void Statement::narrow(const RuleExpression& condition) {
+  auto is = [](const RuleExpression& what, const char* operation, uint32_t right) {
+    return what.kind == RuleExpression::Kind::operation && what.text == operation && what.operands.size() == 2 &&
+           what.operands[1].kind == RuleExpression::Kind::number && what.operands[1].number == right;
   };
   if (!is(condition, "<", 256)) return;
-  const Expression& left = condition.operands[0];
+  const RuleExpression& left = condition.operands[0];
   const bool is_signed = is(left, "+", 128);
-  const Expression& literal = is_signed ? left.operands[0] : left;
-  if (literal.kind != Expression::Kind::name) return;
+  const RuleExpression& literal = is_signed ? left.operands[0] : left;
+  if (literal.kind != RuleExpression::Kind::name) return;
   const expr byte = context_.bv_const(literal.text.c_str(), 8);
   define(literal.text, is_signed ? z3::sext(byte, 24) : z3::zext(byte, 24));
 }
@@ -151,7 +151,7 @@ Proof prove(z3::context& context, const expr& left, const expr& right, const std
   return {Verdict::refuted, values};
 }
 
-bool same(const Term& a, const Term& b) {
+bool same(const RuleTerm& a, const RuleTerm& b) {
   return a.kind == b.kind && a.text == b.text && a.number == b.number &&
          std::equal(a.operands.begin(), a.operands.end(), b.operands.begin(), b.operands.end(), same);
 }
@@ -164,16 +164,16 @@ bool squares_agree() {
       if ((a - b) * (a - b) != (a < b ? b - a : a - b) * (a < b ? b - a : a - b)) return false;
   return true;
 }
-Term with_known_squares(Term term) {
-  for (Term& operand : term.operands)
+RuleTerm with_known_squares(RuleTerm term) {
+  for (RuleTerm& operand : term.operands)
     operand = with_known_squares(std::move(operand));
   if (term.text != "mad.lo.s32" || term.operands[0].text != "sub.s32" || !same(term.operands[0], term.operands[1]))
     return term;
-  const Term &a = term.operands[0].operands[0], &b = term.operands[0].operands[1];
+  const RuleTerm &a = term.operands[0].operands[0], &b = term.operands[0].operands[1];
   if (!a.text.starts_with("byte") || a.text != b.text || !a.text.ends_with(".u32")) return term;
-  Term difference{Term::Kind::application, "vabsdiff4.u32.u32.u32", 32, 0, {}, {}};
-  difference.operands = {a.operands[0], b.operands[0], Term{}};
-  Term byte{Term::Kind::application, a.text, 32, 0, {}, {difference}};
+  RuleTerm difference{RuleTerm::Kind::application, "vabsdiff4.u32.u32.u32", 32, 0, {}, {}};
+  difference.operands = {a.operands[0], b.operands[0], RuleTerm{}};
+  RuleTerm byte{RuleTerm::Kind::application, a.text, 32, 0, {}, {difference}};
   term.operands[0] = term.operands[1] = byte;
   return term;
 }
@@ -181,12 +181,12 @@ Term with_known_squares(Term term) {
 Proof prove(const Rule& rule) {
   z3::context context;
   Statement statement(context);
-  for (const Expression& condition : rule.conditions)
+  for (const RuleExpression& condition : rule.conditions)
     statement.narrow(condition);
   const expr pattern = statement.value_of(with_known_squares(rule.pattern)),
              replacement = statement.value_of(rule.replacement);
   std::vector<expr> assumptions;
-  for (const Expression& condition : rule.conditions)
+  for (const RuleExpression& condition : rule.conditions)
     assumptions.push_back(statement.holds(condition));
   return prove(context, pattern, replacement, assumptions);
 }
@@ -210,7 +210,7 @@ Proof prove(const ByteRule& rule) {
     described = i == 0 ? bits : z3::concat(bits, described);
   }
   std::vector<expr> assumptions;
-  for (const Expression& condition : rule.conditions)
+  for (const RuleExpression& condition : rule.conditions)
     assumptions.push_back(statement.holds(condition));
   return prove(context, value, described, assumptions);
 }

@@ -20,9 +20,9 @@ public:
   const std::map<std::string, uint32_t>& values() const { return values_; }
 
 private:
-  void collect(const Term& term) {
-    if (term.kind == Term::Kind::name) values_.emplace(term.text, 0);
-    for (const Term& operand : term.operands)
+  void collect(const RuleTerm& term) {
+    if (term.kind == RuleTerm::Kind::name) values_.emplace(term.text, 0);
+    for (const RuleTerm& operand : term.operands)
       collect(operand);
   }
   bool choose(size_t index);
@@ -36,7 +36,7 @@ bool Literals::choose(size_t index) {
   if (index == values_.size()) {
     const Meaning meaning{[&](const std::string& name) { return values_.at(name); },
                           [](const std::string&, const std::string&, uint32_t) { return true; }};
-    for (const Expression& condition : rule_.conditions)
+    for (const RuleExpression& condition : rule_.conditions)
       if (!evaluate(condition, meaning)) return false;
     return true;
   }
@@ -53,7 +53,7 @@ class Kernel {
 public:
   Kernel(const Rule& rule, const std::map<std::string, uint32_t>& literals) : rule_(rule), literals_(literals) {}
 
-  std::string text(const std::string& name, const Term& term) {
+  std::string text(const std::string& name, const RuleTerm& term) {
     load(rule_.pattern);
     const std::string result = value(term);
     const std::string type = is_wide(term.text) ? "b64" : "b32";
@@ -82,9 +82,9 @@ private:
     return text;
   }
   std::string fresh(bool wide) { return (wide ? "%rd" : "%r") + std::to_string(next_++); }
-  void load(const Term& term);
-  std::string value(const Term& term);
-  std::string application(const Term& term);
+  void load(const RuleTerm& term);
+  std::string value(const RuleTerm& term);
+  std::string application(const RuleTerm& term);
   std::optional<uint32_t> fact(const std::string& name, const std::string& variable) const;
 
   const Rule& rule_;
@@ -95,16 +95,16 @@ private:
 };
 
 std::optional<uint32_t> Kernel::fact(const std::string& name, const std::string& variable) const {
-  for (const Expression& condition : rule_.conditions)
-    if (condition.kind == Expression::Kind::fact && condition.text == name && condition.variable == variable)
+  for (const RuleExpression& condition : rule_.conditions)
+    if (condition.kind == RuleExpression::Kind::fact && condition.text == name && condition.variable == variable)
       return condition.operands[0].number;
   return std::nullopt;
 }
 
-void Kernel::load(const Term& term) {
-  for (const Term& operand : term.operands)
+void Kernel::load(const RuleTerm& term) {
+  for (const RuleTerm& operand : term.operands)
     load(operand);
-  if (term.kind != Term::Kind::variable || registers_.contains(term.text)) return;
+  if (term.kind != RuleTerm::Kind::variable || registers_.contains(term.text)) return;
   const std::string place = "[%rd3+" + std::to_string(8 * registers_.size()) + "]";
   std::string loaded = fresh(term.bits == 64);
   const char* type = term.bits == 64 ? "b64" : fact("fits", term.text) ? "s16" : "b32";
@@ -117,28 +117,28 @@ void Kernel::load(const Term& term) {
   registers_[term.text] = loaded;
 }
 
-std::string Kernel::value(const Term& term) {
+std::string Kernel::value(const RuleTerm& term) {
   const Meaning meaning{[&](const std::string& name) { return literals_.at(name); }, {}};
   switch (term.kind) {
-  case Term::Kind::variable:
+  case RuleTerm::Kind::variable:
     return registers_.at(term.text);
-  case Term::Kind::literal:
+  case RuleTerm::Kind::literal:
     return std::to_string(static_cast<int32_t>(term.number));
-  case Term::Kind::name:
+  case RuleTerm::Kind::name:
     return std::to_string(static_cast<int32_t>(literals_.at(term.text)));
-  case Term::Kind::computed:
+  case RuleTerm::Kind::computed:
     return std::to_string(static_cast<int32_t>(evaluate(term.expression, meaning)));
-  case Term::Kind::application:
+  case RuleTerm::Kind::application:
     break;
   }
   return application(term);
 }
 
-std::string Kernel::application(const Term& term) {
+std::string Kernel::application(const RuleTerm& term) {
   std::vector<std::string> operands;
-  for (const Term& operand : term.operands)
-    operands.push_back(is_float(term.text) && operand.kind == Term::Kind::literal ? float_literal(operand.number)
-                                                                                  : value(operand));
+  for (const RuleTerm& operand : term.operands)
+    operands.push_back(is_float(term.text) && operand.kind == RuleTerm::Kind::literal ? float_literal(operand.number)
+                                                                                      : value(operand));
   if (term.text == "low.b64" || term.text == "high.b64") {
     const std::string low = fresh(false), high = fresh(false);
     body_ += "mov.b64 {" + low + ", " + high + "}, " + operands[0] + ";\n";

@@ -60,7 +60,7 @@ bool Attempt::can_rest_on(const ir::LinearForms& forms, std::span<const ir::Obli
 
 void Attempt::rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_view raised_by,
                       ir::InstructionId where) {
-  const ir::Obligation& obligation = forms.obligation(id);
+  const ir::RangeObligation& obligation = forms.obligation(id);
   // Statements leave extensions out, and one may be proved in one place but not in another.
   const std::string predicate = obligation.proved ? std::string() : over_original_launch(forms.launch_predicate(id));
   if (!stated_.insert(obligation.statement + '\n' + (obligation.proved ? obligation.reason : predicate)).second) return;

@@ -84,9 +84,9 @@ private:
   }
 
   bool holds(ir::ObligationId id) const {
-    const ir::Obligation& obligation = forms_.obligation(id);
+    const ir::RangeObligation& obligation = forms_.obligation(id);
     if (obligation.proved) return true;
-    const bool certain = obligation.kind == ir::Obligation::Kind::form_range
+    const bool certain = obligation.kind == ir::RangeObligation::Kind::form_range
                              ? is_certain(forms_.form(obligation.form))
                              : known_.grid_known || !mentions_grid(forms_.expressions(), obligation.expression);
     return certain && forms_.evaluate(id, known_.launch);

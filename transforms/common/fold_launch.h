@@ -11,7 +11,7 @@
 namespace ptxrewrite::transforms {
 
 struct KnownLaunch {
-  ir::Launch launch;       // parameters without bytes are unknown
+  ir::LaunchValues launch; // parameters without bytes are unknown
   bool grid_known = false; // else any grid: `launch.grid` is the largest there is
 };
 

@@ -145,9 +145,9 @@ void BodyCopy::run() {
 } // namespace
 
 bool KernelGuard::can_test(const ir::LinearForms& forms, ir::ObligationId id) {
-  const ir::Obligation& obligation = forms.obligation(id);
+  const ir::RangeObligation& obligation = forms.obligation(id);
   const ir::Function& function = forms.function();
-  if (obligation.kind != ir::Obligation::Kind::form_range || !function.label_tables.empty()) return false;
+  if (obligation.kind != ir::RangeObligation::Kind::form_range || !function.label_tables.empty()) return false;
   const ir::LinearForm& form = forms.form(obligation.form);
   if (!form.has_coefficients() || form.loop_count != 0 || form.kind == ir::ValueClass::divergent_linear ||
       form.kind == ir::ValueClass::mod_linear || form.varies || form.width != 32)
@@ -182,7 +182,7 @@ void KernelGuard::test(ir::LinearForms& forms, ir::ObligationId id) {
     guarded_->place_block_before(test_, entry);
     guarded_->set_successors(test_, std::vector{guarded_->add_edge(test_, entry)}, true);
   }
-  const ir::Obligation& obligation = forms.obligation(id);
+  const ir::RangeObligation& obligation = forms.obligation(id);
   Corners sums = corners_of(forms.expressions(), forms.form(obligation.form));
   ir::Builder builder(*guarded_);
   builder.at_end(test_);

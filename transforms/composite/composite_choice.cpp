@@ -205,7 +205,7 @@ public:
     }
   }
 
-  Choice solve() {
+  PairChoice solve() {
     keep_best(greedy());
     if (problem_.pairs.size() <= effort_.exact_pairs) search();
     return std::move(best_);
@@ -328,7 +328,7 @@ private:
   Readers readers_;
   Effort effort_;
   std::vector<std::vector<uint32_t>> pairs_of_; // by node
-  Choice best_;
+  PairChoice best_;
   uint64_t steps_ = 0;
 };
 
@@ -362,8 +362,8 @@ std::vector<uint32_t> reach_of_nodes(const Problem& problem) {
 
 } // namespace
 
-Choice choose_pairs(const Problem& problem, const Effort& effort) {
-  Choice result;
+PairChoice choose_pairs(const Problem& problem, const Effort& effort) {
+  PairChoice result;
   std::vector<uint32_t> reach = reach_of_nodes(problem);
   size_t next_pair = 0;
   std::vector<uint32_t> by_first(problem.pairs.size());
@@ -387,7 +387,7 @@ Choice choose_pairs(const Problem& problem, const Effort& effort) {
       own.pairs.push_back({pair.first - begin, pair.second - begin, pair.gain});
       original.push_back(by_first[next_pair]);
     }
-    Choice choice = Segment(std::move(own), effort).solve();
+    PairChoice choice = Segment(std::move(own), effort).solve();
     for (const Item& item : choice.order)
       result.order.push_back(
           {item.node + begin, item.pair < 0 ? -1 : static_cast<int32_t>(original[static_cast<size_t>(item.pair)])});

@@ -34,7 +34,7 @@ struct Item {
   bool operator==(const Item&) const = default;
 };
 
-struct Choice {
+struct PairChoice {
   std::vector<Item> order; // every node once, alone or in a pair
   int64_t gain = 0;        // of all pairs in it
 };
@@ -45,7 +45,7 @@ struct Effort {
 };
 
 // The best choice for small parts of a block, a good one for large ones.
-Choice choose_pairs(const Problem& problem, const Effort& effort = {});
+PairChoice choose_pairs(const Problem& problem, const Effort& effort = {});
 
 // Whether an order keeps the rules above. For tests and assertions.
 bool is_valid(const Problem& problem, const std::vector<Item>& order);

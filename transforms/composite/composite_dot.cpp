@@ -43,8 +43,9 @@ private:
   void add_summand(const Operand& operand);
   void add(Summand::Kind kind, const Operand& a, const Operand& b, std::string_view mnemonic);
   // Whether the summand is the one that heads the row's term, with what is bound so far.
-  bool fits(const Summand& summand, const Term& wanted, Match& bound, bool swapped) const;
-  bool fits(const Operand& operand, const std::optional<ExtendedByte>& byte, const Term& wanted, Match& bound) const;
+  bool fits(const Summand& summand, const RuleTerm& wanted, Match& bound, bool swapped) const;
+  bool fits(const Operand& operand, const std::optional<ExtendedByte>& byte, const RuleTerm& wanted,
+            Match& bound) const;
   size_t extractions(const Operand& operand, unsigned depth = 3) const;
   Operand rest(const std::vector<bool>& taken);
   void emit(const Rule& row, Match bound, const std::vector<bool>& taken);
@@ -90,7 +91,7 @@ bool bind(std::map<std::string, Operand>& variables, const std::string& name, co
 }
 
 // "byte2.s32(a)"
-bool fits_byte(const std::optional<ExtendedByte>& byte, const Term& wanted, Match& bound) {
+bool fits_byte(const std::optional<ExtendedByte>& byte, const RuleTerm& wanted, Match& bound) {
   if (!byte) return false;
   const unsigned index = static_cast<unsigned>(wanted.text[4] - '0');
   const bool is_signed = wanted.text.ends_with(".s32");
@@ -98,7 +99,7 @@ bool fits_byte(const std::optional<ExtendedByte>& byte, const Term& wanted, Matc
          bind(bound.variables, wanted.operands[0].text, byte->source);
 }
 
-bool Sum::fits(const Operand& operand, const std::optional<ExtendedByte>& byte, const Term& wanted,
+bool Sum::fits(const Operand& operand, const std::optional<ExtendedByte>& byte, const RuleTerm& wanted,
                Match& bound) const {
   if (wanted.text.starts_with("byte")) return fits_byte(byte, wanted, bound);
   const InstructionId id = editor_.computation(operand);
@@ -110,14 +111,15 @@ bool Sum::fits(const Operand& operand, const std::optional<ExtendedByte>& byte, 
   return true;
 }
 
-bool Sum::fits(const Summand& summand, const Term& wanted, Match& bound, bool swapped) const {
-  const Term &first = wanted.operands[0], &second = wanted.operands[1];
+bool Sum::fits(const Summand& summand, const RuleTerm& wanted, Match& bound, bool swapped) const {
+  const RuleTerm &first = wanted.operands[0], &second = wanted.operands[1];
   const Operand &a = swapped ? summand.b : summand.a, &b = swapped ? summand.a : summand.b;
   if (!fits(a, swapped ? summand.b_byte : summand.a_byte, first, bound)) return false;
   if (wanted.text == "add.s32") return summand.kind == Summand::Kind::plain && !swapped;
   if (is_difference(wanted.text) ? summand.mnemonic != wanted.text : summand.kind == Summand::Kind::difference)
     return false;
-  if (second.kind == Term::Kind::application) return fits(b, swapped ? summand.a_byte : summand.b_byte, second, bound);
+  if (second.kind == RuleTerm::Kind::application)
+    return fits(b, swapped ? summand.a_byte : summand.b_byte, second, bound);
   const std::optional<uint32_t> literal = editor_.literal(b);
   return literal && bound.literals.try_emplace(second.text, *literal).second;
 }
@@ -139,7 +141,7 @@ bool Sum::apply(const Rule& row) {
   std::vector<bool> taken(summands_.size());
   Match bound;
   size_t found = 0, wanted = 0, removed = 0;
-  for (const Term* term = &row.pattern; term->kind == Term::Kind::application; term = &term->operands.back()) {
+  for (const RuleTerm* term = &row.pattern; term->kind == RuleTerm::Kind::application; term = &term->operands.back()) {
     ++wanted;
     for (size_t i = 0; i < summands_.size() && found < wanted; ++i) {
       if (taken[i]) continue;
@@ -152,17 +154,17 @@ bool Sum::apply(const Rule& row) {
         removed += extractions(summands_[i].a) + extractions(summands_[i].b);
       }
     }
-    const Term& second = term->operands[1];
+    const RuleTerm& second = term->operands[1];
     if (found == wanted) continue;
     // A product by a literal that is not there; all others have to be.
-    if (second.kind != Term::Kind::name) return false;
+    if (second.kind != RuleTerm::Kind::name) return false;
     --wanted;
     bound.literals.emplace(second.text, 0);
   }
   // One multiply-add for each product and its extractions against one instruction and perhaps a literal's move.
   if (found < 2 || found + removed < 4) return false;
   const Meaning meaning{[&](const std::string& name) { return bound.literals.at(name); }, {}};
-  for (const Expression& condition : row.conditions)
+  for (const RuleExpression& condition : row.conditions)
     if (!evaluate(condition, meaning)) return false;
   emit(row, std::move(bound), taken);
   return true;

@@ -21,7 +21,7 @@ Change run_hardware_composite(ir::Function& function, PassContext& context) {
       graphs.emplace_back(block, std::move(graph));
   RewriteCounts total;
   for (const auto& [block, graph] : graphs) {
-    Choice choice = choose_pairs(graph.problem);
+    PairChoice choice = choose_pairs(graph.problem);
     RewriteCounts counts = rewrite_block(function, block, graph, choice);
     total.composites += counts.composites;
     total.slot_reads += counts.slot_reads;

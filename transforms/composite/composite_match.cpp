@@ -24,15 +24,15 @@ public:
   Matcher(const Editor& editor, unsigned orders, const Match& bound)
       : editor_(editor), orders_(orders), match_(bound) {}
 
-  bool match(const Term& term, InstructionId id);
+  bool match(const RuleTerm& term, InstructionId id);
   unsigned commuting() const { return commuting_; }
   Match take() { return std::move(match_); }
   const Match& found() const { return match_; }
 
 private:
-  bool match(const Term& term, const Operand& operand);
-  bool match_byte(const Term& term, const Operand& operand);
-  bool is_suitable(const Term& variable, const Operand& operand) const;
+  bool match(const RuleTerm& term, const Operand& operand);
+  bool match_byte(const RuleTerm& term, const Operand& operand);
+  bool is_suitable(const RuleTerm& variable, const Operand& operand) const;
 
   const Editor& editor_;
   unsigned orders_;
@@ -42,7 +42,7 @@ private:
 };
 
 // Integer instructions refuse registers declared as floating-point ones.
-bool Matcher::is_suitable(const Term& variable, const Operand& operand) const {
+bool Matcher::is_suitable(const RuleTerm& variable, const Operand& operand) const {
   if (operand.selector != ir::no_selector || operand.has(ir::OperandFlag::negated)) return false;
   if (operand.is(OperandKind::integer)) return variable.bits > 1;
   if (!operand.is(OperandKind::value)) return false;
@@ -53,33 +53,33 @@ bool Matcher::is_suitable(const Term& variable, const Operand& operand) const {
   return right_kind && ir::bit_width(value.type) == variable.bits;
 }
 
-bool Matcher::match(const Term& term, const Operand& operand) {
+bool Matcher::match(const RuleTerm& term, const Operand& operand) {
   switch (term.kind) {
-  case Term::Kind::variable: {
+  case RuleTerm::Kind::variable: {
     if (!is_suitable(term, operand)) return false;
     const auto [row, is_new] = match_.variables.try_emplace(term.text, operand);
     return is_new || (row->second.kind == operand.kind && row->second.id == operand.id &&
                       row->second.immediate == operand.immediate);
   }
-  case Term::Kind::literal:
+  case RuleTerm::Kind::literal:
     return editor_.literal(operand) == term.number;
-  case Term::Kind::name: {
+  case RuleTerm::Kind::name: {
     const std::optional<uint32_t> number = editor_.literal(operand);
     return number && match_.literals.try_emplace(term.text, *number).first->second == *number;
   }
-  case Term::Kind::application: {
+  case RuleTerm::Kind::application: {
     if (term.text.starts_with("byte")) return match_byte(term, operand);
     const InstructionId id = editor_.computation(operand);
     return id && match(term, id);
   }
-  case Term::Kind::computed:
+  case RuleTerm::Kind::computed:
     break;
   }
   return false;
 }
 
 // byte2.u32(a), and byte2.u16(a) in a register of 16 bits
-bool Matcher::match_byte(const Term& term, const Operand& operand) {
+bool Matcher::match_byte(const RuleTerm& term, const Operand& operand) {
   const std::optional<ExtendedByte> byte = as_extended_byte(editor_, operand);
   const unsigned bits = term.text.ends_with(".u16") ? 16 : 32;
   return byte && ir::bit_width(editor_.function().values[operand.as_value()].type) == bits &&
@@ -87,7 +87,7 @@ bool Matcher::match_byte(const Term& term, const Operand& operand) {
          match(term.operands[0], byte->source);
 }
 
-bool Matcher::match(const Term& term, InstructionId id) {
+bool Matcher::match(const RuleTerm& term, InstructionId id) {
   if (canonical(editor_.mnemonic(id)) != term.text) return false;
   is_float_ = term.text.ends_with(".f32");
   const std::span<const Operand> sources = editor_.sources(id);
@@ -99,14 +99,14 @@ bool Matcher::match(const Term& term, InstructionId id) {
   return true;
 }
 
-bool holds(const Editor& editor, const Match& found, std::span<const Expression> conditions) {
+bool holds(const Editor& editor, const Match& found, std::span<const RuleExpression> conditions) {
   const Meaning meaning{[&](const std::string& name) { return found.literals.at(name); },
                         [&](const std::string& what, const std::string& variable, uint32_t number) {
                           const Operand& operand = found.variables.at(variable);
                           if (what == "fits") return editor.fits(operand, number);
                           return (editor.known_zeros(operand) & number) == number;
                         }};
-  return std::ranges::all_of(conditions, [&](const Expression& one) { return evaluate(one, meaning) != 0; });
+  return std::ranges::all_of(conditions, [&](const RuleExpression& one) { return evaluate(one, meaning) != 0; });
 }
 
 // The type of a register for a result: bits, so that every instruction takes it.
@@ -122,7 +122,7 @@ class Replacer {
 public:
   Replacer(Editor& editor, const Match& match) : editor_(editor), match_(match) {}
 
-  void run(const Term& replacement) {
+  void run(const RuleTerm& replacement) {
     editor_.begin(match_.inside.front());
     if (replacement.text == "pack.b64") {
       const Operand low = operand(replacement.operands[0], {}), high = operand(replacement.operands[1], {});
@@ -134,43 +134,43 @@ public:
   }
 
 private:
-  std::vector<Operand> operands(const Term& term) {
+  std::vector<Operand> operands(const RuleTerm& term) {
     std::vector<Operand> list;
-    for (const Term& inside : term.operands)
+    for (const RuleTerm& inside : term.operands)
       list.push_back(operand(inside, term.text));
     return list;
   }
-  Operand operand(const Term& term, std::string_view reader);
-  Operand half(const Term& term);
+  Operand operand(const RuleTerm& term, std::string_view reader);
+  Operand half(const RuleTerm& term);
 
   Editor& editor_;
   const Match& match_;
   std::map<std::string, std::pair<ValueId, ValueId>> halves_;
 };
 
-Operand Replacer::half(const Term& term) {
+Operand Replacer::half(const RuleTerm& term) {
   const std::string& variable = term.operands[0].text;
   auto row = halves_.find(variable);
   if (row == halves_.end()) row = halves_.emplace(variable, editor_.emit_halves(match_.variables.at(variable))).first;
   return Operand::value(term.text == "low.b64" ? row->second.first : row->second.second);
 }
 
-Operand Replacer::operand(const Term& term, std::string_view reader) {
+Operand Replacer::operand(const RuleTerm& term, std::string_view reader) {
   switch (term.kind) {
-  case Term::Kind::variable: {
+  case RuleTerm::Kind::variable: {
     Operand bound = match_.variables.at(term.text);
     bound.flags = bound.is(OperandKind::integer) ? bound.flags : ir::OperandFlag::none;
     return bound;
   }
-  case Term::Kind::literal:
+  case RuleTerm::Kind::literal:
     return literal_operand(reader, term.number);
-  case Term::Kind::name:
+  case RuleTerm::Kind::name:
     return literal_operand(reader, match_.literals.at(term.text));
-  case Term::Kind::computed: {
+  case RuleTerm::Kind::computed: {
     const Meaning meaning{[&](const std::string& name) { return match_.literals.at(name); }, {}};
     return literal_operand(reader, evaluate(term.expression, meaning));
   }
-  case Term::Kind::application:
+  case RuleTerm::Kind::application:
     break;
   }
   if (term.text == "low.b64" || term.text == "high.b64") return half(term);
@@ -190,7 +190,7 @@ Operand literal_operand(std::string_view mnemonic, uint32_t number) {
   return Operand::integer(static_cast<int32_t>(number));
 }
 
-std::optional<Match> match(const Editor& editor, const Term& pattern, std::span<const Expression> conditions,
+std::optional<Match> match(const Editor& editor, const RuleTerm& pattern, std::span<const RuleExpression> conditions,
                            InstructionId root, const Match& bound) {
   if (!editor.is_computation(root)) return std::nullopt;
   unsigned commuting = 0;

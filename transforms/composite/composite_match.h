@@ -18,7 +18,7 @@ struct Match {
 };
 
 // Does the term stand for what `root` computes, under the conditions? `bound`: what its variables stand for already.
-std::optional<Match> match(const Editor& editor, const Term& pattern, std::span<const Expression> conditions,
+std::optional<Match> match(const Editor& editor, const RuleTerm& pattern, std::span<const RuleExpression> conditions,
                            ir::InstructionId root, const Match& bound = {});
 
 // Puts the replacement into the root's place.

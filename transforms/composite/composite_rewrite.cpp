@@ -17,7 +17,7 @@ using ir::ValueId;
 
 class BlockRewriter {
 public:
-  BlockRewriter(ir::Function& function, ir::BlockId block, const BlockGraph& graph, const Choice& choice)
+  BlockRewriter(ir::Function& function, ir::BlockId block, const BlockGraph& graph, const PairChoice& choice)
       : function_(function), block_(block), graph_(graph), choice_(choice), builder_(function),
         pair_of_(graph.nodes.size(), -1), value_of_(graph.nodes.size()) {}
 
@@ -166,7 +166,7 @@ private:
   ir::Function& function_;
   ir::BlockId block_;
   const BlockGraph& graph_;
-  const Choice& choice_;
+  const PairChoice& choice_;
   ir::Builder builder_;
   std::vector<int32_t> pair_of_;     // by node
   std::vector<ValueId> value_of_;    // by node: of steps that are written
@@ -178,7 +178,8 @@ private:
 
 } // namespace
 
-RewriteCounts rewrite_block(ir::Function& function, ir::BlockId block, const BlockGraph& graph, const Choice& choice) {
+RewriteCounts rewrite_block(ir::Function& function, ir::BlockId block, const BlockGraph& graph,
+                            const PairChoice& choice) {
   return BlockRewriter(function, block, graph, choice).run();
 }
 

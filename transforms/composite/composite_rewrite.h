@@ -11,6 +11,7 @@ struct RewriteCounts {
   uint32_t expanded = 0;   // instructions written as several
 };
 
-RewriteCounts rewrite_block(ir::Function& function, ir::BlockId block, const BlockGraph& graph, const Choice& choice);
+RewriteCounts rewrite_block(ir::Function& function, ir::BlockId block, const BlockGraph& graph,
+                            const PairChoice& choice);
 
 } // namespace ptxrewrite::transforms::composite

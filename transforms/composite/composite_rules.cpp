@@ -17,8 +17,8 @@ public:
   // `alternative`: which one is taken of every `x|y(...)`.
   Reader(std::string_view text, size_t alternative) : text_(text), alternative_(alternative) {}
 
-  Term term();
-  Expression expression() { return conditional(); }
+  RuleTerm term();
+  RuleExpression expression() { return conditional(); }
   bool at_end() {
     skip_blanks();
     return position_ == text_.size();
@@ -47,10 +47,10 @@ private:
   uint32_t number();
   std::string word();
   std::string mnemonic();
-  Expression conditional();
-  Expression binary(unsigned level);
-  Expression unary();
-  Expression call(std::string name);
+  RuleExpression conditional();
+  RuleExpression binary(unsigned level);
+  RuleExpression unary();
+  RuleExpression call(std::string name);
 
   std::string_view text_;
   size_t alternative_;
@@ -91,16 +91,16 @@ std::string Reader::mnemonic() {
   return words[alternative_ % words.size()];
 }
 
-Term Reader::term() {
-  Term result;
+RuleTerm Reader::term() {
+  RuleTerm result;
   skip_blanks();
   if (take("#")) {
     if (take("(")) {
-      result.kind = Term::Kind::computed;
+      result.kind = RuleTerm::Kind::computed;
       result.expression = expression();
       expect(")");
     } else {
-      result.kind = Term::Kind::name;
+      result.kind = RuleTerm::Kind::name;
       result.text = word();
     }
     return result;
@@ -112,12 +112,12 @@ Term Reader::term() {
   }
   result.text = mnemonic();
   if (!take("(")) {
-    result.kind = Term::Kind::variable;
+    result.kind = RuleTerm::Kind::variable;
     if (result.text == "p") result.bits = 1;
     if (result.text.size() > 1) std::from_chars(&result.text[1], result.text.data() + result.text.size(), result.bits);
     return result;
   }
-  result.kind = Term::Kind::application;
+  result.kind = RuleTerm::Kind::application;
   do
     result.operands.push_back(term());
   while (take(","));
@@ -125,18 +125,18 @@ Term Reader::term() {
   return result;
 }
 
-Expression operation(std::string text, std::vector<Expression> operands) {
-  Expression result{Expression::Kind::operation, 0, std::move(text), {}, {}};
+RuleExpression operation(std::string text, std::vector<RuleExpression> operands) {
+  RuleExpression result{RuleExpression::Kind::operation, 0, std::move(text), {}, {}};
   result.operands = std::move(operands);
   return result;
 }
 
-Expression Reader::conditional() {
-  Expression condition = binary(0);
+RuleExpression Reader::conditional() {
+  RuleExpression condition = binary(0);
   if (!take("?")) return condition;
-  Expression yes = conditional();
+  RuleExpression yes = conditional();
   expect(":");
-  Expression no = conditional();
+  RuleExpression no = conditional();
   return operation("?:", {std::move(condition), std::move(yes), std::move(no)});
 }
 
@@ -144,9 +144,9 @@ Expression Reader::conditional() {
 constexpr std::array<std::array<std::string_view, 4>, 9> operators{
     {{"||"}, {"&&"}, {"|"}, {"^"}, {"&"}, {"==", "!="}, {"<=", ">=", "<", ">"}, {"<<", ">>"}, {"+", "-", "*"}}};
 
-Expression Reader::binary(unsigned level) {
+RuleExpression Reader::binary(unsigned level) {
   if (level == operators.size()) return unary();
-  Expression left = binary(level + 1);
+  RuleExpression left = binary(level + 1);
   for (;;) {
     skip_blanks();
     const std::string_view rest = text_.substr(position_);
@@ -164,23 +164,23 @@ Expression Reader::binary(unsigned level) {
   }
 }
 
-Expression Reader::unary() {
+RuleExpression Reader::unary() {
   if (take("~")) return operation("~", {unary()});
   if (take("(")) {
-    Expression inside = expression();
+    RuleExpression inside = expression();
     expect(")");
     return inside;
   }
-  if (at_digit()) return {Expression::Kind::number, number(), {}, {}, {}};
+  if (at_digit()) return {RuleExpression::Kind::number, number(), {}, {}, {}};
   std::string name = word();
   if (take("(")) return call(std::move(name));
-  return {Expression::Kind::name, 0, std::move(name), {}, {}};
+  return {RuleExpression::Kind::name, 0, std::move(name), {}, {}};
 }
 
-Expression Reader::call(std::string name) {
-  Expression result = operation(std::move(name), {});
+RuleExpression Reader::call(std::string name) {
+  RuleExpression result = operation(std::move(name), {});
   if (result.text == "zeros" || result.text == "fits") {
-    result.kind = Expression::Kind::fact;
+    result.kind = RuleExpression::Kind::fact;
     result.variable = word();
     expect(",");
   } else {
@@ -192,17 +192,17 @@ Expression Reader::call(std::string name) {
 }
 
 // The operands of all &&.
-void split_conditions(Expression expression, std::vector<Expression>& conditions) {
-  if (expression.kind == Expression::Kind::operation && expression.text == "&&") {
-    for (Expression& operand : expression.operands)
+void split_conditions(RuleExpression expression, std::vector<RuleExpression>& conditions) {
+  if (expression.kind == RuleExpression::Kind::operation && expression.text == "&&") {
+    for (RuleExpression& operand : expression.operands)
       split_conditions(std::move(operand), conditions);
     return;
   }
   conditions.push_back(std::move(expression));
 }
 
-std::vector<Expression> parse_conditions(std::string_view text) {
-  std::vector<Expression> conditions;
+std::vector<RuleExpression> parse_conditions(std::string_view text) {
+  std::vector<RuleExpression> conditions;
   if (text.empty()) return conditions;
   Reader reader(text, 0);
   split_conditions(reader.expression(), conditions);
@@ -373,12 +373,12 @@ bool commutes(std::string_view mnemonic) {
   return false;
 }
 
-uint32_t evaluate(const Expression& expression, const Meaning& meaning) {
-  if (expression.kind == Expression::Kind::number) return expression.number;
-  if (expression.kind == Expression::Kind::name) return meaning.literal(expression.text);
+uint32_t evaluate(const RuleExpression& expression, const Meaning& meaning) {
+  if (expression.kind == RuleExpression::Kind::number) return expression.number;
+  if (expression.kind == RuleExpression::Kind::name) return meaning.literal(expression.text);
   const uint32_t x = evaluate(expression.operands[0], meaning);
   const std::string& what = expression.text;
-  if (expression.kind == Expression::Kind::fact) return meaning.fact(what, expression.variable, x);
+  if (expression.kind == RuleExpression::Kind::fact) return meaning.fact(what, expression.variable, x);
   if (what == "~") return ~x;
   if (what == "ones") return x >= 32 ? UINT32_MAX : (1u << x) - 1;
   if (what == "popc") return static_cast<uint32_t>(std::popcount(x));

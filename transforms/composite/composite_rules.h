@@ -12,7 +12,7 @@
 namespace ptxrewrite::transforms::legal::composite {
 
 // An expression over a rule's literals; 32-bit unsigned numbers that wrap around, 1 and 0 for what holds and what not.
-struct Expression {
+struct RuleExpression {
   enum class Kind : uint8_t {
     number,
     name,      // a literal of the pattern
@@ -23,7 +23,7 @@ struct Expression {
   uint32_t number = 0;
   std::string text;
   std::string variable;
-  std::vector<Expression> operands;
+  std::vector<RuleExpression> operands;
 };
 
 // What an expression's names stand for. Facts are asked by (name of the fact, variable, number).
@@ -31,9 +31,9 @@ struct Meaning {
   std::function<uint32_t(const std::string&)> literal;
   std::function<bool(const std::string&, const std::string&, uint32_t)> fact;
 };
-uint32_t evaluate(const Expression& expression, const Meaning& meaning);
+uint32_t evaluate(const RuleExpression& expression, const Meaning& meaning);
 
-struct Term {
+struct RuleTerm {
   enum class Kind : uint8_t {
     variable,    // `text` its name, `bits` its width; 1 for a predicate
     literal,     // a number: in patterns the one that has to stand there
@@ -45,8 +45,8 @@ struct Term {
   std::string text;
   unsigned bits = 32;
   uint32_t number = 0;
-  Expression expression;
-  std::vector<Term> operands;
+  RuleExpression expression;
+  std::vector<RuleTerm> operands;
 };
 
 enum class Family : uint8_t { rotate, field, mask, sad, select, sum, dot, bytes, permute, logic };
@@ -57,16 +57,16 @@ inline constexpr std::array<std::string_view, 10> family_names{"rotate", "field"
 struct Rule {
   Family family = Family::rotate;
   std::string name;
-  Term pattern;
-  std::vector<Expression> conditions; // all must hold
-  Term replacement;
+  RuleTerm pattern;
+  std::vector<RuleExpression> conditions; // all must hold
+  RuleTerm replacement;
   unsigned version = 0; // of PTX, times 10
   unsigned target = 0;  // compute capability, times 10
   unsigned saves = 0;   // machine instructions
   std::string pattern_text, condition_text, replacement_text;
   // Of family bytes: what each of the four bytes is the low byte of; the pattern puts them together in one of many
   // ways.
-  std::vector<Term> elements;
+  std::vector<RuleTerm> elements;
 };
 
 // One byte of a value.
@@ -78,15 +78,15 @@ struct Byte {
   bool operator==(const Byte&) const = default;
 };
 struct ByteRule {
-  Term pattern;
-  std::vector<Expression> conditions;
+  RuleTerm pattern;
+  std::vector<RuleExpression> conditions;
   std::array<Byte, 4> bytes; // lowest first
   std::string text;
 };
 
 struct LogicRule {
-  Term pattern;     // variables a, b, c
-  Expression table; // over A, B, C and the pattern's literals; 8 bits
+  RuleTerm pattern;     // variables a, b, c
+  RuleExpression table; // over A, B, C and the pattern's literals; 8 bits
   std::string text;
 };
 

@@ -516,7 +516,7 @@ AffineClass AffineClasses::widened(InstructionId id, AffineClass result, const A
 // The tuple's base is the value of thread 0 in block 0, which need not have passed the branches that others have: what
 // a dominating branch proves does not hold for it.
 bool AffineClasses::proved_for_all(ir::ObligationId id) const {
-  const ir::Obligation& obligation = forms_.obligation(id);
+  const ir::RangeObligation& obligation = forms_.obligation(id);
   return obligation.proved && obligation.reason != "a branch that dominates it";
 }
 

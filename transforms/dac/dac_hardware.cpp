@@ -113,7 +113,7 @@ private:
                           const ClassOptions& options) {
     const std::string name(module_.text(function_.name));
     for (ir::ObligationId id : plan.obligations) {
-      const ir::Obligation& obligation = forms.obligation(id);
+      const ir::RangeObligation& obligation = forms.obligation(id);
       Obligation entry{name,
                        obligation.statement,
                        "dac: hardware form",
@@ -143,7 +143,7 @@ private:
 
   void report(const Plan& plan, size_t before) {
     size_t data = 0, addresses = 0, predicates = 0;
-    for (const Site& site : plan.sites) {
+    for (const DacSite& site : plan.sites) {
       data += site.kind == SiteKind::data;
       addresses += site.kind == SiteKind::address;
       predicates += site.kind == SiteKind::predicate;

@@ -94,7 +94,7 @@ private:
       const AffineClass guard = classes_.at(instruction.guard, instruction.block);
       if (!guard.is_affine()) return stay("its guard is not affine: " + explain(guard));
     }
-    Site site;
+    DacSite site;
     site.kind = is_early_load(id, form) ? SiteKind::data : SiteKind::address;
     site.instruction = id;
     site.address = address;
@@ -144,7 +144,7 @@ private:
   void find_predicates() {
     std::vector<bool> crosses(function_.instructions.size());
     std::vector<size_t> address_of(function_.instructions.size(), SIZE_MAX);
-    for (const Site& site : accesses_)
+    for (const DacSite& site : accesses_)
       address_of[site.instruction.index()] = site.address + 1;
     std::vector<InstructionId> eligible;
     for (BlockId block : function_.layout)
@@ -161,14 +161,14 @@ private:
     plan_.sites = accesses_;
     for (InstructionId id : eligible) {
       if (!needs.instructions[id.index()]) continue;
-      Site site;
+      DacSite site;
       site.kind = SiteKind::predicate;
       site.instruction = id;
       site.number = numbers_[id.index()];
       site.reader = only_reader(id);
       plan_.sites.push_back(site);
     }
-    std::ranges::sort(plan_.sites, {}, &Site::number);
+    std::ranges::sort(plan_.sites, {}, &DacSite::number);
   }
 
   // The one that takes the predicate as its guard, behind the definition in its block.
@@ -189,7 +189,7 @@ private:
     reached_.assign(function_.blocks.size(), false);
     plan_.given.clear();
     plan_.barriers.clear();
-    for (const Site& site : plan_.sites)
+    for (const DacSite& site : plan_.sites)
       need_site(site);
     for (BlockId block : function_.layout)
       for (InstructionId id : function_.instructions_in(block))
@@ -209,7 +209,7 @@ private:
     }
   }
 
-  void need_site(const Site& site) {
+  void need_site(const DacSite& site) {
     need_block(function_.instructions[site.instruction].block);
     if (site.kind == SiteKind::predicate) {
       need(function_.operands_of(site.instruction)[0].as_value());
@@ -290,18 +290,18 @@ private:
       auto is_governed = [&](InstructionId id) { return bool(governed[function_.instructions[id].block.index()]); };
       if (std::ranges::any_of(plan_.barriers, is_governed)) continue;
       double benefit = 0;
-      for (const Site& site : plan_.sites)
+      for (const DacSite& site : plan_.sites)
         if (is_governed(site.instruction))
           benefit += weight(site.instruction) * (site.kind == SiteKind::predicate ? predicate_benefit : 1);
       if (benefit == 0 || benefit > weight(given.instruction)) continue;
-      auto leave = [&](const Site& site) {
+      auto leave = [&](const DacSite& site) {
         if (!is_governed(site.instruction)) return false;
         plan_.staying.push_back({site.instruction, "the body would have to give the affine stream a predicate for it"});
         dropped_.insert(site.instruction);
         changed = true;
         return true;
       };
-      for (const Site& site : plan_.sites)
+      for (const DacSite& site : plan_.sites)
         if (site.kind == SiteKind::predicate) leave(site);
       std::erase_if(accesses_, leave);
       if (changed) return true;
@@ -394,14 +394,14 @@ private:
   bool give_up_what_is_too_deep() {
     const std::vector<unsigned> depths = depths_of_divergence();
     bool changed = false;
-    auto leave = [&](const Site& site) {
+    auto leave = [&](const DacSite& site) {
       if (depths[function_.instructions[site.instruction].block.index()] <= stack_limit) return false;
       plan_.staying.push_back({site.instruction, "divergent branches around it are nested too deep"});
       dropped_.insert(site.instruction);
       changed = true;
       return true;
     };
-    for (const Site& site : plan_.sites)
+    for (const DacSite& site : plan_.sites)
       if (site.kind == SiteKind::predicate) leave(site);
     std::erase_if(accesses_, leave);
     return changed;
@@ -414,7 +414,7 @@ private:
   std::vector<uint32_t> numbers_;
   std::vector<bool> ordered_;
   Plan plan_;
-  std::vector<Site> accesses_; // sites that are addresses
+  std::vector<DacSite> accesses_; // sites that are addresses
   std::set<InstructionId> dropped_, joined_;
   std::vector<InstructionId> given_; // branches whose predicates the body has given in some round
   std::vector<bool> reached_;        // by BlockId

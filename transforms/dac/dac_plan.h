@@ -18,7 +18,7 @@ namespace ptxrewrite::transforms::dac {
 
 enum class SiteKind : uint8_t { data, address, predicate };
 
-struct Site {
+struct DacSite {
   SiteKind kind = SiteKind::data;
   ir::InstructionId instruction;
   size_t address = 0;       // index of its address operand
@@ -35,7 +35,7 @@ struct Given {
 struct Plan {
   std::string refusal; // of the whole kernel; empty: the rest counts
   SourceRange refused_at;
-  std::vector<Site> sites; // in the order of the text
+  std::vector<DacSite> sites; // in the order of the text
   std::vector<Given> given;
   std::vector<ir::InstructionId> barriers;
   std::vector<bool> in_affine;              // by InstructionId: computed in the affine stream

@@ -35,7 +35,7 @@ public:
       : function_(forms.function()), plan_(plan), post_dominators_(function_, forms.control_flow()),
         stream_(ir::make_affine_stream(function_)), builder_(*stream_), values_(function_.values.size()),
         blocks_(function_.blocks.size()) {
-    for (const Site& site : plan.sites)
+    for (const DacSite& site : plan.sites)
       sites_[site.kind == SiteKind::predicate && site.reader ? site.reader : site.instruction].push_back(&site);
     for (const Given& given : plan.given)
       given_[given.instruction] = given.number;
@@ -216,13 +216,13 @@ private:
   }
 
   // A guard that crosses over goes first, as its reader takes it first.
-  void enqueue(std::vector<const Site*>& sites) {
-    std::ranges::stable_sort(sites, {}, [](const Site* site) { return site->kind != SiteKind::predicate; });
-    for (const Site* site : sites)
+  void enqueue(std::vector<const DacSite*>& sites) {
+    std::ranges::stable_sort(sites, {}, [](const DacSite* site) { return site->kind != SiteKind::predicate; });
+    for (const DacSite* site : sites)
       enqueue(*site);
   }
 
-  void enqueue(const Site& site) {
+  void enqueue(const DacSite& site) {
     std::span<const Operand> operands = function_.operands_of(site.instruction);
     const Operand number = Operand::integer(site.number);
     if (site.kind == SiteKind::predicate) {
@@ -259,14 +259,14 @@ private:
   ir::PostDominatorTree post_dominators_;
   std::unique_ptr<ir::Function> stream_;
   Builder builder_;
-  std::vector<ValueId> values_;                             // by ValueId of the body
-  std::vector<BlockId> blocks_;                             // by BlockId of the body
-  std::vector<BlockId> kept_;                               // in the order of the layout
-  std::map<InstructionId, std::vector<const Site*>> sites_; // by the instruction at which they cross over
+  std::vector<ValueId> values_;                                // by ValueId of the body
+  std::vector<BlockId> blocks_;                                // by BlockId of the body
+  std::vector<BlockId> kept_;                                  // in the order of the layout
+  std::map<InstructionId, std::vector<const DacSite*>> sites_; // by the instruction at which they cross over
   std::map<InstructionId, uint32_t> given_;
 };
 
-void take_address(ir::Function& function, const Site& site) {
+void take_address(ir::Function& function, const DacSite& site) {
   std::span<const Operand> old = function.operands_of(site.instruction);
   std::vector<Operand> operands(old.begin(), old.begin() + static_cast<std::ptrdiff_t>(site.address));
   const RegisterClass queue = site.kind == SiteKind::data ? RegisterClass::queued_data : RegisterClass::queued_address;
@@ -277,7 +277,7 @@ void take_address(ir::Function& function, const Site& site) {
   function.set_operands(site.instruction, operands);
 }
 
-void take_predicate(ir::Function& function, const Site& site) {
+void take_predicate(ir::Function& function, const DacSite& site) {
   if (site.reader) {
     function.instructions[site.reader].guard =
         ir::add_queue_value(function, RegisterClass::queued_predicate, site.number);
@@ -305,7 +305,7 @@ void make_body(ir::Function& function, const Plan& plan) {
         .standing_for(given.instruction)
         .emit("dac.give.pred",
               {Operand::integer(given.number), Operand::value(function.instructions[given.instruction].guard)});
-  for (const Site& site : plan.sites)
+  for (const DacSite& site : plan.sites)
     if (site.kind == SiteKind::predicate)
       take_predicate(function, site);
     else

@@ -35,7 +35,7 @@ constexpr const char* raised_by = "divisor: division as multiplication";
 constexpr size_t most_parameters = 60; // added to one kernel
 
 // One division or remainder, and how it is rewritten.
-struct Site {
+struct DivisionSite {
   InstructionId id;
   bool is_remainder = false;
   unsigned width = 32; // of the instruction
@@ -58,17 +58,17 @@ public:
   bool run();
 
 private:
-  std::optional<Site> site_at(InstructionId id);
-  bool describe_divisor(Site& site, bool is_signed);
-  void limit_divisor(Site& site, bool is_signed);
-  void choose_form(Site& site, bool is_signed);
-  void enter(const Site& site);
-  void rewrite(const Site& site);
+  std::optional<DivisionSite> site_at(InstructionId id);
+  bool describe_divisor(DivisionSite& site, bool is_signed);
+  void limit_divisor(DivisionSite& site, bool is_signed);
+  void choose_form(DivisionSite& site, bool is_signed);
+  void enter(const DivisionSite& site);
+  void rewrite(const DivisionSite& site);
 
   ValueId parameter(ScalarType type, const std::string& value);
   Operand in_32_bits(ir::Builder& builder, const Operand& operand);
-  ValueId quotient(const Site& site, ir::Builder& builder);
-  ValueId compute_quotient(const Site& site, ir::Builder& builder);
+  ValueId quotient(const DivisionSite& site, ir::Builder& builder);
+  ValueId compute_quotient(const DivisionSite& site, ir::Builder& builder);
 
   // A quotient that was computed, for instructions that it dominates.
   struct Known {
@@ -88,7 +88,7 @@ private:
 // --- what can be done ---
 
 // The value is the same in all threads and trips, and the launcher can compute it.
-bool Divisions::describe_divisor(Site& site, bool is_signed) {
+bool Divisions::describe_divisor(DivisionSite& site, bool is_signed) {
   const Operand& divisor = site.divisor;
   if (!divisor.is(OperandKind::value) || divisor.selector != ir::no_selector) return false;
   const ir::LinearForm& form = forms_.form(divisor.as_value());
@@ -116,7 +116,7 @@ bool Divisions::describe_divisor(Site& site, bool is_signed) {
   return attempt_.can_rest_on(forms_, site.divisor_obligations);
 }
 
-void Divisions::limit_divisor(Site& site, bool is_signed) {
+void Divisions::limit_divisor(DivisionSite& site, bool is_signed) {
   const ir::Int128 least = least_divisor(site.form), largest = largest_divisor(site.form);
   const legal::ValueBounds bounds = bounds_.read(site.id, site.divisor, site.width, is_signed);
   std::string& predicate = site.divisor_predicate;
@@ -125,7 +125,7 @@ void Divisions::limit_divisor(Site& site, bool is_signed) {
     predicate += (predicate.empty() ? "" : " && ") + site.divisor_text + " <= " + ir::to_string(largest);
 }
 
-void Divisions::choose_form(Site& site, bool is_signed) {
+void Divisions::choose_form(DivisionSite& site, bool is_signed) {
   auto dividend_below = [&](ir::Int128 limit) {
     std::optional<RangeProof> proof = bounds_.prove(site.id, site.dividend, {0, limit - 1});
     if (proof) site.proofs.push_back(std::move(*proof));
@@ -143,7 +143,7 @@ void Divisions::choose_form(Site& site, bool is_signed) {
     site.form = is_signed ? MagicForm::signed64 : MagicForm::unsigned64;
 }
 
-std::optional<Site> Divisions::site_at(InstructionId id) {
+std::optional<DivisionSite> Divisions::site_at(InstructionId id) {
   const ir::Instruction& instruction = function_.instructions[id];
   if (instruction.kind != ir::InstructionKind::real || instruction.guard) return std::nullopt;
   const ir::Form& form = function_.form_of(id);
@@ -156,7 +156,7 @@ std::optional<Site> Divisions::site_at(InstructionId id) {
       ir::bit_width(function_.values[operands[0].as_value()].type) != width || !operands[1].is(OperandKind::value) ||
       operands[1].selector != ir::no_selector || ir::bit_width(function_.values[operands[1].as_value()].type) != width)
     return std::nullopt;
-  Site site;
+  DivisionSite site;
   site.id = id;
   site.is_remainder = form.operation == ir::Operation::remainder;
   site.width = width;
@@ -170,7 +170,7 @@ std::optional<Site> Divisions::site_at(InstructionId id) {
 
 // --- carrying it out ---
 
-void Divisions::enter(const Site& site) {
+void Divisions::enter(const DivisionSite& site) {
   for (const RangeProof& proof : site.proofs)
     bounds_.rest_on(attempt_, proof, raised_by, site.id);
   for (ir::ObligationId id : site.divisor_obligations)
@@ -201,7 +201,7 @@ Operand Divisions::in_32_bits(ir::Builder& builder, const Operand& operand) {
   return Operand::value(builder.emit_value("cvt.u32.u64", ScalarType::b32, {operand}, "%r"));
 }
 
-ValueId Divisions::compute_quotient(const Site& site, ir::Builder& builder) {
+ValueId Divisions::compute_quotient(const DivisionSite& site, ir::Builder& builder) {
   const Magic magic = magic_of(site.form, site.divisor_text);
   const Operand m = Operand::value(parameter(magic.multiplier_type, magic.multiplier));
   const Operand shift = Operand::value(parameter(ScalarType::u32, magic.shift));
@@ -244,7 +244,7 @@ ValueId Divisions::compute_quotient(const Site& site, ir::Builder& builder) {
   return {};
 }
 
-ValueId Divisions::quotient(const Site& site, ir::Builder& builder) {
+ValueId Divisions::quotient(const DivisionSite& site, ir::Builder& builder) {
   const BlockId block = function_.instructions[site.id].block;
   std::vector<Known>& known = quotients_[{site.dividend.id, site.divisor_expression, site.form}];
   // Blocks are visited dominators first, instructions of a block in order.
@@ -254,7 +254,7 @@ ValueId Divisions::quotient(const Site& site, ir::Builder& builder) {
   return known.back().value;
 }
 
-void Divisions::rewrite(const Site& site) {
+void Divisions::rewrite(const DivisionSite& site) {
   ir::Builder builder(function_);
   builder.before(site.id).standing_for(site.id);
   const Operand q = Operand::value(quotient(site, builder));
@@ -286,7 +286,7 @@ bool Divisions::run() {
   for (BlockId block : forms_.control_flow().reverse_postorder())
     for (InstructionId id : function_.instructions_in(block)) {
       if (attempt_.added_parameters() >= most_parameters) break;
-      std::optional<Site> site = site_at(id);
+      std::optional<DivisionSite> site = site_at(id);
       if (!site) continue;
       const std::string text = std::string(function_.form_of(id).mnemonic) + " by " +
                                forms_.expressions().print_short(site->divisor_expression, &function_) +

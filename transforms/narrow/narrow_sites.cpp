@@ -28,7 +28,7 @@ constexpr const char* raised_by = "narrow: fewer bits";
 
 enum class Kind : uint8_t { division, comparison, product, unsigned_division, sign };
 
-struct Site {
+struct NarrowSite {
   InstructionId id;
   Kind kind = Kind::division;
   bool is_signed = false; // comparisons and products: of 32-bit numbers with a sign
@@ -53,18 +53,18 @@ private:
   bool is_uniform(InstructionId id, const Operand& operand) const;
   bool is_register(const Operand& operand, unsigned width) const;
 
-  std::optional<Site> site_at(InstructionId id);
-  std::optional<Site> division(InstructionId id, const ir::Form& form);
-  std::optional<Site> comparison(InstructionId id, const ir::Form& form);
-  std::optional<Site> product(InstructionId id, const ir::Form& form);
-  std::optional<Site> sign(InstructionId id, const ir::Form& form);
-  bool prove(Site& site, const Operand& operand, Interval range);
-  bool prove_factors(Site& site, std::span<const Operand> factors);
-  bool take(const Site& site);
-  void take_products(std::vector<Site> candidates);
+  std::optional<NarrowSite> site_at(InstructionId id);
+  std::optional<NarrowSite> division(InstructionId id, const ir::Form& form);
+  std::optional<NarrowSite> comparison(InstructionId id, const ir::Form& form);
+  std::optional<NarrowSite> product(InstructionId id, const ir::Form& form);
+  std::optional<NarrowSite> sign(InstructionId id, const ir::Form& form);
+  bool prove(NarrowSite& site, const Operand& operand, Interval range);
+  bool prove_factors(NarrowSite& site, std::span<const Operand> factors);
+  bool take(const NarrowSite& site);
+  void take_products(std::vector<NarrowSite> candidates);
   std::set<ValueId> read_whole(const std::set<InstructionId>& also) const;
 
-  void rewrite(const Site& site, Twins& twins, ValueId quotient);
+  void rewrite(const NarrowSite& site, Twins& twins, ValueId quotient);
   void simplify_rounding(InstructionId sign);
   void rewrite_product(InstructionId id, bool is_signed, Twins& twins);
 
@@ -74,7 +74,7 @@ private:
   ir::LinearForms forms_;
   legal::BoundsOfValues bounds_;
   std::set<ir::ExpressionId> pointers_; // atoms that addresses begin with
-  std::vector<Site> taken_;
+  std::vector<NarrowSite> taken_;
   std::set<InstructionId> removed_;   // when all is written
   std::set<InstructionId> taken_ids_; // that will read low halves only
 };
@@ -131,7 +131,7 @@ bool Narrowing::is_register(const Operand& operand, unsigned width) const {
          value.register_class == ir::RegisterClass::general;
 }
 
-bool Narrowing::prove(Site& site, const Operand& operand, Interval range) {
+bool Narrowing::prove(NarrowSite& site, const Operand& operand, Interval range) {
   if (operand.is(OperandKind::integer)) return operand.immediate >= range.low && operand.immediate <= range.high;
   const unsigned width = ir::bit_width(function_.values[operand.as_value()].type);
   if (!is_register(operand, width) || mentions_pointer(operand)) return false;
@@ -142,7 +142,7 @@ bool Narrowing::prove(Site& site, const Operand& operand, Interval range) {
 }
 
 // Unsigned where no factor is ever negative, else signed.
-bool Narrowing::prove_factors(Site& site, std::span<const Operand> factors) {
+bool Narrowing::prove_factors(NarrowSite& site, std::span<const Operand> factors) {
   site.is_signed = std::ranges::any_of(factors, [&](const Operand& factor) {
     const legal::ValueBounds bounds = bounds_.of(site.id, factor, 64);
     return !bounds.always || bounds.always->low < 0;
@@ -153,26 +153,26 @@ bool Narrowing::prove_factors(Site& site, std::span<const Operand> factors) {
 
 // --- places ---
 
-std::optional<Site> Narrowing::division(InstructionId id, const ir::Form& form) {
+std::optional<NarrowSite> Narrowing::division(InstructionId id, const ir::Form& form) {
   const std::span<const Operand> operands = function_.operands_of(id);
   const unsigned width = ir::bit_width(form.type());
   const bool is_signed = ir::is_signed(form.type());
   if (operands.size() != 3 || !is_register(operands[0], width) || (width != 64 && !(width == 32 && is_signed)))
     return std::nullopt;
-  Site site{id, width == 64 ? Kind::division : Kind::unsigned_division, false, {}};
+  NarrowSite site{id, width == 64 ? Kind::division : Kind::unsigned_division, false, {}};
   const Int128 most = width == 64 ? small_unsigned.high : small_signed.high;
   if (!prove(site, operands[1], {0, most}) || !prove(site, operands[2], {1, most})) return std::nullopt;
   return site;
 }
 
-std::optional<Site> Narrowing::comparison(InstructionId id, const ir::Form& form) {
+std::optional<NarrowSite> Narrowing::comparison(InstructionId id, const ir::Form& form) {
   const std::span<const Operand> operands = function_.operands_of(id);
   const bool equality = form.has(Modifier::eq) || form.has(Modifier::ne);
   const bool integers = ir::is_integer(form.type()) || (ir::is_bit_type(form.type()) && equality);
   if (form.opcode != ir::Opcode::setp || operands.size() != 3 || ir::bit_width(form.type()) != 64 || !integers ||
       !operands[0].is(OperandKind::value) || (is_uniform(id, operands[1]) && is_uniform(id, operands[2])))
     return std::nullopt;
-  Site site{id, Kind::comparison, false, {}};
+  NarrowSite site{id, Kind::comparison, false, {}};
   if (ir::is_signed(form.type()) || equality) {
     if (!prove_factors(site, operands.subspan(1))) return std::nullopt;
   } else if (!prove(site, operands[1], small_unsigned) || !prove(site, operands[2], small_unsigned)) {
@@ -181,7 +181,7 @@ std::optional<Site> Narrowing::comparison(InstructionId id, const ir::Form& form
   return site;
 }
 
-std::optional<Site> Narrowing::product(InstructionId id, const ir::Form& form) {
+std::optional<NarrowSite> Narrowing::product(InstructionId id, const ir::Form& form) {
   const std::span<const Operand> operands = function_.operands_of(id);
   const bool is_shift = form.operation == Operation::shift_left;
   const bool is_product =
@@ -190,7 +190,7 @@ std::optional<Site> Narrowing::product(InstructionId id, const ir::Form& form) {
       form.effects.reads_carry || !is_register(operands[0], 64) || is_uniform(id, operands[0]))
     return std::nullopt;
   if (operands.size() != (form.operation == Operation::multiply_add ? 4u : 3u)) return std::nullopt;
-  Site site{id, Kind::product, false, {}};
+  NarrowSite site{id, Kind::product, false, {}};
   Operand second = operands[2];
   if (is_shift) {
     if (!second.is(OperandKind::integer) || second.immediate < 1 || second.immediate > 30) return std::nullopt;
@@ -201,18 +201,18 @@ std::optional<Site> Narrowing::product(InstructionId id, const ir::Form& form) {
   return site;
 }
 
-std::optional<Site> Narrowing::sign(InstructionId id, const ir::Form& form) {
+std::optional<NarrowSite> Narrowing::sign(InstructionId id, const ir::Form& form) {
   const std::span<const Operand> operands = function_.operands_of(id);
   const unsigned width = ir::bit_width(form.type());
   if (operands.size() != 3 || (width != 32 && width != 64) || !is_register(operands[0], width) ||
       !is_register(operands[1], width) || !operands[2].is(OperandKind::integer) ||
       operands[2].immediate != int64_t(width) - 1)
     return std::nullopt;
-  Site site{id, Kind::sign, false, {}};
+  NarrowSite site{id, Kind::sign, false, {}};
   return prove(site, operands[1], {0, ir::signed_range(width).high}) ? std::optional(std::move(site)) : std::nullopt;
 }
 
-std::optional<Site> Narrowing::site_at(InstructionId id) {
+std::optional<NarrowSite> Narrowing::site_at(InstructionId id) {
   const ir::Instruction& instruction = function_.instructions[id];
   if (instruction.kind != ir::InstructionKind::real || instruction.guard) return std::nullopt;
   const ir::Form& form = function_.form_of(id);
@@ -252,7 +252,7 @@ std::optional<Site> Narrowing::site_at(InstructionId id) {
   return std::nullopt;
 }
 
-bool Narrowing::take(const Site& site) {
+bool Narrowing::take(const NarrowSite& site) {
   const std::string mnemonic(function_.form_of(site.id).mnemonic);
   static constexpr const char* results[] = {"32 bits, unsigned", "32 bits", "wide product of 32 bits", "unsigned", "0"};
   if (!filter_.take(site.id, mnemonic + " -> " + results[static_cast<size_t>(site.kind)])) return false;
@@ -276,12 +276,12 @@ std::set<ValueId> Narrowing::read_whole(const std::set<InstructionId>& also) con
 }
 
 // A product whose own high half nobody reads is no place of this kind: it becomes a 32-bit one by itself.
-void Narrowing::take_products(std::vector<Site> candidates) {
+void Narrowing::take_products(std::vector<NarrowSite> candidates) {
   std::set<InstructionId> also;
-  for (const Site& site : candidates)
+  for (const NarrowSite& site : candidates)
     also.insert(site.id);
   const std::set<ValueId> whole = read_whole(also);
-  for (const Site& site : candidates)
+  for (const NarrowSite& site : candidates)
     if (whole.contains(function_.operands_of(site.id)[0].as_value())) take(site);
 }
 
@@ -346,7 +346,7 @@ void Narrowing::simplify_rounding(InstructionId sign) {
   }
 }
 
-void Narrowing::rewrite(const Site& site, Twins& twins, ValueId quotient) {
+void Narrowing::rewrite(const NarrowSite& site, Twins& twins, ValueId quotient) {
   const InstructionId id = site.id;
   const std::vector<Operand> operands(function_.operands_of(id).begin(), function_.operands_of(id).end());
   std::string mnemonic(function_.form_of(id).mnemonic);
@@ -382,10 +382,10 @@ void Narrowing::rewrite(const Site& site, Twins& twins, ValueId quotient) {
 }
 
 bool Narrowing::run() {
-  std::vector<Site> products;
+  std::vector<NarrowSite> products;
   for (BlockId block : forms_.control_flow().reverse_postorder())
     for (InstructionId id : function_.instructions_in(block))
-      if (std::optional<Site> site = site_at(id)) {
+      if (std::optional<NarrowSite> site = site_at(id)) {
         if (site->kind == Kind::product)
           products.push_back(std::move(*site));
         else
@@ -396,16 +396,16 @@ bool Narrowing::run() {
   Twins twins(function_, forms_.control_flow(), forms_.def_use(), read_whole({}));
   // Results first: what reads them may stand before them, across a loop's end.
   std::map<InstructionId, ValueId> quotients;
-  for (const Site& site : taken_)
+  for (const NarrowSite& site : taken_)
     if (site.kind == Kind::division) {
       const ValueId quotient = ir::Builder(function_).new_value(ScalarType::b32, "%r");
       quotients[site.id] = quotient;
       twins.set(function_.operands_of(site.id)[0].as_value(), quotient);
     }
-  for (const Site& site : taken_)
+  for (const NarrowSite& site : taken_)
     rewrite(site, twins, quotients[site.id]);
   // Last: low halves are cut off behind them.
-  for (const Site& site : taken_)
+  for (const NarrowSite& site : taken_)
     removed_.insert(site.id);
   for (InstructionId id : removed_)
     function_.remove(id);

@@ -60,7 +60,7 @@ size_t count_real(const ir::Function& function) {
   return count;
 }
 
-void replace_address(ir::Function& function, const Site& site, const SiteOperands& use) {
+void replace_address(ir::Function& function, const LinearSite& site, const SiteOperands& use) {
   std::span<const Operand> old = function.operands_of(site.instruction);
   std::vector<Operand> operands(old.begin(), old.begin() + site.address);
   bool coefficient = use.coefficient.is(ir::OperandKind::value);
@@ -71,7 +71,7 @@ void replace_address(ir::Function& function, const Site& site, const SiteOperand
   function.set_operands(site.instruction, operands);
 }
 
-void replace_result(ir::Function& function, const Site& site, const SiteOperands& use) {
+void replace_result(ir::Function& function, const LinearSite& site, const SiteOperands& use) {
   const ir::Instruction old = function.instructions[site.instruction];
   ir::Builder builder(function);
   builder.before(site.instruction).standing_for(site.instruction);
@@ -118,10 +118,10 @@ bool HardwareForm::pays(const Plan& plan, ir::ExpressionPool& pool) const {
 void HardwareForm::record_obligations(const ir::LinearForms& forms, const Plan& plan, bool assumed) {
   std::string name(function_.module().text(function_.name));
   std::set<ir::ObligationId> used;
-  for (const Site& site : plan.sites)
+  for (const LinearSite& site : plan.sites)
     used.insert(site.obligations.begin(), site.obligations.end());
   for (ir::ObligationId id : used) {
-    const ir::Obligation& obligation = forms.obligation(id);
+    const ir::RangeObligation& obligation = forms.obligation(id);
     Obligation entry{name,
                      obligation.statement,
                      "r2d2: hardware form",
@@ -198,12 +198,12 @@ Change HardwareForm::run() {
   std::vector<ir::ValueId> increments = emit_increments(function_, forms, plan, sections.steps);
   std::vector<ir::ValueId> joins = emit_joins(function_, forms, plan, sections.sites);
   for (size_t i = 0; i < plan.sites.size(); ++i) {
-    const Site& site = plan.sites[i];
+    const LinearSite& site = plan.sites[i];
     if (site.moved_for != none) continue;
     if (site.join != none) sections.sites[i].linear = joins[site.join];
     if (site.moves())
       sections.sites[i].coefficient = Operand::value(site.counter ? site.counter : increments[site.increment]);
-    if (site.address == Site::whole_result)
+    if (site.address == LinearSite::whole_result)
       replace_result(function_, site, sections.sites[i]);
     else
       replace_address(function_, site, sections.sites[i]);

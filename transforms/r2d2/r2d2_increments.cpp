@@ -101,7 +101,7 @@ bool Planner::is_counter_at(ValueId counter, InstructionId place) const {
   return true;
 }
 
-bool Planner::choose_counter(Site& site) {
+bool Planner::choose_counter(LinearSite& site) {
   auto found = counters_.find(key_of(site.width, site.offsets));
   if (found == counters_.end()) return false;
   ir::ExpressionPool& pool = forms_.expressions();
@@ -134,13 +134,13 @@ uint32_t Planner::increment_for(unsigned width, std::span<const ir::LoopOffset> 
 }
 
 void Planner::choose_offsets_of_addresses() {
-  if (std::ranges::none_of(sites_, [](const Site& site) { return site.moves(); })) return;
+  if (std::ranges::none_of(sites_, [](const LinearSite& site) { return site.moves(); })) return;
   find_counters();
-  for (Site& site : sites_)
+  for (LinearSite& site : sites_)
     if (site.moves() && !choose_counter(site)) site.increment = increment_for(site.width, site.offsets);
 }
 
-bool Planner::choose_offset_of_result(Site& site, const std::vector<bool>& used) {
+bool Planner::choose_offset_of_result(LinearSite& site, const std::vector<bool>& used) {
   find_counters();
   if (choose_counter(site)) return true;
   auto found = increment_of_.find(key_of(site.width, site.offsets));
@@ -151,7 +151,7 @@ bool Planner::choose_offset_of_result(Site& site, const std::vector<bool>& used)
 
 std::vector<bool> Planner::used_increments() const {
   std::vector<bool> used(increments_.size());
-  for (const Site& site : sites_)
+  for (const LinearSite& site : sites_)
     if (site.increment != none && takes_part(site))
       for (uint32_t i = site.increment; i != none; i = increments_[i].parent)
         used[i] = true;
@@ -173,8 +173,8 @@ double Planner::added_weight(LoopId inside) const {
       if (counts(from)) sum += weight_of(loops.contains(loop, from) ? addition : "mov.b32", from);
     }
   }
-  for (const Site& site : sites_)
-    if (site.address == Site::whole_result && takes_part(site) &&
+  for (const LinearSite& site : sites_)
+    if (site.address == LinearSite::whole_result && takes_part(site) &&
         counts(function_.instructions[site.instruction].block))
       sum += replacement_weight(site);
   return sum;
@@ -185,7 +185,7 @@ double Planner::added_weight(LoopId inside) const {
 // §3.1.2): it frees a register in each thread.
 void Planner::drop_useless_increments() {
   std::vector<size_t> readers(increments_.size());
-  for (const Site& site : sites_)
+  for (const LinearSite& site : sites_)
     if (site.increment != none) ++readers[site.increment];
   std::vector<uint32_t> order(increments_.size());
   std::iota(order.begin(), order.end(), 0u);
@@ -197,7 +197,7 @@ void Planner::drop_useless_increments() {
     enabled_[i] = false;
     if (gain(outermost) <= with) enabled_[i] = true;
   }
-  for (const Site& site : sites_)
+  for (const LinearSite& site : sites_)
     if (site.increment != none && !enabled_[site.increment])
       explain_unused(site.instruction, "counting its steps would save nothing; the original instructions stay");
 }

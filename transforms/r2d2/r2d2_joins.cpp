@@ -30,7 +30,7 @@ unsigned alternatives_of(const LinearForm& form) {
 
 // Two paths that come together, where one predicate decides which is taken: the block parameter from which `value` was
 // computed. Moves at the ends of the paths are one less than a move and a guarded one.
-std::optional<Planner::Choice> Planner::paths_of(ValueId value, const FormCondition& condition) const {
+std::optional<Planner::PathChoice> Planner::paths_of(ValueId value, const FormCondition& condition) const {
   constexpr size_t most_steps = 64;
   std::vector<ValueId> work{value};
   for (size_t i = 0; i < work.size() && i < most_steps; ++i) {
@@ -42,7 +42,7 @@ std::optional<Planner::Choice> Planner::paths_of(ValueId value, const FormCondit
         ir::for_each_use(function_, site.instruction, [&](ValueId read) { work.push_back(read); });
       continue;
     }
-    Choice choice{site.block, {}, {}};
+    PathChoice choice{site.block, {}, {}};
     for (EdgeId edge : forms_.control_flow().predecessors(site.block)) {
       const LinearForm& brought = forms_.form_at(function_.arguments(edge)[site.parameter], site.block);
       for (unsigned alternative : {0u, 1u})
@@ -56,7 +56,8 @@ std::optional<Planner::Choice> Planner::paths_of(ValueId value, const FormCondit
 
 // Which form each edge into the block brings, or the predicate that chooses; nothing where the choice is of another
 // kind or is not made once and for all in front of the place.
-std::optional<Planner::Choice> Planner::choice_of(const LinearForm& form, ValueId value, InstructionId place) const {
+std::optional<Planner::PathChoice> Planner::choice_of(const LinearForm& form, ValueId value,
+                                                      InstructionId place) const {
   const FormCondition& first = form.conditions[0];
   BlockId block = function_.instructions[place].block;
   const ir::DominatorTree& dominators = forms_.dominators();
@@ -69,7 +70,7 @@ std::optional<Planner::Choice> Planner::choice_of(const LinearForm& form, ValueI
                                          (site.instruction && order_[site.instruction.index()] < order_[place.index()])
                                    : above && dominators.dominates(above, block);
     if (!in_front) return std::nullopt;
-    return Choice{{}, first.value, {0, 1}};
+    return PathChoice{{}, first.value, {0, 1}};
   }
   if (first.kind != FormCondition::Kind::edge) return std::nullopt;
   for (unsigned i = 0; i < form.condition_count; ++i)
@@ -78,7 +79,7 @@ std::optional<Planner::Choice> Planner::choice_of(const LinearForm& form, ValueI
   if (!dominators.dominates(join, block)) return std::nullopt;
   for (EdgeId edge : forms_.control_flow().predecessors(join))
     if (!forms_.control_flow().reachable(function_.edges[edge].from)) return std::nullopt;
-  Choice choice{join, {}, {}};
+  PathChoice choice{join, {}, {}};
   for (unsigned group : forms_.edge_groups(first.value)) {
     unsigned alternative = 0;
     for (unsigned i = 0; i < form.condition_count; ++i)
@@ -89,21 +90,21 @@ std::optional<Planner::Choice> Planner::choice_of(const LinearForm& form, ValueI
 }
 
 // The site becomes a use of a join's register; its own coefficients are what it adds to that.
-bool Planner::set_join(const LinearForm& form, ValueId value, Site& site) {
+bool Planner::set_join(const LinearForm& form, ValueId value, LinearSite& site) {
   auto refuse = [&](const char* why) {
     explain_unused(site.instruction, std::string("the register is written on several paths") + why);
     return false;
   };
-  if (site.address == Site::whole_result || (form.width != 32 && form.width != 64))
+  if (site.address == LinearSite::whole_result || (form.width != 32 && form.width != 64))
     return refuse("; the original instructions stay");
-  std::optional<Choice> choice = choice_of(form, value, site.instruction);
+  std::optional<PathChoice> choice = choice_of(form, value, site.instruction);
   if (!choice) return refuse(", and what chooses among them is not a branch or a predicate alone");
-  std::vector<Site> alternatives;
+  std::vector<LinearSite> alternatives;
   for (unsigned i = 0; i < alternatives_of(form); ++i) {
     const LinearForm& alternative = forms_.form(form.alternatives[i]);
     if (!alternative.has_coefficients() || alternative.varies || alternative.loop_count != 0)
       return refuse(", not all of them linear outside loops");
-    Site move;
+    LinearSite move;
     move.instruction = site.instruction;
     move.width = form.width;
     move.coefficients = alternative.coefficients;
@@ -123,13 +124,13 @@ bool Planner::set_join(const LinearForm& form, ValueId value, Site& site) {
   return true;
 }
 
-uint32_t Planner::join_for(const Choice& choice, std::vector<Site>& alternatives) {
+uint32_t Planner::join_for(const PathChoice& choice, std::vector<LinearSite>& alternatives) {
   ir::ExpressionPool& pool = forms_.expressions();
   unsigned width = alternatives[0].width;
   ExpressionId first = alternatives[0].coefficients[FormIndex::constant];
   std::vector<uint32_t> key{width, choice.block.index(), choice.predicate.index()};
   key.insert(key.end(), choice.alternatives.begin(), choice.alternatives.end());
-  for (const Site& alternative : alternatives) {
+  for (const LinearSite& alternative : alternatives) {
     for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
       key.push_back(alternative.coefficients[place].index());
     key.push_back(pool.subtract(alternative.coefficients[FormIndex::constant], first).index());
@@ -143,7 +144,7 @@ uint32_t Planner::join_for(const Choice& choice, std::vector<Site>& alternatives
   ExpressionId literal = pool.literal(width, static_cast<uint64_t>(split_constant(pool, first).literal));
   join.first_constant = pool.subtract(first, literal);
   for (size_t i = 0; i < choice.alternatives.size(); ++i) {
-    Site move = alternatives[choice.alternatives[i]];
+    LinearSite move = alternatives[choice.alternatives[i]];
     ExpressionId& constant = move.coefficients[FormIndex::constant];
     constant = pool.subtract(constant, literal);
     move.obligations.clear(); // with the accesses
@@ -166,7 +167,7 @@ bool Planner::join_takes_part(uint32_t index) const {
 
 std::vector<bool> Planner::used_joins() const {
   std::vector<bool> used(joins_.size());
-  for (const Site& site : sites_)
+  for (const LinearSite& site : sites_)
     if (site.join != none && takes_part(site)) used[site.join] = true;
   return used;
 }
@@ -174,7 +175,7 @@ std::vector<bool> Planner::used_joins() const {
 double Planner::added_by_joins(ir::LoopId inside) const {
   double sum = 0;
   std::vector<bool> used = used_joins();
-  for (const Site& move : moves_)
+  for (const LinearSite& move : moves_)
     if (used[move.moved_for] && (!inside || forms_.loops().contains(inside, move.block)))
       sum += weight_of(move_mnemonic(move.width), move.block);
   return sum;
@@ -186,7 +187,7 @@ void Planner::drop_useless_joins() {
     join_enabled_[i] = false;
     if (gain() < with) join_enabled_[i] = true;
   }
-  for (const Site& site : sites_)
+  for (const LinearSite& site : sites_)
     if (site.join != none && !join_enabled_[site.join])
       explain_unused(site.instruction,
                      "the register is written on several paths, and moving linear registers there would save nothing");

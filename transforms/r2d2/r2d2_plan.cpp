@@ -26,7 +26,7 @@ namespace FormIndex = ir::FormIndex;
 constexpr size_t most_remarks = 20; // about dropped forms, one by one
 
 // What a site needs of its linear register's constant: all but a literal that an immediate can hold.
-ExpressionId base_constant(ir::ExpressionPool& pool, const Site& site) {
+ExpressionId base_constant(ir::ExpressionPool& pool, const LinearSite& site) {
   ExpressionId constant = site.coefficients[FormIndex::constant];
   SplitConstant split = split_constant(pool, constant);
   bool fits = !site.moves() || split.literal == static_cast<int32_t>(split.literal);
@@ -57,7 +57,7 @@ Planner::Planner(ir::LinearForms& forms, const PlanOptions& options, PassContext
 }
 
 // The group of a site that differs at most in the constant; one whose constant is the site's own, if there is any.
-uint32_t Planner::group_for(const Site& site, std::map<std::vector<uint32_t>, std::vector<uint32_t>>& index) {
+uint32_t Planner::group_for(const LinearSite& site, std::map<std::vector<uint32_t>, std::vector<uint32_t>>& index) {
   std::vector<uint32_t> key{site.width};
   for (unsigned c = FormIndex::tid_x; c < FormIndex::count; ++c)
     key.push_back(site.coefficients[c].index());
@@ -76,7 +76,7 @@ uint32_t Planner::group_for(const Site& site, std::map<std::vector<uint32_t>, st
   return alike.back();
 }
 
-void Planner::put_into_group(Site& site, uint32_t number,
+void Planner::put_into_group(LinearSite& site, uint32_t number,
                              std::map<std::vector<uint32_t>, std::vector<uint32_t>>& index) {
   site.group = group_for(site, index);
   Group& group = groups_[site.group];
@@ -104,7 +104,7 @@ void Planner::form_groups() {
 
 ir::Liveliness::Result Planner::simulate() const {
   std::vector<ValueId> read;
-  for (const Site& site : sites_)
+  for (const LinearSite& site : sites_)
     if (site.counter && takes_part(site)) read.push_back(site.counter);
   std::vector<bool> used = used_joins();
   for (size_t i = 0; i < joins_.size(); ++i)
@@ -115,7 +115,7 @@ ir::Liveliness::Result Planner::simulate() const {
 bool Planner::replaced(InstructionId id, size_t operand) const {
   uint32_t index = site_of_[id.index()];
   if (index == none || !takes_part(sites_[index])) return false;
-  if (sites_[index].address != Site::whole_result) return operand == sites_[index].address + 1;
+  if (sites_[index].address != LinearSite::whole_result) return operand == sites_[index].address + 1;
   return !function_.operands_of(id)[operand].has(ir::OperandFlag::old_value);
 }
 
@@ -136,7 +136,7 @@ double Planner::weight_of(std::string_view mnemonic, BlockId block) const {
   return ir::weight_of(ir::form(ir::known_form(mnemonic)), compute_capability_, false).instructions * frequency(block);
 }
 
-double Planner::replacement_weight(const Site& site) const {
+double Planner::replacement_weight(const LinearSite& site) const {
   BlockId block = function_.instructions[site.instruction].block;
   return (site.direct ? 0 : weight_of(move_mnemonic(site.width), block)) - weight(site.instruction);
 }
@@ -181,7 +181,7 @@ std::set<uint32_t> Planner::groups_of(InstructionId id, const ir::Liveliness::Re
       groups.insert(behind[value.index()].begin(), behind[value.index()].end());
     });
   } else if (number != none && takes_part(sites_[number])) {
-    const Site& site = sites_[number];
+    const LinearSite& site = sites_[number];
     groups.insert(site.group);
     if (site.join != none)
       for (uint32_t move : joins_[site.join].moves)
@@ -203,8 +203,8 @@ void Planner::estimate_savings() {
       for (uint32_t group : groups)
         groups_[group].saving += weight(id) / static_cast<double>(groups.size());
     }
-  for (const Site& site : sites_)
-    if (site.address == Site::whole_result && site.group != none)
+  for (const LinearSite& site : sites_)
+    if (site.address == LinearSite::whole_result && site.group != none)
       groups_[site.group].saving -= replacement_weight(site);
 }
 
@@ -297,9 +297,9 @@ Plan Planner::result() {
     plan.joins.back().moves.clear();
   }
   std::vector<bool> taken;
-  for (const Site& site : sites_)
+  for (const LinearSite& site : sites_)
     taken.push_back(takes_part(site));
-  auto take = [&](Site& site) {
+  auto take = [&](LinearSite& site) {
     auto number = static_cast<uint32_t>(plan.sites.size());
     if (site.increment != none) site.increment = new_increment[site.increment];
     if (site.join != none) site.join = new_join[site.join];
@@ -309,7 +309,7 @@ Plan Planner::result() {
   };
   for (uint32_t i = 0; i < sites_.size(); ++i)
     if (taken[i]) take(sites_[i]);
-  for (Site& move : moves_)
+  for (LinearSite& move : moves_)
     if (joined[move.moved_for]) take(move);
   for (const auto& [why, where] : unused_)
     context_.remarks.emplace_back(

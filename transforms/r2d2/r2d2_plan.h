@@ -39,7 +39,7 @@ struct Join {
   ir::ExpressionId first_constant; // of the first form
 };
 
-struct Site {
+struct LinearSite {
   static constexpr uint32_t whole_result = UINT32_MAX;
 
   ir::InstructionId instruction;
@@ -85,7 +85,7 @@ struct Group {
 };
 
 struct Plan {
-  std::vector<Site> sites; // of the kept groups, in program order; then moves
+  std::vector<LinearSite> sites; // of the kept groups, in program order; then moves
   std::vector<Group> groups;
   std::vector<Increment> increments; // parents first
   std::vector<Join> joins;

@@ -25,29 +25,29 @@ private:
   void find_result_sites();
   void consider_result(ir::InstructionId id, ir::ReaderCounts& counts, const ir::Liveliness::Result& live,
                        const std::vector<bool>& used);
-  bool is_uniform(const Site& site) const;
-  std::optional<std::vector<ir::InstructionId>> direct_readers(const Site& site, ir::ValueId result,
+  bool is_uniform(const LinearSite& site) const;
+  std::optional<std::vector<ir::InstructionId>> direct_readers(const LinearSite& site, ir::ValueId result,
                                                                const ir::ReaderCounts& counts,
                                                                const ir::Liveliness::Result& live) const;
   bool is_dead(ir::InstructionId id, const ir::ReaderCounts& counts) const;
   // Whether a form can be used here; fills coefficients, offsets and obligations of the site.
-  bool usable(const ir::LinearForm& form, ir::ValueId value, Site& site);
+  bool usable(const ir::LinearForm& form, ir::ValueId value, LinearSite& site);
   // The same for what a guarded definition writes where its guard holds.
-  bool usable_alternative(ir::InstructionId id, Site& site);
-  bool set_coefficients(const ir::LinearForm& form, Site& site);
-  bool set_offsets(const ir::LinearForm& form, Site& site);
-  bool add_obligations(ir::ValueId value, Site& site);
-  bool expressible(ir::ExpressionId id, const Site& site);
-  void pull_extensions_out(Site& site);
-  ir::ExpressionId pull_extensions_out(ir::ExpressionId sum, Site& site);
+  bool usable_alternative(ir::InstructionId id, LinearSite& site);
+  bool set_coefficients(const ir::LinearForm& form, LinearSite& site);
+  bool set_offsets(const ir::LinearForm& form, LinearSite& site);
+  bool add_obligations(ir::ValueId value, LinearSite& site);
+  bool expressible(ir::ExpressionId id, const LinearSite& site);
+  void pull_extensions_out(LinearSite& site);
+  ir::ExpressionId pull_extensions_out(ir::ExpressionId sum, LinearSite& site);
 
   // --- loops (r2d2_increments.cpp) ---
   // Chains of offsets, as keys.
   using ChainKey = std::vector<uint32_t>;
   static ChainKey key_of(unsigned width, std::span<const ir::LoopOffset> chain);
   void find_counters();
-  bool choose_counter(Site& site);
-  bool choose_offset_of_result(Site& site, const std::vector<bool>& used);
+  bool choose_counter(LinearSite& site);
+  bool choose_offset_of_result(LinearSite& site, const std::vector<bool>& used);
   bool is_counter_at(ir::ValueId counter, ir::InstructionId place) const;
   // Can control get from one instruction to the other without going through `without`'s start?
   bool runs_before(ir::InstructionId first, ir::InstructionId second, ir::BlockId without) const;
@@ -59,15 +59,15 @@ private:
   double added_weight(ir::LoopId inside = {}) const;
 
   // --- several paths (r2d2_joins.cpp) ---
-  struct Choice {
+  struct PathChoice {
     ir::BlockId block;
     ir::ValueId predicate;
     std::vector<unsigned> alternatives; // which form each move brings
   };
-  std::optional<Choice> choice_of(const ir::LinearForm& form, ir::ValueId value, ir::InstructionId place) const;
-  std::optional<Choice> paths_of(ir::ValueId value, const ir::FormCondition& condition) const;
-  bool set_join(const ir::LinearForm& form, ir::ValueId value, Site& site);
-  uint32_t join_for(const Choice& choice, std::vector<Site>& alternatives);
+  std::optional<PathChoice> choice_of(const ir::LinearForm& form, ir::ValueId value, ir::InstructionId place) const;
+  std::optional<PathChoice> paths_of(ir::ValueId value, const ir::FormCondition& condition) const;
+  bool set_join(const ir::LinearForm& form, ir::ValueId value, LinearSite& site);
+  uint32_t join_for(const PathChoice& choice, std::vector<LinearSite>& alternatives);
   bool join_takes_part(uint32_t index) const;
   std::vector<bool> used_joins() const;
   double added_by_joins(ir::LoopId inside) const;
@@ -75,8 +75,8 @@ private:
 
   // --- choice (r2d2_plan.cpp) ---
   void form_groups();
-  void put_into_group(Site& site, uint32_t number, std::map<std::vector<uint32_t>, std::vector<uint32_t>>& index);
-  uint32_t group_for(const Site& site, std::map<std::vector<uint32_t>, std::vector<uint32_t>>& index);
+  void put_into_group(LinearSite& site, uint32_t number, std::map<std::vector<uint32_t>, std::vector<uint32_t>>& index);
+  uint32_t group_for(const LinearSite& site, std::map<std::vector<uint32_t>, std::vector<uint32_t>>& index);
   void estimate_savings();
   std::vector<std::set<uint32_t>> groups_behind(const ir::Liveliness::Result& live) const;
   std::set<uint32_t> groups_of(ir::InstructionId id, const ir::Liveliness::Result& live,
@@ -92,12 +92,12 @@ private:
   double gain(ir::LoopId inside = {}) const {
     return removed_weight(simulate(), nullptr, inside) - added_weight(inside);
   }
-  bool takes_part(const Site& site) const {
+  bool takes_part(const LinearSite& site) const {
     return (site.increment == none || enabled_[site.increment]) && (site.group == none || kept_[site.group]) &&
            (site.join == none || join_takes_part(site.join));
   }
   // By the numbers in groups: sites, then moves.
-  const Site& site_at(uint32_t number) const {
+  const LinearSite& site_at(uint32_t number) const {
     return number < sites_.size() ? sites_[number] : moves_[number - sites_.size()];
   }
   // How often a block runs; machine instructions that an instruction of the kernel, or one of our own, stands for in
@@ -106,7 +106,7 @@ private:
   double weight(ir::InstructionId id) const { return cost_[id.index()] * frequency(function_.instructions[id].block); }
   double weight_of(std::string_view mnemonic, ir::BlockId block) const;
   // Of the move that replaces an instruction, less the instruction itself.
-  double replacement_weight(const Site& site) const;
+  double replacement_weight(const LinearSite& site) const;
   void explain_unused(ir::InstructionId id, const std::string& why);
   bool dischargeable(ir::ObligationId id);
 
@@ -118,7 +118,7 @@ private:
   uint32_t compute_capability_;
   std::vector<double> cost_;      // by InstructionId: machine instructions
   std::vector<double> frequency_; // by BlockId
-  std::vector<Site> sites_;
+  std::vector<LinearSite> sites_;
   std::vector<Group> groups_;
   std::vector<bool> kept_;        // by group
   std::vector<uint32_t> site_of_; // by InstructionId; none
@@ -126,7 +126,7 @@ private:
   std::vector<bool> enabled_; // by increment
   std::map<ChainKey, uint32_t> increment_of_;
   std::vector<Join> joins_; // their moves count in moves_
-  std::vector<Site> moves_;
+  std::vector<LinearSite> moves_;
   std::vector<bool> join_enabled_; // by join
   std::map<std::vector<uint32_t>, uint32_t> join_of_;
   std::map<ChainKey, std::vector<ir::ValueId>> counters_;

@@ -197,7 +197,7 @@ void SectionWriter::write_coefficients() {
       operand_[group.coefficients[place]] = coefficients_.write(group.coefficients[place]);
     bases_.push_back(coefficients_.write(group.coefficients[FormIndex::constant]));
   }
-  for (const Site& site : plan_.sites) {
+  for (const LinearSite& site : plan_.sites) {
     SiteOperands operands;
     ExpressionId difference = site.coefficients[FormIndex::constant];
     if (site.uniform) {

@@ -19,7 +19,7 @@ using ir::ValueId;
 namespace FormIndex = ir::FormIndex;
 
 bool Planner::dischargeable(ObligationId id) {
-  const ir::Obligation& obligation = forms_.obligation(id);
+  const ir::RangeObligation& obligation = forms_.obligation(id);
   if (obligation.proved || (options_.assume_no_overflow && forms_.is_about_overflow(id))) return true;
   return options_.launch_checks && !forms_.launch_predicate(id).empty();
 }
@@ -31,14 +31,14 @@ void Planner::explain_unused(InstructionId id, const std::string& why) {
 
 // Under the assumption that no index overflows, `sext(P1+1)` is `sext(P1)+1`: fewer instructions, and forms that
 // differ only in where the extension stands become equal.
-void Planner::pull_extensions_out(Site& site) {
+void Planner::pull_extensions_out(LinearSite& site) {
   for (ExpressionId& coefficient : site.coefficients)
     coefficient = pull_extensions_out(coefficient, site);
   for (ir::LoopOffset& offset : site.offsets)
     offset.step = pull_extensions_out(offset.step, site);
 }
 
-ExpressionId Planner::pull_extensions_out(ExpressionId coefficient, Site& site) {
+ExpressionId Planner::pull_extensions_out(ExpressionId coefficient, LinearSite& site) {
   ir::ExpressionPool& pool = forms_.expressions();
   if (pool.literal_value(coefficient) || pool[coefficient].kind != ir::ExpressionKind::sum) return coefficient;
   unsigned width = pool.width(coefficient);
@@ -66,7 +66,7 @@ ExpressionId Planner::pull_extensions_out(ExpressionId coefficient, Site& site) 
   return changed ? sum : coefficient;
 }
 
-bool Planner::add_obligations(ValueId value, Site& site) {
+bool Planner::add_obligations(ValueId value, LinearSite& site) {
   for (ObligationId id : forms_.obligations(value)) {
     if (!dischargeable(id)) {
       explain_unused(site.instruction, "not used: nothing can show that " + forms_.obligation(id).statement);
@@ -77,7 +77,7 @@ bool Planner::add_obligations(ValueId value, Site& site) {
   return true;
 }
 
-bool Planner::expressible(ExpressionId id, const Site& site) {
+bool Planner::expressible(ExpressionId id, const LinearSite& site) {
   if (CoefficientWriter::expressible(forms_.expressions(), id)) return true;
   explain_unused(site.instruction,
                  "not used: a coefficient needs something that the coefficient section cannot compute (" +
@@ -86,7 +86,7 @@ bool Planner::expressible(ExpressionId id, const Site& site) {
 }
 
 // The loops of a form must be around the place where it is read: elsewhere it is the last trip's value.
-bool Planner::set_offsets(const LinearForm& form, Site& site) {
+bool Planner::set_offsets(const LinearForm& form, LinearSite& site) {
   const ir::LoopForest& loops = forms_.loops();
   for (const ir::LoopOffset& offset : form.loops()) {
     if (!loops.contains(offset.loop, function_.instructions[site.instruction].block)) return false;
@@ -96,7 +96,7 @@ bool Planner::set_offsets(const LinearForm& form, Site& site) {
   return true;
 }
 
-bool Planner::usable(const LinearForm& form, ValueId value, Site& site) {
+bool Planner::usable(const LinearForm& form, ValueId value, LinearSite& site) {
   const LinearForm& own = forms_.form(value);
   if (form.kind == ir::ValueClass::any || own.kind == ir::ValueClass::any) return false;
   if (form.loop_count != own.loop_count || !set_offsets(form, site)) {
@@ -108,7 +108,7 @@ bool Planner::usable(const LinearForm& form, ValueId value, Site& site) {
   return set_coefficients(form, site) && add_obligations(value, site);
 }
 
-bool Planner::set_coefficients(const LinearForm& form, Site& site) {
+bool Planner::set_coefficients(const LinearForm& form, LinearSite& site) {
   if (!form.has_coefficients() || form.varies) return false;
   if (form.width != 32 && form.width != 64) return false;
   site.width = form.width;
@@ -122,7 +122,7 @@ bool Planner::set_coefficients(const LinearForm& form, Site& site) {
 }
 
 // The definition stays guarded; where the guard does not hold, the old value stays.
-bool Planner::usable_alternative(InstructionId id, Site& site) {
+bool Planner::usable_alternative(InstructionId id, LinearSite& site) {
   const ir::Instruction& row = function_.instructions[id];
   ValueId result = function_.operands_of(id)[0].as_value();
   const LinearForm& form = forms_.form(result);
@@ -142,7 +142,7 @@ void Planner::find_address_sites() {
       const LinearForm& form = forms_.address_form(id, *address);
       // Sums are 64 bits wide; of a narrower address the machine takes the low half in shared memory alone.
       if (form.kind != ir::ValueClass::any && form.width == 32 && !ir::is_shared(function_.form_of(id).space)) continue;
-      Site site;
+      LinearSite site;
       site.instruction = id;
       site.address = static_cast<uint32_t>(*address);
       if (!usable(form, function_.operands_of(id)[*address + 1].as_value(), site)) continue;
@@ -156,7 +156,7 @@ void Planner::find_result_sites() {
   ir::Liveliness::Result live = simulate();
   ir::ReaderCounts counts(function_, forms_.def_use(), live,
                           [&](InstructionId id, size_t operand) { return replaced(id, operand); });
-  for (const Site& site : sites_)
+  for (const LinearSite& site : sites_)
     if (site.counter && takes_part(site)) counts.add_reader(site.counter);
   std::vector<bool> used = used_increments();
   // Readers first, so that a value is met when its own readers are settled.
@@ -177,7 +177,7 @@ void Planner::consider_result(InstructionId id, ir::ReaderCounts& counts, const 
   const LinearForm& form = forms_.form(result);
   if (form.kind == ir::ValueClass::any || form.width != ir::bit_width(value.type)) return;
   bool guarded = bool(function_.instructions[id].guard);
-  Site site;
+  LinearSite site;
   site.instruction = id;
   site.width = form.width;
   std::vector<ValueId> read;
@@ -207,7 +207,7 @@ void Planner::consider_result(InstructionId id, ir::ReaderCounts& counts, const 
 }
 
 // The same for all threads of the launch, and no literal: in a coefficient register.
-bool Planner::is_uniform(const Site& site) const {
+bool Planner::is_uniform(const LinearSite& site) const {
   const ir::ExpressionPool& pool = forms_.expressions();
   for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
     if (!pool.is_zero(site.coefficients[place])) return false;
@@ -215,7 +215,7 @@ bool Planner::is_uniform(const Site& site) const {
 }
 
 // What still reads the result, if all of that can name its linear register; of readers that have to add, their numbers.
-std::optional<std::vector<InstructionId>> Planner::direct_readers(const Site& site, ValueId result,
+std::optional<std::vector<InstructionId>> Planner::direct_readers(const LinearSite& site, ValueId result,
                                                                   const ir::ReaderCounts& counts,
                                                                   const ir::Liveliness::Result& live) const {
   const ir::ExpressionPool& pool = forms_.expressions();

@@ -59,9 +59,9 @@ std::string expression_text(const ExpressionPool& pool, ExpressionId id) {
 } // namespace
 
 std::string print_exact_range(const LinearForms& forms, ObligationId id) {
-  const Obligation& row = forms.obligation(id);
+  const RangeObligation& row = forms.obligation(id);
   std::vector<std::string> values;
-  if (row.kind == Obligation::Kind::expression_range) {
+  if (row.kind == RangeObligation::Kind::expression_range) {
     values.push_back(expression_text(forms.expressions(), row.expression));
   } else if (const LinearForm& form = forms.form(row.form); form.kind == ValueClass::divergent_linear) {
     for (unsigned i = 0; i < 1u << form.condition_count; ++i)

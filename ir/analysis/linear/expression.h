@@ -92,7 +92,7 @@ struct ExpressionTerm {
 };
 
 // One launch: what launch-uniform expressions are evaluated over.
-struct Launch {
+struct LaunchValues {
   std::array<uint32_t, 3> block{1, 1, 1};       // ntid
   std::array<uint32_t, 3> grid{1, 1, 1};        // nctaid
   std::vector<std::vector<uint8_t>> parameters; // bytes, little endian, in the order of the kernel's signature
@@ -170,9 +170,9 @@ public:
 
   // The bits under a launch, zero-extended; nothing when the expression is not evaluable, a parameter is missing or
   // PTX leaves the result undefined (division by zero).
-  std::optional<uint64_t> evaluate(ExpressionId id, const Launch& launch) const;
+  std::optional<uint64_t> evaluate(ExpressionId id, const LaunchValues& launch) const;
   // The same, read as a signed number.
-  std::optional<Int128> evaluate_signed(ExpressionId id, const Launch& launch) const;
+  std::optional<Int128> evaluate_signed(ExpressionId id, const LaunchValues& launch) const;
   // Bounds of the signed representative under all launches within the limits.
   Interval interval(ExpressionId id, const LaunchLimits& limits) const;
 
@@ -197,7 +197,7 @@ private:
   void describe(Expression& row, std::span<const ExpressionId> operand_list,
                 std::span<const ExpressionTerm> term_list) const;
   ExpressionId simplify_binary(ExpressionKind kind, ExpressionId a, ExpressionId b);
-  std::optional<uint64_t> evaluate_atom(ExpressionId id, const Launch& launch) const;
+  std::optional<uint64_t> evaluate_atom(ExpressionId id, const LaunchValues& launch) const;
   Interval atom_interval(ExpressionId id, const LaunchLimits& limits) const;
 
   Table<ExpressionId, Expression> expressions_;

@@ -5,7 +5,7 @@
 
 namespace ptxrewrite::ir {
 
-void Launch::add_parameter(uint64_t value, unsigned bytes) {
+void LaunchValues::add_parameter(uint64_t value, unsigned bytes) {
   std::vector<uint8_t> little_endian(bytes);
   for (unsigned i = 0; i < bytes; ++i)
     little_endian[i] = static_cast<uint8_t>(value >> (8 * i));
@@ -14,7 +14,7 @@ void Launch::add_parameter(uint64_t value, unsigned bytes) {
 
 // --- one launch ---
 
-std::optional<uint64_t> ExpressionPool::evaluate(ExpressionId id, const Launch& launch) const {
+std::optional<uint64_t> ExpressionPool::evaluate(ExpressionId id, const LaunchValues& launch) const {
   const Expression& row = expressions_[id];
   if (!row.evaluable) return std::nullopt;
   if (row.kind != ExpressionKind::sum) return evaluate_atom(id, launch);
@@ -31,7 +31,7 @@ std::optional<uint64_t> ExpressionPool::evaluate(ExpressionId id, const Launch& 
   return low_bits(sum, row.width);
 }
 
-std::optional<uint64_t> ExpressionPool::evaluate_atom(ExpressionId id, const Launch& launch) const {
+std::optional<uint64_t> ExpressionPool::evaluate_atom(ExpressionId id, const LaunchValues& launch) const {
   const Expression& row = expressions_[id];
   auto list = operands(id);
   std::array<uint64_t, 3> values{};
@@ -70,7 +70,7 @@ std::optional<uint64_t> ExpressionPool::evaluate_atom(ExpressionId id, const Lau
   }
 }
 
-std::optional<Int128> ExpressionPool::evaluate_signed(ExpressionId id, const Launch& launch) const {
+std::optional<Int128> ExpressionPool::evaluate_signed(ExpressionId id, const LaunchValues& launch) const {
   auto value = evaluate(id, launch);
   if (!value) return std::nullopt;
   return signed_value(*value, width(id));

@@ -339,11 +339,11 @@ std::optional<ExactSum> AccessExtents::last_trip_until_equal(const TripBound& bo
 // --- what others ask ---
 
 // What makes one obligation true; nothing where that is not known.
-std::optional<LaunchConditions> AccessExtents::conditions_of(const Obligation& obligation) {
+std::optional<LaunchConditions> AccessExtents::conditions_of(const RangeObligation& obligation) {
   const Scope scope = guarded_scope(obligation.instruction);
   Query query{&scope, {}, 0};
   std::optional<Span> span;
-  if (obligation.kind == Obligation::Kind::expression_range) {
+  if (obligation.kind == RangeObligation::Kind::expression_range) {
     span = modular(obligation.expression, query);
   } else {
     const LinearForm form = forms_.form(obligation.form);
@@ -361,7 +361,7 @@ std::optional<LaunchConditions> AccessExtents::conditions_of(const Obligation& o
 }
 
 bool AccessExtents::discharge(ObligationId id, LaunchConditions& conditions) {
-  const Obligation obligation = forms_.obligation(id);
+  const RangeObligation obligation = forms_.obligation(id);
   if (obligation.proved) return true;
   std::optional<LaunchConditions> needed;
   if (auto found = discharged_.find(id); found != discharged_.end()) {

@@ -110,7 +110,7 @@ private:
   std::optional<Span> span_of(const Affine& affine, Query& query);
   std::optional<Span> span_of(const LinearForm& form, Query& query);
   std::optional<Span> span_of_remainder(const LinearForm& form, Query& query);
-  std::optional<LaunchConditions> conditions_of(const Obligation& obligation);
+  std::optional<LaunchConditions> conditions_of(const RangeObligation& obligation);
   bool discharge(ObligationId id, LaunchConditions& conditions);
 
   // --- extent_expression.cpp ---

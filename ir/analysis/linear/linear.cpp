@@ -122,24 +122,24 @@ const LinearForm& LinearForms::address_form(InstructionId instruction, size_t gr
 std::span<const ObligationId> LinearForms::obligations(ValueId value) const {
   return state_->obligation_lists.view(state_->obligation_sets[state_->value_obligations[value]]);
 }
-const Obligation& LinearForms::obligation(ObligationId id) const {
+const RangeObligation& LinearForms::obligation(ObligationId id) const {
   return state_->obligations[id];
 }
 bool LinearForms::is_about_overflow(ObligationId id) const {
-  const Obligation& row = obligation(id);
+  const RangeObligation& row = obligation(id);
   const unsigned width =
-      row.kind == Obligation::Kind::form_range ? form(row.form).width : expressions().width(row.expression);
+      row.kind == RangeObligation::Kind::form_range ? form(row.form).width : expressions().width(row.expression);
   return row.range == signed_range(width) || row.range == unsigned_range(width);
 }
 
-const Table<ObligationId, Obligation>& LinearForms::all_obligations() const {
+const Table<ObligationId, RangeObligation>& LinearForms::all_obligations() const {
   return state_->obligations;
 }
-bool LinearForms::evaluate(ObligationId id, const Launch& launch) const {
+bool LinearForms::evaluate(ObligationId id, const LaunchValues& launch) const {
   return state_->obligations[id].proved || state_->evaluate(state_->obligations[id], launch);
 }
 std::string LinearForms::launch_predicate(ObligationId id) const {
-  const Obligation& row = state_->obligations[id];
+  const RangeObligation& row = state_->obligations[id];
   return row.launch_checkable ? state_->predicate(row) : std::string();
 }
 
@@ -188,7 +188,7 @@ std::vector<unsigned> LinearForms::edge_groups(ValueId block_parameter) const {
 
 // --- evaluation in one thread ---
 
-std::optional<uint64_t> LinearForms::evaluate(const LinearForm& form, const Launch& launch,
+std::optional<uint64_t> LinearForms::evaluate(const LinearForm& form, const LaunchValues& launch,
                                               const ThreadPosition& thread) const {
   const ExpressionPool& pool = state_->pool;
   if (form.kind == ValueClass::divergent_linear) {

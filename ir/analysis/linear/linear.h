@@ -115,7 +115,7 @@ struct ThreadPosition {
 };
 
 // Something that must hold in every thread of a launch.
-struct Obligation {
+struct RangeObligation {
   enum class Kind : uint8_t {
     form_range,       // the integer value of `form`, coefficients and literals read as signed, is in `range`
     expression_range, // the same for `expression`, products and sums in exact integers: an extension may move inside
@@ -159,11 +159,11 @@ public:
 
   // What must hold for a value's form to be right, sources included. Sorted.
   std::span<const ObligationId> obligations(ValueId value) const;
-  const Obligation& obligation(ObligationId id) const;
-  const Table<ObligationId, Obligation>& all_obligations() const;
+  const RangeObligation& obligation(ObligationId id) const;
+  const Table<ObligationId, RangeObligation>& all_obligations() const;
   // True if the obligation is proved or surely holds in this launch: exact corner sums in 128 bits, an overflow counts
   // as false.
-  bool evaluate(ObligationId id, const Launch& launch) const;
+  bool evaluate(ObligationId id, const LaunchValues& launch) const;
   // Does it only say that numbers stay within their type? Other ranges (`xor i, 32` is `i+32` where i < 32) are not
   // what a user grants who says that no index overflows.
   bool is_about_overflow(ObligationId id) const;
@@ -188,7 +188,8 @@ public:
 
   // Bits of a form in one thread, zero-extended; nothing where the form has no value (any, opaque atoms, unknown trip
   // or condition).
-  std::optional<uint64_t> evaluate(const LinearForm& form, const Launch& launch, const ThreadPosition& thread) const;
+  std::optional<uint64_t> evaluate(const LinearForm& form, const LaunchValues& launch,
+                                   const ThreadPosition& thread) const;
 
   const ExpressionPool& expressions() const;
   ExpressionPool& expressions();

@@ -39,7 +39,7 @@ struct LinearForms::State {
   ExpressionPool pool;
   StableTable<LinearFormId, LinearForm> forms; // callers hold a form while they ask for others
   Table<ValueId, LinearFormId> value_form;     // invalid while not visited
-  Table<ObligationId, Obligation> obligations;
+  Table<ObligationId, RangeObligation> obligations;
   Table<ValueId, ObligationSetId> value_obligations;
   Table<ObligationSetId, PoolSpan> obligation_sets;
   SpanPool<ObligationId> obligation_lists;
@@ -93,7 +93,7 @@ struct LinearForms::State {
   std::optional<Interval> form_bounds_in(const LinearForm& form, BlockId block);
   // The largest trip number of a loop, under all launches and in one; nothing when unknown.
   std::optional<Int128> most_trips(LoopId loop, const LaunchLimits& facts) const;
-  std::optional<Int128> most_trips(LoopId loop, const Launch& launch) const;
+  std::optional<Int128> most_trips(LoopId loop, const LaunchValues& launch) const;
 
   // --- control (linear_control.cpp) ---
   // The predicate or index on which the branch at the end of a block depends; its level; invalid if none or not plain.
@@ -135,11 +135,11 @@ struct LinearForms::State {
   // --- obligations (obligation.cpp) ---
   ObligationId require(LinearFormId form, Interval range, InstructionId instruction);
   ObligationId require_expression(ExpressionId expression, Interval range, InstructionId instruction);
-  bool evaluate(const Obligation& obligation, const Launch& launch) const;
+  bool evaluate(const RangeObligation& obligation, const LaunchValues& launch) const;
   // Exact bounds of a form in one launch; nothing when unknown or beyond 128 bits.
-  std::optional<Interval> bounds_in(const LinearForm& form, const Launch& launch) const;
-  std::optional<Interval> exact_value(ExpressionId expression, const Launch& launch) const;
-  std::string predicate(const Obligation& obligation) const;
+  std::optional<Interval> bounds_in(const LinearForm& form, const LaunchValues& launch) const;
+  std::optional<Interval> exact_value(ExpressionId expression, const LaunchValues& launch) const;
+  std::string predicate(const RangeObligation& obligation) const;
   // Made of parameters, block and grid extents and literals alone, trip bounds included.
   bool is_evaluable(const LinearForm& form) const;
   ObligationSetId make_set(std::vector<ObligationId>& list);

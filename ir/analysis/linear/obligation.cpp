@@ -132,7 +132,7 @@ std::optional<Int128> State::most_trips(LoopId loop, const LaunchLimits& facts) 
 
 // --- one launch ---
 
-std::optional<Interval> State::bounds_in(const LinearForm& form, const Launch& launch) const {
+std::optional<Interval> State::bounds_in(const LinearForm& form, const LaunchValues& launch) const {
   std::array<Interval, FormIndex::count> indices{};
   for (unsigned i = 0; i < 3; ++i) {
     indices[FormIndex::tid_x + i] = {0, Int128(launch.block[i]) - 1};
@@ -150,7 +150,7 @@ std::optional<Interval> State::bounds_in(const LinearForm& form, const Launch& l
   return walk_bounds(*this, form, indices, of, of_unsigned, [&](LoopId loop) { return most_trips(loop, launch); });
 }
 
-std::optional<Int128> State::most_trips(LoopId loop, const Launch& launch) const {
+std::optional<Int128> State::most_trips(LoopId loop, const LaunchValues& launch) const {
   if (loop.index() >= trip_bounds.size() || !trip_bounds[loop.index()].known) return std::nullopt;
   const TripBound& bound = trip_bounds[loop.index()];
   unsigned width = pool.width(bound.limit);
@@ -171,7 +171,7 @@ std::optional<Int128> State::most_trips(LoopId loop, const Launch& launch) const
   return count_trips(bound, *start, {end, end}, *step, width);
 }
 
-std::optional<Interval> State::exact_value(ExpressionId expression, const Launch& launch) const {
+std::optional<Interval> State::exact_value(ExpressionId expression, const LaunchValues& launch) const {
   const Expression& row = pool[expression];
   Int128 constant = row.kind == ExpressionKind::sum ? signed_value(static_cast<uint64_t>(row.offset), row.width) : 0;
   Interval sum{constant, constant};
@@ -190,11 +190,11 @@ std::optional<Interval> State::exact_value(ExpressionId expression, const Launch
   return sum;
 }
 
-bool State::evaluate(const Obligation& obligation, const Launch& launch) const {
+bool State::evaluate(const RangeObligation& obligation, const LaunchValues& launch) const {
   for (unsigned i = 0; i < 3; ++i)
     if (launch.block[i] == 0 || launch.grid[i] == 0) return true; // no thread at all
-  auto bounds = obligation.kind == Obligation::Kind::form_range ? bounds_in(at(obligation.form), launch)
-                                                                : exact_value(obligation.expression, launch);
+  auto bounds = obligation.kind == RangeObligation::Kind::form_range ? bounds_in(at(obligation.form), launch)
+                                                                     : exact_value(obligation.expression, launch);
   return bounds && within(*bounds, obligation.range);
 }
 
@@ -266,8 +266,8 @@ std::optional<Interval> State::form_bounds_in(const LinearForm& form, BlockId bl
 }
 
 ObligationId State::require(LinearFormId form, Interval range, InstructionId instruction) {
-  Obligation row;
-  row.kind = Obligation::Kind::form_range;
+  RangeObligation row;
+  row.kind = RangeObligation::Kind::form_range;
   row.form = form;
   row.range = range;
   row.instruction = instruction;
@@ -301,8 +301,8 @@ ObligationId State::require_expression(ExpressionId expression, Interval range, 
   auto [found, fresh] =
       obligation_index.try_emplace({expression.index(), 1, range.low, range.high, UINT32_MAX}, ObligationId());
   if (!fresh) return found->second;
-  Obligation row;
-  row.kind = Obligation::Kind::expression_range;
+  RangeObligation row;
+  row.kind = RangeObligation::Kind::expression_range;
   row.expression = expression;
   row.range = range;
   row.instruction = instruction;

@@ -226,8 +226,8 @@ std::optional<Interval> bounds_in_all_launches(const LinearForms& forms, const L
   return const_cast<State&>(forms.state()).form_bounds_in(form, block); // fills tables of facts on the way
 }
 
-std::string State::predicate(const Obligation& obligation) const {
-  if (obligation.kind == Obligation::Kind::form_range)
+std::string State::predicate(const RangeObligation& obligation) const {
+  if (obligation.kind == RangeObligation::Kind::form_range)
     return PredicateWriter(*this).write(at(obligation.form), obligation.range);
   return pool[obligation.expression].evaluable ? PredicateWriter(*this).write(obligation.expression, obligation.range)
                                                : std::string();

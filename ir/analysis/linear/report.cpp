@@ -13,7 +13,7 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-const char* discharge_text(const Obligation& obligation) {
+const char* discharge_text(const RangeObligation& obligation) {
   if (obligation.proved) return "proved";
   return obligation.launch_checkable ? "to check at launch" : "not decidable at launch";
 }
@@ -72,7 +72,7 @@ std::string analyze_report(const Function& function) {
   }
   if (!forms.all_obligations().empty()) out += "  obligations\n";
   for (ObligationId id : forms.all_obligations().ids()) {
-    const Obligation& row = forms.obligation(id);
+    const RangeObligation& row = forms.obligation(id);
     out += "    o" + std::to_string(id.index()) + ": " + row.statement + "\n";
     out += "        raised by " + print_instruction(function, row.instruction);
     if (unsigned line = line_of(function, row.source)) out += " (line " + std::to_string(line) + ")";
@@ -135,7 +135,7 @@ std::string analyze_report_json(const Function& function) {
   root["blocks"] = blocks;
   root["obligations"] = Json::array();
   for (ObligationId id : forms.all_obligations().ids()) {
-    const Obligation& obligation = forms.obligation(id);
+    const RangeObligation& obligation = forms.obligation(id);
     Json row;
     row["id"] = id.index();
     row["statement"] = obligation.statement;

@@ -92,7 +92,7 @@ Emulation emulate(const ir::Module& module, const Kernel& kernel, const Shape& s
   const std::vector<std::byte> parameters = as_bytes(kernel.parameter_block(shape, addresses));
   Result<launch::Variants> variants = launch::Variants::of(module, nullptr);
   if (!variants) return refuse(variants.error());
-  Result<launch::Choice> choice =
+  Result<launch::VariantChoice> choice =
       variants->choose(kernel.name, parameters, dimensions_of(shape.grid), dimensions_of(shape.block));
   if (!choice) return refuse(choice.error());
   emulation.has_variants = !variants->of_kernel(kernel.name).empty();

@@ -97,7 +97,7 @@ Run emulate(const ir::Module& module, const Kernel& kernel, const Launch& launch
   run.arena_address = *address;
   Result<launch::Variants> variants = launch::Variants::of(module, nullptr);
   if (!variants) return failed(variants.error());
-  Result<launch::Choice> choice = variants->choose(
+  Result<launch::VariantChoice> choice = variants->choose(
       kernel.name, parameter_block(kernel, kernel.values(launch, *address)), {launch.grid, 1, 1}, {launch.block, 1, 1});
   if (!choice) return failed(choice.error());
   run.emulation.is_original = choice->is_original;
@@ -241,7 +241,7 @@ void Subject::check_launch(const std::string& rewritten, size_t launch, const st
   if (emulation.is_original || kernel_.sites.size() != 1) return;
   for (const std::string& family : families) {
     bool some_need = false, some_hold = false;
-    for (const Site& site : kernel_.sites) {
+    for (const PatternSite& site : kernel_.sites) {
       if (site.family != family || !site.has_evidence) continue;
       if (!shows(site.evidence, entry_text(text_, kernel_.name + "("), entry_text(rewritten, kernel_.name + "__")))
         continue;

@@ -193,7 +193,7 @@ private:
   void report(const Kernel& kernel, const std::string& pipeline, const std::string& kind, const std::string& what) {
     const std::lock_guard lock(mutex_);
     std::string idioms;
-    for (const Site& site : kernel.sites)
+    for (const PatternSite& site : kernel.sites)
       idioms += (idioms.empty() ? "" : " + ") + site.idiom;
     if (++failures_[pipeline + ": " + kind] <= 5)
       std::fprintf(stderr, "seed %llu (%s), %s: %s: %s\n", number(kernel.seed), idioms.c_str(), pipeline.c_str(),

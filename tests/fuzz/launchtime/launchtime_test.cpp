@@ -73,7 +73,7 @@ TEST_CASE("oracle and emulator agree on every kind of kernel, and every kind of 
     const Kernel kernel = generate(seed);
     const Subject subject(kernel);
     CHECK_MESSAGE(subject.defects().empty(), "seed " << seed << ": " << subject.defects().front());
-    for (const Site& site : kernel.sites)
+    for (const PatternSite& site : kernel.sites)
       seen.insert(site.idiom);
   }
   for (const SiteKind& kind : site_kinds()) {

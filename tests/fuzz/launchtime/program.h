@@ -116,7 +116,7 @@ struct Trace {
 enum class Evidence : uint8_t { non_coherent, vectors, wide_division, division };
 
 // A place that a family of rewrites is about.
-struct Site {
+struct PatternSite {
   std::string family, idiom;
   Evidence evidence = Evidence::non_coherent;
   bool has_evidence = false;
@@ -134,7 +134,7 @@ struct Kernel {
   std::array<uint32_t, 5> registers{}; // how many of each kind p h r d f
   uint32_t node_count = 0;
   uint32_t shared_bytes = 0;
-  std::vector<Site> sites;
+  std::vector<PatternSite> sites;
   uint64_t arena_bytes = 0;
   std::vector<Launch> launches;
 

@@ -107,7 +107,7 @@ void store_neighbours(Builder& b, uint32_t pointer, Register address, int64_t of
 }
 
 void add_joining_site(Builder& b, const char* family, const char* idiom, std::vector<Group> groups) {
-  Site& site = b.kernel.sites.emplace_back();
+  PatternSite& site = b.kernel.sites.emplace_back();
   site.family = family;
   site.idiom = idiom;
   site.evidence = Evidence::vectors;
@@ -122,7 +122,7 @@ void add_joining_site(Builder& b, const char* family, const char* idiom, std::ve
 }
 
 void add_plain_site(Builder& b, const char* family, const char* idiom, std::function<bool(const Trace&)> sufficient) {
-  Site& site = b.kernel.sites.emplace_back();
+  PatternSite& site = b.kernel.sites.emplace_back();
   site.family = family;
   site.idiom = idiom;
   site.necessary = [](const Trace&) { return true; };

@@ -20,7 +20,7 @@ std::function<bool(const Trace&)> fits(uint32_t first, uint32_t end) {
 
 // The same for sites whose division in 64 bits must not go where a number is larger.
 void add_division_site(Builder& b, const char* idiom, uint32_t first, uint32_t end, std::vector<uint32_t> divisions) {
-  Site& site = b.kernel.sites.emplace_back();
+  PatternSite& site = b.kernel.sites.emplace_back();
   site.family = "narrow";
   site.idiom = idiom;
   site.evidence = Evidence::wide_division;

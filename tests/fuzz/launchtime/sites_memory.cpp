@@ -6,7 +6,7 @@ namespace ptxrewrite::fuzz::launchtime {
 namespace {
 
 void add_alias_site(Builder& b, const char* idiom) {
-  Site& site = b.kernel.sites.emplace_back();
+  PatternSite& site = b.kernel.sites.emplace_back();
   site.family = "memory";
   site.idiom = idiom;
   site.evidence = Evidence::non_coherent;

@@ -21,7 +21,7 @@ namespace {
 // Evaluates the side file's expressions in exact integers. Words longer than 128 bits make the answer unknown.
 class PredicateReader {
 public:
-  PredicateReader(std::string_view text, const Launch& launch) : text_(text), launch_(launch) {}
+  PredicateReader(std::string_view text, const LaunchValues& launch) : text_(text), launch_(launch) {}
   std::optional<bool> holds() {
     Int128 value = conjunction();
     skip();
@@ -141,7 +141,7 @@ private:
   }
 
   std::string_view text_;
-  const Launch& launch_;
+  const LaunchValues& launch_;
   size_t at_ = 0;
   bool overflow_ = false;
 };
@@ -157,7 +157,7 @@ TEST_CASE("random expressions: normal form, extension and truncation keep the va
   limits.grid = {Interval{1, (Int128(1) << 31) - 1}, Interval{1, 65535}, Interval{1, 65535}};
   unsigned checked = 0;
   for (unsigned round = 0; round < 2000; ++round) {
-    Launch launch;
+    LaunchValues launch;
     launch.block = {1 + pick(1024), 1 + pick(4), 1};
     launch.grid = {1 + pick(1u << 31 >> 1), 1 + pick(65535), 1};
     for (unsigned i = 0; i < 3; ++i)
@@ -296,7 +296,7 @@ ret;
   auto pick = [&](uint32_t count) { return std::uniform_int_distribution<uint32_t>(0, count - 1)(random); };
   std::map<uint32_t, std::array<unsigned, 2>> answers;
   for (unsigned round = 0; round < 3000; ++round) {
-    Launch launch;
+    LaunchValues launch;
     launch.block = {1 + pick(1024), 1 + pick(8), 1};
     launch.grid = {pick(2) ? 1 + pick(100) : 1 + pick(4000000), 1, 1};
     auto value = [&]() -> uint64_t {

@@ -90,9 +90,9 @@ Analysed kernel(const std::string& body, const std::string& directives = "") {
                  body + "\nret;\n}\n");
 }
 
-Launch launch_of(std::array<uint32_t, 3> block, std::array<uint32_t, 3> grid, uint64_t p0, uint32_t p1, uint32_t p2,
-                 uint64_t p3) {
-  Launch launch;
+LaunchValues launch_of(std::array<uint32_t, 3> block, std::array<uint32_t, 3> grid, uint64_t p0, uint32_t p1,
+                       uint32_t p2, uint64_t p3) {
+  LaunchValues launch;
   launch.block = block;
   launch.grid = grid;
   launch.add_parameter(p0, 8);
@@ -130,7 +130,7 @@ TEST_CASE("bp_adjust_weights: small indices are proved, the weight index is a qu
   auto open = k.open("%rd14");
   REQUIRE(open.size() == 1);
   auto evaluate = [&](uint32_t hid, uint32_t blocks) {
-    Launch launch;
+    LaunchValues launch;
     launch.block = {16, 16, 1};
     launch.grid = {1, blocks, 1};
     for (unsigned bytes : {8, 4, 8, 4, 8, 8})
@@ -260,7 +260,7 @@ TEST_CASE("DAC Figure 5: the tuples of the example kernel in its loop, and after
   CHECK(k.has("mul.wide.s32", "{4*P3, 0, 0, 0, 0, 0, 0}"));                  // r3 = num * 4
   CHECK(k.has("add.s64", "{P0+4*P3, 4, 0, 0, 4*ntid.x, 0, 0} + k0*(4*P3)")); // addrA of the next trip
   // With the figure's numbers: A = 0x80000, num = 0x400; threads 0, 1, 2 in trip 0, then after one more step.
-  Launch launch;
+  LaunchValues launch;
   launch.block = {32, 1, 1};
   launch.add_parameter(0x80000, 8);
   launch.add_parameter(0x90000, 8);

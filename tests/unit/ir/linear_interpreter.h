@@ -23,7 +23,7 @@ public:
     uint64_t uniform = 0;         // opaque uniform values compared between threads
   };
 
-  LinearChecker(const ir::LinearForms& forms, const ir::Launch& launch)
+  LinearChecker(const ir::LinearForms& forms, const ir::LaunchValues& launch)
       : forms_(forms), function_(forms.function()), launch_(launch) {
     for (ir::ObligationId id : forms.all_obligations().ids())
       fulfilled_.push_back(forms.evaluate(id, launch));
@@ -366,7 +366,7 @@ private:
 
   const ir::LinearForms& forms_;
   const ir::Function& function_;
-  const ir::Launch& launch_;
+  const ir::LaunchValues& launch_;
   std::vector<bool> fulfilled_;
   ir::ThreadPosition thread_;
   std::map<ir::LoopId, uint64_t> trips_;

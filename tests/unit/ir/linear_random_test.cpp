@@ -369,9 +369,9 @@ void add(LinearChecker::Counts& sum, const LinearChecker::Counts& one) {
   sum.uniform += one.uniform;
 }
 
-Launch random_launch(std::mt19937& random, const std::vector<ScalarType>& parameter_types) {
+LaunchValues random_launch(std::mt19937& random, const std::vector<ScalarType>& parameter_types) {
   auto pick = [&](uint32_t count) { return std::uniform_int_distribution<uint32_t>(0, count - 1)(random); };
-  Launch launch;
+  LaunchValues launch;
   launch.block = {1 + pick(5), 1 + pick(3), 1 + pick(2)};
   launch.grid = {1 + pick(4), 1 + pick(3), 1 + pick(2)};
   if (pick(3) == 0) launch.grid[0] = 1 + (random() & 0x7ffffffe);
@@ -409,7 +409,7 @@ Totals campaign(unsigned kernels, unsigned length, bool with_control, uint32_t s
     std::mt19937 random(seed * 7 + i);
     ++totals.kernels;
     for (unsigned shape = 0; shape < 4; ++shape) {
-      Launch launch = random_launch(random, generator.parameter_types);
+      LaunchValues launch = random_launch(random, generator.parameter_types);
       LinearChecker checker(forms, launch);
       bool ended = true;
       for (unsigned sample = 0; sample < 10 && ended; ++sample) {

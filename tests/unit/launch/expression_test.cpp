@@ -13,7 +13,7 @@ namespace {
 
 Result<Number> value_of(const std::string& text, const std::vector<std::pair<std::string, Number>>& names = {},
                         const ElementContext& element = {}) {
-  Result<Expression> expression = Expression::parse(text, launch_dialect());
+  Result<ArithmeticExpression> expression = ArithmeticExpression::parse(text, launch_dialect());
   if (!expression) return expression.error();
   std::vector<Number> values;
   for (const std::string& name : expression->names()) {
@@ -129,7 +129,7 @@ TEST_CASE("syntax errors point at what is wrong") {
   };
   for (const Row& row : rows) {
     INFO(row.text);
-    Result<Expression> expression = Expression::parse(row.text, launch_dialect());
+    Result<ArithmeticExpression> expression = ArithmeticExpression::parse(row.text, launch_dialect());
     REQUIRE(!expression);
     CHECK(expression.error().message == row.message);
     CHECK(expression.error().range.begin == row.begin);

@@ -22,10 +22,10 @@ template <class T> std::vector<T> filled(ir::ScalarType type, uint64_t count, co
   buffer.name = "b";
   buffer.type = type;
   buffer.count = count;
-  Result<Expression> expression = Expression::parse(formula, launch_dialect());
+  Result<ArithmeticExpression> expression = ArithmeticExpression::parse(formula, launch_dialect());
   REQUIRE(expression);
   BoundExpression bound;
-  bound.expression = std::make_shared<const Expression>(*expression);
+  bound.expression = std::make_shared<const ArithmeticExpression>(*expression);
   for (size_t i = 0; i < expression->names().size(); ++i) {
     if (expression->names()[i] == "i") bound.index_slot = i;
     if (expression->names()[i] == "count") bound.count_slot = i;

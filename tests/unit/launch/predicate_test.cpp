@@ -45,7 +45,7 @@ std::string value_of(const std::string& text) {
   return value ? launch::to_string(*value) : "error: " + value.error().message;
 }
 
-LaunchFacts facts_of_launch(const ir::Launch& launch) {
+LaunchFacts facts_of_launch(const ir::LaunchValues& launch) {
   LaunchFacts facts;
   for (const auto& parameter : launch.parameters) {
     std::vector<std::byte> bytes(parameter.size());
@@ -133,7 +133,7 @@ TEST_CASE("random expressions of the analysis print texts that evaluate to the s
   unsigned compared = 0, without_value = 0;
   std::array<unsigned, std::size(kinds)> seen{};
   for (unsigned round = 0; round < 1500; ++round) {
-    ir::Launch launch;
+    ir::LaunchValues launch;
     launch.block = {1 + pick(1024), 1 + pick(4), 1};
     launch.grid = {1 + pick(1u << 30), 1 + pick(65535), 1};
     for (unsigned i = 0; i < 3; ++i)
@@ -233,7 +233,7 @@ TEST_CASE("the launch predicates of all samples parse, and say what the analysis
         REQUIRE(expression);
         ++predicates;
         for (unsigned round = 0; round < 50; ++round) {
-          ir::Launch launch;
+          ir::LaunchValues launch;
           launch.block = {1 + pick(256), 1 + pick(4), 1};
           launch.grid = {pick(2) ? 1 + pick(100) : 1 + pick(1u << 31 >> 1), 1 + pick(100), 1};
           for (ir::VariableId parameter : function->variable_lists.view(function->signature.parameters)) {

@@ -83,7 +83,7 @@ std::vector<std::byte> block_of(uint64_t first, uint32_t second) {
 }
 
 std::string chosen(const Variants& variants, uint32_t p1, uint32_t threads) {
-  Result<Choice> choice = variants.choose("k", block_of(0x1000, p1), {1, 1, 1}, {threads, 1, 1});
+  Result<VariantChoice> choice = variants.choose("k", block_of(0x1000, p1), {1, 1, 1}, {threads, 1, 1});
   REQUIRE(choice);
   return std::string(choice->entry->module().text(choice->entry->name));
 }
@@ -164,7 +164,7 @@ TEST_CASE("annotations choose the variant whose conditions all hold") {
   CHECK(chosen(*variants, 100, 32) == "k");
   CHECK(chosen(*variants, 50, 33) == "k");
   CHECK(chosen(*variants, 0xffffffff, 32) == "k");
-  Result<Choice> refused = variants->choose("k", block_of(0, 50), {1, 1, 1}, {33, 1, 1});
+  Result<VariantChoice> refused = variants->choose("k", block_of(0, 50), {1, 1, 1}, {33, 1, 1});
   REQUIRE(refused);
   CHECK(refused->is_original);
   CHECK(refused->parameter_block == block_of(0, 50));
@@ -188,7 +188,7 @@ TEST_CASE("a side file chooses, computes parameters, and replaces annotations") 
   Result<Variants> variants = Variants::of(*m, &*side);
   REQUIRE(variants);
   CHECK(chosen(*variants, 5, 32) == "k");
-  Result<Choice> choice = variants->choose("k", block_of(0x1000, 10), {1, 1, 1}, {32, 1, 1});
+  Result<VariantChoice> choice = variants->choose("k", block_of(0x1000, 10), {1, 1, 1}, {32, 1, 1});
   REQUIRE(choice);
   CHECK(!choice->is_original);
   CHECK(choice->grid == GridMode::persistent);

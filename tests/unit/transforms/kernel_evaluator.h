@@ -31,7 +31,7 @@ using ThreadTrace = std::vector<MemoryEvent>;
 
 class KernelEvaluator {
 public:
-  KernelEvaluator(const ir::Function& function, const ir::Launch& launch) : f_(function), launch_(launch) {}
+  KernelEvaluator(const ir::Function& function, const ir::LaunchValues& launch) : f_(function), launch_(launch) {}
 
   // Traces of all threads, block by block.
   std::vector<ThreadTrace> run() {
@@ -442,7 +442,7 @@ private:
   }
 
   const ir::Function& f_;
-  const ir::Launch& launch_;
+  const ir::LaunchValues& launch_;
   std::array<uint32_t, 3> tid_{}, ctaid_{};
   std::vector<uint64_t> registers_;
   ThreadTrace trace_;

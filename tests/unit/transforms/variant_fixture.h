@@ -66,7 +66,7 @@ struct RewrittenModule {
   }
 
   // Does a launcher take the variant? Then it must do to memory what the original does.
-  bool takes_variant(const ir::Launch& launch) const {
+  bool takes_variant(const ir::LaunchValues& launch) const {
     std::vector<std::byte> block;
     for (const auto& parameter : launch.parameters) {
       while (block.size() % parameter.size() != 0)
@@ -80,7 +80,7 @@ struct RewrittenModule {
                                    {launch.block[0], launch.block[1], launch.block[2]});
     REQUIRE(choice);
     if (choice->is_original) return false;
-    ir::Launch its = launch;
+    ir::LaunchValues its = launch;
     const launch::Signature signature = launch::signature_of(*choice->entry);
     for (size_t i = launch.parameters.size(); i < signature.parameters.size(); ++i) {
       const launch::Parameter& parameter = signature.parameters[i];

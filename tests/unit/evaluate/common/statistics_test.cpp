@@ -91,7 +91,7 @@ TEST_CASE("the bootstrap's interval is that of all resamples there are") {
   // Each ratio comes as often as it should: four standard deviations of 20,000 draws are below 0.015.
   for (double limit : exact)
     REQUIRE(std::fabs(fraction_at_most(drawn, limit) - fraction_at_most(exact, limit)) < 0.015);
-  const Interval interval = percentile_interval(drawn);
+  const ConfidenceInterval interval = percentile_interval(drawn);
   CHECK(fraction_below(exact, interval.low) <= 0.035);
   CHECK(fraction_at_most(exact, interval.low) >= 0.015);
   CHECK(fraction_below(exact, interval.high) <= 0.985);
@@ -116,7 +116,7 @@ TEST_CASE("the interval covers the true ratio about as often as it says") {
       original.push_back(1.2 * noise(random));
       rewritten.push_back(noise(random));
     }
-    const Interval interval = percentile_interval(resample_ratios(original, rewritten, 400, uint64_t(i)));
+    const ConfidenceInterval interval = percentile_interval(resample_ratios(original, rewritten, 400, uint64_t(i)));
     covered += interval.low <= 1.2 && 1.2 <= interval.high;
   }
   CHECK(covered >= 178); // 95 % are 190; three standard deviations of 200 experiments are 9

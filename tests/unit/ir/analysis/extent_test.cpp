@@ -73,7 +73,7 @@ std::vector<AccessText> extents_of(const ir::Function& function, size_t* unknown
   return list;
 }
 
-launch::LaunchFacts facts_of(const ir::Launch& launch) {
+launch::LaunchFacts facts_of(const ir::LaunchValues& launch) {
   launch::LaunchFacts facts;
   for (const auto& bytes : launch.parameters) {
     std::vector<std::byte> row;
@@ -109,7 +109,7 @@ struct Tally {
 };
 
 // Runs the launch; every access must be within its bounds, modulo 2^64.
-void check_launch(const ir::Function& function, const std::vector<AccessText>& list, const ir::Launch& launch,
+void check_launch(const ir::Function& function, const std::vector<AccessText>& list, const ir::LaunchValues& launch,
                   Tally& tally, const std::string& note) {
   const launch::LaunchFacts facts = facts_of(launch);
   std::vector<tests::ThreadTrace> traces;
@@ -144,8 +144,8 @@ void check_launch(const ir::Function& function, const std::vector<AccessText>& l
   }
 }
 
-ir::Launch launch_of(uint32_t block, uint32_t grid, uint32_t n, uint32_t m, uint32_t s, uint32_t block_y = 1) {
-  ir::Launch launch;
+ir::LaunchValues launch_of(uint32_t block, uint32_t grid, uint32_t n, uint32_t m, uint32_t s, uint32_t block_y = 1) {
+  ir::LaunchValues launch;
   launch.block = {block, block_y, 1};
   launch.grid = {grid, 1, 1};
   launch.add_parameter(n, 4);
@@ -371,8 +371,8 @@ TEST_CASE("whatever is drawn, no access leaves its bounds") {
     known += list.size();
     std::mt19937 random(seed);
     for (unsigned i = 0; i < 6 && !list.empty(); ++i) {
-      const ir::Launch launch = launch_of(1 + random() % 5, 1 + random() % 4, number(random), number(random),
-                                          number(random), 1 + random() % 3);
+      const ir::LaunchValues launch = launch_of(1 + random() % 5, 1 + random() % 4, number(random), number(random),
+                                                number(random), 1 + random() % 3);
       std::string note = "seed " + std::to_string(seed) + "\n" + body;
       for (const auto& bytes : launch.parameters)
         note += " " + std::to_string(bytes[0] | bytes[1] << 8 | bytes[2] << 16 | unsigned(bytes[3]) << 24);

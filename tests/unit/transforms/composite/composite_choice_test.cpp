@@ -96,7 +96,7 @@ TEST_CASE("small blocks: no order of pairs gains more than the chosen one") {
   uint64_t with_slot_conflicts = 0;
   for (int i = 0; i < 300; ++i) {
     Problem problem = random_block(random, 4 + static_cast<uint32_t>(i % 6));
-    Choice choice = choose_pairs(problem, {.exact_pairs = 100, .steps = UINT64_MAX});
+    PairChoice choice = choose_pairs(problem, {.exact_pairs = 100, .steps = UINT64_MAX});
     REQUIRE(is_valid(problem, choice.order));
     int64_t sum = 0;
     for (const Item& item : choice.order)
@@ -122,7 +122,7 @@ TEST_CASE("the choice in large blocks against the complete search") {
   unsigned worse = 0;
   for (int i = 0; i < 200; ++i) {
     Problem problem = random_block(random, 10);
-    Choice choice = choose_pairs(problem, {.exact_pairs = 0});
+    PairChoice choice = choose_pairs(problem, {.exact_pairs = 0});
     REQUIRE(is_valid(problem, choice.order));
     int64_t most = BruteForce(problem).best();
     CHECK(choice.gain <= most);
@@ -138,7 +138,7 @@ TEST_CASE("the choice in large blocks against the complete search") {
 TEST_CASE("a large block takes little time and is valid") {
   std::mt19937 random(8);
   Problem problem = random_block(random, 3000);
-  Choice choice = choose_pairs(problem);
+  PairChoice choice = choose_pairs(problem);
   CHECK(is_valid(problem, choice.order));
   CHECK(choice.gain > 1000);
 }
@@ -147,7 +147,7 @@ TEST_CASE("pairs stand between what is first and what is last") {
   Problem problem{{{}, {}, {1}, {}, {}}, {true, false, false, true, false}, {{1, 2, 1}}};
   problem.begin = 1;
   problem.end = 3;
-  Choice choice = choose_pairs(problem);
+  PairChoice choice = choose_pairs(problem);
   CHECK(choice.order == std::vector<Item>{{0, -1}, {2, 0}, {3, -1}, {4, -1}});
   CHECK(is_valid(problem, choice.order));
 }

@@ -19,8 +19,8 @@ std::string kernel_text(const std::string& body, const std::string& head = "") {
          "st.global.u32 [%rd31+4], %r21;\nret;\n}\n";
 }
 
-ir::Launch launch_of(uint32_t threads, uint32_t blocks, uint32_t n, uint32_t w) {
-  ir::Launch launch;
+ir::LaunchValues launch_of(uint32_t threads, uint32_t blocks, uint32_t n, uint32_t w) {
+  ir::LaunchValues launch;
   launch.block = {threads, 1, 1};
   launch.grid = {blocks, 1, 1};
   launch.add_parameter(0x7f0000000000, 8);
@@ -114,7 +114,7 @@ TEST_CASE("64 bits: data from memory, and indices in the 32-bit form") {
     return all.replace(all.find("BODY"), 4, body);
   };
   auto launch = [](uint64_t w, uint32_t blocks = 2) {
-    ir::Launch result;
+    ir::LaunchValues result;
     result.block = {32, 1, 1};
     result.grid = {blocks, 1, 1};
     result.add_parameter(0x7f0000000000, 8);

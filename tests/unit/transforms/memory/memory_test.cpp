@@ -96,7 +96,7 @@ struct Trial {
 };
 
 // The launch, by its rewritten kernel: run only if it was chosen.
-Trial try_launch(const Rewritten& rewritten, const std::string& name, const ir::Launch& launch) {
+Trial try_launch(const Rewritten& rewritten, const std::string& name, const ir::LaunchValues& launch) {
   const ir::Module& module = *rewritten.module;
   auto variants = launch::Variants::of(module, nullptr);
   REQUIRE(variants);
@@ -131,8 +131,9 @@ Trial try_launch(const Rewritten& rewritten, const std::string& name, const ir::
   return trial;
 }
 
-ir::Launch launch_of(uint32_t block, uint32_t grid, std::initializer_list<std::pair<uint64_t, unsigned>> parameters) {
-  ir::Launch launch;
+ir::LaunchValues launch_of(uint32_t block, uint32_t grid,
+                           std::initializer_list<std::pair<uint64_t, unsigned>> parameters) {
+  ir::LaunchValues launch;
   launch.block = {block, 1, 1};
   launch.grid = {grid, 1, 1};
   for (auto [value, bytes] : parameters)
@@ -217,7 +218,7 @@ TEST_CASE("sums in memory: rows of a matrix in loops of four trips and of one") 
       for (int64_t moved = -8; moved <= 300; moved += 4)
         for (uint64_t a : {uint64_t(0x10000), uint64_t(0x10004)}) {
           const uint64_t sums = 0x10000 + static_cast<uint64_t>(moved);
-          const ir::Launch launch = launch_of(4, (n + 3) / 4, {{n, 4}, {a, 8}, {sums, 8}, {0x8000, 8}});
+          const ir::LaunchValues launch = launch_of(4, (n + 3) / 4, {{n, 4}, {a, 8}, {sums, 8}, {0x8000, 8}});
           Trial trial = try_launch(rewritten, name, launch);
           CAPTURE(n);
           CAPTURE(moved);

@@ -19,8 +19,8 @@ std::string kernel_text(const std::string& body) {
          "st.global.u64 [%rd31], %rd20;\nst.global.u64 [%rd31+8], %rd21;\nret;\n}\n";
 }
 
-ir::Launch launch_of(uint32_t threads, uint32_t blocks, uint64_t n, uint64_t w) {
-  ir::Launch launch;
+ir::LaunchValues launch_of(uint32_t threads, uint32_t blocks, uint64_t n, uint64_t w) {
+  ir::LaunchValues launch;
   launch.block = {threads, 1, 1};
   launch.grid = {blocks, 1, 1};
   launch.add_parameter(0x7f0000000000, 8);
@@ -143,8 +143,8 @@ std::string kernel_of_32_bits(const std::string& body) {
          body + "mul.wide.u32 %rd30, %r6, 16;\nadd.s64 %rd31, %rd1, %rd30;\nst.global.u32 [%rd31], %r20;\nret;\n}\n";
 }
 
-ir::Launch small_launch(uint32_t n, uint32_t w) {
-  ir::Launch launch;
+ir::LaunchValues small_launch(uint32_t n, uint32_t w) {
+  ir::LaunchValues launch;
   launch.block = {32, 1, 1};
   launch.grid = {2, 1, 1};
   launch.add_parameter(0x7f0000000000, 8);

@@ -65,7 +65,7 @@ Outcome run(const std::string& text, launch::Dim3 grid, launch::Dim3 block, uint
   std::memcpy(parameters.data() + 8, &n, 4);
   Result<launch::Variants> variants = launch::Variants::of(*module, nullptr);
   REQUIRE(variants);
-  Result<launch::Choice> choice = variants->choose("k", parameters, grid, block);
+  Result<launch::VariantChoice> choice = variants->choose("k", parameters, grid, block);
   REQUIRE(choice);
   if (choice->grid == launch::GridMode::persistent) grid = launch::persistent_grid(grid, resident);
   emulator::LaunchRequest request;

@@ -17,8 +17,8 @@ std::string module_text(const std::string& directives, const std::string& body) 
          directives + "{\n.reg .pred %p<9>;\n.reg .b32 %r<40>;\n.reg .b64 %rd<40>;\n" + body + "}\n";
 }
 
-ir::Launch small_launch(uint32_t n) {
-  ir::Launch launch;
+ir::LaunchValues small_launch(uint32_t n) {
+  ir::LaunchValues launch;
   launch.block = {8, 4, 1};
   launch.grid = {2, 1, 1};
   launch.add_parameter(0x7f0000000000, 8);

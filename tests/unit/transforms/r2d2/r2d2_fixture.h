@@ -97,7 +97,7 @@ struct Rewrite {
     return count;
   }
   // Everything that the rewrite left to the launch, decided on the analysis of the original.
-  bool launch_allowed(const ir::LinearForms& forms, const ir::Launch& launch) const {
+  bool launch_allowed(const ir::LinearForms& forms, const ir::LaunchValues& launch) const {
     for (const transforms::Obligation& entry : context.ledger) {
       if (entry.discharge == transforms::Discharge::proved) continue;
       bool found = false;
@@ -110,7 +110,7 @@ struct Rewrite {
     }
     return true;
   }
-  bool same_traces(const ir::Launch& launch) const {
+  bool same_traces(const ir::LaunchValues& launch) const {
     return KernelEvaluator(*before, launch).run() == KernelEvaluator(*after, launch).run();
   }
   // The hardware form as a file: SSA form left, printed.

@@ -25,8 +25,8 @@ std::string section(const std::string& text, const std::string& name) {
   return text.substr(begin, text.find('}', begin) - begin);
 }
 
-ir::Launch backprop_launch(uint32_t hid, std::array<uint32_t, 3> block = {16, 16, 1}) {
-  ir::Launch launch;
+ir::LaunchValues backprop_launch(uint32_t hid, std::array<uint32_t, 3> block = {16, 16, 1}) {
+  ir::LaunchValues launch;
   launch.block = block;
   launch.grid = {1, 3, 1};
   launch.add_parameter(0x7f0000100000, 8);
@@ -90,7 +90,7 @@ TEST_CASE("bp_adjust_weights does the same to memory; where an index wraps the l
   for (uint32_t hid : {0u, 1u, 16u, 4095u, 0x00ffffffu, 0xffffffffu, 0xfffffff0u, 0x07ffffffu, 0x0fffffffu, 0x7fffffffu,
                        0x80000000u}) {
     CAPTURE(hid);
-    ir::Launch launch = backprop_launch(hid);
+    ir::LaunchValues launch = backprop_launch(hid);
     bool same = rewrite.same_traces(launch);
     if (rewrite.launch_allowed(forms, launch)) CHECK(same);
     if (hid == 16 || hid == 4095) CHECK(rewrite.launch_allowed(forms, launch));
@@ -151,7 +151,7 @@ ret;
   std::string printed = Rewrite::printed(*rewrite.after);
   CHECK(occurrences(printed, "%lr0+%cr") == 6); // all but [%rd17]
   CHECK(occurrences(printed, "[%lr0]") == 1);
-  ir::Launch launch;
+  ir::LaunchValues launch;
   launch.block = {32, 1, 1};
   launch.grid = {3, 1, 1};
   launch.add_parameter(0x7f0000000000, 8);
@@ -187,7 +187,7 @@ TEST_CASE("Of more than 16 forms, those that save most are kept; the others keep
   CHECK(occurrences(rest, "mul.wide.s32") == 4);
   for (const char* stride : {", 12;", ", 24;", ", 36;"})
     CHECK(occurrences(rest, stride) == 0);
-  ir::Launch launch;
+  ir::LaunchValues launch;
   launch.block = {40, 1, 1};
   launch.add_parameter(0x7f0000000000, 8);
   launch.add_parameter(3, 4);
@@ -216,7 +216,7 @@ TEST_CASE("Thread parts take 32 bits where that is surely enough") {
     std::string threads = section(Rewrite::printed(*rewrite.after), "thread");
     CHECK(occurrences(threads, "mad.lo.s32") == (narrow ? 1 : 0));
     CHECK(occurrences(threads, "mad.lo.s64") == (narrow ? 0 : 1));
-    ir::Launch launch;
+    ir::LaunchValues launch;
     launch.block = {1024, 1, 1};
     launch.add_parameter(0x7f0000000000, 8);
     CHECK(rewrite.same_traces(launch));
@@ -239,7 +239,7 @@ st.global.u32 [%rd4], %r3;
 ret;
 )");
   Rewrite rewrite(text, "k", OutputForm::hardware);
-  ir::Launch launch;
+  ir::LaunchValues launch;
   launch.block = {8, 1, 1};
   launch.add_parameter(0x7f0000000000, 8);
   launch.add_parameter(3, 4);
@@ -259,7 +259,7 @@ TEST_CASE("The printed hardware form parses back to the same text") {
     std::unique_ptr<ir::Module> again = read_text(text);
     CHECK(ir::print(*again) == text);
     // And it still does the same, read from the file.
-    ir::Launch launch = backprop_launch(17);
+    ir::LaunchValues launch = backprop_launch(17);
     ir::Function& function = kernel(*again, "bp_adjust_weights__r2d2");
     CHECK(KernelEvaluator(*rewrite.before, launch).run() == KernelEvaluator(function, launch).run());
   }

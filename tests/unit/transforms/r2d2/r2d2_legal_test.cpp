@@ -29,8 +29,8 @@ transforms::PassOptions options(std::initializer_list<std::pair<const char*, con
   return result;
 }
 
-ir::Launch launch_of(uint32_t threads, uint32_t blocks, uint32_t n, uint32_t m) {
-  ir::Launch launch;
+ir::LaunchValues launch_of(uint32_t threads, uint32_t blocks, uint32_t n, uint32_t m) {
+  ir::LaunchValues launch;
   launch.block = {threads, 1, 1};
   launch.grid = {blocks, 1, 1};
   launch.add_parameter(0x7f0000000000, 8);
@@ -49,7 +49,7 @@ uint64_t number_of(std::span<const std::byte> bytes) {
 
 // What a launcher runs for this launch of the rewritten module: the variant's launch with its computed parameters, or
 // nothing for the original.
-std::optional<ir::Launch> variant_launch(const ir::Module& module, const ir::Launch& launch) {
+std::optional<ir::LaunchValues> variant_launch(const ir::Module& module, const ir::LaunchValues& launch) {
   launch::LaunchFacts facts;
   facts.block = {launch.block[0], launch.block[1], launch.block[2]};
   facts.grid = {launch.grid[0], launch.grid[1], launch.grid[2]};
@@ -65,7 +65,7 @@ std::optional<ir::Launch> variant_launch(const ir::Module& module, const ir::Lau
   auto choice = variants->choose("k", block, facts.grid, facts.block);
   REQUIRE(choice);
   if (choice->is_original) return std::nullopt;
-  ir::Launch result = launch;
+  ir::LaunchValues result = launch;
   launch::Signature signature = launch::signature_of(*choice->entry);
   for (size_t i = launch.parameters.size(); i < signature.parameters.size(); ++i) {
     const launch::Parameter& parameter = signature.parameters[i];
@@ -76,7 +76,8 @@ std::optional<ir::Launch> variant_launch(const ir::Module& module, const ir::Lau
 }
 
 // Runs both on a launch; `is_variant` says which of them the launcher has to take.
-void compare(const std::string& text, const transforms::PassOptions& how, const ir::Launch& launch, bool is_variant) {
+void compare(const std::string& text, const transforms::PassOptions& how, const ir::LaunchValues& launch,
+             bool is_variant) {
   Rewrite rewrite(text, "k", OutputForm::legal, {}, how);
   REQUIRE(rewrite.changed());
   std::string file;
@@ -90,7 +91,7 @@ void compare(const std::string& text, const transforms::PassOptions& how, const 
     }
   }
   std::unique_ptr<ir::Module> module = read_text(".version 8.0\n.target sm_80\n.address_size 64\n" + file);
-  std::optional<ir::Launch> variant = variant_launch(*module, launch);
+  std::optional<ir::LaunchValues> variant = variant_launch(*module, launch);
   CHECK(variant.has_value() == is_variant);
   if (!variant) return;
   CHECK(KernelEvaluator(kernel(*module, "k__r2d2"), *variant).run() == KernelEvaluator(*rewrite.before, launch).run());
@@ -233,7 +234,7 @@ ret;
   const transforms::PassOptions how = options({{"candidates", "2"}, {"force", "1"}, {"discharge", "proved"}});
   Rewrite rewrite(text, "k", OutputForm::legal, {}, how);
   CHECK(rewrite.changed());
-  ir::Launch launch = launch_of(128, 1, 0, 0);
+  ir::LaunchValues launch = launch_of(128, 1, 0, 0);
   launch.grid = {1, 2, 1};
   CHECK(rewrite.same_traces(launch));
   CHECK(rewrite.obligations(Discharge::proved) == rewrite.context.ledger.size());

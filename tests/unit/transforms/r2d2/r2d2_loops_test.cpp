@@ -37,8 +37,8 @@ std::string loop_of(const std::string& text) {
   return text.substr(text.rfind("\nL:"));
 }
 
-ir::Launch launch_of(uint32_t n, uint32_t m, uint32_t threads = 40, uint32_t blocks = 2) {
-  ir::Launch launch;
+ir::LaunchValues launch_of(uint32_t n, uint32_t m, uint32_t threads = 40, uint32_t blocks = 2) {
+  ir::LaunchValues launch;
   launch.block = {threads, 1, 1};
   launch.grid = {blocks, 1, 1};
   launch.add_parameter(0x7f0000000000, 8);
@@ -50,10 +50,10 @@ ir::Launch launch_of(uint32_t n, uint32_t m, uint32_t threads = 40, uint32_t blo
 
 // The same accesses in launches with few and many trips, and from the printed text, too. Returns that text.
 std::string check_same(Rewrite& rewrite) {
-  std::vector<ir::Launch> launches{launch_of(1, 1), launch_of(2, 3), launch_of(5, 7), launch_of(4, 1000, 3, 1)};
+  std::vector<ir::LaunchValues> launches{launch_of(1, 1), launch_of(2, 3), launch_of(5, 7), launch_of(4, 1000, 3, 1)};
   ir::LinearForms forms(*rewrite.before);
   std::vector<std::vector<ThreadTrace>> expected;
-  for (const ir::Launch& launch : launches) {
+  for (const ir::LaunchValues& launch : launches) {
     REQUIRE(rewrite.launch_allowed(forms, launch));
     expected.push_back(KernelEvaluator(*rewrite.before, launch).run());
     CHECK(KernelEvaluator(*rewrite.after, launch).run() == expected.back());

@@ -21,11 +21,11 @@ std::string module_text(const std::string& body) {
 
 // The printed kernel from the table of linear registers on; checks that it does what the original does, and reads back.
 std::string checked_body(Rewrite& rewrite) {
-  std::vector<ir::Launch> launches;
+  std::vector<ir::LaunchValues> launches;
   std::vector<std::vector<ThreadTrace>> expected;
   ir::LinearForms forms(*rewrite.before);
   for (uint32_t n : {0u, 1u, 7u, 20u}) {
-    ir::Launch launch;
+    ir::LaunchValues launch;
     launch.block = {n == 1 ? 1u : 40u, 1, 1};
     launch.grid = {2, 1, 1};
     launch.add_parameter(0x7f0000000000, 8);

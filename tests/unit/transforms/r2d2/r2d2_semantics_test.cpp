@@ -45,8 +45,8 @@ public:
            body_ + "}\n";
   }
 
-  ir::Launch launch() {
-    ir::Launch result;
+  ir::LaunchValues launch() {
+    ir::LaunchValues result;
     result.block = {1 + uint32_t(below(5)), 1 + uint32_t(below(3)), 1 + uint32_t(below(2))};
     result.grid = {1 + uint32_t(below(3)), 1 + uint32_t(below(2)), 1 + uint32_t(below(2))};
     result.add_parameter(0x7f0000000000 + uint64_t(below(1000)) * 64, 8);
@@ -228,7 +228,7 @@ Tally compare_generated(uint64_t first_seed, uint64_t last_seed, bool control_fl
     tally.legal += common.changed();
     ir::LinearForms forms(*hardware.before);
     for (int i = 0; i < 4; ++i) {
-      ir::Launch launch = generator.launch();
+      ir::LaunchValues launch = generator.launch();
       CHECK_MESSAGE(common.same_traces(launch), text << Rewrite::printed(*common.after)); // no conditions here
       bool same = hardware.same_traces(launch);
       if (hardware.launch_allowed(forms, launch)) {
@@ -276,10 +276,10 @@ TEST_CASE("Samples' kernels do the same in both forms, also when read back from 
       Rewrite hardware(text, name, OutputForm::hardware);
       Rewrite legal(text, name, OutputForm::legal, {}, legal_in_place());
       ir::LinearForms forms(*hardware.before);
-      std::vector<ir::Launch> launches;
+      std::vector<ir::LaunchValues> launches;
       std::vector<std::vector<ThreadTrace>> expected;
       for (uint32_t number : {1u, 3u, 40u}) {
-        ir::Launch launch;
+        ir::LaunchValues launch;
         launch.block = {16, number == 40 ? 16u : 4u, 1};
         launch.grid = {2, number == 1 ? 1u : 2u, 1};
         uint64_t pointer = 0x7f0000000000;
