@@ -99,8 +99,9 @@ bool StagingMachine::execute(uint32_t slot) {
     if (!check_reads(context, slot, row, mask)) return false;
     const uint32_t active = warp.active;
     const std::less<const MicroOp*> before;
+    const auto is_here = [&](const MicroOp* op) { return !before(op, first) && before(op, past); };
     next = first;
-    while (next && !before(next, first) && before(next, past))
+    while (next && is_here(next))
       next = step(context, *next);
     if (warp.state == WarpState::failed) {
       over_.push_back({context.block, true});
@@ -109,10 +110,11 @@ bool StagingMachine::execute(uint32_t slot) {
     for (const Split& split : warp.splits)
       if (split.state == SplitState::at_warp_sync && split.next >= first && split.next < past && split.mask == active)
         return fail(context, "lanes that part meet inside of a region, which is not emulated");
-    if (warp.activation && warp.activation != &warp.root && next) { // a call: results come with its return
-      while (next && warp.activation != &warp.root)
+    // A call: results come with its return. Where its lanes call different functions, each function's lanes come to the
+    // call in turn, and all meet at the region entry behind it.
+    if (warp.activation && warp.activation != &warp.root)
+      while (next && (warp.activation != &warp.root || is_here(next) || is_region_entry(*next)))
         next = step(context, *next);
-    }
     const auto is_inside = [&](const Split& split) { return before(first, split.next) && before(split.next, past); };
     if (!next && std::ranges::any_of(warp.splits, is_inside)) return wait_inside(slot, row, mask);
     context.mask = mask;

@@ -489,6 +489,57 @@ LAST:
                64);
 }
 
+TEST_CASE("lanes that call different functions through a register, some of them not at all") {
+  const std::string functions = R"(.func (.param .b32 result) triple(.param .b32 value)
+{
+  .reg .b32 %r<3>;
+  ld.param.b32 %r1, [value];
+  mul.lo.u32 %r2, %r1, 3;
+  st.param.b32 [result], %r2;
+  ret;
+}
+.func (.param .b32 result) early(.param .b32 value)
+{
+  .reg .b32 %r<3>; .reg .pred %p;
+  ld.param.b32 %r1, [value];
+  st.param.b32 [result], %r1;
+  setp.gt.u32 %p, %r1, 40;
+  @%p ret;
+  add.u32 %r2, %r1, 7;
+  st.param.b32 [result], %r2;
+  ret;
+}
+)";
+  for (const char* guard : {"", "@%p2 ", "@!%p1 "})
+    check_staged(kernel_of(R"(
+  ld.global.u32 %r1, [%at];
+  and.b32 %r2, %t, 3;
+  setp.eq.u32 %p1, %r2, 1;
+  setp.lt.u32 %p2, %t, 50;
+  mul.lo.u32 %r9, %t, 13;
+  mov.u32 %r3, 11;
+  mov.u64 %d1, triple;
+  mov.u64 %d2, early;
+  selp.b64 %d3, %d1, %d2, %p1;
+  {
+  .param .b32 given;
+  .param .b32 outcome;
+  st.param.b32 [outcome], %r3;
+  st.param.b32 [given], %r1;
+  form: .callprototype (.param .b32 _) _ (.param .b32 _);
+  )" + std::string(guard) +
+                               R"(call (outcome), %d3, (given), form;
+  ld.param.b32 %r3, [outcome];
+  }
+  add.u32 %r1, %r1, %r3;
+  add.u32 %r1, %r1, %r9;
+  st.global.u32 [%at], %r1;
+  ret;
+)",
+                           functions),
+                 64);
+}
+
 TEST_CASE("more warps than entries for all of them, and blocks one after the other") {
   check_staged(kernel_of(R"(
   mov.u32 %r20, %ctaid.x;
