@@ -10,7 +10,7 @@
 namespace ptxrewrite::transforms::legal {
 
 Attempt::Attempt(const ir::Function& original, DischargePolicy policy, std::string_view pass)
-    : function_(original), policy_(policy), guard_(original) {
+    : original_(&original), function_(original), policy_(policy), guard_(original) {
   terms_.pass = pass;
   added_ = added_parameters_of(original);
   std::vector<ir::VariableId> list;

@@ -31,6 +31,8 @@ public:
   // `original` outlives this. `pass` is for what is written into the module.
   Attempt(const ir::Function& original, DischargePolicy policy, std::string_view pass = "r2d2");
 
+  // What it is a copy of. An analysis of that one holds for the copy until the first edit.
+  const ir::Function& original() const { return *original_; }
   ir::Function& function() { return function_; }
   const ir::Function& function() const { return function_; }
   const DischargePolicy& policy() const { return policy_; }
@@ -71,6 +73,7 @@ public:
   void commit(ir::Function& function, PassContext& context) &&;
 
 private:
+  const ir::Function* original_;
   ir::Function function_;
   DischargePolicy policy_;
   VariantTerms terms_;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 namespace ptxrewrite::transforms::legal::composite {
 
@@ -31,6 +32,32 @@ bool same_register(const Operand& a, const Operand& b) {
   return a.kind == b.kind && a.id == b.id && a.immediate == b.immediate;
 }
 
+// How an instruction makes its result's bytes of its operands' bytes.
+struct ByteMeaning {
+  enum class Kind : uint8_t { join, permutation, rows } kind = Kind::rows;
+  std::vector<const ByteRule*> rows;
+  bool nests = false; // a row whose pattern has more than one instruction
+};
+
+// nullptr: it makes bytes that no operand has.
+const ByteMeaning* byte_meaning(std::string_view mnemonic) {
+  static const std::unordered_map<std::string_view, ByteMeaning> table = [] {
+    std::unordered_map<std::string_view, ByteMeaning> meanings;
+    for (const ByteRule& row : byte_rules()) {
+      ByteMeaning& meaning = meanings[row.pattern.text];
+      meaning.rows.push_back(&row);
+      meaning.nests |= std::ranges::any_of(
+          row.pattern.operands, [](const RuleTerm& term) { return term.kind == RuleTerm::Kind::application; });
+    }
+    for (std::string_view name : {"or.b32", "xor.b32", "add.s32", "or.b16"})
+      meanings[name].kind = ByteMeaning::Kind::join;
+    meanings["prmt.b32"].kind = ByteMeaning::Kind::permutation;
+    return meanings;
+  }();
+  const auto found = table.find(canonical(mnemonic));
+  return found == table.end() ? nullptr : &found->second;
+}
+
 class Describer {
 public:
   // `through_shared`: also through instructions that others read.
@@ -45,7 +72,7 @@ private:
   Description of_source(const Operand& operand) const;
   std::optional<Description> joined(std::span<const Operand> sources, unsigned depth);
   std::optional<Description> permuted(std::span<const Operand> sources, unsigned depth);
-  std::optional<Description> by_row(InstructionId id, unsigned depth);
+  std::optional<Description> by_row(std::span<const ByteRule* const> rows, InstructionId id, unsigned depth);
   std::optional<Description> by_instruction(InstructionId id, unsigned depth);
 
   const Editor& editor_;
@@ -106,10 +133,9 @@ std::optional<Description> Describer::permuted(std::span<const Operand> sources,
   return bytes;
 }
 
-std::optional<Description> Describer::by_row(InstructionId id, unsigned depth) {
-  const std::string_view mnemonic = canonical(editor_.mnemonic(id));
-  for (const ByteRule& row : byte_rules()) {
-    if (row.pattern.text != mnemonic) continue;
+std::optional<Description> Describer::by_row(std::span<const ByteRule* const> rows, InstructionId id, unsigned depth) {
+  for (const ByteRule* candidate : rows) {
+    const ByteRule& row = *candidate;
     const std::optional<Match> found = match(editor_, row.pattern, row.conditions, id);
     if (!found) continue;
     std::map<char, Description> operands;
@@ -127,16 +153,22 @@ std::optional<Description> Describer::by_row(InstructionId id, unsigned depth) {
 }
 
 std::optional<Description> Describer::by_instruction(InstructionId id, unsigned depth) {
-  const std::string_view mnemonic = canonical(editor_.mnemonic(id));
+  const ByteMeaning* meaning = byte_meaning(editor_.mnemonic(id));
+  if (!meaning) return std::nullopt;
   inside_.push_back(id);
   const size_t size = inside_.size();
-  if (mnemonic == "or.b32" || mnemonic == "xor.b32" || mnemonic == "add.s32" || mnemonic == "or.b16") {
+  switch (meaning->kind) {
+  case ByteMeaning::Kind::join: {
     const std::optional<Description> bytes = joined(editor_.sources(id), depth);
     joins_ += inside_.size() > size;
     return bytes;
   }
-  if (mnemonic == "prmt.b32") return permuted(editor_.sources(id), depth);
-  return by_row(id, depth);
+  case ByteMeaning::Kind::permutation:
+    return permuted(editor_.sources(id), depth);
+  case ByteMeaning::Kind::rows:
+    break;
+  }
+  return by_row(meaning->rows, id, depth);
 }
 
 // Sources have 32 bits: what has fewer ends where it becomes one of 32.
@@ -262,11 +294,21 @@ std::optional<FourBytes> as_four_bytes(const Editor& editor, InstructionId root)
   return four;
 }
 
+// Could a description of the root go through a second instruction? One alone is never worth a permutation.
+static bool has_tree(const Editor& editor, InstructionId root) {
+  const ByteMeaning* meaning = byte_meaning(editor.mnemonic(root));
+  if (!meaning || meaning->nests) return meaning;
+  return std::ranges::any_of(editor.sources(root), [&](const Operand& operand) {
+    const InstructionId id = editor.computation(operand);
+    return id && byte_meaning(editor.mnemonic(id));
+  });
+}
+
 bool permute_bytes(Editor& editor, InstructionId root, bool force) {
   if (!editor.is_computation(root)) return false;
   const ir::Value& value = editor.function().values[editor.result(root)];
   if (ir::bit_width(value.type) != 32 || ir::is_float(value.type)) return false;
-  if (!force && editor.is_only_converted(editor.result(root))) return false;
+  if (!has_tree(editor, root) || (!force && editor.is_only_converted(editor.result(root)))) return false;
   std::optional<Permutation> best;
   int best_gain = 0;
   for (bool through_shared : {false, true}) {

@@ -36,6 +36,10 @@ class Sum {
 public:
   Sum(Editor& editor, InstructionId root) : editor_(editor), root_(root) { take_apart(root); }
 
+  // Has it two summands that are computed? All rows take bytes out of as many.
+  bool is_worth_trying() const;
+  // Finds the bytes that summands are made of. Before apply().
+  void find_bytes();
   bool apply(const Rule& row);
 
 private:
@@ -64,12 +68,24 @@ void Sum::add_summand(const Operand& operand) {
     return;
   }
   if (operand.is(OperandKind::integer) && operand.immediate == 0) return;
-  summands_.push_back(
-      {Summand::Kind::plain, operand, Operand::integer(1), as_extended_byte(editor_, operand), std::nullopt, {}});
+  summands_.push_back({Summand::Kind::plain, operand, Operand::integer(1), std::nullopt, std::nullopt, {}});
 }
 
 void Sum::add(Summand::Kind kind, const Operand& a, const Operand& b, std::string_view mnemonic) {
-  summands_.push_back({kind, a, b, as_extended_byte(editor_, a), as_extended_byte(editor_, b), mnemonic});
+  summands_.push_back({kind, a, b, std::nullopt, std::nullopt, mnemonic});
+}
+
+bool Sum::is_worth_trying() const {
+  return std::ranges::count_if(summands_, [&](const Summand& summand) {
+           return editor_.computation(summand.a) || editor_.computation(summand.b);
+         }) >= 2;
+}
+
+void Sum::find_bytes() {
+  for (Summand& summand : summands_) {
+    summand.a_byte = as_extended_byte(editor_, summand.a);
+    summand.b_byte = as_extended_byte(editor_, summand.b);
+  }
 }
 
 void Sum::take_apart(InstructionId id) {
@@ -214,6 +230,8 @@ const Rule* combine_products(Editor& editor, InstructionId root, std::span<const
   const std::string_view mnemonic = canonical(editor.mnemonic(root));
   if (mnemonic == "mul.lo.s32" || !is_sum(mnemonic)) return nullptr;
   Sum sum(editor, root);
+  if (!sum.is_worth_trying()) return nullptr;
+  sum.find_bytes();
   for (const Rule* row : rows)
     if (sum.apply(*row)) return row;
   return nullptr;

@@ -230,14 +230,17 @@ Change LegalComposite::commit(Candidate candidate, const std::string& why) {
 }
 
 Change LegalComposite::choose(Families families) {
-  Candidate all = attempt(families, Eagerness::saving), neutral = attempt(families, Eagerness::neutral);
-  const Families fired = all.fired;
-  if (!fired.any() && !neutral.fired.any()) return Change::unchanged;
   architectures_ = architectures_to_ask(function_.module(), context_);
+  Candidate all = attempt(families, Eagerness::saving);
+  const Families fired = all.fired;
+  // The model never prefers what saves nothing by its own account.
+  std::optional<Candidate> neutral;
+  if (!architectures_.empty()) neutral = attempt(families, Eagerness::neutral);
+  if (!fired.any() && !(neutral && neutral->fired.any())) return Change::unchanged;
   std::optional<KernelCost> before = cost_of_original(function_, architectures_, context_);
   if (!before) return Change::unchanged;
   before_ = *std::move(before);
-  if (neutral.taken != all.taken && !architectures_.empty()) weigh(std::move(neutral));
+  if (neutral && neutral->taken != all.taken) weigh(*std::move(neutral));
   if (fired.any()) weigh(std::move(all));
   // One family after the other on top of what has won so far, each alone first.
   for (size_t family = 0; fired.count() > 1 && family < fired.size(); ++family)

@@ -109,6 +109,40 @@ bool holds(const Editor& editor, const Match& found, std::span<const RuleExpress
   return std::ranges::all_of(conditions, [&](const RuleExpression& one) { return evaluate(one, meaning) != 0; });
 }
 
+bool may_match(const Editor& editor, const RuleTerm& term, InstructionId id);
+
+bool may_match(const Editor& editor, const RuleTerm& term, const Operand& operand) {
+  switch (term.kind) {
+  case RuleTerm::Kind::variable:
+    return true;
+  case RuleTerm::Kind::literal:
+    return editor.literal(operand) == term.number;
+  case RuleTerm::Kind::name:
+    return editor.literal(operand).has_value();
+  case RuleTerm::Kind::application: {
+    const InstructionId id = editor.computation(operand);
+    return id && (term.text.starts_with("byte") || may_match(editor, term, id));
+  }
+  case RuleTerm::Kind::computed:
+    break;
+  }
+  return false;
+}
+
+// Each operand for itself and in either order, without what variables are bound to: no match where this is false. Most
+// rows end here, before anything is allocated.
+bool may_match(const Editor& editor, const RuleTerm& term, InstructionId id) {
+  if (canonical(editor.mnemonic(id)) != term.text) return false;
+  const std::span<const Operand> sources = editor.sources(id);
+  if (sources.size() != term.operands.size()) return false;
+  const bool swaps = sources.size() > 1 && commutes(term.text);
+  for (size_t i = 0; i < sources.size(); ++i)
+    if (!may_match(editor, term.operands[i], sources[i]) &&
+        !(swaps && i < 2 && may_match(editor, term.operands[i], sources[1 - i])))
+      return false;
+  return true;
+}
+
 // The type of a register for a result: bits, so that every instruction takes it.
 ScalarType result_type(std::string_view mnemonic) {
   const ir::Form& form = ir::form(ir::known_form(mnemonic));
@@ -192,7 +226,7 @@ Operand literal_operand(std::string_view mnemonic, uint32_t number) {
 
 std::optional<Match> match(const Editor& editor, const RuleTerm& pattern, std::span<const RuleExpression> conditions,
                            InstructionId root, const Match& bound) {
-  if (!editor.is_computation(root)) return std::nullopt;
+  if (!editor.is_computation(root) || !may_match(editor, pattern, root)) return std::nullopt;
   unsigned commuting = 0;
   for (unsigned orders = 0; orders < 1u << commuting || orders == 0; ++orders) {
     Matcher matcher(editor, orders, bound);

@@ -7,6 +7,7 @@
 #include <cassert>
 #include <cctype>
 #include <charconv>
+#include <unordered_map>
 
 namespace ptxrewrite::transforms::legal::composite {
 
@@ -362,9 +363,14 @@ std::span<const Synonym> synonyms() {
 }
 
 std::string_view canonical(std::string_view mnemonic) {
-  for (const Synonym& synonym : synonym_table)
-    if (synonym.other == mnemonic) return synonym.canonical;
-  return mnemonic;
+  static const std::unordered_map<std::string_view, std::string_view> table = [] {
+    std::unordered_map<std::string_view, std::string_view> rows;
+    for (const Synonym& synonym : synonym_table)
+      rows.emplace(synonym.other, synonym.canonical);
+    return rows;
+  }();
+  const auto found = table.find(mnemonic);
+  return found == table.end() ? mnemonic : found->second;
 }
 
 bool commutes(std::string_view mnemonic) {

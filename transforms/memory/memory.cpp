@@ -15,9 +15,9 @@ namespace ptxrewrite::transforms {
 
 namespace memory {
 
-Workspace::Workspace(legal::Attempt& attempt_to_fill, legal::SiteFilter& site_filter)
+Workspace::Workspace(legal::Attempt& attempt_to_fill, legal::SiteFilter& site_filter, AnalysisCache& analyses)
     : attempt(attempt_to_fill), sites(site_filter), function(attempt.function()), memory(scan_memory(function)),
-      forms(function), extents(forms), disjoint(extents, memory, function) {
+      forms(analyses.of<ir::LinearForms>(attempt.original())), extents(forms), disjoint(extents, memory, function) {
   for (ir::BlockId block : function.layout)
     for (ir::InstructionId id : function.instructions_in(block))
       if (function.is_opcode(id, ir::Opcode::ld) && function.form_of(id).has(ir::Modifier::nc)) read_only.insert(id);
@@ -47,7 +47,7 @@ std::optional<ir::FormId> Workspace::form_of(const std::string& mnemonic) const 
 bool apply(legal::Attempt& attempt, legal::SiteFilter& sites, PassContext& context) {
   ir::Function& function = attempt.function();
   if (!function.is_entry || function.module().address_size != 64) return false;
-  Workspace workspace(attempt, sites);
+  Workspace workspace(attempt, sites, context.analyses);
   const size_t loads = make_read_only(workspace), joined = join_accesses(workspace);
   const bool is_new = std::ranges::none_of(context.remarks, [&](const Remark& remark) {
     return remark.text == workspace.refusal && remark.range.begin == function.header_range.begin;

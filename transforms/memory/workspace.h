@@ -16,13 +16,13 @@ namespace ptxrewrite::transforms::memory {
 
 class Workspace {
 public:
-  Workspace(legal::Attempt& attempt, legal::SiteFilter& sites);
+  Workspace(legal::Attempt& attempt, legal::SiteFilter& sites, AnalysisCache& analyses);
 
   legal::Attempt& attempt;
   legal::SiteFilter& sites;
   ir::Function& function;
   KernelMemory memory;
-  ir::LinearForms forms;
+  ir::LinearForms& forms; // of the kernel before the attempt
   ir::AccessExtents extents;
   Disjointness disjoint;
   std::set<ir::InstructionId> read_only; // loads that are or became .nc

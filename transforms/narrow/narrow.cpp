@@ -26,9 +26,9 @@ using legal::Attempt;
 using legal::SiteFilter;
 
 // Conditions that are decided, then all else: ranges are looked at anew in between.
-bool apply(Attempt& attempt, SiteFilter& sites, PassContext&) {
+bool apply(Attempt& attempt, SiteFilter& sites, PassContext& context) {
   ir::Function& function = attempt.function();
-  bool changed = fold_width_tests(attempt, sites);
+  bool changed = fold_width_tests(attempt, sites, context.analyses);
   if (changed) {
     ir::remove_unreachable_blocks(function);
     ir::Replacements replacements;
@@ -37,9 +37,11 @@ bool apply(Attempt& attempt, SiteFilter& sites, PassContext&) {
     ir::remove_needless_jumps(function);
     function.changed();
     ir::remove_dead_code(function);
+    ir::LinearForms forms(function);
+    narrow_instructions(attempt, sites, forms);
+    return true;
   }
-  changed |= narrow_instructions(attempt, sites);
-  return changed;
+  return narrow_instructions(attempt, sites, context.analyses.of<ir::LinearForms>(attempt.original()));
 }
 
 Change run(ir::Function& function, PassContext& context) {

@@ -40,8 +40,8 @@ constexpr Interval small_signed{Int128(INT32_MIN), Int128(INT32_MAX)};
 
 class Narrowing {
 public:
-  Narrowing(legal::Attempt& attempt, legal::SiteFilter& sites)
-      : attempt_(attempt), filter_(sites), function_(attempt.function()), forms_(function_), bounds_(forms_, attempt) {
+  Narrowing(legal::Attempt& attempt, legal::SiteFilter& sites, ir::LinearForms& forms)
+      : attempt_(attempt), filter_(sites), function_(attempt.function()), forms_(forms), bounds_(forms_, attempt) {
     find_pointers();
   }
 
@@ -71,7 +71,7 @@ private:
   legal::Attempt& attempt_;
   legal::SiteFilter& filter_;
   ir::Function& function_;
-  ir::LinearForms forms_;
+  ir::LinearForms& forms_;
   legal::BoundsOfValues bounds_;
   std::set<ir::ExpressionId> pointers_; // atoms that addresses begin with
   std::vector<NarrowSite> taken_;
@@ -419,8 +419,8 @@ bool Narrowing::run() {
 
 } // namespace
 
-bool narrow_instructions(legal::Attempt& attempt, legal::SiteFilter& sites) {
-  return Narrowing(attempt, sites).run();
+bool narrow_instructions(legal::Attempt& attempt, legal::SiteFilter& sites, ir::LinearForms& forms) {
+  return Narrowing(attempt, sites, forms).run();
 }
 
 } // namespace ptxrewrite::transforms

@@ -7,9 +7,9 @@
 namespace ptxrewrite::transforms {
 
 // Comparisons of masked high halves with 0 that the ranges decide; the branches on them, too.
-bool fold_width_tests(legal::Attempt& attempt, legal::SiteFilter& sites);
+bool fold_width_tests(legal::Attempt& attempt, legal::SiteFilter& sites, AnalysisCache& analyses);
 
 // Everything else.
-bool narrow_instructions(legal::Attempt& attempt, legal::SiteFilter& sites);
+bool narrow_instructions(legal::Attempt& attempt, legal::SiteFilter& sites, ir::LinearForms& forms);
 
 } // namespace ptxrewrite::transforms

@@ -53,10 +53,10 @@ bool masks_high_halves(const ir::Function& function) {
 
 } // namespace
 
-bool fold_width_tests(legal::Attempt& attempt, legal::SiteFilter& sites) {
+bool fold_width_tests(legal::Attempt& attempt, legal::SiteFilter& sites, AnalysisCache& analyses) {
   ir::Function& function = attempt.function();
   if (!masks_high_halves(function)) return false;
-  ir::LinearForms forms(function);
+  ir::LinearForms& forms = analyses.of<ir::LinearForms>(attempt.original());
   legal::BoundsOfValues bounds(forms, attempt);
   ir::KnownPredicates known;
   for (ir::BlockId block : forms.control_flow().reverse_postorder())

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <iterator>
 
 namespace ptxrewrite::ir {
 
@@ -42,7 +44,7 @@ ExactSum ExactSum::literal(Int128 value) {
 }
 ExactSum ExactSum::of(QuantityId quantity) {
   ExactSum sum;
-  sum.add({quantity}, 1);
+  sum.add(QuantityProduct(quantity), 1);
   return sum;
 }
 ExactSum ExactSum::broken() {
@@ -57,19 +59,19 @@ std::optional<Int128> ExactSum::as_literal() const {
   return terms_.begin()->first.empty() ? std::optional(terms_.begin()->second) : std::nullopt;
 }
 Int128 ExactSum::literal_part() const {
-  auto found = terms_.find({});
-  return found == terms_.end() ? 0 : found->second;
+  return !terms_.empty() && terms_.front().first.empty() ? terms_.front().second : 0; // the empty product is the least
 }
 
-void ExactSum::add(const Product& product, Int128 coefficient) {
+void ExactSum::add(const QuantityProduct& product, Int128 coefficient) {
   if (broken_ || coefficient == 0) return;
-  auto [row, is_new] = terms_.try_emplace(product, 0);
+  auto row = std::ranges::lower_bound(terms_, product, std::less<>(), &Term::first);
+  if (row == terms_.end() || !(row->first == product)) row = terms_.insert(row, {product, 0});
   row->second += coefficient; // both below the limit
   if (row->second == 0)
     terms_.erase(row);
   else if (row->second > coefficient_limit || row->second < -coefficient_limit)
     broken_ = true;
-  if (terms_.size() > term_limit || product.size() > factor_limit) broken_ = true;
+  if (terms_.size() > term_limit) broken_ = true;
   if (broken_) terms_.clear();
 }
 
@@ -90,9 +92,9 @@ ExactSum ExactSum::operator*(const ExactSum& other) const {
   ExactSum sum;
   for (const auto& [a, x] : terms_)
     for (const auto& [b, y] : other.terms_) {
-      Product product = a;
-      product.insert(product.end(), b.begin(), b.end());
-      std::ranges::sort(product);
+      if (a.size() + b.size() > QuantityProduct::most_factors) return broken();
+      QuantityProduct product;
+      std::ranges::merge(a, b, std::back_inserter(product));
       Int128 coefficient;
       if (__builtin_mul_overflow(x, y, &coefficient) || coefficient > coefficient_limit ||
           coefficient < -coefficient_limit)
@@ -119,7 +121,7 @@ std::optional<ExactSum> ExactSum::divided(const ExactSum& divisor) const {
   ExactSum quotient;
   for (const auto& [product, coefficient] : terms_) {
     if (coefficient % number != 0 || !std::ranges::includes(product, factors)) return std::nullopt;
-    Product rest;
+    QuantityProduct rest;
     std::ranges::set_difference(product, factors, std::back_inserter(rest));
     quotient.add(rest, coefficient / number);
   }

@@ -9,16 +9,45 @@
 
 #include "ir/analysis/linear/expression.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace ptxrewrite::ir {
 
 struct QuantityTag;
 using QuantityId = Id<QuantityTag>;
+
+// A product of quantities, sorted, with repetition; the empty one is 1.
+class QuantityProduct {
+public:
+  static constexpr size_t most_factors = 6;
+  using value_type = QuantityId;
+
+  QuantityProduct() = default;
+  explicit QuantityProduct(QuantityId factor) : factors_{factor}, size_(1) {}
+
+  const QuantityId* begin() const { return factors_.data(); }
+  const QuantityId* end() const { return factors_.data() + size_; }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  QuantityId front() const { return factors_[0]; }
+  QuantityId operator[](size_t i) const { return factors_[i]; }
+  // Not smaller than the last one.
+  void push_back(QuantityId factor) { factors_[size_++] = factor; }
+
+  bool operator==(const QuantityProduct& other) const { return std::ranges::equal(*this, other); }
+  bool operator<(const QuantityProduct& other) const { return std::ranges::lexicographical_compare(*this, other); }
+
+private:
+  std::array<QuantityId, most_factors> factors_{};
+  uint32_t size_ = 0;
+};
 
 // A sum of products of launch quantities in exact integers. It becomes broken when it has too many terms or a
 // coefficient overflows; a result computed from a broken sum is broken.
@@ -33,9 +62,9 @@ public:
   bool is_zero() const { return !broken_ && terms_.empty(); }
   std::optional<Int128> as_literal() const;
   Int128 literal_part() const;
-  // Quantity sorted products with their coefficients; the empty product is the literal.
-  using Product = std::vector<QuantityId>;
-  const std::map<Product, Int128>& terms() const { return terms_; }
+  // Products in order with their coefficients, which are not 0; the empty product is the literal.
+  using Term = std::pair<QuantityProduct, Int128>;
+  const std::vector<Term>& terms() const { return terms_; }
 
   ExactSum operator+(const ExactSum& other) const;
   ExactSum operator-(const ExactSum& other) const { return *this + other * -1; }
@@ -51,10 +80,10 @@ public:
   bool operator==(const ExactSum& other) const = default;
 
 private:
-  static constexpr size_t term_limit = 24, factor_limit = 6;
-  void add(const Product& product, Int128 coefficient);
+  static constexpr size_t term_limit = 24;
+  void add(const QuantityProduct& product, Int128 coefficient);
 
-  std::map<Product, Int128> terms_; // no coefficient is 0
+  std::vector<Term> terms_;
   bool broken_ = false;
 };
 

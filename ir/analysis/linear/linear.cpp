@@ -138,9 +138,11 @@ const Table<ObligationId, RangeObligation>& LinearForms::all_obligations() const
 bool LinearForms::evaluate(ObligationId id, const LaunchValues& launch) const {
   return state_->obligations[id].proved || state_->evaluate(state_->obligations[id], launch);
 }
-std::string LinearForms::launch_predicate(ObligationId id) const {
-  const RangeObligation& row = state_->obligations[id];
-  return row.launch_checkable ? state_->predicate(row) : std::string();
+const std::string& LinearForms::launch_predicate(ObligationId id) const {
+  const auto [row, is_new] = state_->predicate_texts.try_emplace(id);
+  const RangeObligation& obligation = state_->obligations[id];
+  if (is_new && obligation.launch_checkable) row->second = state_->predicate(obligation);
+  return row->second;
 }
 
 ObligationId LinearForms::require_range(const LinearForm& form, Interval range, InstructionId instruction) {

@@ -168,7 +168,7 @@ public:
   // what a user grants who says that no index overflows.
   bool is_about_overflow(ObligationId id) const;
   // The same test as text for the side file's `when`; empty when it cannot be decided at launch.
-  std::string launch_predicate(ObligationId id) const;
+  const std::string& launch_predicate(ObligationId id) const;
   // An obligation of the caller's own: `form` stays in `range`, raised by `instruction`. Equal ones are shared.
   ObligationId require_range(const LinearForm& form, Interval range, InstructionId instruction);
 

@@ -22,12 +22,12 @@ bool warps_in_rows(const Function& function) {
 
 } // namespace
 
-UniformValues::UniformValues(const Function& function, const ControlFlow& flow,
+UniformValues::UniformValues(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
                              const PostDominatorTree& post_dominators, UniformSources sources)
-    : function_(function), flow_(flow), post_dominators_(post_dominators), dominators_(function, flow),
-      sources_(sources), warps_in_rows_(sources == UniformSources::read && warps_in_rows(function)),
-      varying_(function.values.size()), thread_index_(function.values.size()), in_divergence_(function.blocks.size()),
-      joins_(function.blocks.size()), spread_(function.blocks.size()) {
+    : function_(function), flow_(flow), dominators_(dominators), post_dominators_(post_dominators), sources_(sources),
+      warps_in_rows_(sources == UniformSources::read && warps_in_rows(function)), varying_(function.values.size()),
+      thread_index_(function.values.size()), in_divergence_(function.blocks.size()), joins_(function.blocks.size()),
+      spread_(function.blocks.size()) {
   while (step()) {
   }
 }

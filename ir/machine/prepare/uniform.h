@@ -17,8 +17,8 @@ enum class UniformSources : uint8_t { computed, read };
 
 class UniformValues {
 public:
-  UniformValues(const Function& function, const ControlFlow& flow, const PostDominatorTree& post_dominators,
-                UniformSources sources = UniformSources::computed);
+  UniformValues(const Function& function, const ControlFlow& flow, const DominatorTree& dominators,
+                const PostDominatorTree& post_dominators, UniformSources sources = UniformSources::computed);
 
   bool uniform(ValueId value) const { return !varying_[value.index()]; }
   // Do all lanes that reach the end of the block leave it the same way?
@@ -37,8 +37,8 @@ private:
 
   const Function& function_;
   const ControlFlow& flow_;
+  const DominatorTree& dominators_;
   const PostDominatorTree& post_dominators_;
-  DominatorTree dominators_;
   UniformSources sources_;
   bool warps_in_rows_ = false; // the text says that blocks are a row of threads
   std::vector<bool> varying_;

@@ -56,8 +56,9 @@ RegisterProgram register_program(const Function& function, const MachineValues& 
   RegisterProgram program = register_blocks(function);
   program.registers = allocation.registers;
   ControlFlow flow(function);
+  DominatorTree dominators(function, flow);
   PostDominatorTree post_dominators(function, flow);
-  UniformValues uniform(function, flow, post_dominators);
+  UniformValues uniform(function, flow, dominators, post_dominators);
   std::vector<RegisterSet> temporaries(function.instructions.size());
   for (const VectorTemporary& temporary : allocation.temporaries)
     for (unsigned i = 0; i < temporary.count; ++i)

@@ -44,7 +44,8 @@ public:
           std::vector<bool> moves = {})
       : function_(function), capability_(compute_capability), result_(result), moves_(std::move(moves)),
         flow_(function), dominators_(function, flow_), post_dominators_(function, flow_),
-        uniform_(function, flow_, post_dominators_), together_(function, flow_, post_dominators_, UniformSources::read),
+        uniform_(function, flow_, dominators_, post_dominators_),
+        together_(function, flow_, dominators_, post_dominators_, UniformSources::read),
         values_(function), context_{function,
                                     flow_,
                                     values_,
