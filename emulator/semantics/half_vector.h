@@ -40,13 +40,14 @@ inline Halves mul_halves(Halves a, Halves b) {
 // exact sum lies between, with its last bit set.
 inline Halves fma_halves(Halves a, Halves b, Halves c) {
   using Words = int32_t __attribute__((vector_size(4 * halves_at_once)));
+  using Bits = uint32_t __attribute__((vector_size(4 * halves_at_once))); // -0 and less wraps
   const Floats product = to_floats(a) * to_floats(b), addend = to_floats(c);
   const Floats sum = product + addend;
   const Floats addend_part = sum - product;
   const Floats error = (product - (sum - addend_part)) + (addend - addend_part);
   const Words inexact = (error < 0) | (error > 0); // not for NaN
   const Words too_far = ((Words)sum ^ (Words)error) >> 31;
-  const Words odd = ((Words)sum + too_far) | 1;
+  const Words odd = (Words)((Bits)sum + (Bits)too_far) | 1;
   return to_halves((Floats)(((Words)sum & ~inexact) | (odd & inexact)));
 }
 

@@ -240,7 +240,7 @@ Trip LoopRewriter::next(Trip& trip) {
 }
 
 ValueId LoopRewriter::guard_of(Trip& trip, const RunAheadLoad& load) {
-  const ir::Instruction& instruction = function_.instructions[load.instruction];
+  const ir::Instruction instruction = function_.instructions[load.instruction]; // reach() adds instructions
   const ValueId reached = reach(trip, load.block);
   if (!instruction.guard) return reached;
   ValueId guard = trip[instruction.guard];
