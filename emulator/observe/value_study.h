@@ -223,8 +223,9 @@ private:
   std::vector<std::unique_ptr<BlockState>> spare_;
   BlockState* current_ = nullptr;
   uint64_t current_block_ = UINT64_MAX;
-  uint32_t current_instance_ = none;          // of what is being executed; none: it is not looked at
-  const ValueSite* passed_by_site_ = nullptr; // what is being executed and not looked at, and its lanes
+  uint32_t current_instance_ = none; // the execution's number by instance_of(); none: it is not sampled
+  // The instruction and its active lanes where the execution is not sampled.
+  const ValueSite* passed_by_site_ = nullptr;
   uint32_t passed_by_mask_ = 0;
   bool is_pending_ = false; // the queue's next place holds what is being executed
   std::vector<LaneFacts> written_;

@@ -31,7 +31,7 @@ public:
   // `original` outlives this. `pass` is for what is written into the module.
   Attempt(const ir::Function& original, DischargePolicy policy, std::string_view pass = "r2d2");
 
-  // What it is a copy of. An analysis of that one holds for the copy until the first edit.
+  // The kernel that function() was copied from. Analyses of it are valid for function() until function() is edited.
   const ir::Function& original() const { return *original_; }
   ir::Function& function() { return function_; }
   const ir::Function& function() const { return function_; }

@@ -32,14 +32,14 @@ bool same_register(const Operand& a, const Operand& b) {
   return a.kind == b.kind && a.id == b.id && a.immediate == b.immediate;
 }
 
-// How an instruction makes its result's bytes of its operands' bytes.
+// How the bytes of an instruction's result follow from the bytes of its operands.
 struct ByteMeaning {
   enum class Kind : uint8_t { join, permutation, rows } kind = Kind::rows;
   std::vector<const ByteRule*> rows;
-  bool nests = false; // a row whose pattern has more than one instruction
+  bool nests = false; // some row's pattern has more than one instruction
 };
 
-// nullptr: it makes bytes that no operand has.
+// nullptr: the instruction does more than move, join or sign-extend bytes.
 const ByteMeaning* byte_meaning(std::string_view mnemonic) {
   static const std::unordered_map<std::string_view, ByteMeaning> table = [] {
     std::unordered_map<std::string_view, ByteMeaning> meanings;
@@ -294,7 +294,7 @@ std::optional<FourBytes> as_four_bytes(const Editor& editor, InstructionId root)
   return four;
 }
 
-// Could a description of the root go through a second instruction? One alone is never worth a permutation.
+// May the description of the root's bytes cover a second instruction? Replacing one alone saves nothing.
 static bool has_tree(const Editor& editor, InstructionId root) {
   const ByteMeaning* meaning = byte_meaning(editor.mnemonic(root));
   if (!meaning || meaning->nests) return meaning;

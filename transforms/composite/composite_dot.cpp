@@ -36,9 +36,9 @@ class Sum {
 public:
   Sum(Editor& editor, InstructionId root) : editor_(editor), root_(root) { take_apart(root); }
 
-  // Has it two summands that are computed? All rows take bytes out of as many.
+  // Are two summands results of instructions? Every row needs two that are extracted from registers.
   bool is_worth_trying() const;
-  // Finds the bytes that summands are made of. Before apply().
+  // Finds which summands and factors are one byte of a register. Call before apply().
   void find_bytes();
   bool apply(const Rule& row);
 

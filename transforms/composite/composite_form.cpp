@@ -233,7 +233,7 @@ Change LegalComposite::choose(Families families) {
   architectures_ = architectures_to_ask(function_.module(), context_);
   Candidate all = attempt(families, Eagerness::saving);
   const Families fired = all.fired;
-  // The model never prefers what saves nothing by its own account.
+  // Rules that save no instruction can only win by ptxas's count, so they are tried only where ptxas is asked.
   std::optional<Candidate> neutral;
   if (!architectures_.empty()) neutral = attempt(families, Eagerness::neutral);
   if (!fired.any() && !(neutral && neutral->fired.any())) return Change::unchanged;

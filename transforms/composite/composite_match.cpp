@@ -129,8 +129,8 @@ bool may_match(const Editor& editor, const RuleTerm& term, const Operand& operan
   return false;
 }
 
-// Each operand for itself and in either order, without what variables are bound to: no match where this is false. Most
-// rows end here, before anything is allocated.
+// A necessary condition for a match: opcodes and literals fit, each operand checked alone and in either order where the
+// operation commutes; bindings of variables are not compared. Rejects most rows without an allocation.
 bool may_match(const Editor& editor, const RuleTerm& term, InstructionId id) {
   if (canonical(editor.mnemonic(id)) != term.text) return false;
   const std::span<const Operand> sources = editor.sources(id);

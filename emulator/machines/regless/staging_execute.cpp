@@ -110,8 +110,9 @@ bool StagingMachine::execute(uint32_t slot) {
     for (const Split& split : warp.splits)
       if (split.state == SplitState::at_warp_sync && split.next >= first && split.next < past && split.mask == active)
         return fail(context, "lanes that part meet inside of a region, which is not emulated");
-    // A call: results come with its return. Where its lanes call different functions, each function's lanes come to the
-    // call in turn, and all meet at the region entry behind it.
+    // A call's results are written when it returns. Lanes that call different functions through
+    // a register run one function after the other and reconverge at the next region's entry: step until the warp is
+    // there.
     if (warp.activation && warp.activation != &warp.root)
       while (next && (warp.activation != &warp.root || is_here(next) || is_region_entry(*next)))
         next = step(context, *next);

@@ -38,7 +38,7 @@ public:
   bool empty() const { return size_ == 0; }
   QuantityId front() const { return factors_[0]; }
   QuantityId operator[](size_t i) const { return factors_[i]; }
-  // Not smaller than the last one.
+  // Appends a factor; factors come in ascending order.
   void push_back(QuantityId factor) { factors_[size_++] = factor; }
 
   bool operator==(const QuantityProduct& other) const { return std::ranges::equal(*this, other); }

@@ -49,7 +49,7 @@ struct LinearForms::State {
   bool settled = false;                   // forms do not change any more
   std::vector<Demand>* demands = nullptr; // where arithmetic leaves its demands
   std::map<std::pair<ValueId, uint64_t>, ValueId> edge_group_owner;
-  std::map<ObligationId, std::string> predicate_texts; // those that have been asked for
+  std::map<ObligationId, std::string> predicate_texts; // filled on demand by launch_predicate()
 
   // --- forms ---
   LinearFormId intern(const LinearForm& form);
