@@ -1,5 +1,6 @@
 #include "support/ptxas.h"
 
+#include "support/cuda_programs.h"
 #include "support/file_io.h"
 #include "support/process.h"
 
@@ -19,67 +20,11 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
                      [&](std::string_view prefix) { return text.starts_with(prefix); });
 }
 
-// Toolkits below /usr/local with a version in their name, newest first ("cuda-13.0" before "cuda-9.2").
-std::vector<std::string> versioned_toolkits() {
-  std::vector<std::pair<double, std::string>> found;
-  std::error_code failure;
-  for (const auto& entry : std::filesystem::directory_iterator("/usr/local", failure)) {
-    std::string name = entry.path().filename().string();
-    if (name.starts_with("cuda-")) found.emplace_back(std::atof(name.c_str() + 5), entry.path().string());
-  }
-  std::sort(found.rbegin(), found.rend());
-  std::vector<std::string> paths;
-  for (auto& [version, path] : found)
-    paths.push_back(std::move(path));
-  return paths;
-}
-
-// Where NVIDIA's wheel keeps its programs below a virtual environment: lib/python3.11/site-packages/nvidia/cu13/bin.
-void add_wheel_folders(const std::filesystem::path& environment, std::vector<std::string>& folders) {
-  std::error_code failure;
-  for (const auto& python : std::filesystem::directory_iterator(environment / "lib", failure))
-    for (const auto& part : std::filesystem::directory_iterator(python.path() / "site-packages" / "nvidia", failure))
-      folders.push_back((part.path() / "bin").string());
-}
-
-// build/ of build/release/cli/ptxrewrite; empty where the program does not say where it is.
-std::filesystem::path folder_of_builds() {
-  std::error_code failure;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failure);
-  return failure ? std::filesystem::path() : program.parent_path().parent_path().parent_path();
-}
-
 // What the environment names: a variable and its value.
 std::pair<std::string, std::string> chosen_ptxas() {
   for (const char* variable : {"PTXREWRITE_PTXAS", "PTXAS"})
     if (const char* chosen = std::getenv(variable); chosen != nullptr && *chosen != '\0') return {variable, chosen};
   return {};
-}
-
-// In the order in which they are looked at.
-std::vector<std::string> folders_with_ptxas() {
-  std::vector<std::string> folders;
-  if (const char* path = std::getenv("PATH"); path != nullptr)
-    for (std::string_view rest = path; !rest.empty();) {
-      const size_t end = std::min(rest.find(':'), rest.size());
-      if (end > 0) folders.emplace_back(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-  std::vector<std::string> toolkits;
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char* home = std::getenv(variable); home != nullptr && *home != '\0') toolkits.push_back(home);
-  toolkits.push_back("/usr/local/cuda");
-  for (std::string& toolkit : versioned_toolkits())
-    toolkits.push_back(std::move(toolkit));
-  for (const char* place : {"/opt/cuda", "/usr/lib/cuda", "/usr/lib/nvidia-cuda-toolkit"})
-    toolkits.push_back(place);
-  for (const std::string& toolkit : toolkits)
-    folders.push_back(toolkit + "/bin");
-  if (const char* environment = std::getenv("VIRTUAL_ENV"); environment != nullptr && *environment != '\0')
-    add_wheel_folders(environment, folders);
-  if (const std::filesystem::path builds = folder_of_builds(); !builds.empty())
-    add_wheel_folders(builds / "ptxas", folders);
-  return folders;
 }
 
 // The word after `before` that is a number, e.g. number_before("12 bytes smem", " bytes smem") == 12; 0 if absent.
@@ -155,7 +100,7 @@ Result<std::string> find_ptxas(const std::filesystem::path& other_than) {
                      (path.empty() ? "not an executable" : "this program itself"),
                  {}};
   }
-  for (const std::string& folder : folders_with_ptxas())
+  for (const std::string& folder : cuda_program_folders())
     if (std::string path = find_program(folder + "/ptxas"); is_it(path)) return path;
   return Error{"ptxas not found: install the CUDA toolkit, put ptxas on PATH, set PTXREWRITE_PTXAS to its path, or run "
                "./bootstrap ptxas",
@@ -174,7 +119,7 @@ std::vector<std::string> all_ptxas() {
     found.push_back(path);
   };
   if (const std::string chosen = chosen_ptxas().second; !chosen.empty()) add(chosen);
-  for (const std::string& folder : folders_with_ptxas())
+  for (const std::string& folder : cuda_program_folders())
     add(folder + "/ptxas");
   return found;
 }
