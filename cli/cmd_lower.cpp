@@ -3,6 +3,7 @@
 #include "cli/machine_choice.h"
 #include "evaluate/common/module_input.h"
 #include "evaluate/lower/machine_listing_report.h"
+#include "evaluate/lower/sass_lines.h"
 #include "support/file_io.h"
 #include "support/ptxas.h"
 #include "support/text/json_text.h"
@@ -22,48 +23,38 @@ struct LowerOptions {
   std::string gpu;
   bool json = false;
   bool no_ptxas = false;
+  bool sass = false;
 };
-
-// What code is made for, and the machine that runs it.
-struct Target {
-  const ir::Machine* machine = nullptr;
-  uint32_t capability = 0;
-  std::string name() const { return "sm_" + std::to_string(capability); }
-};
-
-// The machine that --gpu names, or the text's own target.
-Target target_of(const LowerOptions& options, const ir::Module& module, const Session& session, int& code) {
-  if (options.gpu.empty()) {
-    const uint32_t capability = ir::compute_capability_of(target_architecture(module.source.text()));
-    return {&ir::machine_for(capability), capability};
-  }
-  const MachineChoice choice = find_machine("lower", options.gpu, session);
-  code = choice.code;
-  if (!choice.machine) return {};
-  // Of a target that is newer than all machines, the code is the target's own.
-  const uint32_t capability = ir::compute_capability_of(options.gpu);
-  return {choice.machine, capability ? capability : choice.machine->compute_capability};
-}
 
 int lower_file(const LowerOptions& options, const std::string& path, const Session& session, std::string& out,
                nlohmann::ordered_json& document) {
   std::unique_ptr<ir::Module> module = read_input(path, session);
   if (!module || !check_selection(*module, options.kernels, session)) return exit_diagnostics;
   int code = exit_ok;
-  const Target target = target_of(options, *module, session, code);
+  const CodeTarget target = code_target("lower", options.gpu, *module, session, code);
   if (!target.machine) return code;
   ir::FiguresByFunction real;
   if (!options.no_ptxas)
     if (Result<ir::FiguresByFunction> figures = ir::machine_figures(module->source.text(), target.name()))
       real = *std::move(figures);
+  SassByFunction sass;
+  if (options.sass) {
+    Result<SassByFunction> disassembled = sass_of(module->source.text(), target.name());
+    if (!disassembled) {
+      show(disassembled.error());
+      return exit_diagnostics;
+    }
+    sass = *std::move(disassembled);
+  }
   std::string assembler;
-  if (!real.empty())
+  if (!real.empty() || !sass.empty())
     if (Result<std::string> program = find_ptxas()) assembler = "ptxas " + ptxas_release(*program);
   for (const auto& function : module->functions) {
     const std::string_view name = module->text(function->name);
     if (!function->has_body || !transforms::matches_glob(options.kernels, name)) continue;
     MachineListing listing = machine_listing(*function, *target.machine, target.capability);
     if (const auto found = real.find(name); found != real.end()) listing.ptxas = found->second;
+    if (const auto found = sass.find(name); found != sass.end()) add_sass(listing, found->second);
     if (options.json)
       document.push_back(machine_listing_json(listing, *target.machine, target.name(), assembler));
     else
@@ -74,6 +65,7 @@ int lower_file(const LowerOptions& options, const std::string& path, const Sessi
 
 int run_lower(const LowerOptions& options, const Session& session) {
   if (options.files.empty()) return usage_error("lower", "FILE is missing (- is standard input)");
+  if (options.sass && options.no_ptxas) return usage_error("lower", "--sass asks ptxas, --no-ptxas forbids it");
   int code = exit_ok;
   std::string out;
   nlohmann::ordered_json document = nlohmann::ordered_json::array();
@@ -96,6 +88,7 @@ Action set_up(Options& command, const Session& session) {
                   "the machine: h200, gtx480, sm_80, FILE.toml ...; without it the target that the text names")
       .type_name("NAME");
   command.add_flag("--no-ptxas", options->no_ptxas, "do not ask ptxas what it makes of the kernels");
+  command.add_flag("--sass", options->sass, "set beside each line what ptxas makes of it (needs ptxas and nvdisasm)");
   command.add_flag("--json", options->json, "print JSON");
   return [options, &session] { return run_lower(*options, session); };
 }

@@ -24,6 +24,7 @@ struct MachineListingLine {
   std::string_view pipe;            // empty: no instruction
   std::optional<double> latency;    // clocks until a reader of the result may issue; of loads, where they hit in L1
   std::vector<std::string> remarks; // in the order in which the lowering decided
+  std::vector<std::string> sass;    // what the assembler made of the line, where it was disassembled (sass_lines.h)
 };
 
 struct MachineListing {
@@ -40,6 +41,8 @@ struct MachineListing {
   uint32_t spill_stores = 0, spill_loads = 0;
   uint32_t registers_wanting = 0;          // registers above the limit that spilling could not remove
   std::optional<ir::MachineFigures> ptxas; // what it made of the same kernel
+  bool has_sass = false;
+  std::vector<std::string> sass_elsewhere; // of no line above: at the entry, and in subroutines
 };
 
 // For the assembler of `compute_capability`, with units and latencies of `machine`. The function may be in either

@@ -18,15 +18,6 @@ std::string joined(const std::vector<std::string>& parts, const char* between) {
   return text;
 }
 
-// What has no name is counted: "MUFU.RCP +7".
-std::string names_of(const MachineListingLine& line) {
-  std::string names = joined(line.machine, " ");
-  const auto known = static_cast<uint32_t>(line.machine.size());
-  if (line.instructions > known)
-    names += (names.empty() ? "" : " ") + ("+" + std::to_string(line.instructions - known));
-  return names;
-}
-
 std::string rounded(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%.0f", std::round(number));
@@ -42,8 +33,45 @@ TextTable table_of(const MachineListing& listing) {
     }
     const bool issued = line.instructions > 0;
     table.rows.push_back({line.line ? std::to_string(line.line) : "", (line.line ? "  " : "  + ") + line.ptx,
-                          issued ? std::to_string(line.instructions) : "", names_of(line), std::string(line.pipe),
-                          line.latency ? rounded(*line.latency) : "", joined(line.remarks, "; ")});
+                          issued ? std::to_string(line.instructions) : "", machine_names_text(line),
+                          std::string(line.pipe), line.latency ? rounded(*line.latency) : "",
+                          joined(line.remarks, "; ")});
+  }
+  return table;
+}
+
+// The assembler's instructions in place of units, latencies and remarks: one a row, beginning in the row of their line.
+void add_sass_rows(TextTable& table, std::vector<std::string> row, const std::vector<std::string>& sass) {
+  constexpr size_t most = 8;
+  row.push_back(sass.empty() ? "" : std::to_string(sass.size()));
+  for (size_t i = 0; i < std::max<size_t>(sass.size(), 1); ++i) {
+    if (i > 0) row.assign(row.size(), "");
+    const bool is_rest = i == most - 1 && sass.size() > most;
+    std::string text;
+    if (is_rest)
+      text = "and " + std::to_string(sass.size() - i) + " more";
+    else if (i < sass.size())
+      text = sass[i];
+    std::vector<std::string> with_text = row;
+    with_text.push_back(std::move(text));
+    table.rows.push_back(std::move(with_text));
+    if (is_rest) break;
+  }
+}
+
+TextTable table_with_sass(const MachineListing& listing, const std::string& assembler) {
+  TextTable table{{{"line", true}, {"PTX"}, {"n", true}, {"machine"}, {"n", true}, {assembler}}, {}};
+  if (!listing.sass_elsewhere.empty())
+    add_sass_rows(table, {"", "of no line: entry, subroutines", "", ""}, listing.sass_elsewhere);
+  for (const MachineListingLine& line : listing.lines) {
+    if (line.is_label) {
+      table.rows.push_back({"", line.ptx, "", "", "", joined(line.remarks, "; ")});
+      continue;
+    }
+    add_sass_rows(table,
+                  {line.line ? std::to_string(line.line) : "", (line.line ? "  " : "  + ") + line.ptx,
+                   line.instructions > 0 ? std::to_string(line.instructions) : "", machine_names_text(line)},
+                  line.sass);
   }
   return table;
 }
@@ -74,10 +102,19 @@ std::string totals_of(const MachineListing& listing) {
 
 } // namespace
 
+std::string machine_names_text(const MachineListingLine& line) {
+  std::string names = joined(line.machine, " ");
+  const auto known = static_cast<uint32_t>(line.machine.size());
+  if (line.instructions > known)
+    names += (names.empty() ? "" : " ") + ("+" + std::to_string(line.instructions - known));
+  return names;
+}
+
 std::string machine_listing_text(const MachineListing& listing, const ir::Machine& machine, const std::string& target,
                                  const std::string& assembler) {
   std::string text = (listing.is_entry ? "kernel " : "function ") + listing.function + " on " +
-                     std::string(machine.name) + ", " + target + "\n\n" + table_of(listing).text() + '\n' +
+                     std::string(machine.name) + ", " + target + "\n\n" +
+                     (listing.has_sass ? table_with_sass(listing, assembler) : table_of(listing)).text() + '\n' +
                      totals_of(listing);
   if (listing.ptxas) {
     const int difference = static_cast<int>(listing.instructions) - static_cast<int>(listing.ptxas->instructions);
@@ -102,6 +139,7 @@ nlohmann::ordered_json machine_listing_json(const MachineListing& listing, const
     row["unit"] = line.pipe.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(line.pipe);
     row["latency"] = line.latency ? nlohmann::ordered_json(*line.latency) : nlohmann::ordered_json();
     row["remarks"] = line.remarks;
+    if (listing.has_sass) row["sass"] = line.sass;
     lines.push_back(std::move(row));
   }
   nlohmann::ordered_json document{{"function", listing.function},
@@ -124,6 +162,7 @@ nlohmann::ordered_json machine_listing_json(const MachineListing& listing, const
                                                              {"registers", listing.ptxas->registers},
                                                              {"spilled_bytes", listing.ptxas->spilled_bytes}}
                                     : nlohmann::ordered_json();
+  if (listing.has_sass) document["sass_elsewhere"] = listing.sass_elsewhere;
   document["lines"] = std::move(lines);
   return document;
 }

@@ -61,7 +61,8 @@ cuda/runtime cuda/driver_api cuda/jit_link
 cuda/interpose
 cuda
 evaluate/common evaluate/prove evaluate/reduce evaluate/machines
-evaluate/diff evaluate/lower evaluate/launches
+evaluate/lower evaluate/launches
+evaluate/diff
 evaluate/run evaluate/verify evaluate/bench evaluate/record evaluate/study
 evaluate/score
 evaluate/report
