@@ -17,7 +17,8 @@ Strength strength_of(const ir::Form& form) {
   using ir::Modifier;
   Strength strength;
   strength.known = true;
-  const bool is_synchronising = form.opcode == ir::Opcode::mbarrier;
+  const bool is_synchronising =
+      form.opcode == ir::Opcode::mbarrier || form.has(Modifier::mbarrier); // cp.async.mbarrier.arrive
   strength.acquires = is_synchronising || form.has(Modifier::acquire) || form.has(Modifier::acq_rel);
   strength.releases = is_synchronising || form.has(Modifier::release) || form.has(Modifier::acq_rel);
   strength.strong = strength.acquires || strength.releases || form.opcode == ir::Opcode::atom ||

@@ -9,9 +9,31 @@
 
 namespace ptxrewrite::emulator {
 
+namespace {
+
+void copy_chosen_bytes(const PendingCopy& copy) {
+  for (uint32_t i = copy.skipped_front; i < copy.bytes - copy.skipped_back; ++i)
+    if (copy.byte_mask >> i % 16 & 1) copy.to[i] = copy.from[i];
+}
+
+} // namespace
+
 void carry_out(const PendingCopy& copy) {
+  if (copy.byte_mask != 0xffff || copy.skipped_front != 0 || copy.skipped_back != 0) return copy_chosen_bytes(copy);
   if (copy.wanted) std::memmove(copy.to, copy.from, copy.wanted);
   std::memset(copy.to + copy.wanted, 0, copy.bytes - copy.wanted);
+}
+
+bool reports(const PendingCopy& copy) {
+  constexpr unsigned bits_of_plain_data = 8;
+  return has_reported_data(copy.report, copy.to, 0, copy.bytes, bits_of_plain_data);
+}
+
+std::string complete_copy(std::byte* barrier, uint32_t bytes, bool reports) {
+  return change_barrier(barrier, [&](BarrierWord& word) {
+    std::string wrong = reports ? report_to_barrier(word, reported_value) : std::string();
+    return wrong.empty() ? complete_bytes(word, bytes) : wrong;
+  });
 }
 
 void LateCopies::start_block() {
@@ -29,6 +51,10 @@ void LateCopies::add(CopyKind kind, uint32_t thread, const PendingCopy& copy, st
 }
 
 template <class Chosen> void LateCopies::carry_out_if(Chosen&& chosen) {
+  carry_out_if(chosen, [](const Entry&) {});
+}
+
+template <class Chosen, class After> void LateCopies::carry_out_if(Chosen&& chosen, After&& after) {
   const auto kept = std::stable_partition(entries_.begin(), entries_.end(), [&](const Entry& e) { return !chosen(e); });
   std::for_each(kept, entries_.end(), [&](const Entry& entry) {
     pieces_ -= entry.pieces;
@@ -36,6 +62,7 @@ template <class Chosen> void LateCopies::carry_out_if(Chosen&& chosen) {
       entry.work->carry_out();
     else
       carry_out(entry.copy);
+    after(entry);
   });
   entries_.erase(kept, entries_.end());
 }
@@ -74,11 +101,11 @@ std::string LateCopies::complete(std::byte* barrier) {
     entries_.insert(entries_.end(), std::make_move_iterator(later.begin()), std::make_move_iterator(later.end()));
     note(change_barrier(barrier, [](BarrierWord& word) { return arrive_at_barrier(word, 1); }));
   }
-  carry_out_if([&](const Entry& entry) {
-    if (entry.barrier != barrier || entry.arrival) return false;
-    note(change_barrier(barrier, [&](BarrierWord& word) { return complete_bytes(word, entry.copy.bytes); }));
-    return true;
-  });
+  carry_out_if([&](const Entry& entry) { return entry.barrier == barrier && !entry.arrival; },
+               [&](const Entry& entry) {
+                 const bool report = entry.work ? entry.work->reports() : reports(entry.copy);
+                 note(complete_copy(barrier, entry.copy.bytes, report));
+               });
   return wrong;
 }
 

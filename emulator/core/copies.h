@@ -5,6 +5,8 @@
 // one that reads too early, or lets memory change under a copy, differs between the two.
 #pragma once
 
+#include "emulator/memory/data_report.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,16 +24,26 @@ enum class CopyKind : uint8_t { plain, bulk };
 struct PendingCopy {
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
-  uint32_t bytes = 0;  // to be written
-  uint32_t wanted = 0; // of them read; the rest are zeros
+  uint32_t bytes = 0;                          // to be written
+  uint32_t wanted = 0;                         // of them read; the rest are zeros
+  uint16_t byte_mask = 0xffff;                 // of each 16 bytes: those that are copied
+  uint8_t skipped_front = 0, skipped_back = 0; // bytes at the ends that are not copied
+  DataReport report = DataReport::none;        // to the mbarrier where the bytes are counted
 };
 void carry_out(const PendingCopy& copy);
+// Of a copy that has been carried out: does it report to its mbarrier?
+bool reports(const PendingCopy& copy);
+// Counts a copy's bytes at its mbarrier, behind its report if it has one. Returns the fault's message, or an empty
+// string.
+std::string complete_copy(std::byte* barrier, uint32_t bytes, bool reports);
 
 // A copy that is more than a run of bytes (emulator/tensor_copies).
 class LateWork {
 public:
   virtual ~LateWork() = default;
   virtual void carry_out() = 0;
+  // Of work that has been carried out: does it report to its mbarrier?
+  virtual bool reports() const { return false; }
 };
 
 class LateCopies {
@@ -79,6 +91,7 @@ private:
   void add(CopyKind kind, uint32_t thread, const PendingCopy& copy, std::byte* barrier, std::unique_ptr<LateWork> work,
            size_t pieces);
   template <class Chosen> void carry_out_if(Chosen&& chosen);
+  template <class Chosen, class After> void carry_out_if(Chosen&& chosen, After&& after);
 
   std::vector<Entry> entries_;      // in the order of their issue
   size_t pieces_ = 0;               // of them

@@ -128,9 +128,11 @@ template <auto function> void OperationTable::row(std::string_view pattern) {
 void add_move_operations(OperationTable& table);
 void add_tensor_copy_operations(OperationTable& table); // before the asynchronous ones: cp
 void add_tensor_memory_operations(OperationTable& table);
-void add_async_operations(OperationTable& table); // before the memory operations: st.async
+void add_mbarrier_operations(OperationTable& table); // before the asynchronous ones: cp.async.mbarrier
+void add_async_operations(OperationTable& table);    // before the memory operations: st.async
 void add_memory_operations(OperationTable& table);
 void add_atomic_operations(OperationTable& table);
+void add_multimem_operations(OperationTable& table); // behind what it is like
 void add_control_operations(OperationTable& table);
 void add_warp_operations(OperationTable& table); // before the barriers: bar.warp
 void add_barrier_operations(OperationTable& table);

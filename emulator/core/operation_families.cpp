@@ -12,9 +12,11 @@ const OperationTable& OperationTable::get() {
     add_move_operations(made);
     add_tensor_copy_operations(made);
     add_tensor_memory_operations(made);
+    add_mbarrier_operations(made);
     add_async_operations(made);
     add_memory_operations(made);
     add_atomic_operations(made);
+    add_multimem_operations(made);
     add_control_operations(made);
     add_warp_operations(made);
     add_barrier_operations(made);

@@ -1,7 +1,11 @@
 // What is in an mbarrier (PTX ISA 9.7.13.15), an 8-byte object in shared memory. The manual leaves open how; here, from
 // the lowest bit on: expected arrivals (20 bits), pending arrivals (20), pending bytes of transactions + 2^20 (21),
-// parity of the phase, and a bit that is set in all barriers. The state that arrive returns is the barrier as it was
-// before.
+// parity of the phase, a bit that is set in all barriers, and one that is set in those of layout v1. The state that
+// arrive returns is the barrier as it was before.
+//
+// Layout v1 (PTX ISA 9.3) counts up to 511 arrivals: expected (9 bits), pending (9); then the report of the phase in
+// progress and that of the phase before (a flag and 8 bits each), and the parity of the conditional phase, which ends
+// with the primary one where nothing was reported.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +17,13 @@ namespace ptxrewrite::emulator {
 
 // Limit of pending arrivals and of the transaction count in bytes (PTX ISA 9.7.13.15).
 inline constexpr int64_t largest_barrier_count = (1 << 20) - 1;
+inline constexpr int64_t largest_reporting_count = (1 << 9) - 1; // of layout v1
+
+// What asynchronous operations have reported in a phase of a barrier of layout v1.
+struct BarrierReport {
+  bool any = false;
+  uint8_t value = 0;
+};
 
 struct BarrierWord {
   int64_t expected = 0;
@@ -20,6 +31,11 @@ struct BarrierWord {
   int64_t bytes = 0; // of transactions that are still to come
   unsigned parity = 0;
   bool valid = true;
+  bool reporting = false;          // layout v1
+  unsigned conditional_parity = 0; // of layout v1
+  BarrierReport report, last_report;
+
+  int64_t largest_count() const { return reporting ? largest_reporting_count : largest_barrier_count; }
 };
 
 BarrierWord unpack_barrier(uint64_t word);
@@ -29,6 +45,8 @@ uint64_t pack_barrier(const BarrierWord& barrier);
 std::string arrive_at_barrier(BarrierWord& barrier, int64_t count);
 std::string expect_bytes(BarrierWord& barrier, int64_t count);
 std::string complete_bytes(BarrierWord& barrier, int64_t count);
+// An operation of the phase in progress reports; of several reports the barrier keeps the first one.
+std::string report_to_barrier(BarrierWord& barrier, uint8_t value);
 
 // Changes the barrier at `host` by one of these.
 template <class Change> std::string change_barrier(std::byte* host, Change&& change) {

@@ -64,16 +64,21 @@ struct Quadruple {
 };
 static_assert(sizeof(Quadruple) == sizeof(int64_t));
 
-uint32_t element(NarrowKind kind, uint32_t packed, unsigned index) {
-  return packed >> (index * width_of(kind));
+// MicroOp::flags: elements of 4 bits that lie in a byte each (.e2m1p4x4).
+constexpr uint32_t flag_a_in_bytes = 1, flag_b_in_bytes = 2;
+
+uint32_t element(NarrowKind kind, uint32_t packed, unsigned index, bool in_bytes) {
+  const unsigned width = width_of(kind);
+  return packed >> (index * (in_bytes ? 8 : width)) & ((1u << width) - 1);
 }
 
-template <Arithmetic operation> uint32_t compute_four(const Quadruple& what, uint32_t a, uint32_t b, uint32_t c) {
+template <Arithmetic operation>
+uint32_t compute_four(const Quadruple& what, uint32_t flags, uint32_t a, uint32_t b, uint32_t c) {
   uint32_t packed = 0;
   for (unsigned i = 0; i < 4; ++i) {
-    const double x = value_of(what.a, element(what.a, a, i));
-    const double y = value_of(what.b, element(what.b, b, i));
-    const double z = value_of(what.result.kind, element(what.result.kind, c, i));
+    const double x = value_of(what.a, element(what.a, a, i, (flags & flag_a_in_bytes) != 0));
+    const double y = value_of(what.b, element(what.b, b, i, (flags & flag_b_in_bytes) != 0));
+    const double z = value_of(what.result.kind, element(what.result.kind, c, i, false));
     double value = 0;
     switch (operation) {
     case Arithmetic::add:
@@ -101,7 +106,7 @@ template <Arithmetic operation> const MicroOp* run_four(Warp& warp, const MicroO
   const uint32_t* b = warp.lanes<uint32_t>(op.source[1]);
   const uint32_t* c = warp.lanes<uint32_t>(op.source[2]);
   emulator::detail::write_lanes<uint32_t>(warp, op.destination[0], warp.mask, [&](unsigned lane) {
-    return compute_four<operation>(what, a[lane], b[lane], c[lane]);
+    return compute_four<operation>(what, op.flags, a[lane], b[lane], c[lane]);
   });
   return &op + 1;
 }
@@ -117,6 +122,7 @@ NarrowKind kind_of(ir::ScalarType type) {
   case ir::ScalarType::e2m3x4:
     return NarrowKind::e2m3;
   case ir::ScalarType::e2m1x4:
+  case ir::ScalarType::e2m1p4x4:
     return NarrowKind::e2m1;
   default:
     return NarrowKind::ue8m0; // the last one that the patterns below have
@@ -130,7 +136,8 @@ template <Arithmetic operation> void decode_four(Decoder& decoder, ir::Instructi
   what.result.finite = form.has(ir::Modifier::satfinite);
   what.result.overflow_is_nan = !what.result.finite;
   what.a = kind_of(form.type(1));
-  what.b = form.types.size() > 2 ? kind_of(form.type(2)) : what.a;
+  const ir::ScalarType b = form.types.size() > 2 ? form.type(2) : form.type(1);
+  what.b = kind_of(b);
   LaneRef sources[3];
   for (unsigned i = 0; i < 3 && decoder.top_level(i + 1) < decoder.operands().size(); ++i)
     sources[i] = decoder.source(decoder.operands()[decoder.top_level(i + 1)], lane_type_of<uint32_t>());
@@ -143,6 +150,8 @@ template <Arithmetic operation> void decode_four(Decoder& decoder, ir::Instructi
   op.source[1] = has_product ? sources[1] : sources[0];
   op.source[2] = has_sum ? sources[has_product ? 2 : 1] : sources[0];
   op.immediate = std::bit_cast<int64_t>(what);
+  op.flags = (form.type(1) == ir::ScalarType::e2m1p4x4 ? flag_a_in_bytes : 0) |
+             (b == ir::ScalarType::e2m1p4x4 ? flag_b_in_bytes : 0);
 }
 
 } // namespace
@@ -161,7 +170,7 @@ void add_mixed_packed(OperationTable& table) {
   table.row<&mul_halves<BFloat16, Float16>>("mul.bf16x2.bf16x2.f16x2");
 }
 
-#define SMALL_X4 "{e5m2x4|e4m3x4|e3m2x4|e2m3x4|e2m1x4|ue8m0x4}"
+#define SMALL_X4 "{e5m2x4|e4m3x4|e3m2x4|e2m3x4|e2m1x4|e2m1p4x4|ue8m0x4}"
 void add_narrow_float_products(OperationTable& table) {
   table.special("add[.rn][.satfinite].{e5m2x4|e4m3x4}." SMALL_X4, &decode_four<Arithmetic::add>);
   table.special("sub[.rn][.satfinite].{e5m2x4|e4m3x4}." SMALL_X4, &decode_four<Arithmetic::sub>);

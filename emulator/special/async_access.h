@@ -114,6 +114,11 @@ struct CopyOffsets {
   int32_t to = 0, from = 0;
 };
 
+// Which data a copy reports to its mbarrier.
+DataReport report_of(const ir::Form& form);
+// Can the mbarrier take reports? If not, the block has failed.
+bool takes_reports(Warp& warp, const MicroOp& op, unsigned lane, const std::byte* barrier);
+
 // cp.async.bulk, without tensors.
 void decode_bulk_copy(Decoder& decoder);
 

@@ -1,12 +1,15 @@
-// suld.b, sust.b and sured.b: reading, writing and reducing elements of surfaces by coordinates, the first of which
-// counts bytes (PTX ISA 9.7.11).
+// suld, sust and sured: reading, writing and reducing elements of surfaces by coordinates (PTX ISA 9.7.11). Of .b forms
+// the first coordinate counts bytes, of .p forms samples: texels, or elements of a reduction.
 #include "emulator/core/lanes.h"
+#include "emulator/semantics/half.h"
 #include "emulator/special/texture_access.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <type_traits>
 
 namespace ptxrewrite::emulator {
 namespace {
@@ -23,10 +26,13 @@ struct SurfacePlace {
   const BoundTexture* surface = nullptr; // of bytes
 };
 
-SurfacePlace place_of(Warp& warp, const MicroOp& op, TextureLookup& lookup, unsigned lane, uint64_t bytes) {
+// `sample_bytes`: what the first coordinate counts; 0: texels of the surface.
+SurfacePlace place_of(Warp& warp, const MicroOp& op, TextureLookup& lookup, unsigned lane, uint64_t bytes,
+                      uint64_t sample_bytes = 1) {
   const BoundTexture* surface = lookup.find(lane);
   if (!surface) return {nullptr, true};
   const TextureBinding& binding = *surface->binding;
+  if (sample_bytes == 0) bytes = sample_bytes = binding.texel_bytes();
   const LaneRef* list = warp.activation->function->lists.data() + op.extra;
   unsigned next = 0;
   uint64_t layer = 0;
@@ -34,6 +40,7 @@ SurfacePlace place_of(Warp& warp, const MicroOp& op, TextureLookup& lookup, unsi
   int64_t index[3] = {};
   for (unsigned d = 0; d < op.count; ++d)
     index[d] = warp.lanes<int32_t>(list[next++])[lane];
+  index[0] *= static_cast<int64_t>(sample_bytes);
   const auto row_bytes = static_cast<int64_t>(binding.width * binding.texel_bytes());
   const int64_t limits[3] = {row_bytes - static_cast<int64_t>(bytes), static_cast<int64_t>(binding.rows()) - 1,
                              static_cast<int64_t>(binding.planes()) - 1};
@@ -99,30 +106,85 @@ template <class T> const MicroOp* store_surface(Warp& warp, const MicroOp& op) {
   return &op + 1;
 }
 
+// What a component of a sample is that has been given as 32 bits: a number of the sample's kind, saturated, as OpenCL's
+// write_image has it (PTX ISA 9.7.11.2: "converted"; OpenCL C 6.13.14.4).
+uint32_t formatted(const TextureBinding& binding, uint32_t given) {
+  const unsigned bits = binding.channel_bits;
+  const uint64_t unsigned_limit = (uint64_t(1) << bits) - 1;
+  const auto signed_limit = static_cast<int64_t>(unsigned_limit >> 1);
+  const double number = static_cast<double>(std::bit_cast<float>(given));
+  switch (binding.kind) {
+  case TexelKind::floating:
+    return bits == 16 ? semantics::to_half<semantics::Float16>(std::bit_cast<float>(given)).bits : given;
+  case TexelKind::unsigned_integer:
+    if (!binding.normalised_float) return static_cast<uint32_t>(std::min<uint64_t>(given, unsigned_limit));
+    if (!(number > 0)) return 0; // NaN, too
+    return static_cast<uint32_t>(std::nearbyint(std::min(number, 1.0) * static_cast<double>(unsigned_limit)));
+  case TexelKind::signed_integer:
+    if (!binding.normalised_float)
+      return static_cast<uint32_t>(std::clamp<int64_t>(static_cast<int32_t>(given), -signed_limit - 1, signed_limit));
+    if (std::isnan(number)) return 0;
+    return static_cast<uint32_t>(
+        static_cast<int64_t>(std::nearbyint(std::clamp(number, -1.0, 1.0) * static_cast<double>(signed_limit))));
+  }
+  return given;
+}
+
+// sust.p: components that the sample has not are dropped, those that are not given become zero.
+const MicroOp* store_samples(Warp& warp, const MicroOp& op) {
+  TextureLookup lookup(warp, op);
+  TexelAccesses accesses(warp, op);
+  const LaneRef* elements = elements_of(warp, op);
+  const auto count = static_cast<unsigned>(op.immediate);
+  for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+    const SurfacePlace place = place_of(warp, op, lookup, lane, 0, 0);
+    if (place.failed) return nullptr;
+    if (!place.bytes) continue;
+    const TextureBinding& binding = *place.surface->binding;
+    accesses.add(lane, *place.surface, place.bytes, binding.texel_bytes());
+    for (unsigned i = 0; i < binding.channels; ++i) {
+      const uint32_t value = i < count ? formatted(binding, warp.lanes<uint32_t>(elements[i])[lane]) : 0;
+      std::memcpy(place.bytes + i * binding.channel_bits / 8, &value, binding.channel_bits / 8);
+    }
+  }
+  accesses.tell(AccessKind::store);
+  return &op + 1;
+}
+
 enum class Reduction : uint8_t { add, min, max, and_, or_ };
 
-// Blocks take turns when a kernel has one of these (Decoder::order_sensitive), so nothing else need be atomic.
-template <Reduction reduction, class T> const MicroOp* reduce_surface(Warp& warp, const MicroOp& op) {
+template <Reduction reduction, class T> void reduce(std::byte* bytes, uint64_t operand) {
+  T old;
+  std::memcpy(&old, bytes, sizeof old);
+  const T b = static_cast<T>(operand);
+  const T now =
+      reduction == Reduction::add
+          ? static_cast<T>(static_cast<std::make_unsigned_t<T>>(old) + static_cast<std::make_unsigned_t<T>>(b))
+      : reduction == Reduction::min  ? std::min(old, b)
+      : reduction == Reduction::max  ? std::max(old, b)
+      : reduction == Reduction::and_ ? static_cast<T>(old & b)
+                                     : static_cast<T>(old | b);
+  std::memcpy(bytes, &now, sizeof now);
+}
+
+// Blocks take turns when a kernel has one of these (Decoder::order_sensitive), so nothing else need be atomic. Of
+// samples the surface says whether they are signed, of bytes the instruction does (T).
+template <Reduction reduction, class T, bool samples> const MicroOp* reduce_surface(Warp& warp, const MicroOp& op) {
   TextureLookup lookup(warp, op);
   TexelAccesses accesses(warp, op);
   const T* values = warp.lanes<T>(elements_of(warp, op)[0]);
   for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
-    const SurfacePlace place = place_of(warp, op, lookup, lane, sizeof(T));
+    const SurfacePlace place = place_of(warp, op, lookup, lane, sizeof(T), samples ? sizeof(T) : 1);
     if (place.failed) return nullptr;
     if (!place.bytes) continue;
     accesses.add(lane, *place.surface, place.bytes, sizeof(T));
-    T old;
-    std::memcpy(&old, place.bytes, sizeof old);
-    const T b = values[lane];
-    const T now =
-        reduction == Reduction::add
-            ? static_cast<T>(static_cast<std::make_unsigned_t<T>>(old) + static_cast<std::make_unsigned_t<T>>(b))
-        : reduction == Reduction::min  ? std::min(old, b)
-        : reduction == Reduction::max  ? std::max(old, b)
-        : reduction == Reduction::and_ ? static_cast<T>(old & b)
-                                       : static_cast<T>(old | b);
-    std::memcpy(place.bytes, &now, sizeof now);
+    const auto operand = static_cast<uint64_t>(values[lane]);
+    if (samples && place.surface->binding->kind == TexelKind::signed_integer)
+      reduce<reduction, std::make_signed_t<T>>(place.bytes, operand);
+    else
+      reduce<reduction, T>(place.bytes, operand);
   }
   accesses.tell(AccessKind::atomic);
   return &op + 1;
@@ -130,20 +192,25 @@ template <Reduction reduction, class T> const MicroOp* reduce_surface(Warp& warp
 
 // --- decoding ---
 
-template <class T> Handler reduction_handler(const ir::Form& form) {
-  if (form.has(ir::Modifier::add)) return &reduce_surface<Reduction::add, T>;
-  if (form.has(ir::Modifier::min)) return &reduce_surface<Reduction::min, T>;
-  if (form.has(ir::Modifier::max)) return &reduce_surface<Reduction::max, T>;
-  return form.has(ir::Modifier::and_) ? &reduce_surface<Reduction::and_, T> : &reduce_surface<Reduction::or_, T>;
+template <class T, bool samples> Handler reduction_handler(const ir::Form& form) {
+  if (form.has(ir::Modifier::add)) return &reduce_surface<Reduction::add, T, samples>;
+  if (form.has(ir::Modifier::min)) return &reduce_surface<Reduction::min, T, samples>;
+  if (form.has(ir::Modifier::max)) return &reduce_surface<Reduction::max, T, samples>;
+  return form.has(ir::Modifier::and_) ? &reduce_surface<Reduction::and_, T, samples>
+                                      : &reduce_surface<Reduction::or_, T, samples>;
 }
 
 Handler handler_of(const ir::Form& form) {
   const unsigned bits = ir::bit_width(form.type());
   const bool is_signed = ir::is_signed(form.type());
   if (form.opcode == ir::Opcode::sured) {
-    if (bits == 64) return is_signed ? reduction_handler<int64_t>(form) : reduction_handler<uint64_t>(form);
-    return is_signed ? reduction_handler<int32_t>(form) : reduction_handler<uint32_t>(form);
+    if (form.has(ir::Modifier::p))
+      return bits == 64 ? reduction_handler<uint64_t, true>(form) : reduction_handler<uint32_t, true>(form);
+    if (bits == 64)
+      return is_signed ? reduction_handler<int64_t, false>(form) : reduction_handler<uint64_t, false>(form);
+    return is_signed ? reduction_handler<int32_t, false>(form) : reduction_handler<uint32_t, false>(form);
   }
+  if (form.has(ir::Modifier::p)) return &store_samples;
   const bool loads = form.opcode == ir::Opcode::suld;
   switch (bits) {
   case 8:
@@ -161,7 +228,8 @@ void decode_surface(Decoder& decoder, ir::InstructionId) {
   const ir::Form& form = decoder.form();
   const std::span<const ir::Operand> operands = decoder.operands();
   const std::optional<Geometry> geometry = geometry_of(form);
-  if (!geometry || form.has(ir::Modifier::p)) return decoder.unsupported("formatted surface accesses are not emulated");
+  if (!geometry || geometry->cube)
+    return decoder.unsupported("a surface of another geometry than .1d to .3d, .a1d and .a2d");
   const bool loads = form.opcode == ir::Opcode::suld;
   if (form.opcode == ir::Opcode::sured) decoder.order_sensitive();
   TextureOperand surface = texture_operand(decoder, loads ? 1 : 0);

@@ -8,8 +8,9 @@ namespace ptxrewrite::emulator {
 
 std::optional<Geometry> geometry_of(const ir::Form& form) {
   constexpr std::pair<ir::Modifier, Geometry> words[] = {
-      {ir::Modifier::_1d, {1, false}}, {ir::Modifier::_2d, {2, false}}, {ir::Modifier::_3d, {3, false}},
-      {ir::Modifier::a1d, {1, true}},  {ir::Modifier::a2d, {2, true}},
+      {ir::Modifier::_1d, {1, false}},        {ir::Modifier::_2d, {2, false}}, {ir::Modifier::_3d, {3, false}},
+      {ir::Modifier::a1d, {1, true}},         {ir::Modifier::a2d, {2, true}},  {ir::Modifier::cube, {3, false, true}},
+      {ir::Modifier::acube, {3, true, true}},
   };
   for (const auto& [word, geometry] : words)
     if (form.has(word)) return geometry;

@@ -12,10 +12,11 @@
 namespace ptxrewrite::emulator {
 
 struct Geometry {
-  unsigned dimensions = 0;
+  unsigned dimensions = 0; // as many coordinates has a place; of cubes three
   bool layered = false;
+  bool cube = false;
 };
-// `.1d` to `.3d`, `.a1d`, `.a2d`; nothing for cubes and multi-sample textures.
+// `.1d` to `.3d`, `.a1d`, `.a2d`, `.cube`, `.acube`; nothing for multi-sample textures.
 std::optional<Geometry> geometry_of(const ir::Form& form);
 
 // The parts of [texture, sampler, {coordinates}] or [texture, {coordinates}]: what the sampler says is taken from the

@@ -1,5 +1,5 @@
-// tex, tld4 and txq: textures of one to three dimensions and arrays of them, nearest and linear (PTX ISA 9.7.10; CUDA
-// programming guide, Texture Fetching).
+// tex, tld4 and txq: textures of one to three dimensions, cubes and arrays of them, nearest and linear (PTX ISA 9.7.10;
+// CUDA programming guide, Texture Fetching).
 //
 // There is one level of detail. Weights of linear filtering have 8 bits of fraction, as on hardware. Integer
 // coordinates count texels, whatever the binding says; outside they read zeros, as tex1Dfetch does. A channel that the
@@ -18,7 +18,15 @@ namespace {
 // MicroOp::flags.
 constexpr uint32_t flag_integer_coordinates = 1u << 8;
 constexpr uint32_t flag_layered = 1u << 9;
-// op.count: dimensions. The list: coordinates, then four results. op.auxiliary: how many coordinates.
+constexpr uint32_t flag_cube = 1u << 10;
+constexpr uint32_t flag_offsets = 1u << 11; // in texels, added to the place
+constexpr uint32_t flag_f16 = 1u << 12;     // results are four halves
+constexpr uint32_t flag_f16x2 = 1u << 13;   // results are two pairs of halves
+constexpr uint32_t flag_resident = 1u << 14;
+// op.count: coordinates of a place. The list: coordinates with the layer in front, op.auxiliary of them; four results;
+// with flag_offsets three offsets; with flag_resident a predicate.
+
+constexpr unsigned result_count = 4;
 
 using Texel = std::array<float, 4>; // of floats, or integers as bits
 
@@ -69,6 +77,8 @@ struct Sampler {
   unsigned lane = 0;
   unsigned dimensions = 1;
   uint64_t layer = 0;
+  bool cube = false; // of a face of it: coordinates are 0 to 1, edges are clamped
+  std::array<int64_t, 3> offset{};
 
   uint64_t size(unsigned dimension) const {
     const TextureBinding& binding = *texture.binding;
@@ -88,21 +98,25 @@ struct Sampler {
   }
   Texel fetch_addressed(std::array<int64_t, 3> index) const {
     for (unsigned d = 0; d < dimensions; ++d)
-      index[d] = addressed(*texture.binding, index[d], static_cast<int64_t>(size(d)));
+      if (const auto texels = static_cast<int64_t>(size(d)); cube)
+        index[d] = std::clamp<int64_t>(index[d], 0, texels - 1);
+      else
+        index[d] = addressed(*texture.binding, index[d], texels);
     return fetch(index);
   }
   // In texels.
   double position(double coordinate, unsigned dimension) const {
     if (!std::isfinite(coordinate)) return 0;
     const double texels = static_cast<double>(size(dimension));
-    return std::clamp(texture.binding->normalised_coordinates ? coordinate * texels : coordinate, -0x1p40, 0x1p40);
+    return std::clamp(texture.binding->normalised_coordinates || cube ? coordinate * texels : coordinate, -0x1p40,
+                      0x1p40);
   }
 };
 
 Texel sample_nearest(const Sampler& sampler, const std::array<double, 3>& coordinates) {
   std::array<int64_t, 3> index{};
   for (unsigned d = 0; d < sampler.dimensions; ++d)
-    index[d] = static_cast<int64_t>(std::floor(sampler.position(coordinates[d], d)));
+    index[d] = static_cast<int64_t>(std::floor(sampler.position(coordinates[d], d))) + sampler.offset[d];
   return sampler.fetch_addressed(index);
 }
 
@@ -116,7 +130,7 @@ Footprint footprint_of(const Sampler& sampler, const std::array<double, 3>& coor
   Footprint footprint;
   for (unsigned d = 0; d < sampler.dimensions; ++d) {
     const double place = sampler.position(coordinates[d], d) - 0.5;
-    footprint.lowest[d] = static_cast<int64_t>(std::floor(place));
+    footprint.lowest[d] = static_cast<int64_t>(std::floor(place)) + sampler.offset[d];
     footprint.weight[d] = std::nearbyint((place - std::floor(place)) * 256) / 256;
   }
   return footprint;
@@ -147,9 +161,76 @@ bool filters(const TextureBinding& binding) {
   return binding.filter == TextureFilter::linear && (binding.kind == TexelKind::floating || binding.normalised_float);
 }
 
-// Runs `sample(sampler, coordinates as written)` for each lane, and writes what comes back.
-template <class Sample> const MicroOp* for_each_sample(Warp& warp, const MicroOp& op, Sample&& sample) {
+// The face of a cube in a direction, and the place on it, 0 to 1 (CUDA programming guide, Cubemap Textures).
+struct CubeFace {
+  unsigned face = 0;
+  float s = 0, t = 0;
+};
+
+CubeFace cube_face(float x, float y, float z) {
+  const float ax = std::abs(x), ay = std::abs(y), az = std::abs(z);
+  const auto place = [](unsigned face, float m, float s, float t) {
+    return CubeFace{face, (s / m + 1) / 2, (t / m + 1) / 2};
+  };
+  if (ax >= ay && ax >= az) return x >= 0 ? place(0, x, -z, -y) : place(1, -x, z, -y);
+  if (ay >= az) return y >= 0 ? place(2, y, x, z) : place(3, -y, x, -z);
+  return z >= 0 ? place(4, z, x, -y) : place(5, -z, -x, -y);
+}
+
+constexpr unsigned cube_faces = 6;
+
+// Where the lane samples: the layer, the face of a cube and the offsets go into the sampler, coordinates come back as
+// written, or on the face. False: the block has failed.
+bool read_place(Warp& warp, const MicroOp& op, unsigned lane, Sampler& sampler, std::array<uint32_t, 3>& coordinates) {
   const LaneRef* list = warp.activation->function->lists.data() + op.extra;
+  const TextureBinding& binding = *sampler.texture.binding;
+  unsigned next = 0;
+  const uint64_t layers = op.flags & flag_cube ? binding.planes() / cube_faces : binding.planes();
+  if (layers == 0) {
+    warp.block->fail(warp, op, lane, "a texture with fewer than the six layers of a cube");
+    return false;
+  }
+  if (op.flags & flag_layered) sampler.layer = std::min<uint64_t>(warp.lanes<uint32_t>(list[next++])[lane], layers - 1);
+  for (unsigned d = 0; d < op.count; ++d)
+    coordinates[d] = warp.lanes<uint32_t>(list[next++])[lane];
+  if (op.flags & flag_offsets)
+    for (unsigned d = 0; d < sampler.dimensions; ++d)
+      if (LaneRef offset = list[op.auxiliary + result_count + d]) sampler.offset[d] = warp.lanes<int32_t>(offset)[lane];
+  if (!(op.flags & flag_cube)) return true;
+  const CubeFace face = cube_face(std::bit_cast<float>(coordinates[0]), std::bit_cast<float>(coordinates[1]),
+                                  std::bit_cast<float>(coordinates[2]));
+  sampler.cube = true;
+  sampler.dimensions = 2;
+  sampler.layer = sampler.layer * cube_faces + face.face;
+  coordinates = {std::bit_cast<uint32_t>(face.s), std::bit_cast<uint32_t>(face.t), 0};
+  return true;
+}
+
+uint16_t half_of(float value) {
+  return semantics::to_half<semantics::Float16>(value).bits;
+}
+
+void write_results(Warp& warp, const MicroOp& op, const std::array<Texel, warp_size>& results) {
+  const LaneRef* targets = warp.activation->function->lists.data() + op.extra + op.auxiliary;
+  for (unsigned i = 0; i < result_count; ++i) {
+    if (!targets[i]) continue;
+    if (op.flags & flag_f16)
+      detail::write_lanes<uint16_t>(warp, targets[i], warp.mask,
+                                    [&](unsigned lane) { return half_of(results[lane][i]); });
+    else if (op.flags & flag_f16x2)
+      detail::write_lanes<uint32_t>(warp, targets[i], warp.mask, [&](unsigned lane) {
+        return uint32_t(half_of(results[lane][2 * i])) | uint32_t(half_of(results[lane][2 * i + 1])) << 16;
+      });
+    else
+      detail::write_lanes<uint32_t>(warp, targets[i], warp.mask,
+                                    [&](unsigned lane) { return std::bit_cast<uint32_t>(results[lane][i]); });
+  }
+  // All texels are there.
+  if (op.flags & flag_resident) warp.predicate(targets[result_count + (op.flags & flag_offsets ? 3 : 0)]) |= warp.mask;
+}
+
+// Runs `sample(sampler, coordinates)` for each lane, and writes what comes back.
+template <class Sample> const MicroOp* for_each_sample(Warp& warp, const MicroOp& op, Sample&& sample) {
   TextureLookup lookup(warp, op);
   TexelAccesses accesses(warp, op);
   std::array<Texel, warp_size> results;
@@ -158,19 +239,12 @@ template <class Sample> const MicroOp* for_each_sample(Warp& warp, const MicroOp
     const BoundTexture* texture = lookup.find(lane);
     if (!texture) return nullptr;
     Sampler sampler{*texture, accesses, lane, op.count};
-    unsigned next = 0;
-    if (op.flags & flag_layered)
-      sampler.layer = std::min<uint64_t>(warp.lanes<uint32_t>(list[next++])[lane], texture->binding->planes() - 1);
     std::array<uint32_t, 3> coordinates{};
-    for (unsigned d = 0; d < op.count; ++d)
-      coordinates[d] = warp.lanes<uint32_t>(list[next++])[lane];
+    if (!read_place(warp, op, lane, sampler, coordinates)) return nullptr;
     results[lane] = sample(sampler, coordinates);
   }
   accesses.tell(AccessKind::load);
-  for (unsigned channel = 0; channel < 4; ++channel)
-    if (LaneRef target = list[op.auxiliary + channel])
-      detail::write_lanes<uint32_t>(warp, target, warp.mask,
-                                    [&](unsigned lane) { return std::bit_cast<uint32_t>(results[lane][channel]); });
+  write_results(warp, op, results);
   return &op + 1;
 }
 
@@ -186,7 +260,7 @@ const MicroOp* sample_texture(Warp& warp, const MicroOp& op) {
     if (op.flags & flag_integer_coordinates) {
       std::array<int64_t, 3> index{};
       for (unsigned d = 0; d < sampler.dimensions; ++d) {
-        index[d] = static_cast<int32_t>(coordinates[d]);
+        index[d] = static_cast<int32_t>(coordinates[d]) + sampler.offset[d];
         if (index[d] >= static_cast<int64_t>(sampler.size(d))) index[d] = -1;
       }
       return sampler.fetch(index);
@@ -210,7 +284,83 @@ const MicroOp* gather_texels(Warp& warp, const MicroOp& op) {
   });
 }
 
-enum class Query : uint8_t { width, height, depth, layers, levels };
+enum class Query : uint8_t {
+  width,
+  height,
+  depth,
+  layers,
+  levels,
+  samples,
+  normalised,
+  filter,
+  addressing,
+  data_type,
+  order,
+  linear_layout
+};
+
+// PTX ISA 5.3.3: OpenCL's numbers, the only ones that PTX knows.
+uint32_t channel_data_type(const TextureBinding& binding) {
+  const unsigned size = binding.channel_bits == 8 ? 0 : binding.channel_bits == 16 ? 1 : 2;
+  switch (binding.kind) {
+  case TexelKind::floating:
+    return binding.channel_bits == 16 ? 0x10dd : 0x10de;
+  case TexelKind::signed_integer:
+    return (binding.normalised_float ? 0x10d0 : 0x10d7) + size;
+  case TexelKind::unsigned_integer:
+    return (binding.normalised_float ? 0x10d2 : 0x10da) + size;
+  }
+  return 0;
+}
+
+uint32_t channel_order(const TextureBinding& binding) {
+  return binding.channels == 1 ? 0x10b0 : binding.channels == 2 ? 0x10b2 : 0x10b5; // R, RG, RGBA
+}
+
+// Integer from `enum { wrap, mirror, clamp_ogl, clamp_to_edge, clamp_to_border }` (PTX ISA 9.7.10.5).
+uint32_t addressing_number(TextureAddressing addressing) {
+  switch (addressing) {
+  case TextureAddressing::wrap:
+    return 0;
+  case TextureAddressing::mirror:
+    return 1;
+  case TextureAddressing::clamp:
+    return 3;
+  case TextureAddressing::border:
+    return 4;
+  }
+  return 0;
+}
+
+template <Query query> uint64_t answer(const TextureBinding& binding) {
+  switch (query) {
+  case Query::width:
+    return binding.width;
+  case Query::height:
+    return binding.height;
+  case Query::depth:
+    return binding.layered ? 0 : binding.depth;
+  case Query::layers:
+    return binding.layered ? binding.depth : 0;
+  case Query::levels:
+    return 1;
+  case Query::samples:
+    return 0;
+  case Query::normalised:
+    return binding.normalised_coordinates;
+  case Query::filter:
+    return binding.filter == TextureFilter::linear;
+  case Query::addressing:
+    return addressing_number(binding.addressing);
+  case Query::data_type:
+    return channel_data_type(binding);
+  case Query::order:
+    return channel_order(binding);
+  case Query::linear_layout:
+    return 0; // of arrays
+  }
+  return 0;
+}
 
 template <Query query> const MicroOp* query_texture(Warp& warp, const MicroOp& op) {
   TextureLookup lookup(warp, op);
@@ -219,13 +369,7 @@ template <Query query> const MicroOp* query_texture(Warp& warp, const MicroOp& o
     const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
     const BoundTexture* texture = lookup.find(lane);
     if (!texture) return nullptr;
-    const TextureBinding& binding = *texture->binding;
-    const uint64_t value = query == Query::width                         ? binding.width
-                           : query == Query::height                      ? binding.height
-                           : query == Query::levels                      ? 1
-                           : (query == Query::layers) == binding.layered ? binding.depth
-                                                                         : 0;
-    results[lane] = static_cast<uint32_t>(value);
+    results[lane] = static_cast<uint32_t>(answer<query>(*texture->binding));
   }
   detail::write_lanes<uint32_t>(warp, op.destination[0], warp.mask, [&](unsigned lane) { return results[lane]; });
   return &op + 1;
@@ -233,74 +377,117 @@ template <Query query> const MicroOp* query_texture(Warp& warp, const MicroOp& o
 
 // --- decoding ---
 
-// The instruction's four results; empty and refused when they are not four words.
-std::vector<LaneRef> four_results(Decoder& decoder) {
+// The instruction's results: four, or two pairs of halves. Nothing: the decoder has been told.
+struct SampleResults {
+  std::vector<LaneRef> texel; // four, the last two invalid for pairs of halves
+  LaneRef resident;
+};
+
+std::optional<SampleResults> sample_results(Decoder& decoder) {
   const std::span<const ir::Operand> operands = decoder.operands();
-  std::vector<LaneRef> results;
-  if (!operands[0].is(ir::OperandKind::vector) || operands[0].group_size() != 4) {
-    decoder.unsupported("a texture instruction without four results is not emulated");
-    return results;
+  const ir::ScalarType type = decoder.form().type(0);
+  const unsigned count = type == ir::ScalarType::f16x2 ? 2 : result_count;
+  const size_t at = operands[0].is(ir::OperandKind::pair) ? 1 : 0; // of the vector
+  if (!operands[at].is(ir::OperandKind::vector) || operands[at].group_size() != count) {
+    decoder.unsupported("a texture instruction whose results are no vector is not emulated");
+    return std::nullopt;
   }
-  for (size_t i = 1; i <= 4; ++i)
-    results.push_back(operands[i].is(ir::OperandKind::sink) ? LaneRef()
-                                                            : decoder.destination(operands[i], lanes_of_bits(32)));
+  SampleResults results{std::vector<LaneRef>(result_count), {}};
+  const LaneType element = lanes_of_bits(type == ir::ScalarType::f16 ? 16 : 32);
+  for (size_t i = 0; i < count; ++i)
+    if (const ir::Operand& target = operands[at + 1 + i]; !target.is(ir::OperandKind::sink))
+      results.texel[i] = decoder.destination(target, element);
+  if (at == 1 && operands[at + 1 + count].is(ir::OperandKind::value))
+    results.resident = decoder.destination(operands[at + 1 + count], lanes_of_bits(1));
   return results;
 }
 
-void emit_sample(Decoder& decoder, Handler handler, Geometry geometry, uint32_t flags, int64_t immediate) {
+// The offsets and what else stands behind the address and `levels` operands of the level of detail. False: the decoder
+// has been told.
+bool decode_offsets(Decoder& decoder, unsigned levels, std::array<LaneRef, 3>& offsets) {
+  const std::span<const ir::Operand> operands = decoder.operands();
+  unsigned next = 2 + levels;
+  if (const size_t at = decoder.top_level(next); at < operands.size() && operands[at].is(ir::OperandKind::vector)) {
+    for (size_t i = 0; i < std::min<size_t>(operands[at].group_size(), 3); ++i)
+      offsets[i] = decoder.source(operands[at + 1 + i], lanes_of_bits(32));
+    ++next;
+  }
+  if (next == decoder.top_level_count()) return true;
+  decoder.unsupported("comparisons with depth textures are not emulated: CUDA makes none, and PTX does not say which "
+                      "comparison it is");
+  return false;
+}
+
+void emit_sample(Decoder& decoder, Handler handler, uint32_t flags, int64_t immediate, unsigned levels) {
+  const std::optional<Geometry> geometry = geometry_of(decoder.form());
+  if (!geometry) return decoder.unsupported("multi-sample textures are not emulated: CUDA makes none");
   TextureOperand texture = texture_operand(decoder, 1);
-  const std::vector<LaneRef> results = four_results(decoder);
-  if (results.empty()) return;
-  if (texture.coordinates.size() < geometry.dimensions + (geometry.layered ? 1 : 0))
+  const std::optional<SampleResults> results = sample_results(decoder);
+  std::array<LaneRef, 3> offsets;
+  if (!results || !decode_offsets(decoder, levels, offsets)) return;
+  if (texture.coordinates.size() < geometry->dimensions + (geometry->layered ? 1 : 0))
     return decoder.unsupported("a texture instruction with too few coordinates");
   const auto coordinates = static_cast<uint32_t>(texture.coordinates.size());
-  texture.coordinates.insert(texture.coordinates.end(), results.begin(), results.end());
-  const uint32_t list = decoder.add_list(texture.coordinates);
+  std::vector<LaneRef> list = std::move(texture.coordinates);
+  list.insert(list.end(), results->texel.begin(), results->texel.end());
+  if (offsets[0]) {
+    flags |= flag_offsets;
+    list.insert(list.end(), offsets.begin(), offsets.end());
+  }
+  if (results->resident) {
+    flags |= flag_resident;
+    list.push_back(results->resident);
+  }
+  const ir::ScalarType type = decoder.form().type(0);
+  flags |= type == ir::ScalarType::f16 ? flag_f16 : type == ir::ScalarType::f16x2 ? flag_f16x2 : 0;
+  const uint32_t first = decoder.add_list(list);
   MicroOp& op = decoder.emit(handler);
   op.source[0] = texture.handle;
-  op.flags = flags | (geometry.layered ? flag_layered : 0);
-  op.count = static_cast<uint8_t>(geometry.dimensions);
-  op.extra = list;
+  op.flags = flags | (geometry->layered ? flag_layered : 0) | (geometry->cube ? flag_cube : 0);
+  op.count = static_cast<uint8_t>(geometry->dimensions);
+  op.extra = first;
   op.auxiliary = coordinates;
   op.immediate = immediate;
 }
 
 void decode_tex(Decoder& decoder, ir::InstructionId) {
   const ir::Form& form = decoder.form();
-  const std::optional<Geometry> geometry = geometry_of(form);
-  if (!geometry) return decoder.unsupported("cube and multi-sample textures are not emulated");
-  if (ir::bit_width(form.type(0)) != 32 || form.type(0) == ir::ScalarType::f16x2)
-    return decoder.unsupported("textures that are read as f16 are not emulated");
   // Levels and gradients choose among levels of detail, of which there is one.
-  const unsigned expected = 2 + (form.has(ir::Modifier::level) ? 1 : 0) + (form.has(ir::Modifier::grad) ? 2 : 0);
-  if (decoder.top_level_count() != expected)
-    return decoder.unsupported("texel offsets and depth comparison are not emulated");
-  emit_sample(decoder, &sample_texture, *geometry, ir::is_integer(form.type(1)) ? flag_integer_coordinates : 0, 0);
+  const unsigned levels = (form.has(ir::Modifier::level) ? 1 : 0) + (form.has(ir::Modifier::grad) ? 2 : 0);
+  emit_sample(decoder, &sample_texture, ir::is_integer(form.type(1)) ? flag_integer_coordinates : 0, 0, levels);
 }
 
 void decode_tld4(Decoder& decoder, ir::InstructionId) {
   const ir::Form& form = decoder.form();
-  const std::optional<Geometry> geometry = geometry_of(form);
-  if (!geometry || decoder.top_level_count() != 2)
-    return decoder.unsupported("of tld4 only two-dimensional textures without offsets are emulated");
   const int64_t channel = form.has(ir::Modifier::r)   ? 0
                           : form.has(ir::Modifier::g) ? 1
                           : form.has(ir::Modifier::b) ? 2
                                                       : 3;
-  emit_sample(decoder, &gather_texels, *geometry, 0, channel);
+  emit_sample(decoder, &gather_texels, 0, channel, 0);
 }
 
 void decode_query(Decoder& decoder, ir::InstructionId) {
   const ir::Form& form = decoder.form();
-  const std::pair<ir::Modifier, Handler> queries[] = {
-      {ir::Modifier::width, &query_texture<Query::width>},
-      {ir::Modifier::height, &query_texture<Query::height>},
-      {ir::Modifier::depth, &query_texture<Query::depth>},
-      {ir::Modifier::array_size, &query_texture<Query::layers>},
-      {ir::Modifier::num_mipmap_levels, &query_texture<Query::levels>},
+  using enum ir::Modifier;
+  constexpr std::pair<ir::Modifier, Handler> queries[] = {
+      {width, &query_texture<Query::width>},
+      {height, &query_texture<Query::height>},
+      {depth, &query_texture<Query::depth>},
+      {array_size, &query_texture<Query::layers>},
+      {num_mipmap_levels, &query_texture<Query::levels>},
+      {num_samples, &query_texture<Query::samples>},
+      {normalized_coords, &query_texture<Query::normalised>},
+      {filter_mode, &query_texture<Query::filter>},
+      {addr_mode_0, &query_texture<Query::addressing>},
+      {addr_mode_1, &query_texture<Query::addressing>},
+      {addr_mode_2, &query_texture<Query::addressing>},
+      {channel_data_type, &query_texture<Query::data_type>},
+      {channel_order, &query_texture<Query::order>},
+      {memory_layout, &query_texture<Query::linear_layout>},
   };
+  // Of the levels of detail there is one.
   for (const auto& [word, handler] : queries) {
-    if (!form.has(word) || form.has(ir::Modifier::level)) continue;
+    if (!form.has(word)) continue;
     const TextureOperand texture = texture_operand(decoder, 1);
     const LaneRef target = decoder.destination(decoder.operands()[0], lanes_of_bits(32));
     MicroOp& op = decoder.emit(handler);
@@ -308,7 +495,7 @@ void decode_query(Decoder& decoder, ir::InstructionId) {
     op.destination[0] = target;
     return;
   }
-  decoder.unsupported("only sizes of textures can be asked for");
+  decoder.unsupported("samplers apart from their textures are not emulated");
 }
 
 } // namespace

@@ -117,7 +117,7 @@ void decode_bulk_reduction(Decoder& decoder, ir::InstructionId) {
   const std::optional<ReduceOperation> operation = reduce_operation_of(form);
   const std::optional<ir::TensorElement> element = element_of(form.type());
   BulkReduction reduction;
-  if (operation && element) reduction.reduce = reduce_elements(*operation, *element);
+  if (operation && element) reduction.reduce = reduce_elements(*operation, *element, form.has(ir::Modifier::noftz));
   if (!reduction.reduce) return decoder.unsupported(fmt::format("'{}' is not emulated", form.mnemonic));
   const bool to_global = form.has(ir::Modifier::bulk_group);
   reduction.to_space = to_global ? Space::global : Space::shared;

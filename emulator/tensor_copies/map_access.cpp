@@ -62,12 +62,21 @@ std::optional<MapOperand> decode_map_operand(Decoder& decoder, unsigned top_leve
   }
   MapOperand result;
   const ir::Operand& base = operands[position + 1];
-  const ir::Operand& place = operands[position + 2];
-  if (place.is(ir::OperandKind::vector)) {
-    const auto inside = operands.subspan(position + 3, place.group_size());
-    result.coordinates.assign(inside.begin(), inside.end());
-  } else {
-    result.coordinates = {place};
+  std::vector<size_t> parts; // behind the base
+  for (size_t i = position + 2; i < ir::next_sibling(operands, position); i = ir::next_sibling(operands, i))
+    parts.push_back(i);
+  const auto elements = [&](size_t at) {
+    if (!operands[at].is(ir::OperandKind::vector)) return std::vector<ir::Operand>{operands[at]};
+    const auto inside = operands.subspan(at + 1, operands[at].group_size());
+    return std::vector<ir::Operand>(inside.begin(), inside.end());
+  };
+  result.coordinates = elements(parts.back());
+  const ir::Operand& place = operands[parts.front()]; // what follows the base
+  if (parts.size() > 1) result.new_address = operands[parts[0]];
+  if (parts.size() > 2) result.sizes = elements(parts[1]);
+  if (parts.size() > 4) {
+    result.low_strides = elements(parts[2]);
+    result.high_strides = operands[parts[3]];
   }
   if (base.is(ir::OperandKind::value)) {
     result.address.base = decoder.source(base, lanes_of_bits(64));

@@ -13,10 +13,13 @@ namespace ptxrewrite::emulator {
 // none, and the block has failed.
 bool read_tensor_map_at(Warp& warp, const MicroOp& op, unsigned lane, uint64_t address, ir::TensorMap& map);
 
-// `[map, {coordinates}]`.
+// `[map, {coordinates}]`, with an address that stands for the map's, sizes and strides between them where the
+// instruction overrides the map: `[map, address, {sizes}, {low strides}, high strides, {coordinates}]`.
 struct MapOperand {
   AddressSource address; // generic
   std::vector<ir::Operand> coordinates;
+  std::optional<ir::Operand> new_address, high_strides;
+  std::vector<ir::Operand> sizes, low_strides;
 };
 // Nothing: the decoder has been told what is not emulated.
 std::optional<MapOperand> decode_map_operand(Decoder& decoder, unsigned top_level_index);

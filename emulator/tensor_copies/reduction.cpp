@@ -29,6 +29,9 @@ struct Add {
       return semantics::atomic_add(old, value);
   }
 };
+struct AddKept {
+  template <class T> static T apply(T old, T value) { return semantics::atomic_add_shared(old, value); }
+};
 template <bool max> struct MinMax {
   template <class T> static T apply(T old, T value) {
     if constexpr (std::is_integral_v<T>)
@@ -118,7 +121,7 @@ const char* name_of(ReduceOperation operation) {
   return names[static_cast<unsigned>(operation)];
 }
 
-ReduceElements reduce_elements(ReduceOperation operation, TensorElement element) {
+ReduceElements reduce_elements(ReduceOperation operation, TensorElement element, bool keeps_subnormals) {
   switch (element) {
   case TensorElement::u32:
     if (operation == ReduceOperation::increment) return &reduce<uint32_t, Increment>;
@@ -139,7 +142,8 @@ ReduceElements reduce_elements(ReduceOperation operation, TensorElement element)
   case TensorElement::bf16:
     return of_halves<BFloat16>(operation);
   case TensorElement::f32:
-    return operation == ReduceOperation::add ? &reduce<float, Add> : nullptr;
+    if (operation != ReduceOperation::add) return nullptr;
+    return keeps_subnormals ? &reduce<float, AddKept> : &reduce<float, Add>;
   case TensorElement::f64:
     return operation == ReduceOperation::add ? &reduce<double, Add> : nullptr;
   case TensorElement::u8:

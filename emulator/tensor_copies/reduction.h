@@ -19,8 +19,9 @@ const char* name_of(ReduceOperation operation);
 // `to` is aligned to the elements' size.
 using ReduceElements = void (*)(std::byte* to, const std::byte* from, uint32_t bytes, bool concurrent);
 
-// Null: there is no such operation on the type. Of f32 sums, as of red in global memory: subnormal numbers are flushed.
-ReduceElements reduce_elements(ReduceOperation operation, ir::TensorElement element);
+// Null: there is no such operation on the type. Of f32 sums, as of red in global memory: subnormal numbers are flushed,
+// or with .noftz `keeps_subnormals`.
+ReduceElements reduce_elements(ReduceOperation operation, ir::TensorElement element, bool keeps_subnormals = false);
 // The same for tensor copies, which have fewer (PTX ISA 9.7.9.27.1.3, "valid combinations of .redOp and element type").
 ReduceElements reduce_tensor_elements(ReduceOperation operation, ir::TensorElement element);
 

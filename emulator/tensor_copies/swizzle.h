@@ -38,8 +38,8 @@ constexpr Swizzle swizzle_of(ir::SwizzleSpan span, ir::SwizzleAtom atom) {
   }
   switch (span) {
   case ir::SwizzleSpan::none:
-  case ir::SwizzleSpan::bytes96: // no power of two: not emulated
     return {};
+  case ir::SwizzleSpan::bytes96: // pairs of chunks, as in spans of 32
   case ir::SwizzleSpan::bytes32:
     swizzle.chunks = 32 / swizzle.chunk_bytes;
     break;

@@ -35,7 +35,12 @@ struct TensorCopy {
   bool multicast = false;  // to the blocks of a mask, the last in the list
   bool of_pair = false;    // .cta_group::2: the other block of the pair may count the bytes
   ReduceOperation reduction = ReduceOperation::add;
+  DataReport report = DataReport::none;
   AddressSource shared, map, barrier;
+  // What the instruction says in the map's place; invalid and empty where the map holds. Strides are in units of 16
+  // bytes: 32 bits of each, and 4 bits of each in one number.
+  LaneRef address, high_strides;
+  std::vector<LaneRef> sizes, low_strides;
 };
 
 // The list of an instruction's registers: the coordinates, then the im2col offsets, then the mask.
@@ -90,6 +95,7 @@ private:
     return false;
   }
   bool read_tile();
+  bool override_map();
   bool copy_to(const CopyTarget& target);
   bool find_shared(uint64_t address);
   bool find_runs();
@@ -130,7 +136,7 @@ bool Issue::copy_to(const CopyTarget& target) {
 
 bool Issue::read_tile() {
   const uint64_t at = operands_.address(copy().map, lane_);
-  if (!read_tensor_map_at(warp_, op_, lane_, at, tile_.map)) return false;
+  if (!read_tensor_map_at(warp_, op_, lane_, at, tile_.map) || !override_map()) return false;
   if (std::string wrong = ir::find_fault(tile_.map); !wrong.empty())
     return fail(fmt::format("tensor map at {:#x}: {}", at, wrong));
   if (tile_.map.rank != copy().rank)
@@ -143,12 +149,34 @@ bool Issue::read_tile() {
   transfer_.kind = copy().kind;
   transfer_.element = tile_.map.element;
   transfer_.fill = tile_.map.fill;
+  transfer_.report = copy().report;
   transfer_.swizzle = swizzle_of(tile_.map.swizzle, tile_.map.atom);
   transfer_.concurrent = warp_.block->launch->concurrent;
   if (copy().kind != TransferKind::reduce) return true;
   transfer_.reduce = reduce_tensor_elements(copy().reduction, tile_.map.element);
   return transfer_.reduce || fail(fmt::format("tensor copy by the map at {:#x}: there is no .{} of elements of type {}",
                                               at, name_of(copy().reduction), spelling(tile_.map.element)));
+}
+
+// PTX ISA 9.4, .override::global_address, ::global_dim and ::global_dim_stride.
+bool Issue::override_map() {
+  ir::TensorMap& map = tile_.map;
+  if (copy().address) map.address = warp_.lanes<uint64_t>(copy().address)[lane_];
+  if (copy().sizes.empty()) return true;
+  for (size_t i = 0; i < copy().sizes.size(); ++i)
+    map.dims[i] = warp_.lanes<uint32_t>(copy().sizes[i])[lane_];
+  for (size_t i = 0; i < copy().low_strides.size(); ++i) {
+    const uint64_t low = warp_.lanes<uint32_t>(copy().low_strides[i])[lane_];
+    const uint64_t high = warp_.lanes<uint32_t>(copy().high_strides)[lane_] >> 4 * i & 0xf;
+    map.strides[i + 1] = (low | high << 32) << 4;
+  }
+  TensorTile place;
+  operands_.read_place(place, lane_);
+  for (unsigned i = 0; i < copy().coordinates; ++i)
+    if (place.coordinates[i] != 0)
+      return fail(fmt::format("coordinate {} is {}; a copy that overrides the sizes of its map starts at 0", i,
+                              place.coordinates[i]));
+  return true;
 }
 
 bool Issue::find_shared(uint64_t address) {
@@ -183,7 +211,7 @@ bool Issue::find_barrier(const CopyTarget& target) {
   if (!copy().has_barrier) return true;
   if (copy().to_cluster && !is_in_same_block(warp_, op_, lane_, target)) return false;
   barrier_ = lane_bytes(warp_, op_, lane_, shared_space_, target.barrier, 8, 8, "mbarrier operation");
-  return barrier_ != nullptr;
+  return barrier_ && (copy().report == DataReport::none || takes_reports(warp_, op_, lane_, barrier_));
 }
 
 bool Issue::watch(const CopyTarget& target) {
@@ -215,9 +243,10 @@ bool Issue::start() {
                            std::make_unique<LateTransfer>(transfer_, runs_), bytes, runs_.size(), barrier_);
     return true;
   }
+  const bool report = reports(transfer_, runs_);
   carry_out(transfer_, runs_);
   if (!barrier_) return true;
-  std::string wrong = change_barrier(barrier_, [&](BarrierWord& word) { return complete_bytes(word, bytes); });
+  std::string wrong = complete_copy(barrier_, bytes, report);
   return wrong.empty() || fail(std::move(wrong));
 }
 
@@ -236,19 +265,6 @@ const MicroOp* prefetch_tensor(Warp& warp, const MicroOp& op) {
 
 // --- decoding ---
 
-const char* why_not_emulated(const ir::Form& form) {
-  using enum ir::Modifier;
-  for (ir::Modifier word : {im2col_w, im2col_w_128, im2col_no_offs_w})
-    if (form.has(word)) return "tensor copies in im2col::w modes";
-  for (ir::Modifier word : {override_global_address, override_global_dim, override_global_dim_stride})
-    if (form.has(word)) return "tensor copies that override their map";
-  for (ir::Modifier word : {mbarrier_report_validity_per_16bytes_8, mbarrier_report_validity_per_16bytes_80,
-                            mbarrier_report_validity_per_16bytes_8000, mbarrier_report_validity_per_16bytes_80000000,
-                            mbarrier_report_validity_per_element_ff})
-    if (form.has(word)) return "reports about copied data";
-  return nullptr;
-}
-
 bool is_multicast(const ir::Form& form) {
   using enum ir::Modifier;
   return form.has(multicast_cluster) || form.has(multicast_cluster_16b) || form.has(multicast_cluster_32b);
@@ -265,20 +281,44 @@ unsigned rank_of(const ir::Form& form) {
 TileShape shape_of(const ir::Form& form) {
   if (form.has(ir::Modifier::tile_gather4) || form.has(ir::Modifier::tile_scatter4)) return TileShape::four_rows;
   if (form.has(ir::Modifier::im2col) || form.has(ir::Modifier::im2col_no_offs)) return TileShape::column;
+  if (form.has(ir::Modifier::im2col_w) || form.has(ir::Modifier::im2col_no_offs_w)) return TileShape::row;
+  if (form.has(ir::Modifier::im2col_w_128)) return TileShape::row_of_128;
   return TileShape::box;
+}
+
+// What stands in the map's place.
+void decode_overrides(Decoder& decoder, const MapOperand& map, TensorCopy& copy) {
+  if (map.new_address) copy.address = decoder.source(*map.new_address, lanes_of_bits(64));
+  for (const ir::Operand& size : map.sizes)
+    copy.sizes.push_back(decoder.source(size, lanes_of_bits(32)));
+  for (const ir::Operand& stride : map.low_strides)
+    copy.low_strides.push_back(decoder.source(stride, lanes_of_bits(32)));
+  if (map.high_strides) copy.high_strides = decoder.source(*map.high_strides, lanes_of_bits(32));
+}
+
+// The im2col offsets or halo and offset; false: the decoder has been told.
+bool decode_offsets(Decoder& decoder, unsigned top_level, TensorCopy& copy, std::vector<LaneRef>& list) {
+  const std::vector<ir::Operand> offsets = matrix_registers(decoder, top_level);
+  copy.offsets = copy.shape == TileShape::column ? copy.rank - 2 : 2;
+  if (offsets.size() != copy.offsets) {
+    decoder.unsupported("a tensor copy with too few im2col offsets");
+    return false;
+  }
+  for (const ir::Operand& offset : offsets)
+    list.push_back(decoder.source(offset, lanes_of_bits(16)));
+  return true;
 }
 
 } // namespace
 
 void decode_tensor_copy(Decoder& decoder, ir::InstructionId) {
   const ir::Form& form = decoder.form();
-  if (const char* reason = why_not_emulated(form))
-    return decoder.unsupported(fmt::format("{} are not emulated", reason));
   const bool prefetches = form.has(ir::Modifier::prefetch);
   TensorCopy copy;
   copy.shape = shape_of(form);
   copy.rank = rank_of(form);
   copy.coordinates = copy.shape == TileShape::four_rows ? 5 : copy.rank;
+  copy.report = report_of(form);
   const bool loads = !form.has(ir::Modifier::bulk_group);
   if (!loads) copy.kind = form.has(ir::Modifier::reduce) ? TransferKind::reduce : TransferKind::store;
   if (copy.kind == TransferKind::reduce) {
@@ -295,21 +335,17 @@ void decode_tensor_copy(Decoder& decoder, ir::InstructionId) {
   std::vector<LaneRef> list;
   for (const ir::Operand& coordinate : map->coordinates)
     list.push_back(decoder.source(coordinate, lanes_of_bits(32)));
+  decode_overrides(decoder, *map, copy);
   if (!prefetches) copy.shared = address_source(decoder, loads ? 0 : 1);
   copy.has_barrier = loads && !prefetches;
   if (copy.has_barrier) copy.barrier = address_source(decoder, 2);
-  if (loads && copy.shape == TileShape::column) {
-    const std::vector<ir::Operand> offsets = matrix_registers(decoder, prefetches ? 1 : 3);
-    if (offsets.size() + 2 != copy.rank) return decoder.unsupported("a tensor copy with too few im2col offsets");
-    for (const ir::Operand& offset : offsets)
-      list.push_back(decoder.source(offset, lanes_of_bits(16)));
-    copy.offsets = copy.rank - 2;
-  }
+  const bool has_offsets = loads && copy.shape != TileShape::box && copy.shape != TileShape::four_rows;
+  if (has_offsets && !decode_offsets(decoder, prefetches ? 1 : 3, copy, list)) return;
   copy.to_cluster = loads && form.space == ir::StateSpace::shared_cluster;
   copy.of_pair = form.has(ir::Modifier::cta_group_2);
   copy.multicast = loads && !prefetches && is_multicast(form);
   if (copy.multicast) { // behind the mbarrier or the offsets
-    const size_t mask = decoder.top_level(copy.offsets != 0 ? 4 : 3);
+    const size_t mask = decoder.top_level(has_offsets ? 4 : 3);
     list.push_back(decoder.source(decoder.operands()[mask], lanes_of_bits(32)));
   }
   const uint32_t registers = decoder.add_list(list);

@@ -13,7 +13,6 @@ using ir::TensorElement;
 std::string not_emulated(const TensorTile& tile) {
   const ir::TensorMap& map = tile.map;
   if (map.interleave != ir::TensorInterleave::none) return "an interleaved layout, which is not emulated";
-  if (map.swizzle == ir::SwizzleSpan::bytes96) return "a swizzle of 96 bytes, which is not emulated";
   if (map.element == TensorElement::b4x16_p64 || map.element == TensorElement::b6x16_p32)
     return fmt::format("elements of type {}, which are not emulated", spelling(map.element));
   // Do rows lie side by side, or each in a span of its own? The manual shows rows that fill the span.
@@ -37,10 +36,64 @@ std::string column_fault(const TensorTile& tile, bool stores) {
   return {};
 }
 
+std::string row_fault(const TensorTile& tile, bool stores) {
+  const ir::TensorMap& map = tile.map;
+  const bool of_128 = tile.shape == TileShape::row_of_128;
+  const uint32_t most_halo = of_128 ? 32 : 512, halo = tile.offsets[0], offset = tile.offsets[1];
+  if (halo >= most_halo) return fmt::format("a halo of {} pixels; at most {} are possible", halo, most_halo - 1);
+  if (offset >= 32) return fmt::format("an offset of {} pixels; at most 31 are possible", offset);
+  if (of_128 && map.swizzle == ir::SwizzleSpan::bytes96) return "a swizzle of 96 bytes, which im2col::w::128 has not";
+  if (map.interleave != ir::TensorInterleave::none) return "an interleaved layout, which im2col::w has not";
+  const detail::PixelRow pixels(tile);
+  if (pixels.first >= pixels.end)
+    return fmt::format("coordinate 1 is {}, beyond the end of the map's box, {}", pixels.first, pixels.end - 1);
+  if (stores && (map.lower_corner[0] < 0 || map.upper_corner[0] > 0))
+    return "corners outside of the tensor, which a store may not have";
+  // The manual shows halos within an image.
+  const uint64_t group = tile.pixels_of_group();
+  for (uint64_t i = group; halo > 0 && i <= tile.main_pixels(); i += group)
+    if (pixels.at(static_cast<int64_t>(i) - 1).w + static_cast<int64_t>(halo) * pixels.stride >= pixels.end)
+      return "a halo that reaches beyond the map's box, which is not emulated: public text does not say what it loads "
+             "there";
+  return {};
+}
+
+const char* name_of(TensorAccess access) {
+  switch (access) {
+  case TensorAccess::tiled:
+    return "tiles";
+  case TensorAccess::im2col:
+    return "im2col";
+  case TensorAccess::im2col_w:
+    return "im2col::w";
+  case TensorAccess::im2col_w128:
+    return "im2col::w::128";
+  }
+  return "";
+}
+
+bool fits(TensorAccess access, TileShape shape) {
+  switch (shape) {
+  case TileShape::box:
+  case TileShape::four_rows:
+    return access == TensorAccess::tiled;
+  case TileShape::column:
+    return access == TensorAccess::im2col;
+  case TileShape::row:
+    return access == TensorAccess::im2col_w;
+  case TileShape::row_of_128:
+    return access == TensorAccess::im2col_w128;
+  }
+  return false;
+}
+
 } // namespace
 
 uint64_t TensorTile::rows() const {
   switch (shape) {
+  case TileShape::row:
+  case TileShape::row_of_128:
+    return main_pixels() + main_pixels() / pixels_of_group() * offsets[0];
   case TileShape::four_rows:
     return 4;
   case TileShape::column:
@@ -56,10 +109,7 @@ uint64_t TensorTile::rows() const {
 
 std::string find_fault(const TensorTile& tile, bool stores) {
   const ir::TensorMap& map = tile.map;
-  if (tile.shape == TileShape::column ? map.access != TensorAccess::im2col : map.access != TensorAccess::tiled)
-    return fmt::format("the map is one of {}", map.access == TensorAccess::tiled    ? "tiles"
-                                               : map.access == TensorAccess::im2col ? "im2col"
-                                                                                    : "im2col::w");
+  if (!fits(map.access, tile.shape)) return fmt::format("the map is one of {}", name_of(map.access));
   if (tile.shape == TileShape::four_rows && map.box[1] != 1)
     return fmt::format("the map's box has {} rows; four rows that are named one by one want 1", map.box[1]);
   if (std::string wrong = not_emulated(tile); !wrong.empty()) return wrong;
@@ -72,7 +122,17 @@ std::string find_fault(const TensorTile& tile, bool stores) {
       if (tile.coordinates[i] < 0)
         return fmt::format("coordinate {} is {}; a store has none below 0", i, tile.coordinates[i]);
   }
-  return tile.shape == TileShape::column ? column_fault(tile, stores) : std::string();
+  switch (tile.shape) {
+  case TileShape::column:
+    return column_fault(tile, stores);
+  case TileShape::row:
+  case TileShape::row_of_128:
+    return row_fault(tile, stores);
+  case TileShape::box:
+  case TileShape::four_rows:
+    break;
+  }
+  return {};
 }
 
 } // namespace ptxrewrite::emulator

@@ -12,7 +12,8 @@
 
 namespace ptxrewrite::emulator {
 
-enum class TileShape : uint8_t { box, four_rows, column }; // .tile; .tile::gather4 and ::scatter4; .im2col
+// .tile; .tile::gather4 and ::scatter4; .im2col; .im2col::w; .im2col::w::128
+enum class TileShape : uint8_t { box, four_rows, column, row, row_of_128 };
 
 // One copy, as its instruction and its map have it.
 struct TensorTile {
@@ -20,9 +21,13 @@ struct TensorTile {
   TileShape shape = TileShape::box;
   // Of dimension 0, 1, ...; of four rows: of dimension 0, then the rows.
   std::array<int32_t, ir::most_tensor_dimensions> coordinates{};
-  std::array<uint32_t, 3> offsets{}; // im2col, in the order W, H, D
+  std::array<uint32_t, 3> offsets{}; // im2col, in the order W, H, D; of im2col::w wHalo and wOffset
 
-  uint64_t row_elements() const { return shape == TileShape::column ? map.channels : map.box[0]; }
+  bool is_im2col() const { return shape != TileShape::box && shape != TileShape::four_rows; }
+  uint64_t row_elements() const { return is_im2col() ? map.channels : map.box[0]; }
+  // Of im2col::w: pixels but the halos, and after how many of them a halo comes.
+  uint64_t main_pixels() const { return shape == TileShape::row_of_128 ? 128 : map.pixels; }
+  uint64_t pixels_of_group() const { return shape == TileShape::row_of_128 ? 32 : map.pixels; }
   uint64_t row_bytes() const { return row_elements() * ir::element_bits(map.element) / 8; }
   uint64_t rows() const; // at most 256^4
   // Of the whole box, what lies beyond the tensor too; at most 2^44.
@@ -111,6 +116,56 @@ template <class Visit> bool visit_column(const TensorTile& tile, Visit&& visit) 
   return true;
 }
 
+// Where the pixels of an im2col::w copy lie along W (PTX ISA 5.5.5): from the first one by the traversal stride to the
+// box's end, then from its beginning in the next image, with H and D as they are.
+struct PixelRow {
+  int64_t first = 0;          // along W
+  int64_t begin = 0, end = 0; // of the box
+  int64_t stride = 1;
+  int64_t in_first_image = 0, in_image = 0; // pixels
+
+  explicit PixelRow(const TensorTile& tile)
+      : first(tile.coordinates[1] + int64_t(tile.offsets[1])),
+        begin(tile.map.lower_corner[0] + int64_t(tile.offsets[1])),
+        end(static_cast<int64_t>(tile.map.dims[1]) + tile.map.upper_corner[0] + int64_t(tile.offsets[1])),
+        stride(tile.map.element_strides[1]), in_first_image((end - first + stride - 1) / stride),
+        in_image((end - begin + stride - 1) / stride) {}
+
+  struct Place {
+    int64_t w = 0, image = 0; // images behind the first one
+  };
+  Place at(int64_t pixel) const {
+    if (pixel < in_first_image) return {first + pixel * stride, 0};
+    pixel -= in_first_image;
+    return {begin + pixel % in_image * stride, 1 + pixel / in_image};
+  }
+};
+
+// The pixels of im2col::w, and the halo behind the last one, or behind each group.
+template <class Visit> bool visit_pixel_row(const TensorTile& tile, Visit&& visit) {
+  const ir::TensorMap& map = tile.map;
+  const unsigned last = map.rank - 1; // dimension of images
+  const PixelRow pixels(tile);
+  uint64_t row = 0;
+  const auto visit_pixel = [&](const PixelRow::Place& pixel) {
+    RowPlace place;
+    place.move(map, 1, pixel.w);
+    for (unsigned i = 2; i < last; ++i)
+      place.move(map, i, tile.coordinates[i]);
+    place.move(map, last, tile.coordinates[last] + pixel.image);
+    return visit_row(tile, place, row++, visit);
+  };
+  const auto count = static_cast<int64_t>(tile.main_pixels()), group = static_cast<int64_t>(tile.pixels_of_group());
+  for (int64_t i = 0; i < count; ++i) {
+    const PixelRow::Place pixel = pixels.at(i);
+    if (!visit_pixel(pixel)) return false;
+    if ((i + 1) % group != 0) continue;
+    for (uint32_t halo = 1; halo <= tile.offsets[0]; ++halo)
+      if (!visit_pixel({pixel.w + halo * pixels.stride, pixel.image})) return false;
+  }
+  return true;
+}
+
 } // namespace detail
 
 // Calls visit(const TileRun&) -> bool for all of the tile, in the order of their offsets; until one returns false,
@@ -121,6 +176,9 @@ template <class Visit> bool for_each_run(const TensorTile& tile, Visit&& visit) 
     return detail::visit_box(tile, visit);
   case TileShape::column:
     return detail::visit_column(tile, visit);
+  case TileShape::row:
+  case TileShape::row_of_128:
+    return detail::visit_pixel_row(tile, visit);
   case TileShape::four_rows:
     for (unsigned row = 0; row < 4; ++row) {
       detail::RowPlace place;

@@ -71,6 +71,13 @@ void move(const TileTransfer& transfer, std::byte* global, std::byte* shared, ui
 
 } // namespace
 
+bool reports(const TileTransfer& transfer, std::span<const FoundRun> runs) {
+  return transfer.report != DataReport::none && std::ranges::any_of(runs, [&](const FoundRun& run) {
+           return run.global && has_reported_data(transfer.report, run.global, run.offset, run.bytes,
+                                                  ir::element_bits(transfer.element));
+         });
+}
+
 void carry_out(const TileTransfer& transfer, std::span<const FoundRun> runs) {
   if (transfer.swizzle.chunks == 1) {
     for (const FoundRun& run : runs)

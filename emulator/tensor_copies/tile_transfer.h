@@ -30,7 +30,11 @@ struct TileTransfer {
   std::byte* shared = nullptr; // its first byte
   ReduceElements reduce = nullptr;
   bool concurrent = false; // other host threads run blocks at the same time
+  DataReport report = DataReport::none;
 };
+
+// Of data of a load before it is moved: does it report to the mbarrier?
+bool reports(const TileTransfer& transfer, std::span<const FoundRun> runs);
 
 void carry_out(const TileTransfer& transfer, std::span<const FoundRun> runs);
 
@@ -39,9 +43,14 @@ class LateTransfer final : public LateWork {
 public:
   LateTransfer(const TileTransfer& transfer, std::vector<FoundRun> runs)
       : transfer_(transfer), runs_(std::move(runs)) {}
-  void carry_out() override { emulator::carry_out(transfer_, runs_); }
+  void carry_out() override {
+    reports_ = emulator::reports(transfer_, runs_);
+    emulator::carry_out(transfer_, runs_);
+  }
+  bool reports() const override { return reports_; }
 
 private:
+  bool reports_ = false;
   TileTransfer transfer_;
   std::vector<FoundRun> runs_;
 };

@@ -1,6 +1,8 @@
 // The fields, and which of their values each kind of product has (PTX ISA, tables of 9.7.16.2.1 and 9.7.16.4.2).
 #include "emulator/tensor_memory/instruction_descriptor.h"
 
+#include "emulator/tensor_memory/sparse_places.h"
+
 #include <fmt/format.h>
 
 namespace ptxrewrite::emulator {
@@ -96,6 +98,11 @@ std::string read_descriptor(uint32_t word, const ProductForm& form, InstructionD
   made.b_columns_major = bits.flag(16);
   made.n = bits.field(17, 6) * 8;
   made.k = depth(form);
+  if (form.sparse && has_selector(form.kind)) made.selector = bits.field(0, 2);
+  if (made.selector > 1)
+    return fmt::format("a sparsity selector of {}, which is not emulated: public text shows 0 and 1", made.selector);
+  if (form.sparse && !scaled && !has_selector(form.kind) && bits.field(0, 2) != 0)
+    return fmt::format("a sparsity selector of {}, where elements of 8 bits have 0", bits.field(0, 2));
   if (scaled) {
     made.sums = SumType::f32;
     made.m = bits.field(27, 2) * 128;

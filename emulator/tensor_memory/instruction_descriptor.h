@@ -27,6 +27,7 @@ struct InstructionDescriptor {
   ir::ScalarType a_type = ir::ScalarType::none, b_type = ir::ScalarType::none;
   SumType sums = SumType::f32;
   unsigned m = 0, n = 0, k = 0; // of all blocks; k: elements of a column of B
+  unsigned selector = 0;        // of sparse products: where the metadata lie
   bool saturates = false;
   bool negates_a = false, negates_b = false;
   bool a_rows_major = false, b_columns_major = false; // MN-major

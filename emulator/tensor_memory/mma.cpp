@@ -7,6 +7,7 @@
 #include "emulator/tensor_memory/cell_check.h"
 #include "emulator/tensor_memory/instructions.h"
 #include "emulator/tensor_memory/shared_operand.h"
+#include "emulator/tensor_memory/sparse_places.h"
 #include "emulator/tensor_memory/tensor_memory.h"
 
 #include <fmt/format.h>
@@ -21,7 +22,7 @@ namespace {
 // What the instruction has besides its form.
 struct ProductOperands {
   ProductForm form;
-  AddressSource d, a, a_scales, b_scales; // in tensor memory; a: only there
+  AddressSource d, a, a_scales, b_scales, metadata; // in tensor memory; a: only there
   LaneRef a_descriptor, b_descriptor, instruction_descriptor, adds;
   std::vector<LaneRef> disabled; // words of lanes of D
   LaneRef zero_columns;          // of .ws; invalid: none
@@ -76,6 +77,7 @@ bool Issue::read_operands() {
     issue_.a_scales = place(operands_.a_scales);
     issue_.b_scales = place(operands_.b_scales);
   }
+  if (form.sparse) issue_.metadata = place(operands_.metadata);
   for (size_t i = 0; i < operands_.disabled.size(); ++i)
     issue_.disabled[i] = warp_.lanes<uint32_t>(operands_.disabled[i])[lane_];
   issue_.adds = (warp_.predicate(operands_.adds) >> lane_ & 1) != 0;
@@ -106,6 +108,15 @@ bool Issue::check_tensor_memory(const TensorMemory& memory) {
       return fail("A and D of 64 rows in tensor memory that are not in the same lanes");
     if (form.weights_stay && places.folds > 1)
       return fail("A of 32 or 64 rows in tensor memory is not emulated with .ws");
+  }
+  if (form.sparse) {
+    if (places.is_spread)
+      return fail("a sparse product of 64 rows in a block, which is not emulated: public text does not say where its "
+                  "metadata lie");
+    if (has_selector(form.kind) && tensor_address(issue_.metadata).column % 2 != 0)
+      return fail(
+          fmt::format("metadata of a sparse product in tensor memory at {:#x}, an odd column", issue_.metadata));
+    if (!is_good("the metadata of A", issue_.metadata, metadata_columns, false)) return false;
   }
   if (!form.scale_count) return true;
   return is_good("the scales of A", issue_.a_scales, (places.rows + 31) / 32, false) &&
@@ -168,6 +179,7 @@ void Issue::check_order(TensorMemory& memory) {
                 number_);
   };
   if (form.a_in_memory) use(issue_.a_place, a_columns, CellUse::operation_read, places.is_spread);
+  if (form.sparse) use(issue_.metadata, metadata_columns, CellUse::operation_read, false);
   if (form.scale_count) {
     use(issue_.a_scales, (places.rows + 31) / 32, CellUse::operation_read, false);
     use(issue_.b_scales, (shape.n / places.folds + 31) / 32, CellUse::operation_read, false);
@@ -224,9 +236,9 @@ unsigned scale_count_of(const ir::Form& form, ProductKind kind) {
 
 const char* why_not_emulated(const ir::Form& form) {
   using enum ir::Modifier;
-  if (form.has(sp)) return "sparse matrices in tensor memory";
   if (form.has(decompress_lut_b)) return "matrices B that are decompressed by a table";
   if (form.has(ashift)) return "matrices A that are shifted (.ashift)";
+  if (form.has(kind_ti16)) return "matrix products of kind::ti16, which no public text describes,";
   return nullptr;
 }
 
@@ -244,6 +256,7 @@ void decode_tensor_product(Decoder& decoder) {
   operands.form.kind = *kind;
   operands.form.group = form.has(ir::Modifier::cta_group_2) ? 2 : 1;
   operands.form.weights_stay = form.has(ir::Modifier::ws);
+  operands.form.sparse = form.has(ir::Modifier::sp);
   operands.form.scale_count = scale_count_of(form, *kind);
   operands.form.a_in_memory = operand(1).is(ir::OperandKind::address);
   operands.d = address_source(decoder, 0);
@@ -252,8 +265,9 @@ void decode_tensor_product(Decoder& decoder) {
   else
     operands.a_descriptor = decoder.source(operand(1), lanes_of_bits(64));
   operands.b_descriptor = decoder.source(operand(2), lanes_of_bits(64));
-  operands.instruction_descriptor = decoder.source(operand(3), lanes_of_bits(32));
-  unsigned next = 4;
+  unsigned next = 3;
+  if (operands.form.sparse) operands.metadata = address_source(decoder, next++);
+  operands.instruction_descriptor = decoder.source(operand(next++), lanes_of_bits(32));
   if (operands.form.scale_count) {
     operands.a_scales = address_source(decoder, next++);
     operands.b_scales = address_source(decoder, next++);

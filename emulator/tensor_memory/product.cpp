@@ -5,6 +5,7 @@
 #include "emulator/semantics/small_floats.h"
 #include "emulator/special/matrix_tile.h"
 #include "emulator/tensor_memory/shared_operand.h"
+#include "emulator/tensor_memory/sparse_places.h"
 #include "emulator/tensor_memory/tensor_memory.h"
 
 #include <algorithm>
@@ -38,7 +39,7 @@ constexpr unsigned most_columns = 256;
 struct Scratch {
   std::vector<float> a = std::vector<float>(4 * most_rows * most_elements); // one for each fold
   std::vector<float> b = std::vector<float>(most_columns * 2 * most_elements);
-  std::vector<float> a_scales = std::vector<float>(most_rows * 4);
+  std::vector<uint8_t> kept = std::vector<uint8_t>(4 * most_rows * most_elements); // columns of a sparse A's elements
 };
 Scratch& scratch() {
   thread_local Scratch kept;
@@ -92,8 +93,12 @@ public:
         places_(row_places(form_, shape_)) {}
 
   void read_a() {
-    const unsigned stored = form_.sparse ? shape_.k / 2 : shape_.k;
+    const unsigned stored = stored_elements();
     float* a = scratch().a.data();
+    if (form_.sparse)
+      for (unsigned fold = 0; fold < places_.folds; ++fold)
+        for (unsigned row = 0; row < places_.rows; ++row)
+          read_metadata(row, fold, scratch().kept.data() + (fold * places_.rows + row) * stored);
     if (!form_.a_in_memory) {
       const SharedLines rows{form_, shape_.a_type, shape_.a_rows_major, shape_.negates_a, places_.rows, stored};
       rows.read(memory_.block(), issue_.a, a);
@@ -108,22 +113,37 @@ public:
   void multiply(unsigned first, const float* b) {
     const unsigned in_fold = shape_.n / places_.folds;
     const unsigned fold = first / in_fold, column = tensor_address(issue_.d).column + first % in_fold;
-    const float* a = scratch().a.data() + (form_.a_in_memory ? fold * places_.rows * shape_.k : 0);
+    const float* a = scratch().a.data() + (form_.a_in_memory ? fold * places_.rows * stored_elements() : 0);
     float sums[most_rows * tile_columns];
-    if (shape_.sums == SumType::s32) {
+    if (shape_.sums == SumType::s32)
       std::fill_n(sums, places_.rows * tile_columns, 0.0f);
-      multiply_tile(a, b, places_.rows, shape_.k, sums);
-    } else {
+    else
       load_sums(fold, column, sums);
-      if (form_.scale_count)
-        multiply_scaled(first, fold, a, b, sums);
-      else
-        multiply_tile(a, b, places_.rows, shape_.k, sums);
-    }
+    if (form_.scale_count)
+      multiply_scaled(first, fold, a, b, sums);
+    else if (form_.sparse)
+      multiply_sparse_tile(a, kept(fold), b, places_.rows, stored_elements(), sums);
+    else
+      multiply_tile(a, b, places_.rows, shape_.k, sums);
     store_sums(fold, column, sums);
   }
 
 private:
+  unsigned stored_elements() const { return form_.sparse ? shape_.k / 2 : shape_.k; } // of a row of A
+  const uint8_t* kept(unsigned fold) const { return scratch().kept.data() + fold * places_.rows * stored_elements(); }
+
+  void read_metadata(unsigned row, unsigned fold, uint8_t* columns) {
+    const TensorAddress at = tensor_address(issue_.metadata);
+    const unsigned elements = elements_of_index(form_.kind);
+    for (unsigned number = 0; number * elements < shape_.k; ++number) {
+      const IndexPlace place = index_place(form_.kind, shape_.selector, row, number);
+      const uint32_t word = memory_.cell(at.lane + fold * places_.rows + place.lane, at.column + place.column);
+      for (unsigned i = 0; i < elements / 2; ++i)
+        columns[number * elements / 2 + i] =
+            static_cast<uint8_t>(number * elements + column_of(form_.kind, word >> place.shift & 0xf, i));
+    }
+  }
+
   uint32_t lane(unsigned row, unsigned fold) const { return tensor_address(issue_.d).lane + places_.lane(row, fold); }
 
   void read_memory_row(unsigned row, unsigned fold, float* numbers, unsigned count) {
@@ -184,9 +204,10 @@ private:
   }
 
   void multiply_scaled(unsigned first, unsigned fold, const float* a, const float* b, float* sums) {
-    const unsigned count = form_.scale_count, in_block = shape_.k / count;
+    const unsigned count = form_.scale_count, stored = stored_elements(), in_block = stored / count;
     for (unsigned row = 0; row < places_.rows; ++row) {
       const unsigned quarter = lane(row, fold) / lanes_of_quarter;
+      const uint8_t* columns = form_.sparse ? kept(fold) + row * stored : nullptr;
       for (unsigned part = 0; part < count; ++part) {
         const double a_scale = scale(issue_.a_scales, row, quarter, shape_.a_scale_byte + part);
         for (unsigned i = 0; i < tile_columns; ++i) {
@@ -197,8 +218,8 @@ private:
           float& sum = sums[row * tile_columns + i];
           for (unsigned k = part * in_block; k < (part + 1) * in_block; ++k) {
             // In f64 everything but the sum is exact, and rounding to odd leaves that to the rounding to f32.
-            const double product =
-                static_cast<double>(a[row * shape_.k + k]) * static_cast<double>(b[k * tile_columns + i]) * both;
+            const float right = b[(columns ? columns[k] : k) * tile_columns + i];
+            const double product = static_cast<double>(a[row * stored + k]) * static_cast<double>(right) * both;
             sum = static_cast<float>(semantics::add_odd(product, static_cast<double>(sum)));
           }
         }

@@ -36,6 +36,7 @@ struct ProductIssue {
   uint64_t a = 0, b = 0;        // descriptors in shared memory; a: only there
   uint32_t a_place = 0;         // in tensor memory
   uint32_t d = 0, a_scales = 0, b_scales = 0;
+  uint32_t metadata = 0;              // of a sparse A
   std::array<uint32_t, 8> disabled{}; // lanes of D that are not written: 128 bits for each block
   bool adds = false;
   unsigned d_shift = 0; // D is multiplied by 2^-d_shift first

@@ -47,7 +47,7 @@ transforms/*
 emulator/semantics emulator/memory
 emulator/core
 emulator/special emulator/operations emulator/check
-emulator/cluster
+emulator/cluster emulator/mbarrier
 emulator/tensor_copies
 emulator/tensor_memory
 emulator/machines/datapath

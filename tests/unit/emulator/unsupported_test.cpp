@@ -49,12 +49,10 @@ TEST_CASE("instructions of asynchronous units and several GPUs") {
   const Row rows[] = {
       {"sm_100a", "tcgen05.shift.cta_group::1.down [%r0];",
        "tcgen05.shift is not emulated: public text does not say in which direction lanes go"},
-      {"sm_90", "multimem.ld_reduce.relaxed.gpu.global.add.u32 %r0, [%d0];",
-       "'multimem.ld_reduce.relaxed.gpu.global.add.u32' is not emulated"},
-      {"sm_100a",
-       "cp.async.bulk.tensor.3d.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes [%r0], [%d0, "
-       "{%r1, %r1, %r1}], [%r2], {0, 0};",
-       "tensor copies in im2col::w modes are not emulated"},
+      {"sm_100a", "tcgen05.mma.cta_group::1.kind::f16.ashift [%r0], [%r1], %d0, %r2, %q;",
+       "matrices A that are shifted (.ashift) are not emulated"},
+      {"sm_90", "tex.2dms.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%d0, {%r0, %r1, %r2, %r3}];",
+       "multi-sample textures are not emulated: CUDA makes none"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.instruction);
@@ -74,9 +72,9 @@ TEST_CASE("an instruction that the table does not know") {
 TEST_CASE("a function that only might be called is looked at, too") {
   PtxRun run = run_ptx(kernel("k", "", "  .reg .pred %p;\n  setp.eq.u32 %p, 1, 2;\n  @%p call never;\n  ret;",
                               ".func never() { .reg .u64 %d; .reg .u32 %r; "
-                              "multimem.ld_reduce.relaxed.gpu.global.add.u32 %r, [%d]; ret; }\n"),
+                              "tex.2dms.v4.u32.s32 {%r, %r, %r, %r}, [%d, {%r, %r, %r, %r}]; ret; }\n"),
                        {.kernel = "k"});
-  CHECK(run.error == "'multimem.ld_reduce.relaxed.gpu.global.add.u32' is not emulated");
+  CHECK(run.error == "multi-sample textures are not emulated: CUDA makes none");
 }
 
 } // namespace

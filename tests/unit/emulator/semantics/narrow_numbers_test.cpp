@@ -137,6 +137,25 @@ TEST_CASE("add, sub, mul and fma of four narrow floats are exact and rounded onc
         }
 }
 
+// .e2m1p4x4: four numbers of 4 bits, in the low halves of bytes.
+TEST_CASE("numbers of 4 bits in a byte each") {
+  constexpr long double numbers[] = {0, 0.5L, 1, 1.5L, 2, 3, 4, 6};
+  std::vector<std::vector<uint32_t>> in = {random_words(14), random_words(15), random_words(16)};
+  for (uint32_t& word : in[0])
+    word &= 0x0f0f0f0f;
+  const std::vector<uint32_t> got =
+      computed("fma.rn.satfinite.e4m3x4.e2m1p4x4.e5m2x4 %r0, %r1, %r2, %r3;", "sm_100a", in);
+  size_t wrong = 0;
+  for (unsigned i = 0; i < count; ++i)
+    for (unsigned k = 0; k < 4; ++k) {
+      const uint32_t code = in[0][i] >> (8 * k) & 0xf;
+      const long double x = code & 8 ? -numbers[code & 7] : numbers[code & 7];
+      const long double exact = x * value(formats[1], in[1][i] >> (8 * k)) + value(formats[0], in[2][i] >> (8 * k));
+      wrong += (got[i] >> (8 * k) & 0xff) != rounded(formats[0], exact, {.finite = true});
+    }
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("the scale ue8m0 is a factor of narrow arithmetic, too") {
   // 2^(code - 127), 0xff is NaN; products with codes around 127 stay in range.
   std::vector<std::vector<uint32_t>> in = {random_words(4), random_words(5), random_words(6)};

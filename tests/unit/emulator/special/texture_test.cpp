@@ -306,13 +306,157 @@ TEST_CASE("surfaces: loads, stores, reductions, and what is outside") {
   CHECK(run.error.find("surface access of 4 bytes at (24, 1, 0)") == 0);
 }
 
+// Six faces of 2 x 2 texels: 100 face + 10 y + x. Directions through the middle of each texel, from the table of the
+// CUDA programming guide ("Cubemap Textures"), solved for the direction.
+TEST_CASE("cubes: the texel that a direction meets") {
+  std::vector<float> values;
+  for (int cube = 0; cube < 2; ++cube)
+    for (int face = 0; face < 6; ++face)
+      for (int y = 0; y < 2; ++y)
+        for (int x = 0; x < 2; ++x)
+          values.push_back(static_cast<float>(1000 * cube + 100 * face + 10 * y + x));
+  const auto direction = [](int face, float s, float t) -> std::array<float, 4> {
+    switch (face) {
+    case 0:
+      return {1, -t, -s, 0};
+    case 1:
+      return {-1, -t, s, 0};
+    case 2:
+      return {s, 1, t, 0};
+    case 3:
+      return {s, -1, -t, 0};
+    case 4:
+      return {s, -t, 1, 0};
+    default:
+      return {-s, -t, -1, 0};
+    }
+  };
+  TextureBinding binding{.width = 2, .height = 2, .depth = 12, .layered = true, .normalised_coordinates = true};
+  std::vector<std::array<float, 4>> inputs;
+  std::vector<float> expected;
+  for (int face = 0; face < 6; ++face)
+    for (int y = 0; y < 2; ++y)
+      for (int x = 0; x < 2; ++x) {
+        std::array<float, 4> place = direction(face, static_cast<float>(x) - 0.5f, static_cast<float>(y) - 0.5f);
+        for (float& number : place)
+          number *= 3; // length does not matter
+        place[3] = 1;  // the second cube
+        inputs.push_back(place);
+        expected.push_back(static_cast<float>(100 * face + 10 * y + x));
+      }
+  for (const TextureFilter filter : {TextureFilter::nearest, TextureFilter::linear}) {
+    binding.filter = filter;
+    TextureRun run = run_texture("tex.cube.v4.f32.f32 {%r0, %r1, %r2, %r3}, [t, {%f0, %f1, %f2, %f3}];", binding,
+                                 buffer_of(values), inputs);
+    REQUIRE_MESSAGE(run.error.empty(), run.error);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      CHECK(run.number(i, 0) == expected[i]);
+    run = run_texture("tex.acube.v4.f32.f32 {%r0, %r1, %r2, %r3}, [t, {%i3, %f0, %f1, %f2}];", binding,
+                      buffer_of(values), inputs);
+    REQUIRE_MESSAGE(run.error.empty(), run.error);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      CHECK(run.number(i, 0) == expected[i] + 1000);
+  }
+  // The four texels of a face, in the order of tld4, at its middle.
+  const TextureRun run = run_texture("tld4.r.cube.v4.f32.f32 {%r0, %r1, %r2, %r3}, [t, {%f0, %f1, %f2, %f3}];", binding,
+                                     buffer_of(values), {{0, 5, 0, 0}});
+  REQUIRE_MESSAGE(run.error.empty(), run.error);
+  const float order[] = {210, 211, 201, 200};
+  for (size_t i = 0; i < 4; ++i)
+    CHECK(run.number(0, i) == order[i]);
+}
+
+TEST_CASE("offsets in texels, halves and residency") {
+  TextureRun run = run_texture("tex.2d.v4.f32.f32 {%r0, %r1, %r2, %r3}, [t, {%f0, %f1}], {%i2, %i3};", grid_binding,
+                               grid(), {{2.5f, 1.5f, 2, -1}, {2.5f, 1.5f, -8, 7}});
+  REQUIRE_MESSAGE(run.error.empty(), run.error);
+  CHECK(run.number(0, 0) == 4);  // texel (4, 0)
+  CHECK(run.number(1, 0) == 30); // clamped: (0, 3)
+  run = run_texture("tex.2d.v4.f32.s32 {%r0, %r1, %r2, %r3}, [t, {%i0, %i1}], {%i2, %i3};", grid_binding, grid(),
+                    {{2, 1, 2, -1}, {2, 1, 7, 0}});
+  CHECK(run.number(0, 0) == 4);
+  CHECK(run.number(1, 0) == 0); // outside
+  run = run_texture("tld4.r.2d.v4.f32.f32 {%r0, %r1, %r2, %r3}, [t, {%f0, %f1}], {%i2, %i3};", grid_binding, grid(),
+                    {{2, 2, 1, -1}});
+  CHECK(run.number(0, 0) == 12); // texels (2, 1), (3, 1), (3, 0), (2, 0)
+  CHECK(run.number(0, 2) == 3);
+  run = run_texture(".reg .pred %there;\n"
+                    "tex.2d.v4.f16.f32 {%h0, %h1, %h2, %h3}|%there, [t, {%f0, %f1}];\n"
+                    "mov.b32 %r0, {%h0, %h1};\nselp.b32 %r1, 1, 0, %there;\n"
+                    "tex.2d.v2.f16x2.f32 {%r2, %r3}, [t, {%f0, %f1}];\n",
+                    grid_binding, grid(), {{3.5f, 2.5f, 0, 0}});
+  REQUIRE_MESSAGE(run.error.empty(), run.error);
+  CHECK(run.results[0] == std::array<uint32_t, 4>{0x4dc0, 1, 0x4dc0, 0}); // 23 as f16
+}
+
+TEST_CASE("attributes of textures and surfaces, by OpenCL's numbers") {
+  TextureBinding binding{.kind = TexelKind::signed_integer,
+                         .channel_bits = 16,
+                         .channels = 2,
+                         .width = 4,
+                         .height = 3,
+                         .addressing = TextureAddressing::border,
+                         .filter = TextureFilter::linear,
+                         .normalised_coordinates = true};
+  const TextureRun run = run_texture("txq.channel_data_type.b32 %r0, [t];\nsuq.channel_order.b32 %r1, [s];\n"
+                                     "txq.filter_mode.b32 %r2, [t];\ntxq.addr_mode_1.b32 %r3, [t];\n"
+                                     "shl.b32 %r2, %r2, 4;\ntxq.normalized_coords.b32 %r4, [t];\n"
+                                     "or.b32 %r2, %r2, %r4;\n",
+                                     binding, zeros<uint8_t>(48), {{}});
+  REQUIRE_MESSAGE(run.error.empty(), run.error);
+  CHECK(run.results[0] == std::array<uint32_t, 4>{0x10d8, 0x10b2, 0x11, 4}); // CL_SIGNED_INT16, CL_RG, linear, border
+}
+
+TEST_CASE("surfaces: formatted stores and reductions of samples") {
+  // Four components of which the sample has two; x counts samples.
+  const std::string store = "sust.p.1d.v4.b32.zero [s, {%i0}], {%f1, %f2, %f3, %f3};";
+  const std::vector<std::array<float, 4>> two = {{1, 0.5f, -7, 9}, {5, 1, 1, 1}};
+  TextureBinding binding{.kind = TexelKind::floating, .channel_bits = 16, .channels = 2, .width = 3};
+  TextureRun run = run_texture(store, binding, zeros<uint16_t>(6), two);
+  REQUIRE_MESSAGE(run.error.empty(), run.error);
+  const auto halves = [&] {
+    std::vector<uint16_t> values(run.texels.size() / 2);
+    std::memcpy(values.data(), run.texels.data(), run.texels.size());
+    return values;
+  };
+  CHECK(halves() == std::vector<uint16_t>{0, 0, 0x3800, 0xc700, 0, 0}); // 0.5, -7
+  // Numbers between -1 and 1 in 16 bits with a sign: nearest, and saturated.
+  binding.kind = TexelKind::signed_integer;
+  binding.normalised_float = true;
+  run = run_texture(store, binding, zeros<uint16_t>(6), two);
+  CHECK(halves() == std::vector<uint16_t>{0, 0, 16384, static_cast<uint16_t>(-32767), 0, 0});
+  // Whole numbers are saturated.
+  binding.normalised_float = false;
+  const std::string integers = "sust.p.1d.v2.b32.clamp [s, {%i0}], {%i1, %i2};";
+  run = run_texture(integers, binding, zeros<uint16_t>(6), {{1, 70000, -70000, 0}, {9, -3, 4, 0}});
+  CHECK(halves() == std::vector<uint16_t>{0, 0, 32767, 32768, static_cast<uint16_t>(-3), 4});
+  // The surface says whether 32 bits are signed.
+  binding = {.kind = TexelKind::signed_integer, .channel_bits = 32, .channels = 1, .width = 4};
+  const std::string reduce = "sured.p.min.1d.b32.trap [s, {%i0}], %i1;";
+  const std::vector<std::array<float, 4>> minus = {{2, -5, 0, 0}};
+  run = run_texture(reduce, binding, buffer_of<int32_t>({1, 2, 3, 4}), minus);
+  REQUIRE_MESSAGE(run.error.empty(), run.error);
+  std::vector<int32_t> words(4);
+  std::memcpy(words.data(), run.texels.data(), 16);
+  CHECK(words == std::vector<int32_t>{1, 2, -5, 4});
+  binding.kind = TexelKind::unsigned_integer;
+  run = run_texture(reduce, binding, buffer_of<int32_t>({1, 2, 3, 4}), minus);
+  std::memcpy(words.data(), run.texels.data(), 16);
+  CHECK(words == std::vector<int32_t>{1, 2, 3, 4});
+  run =
+      run_texture("sured.p.add.1d.b32.trap [s, {%i0}], 1;", binding, buffer_of<int32_t>({1, 2, 3, 4}), {{4, 0, 0, 0}});
+  CHECK(run.error.find("surface access of 4 bytes at (16, 0, 0)") == 0);
+}
+
 TEST_CASE("what is not bound or not emulated is told") {
   const std::vector<std::array<float, 4>> one = {{}};
   CHECK(run_texture("mov.u64 %x, 77;\ntex.2d.v4.f32.f32 {%r0, %r1, %r2, %r3}, [%x, {%f0, %f1}];", grid_binding, grid(),
                     one)
             .error == "0x4d is no texture or surface that is bound");
   CHECK(run_texture("tex.cube.v4.f32.f32 {%r0, %r1, %r2, %r3}, [t, {%f0, %f1, %f2, %f3}];", grid_binding, grid(), one)
-            .error == "cube and multi-sample textures are not emulated");
+            .error == "a texture with fewer than the six layers of a cube");
+  CHECK(run_texture("tex.2d.v4.f32.f32 {%r0, %r1, %r2, %r3}, [t, {%f0, %f1}], %f2;", grid_binding, grid(), one)
+            .error.find("comparisons with depth textures are not emulated") == 0);
 }
 
 } // namespace

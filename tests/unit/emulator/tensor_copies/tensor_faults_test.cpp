@@ -87,16 +87,13 @@ TEST_CASE("what no public text describes is refused by name") {
   check_names(failure_of([](TensorSetup& s) { s.map.swizzle = ir::SwizzleSpan::bytes128; }),
               "rows of 64 bytes in a swizzle of 128, which is not emulated");
   check_names(failure_of([](TensorSetup& s) { s.map.swizzle = ir::SwizzleSpan::bytes96; }),
-              "a swizzle of 96 bytes, which is not emulated");
+              "rows of 64 bytes in a swizzle of 96, which is not emulated");
   check_names(failure_of([](TensorSetup& s) { s.map.element = ir::TensorElement::b4x16_p64, s.map.box[0] = 128; }),
               "elements of type b4x16_p64, which are not emulated");
   const auto refusal = [](const std::string& copy) { return failure_of([&](TensorSetup& s) { s.copy = copy; }); };
   check_names(refusal("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
                       "[%tile], [%map, {%c0, %c1}], [%bar], 3;\n"),
               "a copy to the blocks of mask 3, in a cluster of 1");
-  check_names(refusal("cp.async.bulk.tensor.3d.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes [%tile], "
-                      "[%map, {%c0, %c1, %c2}], [%bar], {%h0, %h1};\n"),
-              "tensor copies in im2col::w modes are not emulated");
 }
 
 // --- any bytes ---

@@ -1,0 +1,42 @@
+// multimem (PTX ISA 9.7.9.14): operations on an address that stands for a place in the memory of each of several GPUs.
+// The emulator has one GPU, whose memory is the only replica: a load that reduces over all replicas gives what lies
+// there, a store or a reduction changes it. So each instruction is the one on global memory that it is named after.
+//
+// fabric.*, which reaches other GPUs for good, and trace.mark, which nothing in a program can see, are here too.
+#include "emulator/core/decode.h"
+
+namespace ptxrewrite::emulator {
+namespace {
+
+// PTX ISA 9.4, 9.7.11.
+void refuse_fabric(Decoder& decoder, ir::InstructionId) {
+  decoder.unsupported(
+      "fabric operations are not emulated: they reach endpoints of other GPUs, of which there are none");
+}
+
+// PTX ISA 9.5, known from ptxas: it has no result, and nothing in a program can see it.
+const MicroOp* mark_trace(Warp&, const MicroOp& op) {
+  return &op + 1;
+}
+void decode_mark(Decoder& decoder, ir::InstructionId) {
+  decoder.emit(&mark_trace);
+}
+
+} // namespace
+
+// Behind the families of memory and atomic operations, whose decoders it takes.
+void add_multimem_operations(OperationTable& table) {
+  const auto like = [&](const char* pattern, const char* mnemonic) {
+    const Operation* operation = table.find(ir::form(ir::known_form(mnemonic)), {});
+    table.special(pattern, operation->special);
+  };
+  like("multimem.ld_reduce*", "ld.global.u32");
+  like("multimem.st*", "st.global.u32"); // st.async, too
+  like("multimem.red*", "red.global.add.u32");
+  like("multimem.cp.reduce*", "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32");
+  like("multimem.cp*", "cp.async.bulk.global.shared::cta.bulk_group");
+  table.special("fabric*", &refuse_fabric);
+  table.special("trace*", &decode_mark);
+}
+
+} // namespace ptxrewrite::emulator

@@ -1,0 +1,71 @@
+// Where the metadata of sparse matrices A lie in tensor memory (PTX ISA 9.7.16.10.8). The manual's figures show it; in
+// words it is CUTLASS's layout of the metadata fragment (cute/atom/mma_traits_sm100_frag.hpp, tmem_e_frg, for 128 rows
+// in a block, and for .ws):
+//
+//   8 and 4 bits   row r in lane r; 4 bits for each 4 elements (4 pairs of elements of 4 bits), in two columns
+//   f16, tf32      16 bits for each half of a row along K: that of half h in lane r % 8 + 8 h + r / 16 * 16, in the low
+//                  half of the column where r / 8 is even, in the high half where it is odd; 4 bits for each 4 elements
+//                  of 16 bits, or 2 of tf32. The column is that of the address, which is even, or the next one, as the
+//                  sparsity selector says.
+//
+// 4 bits are two indices of two bits: of the units that are stored, in their order. An element of tf32 is two units.
+#pragma once
+
+#include "emulator/tensor_memory/instruction_descriptor.h"
+
+#include <cstdint>
+
+namespace ptxrewrite::emulator {
+
+inline constexpr unsigned metadata_columns = 2;
+
+struct IndexPlace {
+  uint32_t lane = 0, column = 0; // from the metadata's address
+  unsigned shift = 0;            // of 4 bits
+};
+
+inline unsigned elements_of_index(ProductKind kind) {
+  switch (kind) {
+  case ProductKind::tf32:
+    return 2;
+  case ProductKind::mxf4:
+  case ProductKind::mxf4nvf4:
+    return 8;
+  case ProductKind::f16:
+  case ProductKind::f8f6f4:
+  case ProductKind::i8:
+  case ProductKind::mxf8f6f4:
+    break;
+  }
+  return 4;
+}
+
+inline bool has_selector(ProductKind kind) {
+  return kind == ProductKind::f16 || kind == ProductKind::tf32;
+}
+
+// `number`: of the 4 bits along K; eight of them in a row of f16 and tf32, sixteen in others.
+inline IndexPlace index_place(ProductKind kind, unsigned selector, unsigned row, unsigned number) {
+  if (!has_selector(kind)) return {row, number / 8, number % 8 * 4};
+  const unsigned half = number / 4;
+  return {row % 8 + 8 * half + row / 16 * 16, selector, row / 8 % 2 * 16 + number % 4 * 4};
+}
+
+// Column of A of the `i`-th stored element that has the 4 bits `indices`; `i` counts from the first one of these bits.
+inline unsigned column_of(ProductKind kind, unsigned indices, unsigned i) {
+  switch (kind) {
+  case ProductKind::tf32:
+    return (indices & 3) / 2;
+  case ProductKind::mxf4:
+  case ProductKind::mxf4nvf4:
+    return (indices >> i / 2 * 2 & 3) * 2 + i % 2;
+  case ProductKind::f16:
+  case ProductKind::f8f6f4:
+  case ProductKind::i8:
+  case ProductKind::mxf8f6f4:
+    break;
+  }
+  return indices >> i * 2 & 3;
+}
+
+} // namespace ptxrewrite::emulator
