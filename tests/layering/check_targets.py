@@ -16,6 +16,7 @@ WITHOUT_SHORT_FORM = {
     "freeze_bless": "rewrites hashes, which freeze/short compares",
     "bless_driver": "rewrites expectations, which driver/* compare",
     "bless_rules": "rewrites a page, which rules/page compares",
+    "bless_isa_coverage": "rewrites a list, which short/isa_coverage compares",
     "bless_listings": "rewrites pages, which readme/transform_listings compares",
     "unit_tests": "only builds what unit/* run",
     "format": "rewrites sources; needs clang-format",
