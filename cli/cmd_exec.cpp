@@ -5,6 +5,8 @@
 #include "cuda/context/settings.h"
 #include "cuda/interpose/settings.h"
 #include "evaluate/common/module_input.h"
+#include "grammar/foreign_input.h"
+#include "support/file_io.h"
 #include "support/interruption.h"
 
 #include <fmt/format.h>
@@ -147,6 +149,21 @@ Status make_capture_folder(const std::string& path) {
   return Error{fmt::format("{}: cannot make the folder: {}", path, std::strerror(errno)), {}};
 }
 
+// For a file that is no program: what it is, and what takes it. Empty where there is nothing to say.
+std::string hint_about(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return {};
+  const Result<std::string> text = read_file(path, 64 << 20);
+  if (!text) return {};
+  if (grammar::begins_as_ptx(*text))
+    return "; this is PTX: 'ptxrewrite run " + path + " --grid N --block N' launches its kernel";
+  if (path.ends_with(".cu"))
+    return "; this is source: 'nvcc -cudart shared " + path + " -o PROGRAM' makes a program of it";
+  const std::string_view what = grammar::what_is_not_ptx(*text);
+  const bool is_elf = text->compare(0, 4, "\177ELF") == 0; // a program of another machine, or without leave to run
+  return what.empty() || is_elf ? std::string() : "; " + std::string(what);
+}
+
 // Becomes the program; comes back where it cannot be started.
 int run_program(const ExecOptions& options) {
   std::vector<char*> arguments;
@@ -156,7 +173,9 @@ int run_program(const ExecOptions& options) {
   std::fflush(nullptr);
   leave_signals_to_next_program();
   execvp(arguments[0], arguments.data());
-  show(Error{fmt::format("{}: cannot run it: {}", options.program.front(), std::strerror(errno)), {}});
+  const int reason = errno;
+  const std::string& name = options.program.front();
+  show(Error{fmt::format("{}: cannot run it: {}{}", name, std::strerror(reason), hint_about(name)), {}});
   return exit_diagnostics;
 }
 

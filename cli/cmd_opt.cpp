@@ -9,6 +9,7 @@
 #include "evaluate/common/report.h"
 #include "evaluate/machines/machine_figures.h"
 #include "ir/core/print.h"
+#include "ir/isa/isa_availability.h"
 #include "launch/side_file.h"
 #include "support/file_io.h"
 #include "support/text/json_text.h"
@@ -197,7 +198,9 @@ int run_opt(OptOptions& options, const Session& session) {
   }
   if (std::string wrong = contradiction(options); !wrong.empty()) return usage_error("opt", wrong);
   // ptxas knows targets: a machine stands for its own.
-  if (std::string& gpu = options.pipeline.gpu; !gpu.empty() && ir::compute_capability_of(gpu) == 0) {
+  if (std::string& gpu = options.pipeline.gpu; !gpu.empty() && !ir::first_version_of_target(gpu)) {
+    if (gpu.starts_with("sm_") || gpu.starts_with("compute_"))
+      return usage_error("opt", "--gpu: no version of PTX has the target '" + gpu + "'");
     const MachineChoice choice = find_machine("opt", gpu, session);
     if (choice.code != exit_ok) return choice.code;
     gpu = "sm_" + std::to_string(choice.machine->compute_capability);

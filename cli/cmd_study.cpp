@@ -7,6 +7,7 @@
 #include "evaluate/launches/launch_input.h"
 #include "evaluate/study/study_report.h"
 #include "support/text/json_text.h"
+#include "support/text/near_names.h"
 
 #include <nlohmann/json.hpp>
 
@@ -38,10 +39,10 @@ Result<std::vector<Technique>> techniques_of(const std::vector<std::string>& nam
   for (const std::string& name : names) {
     const std::optional<Technique> technique = find_technique(name);
     if (!technique) {
-      std::string all;
+      std::vector<std::string> known;
       for (size_t i = 0; i < technique_count; ++i)
-        all += (i ? ", " : "") + std::string(info_of(static_cast<Technique>(i)).name);
-      return Error{"--only: there is no row '" + name + "'; there are: " + all, {}};
+        known.emplace_back(info_of(static_cast<Technique>(i)).name);
+      return Error{"--only: there is no row '" + name + "'" + near_names(name, known), {}};
     }
     found.push_back(*technique);
   }

@@ -12,8 +12,9 @@ constexpr unsigned column_of_help = 34;
 
 // "; did you mean '--passes'?" for a message of CLI11 that ends in an option that there is not; else "".
 std::string near_options(const CLI::App& application, const std::string& message) {
-  const size_t begin = message.find(": -");
+  size_t begin = message.find(": -");
   if (begin == std::string::npos) return {};
+  if (message.compare(begin, 5, ": -- ") == 0) begin += 3; // `exec --chek -- PROGRAM`: CLI11 names both
   const std::string word = message.substr(begin + 2, message.find_first_of(" =", begin + 2) - begin - 2);
   std::vector<std::string> known;
   const auto add = [&](const CLI::App& command) {
@@ -25,6 +26,21 @@ std::string near_options(const CLI::App& application, const std::string& message
     add(*command);
   if (known.empty()) add(application);
   const std::string near = near_names(word, known);
+  return near.starts_with("; did") ? near : std::string();
+}
+
+// The same for a message that ends in `WORD not in {A,B,C}`.
+std::string near_values(const std::string& message) {
+  const size_t end = message.find(" not in {"), close = message.rfind('}');
+  if (end == std::string::npos || close == std::string::npos) return {};
+  const size_t begin = message.rfind(' ', end - 1) + 1; // 0: the message begins with the word
+  std::vector<std::string> known;
+  for (size_t at = end + std::string_view(" not in {").size(); at < close;) {
+    const size_t comma = std::min(message.find(',', at), close);
+    known.push_back(message.substr(at, comma - at));
+    at = comma + 1;
+  }
+  const std::string near = near_names(message.substr(begin, end - begin), known);
   return near.starts_with("; did") ? near : std::string();
 }
 } // namespace
@@ -167,8 +183,8 @@ Application::Application(const ProgramText& text)
   owned_->require_subcommand(0, 1);
   owned_->failure_message([](const CLI::App* application, const CLI::Error& error) {
     const std::string& name = application->get_name();
-    std::string message =
-        name + ": " + error.what() + near_options(*application, error.what()) + "\nRun '" + name + " --help'";
+    std::string message = name + ": " + error.what() + near_options(*application, error.what()) +
+                          near_values(error.what()) + "\nRun '" + name + " --help'";
     if (!application->get_subcommands({}).empty()) message += " or '" + name + " COMMAND --help'";
     return message + ".\n";
   });

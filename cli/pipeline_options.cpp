@@ -3,8 +3,12 @@
 #include "cli/cmd_passes.h"
 #include "evaluate/common/module_input.h"
 #include "evaluate/common/optimise.h"
+#include "support/text/near_names.h"
+#include "transforms/common/attempt.h"
+#include "transforms/dac/run_ahead_memory.h"
 #include "transforms/darsie/darsie_specialise.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace ptxrewrite::cli {
@@ -81,12 +85,27 @@ void add_effort_option(Options& command, PipelineOptions& options) {
       .type_name("N|SECONDSs");
 }
 
+// A word of --assume that no pass reads; passes of pass libraries may read others.
+std::string unknown_assumption(const PipelineOptions& options) {
+  const std::vector<std::string> known = {std::string(transforms::legal::no_index_overflow),
+                                          std::string(transforms::legal::noalias_parameters)};
+  if (!options.libraries.empty()) return {};
+  for (const std::string& word : options.assumptions)
+    if (std::ranges::find(known, word) == known.end())
+      return "--assume: no pass reads '" + word + "'" + near_names(word, known);
+  return {};
+}
+
 std::optional<transforms::Pipeline> make_pipeline(const PipelineOptions& options, const Session& session) {
   if (!load_pass_libraries(options.libraries)) return std::nullopt;
   const std::string text = options.optimise ? optimising_pipeline : options.passes;
   Result<transforms::Pipeline> pipeline = transforms::parse_pipeline(text);
   if (!pipeline) {
     show(pipeline.error(), SourceFile("--passes", text), session);
+    return std::nullopt;
+  }
+  if (std::string unknown = unknown_assumption(options); !unknown.empty()) {
+    show(Error{std::move(unknown), {}});
     return std::nullopt;
   }
   if (!options.effort.empty() && !effort_of(options.effort)) {

@@ -3,6 +3,7 @@
 #include "grammar/reader.h"
 #include "support/file_io.h"
 #include "support/log.h"
+#include "support/text/near_names.h"
 #include "support/text/terminal.h"
 #include "transforms/manager/pipeline.h"
 
@@ -72,18 +73,17 @@ void show(const Error& error, const Console& console) {
 }
 
 bool check_selection(const ir::Module& module, const std::string& glob, const Console& console) {
-  std::string names;
+  std::vector<std::string> names;
   for (const auto& function : module.functions) {
     if (!function->has_body) continue;
     std::string_view name = module.text(function->name);
     if (transforms::matches_glob(glob, name)) return true;
-    names += names.empty() ? "" : ", ";
-    names += name;
+    names.emplace_back(name);
   }
   // Without a glob of the user's own there is nothing to find wrong: a module may hold no function at all.
   if (glob == "*") return true;
   std::string message = "no kernel or function matches '" + glob + "'";
-  message += names.empty() ? "; there is none in this file" : "; there are: " + names;
+  message += names.empty() ? "; there is none in this file" : near_names(glob, names);
   show(Error{std::move(message), {}}, module.source, console);
   return false;
 }

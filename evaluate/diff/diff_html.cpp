@@ -1,8 +1,11 @@
 // A difference as one self-contained page: two panes that scroll together, a table of counts on top, a mark before each
-// line that differs and on the words that do, a source line and provenance in each line's tooltip.
+// line that differs and on the words that do, a source line and provenance in each line's tooltip. What has no
+// difference is folded away, so that the page opens at the first one.
 #include "evaluate/diff/diff_render.h"
 #include "evaluate/diff/word_marks.h"
 #include "support/text/html_text.h"
+
+#include <algorithm>
 
 namespace ptxrewrite::evaluate {
 
@@ -27,7 +30,9 @@ main{flex:1;display:flex;min-height:0}
 .n{display:inline-block;width:7ch;margin-right:1ch;opacity:.5;text-align:right;user-select:none}
 .changed{background:var(--changed)}.removed{background:var(--removed)}.inserted{background:var(--inserted)}
 .moved{background:var(--moved)}.pane div.at{outline:1px solid #888}
-body.short .kept{display:none}
+body.short .kept,.pane .folded{display:none}.pane h2.same{cursor:pointer;font-weight:400}
+.same span{opacity:.7}.same span:after{content:"; click to show"}.same.open span:after{content:""}
+.key span{padding:0 6px;margin-right:6px}
 </style></head><body>
 )";
 
@@ -39,6 +44,13 @@ o.scrollTop=p.scrollTop;o.scrollLeft=p.scrollLeft;requestAnimationFrame(()=>busy
 panes.forEach((p,i)=>{const mark=(e,on)=>{const d=e.target.closest('.pane>div');if(!d)return;
 const k=[...p.children].indexOf(d);panes.forEach(q=>q.children[k].classList.toggle('at',on))};
 p.addEventListener('mouseover',e=>mark(e,true));p.addEventListener('mouseout',e=>mark(e,false))});
+// Functions without a difference: a click on the name shows them and hides them again, on both sides.
+function fold(k,closed){panes.forEach(p=>{p.children[k].classList.toggle('open',!closed);
+for(let row=p.children[k].nextElementSibling;row&&row.tagName!=='H2';row=row.nextElementSibling)row.classList.toggle('folded',closed)})}
+panes.forEach((p,i)=>[...p.children].forEach((h,k)=>{if(!h.matches('h2.same'))return;if(i===0)fold(k,true);
+h.addEventListener('click',()=>fold(k,h.classList.contains('open')))}));
+document.querySelectorAll('nav a,td a').forEach(a=>a.addEventListener('click',()=>{
+const h=document.getElementById(a.hash.slice(1));if(h.matches('.same'))fold([...h.parentElement.children].indexOf(h),false)}));
 document.querySelector('#short').addEventListener('change',e=>document.body.classList.toggle('short',e.target.checked));
 </script></body></html>
 )";
@@ -74,13 +86,26 @@ void append_counts(std::string& out, const DifferenceReport& report) {
   out += "</table>\n";
 }
 
+bool differs(const Difference& part) {
+  return std::ranges::any_of(part.rows,
+                             [](const AlignedLine& row) { return row.moved || row.status != LineStatus::kept; });
+}
+
+// Only beside parts that differ: a page without any difference shows all of its text.
+bool is_folded(const DifferenceReport& report, const Difference& part) {
+  return !differs(part) && std::ranges::any_of(report.parts, differs);
+}
+
 void append_pane(std::string& out, const DifferenceReport& report, bool left) {
   out += "<div class=\"pane\">\n";
   for (size_t i = 0; i < report.parts.size(); ++i) {
     const Difference& part = report.parts[i];
-    out += left ? "<h2 id=\"f" + std::to_string(i) + "\">" : std::string("<h2>");
+    const bool folded = is_folded(report, part);
+    out += "<h2";
+    if (left) out += " id=\"f" + std::to_string(i) + '"';
+    out += folded ? " class=\"same\">" : ">";
     append_escaped(out, part.name.empty() ? "outside functions" : part.name);
-    out += "</h2>\n";
+    out += folded ? " <span>unchanged</span></h2>\n" : "</h2>\n";
     for (const AlignedLine& row : part.rows) {
       uint32_t index = left ? row.left : row.right;
       out += std::string("<div class=\"") + row_class(row) + '"';
@@ -118,7 +143,9 @@ std::string difference_html(const DifferenceReport& report) {
   append_escaped(out, report.right_name);
   out += "</h1>\n";
   append_counts(out, report);
-  out += "<label><input type=\"checkbox\" id=\"short\"> only what differs</label></header>\n<main>\n";
+  out += "<label><input type=\"checkbox\" id=\"short\"> only what differs</label><span class=\"key\">"
+         "<span class=\"changed\">~ changed</span><span class=\"removed\">- removed</span>"
+         "<span class=\"inserted\">+ inserted</span><span class=\"moved\">^ moved</span></span></header>\n<main>\n";
   append_pane(out, report, true);
   append_pane(out, report, false);
   out += "</main>\n";

@@ -1,6 +1,7 @@
 #include "evaluate/launches/launch_input.h"
 
 #include "evaluate/common/module_input.h"
+#include "grammar/foreign_input.h"
 #include "launch/signature.h"
 #include "support/file_io.h"
 #include "support/text/near_names.h"
@@ -128,10 +129,23 @@ std::optional<LaunchInput> read_direct(const std::string& path, const LaunchInpu
   return input;
 }
 
+// What a file is that was given for a launch file; empty: it may be one.
+std::string what_is_no_launch_file(std::string_view text) {
+  if (grammar::is_launch_file(text)) return {};
+  if (grammar::begins_as_ptx(text))
+    return "this is PTX, and no launch file: a name that ends in .ptx says so, with --grid and --block; 'ptxrewrite "
+           "launch-template FILE' writes a launch file for it";
+  return std::string(grammar::what_is_not_ptx(text));
+}
+
 std::optional<LaunchInput> read_from_file(const std::string& path, const LaunchInputOptions& options,
                                           const Console& console) {
   std::optional<SourceFile> source = read_source(path, console);
   if (!source) return std::nullopt;
+  if (const std::string what = what_is_no_launch_file(source->text()); !what.empty()) {
+    show(Error{what, {}}, *source, console);
+    return std::nullopt;
+  }
   std::optional<launch::LaunchPlan> plan = plan_of(*source, options, console);
   if (!plan) return std::nullopt;
   LaunchInput input;

@@ -10,6 +10,7 @@ Triton itself, or under `ptxrewrite exec`.
 """
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 from typing import Any, Dict, Optional, Sequence, Tuple, Union
@@ -25,9 +26,21 @@ _POINTERS = {"float16": "*fp16", "bfloat16": "*bf16", "float32": "*fp32", "float
              "uint8": "*u8", "uint16": "*u16", "uint32": "*u32", "uint64": "*u64"}
 
 
+def _own_ptxas() -> Optional[str]:
+    """The newest assembler that comes with Triton."""
+    found = importlib.util.find_spec("triton")
+    for folder in found.submodule_search_locations or () if found else ():
+        for name in ("ptxas-blackwell", "ptxas"):
+            path = os.path.join(folder, "backends", "nvidia", "bin", name)
+            if os.access(path, os.X_OK):
+                return path
+    return None
+
+
 def install(passes: str = "", *, emulated: bool = False, ptxas: Optional[str] = None) -> str:
-    """Makes Triton call ptxrewrite-ptxas, which rewrites the PTX with `passes` and calls the real ptxas; `emulated`: it
-    makes no machine code but packs the PTX, for programs under `ptxrewrite exec`. Returns its path. For this process and
+    """Makes Triton call ptxrewrite-ptxas, which rewrites the PTX with `passes` and calls the real ptxas: the one that
+    PTXREWRITE_PTXAS names, else Triton's own. `emulated`: it makes no machine code but packs the PTX, for programs under
+    `ptxrewrite exec`. `ptxas`: another path of ptxrewrite-ptxas than the one in PATH. Returns it. For this process and
     those that it starts, before Triton compiles anything; Triton's cache knows the passes apart."""
     path = ptxas or shutil.which("ptxrewrite-ptxas")
     if not path:
@@ -35,8 +48,12 @@ def install(passes: str = "", *, emulated: bool = False, ptxas: Optional[str] = 
     for variable in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"):
         os.environ[variable] = path
     os.environ["PTXREWRITE_PASSES"] = passes
+    os.environ.pop("PTXREWRITE_EMULATED", None)
     if emulated:
         os.environ["PTXREWRITE_EMULATED"] = "1"
+    own = _own_ptxas()
+    if own and not emulated:
+        os.environ.setdefault("PTXREWRITE_PTXAS", own)
     return path
 
 

@@ -52,6 +52,11 @@ class Layering(unittest.TestCase):
     def test_clean_tree_passes(self):
         self.assertEqual(self.violations(), [])
 
+    def test_examples_see_public_headers_alone(self):
+        public = {"cmake/public_headers.txt": "# Headers\nir/core/b.h\n", "ir/core/hidden.h": "// H.\n#pragma once\n"}
+        self.assertEqual(self.violations({**public, "examples/e.cpp": '#include "ir/core/b.h"\n#include <vector>\n'}), [])
+        self.assert_one({**public, "examples/e.cpp": '#include "ir/core/hidden.h"\n'}, "cmake/public_headers.txt")
+
     def test_upward_and_sideways_edges(self):
         for path, target in [("support/a.cpp", "ir/core/b.h"), ("ir/core/b.cpp", "grammar/reader.h"), ("ir/core/b.cpp", "launch/l.h"),
                              ("transforms/common/t.cpp", "grammar/reader.h"), ("launch/l2.cpp", "emulator/core/engine.h"),

@@ -21,6 +21,7 @@ WITHOUT_SHORT_FORM = {
     "unit_tests": "only builds what unit/* run",
     "format": "rewrites sources; needs clang-format",
     "format-check": "needs clang-format",
+    "api_reference": "needs doxygen; readme/api makes the same pages",
     "python_wheel": "needs pip and scikit-build-core; python/package tests what the wheel holds",
     "tidy": "needs clang-tidy, and an hour",
 }

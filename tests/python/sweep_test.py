@@ -14,6 +14,7 @@ from ptxrewrite.sweep import plan, schedulers
 from ptxrewrite.sweep.point import CIRCUMSTANCES
 
 SAMPLES = os.environ["PTXREWRITE_SAMPLES"]
+TOOL = os.environ["PTXREWRITE_TOOL"]
 SWEEP = f"""
 [sweep]
 retries = 1
@@ -34,6 +35,28 @@ from ptxrewrite import register_pass
 @register_pass("end-the-process")
 def end(function, context):
     os._exit(1)
+"""
+# A fuzzer that finds something at seed 33, crashes at 44 and hangs at 55.
+FUZZER = """
+import os, sys, time
+first, count = int(sys.argv[1]), int(sys.argv[2])
+for seed in range(first, first + count):
+    if seed == 33:
+        sys.exit("FAILED: seed 33")
+    if seed == 44:
+        os.abort()
+    if seed == 55:
+        print("seed 55", flush=True)
+        time.sleep(100000)
+print("before\\n" + str(count) + " kernels, sum " + str(sum(range(first, first + count))))
+"""
+CAMPAIGN = """
+[sweep]
+tool = "command"
+[command]
+run = ["{python}", "fuzzer.py", "{first}", "{count}"]
+seeds = { first = 1, count = 64, shard = 10 }
+seconds = 3
 """
 LAUNCH = """ptx = "saxpy.ptx"
 [[launch]]
@@ -149,11 +172,49 @@ def test_stopped_driver_goes_on():
         assert rows_of(run(sweep, progress=False)) == expected
 
 
+def test_seeds_of_a_fuzzer():
+    with tempfile.TemporaryDirectory() as folder:
+        write(folder, "fuzzer.py", FUZZER)
+        sweep = sweep_in(folder, CAMPAIGN)
+        rows = {row["launch"]: row for row in rows_of(run(sweep, "processes", workers=2, progress=False))}
+        # Every seed from 1 to 64 once, in shards of ten.
+        assert set(rows) == {f"seeds {n} to {min(n + 9, 64)}" for n in range(1, 64, 10)}, set(rows)
+        assert {name for name, row in rows.items() if row["status"] != "ok"} == {
+            "seeds 31 to 40", "seeds 41 to 50", "seeds 51 to 60"}, rows
+        assert rows["seeds 61 to 64"]["result"] == "4 kernels, sum 250", rows["seeds 61 to 64"]
+        assert "exit code 1: FAILED: seed 33" in rows["seeds 31 to 40"]["error"]
+        assert rows["seeds 41 to 50"]["error"].startswith("signal 6")
+        assert rows["seeds 51 to 60"]["error"].startswith("took longer than 3 s: seed 55")
+        again = []
+        run(sweep, progress=False, on_points=again.extend)
+        assert not again
+        # Another fuzzer: all seeds run again. The mended one finds nothing.
+        plan.file_hash.cache_clear()
+        write(folder, "fuzzer.py", "print('mended')")
+        assert {row["result"] for row in rows_of(run(sweep_in(folder, CAMPAIGN), progress=False, on_points=again.extend))
+                } == {"mended"} and len(again) == 7
+
+
+def test_files_of_a_corpus():
+    with tempfile.TemporaryDirectory() as folder:
+        write(folder, "a.ptx", EXAMPLE)
+        write(folder, "b.ptx", EXAMPLE.replace("ret;", "ret"))
+        write(folder, "c.txt", "no PTX")
+        text = f'''[sweep]\ntool = "command"\n[command]\nrun = ["{TOOL}", "opt", "{{file}}", "-p", "dce"]
+files = "*.ptx"\n'''
+        rows = rows_of(run(sweep_in(folder, text), progress=False))
+        assert [(row["launch"], row["status"]) for row in rows] == [("a.ptx", "ok"), ("b.ptx", "failed")], rows
+        assert "exit code 1: b.ptx:" in rows[1]["error"] and "error" in rows[1]["error"], rows[1]
+
+
 def test_wrong_files_are_refused():
     with tempfile.TemporaryDirectory() as folder:
         for text in ("[sweep", "[sweeps]\n", '[[kernels]]\nlaunch = "x"\n[axes]\nmachine = []\n', "",
                      '[[kernels]]\nlaunch = "x"\n[axes]\npasses = ["r2d2(limit={n})"]\n',
-                     '[sweep]\ntool = "guess"\n[[kernels]]\nlaunch = "x"\n'):
+                     '[sweep]\ntool = "guess"\n[[kernels]]\nlaunch = "x"\n', '[sweep]\ntool = "command"\n',
+                     CAMPAIGN.replace('"command"', '"run"'), CAMPAIGN.replace("shard = 10", "shard = 0"),
+                     CAMPAIGN.replace("{count}", "{number}"), CAMPAIGN.replace("{count}", "{0}"),
+                     CAMPAIGN.replace("{count}", "{"), CAMPAIGN + 'files = "*"\n', CAMPAIGN + "[axes]\n"):
             try:
                 sweep_in(folder, text)
             except plan.SweepError:

@@ -76,7 +76,7 @@ const PassDescription* find_pass(std::string_view name) {
   return position != registry().end() && position->name == name ? &*position : nullptr;
 }
 
-RegisterPass::RegisterPass(PassDescription description) {
+template <> RegisterPass::RegisterPassOf(PassDescription description) {
   auto position = position_of(description.name);
   if (position != registry().end() && position->name == description.name) return;
   registry().insert(position, std::move(description));

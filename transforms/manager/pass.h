@@ -118,8 +118,52 @@ struct PassDescription {
 const std::vector<PassDescription>& all_passes();
 const PassDescription* find_pass(std::string_view name);
 
-struct RegisterPass {
-  explicit RegisterPass(PassDescription description);
+// What a pass library and the program that loads it agree about: the version, the order of opcodes and other words, and
+// the sizes of what passes reach. Two compilations with the same figures may exchange passes.
+//
+// The figures are template arguments of what passes register with, and so part of the name that a library asks the
+// dynamic linker for: a library of another interface is refused before any of its code runs.
+inline constexpr unsigned interface_major = 0; // of the project's version, checked by CMake
+inline constexpr unsigned interface_minor = 1;
+
+consteval uint64_t interface_fingerprint() {
+  uint64_t hash = 0xcbf29ce484222325; // FNV-1a
+  const auto add = [&](uint64_t number) { hash = (hash ^ number) * 0x100000001b3; };
+  const auto add_text = [&](const char* text) {
+    for (; *text; ++text)
+      add(static_cast<unsigned char>(*text));
+    add(0);
+  };
+#define OPCODE(name, ...) add_text(#name);
+#define EXTENSION(name, ...) add_text(#name);
+#define FORM(...)
+#define EXTENSION_FORM(...)
+#include "ir/isa/opcodes.def"
+#undef OPCODE
+#undef EXTENSION
+#undef FORM
+#undef EXTENSION_FORM
+#define SCALAR_TYPE(name, bits, kind) add_text(#name);
+#include "ir/isa/types.def"
+#undef SCALAR_TYPE
+#define MODIFIER(name, spelling, ordering) add_text(#name);
+#include "ir/isa/modifiers.def"
+#undef MODIFIER
+#define OPERATION(name, result) add_text(#name);
+#include "ir/isa/operations.def"
+#undef OPERATION
+  for (const size_t size :
+       {sizeof(ir::Module), sizeof(ir::Function), sizeof(ir::Instruction), sizeof(ir::Operand), sizeof(ir::Form),
+        sizeof(AnalysisCache), sizeof(PassContext), sizeof(PassOptions), sizeof(Obligation), sizeof(Remark),
+        sizeof(TextInsertion), sizeof(PassDescription), sizeof(std::string), sizeof(std::vector<int>)})
+    add(size);
+  return hash;
+}
+
+// Defined for the program's own figures alone (pass.cpp).
+template <unsigned major, unsigned minor, uint64_t fingerprint> struct RegisterPassOf {
+  explicit RegisterPassOf(PassDescription description);
 };
+using RegisterPass = RegisterPassOf<interface_major, interface_minor, interface_fingerprint()>;
 
 } // namespace ptxrewrite::transforms

@@ -3,6 +3,7 @@
 
 #include "ir/machine/figures/machine_files.h"
 #include "ir/machine/figures/machine_text.h"
+#include "support/text/near_names.h"
 
 #include <algorithm>
 #include <cassert>
@@ -84,7 +85,9 @@ std::string unknown_machine(std::string_view name) {
   std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
     return edit_distance(key, a) < edit_distance(key, b);
   });
-  std::string message = "unknown machine '" + std::string(name) + "'; there are ";
+  const std::string near = near_names(key, names);
+  std::string message = "unknown machine '" + std::string(name) + "'";
+  message += near.starts_with("; did") ? near + " There are " : "; there are ";
   for (size_t i = 0; i < names.size(); ++i)
     message += (i ? ", " : "") + names[i];
   return message;

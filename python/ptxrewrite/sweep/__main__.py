@@ -8,6 +8,9 @@ from pathlib import Path
 from .plan import Sweep, SweepError
 
 
+_MOST_SHOWN = 10  # failures
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m ptxrewrite.sweep", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -36,10 +39,13 @@ def _run(options: argparse.Namespace) -> int:
     sweep = Sweep.load(options.sweep)
     table = run(sweep, options.scheduler, retry_failed=options.retry_failed, workers=options.workers,
                 chunk=options.chunk)
-    statuses = table["status"].to_pylist()
-    print(f"{len(statuses)} rows, {sum(one != 'ok' for one in statuses)} of them failures, in "
-          f"{sweep.results / 'table.parquet'}")
-    return 0 if all(one == "ok" for one in statuses) else 1
+    failures = [row for row in table.select(["launch", "machine", "passes", "status", "error"]).to_pylist()
+                if row["status"] != "ok"]
+    for row in failures[:_MOST_SHOWN]:
+        point = ", ".join(row[name] for name in ("launch", "machine", "passes") if row[name])
+        print(f"{row['status']}: {point}: {(row['error'] or '-').splitlines()[0][:200]}")
+    print(f"{len(table)} rows, {len(failures)} of them failures, in {sweep.results / 'table.parquet'}")
+    return 1 if failures else 0
 
 
 def main() -> int:
@@ -60,6 +66,9 @@ def main() -> int:
     except SweepError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except ModuleNotFoundError as error:
+        print(f"error: {error.name} is not installed: pip install 'ptxrewrite[sweep,cluster,plots]'", file=sys.stderr)
+        return 77
     except KeyboardInterrupt:
         print("\nstopped; the same command goes on from here", file=sys.stderr)
         return 130

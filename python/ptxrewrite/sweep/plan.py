@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 from .. import _core
 from ..diagnostics import PtxError
+from . import commands
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -27,6 +28,7 @@ TOOLS = {  # with the options that [options] may hold
     "verify": {"form", "given_shapes"},
     "prove": {"form", "effort"},
     "run": {"check", "fuel"},
+    "command": set(),
 }
 TABLES = {
     "sweep": {"tool", "results", "retries", "modules"},
@@ -79,6 +81,12 @@ def tool_hash() -> str:
 
 
 @functools.lru_cache(maxsize=None)
+def _command_tool_hash() -> str:
+    here = Path(__file__).parent
+    return _hash_of((here / "point.py").read_bytes(), (here / "commands.py").read_bytes())
+
+
+@functools.lru_cache(maxsize=None)
 def file_hash(path: str) -> str:
     return _hash_of(Path(path).read_bytes())
 
@@ -114,7 +122,7 @@ class Sweep:
     """A sweep file. Paths in it are relative to its folder."""
 
     def __init__(self, document: Dict[str, Any], folder: Path) -> None:
-        _unknown(document, {*TABLES, "parameters", "options"}, "sweep file")
+        _unknown(document, {*TABLES, "parameters", "options", "command"}, "sweep file")
         self.folder = folder
         settings = document.get("sweep", {})
         _unknown(settings, TABLES["sweep"], "[sweep]")
@@ -132,6 +140,12 @@ class Sweep:
         self.machines = axes.get("machines", ["h200"])
         self.passes = axes.get("passes", [""])
         self.kernels = document.get("kernels", [])
+        self.command = document.get("command", {})
+        if (self.tool == "command") != bool(self.command):
+            raise SweepError("[command] and tool = \"command\" go together")
+        if self.command:
+            self._check_command(document)
+            return
         for table in self.kernels:
             _unknown(table, TABLES["kernels"], "[[kernels]]")
         if not self.kernels:
@@ -140,6 +154,14 @@ class Sweep:
             for name in _names_in(text):
                 if name not in self.parameters:
                     raise SweepError(f"passes: {{{name}}} in '{text}' is not in [parameters]")
+
+    def _check_command(self, document: Dict[str, Any]) -> None:
+        for name in ("kernels", "axes", "parameters"):
+            if name in document:
+                raise SweepError(f"{name}: a command has none")
+        complaint = commands.complaint_about(self.command)
+        if complaint:
+            raise SweepError(complaint)
 
     @classmethod
     def load(cls, path) -> Sweep:
@@ -170,8 +192,23 @@ class Sweep:
                 pipelines[text.format(**chosen)] = chosen
         return list(pipelines.items())
 
+    def _command_points(self) -> Iterator[Point]:
+        """Keys are of the words, and of the contents of the files among them: program, scripts, inputs."""
+        limit = float(self.command.get("seconds", 0))
+        for name, words in commands.shards(self.command, self.folder):
+            paths = [self.folder / word for word in words]
+            described = [file_hash(str(path)) if path.is_file() else word for word, path in zip(words, paths)]
+            key = _hash_of(*(text.encode() for text in [_command_tool_hash(), str(limit), *described]))[:32]
+            # A name with a folder in it, "./x" too, is a file; one without is looked for in PATH.
+            program = str(paths[0]) if "/" in words[0] else words[0]
+            options = {"words": [program, *words[1:]], "folder": str(self.folder), "seconds": limit}
+            yield Point(key, "command", name, "", "", "", "", "", {}, options, ())
+
     def points(self) -> Iterator[Point]:
         """All points, each once, launch by launch, so that workers find read what they read before."""
+        if self.tool == "command":
+            yield from self._command_points()
+            return
         seen = set()
         modules = [file_hash(path) for path in self.modules]
         options = json.dumps(self.options, sort_keys=True)

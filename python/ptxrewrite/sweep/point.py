@@ -12,6 +12,7 @@ from typing import Any, Dict, List
 from .. import rewrite
 from ..diagnostics import PtxError
 from ..emulator import Launch
+from .commands import run_command
 from .plan import Point
 
 Row = Dict[str, Any]
@@ -74,7 +75,11 @@ def _run(point: Point) -> List[Row]:
              **{name: float(count) for name, count in run.counters.items()}}]
 
 
-_TOOLS = {"score": _score, "study": _study, "verify": _verify, "prove": _prove, "run": _run}
+def _command(point: Point) -> List[Row]:
+    return [{"kernel": "*", **run_command(**point.options)}]
+
+
+_TOOLS = {"command": _command, "score": _score, "study": _study, "verify": _verify, "prove": _prove, "run": _run}
 
 
 def _described(point: Point) -> Row:
