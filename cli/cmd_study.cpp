@@ -40,9 +40,14 @@ Result<std::vector<Technique>> techniques_of(const std::vector<std::string>& nam
     const std::optional<Technique> technique = find_technique(name);
     if (!technique) {
       std::vector<std::string> known;
-      for (size_t i = 0; i < technique_count; ++i)
+      std::string all;
+      for (size_t i = 0; i < technique_count; ++i) {
         known.emplace_back(info_of(static_cast<Technique>(i)).name);
-      return Error{"--only: there is no row '" + name + "'" + near_names(name, known), {}};
+        all += (i ? ", " : "") + known.back();
+      }
+      const std::string near = near_names(name, known);
+      return Error{
+          "--only: there is no row '" + name + "'" + (near.starts_with("; did") ? near : "; there are: " + all), {}};
     }
     found.push_back(*technique);
   }

@@ -76,7 +76,8 @@ def main():
     configuration = os.path.join(out, "Doxyfile")
     with open(configuration, "w", encoding="utf-8") as file:
         file.writelines(f"{name} = {value}\n" for name, value in settings.items())
-    child = subprocess.run(["doxygen", configuration], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    # From the root, below which the headers' includes are.
+    child = subprocess.run(["doxygen", configuration], cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                            check=False)
     sys.stderr.write(child.stderr)
     print(f"{len(files)} headers: {os.path.join(out, 'html', 'index.html')}")

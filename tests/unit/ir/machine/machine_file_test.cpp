@@ -148,7 +148,7 @@ TEST_CASE("what is wrong is told with its place") {
     const char *text, *place, *message;
   };
   const Case cases[] = {
-      {"base = \"h300\"\n", "mine.toml:1:8", "unknown machine 'h300'; there are h100, h200"},
+      {"base = \"h300\"\n", "mine.toml:1:8", "unknown machine 'h300'; did you mean 'h100'? There are h100, h200"},
       {"base = 200\n", "mine.toml:1:8", "expected the name of a machine, found an integer"},
       {"base = \"h200\"\n[latency]\ndrm = 5\n", "mine.toml:3:1",
        "'drm' is no figure of a machine; did you mean 'dram'"},

@@ -18,7 +18,7 @@ TEST_CASE("machines are found by name whatever its case and blanks") {
   CHECK(find_machine("H200")->sms == 132);
   CHECK(find_machine("") == nullptr);
   CHECK(find_machine("h10") == nullptr);
-  CHECK(unknown_machine("h2000").starts_with("unknown machine 'h2000'; there are h200, "));
+  CHECK(unknown_machine("h2000").starts_with("unknown machine 'h2000'; did you mean 'h200'? There are h200, "));
   std::set<std::string_view> names;
   for (const Machine& machine : all_machines()) {
     CHECK(names.insert(machine.name).second);
