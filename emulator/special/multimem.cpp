@@ -2,7 +2,7 @@
 // The emulator has one GPU, whose memory is the only replica: a load that reduces over all replicas gives what lies
 // there, a store or a reduction changes it. So each instruction is the one on global memory that it is named after.
 //
-// fabric.*, which reaches other GPUs for good, and trace.mark, which nothing in a program can see, are here too.
+// fabric.* works on memory of other GPUs and is refused; trace.mark has no effect that a program can see.
 #include "emulator/core/decode.h"
 
 namespace ptxrewrite::emulator {
