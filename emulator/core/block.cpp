@@ -74,7 +74,7 @@ Status Block::prepare() {
     if (!local) return Error{fmt::format("the host has no {} bytes for the local memory of a block", local_bytes), {}};
   }
   warps.resize(launch->warps);
-  ranges.resize(image->memory_operations);
+  sites.resize(image->memory_operations);
   if (launch->request->check) checker = make_memory_checker(*launch);
   if (launch->request->late_copies) late_copies = std::make_unique<LateCopies>(launch->warps * warp_size);
   watch_memory = count_memory || checker;

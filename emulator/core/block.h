@@ -5,6 +5,7 @@
 #include "emulator/core/printed.h"
 #include "emulator/core/program.h"
 #include "emulator/core/warp.h"
+#include "emulator/memory/access_site.h"
 
 #include <array>
 #include <memory>
@@ -147,6 +148,8 @@ struct Block {
   // All live lanes of the warp stand at barrier `number`: the warp has arrived.
   void warp_arrives(Warp& warp, unsigned number, uint32_t expected_warps);
   void complete_barrier_if_full(unsigned number);
+  // False: the launch may take no more memory.
+  bool take_memory(uint64_t bytes) { return share_.try_grow(bytes); }
   // For an instruction that is more work than a warp instruction is otherwise.
   void take_fuel(uint64_t warp_instructions) { fuel -= static_cast<int64_t>(warp_instructions); }
   Dimensions thread_index(const Warp& warp, unsigned lane) const;
@@ -181,7 +184,7 @@ struct Block {
   std::unique_ptr<WarpGroups> warp_groups; // null: no warp group has multiplied matrices yet
   std::unique_ptr<TensorUnit> tensor_unit; // null: no tensor memory has been allocated yet
   MemoryRange last_global;                 // where the last global access of a single lane went: most go there again
-  std::vector<MemoryRange> ranges;         // the same for each memory operation of the image
+  std::vector<AccessSite> sites;           // of the memory operations of the image
   bool count_memory = false;
   bool watch_progress = false; // find out whether a turn changes anything; then:
   bool changed = false;        // the last one did, or it was not watched

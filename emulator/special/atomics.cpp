@@ -1,10 +1,10 @@
 // atom and red: read, compute and write as one step (PTX ISA 9.7.13.5 and 9.7.13.6). The lanes of a warp take
 // turns, lowest lane first. Global memory is changed with the host's own atomic instructions when several host threads
 // run blocks of the kernel; orders and scopes are at least as strong as asked for.
+#include "emulator/access/warp_access.h"
 #include "emulator/core/decode.h"
 #include "emulator/core/watch.h"
 #include "emulator/semantics/accumulate.h"
-#include "emulator/special/warp_access.h"
 
 #include <fmt/format.h>
 

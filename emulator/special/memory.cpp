@@ -1,10 +1,11 @@
 // Loads and stores of all state spaces, one warp at a time.
 //
-// The fast paths are those that kernels take most: all lanes at neighbouring addresses, or all at the same one. Every
-// access is checked against the allocation it falls into, but once for the warp where the lanes are neighbours.
+// Every access is checked against the allocation it falls into. Where the lanes' addresses lie as they did when the
+// instruction was executed before, one comparison finds that, and the bounds are checked at the ends of the pattern
+// (address_pattern.h).
+#include "emulator/access/address_pattern.h"
 #include "emulator/core/decode.h"
 #include "emulator/core/watch.h"
-#include "emulator/special/warp_access.h"
 
 #include <fmt/format.h>
 
@@ -31,37 +32,40 @@ inline std::span<const LaneRef> stored_values(const Warp& warp, const MicroOp& o
   return std::span(warp.activation->function->lists).subspan(op.extra, op.count);
 }
 
-// Vectors of neighbouring lanes: element i of lane n lies at start[n * count + i]. All elements in one loop, which the
-// compiler turns into permutations.
-template <class Raw> const MicroOp* load_vectors(Warp& warp, const MicroOp& op, const std::byte* start) {
-  Raw* targets[8];
+// Vectors of more elements take the long way.
+constexpr unsigned most_elements = 4;
+
+// The lane arrays of a vector's elements.
+template <class Raw> std::array<Raw*, most_elements> element_arrays(const Warp& warp, const MicroOp& op) {
+  std::array<Raw*, most_elements> arrays;
+  const LaneRef* list = warp.activation->function->lists.data() + op.extra;
   for (unsigned i = 0; i < op.count; ++i)
-    targets[i] = warp.lanes<Raw>(element(warp, op, i, op.destination[0]));
-  if (op.count == 2) {
-    Raw *first = targets[0], *second = targets[1];
-#pragma GCC ivdep
-    for (unsigned lane = 0; lane < warp_size; ++lane) {
-      first[lane] = read_raw<Raw>(start + lane * 2 * sizeof(Raw));
-      second[lane] = read_raw<Raw>(start + (lane * 2 + 1) * sizeof(Raw));
-    }
-  } else if (op.count == 4) {
-    Raw *first = targets[0], *second = targets[1], *third = targets[2], *fourth = targets[3];
-#pragma GCC ivdep
-    for (unsigned lane = 0; lane < warp_size; ++lane) {
-      first[lane] = read_raw<Raw>(start + lane * 4 * sizeof(Raw));
-      second[lane] = read_raw<Raw>(start + (lane * 4 + 1) * sizeof(Raw));
-      third[lane] = read_raw<Raw>(start + (lane * 4 + 2) * sizeof(Raw));
-      fourth[lane] = read_raw<Raw>(start + (lane * 4 + 3) * sizeof(Raw));
-    }
-  } else {
-    for (unsigned i = 0; i < op.count; ++i)
-      for (unsigned lane = 0; lane < warp_size; ++lane)
-        targets[i][lane] = read_raw<Raw>(start + (lane * op.count + i) * sizeof(Raw));
-  }
+    arrays[i] = warp.lanes<Raw>(list[i]);
+  return arrays;
+}
+
+template <class Raw>
+[[gnu::noinline]] const MicroOp* load_known_vectors(Warp& warp, const MicroOp& op, const KnownAccess& access) {
+  const auto targets = element_arrays<Raw>(warp, op);
+  if (op.count == 2)
+    load_vectors<2>(access, targets.data());
+  else
+    load_vectors<4>(access, targets.data());
   return &op + 1;
 }
 
-template <unsigned bytes, class Base> const MicroOp* load(Warp& warp, const MicroOp& op) {
+template <class Raw>
+[[gnu::noinline]] const MicroOp* store_known_vectors(Warp& warp, const MicroOp& op, const KnownAccess& access) {
+  const auto sources = element_arrays<const Raw>(warp, op);
+  if (op.count == 2)
+    store_vectors<2>(access, sources.data());
+  else
+    store_vectors<4>(access, sources.data());
+  return &op + 1;
+}
+
+// Without knowing how the addresses lie.
+template <unsigned bytes, class Base> [[gnu::noinline]] const MicroOp* load_unknown(Warp& warp, const MicroOp& op) {
   using Raw = typename RawOf<bytes>::Type;
   const uint64_t size = uint64_t(bytes) * op.count;
   WarpAccess access;
@@ -77,12 +81,11 @@ template <unsigned bytes, class Base> const MicroOp* load(Warp& warp, const Micr
   const bool aligned = all_aligned(access, size);
   if (access.bias && access.space == Space::local) step_to_own_local(warp, access, aligned);
   if (access.bias && aligned) [[likely]] {
+    if (op.count <= most_elements) remember_pattern(warp, op, size, access);
     const std::byte* start = access.host(access.first);
-    if (op.count > 1 && warp.mask == full_mask && access.pattern == Pattern::neighbours)
-      return load_vectors<Raw>(warp, op, start);
     for (unsigned i = 0; i < op.count; ++i) {
       Raw* target = warp.lanes<Raw>(element(warp, op, i, op.destination[0]));
-      if (warp.mask == full_mask && access.pattern == Pattern::neighbours) {
+      if (op.count == 1 && warp.mask == full_mask && access.pattern == Pattern::neighbours) {
         std::memcpy(target, start, warp_size * bytes);
       } else if (access.pattern == Pattern::same) {
         const Raw value = read_raw<Raw>(start + i * bytes);
@@ -111,7 +114,21 @@ template <unsigned bytes, class Base> const MicroOp* load(Warp& warp, const Micr
   return &op + 1;
 }
 
-template <unsigned bytes, class Base> const MicroOp* store(Warp& warp, const MicroOp& op) {
+template <unsigned bytes, class Base> const MicroOp* load(Warp& warp, const MicroOp& op) {
+  using Raw = typename RawOf<bytes>::Type;
+  AccessSite& site = warp.block->sites[op.auxiliary];
+  if (op.count == 1) [[likely]] {
+    std::byte* first = repeated_access<Base>(warp, op, space_of(op), bytes, site);
+    if (!first) [[unlikely]]
+      return load_unknown<bytes, Base>(warp, op);
+    load_single({*site.pattern, first}, warp.lanes<Raw>(op.destination[0]));
+    return &op + 1;
+  }
+  std::byte* first = repeated_access<Base>(warp, op, space_of(op), uint64_t(bytes) * op.count, site);
+  return first ? load_known_vectors<Raw>(warp, op, {*site.pattern, first}) : load_unknown<bytes, Base>(warp, op);
+}
+
+template <unsigned bytes, class Base> [[gnu::noinline]] const MicroOp* store_unknown(Warp& warp, const MicroOp& op) {
   using Raw = typename RawOf<bytes>::Type;
   const uint64_t size = uint64_t(bytes) * op.count;
   WarpAccess access;
@@ -130,6 +147,7 @@ template <unsigned bytes, class Base> const MicroOp* store(Warp& warp, const Mic
   const bool aligned = all_aligned(access, size);
   if (access.bias && access.space == Space::local) step_to_own_local(warp, access, aligned);
   if (access.bias && aligned) [[likely]] {
+    if (op.count <= most_elements) remember_pattern(warp, op, size, access);
     if (warp.mask == full_mask && access.pattern == Pattern::neighbours && op.count == 1) {
       std::memcpy(access.host(0), warp.lanes<Raw>(op.source[1]), warp_size * bytes);
       return &op + 1;
@@ -151,6 +169,20 @@ template <unsigned bytes, class Base> const MicroOp* store(Warp& warp, const Mic
       std::memcpy(host + i * bytes, warp.lanes<Raw>(element(warp, op, i, op.source[1])) + lane, bytes);
   }
   return &op + 1;
+}
+
+template <unsigned bytes, class Base> const MicroOp* store(Warp& warp, const MicroOp& op) {
+  using Raw = typename RawOf<bytes>::Type;
+  AccessSite& site = warp.block->sites[op.auxiliary];
+  if (op.count == 1) [[likely]] {
+    std::byte* first = repeated_access<Base>(warp, op, space_of(op), bytes, site);
+    if (!first) [[unlikely]]
+      return store_unknown<bytes, Base>(warp, op);
+    store_single({*site.pattern, first}, warp.lanes<Raw>(op.source[1]));
+    return &op + 1;
+  }
+  std::byte* first = repeated_access<Base>(warp, op, space_of(op), uint64_t(bytes) * op.count, site);
+  return first ? store_known_vectors<Raw>(warp, op, {*site.pattern, first}) : store_unknown<bytes, Base>(warp, op);
 }
 
 // All lanes read the same, known place: parameters, and variables by name.
@@ -186,13 +218,23 @@ template <AccessKind kind> const MicroOp* access_outside_slot(Warp& warp, const 
                   function.slots.at(op.extra).size));
 }
 
+// Calls body(bytes per lane) for a .param variable, with a constant for those that have up to 16.
+template <class Body> [[gnu::always_inline]] inline void with_slot_stride(const MicroOp& op, Body&& body) {
+  if (op.auxiliary == 16)
+    body(std::integral_constant<size_t, 16>());
+  else
+    body(size_t(op.auxiliary));
+}
+
 // Bytes of a .param variable of the activation: op.immediate = offset of lane 0's, op.auxiliary = bytes per lane.
 template <unsigned bytes> const MicroOp* load_slot(Warp& warp, const MicroOp& op) {
   using Raw = typename RawOf<bytes>::Type;
   const std::byte* start = warp.activation->registers + op.immediate;
   for (unsigned i = 0; i < op.count; ++i)
-    detail::write_lanes<Raw>(warp, element(warp, op, i, op.destination[0]), warp.mask,
-                             [&](unsigned lane) { return read_raw<Raw>(start + lane * op.auxiliary + i * bytes); });
+    with_slot_stride(op, [&](auto stride) {
+      detail::write_lanes<Raw>(warp, element(warp, op, i, op.destination[0]), warp.mask,
+                               [&](unsigned lane) { return read_raw<Raw>(start + lane * stride + i * bytes); });
+    });
   return &op + 1;
 }
 
@@ -201,10 +243,18 @@ template <unsigned bytes> const MicroOp* store_slot(Warp& warp, const MicroOp& o
   std::byte* start = warp.activation->registers + op.immediate;
   for (unsigned i = 0; i < op.count; ++i) {
     const Raw* values = warp.lanes<Raw>(element(warp, op, i, op.source[1]));
-    for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
-      const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
-      std::memcpy(start + lane * op.auxiliary + i * bytes, values + lane, bytes);
-    }
+    with_slot_stride(op, [&](auto stride) {
+      if (warp.mask == full_mask) {
+#pragma GCC unroll 8
+        for (unsigned lane = 0; lane < warp_size; ++lane)
+          std::memcpy(start + lane * stride + i * bytes, values + lane, bytes);
+        return;
+      }
+      for (uint32_t lanes = warp.mask; lanes; lanes &= lanes - 1) {
+        const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+        std::memcpy(start + lane * stride + i * bytes, values + lane, bytes);
+      }
+    });
   }
   return &op + 1;
 }

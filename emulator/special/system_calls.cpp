@@ -66,7 +66,8 @@ const MicroOp* call_free(Warp& warp, const MicroOp& op) {
     const uint64_t address = argument(warp, site, 0, lane);
     // Ranges that were remembered may be gone now.
     warp.block->last_global = {};
-    std::fill(warp.block->ranges.begin(), warp.block->ranges.end(), MemoryRange{});
+    for (AccessSite& access : warp.block->sites)
+      access.range = {};
     if (!warp.block->launch->memory->release_on_device(address))
       warp.block->fail(warp, op, lane, fmt::format("free of {:#x}, which malloc did not return", address));
   });

@@ -2,7 +2,8 @@
 // class.
 //
 //   emulator_benchmark kernel LAUNCH_FILE SIZE KERNEL [ROUNDS]   one launch of the plan, on 1 and on 2 host threads
-//   emulator_benchmark classes [TURNS]                           one instruction at a time, in a loop of so many turns
+//   emulator_benchmark classes [TURNS] [NAME]                    one instruction at a time, in a loop of so many turns;
+//                                                                those whose name holds NAME
 //
 // Times are of the launch alone (buffers are filled, and results written once, before), the best of the rounds, which
 // alternate between 1 and 2 threads. Peak memory is the process's, less the buffers.
@@ -79,11 +80,14 @@ int bench_kernel(const std::string& path, const std::string& size, const std::st
 
 struct InstructionClass {
   const char* name;
-  const char* instruction; // written `copies` times in the loop
+  const char* instruction;    // written `copies` times in the loop
+  unsigned instructions = 1;  // that a warp executes for it
+  unsigned multiply_adds = 0; // of a matrix product
 };
 
 // %r10-12 hold pairs of f16 near one; %r1-3, %rd1-3, %f1-3, %d1-3, %h1-2 (b16), %p1-2 hold something; %rd4 and %r4 are
-// each lane's address in global and shared memory, %rd5 and %r5 scattered ones.
+// each lane's address in global and shared memory, %rd5 and %r5 scattered ones, %rd8 and %r13 two rows of 16 elements,
+// %rd9 one element for each of these rows; %r14 is the address of a row of 16 bytes.
 const InstructionClass classes[] = {
     {"add.u32", "add.u32 %r1, %r1, %r2;"},
     {"mul.lo.u32", "mul.lo.u32 %r1, %r1, %r2;"},
@@ -115,17 +119,92 @@ const InstructionClass classes[] = {
     {"ld.shared.f32, neighbours", "ld.shared.f32 %f1, [%r4];"},
     {"ld.shared.f32, scattered", "ld.shared.f32 %f1, [%r5];"},
     {"atom.global.add.u32", "red.global.add.u32 [%rd4], %r2;"},
+    {"ld.global.f32, two rows", "ld.global.f32 %f1, [%rd8];"},
+    {"ld.global.f32, one of a row", "ld.global.f32 %f1, [%rd9];"},
+    {"ld.shared.f32, two rows", "ld.shared.f32 %f1, [%r13];"},
+    {"ld.f32 (generic)", "ld.f32 %f1, [%rd4];"},
+    {"ld.local.u32", "ld.local.u32 %r1, [%r15];"},
+    {"st.local.u32", "st.local.u32 [%r15], %r1;"},
+    {"guarded ld.global.f32", "@%p2 ld.global.f32 %f1, [%rd4];"},
+    {"st.global.f32, scattered", "st.global.f32 [%rd5], %f2;"},
+    {"st.global.f32, two rows", "st.global.f32 [%rd8], %f2;"},
+    {"st.global.v4.f32", "st.global.v4.f32 [%rd6], {%f1, %f4, %f5, %f6};"},
+    {"ld.global.v4, all scattered", "ld.global.v4.f32 {%f1, %f4, %f5, %f6}, [%rd10];"},
     {"shfl.sync.bfly", "shfl.sync.bfly.b32 %r1, %r1, 1, 31, 0xffffffff;"},
+    {"shfl.sync.down", "shfl.sync.down.b32 %r1, %r1, 4, 31, 0xffffffff;"},
+    {"shfl.sync.idx, any lanes", "shfl.sync.idx.b32 %r1, %r1, %r7, 31, 0xffffffff;"},
+    {"vote.sync.ballot", "vote.sync.ballot.b32 %r1, %p1, 0xffffffff;"},
+    {"redux.sync.add", "redux.sync.add.u32 %r1, %r2, 0xffffffff;"},
+    {"match.any.sync", "match.any.sync.b32 %r1, %r11, 0xffffffff;"},
+    {"atom.shared.add.u32", "atom.shared.add.u32 %r1, [%r4], %r2;"},
+    {"atom.global.add.f32", "atom.global.add.f32 %f4, [%rd4], %f2;"},
+    {"atom.global.cas.b32", "atom.global.cas.b32 %r1, [%rd4], %r2, %r3;"},
+    {"call of a function",
+     "{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call.uni (b), f, (a); "
+     "ld.param.b32 %r1, [b]; }",
+     7},
+    {"ldmatrix.x4", "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r20, %r21, %r22, %r23}, [%r14];"},
+    {"ldmatrix.x4.trans", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r20, %r21, %r22, %r23}, [%r14];"},
+    {"stmatrix.x4", "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r14], {%r20, %r21, %r22, %r23};"},
+    {"movmatrix", "movmatrix.sync.aligned.m8n8.trans.b16 %r20, %r21;"},
+    {"mma.m16n8k16 f16, f32",
+     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f10, %f11, %f12, %f13}, "
+     "{%r24, %r25, %r26, %r27}, {%r28, %r29}, {%f10, %f11, %f12, %f13};",
+     1, 2048},
+    {"mma.m16n8k16 f16, f16",
+     "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r30, %r31}, "
+     "{%r24, %r25, %r26, %r27}, {%r28, %r29}, {%r30, %r31};",
+     1, 2048},
+    {"mma.m16n8k8 f16, f32",
+     "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f10, %f11, %f12, %f13}, "
+     "{%r24, %r25}, {%r28}, {%f10, %f11, %f12, %f13};",
+     1, 1024},
+    {"mma.m16n8k16 bf16",
+     "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f10, %f11, %f12, %f13}, "
+     "{%r24, %r25, %r26, %r27}, {%r28, %r29}, {%f10, %f11, %f12, %f13};",
+     1, 2048},
+    {"mma.m16n8k8 tf32",
+     "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f10, %f11, %f12, %f13}, "
+     "{%r24, %r25, %r26, %r27}, {%r28, %r29}, {%f10, %f11, %f12, %f13};",
+     1, 1024},
+    {"mma.m16n8k32 e4m3",
+     "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%f10, %f11, %f12, %f13}, "
+     "{%r24, %r25, %r26, %r27}, {%r28, %r29}, {%f10, %f11, %f12, %f13};",
+     1, 4096},
+    {"mma.m16n8k32 s8",
+     "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r30, %r31, %r32, %r33}, "
+     "{%r24, %r25, %r26, %r27}, {%r28, %r29}, {%r30, %r31, %r32, %r33};",
+     1, 4096},
+    {"mma.m16n8k64 s4",
+     "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {%r30, %r31, %r32, %r33}, "
+     "{%r24, %r25, %r26, %r27}, {%r28, %r29}, {%r30, %r31, %r32, %r33};",
+     1, 8192},
+    {"mma.m16n8k256 b1",
+     "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc {%r30, %r31, %r32, %r33}, "
+     "{%r24, %r25, %r26, %r27}, {%r28, %r29}, {%r30, %r31, %r32, %r33};",
+     1, 32768},
+    {"mma.m8n8k4 f64", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d4, %d5}, {%d1}, {%d2}, {%d4, %d5};", 1, 256},
+    {"wmma.m16n16k16 f16, f32",
+     "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%f10, %f11, %f12, %f13, %f14, %f15, %f16, %f17}, "
+     "{%r24, %r25, %r26, %r27, %r24, %r25, %r26, %r27}, {%r24, %r25, %r26, %r27, %r24, %r25, %r26, %r27}, "
+     "{%f10, %f11, %f12, %f13, %f14, %f15, %f16, %f17};",
+     1, 4096},
+    {"mma.sp.m16n8k32 f16",
+     "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%f10, %f11, %f12, %f13}, "
+     "{%r24, %r25, %r26, %r27}, {%r24, %r25, %r28, %r29}, {%f10, %f11, %f12, %f13}, %r16, 0x0;",
+     1, 2048},
     {"bar.sync", "bar.sync 0;"},
     {"guarded add", "@%p2 add.u32 %r1, %r1, %r2;"},
 };
 constexpr int copies = 50;
 
 std::string kernel_text(const char* instruction, int copies_to_write, int turns) {
-  std::string text = ".version 8.0\n.target sm_80\n.address_size 64\n"
+  std::string text = ".version 8.4\n.target sm_90\n.address_size 64\n"
+                     ".func (.param .b32 r) f(.param .b32 a)\n{\n.reg .b32 %x; ld.param.b32 %x, [a]; "
+                     "add.u32 %x, %x, 1; st.param.b32 [r], %x; ret;\n}\n"
                      ".visible .entry k(.param .u64 data)\n{\n"
-                     ".reg .b32 %r<16>; .reg .b64 %rd<10>; .reg .f32 %f<10>; .reg .f64 %d<4>; .reg .b16 %h<4>;\n"
-                     ".reg .pred %p<4>; .shared .align 16 .b8 s[4096];\n"
+                     ".reg .b32 %r<40>; .reg .b64 %rd<14>; .reg .f32 %f<20>; .reg .f64 %d<6>; .reg .b16 %h<4>;\n"
+                     ".reg .pred %p<4>; .shared .align 16 .b8 s[4096]; .local .align 16 .b8 own[64];\n"
                      "ld.param.u64 %rd6, [data]; mov.u32 %r9, %tid.x; mul.wide.u32 %rd7, %r9, 4;\n"
                      "add.u64 %rd4, %rd6, %rd7; shl.b32 %r4, %r9, 2; mov.u32 %r8, s; add.u32 %r4, %r4, %r8;\n"
                      "mul.lo.u32 %r7, %r9, 13; and.b32 %r7, %r7, 31; shl.b32 %r7, %r7, 2; add.u32 %r5, %r7, %r8;\n"
@@ -136,7 +215,16 @@ std::string kernel_text(const char* instruction, int copies_to_write, int turns)
                      "mov.f32 %f2, 0f3F400000; mov.f32 %f3, 0f3E800000; mov.f64 %d1, 0d3FF0000000000000;\n"
                      "mov.f64 %d2, 0d3FE0000000000000; mov.f64 %d3, 0d3FD0000000000000; setp.lt.u32 %p1, %r9, 16;\n"
                      "setp.lt.u32 %p2, %r9, 16; mov.b32 %r10, 0x3C003C00; mov.b32 %r11, 0x38003A00;\n"
-                     "mov.b32 %r12, 0x34003400; mov.u32 %r6, 0;\nL:\n";
+                     "mov.b32 %r12, 0x34003400; mov.u32 %r15, own;\n"
+                     "and.b32 %r17, %r9, 15; shr.u32 %r18, %r9, 4; mul.lo.u32 %r18, %r18, 512;\n"
+                     "mad.lo.u32 %r17, %r17, 4, %r18; add.u32 %r13, %r17, %r8; ld.param.u64 %rd11, [data];\n"
+                     "cvt.u64.u32 %rd7, %r17; add.u64 %rd8, %rd11, %rd7; cvt.u64.u32 %rd7, %r18;\n"
+                     "add.u64 %rd9, %rd11, %rd7; mul.lo.u32 %r17, %r9, 13; and.b32 %r17, %r17, 31;\n"
+                     "mul.wide.u32 %rd7, %r17, 16; add.u64 %rd10, %rd11, %rd7; shl.b32 %r17, %r9, 4;\n"
+                     "add.u32 %r14, %r8, %r17; mov.b32 %r16, 0xe4e4e4e4; mov.b32 %r24, 0x3C003800;\n"
+                     "mov.b32 %r25, 0x38003A00; mov.b32 %r26, 0x3A003800; mov.b32 %r27, 0x34003800;\n"
+                     "mov.b32 %r28, 0x38003C00; mov.b32 %r29, 0x3A003400;\n"
+                     "mov.u32 %r6, 0;\nL:\n";
   for (int i = 0; i < copies_to_write; ++i)
     text += std::string(instruction) + "\n";
   text += "add.u32 %r6, %r6, 1; setp.lt.u32 %p3, %r6, " + std::to_string(turns) + "; @%p3 bra L;\nret;\n}\n";
@@ -158,7 +246,7 @@ double time_kernel(const std::string& text) {
   request.parameters.resize(8);
   std::memcpy(request.parameters.data(), &*data, 8);
   double best = 1e9;
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 15; ++round) {
     const auto start = std::chrono::steady_clock::now();
     auto result = (*program)->launch(request);
     if (!result || result->failure) return -1;
@@ -168,17 +256,22 @@ double time_kernel(const std::string& text) {
 }
 
 // Exit code 1: a class is not emulated.
-int bench_classes(int turns) {
+int bench_classes(int turns, const std::string& wanted) {
   int code = 0;
   const double empty = time_kernel(kernel_text("", 0, turns));
-  std::printf("%-28s %s\n", "instruction", "ns per warp instruction");
+  std::printf("%-28s %s  %s  %s\n", "instruction", "ns per warp instruction", "M thread instructions/s", "GMAC/s");
   for (const InstructionClass& row : classes) {
+    if (std::string(row.name).find(wanted) == std::string::npos) continue;
     const double seconds = time_kernel(kernel_text(row.instruction, copies, turns));
     if (seconds < 0) {
       std::printf("%-28s not emulated\n", row.name);
       code = 1;
     } else {
-      std::printf("%-28s %6.2f\n", row.name, (seconds - empty) * 1e9 / copies / turns);
+      const double nanoseconds = (seconds - empty) * 1e9 / copies / turns;
+      std::printf("%-28s %23.2f  %23.0f", row.name, nanoseconds / row.instructions,
+                  32e3 * row.instructions / nanoseconds);
+      if (row.multiply_adds) std::printf("  %6.1f", row.multiply_adds / nanoseconds);
+      std::printf("\n");
     }
   }
   return code;
@@ -188,9 +281,9 @@ int bench_classes(int turns) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  if (mode == "classes") return bench_classes(argc > 2 ? std::atoi(argv[2]) : 2000);
+  if (mode == "classes") return bench_classes(argc > 2 ? std::atoi(argv[2]) : 2000, argc > 3 ? argv[3] : "");
   if (mode == "kernel" && argc >= 5) return bench_kernel(argv[2], argv[3], argv[4], argc > 5 ? std::atoi(argv[5]) : 5);
   std::fprintf(stderr, "usage: emulator_benchmark kernel LAUNCH_FILE SIZE KERNEL [ROUNDS]\n"
-                       "       emulator_benchmark classes [TURNS]\n");
+                       "       emulator_benchmark classes [TURNS] [NAME]\n");
   return 2;
 }

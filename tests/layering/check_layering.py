@@ -46,6 +46,7 @@ transforms/common
 transforms/*
 emulator/semantics emulator/memory
 emulator/core
+emulator/access emulator/tiles
 emulator/special emulator/operations emulator/check
 emulator/cluster emulator/mbarrier
 emulator/tensor_copies

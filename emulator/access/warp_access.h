@@ -2,6 +2,7 @@
 // space, lane by lane otherwise.
 #pragma once
 
+#include "emulator/access/lane_moves.h"
 #include "emulator/core/address.h"
 #include "emulator/core/lanes.h"
 
@@ -123,7 +124,7 @@ inline void locate_in_cluster(Block& block, uint64_t size, WarpAccess& access, c
   if (access.space == Space::cluster && !block.cluster) access.space = Space::shared;
   switch (access.space) {
   case Space::global: {
-    MemoryRange& range = block.ranges[op.auxiliary];
+    MemoryRange& range = block.sites[op.auxiliary].range;
     if (!all_inside(warp, access, size, range.begin, range.size)) [[unlikely]] {
       range = block.launch->memory->find(access.addresses[access.first]);
       if (!all_inside(warp, access, size, range.begin, range.size)) return;
@@ -163,12 +164,6 @@ inline void step_to_own_local(const Warp& warp, WarpAccess& access, bool aligned
   for (unsigned lane = 0; lane < warp_size; ++lane)
     access.addresses[lane] += lane * warp.block->local_stride;
   access.pattern = Pattern::scattered;
-}
-
-template <class Raw> inline Raw read_raw(const std::byte* from) {
-  Raw value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
 }
 
 // The lane's bytes, the long way; null after the block has failed.
