@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <type_traits>
 
 namespace ptxrewrite::emulator {
 namespace {
@@ -79,6 +81,25 @@ struct CallSide {
   const Activation& activation;
 };
 
+struct LaneBytes {
+  std::byte* first = nullptr; // lane 0's
+  uint64_t stride = 0;
+};
+
+LaneBytes lane_bytes(const Warp& warp, const CallValue& value, const Activation& activation) {
+  std::byte* first = bytes_of(warp, value, activation, 0);
+  return {first, static_cast<uint64_t>(bytes_of(warp, value, activation, 1) - first)};
+}
+
+// `size` bytes of each lane of `mask`; a constant where it is known.
+template <class Size>
+[[gnu::always_inline]] inline void copy_lanes(const LaneBytes& from, const LaneBytes& to, uint32_t mask, Size size) {
+  for (uint32_t lanes = mask; lanes; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+    std::memcpy(to.first + lane * to.stride, from.first + lane * from.stride, size);
+  }
+}
+
 // Copies what a call passes, for the lanes of `mask`: from lane arrays or .param bytes into the same of another
 // activation. Sizes may differ where an argument is left out or longer than declared: the smaller one counts.
 void copy_call_values(Warp& warp, const CallSide& from, const CallSide& to, uint32_t mask) {
@@ -96,10 +117,17 @@ void copy_call_values(Warp& warp, const CallSide& from, const CallSide& to, uint
     }
     const uint32_t size = std::min<uint32_t>(bytes(source), bytes(target));
     if (size == 0) continue;
-    for (uint32_t lanes = mask; lanes; lanes &= lanes - 1) {
-      const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
-      std::memcpy(bytes_of(warp, target, to.activation, lane), bytes_of(warp, source, from.activation, lane), size);
-    }
+    const LaneBytes given = lane_bytes(warp, source, from.activation), taken = lane_bytes(warp, target, to.activation);
+    // Bytes of a slot behind its size are nobody's.
+    const bool are_alike = given.stride == taken.stride && bytes(source) == bytes(target);
+    if (mask == full_mask && are_alike && !source.slot.in_local && !target.slot.in_local)
+      std::memcpy(taken.first, given.first, given.stride * warp_size);
+    else if (size == 4)
+      copy_lanes(given, taken, mask, std::integral_constant<size_t, 4>());
+    else if (size == 8)
+      copy_lanes(given, taken, mask, std::integral_constant<size_t, 8>());
+    else
+      copy_lanes(given, taken, mask, size_t(size));
     if (target.slot.in_local && warp.block->checker)
       warp.block->checker->local_written(warp, mask, to.activation.local_offset + target.slot.offset, size);
   }

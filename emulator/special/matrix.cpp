@@ -8,11 +8,13 @@
 #include "emulator/special/matrix_product.h"
 
 #include "emulator/semantics/accumulate.h"
+#include "emulator/tiles/matrix_tile.h"
 
 #include <algorithm>
 #include <bit>
 #include <cfenv>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace ptxrewrite::emulator {
@@ -109,20 +111,27 @@ const MicroOp* multiply_floats(Warp& warp, const MicroOp& op) {
   });
 }
 
+// One row of D as above. A function of its own, which is not moved across a change of rounding.
+[[gnu::noinline]] void multiply_double_row(const uint64_t* a, const uint64_t* b, unsigned k_count, unsigned n,
+                                           uint64_t* sums) {
+  double row[16];
+  std::memcpy(row, sums, n * sizeof *row);
+  for (unsigned k = 0; k < k_count; ++k)
+    for (unsigned column = 0; column < n; ++column)
+      row[column] = std::fma(std::bit_cast<double>(a[k]), std::bit_cast<double>(b[k * n + column]), row[column]);
+  std::memcpy(sums, row, n * sizeof *row);
+}
+
 const MicroOp* multiply_doubles(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
     const MatrixProduct& product = product_of(all);
     Operands operands;
     read_operands<uint64_t, uint64_t>(all, operands);
+    const MatrixShape& shape = product.shape;
     const int before = std::fegetround();
     if (product.rounding != FE_TONEAREST) std::fesetround(product.rounding);
-    for_each_result(product, [&](unsigned result, unsigned a_row, unsigned b_column) {
-      volatile double sum = std::bit_cast<double>(operands.c[result]); // not moved across the change of rounding
-      for (unsigned k = 0; k < product.shape.k; ++k)
-        sum = std::fma(std::bit_cast<double>(operands.a[a_row + k]),
-                       std::bit_cast<double>(operands.b[b_column + k * product.shape.n]), sum);
-      operands.c[result] = std::bit_cast<uint64_t>(static_cast<double>(sum));
-    });
+    for (unsigned row = 0; row < shape.m; ++row)
+      multiply_double_row(operands.a + row * shape.k, operands.b, shape.k, shape.n, operands.c + row * shape.n);
     if (product.rounding != FE_TONEAREST) std::fesetround(before);
     pack_fragment<uint64_t>(all, 0, product.d, operands.c);
   });
@@ -174,6 +183,115 @@ const MicroOp* multiply_bits(Warp& warp, const MicroOp& op) {
     });
     pack_fragment<uint32_t>(all, 0, product.d, operands.c);
   });
+}
+
+// --- wmma, but for f64 and single bits ---
+//
+// Lane n holds the n-th part of a matrix, row by row: the words of its registers, lane by lane, are the matrix as it
+// would lie packed in memory. What registers are left over hold the same again.
+
+constexpr unsigned most_words = 8; // of a lane
+using PackedMatrix = uint32_t[warp_size * most_words];
+
+unsigned words_of_lane(const Fragment& fragment) {
+  return fragment.size() * fragment.element_bits / (warp_size * fragment.register_bits);
+}
+
+template <unsigned words> void read_packed(const Collective& all, unsigned first, uint32_t* packed) {
+  uint32_t storage[words][warp_size];
+  const uint32_t* lanes[words];
+  for (unsigned i = 0; i < words; ++i)
+    lanes[i] = all.listed(first + i, storage[i]);
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    for (unsigned i = 0; i < words; ++i)
+      packed[lane * words + i] = lanes[i][lane];
+}
+
+void read_packed(const Collective& all, unsigned first, const Fragment& fragment, PackedMatrix& packed) {
+  switch (words_of_lane(fragment)) {
+  case 1:
+    return read_packed<1>(all, first, packed);
+  case 2:
+    return read_packed<2>(all, first, packed);
+  case 4:
+    return read_packed<4>(all, first, packed);
+  default:
+    return read_packed<8>(all, first, packed);
+  }
+}
+
+void write_packed(const Collective& all, const Fragment& fragment, const PackedMatrix& packed) {
+  const unsigned words = words_of_lane(fragment);
+  for (unsigned reg = 0; reg < fragment.registers; ++reg)
+    all.write_listed<uint32_t>(reg, [&](unsigned lane) { return packed[lane * words + reg % words]; });
+}
+
+void decode_packed(const Collective& all, unsigned first, const Fragment& fragment, ScalarType type, float* numbers) {
+  PackedMatrix packed;
+  read_packed(all, first, fragment, packed);
+  decode_elements(type, reinterpret_cast<const std::byte*>(packed), fragment.size(), numbers);
+}
+
+// sums += A * B, all row by row, in tiles of eight columns.
+void multiply_packed(const Collective& all, float* sums) {
+  const MatrixProduct& product = product_of(all);
+  const MatrixShape& shape = product.shape;
+  float a[largest_accumulator * 2], b[largest_accumulator * 2];
+  decode_packed(all, product.d.registers, product.a, product.a_type, a);
+  decode_packed(all, product.first_of_b(), product.b, product.b_type, b);
+  const auto copy_tile = [](const float* from, unsigned from_distance, float* to, unsigned to_distance, unsigned rows) {
+    for (unsigned row = 0; row < rows; ++row)
+      std::copy_n(from + row * from_distance, tile_columns, to + row * to_distance);
+  };
+  for (unsigned first = 0; first < shape.n; first += tile_columns) {
+    float right[32 * tile_columns], tile[32 * tile_columns];
+    copy_tile(b + first, shape.n, right, tile_columns, shape.k);
+    copy_tile(sums + first, shape.n, tile, tile_columns, shape.m);
+    multiply_tile(a, right, shape.m, shape.k, tile);
+    copy_tile(tile, tile_columns, sums + first, shape.n, shape.m);
+  }
+}
+
+const MicroOp* multiply_packed_floats(Warp& warp, const MicroOp& op) {
+  return execute_together(warp, op, {}, [](const Collective& all) {
+    const MatrixProduct& product = product_of(all);
+    float sums[largest_accumulator];
+    const ScalarType c_type = product.c.element_bits == 16 ? ScalarType::f16 : ScalarType::f32;
+    decode_packed(all, product.first_of_c(), product.c, c_type, sums);
+    multiply_packed(all, sums);
+    const unsigned bits = product.d.element_bits;
+    if (product.saturates)
+      for (float& sum : sums)
+        sum = to_finite(sum, bits);
+    PackedMatrix packed;
+    if (bits == 16)
+      for (unsigned rows = 0; rows < largest_accumulator / 64; ++rows)
+        store_half_sums(sums + rows * 64, packed + rows * 32);
+    else
+      for (unsigned i = 0; i < largest_accumulator; ++i)
+        packed[i] = std::bit_cast<uint32_t>(semantics::canonical(sums[i]));
+    write_packed(all, product.d, packed);
+  });
+}
+
+// The products' sums are exact in f32 (matrix_tile.h).
+const MicroOp* multiply_packed_integers(Warp& warp, const MicroOp& op) {
+  return execute_together(warp, op, {}, [](const Collective& all) {
+    const MatrixProduct& product = product_of(all);
+    float sums[largest_accumulator] = {};
+    multiply_packed(all, sums);
+    PackedMatrix packed;
+    read_packed(all, product.first_of_c(), product.c, packed);
+    for (unsigned i = 0; i < product.d.size(); ++i)
+      packed[i] = static_cast<uint32_t>(
+          finish_sum(product, int64_t(static_cast<int32_t>(sums[i])) + static_cast<int32_t>(packed[i])));
+    write_packed(all, product.d, packed);
+  });
+}
+
+Handler packed_handler(Handler handler) {
+  if (handler == &multiply_floats) return &multiply_packed_floats;
+  return handler == &multiply_integers ? &multiply_packed_integers : handler;
 }
 
 // --- decoding ---
@@ -297,6 +415,7 @@ void decode_product(Decoder& decoder, ir::InstructionId) {
   if (types.a == ScalarType::b1) product.shape.k = static_cast<uint16_t>(product.shape.k / 32);
   if (form.opcode == ir::Opcode::mma && product.a.matrices == 1 && types.a != ScalarType::f64)
     handler = group_product_handler(product);
+  if (form.opcode == ir::Opcode::wmma) handler = packed_handler(handler);
 
   const LaneType word = lanes_of_bits(types.a == ScalarType::f64 ? 64 : 32);
   std::vector<LaneRef> sources;

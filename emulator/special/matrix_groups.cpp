@@ -4,8 +4,11 @@
 #include "emulator/semantics/rounding.h"
 #include "emulator/semantics/small_floats.h"
 #include "emulator/special/matrix_product.h"
-#include "emulator/special/matrix_tile.h"
 #include "emulator/special/sparse_metadata.h"
+#include "emulator/tiles/matrix_tile.h"
+
+#include <algorithm>
+#include <bit>
 
 namespace ptxrewrite::emulator {
 namespace {
@@ -33,15 +36,15 @@ void write_register(const Collective& all, unsigned reg, const uint32_t* values)
   all.write_listed<uint32_t>(reg, [&](unsigned lane) { return values[lane]; });
 }
 
-// C as sums of eight rows for each block.
+// C as sums of eight rows for each block, columns as even_columns_first places them.
 void read_sums(const Collective& all, unsigned first, const Fragment& c, float* sums) {
   uint32_t storage[2][warp_size];
   for (unsigned block = 0; block < c.rows / 8; ++block) {
     if (c.element_bits == 16)
-      load_half_sums(all.listed(first + block, storage[0]), sums + block * 64);
+      load_split_half_sums(all.listed(first + block, storage[0]), sums + block * 64);
     else
-      load_sums(all.listed(first + 2 * block, storage[0]), all.listed(first + 2 * block + 1, storage[1]),
-                sums + block * 64);
+      load_split_sums(all.listed(first + 2 * block, storage[0]), all.listed(first + 2 * block + 1, storage[1]),
+                      sums + block * 64);
   }
 }
 
@@ -49,14 +52,31 @@ void write_sums(const Collective& all, const Fragment& d, const float* sums) {
   uint32_t out[2][warp_size];
   for (unsigned block = 0; block < d.rows / 8; ++block) {
     if (d.element_bits == 16) {
-      store_half_sums(sums + block * 64, out[0]);
+      store_split_half_sums(sums + block * 64, out[0]);
       write_register(all, block, out[0]);
       continue;
     }
-    store_sums(sums + block * 64, out[0], out[1]);
+    store_split_sums(sums + block * 64, out[0], out[1]);
     for (unsigned i = 0; i < 2; ++i)
       write_register(all, 2 * block + i, out[i]);
   }
+}
+
+constexpr uint8_t in_order[] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+// Calls body(lines of a register, number of its first element) for a matrix of `blocks` times eight lines along k, each
+// of `length` numbers: registers of one place along k follow one another.
+template <class Body>
+[[gnu::always_inline]] inline void for_each_register(const Collective& all, unsigned first, const Fragment& matrix,
+                                                     unsigned blocks, unsigned length, const uint8_t* places,
+                                                     Body&& body) {
+  constexpr unsigned line_bits = 128; // of a register
+  const unsigned of_line = line_bits >> std::countr_zero(matrix.element_bits);
+  for (unsigned reg = 0, along_k = 0; reg < matrix.registers; along_k += of_line)
+    for (unsigned block = 0; block < blocks; ++block, ++reg) {
+      uint32_t storage[warp_size];
+      body(Lines{all.listed(first + reg, storage), places, length}, block * 8 * length + along_k);
+    }
 }
 
 // A of shape.m rows with their stored elements, B as a tile of k rows.
@@ -72,23 +92,18 @@ struct Factors {
   }
 };
 
-void decode_numbers(const MatrixProduct& product, ScalarType type, const std::byte* packed, unsigned count,
-                    float* numbers) {
-  if (product.in_containers)
-    decode_containers(type, packed, count, numbers);
-  else
-    decode_elements(type, packed, count, numbers);
-}
-
 void read_factors(const Collective& all, Factors& factors) {
   const MatrixProduct& product = all.description<MatrixProduct>();
-  alignas(4) std::byte packed[most_rows * most_line_bytes];
   const unsigned k = product.shape.k;
-  read_lines(all, product.d.registers, product.a.registers, product.shape.m / 8, packed);
-  decode_numbers(product, product.a_type, packed, product.shape.m * product.stored(), factors.a);
-  read_lines(all, product.first_of_b(), product.b.registers, 1, packed);
+  for_each_register(all, product.d.registers, product.a, product.shape.m / 8, product.stored(), in_order,
+                    [&](const Lines& lines, unsigned element) {
+                      decode_lines(product.a_type, product.in_containers, lines, factors.a + element);
+                    });
   float columns[tile_columns * most_k];
-  decode_numbers(product, product.b_type, packed, tile_columns * k, columns);
+  for_each_register(all, product.first_of_b(), product.b, 1, k, even_columns_first,
+                    [&](const Lines& lines, unsigned element) {
+                      decode_lines(product.b_type, product.in_containers, lines, columns + element);
+                    });
   transpose_columns(columns, k, factors.b);
   if (!product.sparse) return;
   uint32_t storage[warp_size];
@@ -151,13 +166,14 @@ const MicroOp* multiply_scaled_groups(Warp& warp, const MicroOp& op) {
     read_scales(all, product.first_of_scales(), most_rows, true, a_scales);
     read_scales(all, product.first_of_scales() + 3, tile_columns, false, b_scales);
     const unsigned stored = product.stored(), count = product.scale_count, in_block = product.shape.k / count;
+    const auto scales_of_column = [&](unsigned place) { return b_scales + (place % 4 * 2 + place / 4) * count; };
     for (unsigned row = 0; row < most_rows; ++row)
       for (unsigned i = 0; i < stored; ++i) {
         const unsigned k = product.sparse ? factors.columns[row * stored + i] : i;
         for (unsigned column = 0; column < tile_columns; ++column) {
           float& sum = sums[row * tile_columns + column];
           sum = add_scaled(factors.a[row * stored + i], factors.b[k * tile_columns + column],
-                           a_scales[row * count + k / in_block], b_scales[column * count + k / in_block], sum);
+                           a_scales[row * count + k / in_block], scales_of_column(column)[k / in_block], sum);
         }
       }
     write_sums(all, product.d, sums);
@@ -166,28 +182,55 @@ const MicroOp* multiply_scaled_groups(Warp& warp, const MicroOp& op) {
 
 // --- whole numbers ---
 
-// Adds whole numbers to C.
-void finish_whole_sums(const Collective& all, const float* sums) {
+// Calls body(block of eight rows, its two registers), which changes what C has there into D.
+template <class Body> void change_whole_sums(const Collective& all, Body&& body) {
   const MatrixProduct& product = all.description<MatrixProduct>();
+  uint32_t sums[most_rows / 8][2][warp_size];
   for (unsigned block = 0; block < product.shape.m / 8; ++block) {
-    uint32_t out[2][warp_size];
     for (unsigned i = 0; i < 2; ++i) {
       uint32_t storage[warp_size];
-      std::memcpy(out[i], all.listed(product.first_of_c() + 2 * block + i, storage), sizeof out[i]);
+      std::memcpy(sums[block][i], all.listed(product.first_of_c() + 2 * block + i, storage), sizeof storage);
     }
-    add_whole_sums(sums + block * 64, product.saturates, out[0], out[1]);
-    for (unsigned i = 0; i < 2; ++i)
-      write_register(all, 2 * block + i, out[i]);
+    body(block, sums[block]);
   }
+  for (unsigned reg = 0; reg < product.shape.m / 4; ++reg)
+    write_register(all, reg, sums[reg / 2][reg % 2]);
+}
+
+void add_whole_products(const Collective& all, const int32_t* products) {
+  change_whole_sums(all, [&](unsigned block, uint32_t(&sums)[2][warp_size]) {
+    add_split_sums(products + block * 64, all.description<MatrixProduct>().saturates, sums[0], sums[1]);
+  });
 }
 
 const MicroOp* multiply_integer_groups(Warp& warp, const MicroOp& op) {
+  return execute_together(warp, op, {}, [](const Collective& all) {
+    const MatrixProduct& product = all.description<MatrixProduct>();
+    const unsigned k = product.shape.k;
+    int16_t a[most_rows * most_k], columns[tile_columns * most_k], b[tile_columns * most_k];
+    for_each_register(
+        all, product.d.registers, product.a, product.shape.m / 8, k, in_order,
+        [&](const Lines& lines, unsigned element) { decode_integer_lines(product.a_type, lines, a + element); });
+    for_each_register(
+        all, product.first_of_b(), product.b, 1, k, even_columns_first,
+        [&](const Lines& lines, unsigned element) { decode_integer_lines(product.b_type, lines, columns + element); });
+    transpose_pairs(columns, k, b);
+    int32_t products[most_rows * tile_columns] = {};
+    multiply_integer_tile(a, b, product.shape.m, k, products);
+    add_whole_products(all, products);
+  });
+}
+
+// Sums are exact in f32 (matrix_tile.h).
+const MicroOp* multiply_sparse_integer_groups(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
     Factors factors;
     read_factors(all, factors);
     float sums[most_rows * tile_columns] = {};
     factors.multiply(all.description<MatrixProduct>(), sums);
-    finish_whole_sums(all, sums);
+    int32_t products[most_rows * tile_columns];
+    std::copy(std::begin(sums), std::end(sums), products);
+    add_whole_products(all, products);
   });
 }
 
@@ -200,7 +243,9 @@ const MicroOp* multiply_bit_groups(Warp& warp, const MicroOp& op) {
                reinterpret_cast<std::byte*>(columns));
     float counts[most_rows * tile_columns];
     count_bits(rows, columns, product.shape.m, product.shape.k, !product.and_popc, counts);
-    finish_whole_sums(all, counts);
+    change_whole_sums(all, [&](unsigned block, uint32_t(&sums)[2][warp_size]) {
+      add_whole_sums(counts + block * 64, product.saturates, sums[0], sums[1]);
+    });
   });
 }
 
@@ -209,7 +254,8 @@ const MicroOp* multiply_bit_groups(Warp& warp, const MicroOp& op) {
 Handler group_product_handler(const MatrixProduct& product) {
   if (product.scale_count) return &multiply_scaled_groups;
   if (product.a_type == ScalarType::b1) return &multiply_bit_groups;
-  return ir::type_kind(product.a_type) == ir::TypeKind::floating ? &multiply_float_groups : &multiply_integer_groups;
+  if (ir::type_kind(product.a_type) == ir::TypeKind::floating) return &multiply_float_groups;
+  return product.sparse ? &multiply_sparse_integer_groups : &multiply_integer_groups;
 }
 
 } // namespace ptxrewrite::emulator

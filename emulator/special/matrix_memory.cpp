@@ -3,6 +3,7 @@
 #include "emulator/core/address.h"
 #include "emulator/core/watch.h"
 #include "emulator/special/matrix.h"
+#include "emulator/tiles/matrix_tile.h"
 
 #include <algorithm>
 #include <array>
@@ -61,23 +62,40 @@ std::byte* row_bytes(const Collective& all, unsigned lane, uint64_t address, uin
   return nullptr;
 }
 
-// --- 8x8 matrices of 16 bits: lane T holds row T / 4, columns 2 * (T % 4) and the one behind it ---
+// Where `count` aligned rows of `bytes` bytes lie, if all are in the block's own shared memory.
+bool find_shared_rows(const Collective& all, const uint64_t* addresses, unsigned count, uint64_t bytes,
+                      std::byte** rows) {
+  const Block& block = *all.warp().block;
+  const Space space = space_of(all.op());
+  const bool is_generic = space == Space::generic;
+  if (block.cluster || (space != Space::shared && space != Space::cluster && !is_generic)) return false;
+  if (block.shared_bytes < bytes) return false;
+  const uint64_t begin = is_generic ? shared_window : 0, limit = block.shared_bytes - bytes;
+  uint64_t outside = 0, misaligned = 0; // outside: its sign bit
+  for (unsigned i = 0; i < count; ++i) {
+    const uint64_t offset = addresses[i] - begin;
+    outside |= offset | (limit - offset);
+    misaligned |= offset & (bytes - 1);
+    rows[i] = block.shared + offset;
+  }
+  return static_cast<int64_t>(outside) >= 0 && misaligned == 0;
+}
+
+// Likewise, wherever they are. False: the block has failed.
+bool find_rows(const Collective& all, const uint64_t* addresses, unsigned count, uint64_t bytes, std::byte** rows) {
+  if (find_shared_rows(all, addresses, count, bytes, rows)) return true;
+  for (unsigned i = 0; i < count; ++i) {
+    rows[i] = row_bytes(all, i, addresses[i], bytes, bytes);
+    if (!rows[i]) return false;
+  }
+  return true;
+}
+
+// --- 8x8 matrices of 16 bits: lane T holds row T / 4, columns 2 * (T % 4) and the one behind it; so the lanes of a
+// register hold one row after the other ---
 
 constexpr unsigned side = 8;
-using SmallMatrix = uint16_t[side][side];
-
-uint32_t held_by(const SmallMatrix& matrix, unsigned lane, bool transposed) {
-  const unsigned row = lane / 4, column = lane % 4 * 2;
-  const uint16_t low = transposed ? matrix[column][row] : matrix[row][column];
-  const uint16_t high = transposed ? matrix[column + 1][row] : matrix[row][column + 1];
-  return low | static_cast<uint32_t>(high) << 16;
-}
-
-void put(SmallMatrix& matrix, unsigned lane, bool transposed, uint32_t value) {
-  const unsigned row = lane / 4, column = lane % 4 * 2;
-  (transposed ? matrix[column][row] : matrix[row][column]) = static_cast<uint16_t>(value);
-  (transposed ? matrix[column + 1][row] : matrix[row][column + 1]) = static_cast<uint16_t>(value >> 16);
-}
+constexpr unsigned small_row = side * sizeof(uint16_t);
 
 // Rows of matrix i are named by lanes 8 * i to 8 * i + 7. op.count matrices.
 const MicroOp* load_matrices(Warp& warp, const MicroOp& op) {
@@ -85,16 +103,17 @@ const MicroOp* load_matrices(Warp& warp, const MicroOp& op) {
     uint64_t addresses[warp_size];
     read_addresses(all, addresses);
     const unsigned count = all.op().count;
-    if (!watch_lines(all, addresses, count * side, sizeof(uint16_t) * side)) return;
-    SmallMatrix matrices[4];
-    for (unsigned line = 0; line < count * side; ++line) {
-      const std::byte* host = row_bytes(all, line, addresses[line], sizeof(uint16_t) * side, 16);
-      if (!host) return;
-      std::memcpy(matrices[line / side][line % side], host, sizeof(uint16_t) * side);
-    }
+    if (!watch_lines(all, addresses, count * side, small_row)) return;
+    std::byte* rows[warp_size];
+    if (!find_rows(all, addresses, count * side, small_row, rows)) return;
     const bool transposed = all.op().flags & flag_transpose;
-    for (unsigned i = 0; i < count; ++i)
-      all.write_listed<uint32_t>(i, [&](unsigned lane) { return held_by(matrices[i], lane, transposed); });
+    for (unsigned i = 0; i < count; ++i) {
+      uint32_t matrix[warp_size];
+      for (unsigned row = 0; row < side; ++row)
+        std::memcpy(matrix + row * 4, rows[i * side + row], small_row);
+      if (transposed) transpose_half_matrix(matrix);
+      all.write_listed<uint32_t>(i, [&](unsigned lane) { return matrix[lane]; });
+    }
   });
 }
 
@@ -103,19 +122,19 @@ const MicroOp* store_matrices(Warp& warp, const MicroOp& op) {
     uint64_t addresses[warp_size];
     read_addresses(all, addresses);
     const unsigned count = all.op().count;
-    if (!watch_lines(all, addresses, count * side, sizeof(uint16_t) * side)) return;
+    if (!watch_lines(all, addresses, count * side, small_row)) return;
+    std::byte* rows[warp_size];
+    const bool is_found = find_shared_rows(all, addresses, count * side, small_row, rows);
     const bool transposed = all.op().flags & flag_transpose;
     for (unsigned i = 0; i < count; ++i) {
-      uint32_t storage[warp_size];
-      const uint32_t* values = all.listed(i, storage);
-      SmallMatrix matrix;
-      for (unsigned lane = 0; lane < warp_size; ++lane)
-        put(matrix, lane, transposed, values[lane]);
+      uint32_t storage[warp_size], matrix[warp_size];
+      std::memcpy(matrix, all.listed(i, storage), sizeof matrix);
+      if (transposed) transpose_half_matrix(matrix);
       for (unsigned row = 0; row < side; ++row) {
         const unsigned line = i * side + row;
-        std::byte* host = row_bytes(all, line, addresses[line], sizeof matrix[row], 16);
+        std::byte* host = is_found ? rows[line] : row_bytes(all, line, addresses[line], small_row, small_row);
         if (!host) return;
-        std::memcpy(host, matrix[row], sizeof matrix[row]);
+        std::memcpy(host, matrix + row * 4, small_row);
       }
     }
   });
@@ -202,12 +221,10 @@ const MicroOp* store_byte_matrices(Warp& warp, const MicroOp& op) {
 
 const MicroOp* transpose_matrix(Warp& warp, const MicroOp& op) {
   return execute_together(warp, op, {}, [](const Collective& all) {
-    uint32_t storage[warp_size];
-    const uint32_t* values = all.values(0, storage);
-    SmallMatrix matrix;
-    for (unsigned lane = 0; lane < warp_size; ++lane)
-      put(matrix, lane, false, values[lane]);
-    all.write<uint32_t>(0, [&](unsigned lane) { return held_by(matrix, lane, true); });
+    uint32_t storage[warp_size], matrix[warp_size];
+    std::memcpy(matrix, all.values(0, storage), sizeof matrix);
+    transpose_half_matrix(matrix);
+    all.write<uint32_t>(0, [&](unsigned lane) { return matrix[lane]; });
   });
 }
 

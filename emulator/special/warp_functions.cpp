@@ -47,26 +47,54 @@ template <ShuffleMode mode> constexpr ShuffleSource shuffle_source(unsigned lane
   return {static_cast<unsigned>((from & keep) | (own & ~keep)) & 31u, in_range};
 }
 
+// to[lane] = values[from[lane]]
+inline void permute_lanes(const uint32_t* values, const uint32_t* from, uint32_t* to) {
+#if defined(__AVX2__)
+  using Words = uint32_t __attribute__((vector_size(32)));
+  using SignedWords = int32_t __attribute__((vector_size(32)));
+  using Floats = float __attribute__((vector_size(32)));
+  SignedWords parts[4];
+  std::memcpy(parts, values, sizeof parts);
+  for (unsigned first = 0; first < warp_size; first += 8) {
+    Words places;
+    std::memcpy(&places, from + first, sizeof places);
+    // From each eight values those at the places' lower three bits; the upper bits choose, as signs of a blend.
+    Floats chosen[4];
+    for (unsigned part = 0; part < 4; ++part)
+      chosen[part] = (Floats)__builtin_ia32_permvarsi256(parts[part], (SignedWords)places);
+    const auto odd = (Floats)(places << 28), upper = (Floats)(places << 27);
+    const Floats low = __builtin_ia32_blendvps256(chosen[0], chosen[1], odd);
+    const Floats high = __builtin_ia32_blendvps256(chosen[2], chosen[3], odd);
+    const Floats all = __builtin_ia32_blendvps256(low, high, upper);
+    std::memcpy(to + first, &all, sizeof all);
+  }
+#else
+  for (unsigned lane = 0; lane < warp_size; ++lane)
+    to[lane] = values[from[lane]];
+#endif
+}
+
 template <ShuffleMode mode, bool sync> const MicroOp* shuffle(Warp& warp, const MicroOp& op) {
   return execute<sync>(warp, op, members_after_three, [](const Collective& all) {
     uint32_t a_storage[warp_size], b_storage[warp_size], c_storage[warp_size];
     const uint32_t* a = all.values(0, a_storage);
     const uint32_t* b = all.values(1, b_storage);
     const uint32_t* c = all.values(2, c_storage);
-    // Three loops of one kind of work each, which the compiler turns into vector code.
-    uint32_t from[warp_size], shuffled[warp_size];
-    uint8_t in_range[warp_size];
-    for (unsigned lane = 0; lane < warp_size; ++lane) {
-      const ShuffleSource source = shuffle_source<mode>(lane, b[lane], c[lane]);
-      from[lane] = source.lane;
-      in_range[lane] = source.in_range;
-    }
+    // Each loop does one kind of work, so that the compiler turns it into vector code.
+    alignas(32) uint32_t from[warp_size], shuffled[warp_size];
+    for (unsigned lane = 0; lane < warp_size; ++lane)
+      from[lane] = shuffle_source<mode>(lane, b[lane], c[lane]).lane;
     // A lane that does not take part has nothing to give (undefined in PTX): the own value stays.
     if (all.lanes() != full_mask)
       for (unsigned lane = 0; lane < warp_size; ++lane)
         from[lane] = all.has(from[lane]) ? from[lane] : lane;
-    for (unsigned lane = 0; lane < warp_size; ++lane)
-      shuffled[lane] = a[from[lane]];
+    permute_lanes(a, from, shuffled);
+    // Before a result is written, which may be b or c. Lanes of other splits may have a predicate where these have
+    // none.
+    alignas(32) uint8_t in_range[warp_size];
+    if (all.op().destination[1] || !all.warp().gathered.empty())
+      for (unsigned lane = 0; lane < warp_size; ++lane)
+        in_range[lane] = shuffle_source<mode>(lane, b[lane], c[lane]).in_range;
     all.write<uint32_t>(0, [&](unsigned lane) { return shuffled[lane]; });
     all.write<bool>(1, [&](unsigned lane) { return in_range[lane] != 0; });
   });

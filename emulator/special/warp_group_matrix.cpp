@@ -4,10 +4,10 @@
 #include "emulator/core/check.h"
 #include "emulator/core/watch.h"
 #include "emulator/special/matrix.h"
-#include "emulator/special/matrix_tile.h"
 #include "emulator/special/shared_matrix.h"
 #include "emulator/special/sparse_metadata.h"
 #include "emulator/special/warp_group.h"
+#include "emulator/tiles/matrix_tile.h"
 
 #include <fmt/format.h>
 
@@ -356,9 +356,9 @@ void check_registers(Warp& warp, const MicroOp& op, const Product& product, cons
     if (ref.base() != LaneBase::registers || fenced.place != part.registers) continue;
     if (std::memcmp(fenced.bytes.data() + ref.offset(), part.registers + ref.offset(), warp_size * 4) == 0) continue;
     return checker->missing_fence(warp, op,
-                                           fmt::format("register {} of {} has been written since the last wgmma.fence",
-                                                       i < product.registers_of_d() ? i : i - product.registers_of_d(),
-                                                       i < product.registers_of_d() ? 'D' : 'A'));
+                                  fmt::format("register {} of {} has been written since the last wgmma.fence",
+                                              i < product.registers_of_d() ? i : i - product.registers_of_d(),
+                                              i < product.registers_of_d() ? 'D' : 'A'));
   }
 }
 

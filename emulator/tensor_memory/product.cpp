@@ -3,10 +3,10 @@
 #include "emulator/semantics/accumulate.h"
 #include "emulator/semantics/rounding.h"
 #include "emulator/semantics/small_floats.h"
-#include "emulator/special/matrix_tile.h"
 #include "emulator/tensor_memory/shared_operand.h"
 #include "emulator/tensor_memory/sparse_places.h"
 #include "emulator/tensor_memory/tensor_memory.h"
+#include "emulator/tiles/matrix_tile.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 #include "emulator/tensor_memory/shared_operand.h"
 
-#include "emulator/special/matrix_tile.h"
+#include "emulator/tiles/matrix_tile.h"
 
 #include <fmt/format.h>
 

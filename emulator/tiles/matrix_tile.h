@@ -6,29 +6,23 @@
 // does: 64 products of numbers of 8 bits.
 #pragma once
 
-#include "ir/isa/types.h"
-
-#include <cstddef>
-#include <cstdint>
+#include "emulator/tiles/decode_numbers.h"
 
 namespace ptxrewrite::emulator {
 
 inline constexpr unsigned tile_columns = 8;
 
-// The numbers of `count` elements that lie packed one behind the other: f16, bf16, f32, tf32 (19 bits of 32), e4m3,
-// e5m2, e2m1, and integers of 8 and 4 bits.
-void decode_elements(ir::ScalarType type, const std::byte* packed, unsigned count, float* numbers);
-
-// Elements of kind::f8f6f4, each in a byte: of 6 bits in its low bits, of 4 bits (e2m1) in bits 2 to 5.
-void decode_containers(ir::ScalarType type, const std::byte* packed, unsigned count, float* numbers);
-
 // Rows of a tile of B out of its columns: rows[i * 8 + column] = columns[column * k + i]. k: a multiple of 4.
 void transpose_columns(const float* columns, unsigned k, float* rows);
+
+// Transposes eight rows of eight elements of 16 bits.
+void transpose_half_matrix(uint32_t* matrix);
 
 // d[row * 8 + column] += a[row * k + i] * b[i * 8 + column], for each i from 0 on. rows: a multiple of 8.
 void multiply_tile(const float* a, const float* b, unsigned rows, unsigned k, float* d);
 
-// The same where A has `stored` elements in each row, element i of which is column columns[row * stored + i].
+// The same where A has `stored` elements in each row, element i of which is column columns[row * stored + i]. rows: a
+// multiple of 8.
 void multiply_sparse_tile(const float* a, const uint8_t* columns, const float* b, unsigned rows, unsigned stored,
                           float* d);
 
@@ -37,12 +31,26 @@ void multiply_sparse_tile(const float* a, const uint8_t* columns, const float* b
 void count_bits(const uint32_t* rows, const uint32_t* columns, unsigned row_count, unsigned words, bool differ,
                 float* counts);
 
+// The same for whole numbers of 16 bits, two along k beside each other: those of a column of B, 2 * i and the next one,
+// lie at b[(i * 8 + column) * 2]. k: a multiple of 16.
+void transpose_pairs(const int16_t* columns, unsigned k, int16_t* rows);
+void multiply_integer_tile(const int16_t* a, const int16_t* b, unsigned rows, unsigned k, int32_t* d);
+
 // Half of the 64 sums of eight rows of D lie in each of two registers: element 2 * lane in the first one.
 void load_sums(const uint32_t* first, const uint32_t* second, float* sums);
 void store_sums(const float* sums, uint32_t* first, uint32_t* second);
 // The same for f16 accumulators, two in a register: rounded once, to nearest even.
 void load_half_sums(const uint32_t* both, float* sums);
 void store_half_sums(const float* sums, uint32_t* both);
+
+// Sums whose even columns stand before the odd ones, which is as they lie in registers.
+inline constexpr uint8_t even_columns_first[tile_columns] = {0, 4, 1, 5, 2, 6, 3, 7}; // the place of a column
+void load_split_sums(const uint32_t* even, const uint32_t* odd, float* sums);
+void store_split_sums(const float* sums, uint32_t* even, uint32_t* odd);
+void load_split_half_sums(const uint32_t* both, float* sums);
+void store_split_half_sums(const float* sums, uint32_t* both);
+void add_split_sums(const int32_t* sums, bool clamps, uint32_t* even, uint32_t* odd);
+
 // Whole numbers: each added to what the register had and clamped to 32 bits, or cut off.
 void add_whole_sums(const float* sums, bool clamps, uint32_t* first, uint32_t* second);
 

@@ -1,0 +1,261 @@
+// mma bit for bit, over all codes of its operands: NaNs, infinities, subnormal numbers, every exponent. Elements lie as
+// the manual says (PTX ISA 9.7.14.5); what it leaves open is as matrix.cpp says: sums along k from C on, exact
+// products, each partial sum rounded once to f32; NaNs are canonical.
+#include "tests/unit/emulator/run_ptx.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+#include <random>
+
+namespace ptxrewrite::emulator {
+namespace {
+
+// A binary format by its definition. Codes whose exponent is all ones are infinity and NaNs (`ieee`), or numbers but
+// for the code of all ones (e4m3).
+struct Format {
+  const char* name;
+  int exponent_bits, fraction_bits;
+  bool ieee;
+  int unused; // bits below the fraction in the element's place: tf32
+  int bits() const { return 1 + exponent_bits + fraction_bits + unused; }
+};
+constexpr Format f16{"f16", 5, 10, true, 0}, bf16{"bf16", 8, 7, true, 0}, tf32{"tf32", 8, 10, true, 13},
+    f32{"f32", 8, 23, true, 0}, e4m3{"e4m3", 4, 3, false, 0}, e5m2{"e5m2", 5, 2, true, 0};
+
+double value_of(const Format& format, uint32_t code) {
+  code >>= format.unused;
+  const int all_ones = (1 << format.exponent_bits) - 1, bias = all_ones / 2;
+  const int exponent = static_cast<int>(code >> format.fraction_bits) & all_ones;
+  const uint32_t fraction = code & ((1u << format.fraction_bits) - 1);
+  const bool is_negative = code >> (format.exponent_bits + format.fraction_bits) & 1;
+  double magnitude = 0;
+  if (format.ieee && exponent == all_ones)
+    magnitude = fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+  else if (!format.ieee && exponent == all_ones && fraction == (1u << format.fraction_bits) - 1)
+    magnitude = std::numeric_limits<double>::quiet_NaN();
+  else if (exponent == 0)
+    magnitude = std::ldexp(fraction, 1 - bias - format.fraction_bits);
+  else
+    magnitude = std::ldexp((1u << format.fraction_bits) + fraction, exponent - bias - format.fraction_bits);
+  return is_negative ? -magnitude : magnitude;
+}
+
+uint32_t f32_bits(float value) {
+  return std::isnan(value) ? 0x7fffffff : std::bit_cast<uint32_t>(value);
+}
+
+// To nearest, ties to even; in steps of the last bit of numbers of that size.
+uint32_t f16_bits(float value) {
+  if (std::isnan(value)) return 0x7fff;
+  const uint32_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double magnitude = std::fabs(static_cast<double>(value));
+  if (std::isinf(value)) return sign | 0x7c00;
+  const int exponent = magnitude == 0 ? -14 : std::max(std::ilogb(magnitude), -14);
+  const double rounded = std::nearbyint(std::ldexp(magnitude, 10 - exponent)); // 2048 is the next power of two
+  if (std::ldexp(rounded, exponent - 10) >= 65536) return sign | 0x7c00;
+  const auto steps = static_cast<uint32_t>(rounded);
+  return sign | (steps < 1024 ? steps : (static_cast<uint32_t>(exponent + 14) << 10) + steps);
+}
+
+enum class Codes { any, finite, small, few_specials };
+
+uint32_t code_of(const Format& format, Codes codes, std::mt19937& random) {
+  const auto any = static_cast<uint32_t>(random()) & (format.bits() == 32 ? ~0u : (1u << format.bits()) - 1);
+  const bool wants_any = codes == Codes::any || (codes == Codes::few_specials && random() % 64 == 0);
+  if (wants_any) return any;
+  uint32_t code = any;
+  // Without the top bit of the exponent nothing is infinite or NaN, and all is below two.
+  if (codes == Codes::small) // subnormal numbers, zeros, and ones near them
+    code &= ~((((1u << format.exponent_bits) - 1) & ~1u) << (format.fraction_bits + format.unused));
+  else if (codes == Codes::few_specials || std::isnan(value_of(format, code)) || std::isinf(value_of(format, code)))
+    code &= ~(1u << (format.exponent_bits - 1 + format.fraction_bits + format.unused));
+  return code;
+}
+
+struct Product {
+  Format a, b;
+  int m, k;
+  bool half_sums; // C and D of f16
+};
+
+// Words of the lanes' registers.
+using Registers = std::vector<std::array<uint32_t, 32>>;
+
+struct Place {
+  int lane, reg, element;
+};
+// Of a row of A, or a column of B (`blocks` 1): element k.
+Place place_of(const Format& format, int blocks, int line, int k) {
+  const int each = 32 / format.bits(), of_register = 4 * each;
+  return {line % 8 * 4 + k % of_register / each, k / of_register * blocks + line / 8, k % each};
+}
+Place place_of_sum(bool half_sums, int row, int column) {
+  const int lane = row % 8 * 4 + column / 2;
+  return half_sums ? Place{lane, row / 8, column % 2} : Place{lane, row / 8 * 2 + column % 2, 0};
+}
+
+uint32_t element(const Registers& registers, const Place& place, int bits) {
+  const uint32_t word = registers[static_cast<size_t>(place.reg)][static_cast<size_t>(place.lane)];
+  return bits == 32 ? word : word >> (place.element * bits) & ((1u << bits) - 1);
+}
+void set_element(Registers& registers, const Place& place, int bits, uint32_t code) {
+  registers[static_cast<size_t>(place.reg)][static_cast<size_t>(place.lane)] |= code << (place.element * bits);
+}
+
+std::string list(const char* name, size_t count, char prefix = '%') {
+  std::string text = fmt::format("{{{}{}0", prefix, name);
+  for (size_t i = 1; i < count; ++i)
+    text += fmt::format(", {}{}{}", prefix, name, i);
+  return text + "}";
+}
+
+// The instruction on the words of all registers; the results' words.
+Registers multiply(const std::string& instruction, const Registers& a, const Registers& b, const Registers& c) {
+  const size_t count = a.size() + b.size() + c.size();
+  std::vector<uint32_t> words;
+  for (const Registers* part : {&a, &b, &c})
+    for (const auto& lanes : *part)
+      words.insert(words.end(), lanes.begin(), lanes.end());
+  std::string text = "  .reg .b32 %a<8>, %b<8>, %c<8>, %d<8>, %lane;\n  .reg .b64 %rd<4>;\n  mov.u32 %lane, %tid.x;\n"
+                     "  mul.wide.u32 %rd0, %lane, 4;\n  ld.param.u64 %rd1, [in];\n  add.u64 %rd1, %rd1, %rd0;\n"
+                     "  ld.param.u64 %rd2, [out];\n  add.u64 %rd2, %rd2, %rd0;\n";
+  size_t at = 0;
+  const auto load = [&](char name, size_t registers) {
+    for (size_t i = 0; i < registers; ++i, ++at)
+      text += fmt::format("  ld.global.u32 %{}{}, [%rd1+{}];\n", name, i, at * 128);
+  };
+  load('a', a.size());
+  load('b', b.size());
+  load('c', c.size());
+  text += fmt::format("  {} {}, {}, {}, {};\n", instruction, list("d", c.size()), list("a", a.size()),
+                      list("b", b.size()), list("c", c.size()));
+  for (size_t i = 0; i < c.size(); ++i)
+    text += fmt::format("  st.global.u32 [%rd2+{}], %d{};\n", i * 128, i);
+  REQUIRE(at == count);
+  const PtxRun run = run_ptx(kernel("k", ".param .u64 in, .param .u64 out", text + "  ret;\n"),
+                             {.kernel = "k", .block = {32}}, {buffer_of(words), zeros<uint32_t>(c.size() * 32)});
+  REQUIRE(run.error == "");
+  REQUIRE(run.failure() == "");
+  Registers d(c.size());
+  const auto results = run.buffer<uint32_t>(1);
+  for (size_t i = 0; i < c.size(); ++i)
+    std::copy_n(results.begin() + static_cast<ptrdiff_t>(i * 32), 32, d[i].begin());
+  return d;
+}
+
+void check_floats(const Product& product, Codes codes, unsigned seed) {
+  std::mt19937 random(seed);
+  const char* sum_type = product.half_sums ? "f16" : "f32";
+  const std::string instruction = fmt::format("mma.sync.aligned.m{}n8k{}.row.col.{}.{}.{}.{}", product.m, product.k,
+                                              sum_type, product.a.name, product.b.name, sum_type);
+  CAPTURE(instruction);
+  CAPTURE(seed);
+  const int blocks = product.m / 8;
+  Registers a(static_cast<size_t>(product.m * product.k * product.a.bits() / 1024));
+  Registers b(static_cast<size_t>(8 * product.k * product.b.bits() / 1024));
+  Registers c(static_cast<size_t>(product.half_sums ? blocks : blocks * 2));
+  const Format& sum_format = product.half_sums ? f16 : f32;
+  for (int k = 0; k < product.k; ++k) {
+    for (int row = 0; row < product.m; ++row)
+      set_element(a, place_of(product.a, blocks, row, k), product.a.bits(), code_of(product.a, codes, random));
+    for (int column = 0; column < 8; ++column)
+      set_element(b, place_of(product.b, 1, column, k), product.b.bits(), code_of(product.b, codes, random));
+  }
+  for (int row = 0; row < product.m; ++row)
+    for (int column = 0; column < 8; ++column)
+      set_element(c, place_of_sum(product.half_sums, row, column), sum_format.bits(),
+                  code_of(sum_format, codes, random));
+  const Registers d = multiply(instruction, a, b, c);
+  int wrong = 0;
+  for (int row = 0; row < product.m; ++row)
+    for (int column = 0; column < 8; ++column) {
+      const Place place = place_of_sum(product.half_sums, row, column);
+      auto sum = static_cast<float>(value_of(sum_format, element(c, place, sum_format.bits())));
+      for (int k = 0; k < product.k; ++k)
+        sum = std::fma(
+            static_cast<float>(value_of(product.a, element(a, place_of(product.a, blocks, row, k), product.a.bits()))),
+            static_cast<float>(value_of(product.b, element(b, place_of(product.b, 1, column, k), product.b.bits()))),
+            sum);
+      wrong += element(d, place, sum_format.bits()) != (product.half_sums ? f16_bits(sum) : f32_bits(sum));
+    }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("products of floats, all codes of all types") {
+  const Product products[] = {
+      {f16, f16, 16, 16, false},   {f16, f16, 16, 16, true},    {f16, f16, 16, 8, false},   {f16, f16, 16, 8, true},
+      {bf16, bf16, 16, 16, false}, {bf16, bf16, 16, 8, false},  {tf32, tf32, 16, 8, false}, {tf32, tf32, 16, 4, false},
+      {e4m3, e4m3, 16, 32, false}, {e5m2, e4m3, 16, 32, false}, {e4m3, e5m2, 16, 32, true}, {e5m2, e5m2, 16, 16, false},
+  };
+  for (const Product& product : products)
+    for (Codes codes : {Codes::any, Codes::finite, Codes::small, Codes::few_specials})
+      for (unsigned seed = 0; seed < 4; ++seed)
+        check_floats(product, codes, seed);
+}
+
+struct Integers {
+  const char* name;
+  int bits;
+  bool is_signed;
+};
+
+void check_integers(const Integers& a_type, const Integers& b_type, int m, int k, bool clamps, unsigned seed) {
+  std::mt19937 random(seed);
+  const std::string instruction = fmt::format("mma.sync.aligned.m{}n8k{}.row.col{}.s32.{}.{}.s32", m, k,
+                                              clamps ? ".satfinite" : "", a_type.name, b_type.name);
+  CAPTURE(instruction);
+  CAPTURE(seed);
+  const int blocks = m / 8;
+  const Format a_place{"", a_type.bits - 1, 0, false, 0}, b_place{"", b_type.bits - 1, 0, false, 0};
+  Registers a(static_cast<size_t>(m * k * a_type.bits / 1024)), b(static_cast<size_t>(k * b_type.bits / 128));
+  Registers c(static_cast<size_t>(blocks * 2));
+  // Extreme numbers as often as any.
+  const bool extreme = seed % 2;
+  for (Registers* part : {&a, &b, &c})
+    for (auto& lanes : *part)
+      for (uint32_t& word : lanes)
+        word = extreme && part == &c ? (random() % 2 ? 0x7fffffff : 0x80000000)
+               : extreme             ? (random() % 4 ? 0x80808080 : 0xffffffff)
+                                     : static_cast<uint32_t>(random());
+  const Registers d = multiply(instruction, a, b, c);
+  const auto number = [](const Integers& type, uint32_t code) {
+    const auto value = static_cast<int64_t>(code);
+    return type.is_signed && code >> (type.bits - 1) ? value - (int64_t(1) << type.bits) : value;
+  };
+  int wrong = 0;
+  for (int row = 0; row < m; ++row)
+    for (int column = 0; column < 8; ++column) {
+      const Place place = place_of_sum(false, row, column);
+      int64_t sum = static_cast<int32_t>(element(c, place, 32));
+      for (int i = 0; i < k; ++i)
+        sum += number(a_type, element(a, place_of(a_place, blocks, row, i), a_type.bits)) *
+               number(b_type, element(b, place_of(b_place, 1, column, i), b_type.bits));
+      if (clamps) sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
+      wrong += element(d, place, 32) != static_cast<uint32_t>(sum);
+    }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("products of integers, their largest ones and the largest sums among them") {
+  const Integers s8{"s8", 8, true}, u8{"u8", 8, false}, s4{"s4", 4, true}, u4{"u4", 4, false};
+  for (bool clamps : {false, true})
+    for (unsigned seed = 0; seed < 6; ++seed) {
+      for (const auto& [a, b] : {std::pair(s8, s8), std::pair(s8, u8), std::pair(u8, s8), std::pair(u8, u8)}) {
+        check_integers(a, b, 8, 16, clamps, seed);
+        check_integers(a, b, 16, 16, clamps, seed);
+        check_integers(a, b, 16, 32, clamps, seed);
+      }
+      for (const auto& [a, b] : {std::pair(s4, s4), std::pair(s4, u4), std::pair(u4, s4), std::pair(u4, u4)}) {
+        check_integers(a, b, 8, 32, clamps, seed);
+        check_integers(a, b, 16, 32, clamps, seed);
+        check_integers(a, b, 16, 64, clamps, seed);
+      }
+    }
+}
+
+} // namespace
+} // namespace ptxrewrite::emulator
