@@ -5,18 +5,28 @@
 #include "ir/analysis/linear/linear.h"
 #include "ir/edit/dead_code.h"
 #include "ir/flow/loops.h"
+#include "ir/machine/figures/target.h"
 #include "ir/machine/select/lowering_store.h"
 #include "transforms/common/address_forms.h"
 #include "transforms/manager/analyses.h"
 
+#include <algorithm>
+#include <cstdint>
+
 namespace ptxrewrite::transforms::legal {
+
+// The machine that kernels are weighed for: the module's target. Older ones are weighed as sm_80, which runs them too.
+inline uint32_t weighed_capability(const ir::Module& module) {
+  constexpr uint32_t oldest = 80;
+  return std::max(ir::target_capability(module, oldest), oldest);
+}
 
 // Machine instructions times 10 for each loop around. Instructions that are made later have no entry and are free.
 class InstructionCosts {
 public:
   InstructionCosts(const ir::Function& function, const ir::LoopForest& loops, ir::LoweringStore& lowerings)
-      : function_(function), loops_(loops), lowering_(lowerings.of(function, 80)), size_(function.instructions.size()) {
-  }
+      : function_(function), loops_(loops), lowering_(lowerings.of(function, weighed_capability(function.module()))),
+        size_(function.instructions.size()) {}
   InstructionCosts(const ir::Function& function, AnalysisCache& analyses)
       : InstructionCosts(function, analyses.of<ir::LinearForms>(function).loops(), analyses.lowerings()) {}
 

@@ -37,6 +37,15 @@ bool is_warp_wide(const ir::Form& form) {
          (form.has(Modifier::sync) || form.opcode == Opcode::bar || form.opcode == Opcode::barrier);
 }
 
+// Waits for every lane of its warp that has not exited.
+bool waits_for_whole_warp(const ir::Function& function, InstructionId id) {
+  constexpr uint32_t all_lanes = 0xffffffff;
+  return is_warp_wide(function.form_of(id)) &&
+         std::ranges::any_of(function.operands_of(id), [](const Operand& operand) {
+           return operand.is(OperandKind::integer) && static_cast<uint32_t>(operand.immediate) == all_lanes;
+         });
+}
+
 template <class Visit> void for_each_real(const ir::Function& function, Visit&& visit) {
   for (BlockId block : function.layout)
     for (InstructionId id : function.instructions_in(block))
@@ -200,11 +209,28 @@ private:
         at_ = function_.terminator(block);
         return "both sides of a branch that may part a warp have instructions for the whole warp";
       }
+      // The other side's lanes go on alone until they exit: the affine stream sends one tuple for all of them.
+      if (does_more_than_end(dependence_.post_dominators().immediate_post_dominator(block)) &&
+          sides_that_wait(block, [&](InstructionId id) { return waits_for_whole_warp(function_, id); }) == 1) {
+        at_ = function_.terminator(block);
+        return "one side of a branch that may part a warp waits for all of its lanes";
+      }
     }
     return {};
   }
 
+  bool does_more_than_end(BlockId block) const {
+    if (!block) return false;
+    for (InstructionId id : function_.instructions_in(block))
+      if (function_.instructions[id].kind == InstructionKind::real) return !ends_threads(function_.form_of(id));
+    return true;
+  }
+
   template <class Test> bool waits_on_both_sides(BlockId branch, Test&& waits) const {
+    return sides_that_wait(branch, waits) > 1;
+  }
+
+  template <class Test> unsigned sides_that_wait(BlockId branch, Test&& waits) const {
     const BlockId meeting = dependence_.post_dominators().immediate_post_dominator(branch);
     unsigned sides = 0;
     for (EdgeId edge : function_.successors(branch)) {
@@ -224,7 +250,7 @@ private:
       }
       sides += found;
     }
-    return sides > 1;
+    return sides;
   }
 
   const ir::LinearForms& forms_;

@@ -5,6 +5,7 @@
 #include "ir/core/module.h"
 #include "ir/machine/figures/generations.h"
 #include "ir/machine/figures/weights.h"
+#include "ir/machine/prepare/constant_bank.h"
 #include "ir/machine/select/size_in_loop.h"
 
 #include <algorithm>
@@ -23,6 +24,7 @@ struct CountedLoop {
   BlockId exit;                // the one that it is left from
   InstructionId increment, compare, branch;
   std::optional<uint64_t> trips; // where start and limit are literals
+  bool launch_limit = false;     // the limit is a literal or lies in the constant bank
 
   BlockId header() const { return blocks.front(); }
   bool contains(BlockId block) const { return std::ranges::find(blocks, block) != blocks.end(); }
@@ -79,11 +81,23 @@ BlockId only_exit(const LoweringContext& context, const std::vector<BlockId>& bl
   return exit;
 }
 
+// What the value is a copy of. Front ends that assign a name for each statement copy the counter at the end of a trip.
+ValueId without_moves(const LoweringContext& context, ValueId value) {
+  for (int step = 0; step < 8; ++step) {
+    const InstructionId id = context.values.definition(value);
+    if (!id || !context.function.is_opcode(id, Opcode::mov) || context.function.instructions[id].guard) return value;
+    const Operand* source = context.source(id, 0);
+    if (!source || !source->is(OperandKind::value)) return value;
+    value = source->as_value();
+  }
+  return value;
+}
+
 // value = parameter + constant, in this loop: the index of that parameter.
 std::optional<size_t> stepped_parameter(const LoweringContext& context, const CountedLoop& loop, ValueId value,
                                         int64_t& step, InstructionId& increment) {
   const Function& function = context.function;
-  increment = context.values.definition(value);
+  increment = context.values.definition(without_moves(context, value));
   if (!increment || !loop.contains(function.instructions[increment].block)) return std::nullopt;
   const Form* form = context.form(increment);
   if (!form || (form->opcode != Opcode::add && form->opcode != Opcode::sub)) return std::nullopt;
@@ -143,6 +157,7 @@ Moved moved_parameter(const LoweringContext& context, const CountedLoop& loop, V
   std::span<const ValueId> parameters = context.function.parameters(loop.header());
   Moved moved;
   for (int step = 0; step < 4; ++step) {
+    value = without_moves(context, value);
     if (std::ranges::find(parameters, value) != parameters.end()) {
       moved.parameter = value;
       return moved;
@@ -159,13 +174,42 @@ Moved moved_parameter(const LoweringContext& context, const CountedLoop& loop, V
   return {};
 }
 
-// Upwards until it is no longer greater: a test that has nothing to do with the number of trips.
-bool counts_away(const Form& compare, size_t side, int64_t step) {
+// Is the operand a literal or read from the constant bank? Hopper and later machines load parameters and variables that
+// earlier ones read as operands, which the unroller takes for the same, and the launch's shape, which it does not.
+bool is_launch_constant(const LoweringContext& context, const Operand* operand) {
+  for (int step = 0; operand && step < 8; ++step) {
+    if (operand->is_constant()) return true;
+    if (operand->is(OperandKind::special_register))
+      return !has(context.capability, MachineFact::loaded_parameters) &&
+             (operand->id == static_cast<uint32_t>(SpecialRegister::ntid) ||
+              operand->id == static_cast<uint32_t>(SpecialRegister::nctaid));
+    const InstructionId id = context.definition(operand);
+    if (!id || context.function.instructions[id].guard) return false;
+    if (reads_constant_bank(context.function, id)) return true;
+    const Form& form = context.function.form_of(id);
+    const bool copies = form.opcode == Opcode::mov ||
+                        (form.opcode == Opcode::cvt && bit_width(form.type()) == bit_width(form.type(1)) &&
+                         is_float(form.type()) == is_float(form.type(1)));
+    if (!copies) return false;
+    operand = context.source(id, 0);
+  }
+  return false;
+}
+
+// Does the loop go on where the comparison holds?
+bool stays_where_it_holds(const LoweringContext& context, const CountedLoop& loop) {
+  const Function& function = context.function;
+  const BlockId target = function.edges[function.successors(loop.exit).front()].to;
+  return loop.contains(target) != function.instructions[loop.branch].guard_negated;
+}
+
+// Upwards while it is greater: a test that has nothing to do with the number of trips.
+bool counts_away(const Form& compare, size_t side, int64_t step, bool stays) {
   const bool greater =
       compare.has(Modifier::gt) || compare.has(Modifier::ge) || compare.has(Modifier::hi) || compare.has(Modifier::hs);
   const bool less =
       compare.has(Modifier::lt) || compare.has(Modifier::le) || compare.has(Modifier::lo) || compare.has(Modifier::ls);
-  return step > 0 && (side == 0 ? greater : less);
+  return step > 0 && ((side == 0) == stays ? greater : less);
 }
 
 std::optional<CountedLoop> counted_loop(const LoweringContext& context, BlockId header) {
@@ -191,13 +235,16 @@ std::optional<CountedLoop> counted_loop(const LoweringContext& context, BlockId 
     const Moved moved = moved_parameter(context, loop, next);
     const int64_t step = moved.distance;
     if (moved.parameter != counter.parameter || step == 0) continue;
-    loop.increment = context.values.definition(next);
+    loop.increment = context.values.definition(without_moves(context, next));
     InstructionId limit_definition = context.definition(limit);
-    if (limit_definition && loop.contains(function.instructions[limit_definition].block)) continue;
+    loop.launch_limit = is_launch_constant(context, limit);
+    if (limit_definition && loop.contains(function.instructions[limit_definition].block) && !loop.launch_limit)
+      continue;
     std::span<const ValueId> parameters = function.parameters(header);
     const auto index = static_cast<size_t>(std::ranges::find(parameters, counter.parameter) - parameters.begin());
     loop.trips = trips_of(context, loop, index, limit, step, counter.distance);
-    if (!loop.trips && counts_away(*context.form(loop.compare), side, step)) return std::nullopt;
+    if (!loop.trips && counts_away(*context.form(loop.compare), side, step, stays_where_it_holds(context, loop)))
+      return std::nullopt;
     return loop;
   }
   return std::nullopt;
@@ -219,7 +266,7 @@ struct Body {
   bool skips = false;        // blocks that not all trips execute
   // By memory_of: what is loaded, and what is stored elsewhere than at a place that moves on from trip to trip.
   std::array<bool, 3> loads{}, stores_anywhere{};
-  bool atomics = false;
+  bool atomics = false, barriers = false;
 };
 
 // Memories that are apart from each other: shared, local, and the rest.
@@ -384,6 +431,7 @@ void measure(const LoweringContext& context, const CountedLoop& loop, const Know
     return;
   }
   body.fixed |= is_fixed(context, id);
+  body.barriers |= form->effects.barrier;
   const InstructionCost& cost = context.costs[id.index()];
   const auto found = context.constant_moves.find(id);
   const uint32_t moves = found == context.constant_moves.end() ? 0 : found->second;
@@ -491,6 +539,10 @@ Unrolling unrolling_of(const LoweringContext& context, const UniformValues& toge
     constexpr uint32_t between_copies = 11, of_counter = 4, of_pointer = 4;
     if (body.size > longest_trip(body)) return {};
     if (!together.branch_is_uniform(loop->exit) && !pays_for_separate_lanes(*loop, body)) return {};
+    // All threads have to arrive as often. ptxas sees that of a limit in the constant bank alone, not of one computed
+    // from it.
+    if ((body.barriers || body.atomics) && !loop->launch_limit) return {};
+    if (body.barriers && !together.branch_is_uniform(loop->exit)) return {};
     result.instructions = 6 * body.work + 2 * (body.inductions + control) + between_copies +
                           (body.counts ? of_counter : 0) + (body.points ? of_pointer : 0);
     result.copies = 4;

@@ -194,4 +194,65 @@ TEST_CASE("loops that are left behind a skipped block are not copied") {
   CHECK(std::abs(static_cast<int>(at_end.estimated) - static_cast<int>(at_end.by_ptxas)) <= 8);
 }
 
+TEST_CASE("what a loop's limit may be where threads wait for each other") {
+  if (!find_ptxas()) {
+    MESSAGE("skipped: no ptxas");
+    return;
+  }
+  struct Limit {
+    const char* name;
+    std::string before, inside; // the loop and in it: sets %r9
+  };
+  const std::vector<Limit> limits = {
+      {"a parameter", "ld.param.u32 %r9, [n];", ""},
+      {"the block's shape", "mov.u32 %r9, %ntid.x;", ""},
+      {"a parameter that each trip reads", "", "ld.param.u32 %r9, [n];"},
+      {"a variable", "ld.const.u32 %r9, [table];", ""},
+      {"computed", "ld.param.u32 %r9, [n]; shr.u32 %r9, %r9, 4;", ""},
+      {"computed in each trip", "", "ld.param.u32 %r9, [n]; add.u32 %r9, %r9, 5;"},
+      {"the block's place", "mov.u32 %r9, %ctaid.x;", ""},
+      {"loaded", "ld.global.u32 %r9, [%rd2];", ""},
+  };
+  const std::vector<std::pair<const char*, std::string>> bodies = {
+      {"nothing", ""}, {"a barrier", "bar.sync 0;"}, {"an atomic", "atom.shared.add.u32 %r8, [%r5], 1;"}};
+  for (uint32_t capability : {80u, 90u, 120u}) {
+    std::string text = ".version 9.0\n.target sm_" + std::to_string(capability) +
+                       "\n.address_size 64\n.const .align 4 .b8 table[64];\n";
+    unsigned number = 0;
+    for (const auto& [what, body] : bodies)
+      for (const Limit& limit : limits)
+        // The counter is copied at the end of a trip, as by front ends that name each assignment's result.
+        text += ".visible .entry k" + std::to_string(number++) +
+                "(.param .u64 p, .param .u64 q, .param .u32 n)\n{\n.reg .pred %p<3>; .reg .b32 %r<10>; .reg .b64 "
+                "%rd<9>; .reg .f32 %f<3>;\nld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; mov.u32 %r1, 0; mov.u32 "
+                "%r5, 16;\nmov.f32 %f1, 0f00000000; " +
+                limit.before + "\nagain: " + limit.inside +
+                "\nsetp.ge.s32 %p1, %r1, %r9; @%p1 bra done;\nmul.wide.s32 %rd3, %r1, 4; add.s64 %rd4, %rd1, %rd3; "
+                "ld.global.f32 %f2, [%rd4];\n" +
+                body +
+                "\nadd.f32 %f1, %f1, %f2; add.s32 %r2, %r1, 1; mov.u32 %r1, %r2; bra again;\ndone:\n"
+                "st.global.f32 [%rd2], %f1; ret;\n}\n";
+    Result<FiguresByFunction> real = machine_figures(text, "sm_" + std::to_string(capability));
+    REQUIRE(real.ok());
+    ReadText read(text);
+    REQUIRE_MESSAGE(read.ok(), read.messages());
+    unsigned copied = 0;
+    number = 0;
+    for (const auto& [what, body] : bodies)
+      for (const Limit& limit : limits) {
+        Function& function = *read.module->functions[number];
+        REQUIRE(construct_ssa(function).ok());
+        // Rolled loops are 16 to 30 instructions long, copies make them at least 50.
+        constexpr uint64_t longest_rolled = 40;
+        const bool by_ptxas = real->at("k" + std::to_string(number++)).instructions > longest_rolled;
+        const bool estimated = lower(function, capability).static_instructions() > longest_rolled;
+        INFO("sm_" << capability << ", " << std::string(what) << ", limit: " << std::string(limit.name));
+        CHECK(estimated == by_ptxas);
+        copied += by_ptxas;
+      }
+    CHECK(copied > 8);
+    CHECK(copied < number);
+  }
+}
+
 } // namespace ptxrewrite::tests::unrolling_test
