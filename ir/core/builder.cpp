@@ -45,7 +45,7 @@ ValueId Builder::new_value(ScalarType type, std::string_view hint, RegisterClass
   value.type = type;
   value.register_class = register_class;
   if (!hint.empty()) {
-    // The prefix is a hint only: the number keeps spelled names apart.
+    // The prefix is a hint only: the number avoids clashes with spelled names.
     value.name = function_->module().intern(hint);
     value.number = static_cast<uint32_t>(function_->values.size());
   }
@@ -65,7 +65,7 @@ InstructionId Builder::put(Instruction instruction, std::span<const Operand> ope
     break;
   case Place::after:
     function_->insert_after(position_, id);
-    position_ = id; // the next one goes behind this one
+    position_ = id; // the next instruction follows this one
     break;
   }
   return id;

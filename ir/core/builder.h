@@ -1,4 +1,4 @@
-// Makes instructions at a place in a function. For passes and tests; the reader builds the same tables directly.
+// Creates instructions at a position in a function. For passes and tests; the reader fills the same tables directly.
 #pragma once
 
 #include "ir/core/function.h"
@@ -14,26 +14,26 @@ class Builder {
 public:
   explicit Builder(Function& function) : function_(&function) {}
 
-  // Where the next instructions go.
+  // Sets the position at which the next instructions are inserted.
   Builder& at_end(BlockId block);
   Builder& before(InstructionId position);
   Builder& after(InstructionId position);
-  // Provenance and source range that new instructions take over; none by default.
+  // New instructions copy provenance and source range from `original`; none by default.
   Builder& standing_for(InstructionId original);
   Builder& guarded_by(ValueId predicate, bool negated = false);
   Builder& unguarded();
 
-  // A fresh value; `hint` is a name prefix such as "%rd".
+  // Creates a value; `hint` is a name prefix such as "%rd".
   ValueId new_value(ScalarType type, std::string_view hint = {}, RegisterClass register_class = RegisterClass::general);
 
-  // `add.s64 d, a, b`: `mnemonic` must be known to the ISA table (an assertion otherwise). `operands` in text order
-  // including destinations and groups, as they are stored.
+  // `add.s64 d, a, b`: `mnemonic` must be in the ISA table (asserted). `operands` are in text order, including
+  // destinations and groups, in pre-order as they are stored.
   InstructionId emit(std::string_view mnemonic, std::span<const Operand> operands);
   InstructionId emit(std::string_view mnemonic, std::initializer_list<Operand> operands);
-  // Same, with a fresh destination in front, which is returned.
+  // As above, with a new value as the first operand; returns that value.
   ValueId emit_value(std::string_view mnemonic, ScalarType type, std::initializer_list<Operand> sources,
                      std::string_view hint = {});
-  // Anything that is not a real instruction.
+  // Inserts a statement that is not a real instruction.
   InstructionId emit_marker(InstructionKind kind, std::initializer_list<Operand> operands);
 
 private:

@@ -1,4 +1,4 @@
-// Handles of everything the IR is made of. Each indexes a dense table of its Function or Module.
+// Handles of the IR's entities. Each handle indexes a dense table of its Function or Module.
 #pragma once
 
 #include "support/ids.h"
@@ -21,13 +21,13 @@ using ValueId = Id<ValueTag>;             // a register; in SSA form, a value wi
 using InstructionId = Id<InstructionTag>; //
 using BlockId = Id<BlockTag>;             // basic block
 using EdgeId = Id<EdgeTag>;               // control-flow edge, carries block arguments in SSA form
-using VariableId = Id<VariableTag>;       // memory variable; module table or function table, see VariableRef
+using VariableId = Id<VariableTag>;       // memory variable of a module or function, see SymbolRef
 using FunctionId = Id<FunctionTag>;       //
 using PrototypeId = Id<PrototypeTag>;     // .callprototype of a function body
 using LabelTableId = Id<LabelTableTag>;   // .branchtargets or .calltargets of a function body
-using ProvenanceId = Id<ProvenanceTag>;   // which instruction of the source text this one comes from
+using ProvenanceId = Id<ProvenanceTag>;   // number of the source-text instruction that an instruction derives from
 
-// What a name in an operand stands for. Packed into 32 bits so that an operand stays 16 bytes.
+// The entity that a name in an operand refers to. Packed into 32 bits so that an operand takes 16 bytes.
 class SymbolRef {
 public:
   enum class Kind : uint8_t { module_variable, local_variable, function, undeclared };
@@ -36,7 +36,7 @@ public:
   static constexpr SymbolRef module_variable(VariableId id) { return {Kind::module_variable, id.index()}; }
   static constexpr SymbolRef local_variable(VariableId id) { return {Kind::local_variable, id.index()}; }
   static constexpr SymbolRef function(FunctionId id) { return {Kind::function, id.index()}; }
-  // A name that nothing in the module declares (OptiX callees, for one); kept by its spelling.
+  // A name that the module does not declare (OptiX callees, for example); identified by its spelling.
   static constexpr SymbolRef undeclared(Symbol name) { return {Kind::undeclared, name.index()}; }
   static constexpr SymbolRef from_bits(uint32_t bits) {
     SymbolRef ref;

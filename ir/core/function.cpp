@@ -49,7 +49,7 @@ InstructionId Function::terminator(BlockId block) const {
     id = instructions[id].previous;
   if (!id) return {};
   const Form& form = form_of(id);
-  if (form.opaque) { // every effect is assumed of it, but only one that names labels can go anywhere
+  if (form.opaque) { // assumed to have every effect, but only one that names labels can branch
     for (const Operand& operand : operands_of(id))
       if (operand.is(OperandKind::block) || operand.is(OperandKind::label_table)) return id;
     return {};

@@ -1,13 +1,13 @@
-// A kernel or device function: values, variables, blocks, instructions and the edits that passes make.
+// A kernel or device function: values, variables, blocks, instructions, and the edit operations that passes use.
 //
-// Two states. As read, a ValueId is a register as declared and may be written many times; the body holds the text's
-// scopes and declarations as instructions. In SSA form (`is_ssa`) each value has one definition: an instruction's
-// operand or a block parameter, or is flagged as undefined; scopes and register declarations are gone, the entry block
-// has no predecessors. Control-flow edges are explicit in both.
+// A function is in one of two states. As read, a ValueId is a declared register and may be written many times; the body
+// contains the text's scopes and declarations as instructions. In SSA form (`is_ssa`) each value has one definition (an
+// instruction's operand or a block parameter) or is flagged as undefined; scopes and register declarations are removed,
+// and the entry block has no predecessors. Control-flow edges are explicit in both states.
 //
-// The carry flag that add.cc, addc and their kin pass on is no value: a pass may not move, remove or insert
-// instructions that touch it (Effects::reads_carry, writes_carry) relative to one another. Copies made by destruct_ssa
-// are moves, which leave it alone.
+// The carry flag that add.cc, addc and related instructions pass on is not a value: a pass may not reorder, remove or
+// insert instructions that access it (Effects::reads_carry, writes_carry). destruct_ssa inserts only moves, which do
+// not change it.
 #pragma once
 
 #include "ir/core/instruction.h"
@@ -25,20 +25,20 @@ namespace ptxrewrite::ir {
 
 class Module;
 
-// Which register file a value lives in; everything but `general` exists only in hardware forms.
+// The register file that a value belongs to; all classes but `general` occur only in hardware forms.
 enum class RegisterClass : uint8_t {
   general,
   coefficient, // R2D2: %cr %tr %br %lr
   thread_index,
   block_index,
   linear,
-  queued_data, // DAC's queues (ir/forms/dac.h). Such a value is a place that takes from its queue whenever it is read,
-               // and
-  queued_address,   // is written nowhere: `[dac.deq.data(3)]`, `[dac.deq.addr(3)]`, `@dac.deq.pred(3)`; the number is
-  queued_predicate, // the value's. In SSA form it is flagged as undefined.
+  queued_data, // DAC's queues (ir/forms/dac.h). Each read of such a value takes an entry from its queue; the value is
+               // never
+  queued_address,   // written: `[dac.deq.data(3)]`, `[dac.deq.addr(3)]`, `@dac.deq.pred(3)`. The number
+  queued_predicate, // in the text is the value's. In SSA form the value is flagged as undefined.
   taken_predicate,  // `@dac.take.pred(3)` of an affine stream
 };
-// Is reading such a value taking from a queue?
+// True if reading a value of this class dequeues an entry of a queue.
 constexpr bool is_queue(RegisterClass register_class) {
   return register_class >= RegisterClass::queued_data;
 }
@@ -47,8 +47,8 @@ struct Value {
   ScalarType type = ScalarType::none;
   uint8_t vector_width = 1; // 1, 2 or 4: `.reg .v4 .f32 v`
   RegisterClass register_class = RegisterClass::general;
-  // SSA form only: the value has no definition; it stands for a register that no path has written yet. Undefined values
-  // may be operands, old values and edge arguments, have no live range, and are never copied when SSA form is left.
+  // SSA form only: the value has no definition; it represents a register that no path has written yet. Undefined values
+  // may be operands, old values and edge arguments, have no live range, and are never copied by destruct_ssa.
   bool is_undefined = false;
   Symbol name; // spelled name, or the prefix when `number` is set; a hint once in SSA form
   uint32_t number = no_number;
@@ -70,10 +70,10 @@ struct Variable {
   uint32_t alignment = 0;     // bytes; 0 = not stated
   uint32_t bank = 0;          // .const[bank]
   PoolSpan dimensions;        // element counts; owner's `dimensions`
-  PoolSpan initialiser;       // owner's `initialisers` operands, pre-order: nested braces are vector groups, a
-                              // pair is `mask(symbol)` or, of two texts, `property = value`
-  Symbol attributes;          // .attribute(...) or .ptr ... text as spelled, normalised blanks; or invalid
-  ValueId register_parameter; // old `.reg` parameters of functions
+  PoolSpan initialiser;       // operands in the owner's `initialisers`, pre-order: nested braces are vector groups, a
+                              // pair is `mask(symbol)` or, with two texts, `property = value`
+  Symbol attributes;          // .attribute(...) or .ptr ... text as spelled, with blanks normalised; or invalid
+  ValueId register_parameter; // the register of a `.reg` parameter of a function (old PTX)
   SourceRange range;
 };
 
@@ -116,12 +116,12 @@ struct FunctionDirective {
   Symbol name; // with its dot
   std::array<uint32_t, 3> numbers{};
   uint8_t count = 0; // of numbers
-  Symbol text;       // .pragma string, or whatever is not numbers
+  Symbol text;       // .pragma string, or other text that is not numeric
 };
 
 class Function;
 
-// A function that is part of another one and copied with it.
+// A function that is part of another function and is copied with it.
 class OwnedFunction {
 public:
   OwnedFunction() = default;
@@ -146,7 +146,7 @@ public:
 
   Module& module() const { return *module_; }
 
-  // --- what it is ---
+  // --- identity ---
   Symbol name;
   bool is_entry = false;
   bool has_body = false;
@@ -157,8 +157,8 @@ public:
   std::vector<FunctionDirective> directives;
   SourceRange range; // of the whole item
   SourceRange header_range;
-  // DAC's affine stream, where the kernel has one (ir/forms/dac.h): `.dac.affine { ... }`, whose place in the body is
-  // marked by a section_begin and a section_end without anything between them.
+  // DAC's affine stream if the kernel has one (ir/forms/dac.h): `.dac.affine { ... }`. A section_begin directly
+  // followed by a section_end marks its position in the body.
   OwnedFunction affine_stream;
 
   // --- tables ---
@@ -178,7 +178,7 @@ public:
   SpanPool<Operand> initialisers;
   uint32_t source_instruction_count = 0; // provenance ids are below this
 
-  // --- reading ---
+  // --- queries ---
   BlockId entry() const { return layout.front(); }
   std::span<const Operand> operands_of(InstructionId id) const { return operands.view(instructions[id].operands); }
   std::span<Operand> operands_of(InstructionId id) { return operands.view(instructions[id].operands); }
@@ -188,16 +188,16 @@ public:
   std::span<ValueId> arguments(EdgeId id) { return value_lists.view(edges[id].arguments); }
   // The form of a real instruction.
   const Form& form_of(InstructionId id) const { return form(instructions[id].form); }
-  // Real instruction with this opcode?
+  // True if this is a real instruction with this opcode.
   bool is_opcode(InstructionId id, Opcode opcode) const {
     return instructions[id].kind == InstructionKind::real && form_of(id).opcode == opcode;
   }
-  // Does the instruction leave something of what its destinations held before? True for guarded instructions and for
-  // wgmma.mma_async, which adds to its destination registers.
+  // True if the instruction may leave part of its destinations' old contents: guarded instructions, and
+  // wgmma.mma_async, which accumulates into its destination registers.
   bool keeps_old_values(InstructionId id) const;
   // The last real instruction of a block if it can transfer control (bra, brx, ret, exit, trap), else invalid.
   InstructionId terminator(BlockId block) const;
-  // The name a value prints with ("%r12").
+  // The name that a value is printed with ("%r12").
   std::string value_name(ValueId id) const;
   std::string block_name(BlockId id) const;
 
@@ -205,8 +205,8 @@ public:
   class InstructionRange;
   InstructionRange instructions_in(BlockId block) const;
 
-  // --- editing (each ends a `version`, on which cached analyses depend) ---
-  // A number that no function of this process had before in another state; copies share it until one of them changes.
+  // --- editing (every edit invalidates `version`, on which cached analyses depend) ---
+  // A number unique in this process to this state of the function; unmodified copies share it.
   uint64_t version() const;
   void changed() { version_ = 0; }
 
@@ -215,12 +215,12 @@ public:
   void place_block(BlockId block);      // at the end of the layout
   void place_block_before(BlockId block, BlockId position);
   void remove_block(BlockId block); // from the layout, with its instructions
-  // `operand_list` is copied into the pool. The instruction is placed nowhere yet.
+  // `operand_list` is copied into the pool. The instruction is not linked into a block yet.
   InstructionId add_instruction(Instruction instruction, std::span<const Operand> operand_list);
   void append(BlockId block, InstructionId instruction);
   void insert_before(InstructionId position, InstructionId instruction);
   void insert_after(InstructionId position, InstructionId instruction);
-  void remove(InstructionId instruction); // unlinks it
+  void remove(InstructionId instruction); // unlinks it from its block
   void set_operands(InstructionId instruction, std::span<const Operand> operand_list);
   EdgeId add_edge(BlockId from, BlockId to, std::span<const ValueId> argument_list = {});
   void set_successors(BlockId block, std::span<const EdgeId> edge_list, bool falls_through);
@@ -231,7 +231,7 @@ private:
   void link(InstructionId instruction, BlockId block, InstructionId previous, InstructionId next);
 
   Module* module_;
-  mutable uint64_t version_ = 0; // 0: not asked for since the last edit
+  mutable uint64_t version_ = 0; // 0: no number has been assigned since the last edit
 };
 
 class Function::InstructionRange {

@@ -1,4 +1,4 @@
-// One instruction, or one of the other things that stand between instructions in a body.
+// One instruction, or another statement of a function body (declaration, label table, annotation ...).
 #pragma once
 
 #include "ir/core/entities.h"
@@ -8,11 +8,11 @@
 namespace ptxrewrite::ir {
 
 enum class InstructionKind : uint8_t {
-  real,             // a PTX instruction; `form` says which
+  real,             // a PTX instruction of form `form`
   location,         // .loc          operands: file, line, column [, symbol text, inlined-at file, line, column];
                     //               .loc_intermediate: its name as text, file, line, column
   pragma,           // .pragma "s";  operands: one text per string
-  annotation,       // a //@ comment that our own tools read   operand: text without the slashes
+  annotation,       // a // a //@ comment that ptxrewrite's tools read   operand: text without the slashes
   scope_begin,      // {             only outside SSA form
   scope_end,        // }
   declare_values,   // .reg ...      operand: text; only outside SSA form
@@ -35,15 +35,15 @@ struct Instruction {
   PoolSpan operands;      // Function::operands
   InstructionId previous; // neighbours in the block
   InstructionId next;
-  BlockId block;           // invalid once removed
-  SourceRange range;       // where it was read; empty when a pass made it
-  ProvenanceId provenance; // the source instruction it stands for; survives transforms
+  BlockId block;           // invalid once the instruction is removed
+  SourceRange range;       // position in the source; empty for instructions that a pass created
+  ProvenanceId provenance; // number of the source instruction it derives from; preserved by transforms
 
-  // In SSA form an instruction that writes registers and keeps something of what they held (Function::keeps_old_values:
-  // it is guarded, or adds to its destinations) carries one extra operand per written register, flagged
-  // OperandFlag::old_value, behind all others and in the order of the definitions: the value the register keeps in
-  // lanes where the guard is false; a value flagged as undefined when no path has written the register before. The
-  // printer leaves them out; SSA destruction gives both the same register.
+  // In SSA form an instruction that writes registers and may leave part of their old contents (see
+  // Function::keeps_old_values: it is guarded, or accumulates into its destinations) has one extra operand per written
+  // register. These operands carry OperandFlag::old_value and follow all others, in the order of the definitions. Each
+  // is the value of the register in lanes whose guard is false, or a value flagged as undefined if no path has written
+  // the register before. The printer omits them; SSA destruction assigns definition and old value the same register.
 };
 
 } // namespace ptxrewrite::ir

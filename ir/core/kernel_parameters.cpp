@@ -11,7 +11,7 @@ bool is_own_parameter(const Function& function, SymbolRef symbol) {
   if (!function.variables.contains(variable) || !is_param(function.variables[variable].space)) return false;
   const std::span<const VariableId> own = function.variable_lists.view(function.signature.parameters);
   if (own.empty()) return false;
-  // Those of the text have numbers one after the other; what passes added stands behind them.
+  // Parameters of the source have consecutive numbers; passes append theirs after all other variables.
   const size_t place = size_t(variable.index()) - own.front().index();
   if (variable >= own.front() && place < own.size() && own[place] == variable) return true;
   return std::find(own.begin(), own.end(), variable) != own.end();

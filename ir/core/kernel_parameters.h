@@ -1,5 +1,5 @@
-// What a kernel is launched with. Loads of space .param read other things too: what a call has returned, and in device
-// functions what a caller passed.
+// Parameters of a kernel launch. Not every load of space .param reads one: others read the results of a call or, in
+// device functions, the caller's arguments.
 #pragma once
 
 #include "ir/core/function.h"
@@ -7,8 +7,8 @@
 namespace ptxrewrite::ir {
 
 bool is_own_parameter(const Function& function, SymbolRef symbol);
-// Does the instruction read a parameter of the kernel, so that all threads find the same there at any time, if they ask
-// for the same address?
+// True if the instruction reads a parameter of the kernel, so that all threads that load from the same address get the
+// same value at any time.
 bool loads_kernel_parameter(const Function& function, InstructionId id);
 
 } // namespace ptxrewrite::ir

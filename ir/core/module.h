@@ -14,7 +14,7 @@ namespace ptxrewrite::ir {
 enum class ItemKind : uint8_t {
   function, // id = FunctionId; definition or prototype
   variable, // id = VariableId of Module::variables
-  verbatim, // .file, .section, .alias, .pragma, @@DWARF, ...: text as it stands in the source (`text`)
+  verbatim, // .file, .section, .alias, .pragma, @@DWARF, ...: text as in the source (`text`)
 };
 
 struct Item {

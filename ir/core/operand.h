@@ -1,8 +1,8 @@
 // One operand of an instruction: 16 bytes, no pointers.
 //
 // An instruction's operands are a span of its function's pool, written in pre-order: a group (vector, address, pair,
-// list) is followed by the operands inside it. So a plain loop over the span meets every register exactly once, and
-// `next_sibling` steps over a group. Destinations come first, in the order of the text.
+// list) is followed by the operands inside it. So a plain loop over the span visits every register exactly once, and
+// `next_sibling` skips a group. Destinations come first, in the order of the text.
 #pragma once
 
 #include "ir/core/entities.h"
@@ -25,7 +25,7 @@ enum class OperandKind : uint8_t {
   prototype,        // .callprototype label                id = PrototypeId
   sink,             // _
   text,             // opaque operand text                 id = Symbol
-  vector,           // {a, b}       group; id = number of operands inside, nested ones counted too
+  vector,           // {a, b}       group; id = number of operands inside, including nested ones
   address,          // [base + immediate]   group: base, then a second register (hardware forms) or tensor/texture
                     //              coordinates; immediate = byte offset
   pair,             // p|q          group of two
@@ -36,13 +36,13 @@ enum class OperandFlag : uint8_t {
   none = 0,
   definition = 1 << 0,  // written by the instruction
   negated = 1 << 1,     // !p, or -x on float and integer registers where the ISA has it
-  hexadecimal = 1 << 2, // print the integer in base 16, as it was spelled
+  hexadecimal = 1 << 2, // print the integer in base 16, as in the source
   unsigned_literal = 1 << 3,
-  old_value = 1 << 4,       // SSA only: what a guarded definition keeps where the guard is false; see Instruction
+  old_value = 1 << 4,       // SSA only: value of a destination where the guard is false; see Instruction
   bracketed_index = 1 << 5, // address spelled var[reg] instead of [reg]
   generic_address = 1 << 6, // symbols in initialisers: generic(x)
   unified = 1 << 7,         // addresses: [x].unified
-  // Addresses: an offset of zero is spelled, [x+0]. ptxas -g makes other code of it than of [x].
+  // Addresses: the source spells an offset of zero, [x+0]. ptxas -g generates different code for it than for [x].
   spelled_offset = unsigned_literal,
 };
 constexpr OperandFlag operator|(OperandFlag a, OperandFlag b) {
@@ -107,7 +107,7 @@ struct Operand {
 };
 static_assert(sizeof(Operand) == 16);
 
-// Index of the operand after `index` and everything inside it.
+// Index of the operand that follows `index` and the operands inside it.
 inline size_t next_sibling(std::span<const Operand> operands, size_t index) {
   return index + 1 + operands[index].group_size();
 }

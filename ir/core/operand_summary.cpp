@@ -1,11 +1,11 @@
-// Summaries side by side for each level of the operands, cut from one array.
+// Summaries of one nesting level are contiguous; all levels share one array.
 #include "ir/core/operand_summary.h"
 
 namespace ptxrewrite::ir {
 
 namespace {
 
-// From which operand on.
+// Index of the first operand that accepts a one-element vector in place of a register; UINT32_MAX if none does.
 unsigned single_vectors_from(const Form& form) {
   switch (form.opcode) {
   case Opcode::ld:
@@ -17,13 +17,13 @@ unsigned single_vectors_from(const Form& form) {
   case Opcode::mov:
     return form.vector_width == 1 && is_bit_type(form.type()) ? 0 : UINT32_MAX;
   case Opcode::mma:
-    return 4; // its fragments are vectors of one, the scales behind them are not
+    return 4; // the fragments are one-element vectors, the scales after them are not
   default:
     return UINT32_MAX;
   }
 }
 
-// `ld.global.u32 {%r1}, [%rd1];`: where ptxas takes one register in braces for the register itself, so does the table.
+// `ld.global.u32 {%r1}, [%rd1];`: ptxas accepts one register in braces for the register itself, and so does the table.
 void unwrap_single_vectors(const Form& form, std::span<OperandSummary> operands) {
   for (unsigned position = single_vectors_from(form); position < operands.size(); ++position)
     if (operands[position].kind == SummaryKind::vector && operands[position].elements.size() == 1 &&
@@ -72,7 +72,7 @@ OperandSummary OperandSummaries::of_register(const Operand& operand) const {
   unsigned selector = operand.selector >> 14;
   summary.vector_width = selector == 1 ? 1 : value.vector_width;
   summary.byte_selector = selector > 1;
-  // One flag stands for `!p` and `-x`; the type says which.
+  // The same flag encodes `!p` and `-x`; the type tells them apart.
   bool predicate = value.type == ScalarType::pred;
   summary.negated = predicate && operand.has(OperandFlag::negated);
   summary.minus = !predicate && operand.has(OperandFlag::negated);
@@ -121,10 +121,10 @@ OperandSummary OperandSummaries::one(size_t index) {
     summary.type = operand.is(OperandKind::float32) ? ScalarType::f32 : ScalarType::f64;
     break;
   case OperandKind::special_register:
-    if (info(SpecialRegister(operand.id)).version.empty()) { // of a hardware form: stands where a register does
+    if (info(SpecialRegister(operand.id)).version.empty()) { // of a hardware form: allowed in place of a register
       summary.kind = SummaryKind::register_;
       summary.type = ScalarType::b32;
-      summary.hardware = true; // of 64 bits for addresses
+      summary.hardware = true; // 64 bits wide if it is an address
       break;
     }
     summary.kind = SummaryKind::special_register;

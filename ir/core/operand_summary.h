@@ -1,4 +1,4 @@
-// Operands as the ISA table wants to see them.
+// Converts operands to the form that the ISA table checks.
 #pragma once
 
 #include "ir/core/function.h"
@@ -7,12 +7,12 @@
 
 namespace ptxrewrite::ir {
 
-// Summaries of the operands of one instruction at a time. What `of` returns is valid until the next call. Old values
-// are left out.
+// Summarises the operands of one instruction at a time. The span that `of` returns is valid until the next call. Old
+// values are omitted.
 class OperandSummaries {
 public:
   std::span<const OperandSummary> of(const Function& function, InstructionId instruction);
-  // The same for operands that are no instruction yet.
+  // As above, for operands that are not yet part of an instruction.
   std::span<const OperandSummary> of(const Function& function, const Form& form, std::span<const Operand> operands);
 
 private:

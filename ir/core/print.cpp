@@ -8,7 +8,7 @@ namespace {
 
 struct AnnotationPlace {
   std::string_view word;
-  bool behind; // its instruction, on the same line
+  bool behind; // the annotation follows its instruction on the same line
 };
 constexpr AnnotationPlace annotation_places[] = {
 #define ANNOTATION(word, behind) {word, behind},
@@ -52,7 +52,7 @@ std::string_view section_word(SectionKind kind) {
   return "";
 }
 
-// `.global .align 4 .b8 name[3]`, without initialiser and semicolon. `function` owns the variable, or null.
+// `.global .align 4 .b8 name[3]`, without initialiser and semicolon. `function` owns the variable; null: the module.
 void print_declaration(std::string& out, const Module& module, const Function* function, const Variable& variable) {
   auto space = variable.space == StateSpace::none ? std::string_view() : spelling(variable.space);
   std::string_view attributes = module.text(variable.attributes);
@@ -83,7 +83,7 @@ void print_declaration(std::string& out, const Module& module, const Function* f
   }
 }
 
-// `function` owns the variable, or null.
+// `function` owns the variable; null: the module does.
 void print_initialiser(std::string& out, const Module& module, const Function* function,
                        std::span<const Operand> initialiser) {
   if (initialiser.empty()) return;
@@ -226,7 +226,7 @@ private:
     if (function_.is_ssa) print_edges(id);
   }
 
-  // The first word behind `@`; "" where there is none.
+  // The first word after `@`; "" if there is none.
   std::string_view annotation_word(InstructionId id) const {
     for (const Operand& operand : function_.operands_of(id)) {
       if (!operand.is(OperandKind::text)) continue;
@@ -237,7 +237,7 @@ private:
     return {};
   }
 
-  // Does an annotation belong on its instruction's line? As it stood in the source; a mark that a pass made does.
+  // True if an annotation is printed on its instruction's line: as in the source, or as annotations.def says if new.
   bool stands_behind(InstructionId id) const {
     const Instruction& annotation = function_.instructions[id];
     if (annotation.kind != InstructionKind::annotation || !annotation.previous) return false;
@@ -286,7 +286,7 @@ private:
     bool first = true;
     for (size_t index = 0; index < operands.size();) {
       if (operands[index].has(OperandFlag::old_value)) {
-        // Shown in SSA form only: the register keeps this value where the guard is false.
+        // Printed in SSA form only: the register has this value where the guard is false.
         if (function_.is_ssa) {
           out_ += " /* else ";
           operands_.print(operands, index);
@@ -302,7 +302,7 @@ private:
     out_ += ';';
   }
 
-  // The affine stream stands between the two marks of its place.
+  // The affine stream is printed between the two markers of its position.
   void print_affine_stream(InstructionId id) {
     const Instruction& instruction = function_.instructions[id];
     if (instruction.kind != InstructionKind::section_begin || !function_.affine_stream) return;
@@ -451,7 +451,7 @@ void print(const Function& function, std::string& out, const PrintOptions& optio
 std::string print_instruction(const Function& function, InstructionId instruction) {
   std::string out;
   FunctionPrinter(out, function, {}, false).print_statement(instruction);
-  // One line, single blanks: what stands in listings.
+  // Collapse to one line with single blanks, as listings show it.
   std::string line;
   for (char c : out)
     if (!((c == '\t' || c == ' ') && !line.empty() && line.back() == ' ')) line += c == '\t' ? ' ' : c;

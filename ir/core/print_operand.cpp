@@ -169,7 +169,7 @@ void OperandPrinter::print_integer(const Operand& operand) {
 
 void OperandPrinter::append_offset(int64_t offset, bool spelled) {
   if (offset == 0 && !spelled) return;
-  out_ += '+'; // also before a minus sign: PTX has [r+-4] and no [r-4]
+  out_ += '+'; // also before a minus sign: PTX has [r+-4] but not [r-4]
   append_signed(out_, offset);
 }
 
@@ -220,7 +220,7 @@ void OperandPrinter::print_address(std::span<const Operand> operands, size_t ind
   index = index + 1 < end ? print(operands, index + 1) : end;
   bool offset_printed = false;
   while (index < end) {
-    // A register is added to a base of a hardware form; anything else is a list of coordinates.
+    // In a hardware form a register is added to the base; otherwise the operands are coordinates.
     const Operand& part = operands[index];
     bool added = part.is(OperandKind::value) &&
                  (hardware_base || function_->values[part.as_value()].register_class == RegisterClass::coefficient);
@@ -239,7 +239,7 @@ void OperandPrinter::print_address(std::span<const Operand> operands, size_t ind
 
 void OperandPrinter::print_pair(std::span<const Operand> operands, size_t index) {
   bool property = operands[index + 1].is(OperandKind::text);
-  bool mask = operands[index + 1].is(OperandKind::integer); // of an initialiser: 0xff(x)
+  bool mask = operands[index + 1].is(OperandKind::integer); // in an initialiser: 0xff(x)
   index = print(operands, index + 1);
   out_ += property ? " = " : mask ? "(" : "|";
   print(operands, index);

@@ -1,4 +1,4 @@
-// Operands, names and literals as text; shared by the printer's files.
+// Operands, names and literals as text; shared by the source files of the printer.
 #pragma once
 
 #include "ir/core/module.h"
@@ -10,7 +10,7 @@ namespace ptxrewrite::ir {
 // Appends decimal digits.
 void append_number(std::string& out, uint64_t number);
 void append_signed(std::string& out, int64_t number);
-// `%r12`; `%r12.7` when `numbered`, where 7 is the value's index: in SSA form several values may share one hint.
+// `%r12`; `%r12.7` when `numbered`, where 7 is the value's index: in SSA form several values may share a hint.
 void append_value(std::string& out, const Function& function, ValueId value, bool numbered);
 void append_block(std::string& out, const Function& function, BlockId block);
 void append_selector(std::string& out, Selector selector);
@@ -21,9 +21,9 @@ public:
   OperandPrinter(std::string& out, const Module& module, const Function* function, bool numbered = false)
       : out_(out), module_(module), function_(function), numbered_(numbered) {}
 
-  // Prints the operand at `index` with everything inside it; returns the index behind it.
+  // Prints the operand at `index` including the operands inside it; returns the index of the next operand.
   size_t print(std::span<const Operand> operands, size_t index);
-  // All operands from `begin` up to `end`, separated by `separator`.
+  // Prints all operands in [begin, end), separated by `separator`.
   void print_list(std::span<const Operand> operands, size_t begin, size_t end, std::string_view separator);
 
 private:
