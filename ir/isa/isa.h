@@ -1,12 +1,12 @@
-// The PTX instruction set as data: what an instruction's spelled mnemonic means, what its operands may be and what it
-// does. Everything comes from ir/isa/opcodes.def, ir/isa/modifiers.def, ir/isa/specialregs.def and
+// The PTX instruction set as data: the meaning of a mnemonic, its legal operands and its effects.
+// Generated from ir/isa/opcodes.def, ir/isa/modifiers.def, ir/isa/specialregs.def and
 // ir/isa/directives.def.
 //
 //   Result<FormId> id = resolve_form("ld.global.v4.f32");
 //   const Form& f = form(*id);                 // f.opcode == Opcode::ld, f.space == StateSpace::global, ...
 //   if (auto wrong = check_operands(f, operands)) ... wrong->operand_index, wrong->message
 //
-// Forms are interned for the whole process; all functions here may be called from several threads.
+// Forms are interned for the whole process; all functions here are thread-safe.
 #pragma once
 
 #include "ir/isa/types.h"
@@ -22,10 +22,10 @@
 
 namespace ptxrewrite::ir {
 
-// The words before the first dot of a mnemonic. C++ keywords have a trailing underscore (Opcode::and_); the extension
-// instructions of the hardware forms carry their namespace (Opcode::r2d2_mov is `r2d2.mov`).
+// First words of mnemonics. C++ keywords have a trailing underscore (Opcode::and_); the extension instructions of the
+// hardware forms carry their namespace (Opcode::r2d2_mov is `r2d2.mov`).
 enum class Opcode : uint16_t {
-  opaque, // no row of the table knows this instruction
+  opaque, // an instruction that is not in the table
 #define OPCODE(name, modifiers, operands, version, targets, kind, effects, ...) name,
 #define EXTENSION(name, mnemonic, modifiers, operands, kind, effects) name,
 #define FORM(name, modifiers, operands, version, targets, kind, effects, ...)
@@ -37,8 +37,8 @@ enum class Opcode : uint16_t {
 #undef EXTENSION_FORM
 };
 
-// The modifier words, types included: the first enumerators have the order of ScalarType, so that
-// `ScalarType(modifier)` is right wherever is_type(modifier) holds.
+// Modifier words, including types: the first enumerators are in the order of ScalarType, so that `ScalarType(modifier)`
+// is valid if is_type(modifier).
 enum class Modifier : uint16_t {
   none,
 #define SCALAR_TYPE(name, bits, kind) name,
@@ -54,12 +54,12 @@ constexpr bool is_type(Modifier modifier) {
 }
 // "and", "r2d2.mov"; "" for Opcode::opaque.
 std::string_view spelling(Opcode opcode);
-// Without the dot: "shared::cta".
+// The word without the dot: "shared::cta".
 std::string_view spelling(Modifier modifier);
-// `word` with or without its dot.
+// `word` with or without its dot. Returns nullopt for other words.
 std::optional<Modifier> parse_modifier(std::string_view word);
 
-// What kind of machine resource an instruction belongs to (the `class` column).
+// The machine resource that executes an instruction (the `class` column).
 enum class InstructionClass : uint8_t {
   opaque,
 #define INSTRUCTION_CLASS(name, text) name,
@@ -68,9 +68,9 @@ enum class InstructionClass : uint8_t {
 };
 std::string_view spelling(InstructionClass kind);
 
-// What an instruction computes, for analyses of whole numbers, predicates and addresses (the `operation` column). A
-// form of floating-point or packed numbers, of memory, of control or with a meaning of its own has none. Analyses
-// switch over it without a default, so that the compiler names those that do not know a new one yet.
+// The function that an instruction computes, for analyses of integers, predicates and addresses (the `operation`
+// column). None for floating-point or packed arithmetic, memory accesses, control transfers and special-purpose
+// instructions. Analyses switch over it without a default, so that the compiler reports those that lack a new one.
 enum class Operation : uint8_t {
   none,
 #define OPERATION(name, result) name,
@@ -78,16 +78,16 @@ enum class Operation : uint8_t {
 #undef OPERATION
 };
 
-// What executing an instruction does besides computing its destinations from its operands.
+// Effects of an instruction beyond computing its destinations from its operands.
 struct Effects {
   bool reads_memory : 1 = false;
   bool writes_memory : 1 = false;
   bool atomic : 1 = false;     // read-modify-write in one step, or an access with memory-model meaning (ld.acquire)
-  bool barrier : 1 = false;    // orders or waits for other threads or for asynchronous copies; memory fences too
-  bool convergent : 1 = false; // the result or the legality depends on which other lanes execute it
+  bool barrier : 1 = false;    // orders or waits for other threads or asynchronous copies; includes memory fences
+  bool convergent : 1 = false; // result or legality depends on which other lanes execute it
   bool branch : 1 = false;     // bra, brx
   bool call : 1 = false;
-  bool terminates : 1 = false;      // ret, exit, trap: control does not continue behind it (when unguarded)
+  bool terminates : 1 = false;      // ret, exit, trap: control does not continue after it (when unguarded)
   bool volatile_result : 1 = false; // two executions with the same operands may differ (clock, activemask, ld.volatile)
   bool reads_carry : 1 = false;     // CC.CF, the carry flag
   bool writes_carry : 1 = false;
@@ -95,7 +95,7 @@ struct Effects {
   bool side_effect : 1 = false; // must not be removed even if its results are unused
 
   // No effect at all: may be removed, duplicated, moved and merged with an equal instruction wherever its operands are
-  // available. (A source operand that is a volatile special register is the caller's business: see SpecialRegister.)
+  // available. (Callers have to check source operands that are volatile special registers: see SpecialRegister.)
   bool pure() const {
     return !(reads_memory || writes_memory || atomic || barrier || convergent || branch || call || terminates ||
              volatile_result || reads_carry || writes_carry || may_trap || side_effect);
@@ -106,24 +106,24 @@ struct Effects {
 struct FormTag;
 using FormId = Id<FormTag>;
 
-struct OperandShape; // how one operand list of a form has to look; private to ir/isa*.cpp
+struct OperandShape; // requirements on one operand list of a form; private to ir/isa*.cpp
 
-// One spelled mnemonic and all that the table says about it. Immutable; its address is stable.
+// One mnemonic and its entry in the table. Immutable; its address is stable.
 struct Form {
   FormId id;
   std::string_view mnemonic; // as spelled: "ld.global.v4.f32"
   Opcode opcode = Opcode::opaque;
   InstructionClass kind = InstructionClass::opaque;
   Operation operation = Operation::none;
-  std::span<const Modifier> modifiers; // as spelled, in order, types included; words the table lacks are left out
+  std::span<const Modifier> modifiers; // as spelled, in order, including types; without words that the table lacks
   std::span<const ScalarType> types;   // instruction types in order: [0] destination, [1] source ...
   StateSpace space = StateSpace::none; // the first one spelled
   StateSpace source_space = StateSpace::none; // the second one (cp.async: shared <- global)
   uint8_t vector_width = 1;                   // .v2 .v4 .v8, else 1
-  // Leading operands that are written: `p|q` and `{a,b,c,d}` count as one, a sink too. A call's `(ret)` list is its
-  // first operand and counts. The most that any of the form's operand lists writes: see definition_count().
+  // Number of leading operands that are written: `p|q`, `{a,b,c,d}` and a sink count as one each. A call's `(ret)` list
+  // is its first operand and counts. Maximum over the form's operand lists: see definition_count().
   uint8_t definitions = 0;
-  bool definitions_vary = false; // with the operand list: `call` with or without results, a wait with or without report
+  bool definitions_vary = false; // depends on the operand list: `call` or wait with or without a result
   bool carry_out = false;        // .cc
   bool opaque = false;           // not in the table: kept verbatim, operands unchecked, all effects assumed
   bool extension = false;        // an instruction of a hardware form, unknown to ptxas
@@ -140,36 +140,36 @@ struct Form {
   }
 };
 
-// The form of a mnemonic as spelled, without white space. An unknown opcode, or an unknown word behind a known opcode,
-// gives an opaque form. Known words that no row of the opcode combines are an error, which names the offending word
-// where one can be blamed: "illegal modifier '.sat' for 'add.u32'".
+// Returns the form of a mnemonic as spelled, without white space. An unknown opcode, or an unknown word after a known
+// opcode, gives an opaque form. Known words that no row of the opcode combines are an error, which names the illegal
+// word if one can be determined: "illegal modifier '.sat' for 'add.u32'".
 Result<FormId> resolve_form(std::string_view mnemonic);
 
-// For text that is known to be right (builders): asserts on errors.
+// For mnemonics that are known to be legal (builders); asserted.
 FormId known_form(std::string_view mnemonic);
 
-// Lock-free.
+// The form with this id. Lock-free.
 const Form& form(FormId id);
 
 enum class SummaryKind : uint8_t {
   register_,         // type, vector_width (a .v2/.v4 register used whole)
   integer_immediate, // value
-  float_immediate,   // type: .f32 of 0f..., .f64 of 0d... and decimal numbers
+  float_immediate,   // type: .f32 for 0f..., .f64 for 0d... and decimal numbers
   sink,              // _
-  address,           // [base+offset] or var[4] (which in `mov` is a symbol); type of a base register, base;
-                     // elements: what follows the base inside the brackets, as in [tex, sampler, {x,y}]
+  address,           // [base+offset] or var[4] (which in `mov` is a symbol); type: the base register's; base; elements:
+                     // operands after the base inside the brackets, as in [tex, sampler, {x,y}]
   vector,            // {a, b, ...}: elements
   predicate_pair,    // p|q: two elements (register or sink)
   list,              // (a, b): a call's returns or arguments: elements
-  symbol,            // variable, function or parameter name, with an offset or not: its address is meant
+  symbol,            // address of a variable, function or parameter, with or without an offset
   label,             // of a block, .branchtargets, .calltargets or .callprototype
   special_register,  // special, vector_width 4 when %tid is read without selector
-  string,            // anything else; matches nothing
+  string,            // other text; matches no operand pattern
 };
 
 enum class AddressBase : uint8_t { none, register_, symbol, immediate };
 
-// What check_operands needs to know of one operand. Plain data; `elements` must outlive the call only.
+// The properties of one operand that check_operands examines. `elements` has to outlive the call only.
 struct OperandSummary {
   SummaryKind kind = SummaryKind::string;
   ScalarType type = ScalarType::none; // registers and address base registers: as declared
@@ -179,7 +179,7 @@ struct OperandSummary {
   bool minus : 1 = false;               // -a
   bool byte_selector : 1 = false;       // .b0 .h1 .b3210 .h10: selectors of the video instructions
   bool unified : 1 = false;             // [a].unified
-  bool hardware : 1 = false; // register of a hardware form's class (%cr %tr %br %lr): any integer or bit type will do
+  bool hardware : 1 = false; // register of a hardware form's class (%cr %tr %br %lr): matches any integer or bit type
   uint8_t special = 0;       // SpecialRegister
   uint64_t value = 0;        // integer immediate, sign-extended
   std::span<const OperandSummary> elements;
@@ -190,13 +190,13 @@ struct OperandError {
   std::string message;
 };
 
-// Nothing when the operands fit one of the form's operand lists. No heap allocation then. Guards (@p) are not operands.
+// Returns nullopt, without heap allocation, if the operands match a list of the form. Guards (@p) are not operands.
 std::optional<OperandError> check_operands(const Form& form, std::span<const OperandSummary> operands);
 
-// Like Form::definitions, for one concrete operand list: differs where definitions_vary.
+// Like Form::definitions, for one concrete operand list; the two differ only if definitions_vary.
 unsigned definition_count(const Form& form, std::span<const OperandSummary> operands);
 
-// Registers whose value the hardware supplies.
+// The set of threads for which a special register has one value.
 enum class Uniformity : uint8_t {
   launch,  // one value for the whole grid: %ntid, %nctaid, %gridid
   cluster, // one per cluster
@@ -240,12 +240,12 @@ struct DirectiveInfo {
 std::span<const DirectiveInfo> directives();
 const DirectiveInfo* find_directive(std::string_view name);
 
-// Everything the table knows about an opcode ("add", "r2d2.mov"), special register ("%tid") or directive (".loc"), as
-// text for people; empty if there is no such thing.
+// The table's entry for an opcode ("add", "r2d2.mov"), special register ("%tid") or directive (".loc") as text for
+// people; empty if there is no such entry.
 std::string isa_page(std::string_view name);
 // All opcodes in table order.
 std::vector<std::string_view> list_opcodes();
-// Forms spelled by the table itself, one per row, for tests and for the curious.
+// Number of rows of the table, for tests and statistics.
 size_t row_count();
 
 } // namespace ptxrewrite::ir

@@ -9,8 +9,8 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// First versions of targets: every pair of .version and .target was given to ptxas 13.0 and 13.5, which
-// has sm_88 from 9.0 on alone.
+// First versions of targets, determined by trying every pair of .version and .target with ptxas 13.0 and 13.5; the
+// latter has sm_88 only from 9.0 on.
 struct TargetVersion {
   std::string_view target; // without sm_
   PtxVersion first;
@@ -37,7 +37,7 @@ PtxVersion version_of(std::string_view text) {
   return {number(text.substr(0, dot)), number(text.substr(dot + 1))};
 }
 
-// "90" of "sm_90" and "compute_90", "100a" of "sm_100a".
+// "90" for "sm_90" and "compute_90", "100a" for "sm_100a".
 std::string_view bare(std::string_view target) {
   return target.substr(target.find('_') + 1);
 }
@@ -49,12 +49,12 @@ bool version_fits(std::string_view column, PtxVersion version) {
   return dots == std::string_view::npos || version <= version_of(column.substr(dots + 2));
 }
 
-// One word of the column: "sm_90+", "sm_11..sm_13", "sm_100a", or "sm_100a@8.6", which has it from that version on.
+// One word of the column: "sm_90+", "sm_11..sm_13", "sm_100a", or "sm_100a@8.6" (supported from version 8.6 on).
 bool target_fits(std::string_view word, PtxVersion version, std::string_view target) {
   if (const size_t at = word.find('@'); at != std::string_view::npos)
     return bare(word.substr(0, at)) == target && version >= version_of(word.substr(at + 1));
   if (word.ends_with('+')) return number(target) >= number(bare(word));
-  // Until PTX 6.3, targets from sm_70 on had `vote` and `shfl` without .sync, whose rows end at sm_62.
+  // Until PTX 6.3, targets from sm_70 on support `vote` and `shfl` without .sync, whose rows end at sm_62.
   if (word.ends_with("..sm_62") && version <= PtxVersion{6, 3}) return number(target) >= number(bare(word));
   if (const size_t dots = word.find(".."); dots != std::string_view::npos)
     return number(target) >= number(bare(word.substr(0, dots))) &&

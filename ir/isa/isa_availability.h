@@ -1,4 +1,4 @@
-// Which PTX versions and targets have an instruction or a target, by ptxas.
+// PTX versions and targets that support an instruction or a target, according to ptxas.
 #pragma once
 
 #include "ir/isa/isa.h"
@@ -15,15 +15,15 @@ struct PtxVersion {
   auto operator<=>(const PtxVersion&) const = default;
 };
 
-// The number at the head of "8.0" or "8.0, sm_90"; nothing where there is none.
+// The version number at the start of "8.0" or "8.0, sm_90"; nullopt if there is none.
 std::optional<PtxVersion> parse_version(std::string_view text);
 
-// What keeps the form out of a file of this version for this target ("sm_90", "compute_80", "sm_100a"), for people:
-// "needs PTX 7.8, sm_90+". Empty if nothing does, or if the table does not know: opaque forms, those of hardware
-// forms, no target. Where forms differ by their operands alone, the least any of them needs counts.
+// The reason why the form is not available in a file of this version for this target ("sm_90", "compute_80",
+// "sm_100a"), for people: "needs PTX 7.8, sm_90+". Empty if it is available or the table has no data: opaque forms,
+// forms of hardware forms, no target. For forms that differ only in operands, the lowest requirement applies.
 std::string why_not_available(const Form& form, PtxVersion version, std::string_view target);
 
-// The first version that has the target; nothing for targets that we do not know.
+// The first version that supports the target; nullopt for unknown targets.
 std::optional<PtxVersion> first_version_of_target(std::string_view target);
 
 } // namespace ptxrewrite::ir

@@ -13,7 +13,7 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// A form with the storage its spans point into.
+// A form with the storage that its spans refer to.
 struct StoredForm {
   Form form;
   std::string mnemonic;
@@ -22,7 +22,7 @@ struct StoredForm {
   std::vector<OperandShape> shapes;
 };
 
-// What modifier words add to a row's effects.
+// Adds the effects that modifier words imply.
 void add_modifier_effects(std::span<const Modifier> words, Effects& effects) {
   for (Modifier word : words) {
     switch (word) {
@@ -62,7 +62,7 @@ struct Spelled {
   bool unknown_word = false;
 };
 
-// Cuts a mnemonic at its dots. Extension instructions have an opcode of two words.
+// Splits a mnemonic at its dots. Extension instructions have an opcode of two words.
 Spelled cut(std::string_view mnemonic) {
   Spelled result;
   size_t end = mnemonic.find('.');
@@ -85,7 +85,7 @@ Spelled cut(std::string_view mnemonic) {
   return result;
 }
 
-// Words that ptxas takes any number of times; each doubled modifier of the table's forms was given to it.
+// Words that ptxas accepts repeatedly; determined by doubling each modifier of the table's forms.
 bool may_repeat(Modifier word) {
   constexpr Modifier flags[] = {Modifier::sync,   Modifier::sat, Modifier::satfinite, Modifier::relu,
                                 Modifier::approx, Modifier::NaN, Modifier::cc,        Modifier::uni};
@@ -131,7 +131,7 @@ void fill_from_rows(StoredForm& stored, std::span<const table::Match> matches) {
   }
 }
 
-// Only spans and views that point into `stored` itself, which must not move any more.
+// Sets only spans and views into `stored` itself, which must not move afterwards.
 void point_into(StoredForm& stored) {
   stored.form.mnemonic = stored.mnemonic;
   stored.form.modifiers = stored.modifiers;
@@ -163,11 +163,11 @@ Result<std::unique_ptr<StoredForm>> build(std::string_view mnemonic) {
 
 constexpr uint32_t chunk_size = 1024;
 constexpr uint32_t chunk_count = 4096;
-// Outside of the registry, so that form() need not ask whether that is there yet.
+// Outside of the registry, so that form() need not check whether the registry has been constructed.
 constinit std::array<std::atomic<std::array<const Form*, chunk_size>*>, chunk_count> chunks{};
 
-// All forms of the process. Readers of form() take no lock: chunks never move, and an id is handed out only after its
-// form was stored.
+// All forms of the process. form() takes no lock: chunks never move, and an id is published only after its form has
+// been stored.
 class Registry {
 public:
   static Registry& instance() {
@@ -209,7 +209,7 @@ private:
   uint32_t count_ = 0;
 };
 
-// The few mnemonics a file uses over and over, without the registry's lock.
+// A cache, without the registry's lock, of the few mnemonics that a file uses repeatedly.
 struct RecentForms {
   static constexpr size_t size = 512;
   struct Entry {

@@ -1,4 +1,4 @@
-// Fits modifier words into the slots of the table's rows.
+// Matches modifier words to the slots of the table's rows.
 //
 // ptxas reads modifiers as a set, with exceptions (facts: permutations of every form were tried): `!` slots come first,
 // in order; several types, state spaces, layouts, formats or eviction priorities keep their order.
@@ -32,7 +32,7 @@ private:
     return slot.optional && fill(slot_index + 1);
   }
 
-  // Finds places for the words of `alternative` from `position` on, then for the remaining slots.
+  // Assigns the words of `alternative` from `position` on, then fills the remaining slots.
   bool place(const Slot& slot, size_t slot_index, const std::vector<Modifier>& alternative, size_t position) {
     if (position == alternative.size()) {
       binding_[slot_index] = alternative.front();
@@ -90,7 +90,7 @@ bool is_l2_eviction(Modifier word) {
   return ordering(word) == Ordering::evictions;
 }
 
-// 256 bits per lane: only these accesses may carry an L2 eviction priority, and the `cache:` rows do not list it.
+// True for accesses of 256 bits per lane: only they may have an L2 eviction priority, which no `cache:` row lists.
 bool is_wide_access(std::span<const Modifier> words) {
   bool v8 = false, v4 = false, wide_type = false;
   for (Modifier word : words) {
@@ -101,8 +101,8 @@ bool is_wide_access(std::span<const Modifier> words) {
   return v8 || (v4 && wide_type);
 }
 
-// The composition rule of `ld` and `st`: the words fit an `access:` row, a `cache:` row and, when an L2 eviction
-// priority is among them, an `eviction:` row, each row seeing the words its aspect speaks about.
+// The composition rule of `ld` and `st`: the words have to match an `access:` row, a `cache:` row and, if they include
+// an L2 eviction priority, an `eviction:` row, where each row sees only the words of its aspect.
 void match_composed(const OpcodeRows& opcode, std::span<const Modifier> words, const RowFilter& wanted,
                     std::vector<Match>& result) {
   const ModifierSet& access_words = opcode.aspect_words[static_cast<size_t>(Aspect::access)];
@@ -170,10 +170,10 @@ std::string explain_mismatch(const OpcodeRows& opcode, std::string_view opcode_n
     return (is_type(word) ? "illegal type " : "illegal modifier ") + quoted(joined("", {&word, 1})) + " for " +
            quoted(where);
   };
-  // A word the opcode never takes.
+  // Look for a word that the opcode never accepts.
   for (Modifier word : words)
     if (!opcode.words[static_cast<size_t>(word)]) return illegal(word, opcode_name);
-  // A word without which the rest is legal; modifiers are blamed before types.
+  // Look for a word without which the rest is legal; modifiers are tried before types.
   for (bool types : {false, true}) {
     for (size_t i = words.size(); i-- > 0;) {
       if (is_type(words[i]) != types) continue;
@@ -182,7 +182,7 @@ std::string explain_mismatch(const OpcodeRows& opcode, std::string_view opcode_n
       if (!match_rows(opcode, fewer).empty()) return illegal(words[i], joined(opcode_name, fewer));
     }
   }
-  // A word that is missing.
+  // Look for a missing word.
   for (const Row& row : opcode.rows) {
     for (const Slot& slot : row.slots) {
       if (slot.optional) continue;
@@ -193,7 +193,7 @@ std::string explain_mismatch(const OpcodeRows& opcode, std::string_view opcode_n
         return quoted(joined(opcode_name, words)) + " lacks a modifier, for example " + quoted(joined("", wanted));
     }
   }
-  // A type that another one could replace.
+  // Look for a type that has to be another one.
   for (size_t i = words.size(); i-- > 0;) {
     if (!is_type(words[i])) continue;
     std::vector<Modifier> other(words.begin(), words.end());

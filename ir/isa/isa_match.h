@@ -1,4 +1,4 @@
-// Which rows of the table a mnemonic's modifier words fit. Private to ir/isa*.cpp.
+// Finds the rows of the table that match a mnemonic's modifier words. Private to ir/isa*.cpp.
 #pragma once
 
 #include "ir/isa/isa_table.h"
@@ -9,8 +9,8 @@
 
 namespace ptxrewrite::ir::table {
 
-// The words that fill the slots of one row; by slot, none for an optional slot left out. Only the first word of an
-// alternative with several words is kept: operands refer to single words.
+// The words that fill the slots of one row, by slot; `none` for an omitted optional slot. Of an alternative with
+// several words only the first is kept: operands refer to single words.
 using Binding = std::vector<Modifier>;
 
 struct Match {
@@ -18,18 +18,18 @@ struct Match {
   Binding binding;
 };
 
-// More words than any mnemonic has.
+// An upper bound on the words of a mnemonic.
 constexpr size_t max_words = 32;
 
-// Rows whose operand lists apply, empty if the words are no legal combination.
+// Returns the rows whose operand lists apply; empty if the combination of words is illegal.
 std::vector<Match> match_rows(const OpcodeRows& opcode, std::span<const Modifier> words);
 
-// Whether the words are legal with the rows that `wanted` takes alone. Unlike in match_rows(), this asks of the cache
-// and eviction rows of `ld` and `st`, too.
+// Returns true if the words are legal with only the rows that `wanted` accepts. It is also called for cache and
+// eviction rows of `ld` and `st`, which the result of match_rows() does not contain.
 bool match_only(const OpcodeRows& opcode, std::span<const Modifier> words,
                 const std::function<bool(const Row&)>& wanted);
 
-// Why match_rows() found nothing, for people. `mnemonic` as spelled.
+// Explains, for people, why match_rows() found no row. `mnemonic` as spelled.
 std::string explain_mismatch(const OpcodeRows& opcode, std::string_view opcode_name, std::span<const Modifier> words);
 
 } // namespace ptxrewrite::ir::table

@@ -1,5 +1,5 @@
-// Operand checks. The rules about register types are ptxas' (facts: every operand of every form was tried with every
-// register type), which are laxer than the manual's in places; what ptxas accepts we never refuse.
+// Operand checks. The rules for register types are those of ptxas (facts: every operand of every form was tried with
+// every register type), which in places are laxer than the manual's; an operand that ptxas accepts is never rejected.
 #include "ir/isa/isa_operands.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ bool is_plain_number(ScalarType type) {
   return is_bit_type(type) || is_integer(type);
 }
 
-// Registers that may stand where an instruction names type `type`.
+// Register types that are allowed where an instruction specifies type `type`.
 uint64_t same_size_types(ScalarType type) {
   unsigned bits = bit_width(type);
   if (type == ScalarType::pred) return bit(type) | bit(ScalarType::f16x2);
@@ -37,7 +37,7 @@ uint64_t same_size_types(ScalarType type) {
     uint64_t mask = types_where([&](ScalarType t) { return is_plain_number(t) && bit_width(t) == bits; });
     return bits == 32 ? mask | bit(ScalarType::f16x2) : mask;
   }
-  // Sub-byte and packed numbers live in the next larger bit register.
+  // Sub-byte and packed numbers are held in the next larger bit register.
   return types_where([&](ScalarType t) { return is_bit_type(t) && bit_width(t) == std::max(8u, bits); }) | bit(type);
 }
 
@@ -65,7 +65,7 @@ ScalarType twice_as_wide(ScalarType type) {
   }
 }
 
-// Integer and bit registers of these sizes may hold an address.
+// Types that may hold an address: integers and bits of the sizes that `base` allows.
 uint64_t base_types(char base) {
   if (base == 'x') return ~uint64_t(0);
   return types_where([&](ScalarType t) {
@@ -83,7 +83,7 @@ uint64_t base_types(char base) {
   });
 }
 
-// The number in a word that says how many: 4 of .v4 and .x4, 2 of .2d.
+// The number in a word: 4 for .v4 and .x4, 2 for .2d.
 unsigned number_of(Modifier word) {
   unsigned number = 0;
   for (char c : spelling(word))
@@ -91,7 +91,7 @@ unsigned number_of(Modifier word) {
   return number;
 }
 
-// How many elements a vector has that goes by the word of a slot.
+// The number of elements of a vector whose size a slot's word determines.
 unsigned element_count(const OperandTerm& term, Modifier word) {
   const unsigned number = number_of(word);
   switch (term.count_operation) {
@@ -133,7 +133,7 @@ private:
     OperandPattern result;
     for (const OperandTerm& term : text.alternatives)
       add(term, result);
-    // Where the instruction type decides, integers take no floating-point constants and the other way round.
+    // If the instruction type decides, integers accept no floating-point constants and vice versa.
     for (const OperandTerm& term : text.alternatives) {
       if (term.kind == SummaryKind::register_ && term.slot.empty()) limit_float_constants(term.type, result);
       if (term.slot.empty() || term.kind == SummaryKind::address) continue;
@@ -153,7 +153,7 @@ private:
     return result;
   }
 
-  // Among bits, a floating-point constant has its own size: 0f... 32 bits, 0d... and decimal ones 64.
+  // For bit types, a floating-point constant has its own size: 32 bits for 0f..., 64 for 0d... and decimal ones.
   static void limit_float_constants(ScalarType type, OperandPattern& pattern_of) {
     if (!is_bit_type(type)) return;
     for (Alternative& alternative : pattern_of.alternatives)
@@ -226,7 +226,7 @@ private:
     alternative.unified = term.unified;
     alternative.constant_base = term.constant_base || term.base == 'x' || space_ == StateSpace::local;
     alternative.symbol_base = term.base != 't';
-    // Where a row lists several shapes of the same bracket, `a|b` inside it was multiplied out by the pattern.
+    // If a row lists several shapes of the same bracket, pattern() expands `a|b` inside it.
     for (const auto& element : term.elements)
       if (is_present(element)) alternative.elements.push_back(pattern(element));
   }
@@ -236,7 +236,7 @@ private:
     alternative.kind = SummaryKind::vector;
     alternative.literal_elements = is_source_;
     InstructionClass kind = match_.row->text->kind;
-    // Of the sources, only 256-bit stores and `mov.b32`, also of vectors, know an element that does not matter.
+    // Among sources, only 256-bit stores and `mov.b32` (including vectors) accept `_` for an unused element.
     bool wide_store =
         kind == InstructionClass::store && (slot_word(term.slot) == Modifier::v8 ||
                                             (slot_word(term.slot) == Modifier::v4 && bit_width(first_type()) == 64));
@@ -255,11 +255,11 @@ private:
     }
     if (!term.slot.empty() || !term.counts.empty()) {
       alternative.repeated = true;
-      // Where it asks for any 32 bits, ptxas takes predicates too.
+      // Where any 32-bit type is allowed, ptxas accepts predicates, too.
       for (Alternative& element : alternative.elements.front().alternatives)
         if (element.kind == SummaryKind::register_ && element.type == ScalarType::b32 && term.slot.empty())
           element.types |= bit(ScalarType::pred);
-      // ptxas lets integers of the same size stand for the floating-point elements of a vector.
+      // ptxas accepts integers of the same size as floating-point elements of a vector.
       for (Alternative& element : alternative.elements.front().alternatives)
         if (element.kind == SummaryKind::register_ && is_float(element.type))
           element.types |= types_where([&](ScalarType t) {
@@ -321,7 +321,7 @@ bool address_fits(const Alternative& alternative, const OperandSummary& operand)
   return true;
 }
 
-// ptxas checks the first register of a vector against the instruction, the others against the first one.
+// ptxas checks the first register of a vector against the instruction, and the others against the first.
 bool goes_with(ScalarType first, const OperandSummary& element) {
   if (element.negated || element.minus || element.vector_width != 1) return false;
   if (first == ScalarType::pred) return element.type == first || bit_width(element.type) == 32;
@@ -476,7 +476,7 @@ std::string describe(const Alternative& alternative) {
 
 OperandError explain(const Form& form, std::span<const OperandSummary> operands) {
   OperandError error;
-  // The list that agrees longest with what is there tells best what is wrong.
+  // The list with the longest matching prefix gives the most useful message.
   const OperandShape* best = nullptr;
   size_t best_index = 0;
   for (const OperandShape& shape : form.shapes) {
@@ -518,7 +518,7 @@ OperandError explain(const Form& form, std::span<const OperandSummary> operands)
   return error;
 }
 
-// Which special registers a `mov` of this type may read: one of the registers' listed readers has its size.
+// True if a `mov` of this type may read the special register: one of the register's listed readers has its size.
 bool reads_special_register(const Form& form, const SpecialRegisterInfo& special, bool whole_vector) {
   std::string_view readers = special.readers;
   while (!readers.empty()) {
@@ -567,7 +567,7 @@ std::vector<OperandShape> compile_shapes(std::span<const table::Match> matches, 
   return shapes;
 }
 
-// The operand list of a form that operands fit; nothing if none does.
+// Returns the operand list of a form that the operands match; nullptr if there is none.
 static const OperandShape* fitting_shape(const Form& form, std::span<const OperandSummary> operands) {
   for (const OperandShape& shape : form.shapes) {
     if (shape.operands.size() != operands.size()) continue;

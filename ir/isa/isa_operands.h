@@ -1,4 +1,4 @@
-// Operand patterns: what the table asks of one operand of one form, with types resolved. Private to ir/isa*.cpp.
+// Operand patterns: the table's requirements on each operand of a form, with types resolved. Private to ir/isa*.cpp.
 #pragma once
 
 #include "ir/isa/isa_match.h"
@@ -12,7 +12,7 @@ namespace ptxrewrite::ir {
 
 struct OperandPattern;
 
-// One thing an operand may be.
+// One alternative for an operand.
 struct Alternative {
   SummaryKind kind = SummaryKind::register_;
   ScalarType type = ScalarType::none; // of registers, for messages
@@ -26,9 +26,9 @@ struct Alternative {
   bool symbol_base = true;
   table::ImmediateRule rule = table::ImmediateRule::any;
   const std::vector<int64_t>* values = nullptr; // of the table's term
-  bool repeated = false;                        // vector: elements[0] stands for `count` elements
-  bool literal_elements = false;                // vector: constants may stand for registers (sources)
-  bool sink_elements = false;                   // vector: `_` may stand for registers
+  bool repeated = false;                        // vector: elements[0] describes all `count` elements
+  bool literal_elements = false;                // vector: constants are allowed as elements (sources)
+  bool sink_elements = false;                   // vector: `_` is allowed as an element
   uint16_t count = 0;                           // vector: elements
   std::vector<OperandPattern> elements;
 };

@@ -1,4 +1,4 @@
-// The reference page of `ptxrewrite isa NAME`: what the table knows, for people.
+// The reference page of `ptxrewrite isa NAME`: an entry of the table as text for people.
 #include "ir/isa/isa_table.h"
 
 namespace ptxrewrite::ir {

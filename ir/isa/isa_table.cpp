@@ -1,4 +1,4 @@
-// Parses the rows of ir/isa/opcodes.def, one opcode at a time and when first asked for: a program start costs nothing.
+// Parses the rows of ir/isa/opcodes.def, one opcode at a time and on first use, so that program start stays fast.
 #include "ir/isa/isa_table.h"
 
 #include <algorithm>
@@ -94,7 +94,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
-// Reads one row; the first thing it does not understand goes to `error`.
+// Parses one row; the first error goes to `error`.
 class RowParser {
 public:
   explicit RowParser(const RowText& text) : text_(text) {}
@@ -162,18 +162,18 @@ private:
     return result;
   }
 
-  // Every list that results where operands with a `?` behind them are there or not.
+  // Appends one list for each combination of optional operands (those followed by `?`) present or absent.
   void optional_shapes(std::string_view text, Row& row) {
     const size_t mark = text.find('?');
     if (mark == std::string_view::npos) {
       row.shapes.push_back(shape(text));
       return;
     }
-    size_t begin = mark; // of the comma before the operand
+    size_t begin = mark; // position of the comma before the operand
     for (int depth = 0; begin > 0 && (text[begin] != ',' || depth > 0); --begin)
       depth += (text[begin] == '}' || text[begin] == ')') - (text[begin] == '{' || text[begin] == '(');
     if (begin == 0) return fail("optional first operand", text);
-    // Terms refer to the text of their row, so the shorter texts must stay, too.
+    // Terms refer to the text of their row, so the shorter texts have to stay allocated, too.
     static std::mutex mutex;
     static std::deque<std::string> texts;
     const std::string_view rest = text.substr(mark + 1);
@@ -206,7 +206,7 @@ private:
 
   OperandText operand(std::string_view text) {
     OperandText result;
-    // Inside brackets a condition is an element's.
+    // Inside brackets a condition belongs to an element.
     const size_t condition = text.rfind(" if .");
     if (condition != std::string_view::npos && text.find_first_of("]})", condition) == std::string_view::npos) {
       auto list = words(text.substr(condition + 4));
@@ -289,7 +289,7 @@ private:
       fail("address base", base);
     result.base = base[0];
     for (size_t i = 1; i < parts.size(); ++i) {
-      // A handle in second place ([texture, sampler, ...]) is written like an address base.
+      // A handle in second position ([texture, sampler, ...]) is written like an address base.
       if (parts[i] == "h") {
         OperandText handle;
         handle.alternatives.resize(2);

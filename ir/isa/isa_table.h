@@ -1,4 +1,4 @@
-// The rows of ir/isa/opcodes.def after parsing. Private to ir/isa*.cpp; everyone else uses ir/isa/isa.h.
+// The rows of ir/isa/opcodes.def after parsing. Private to ir/isa*.cpp; other code uses ir/isa/isa.h.
 #pragma once
 
 #include "ir/isa/isa.h"
@@ -24,8 +24,8 @@ struct RowText {
   Operation operation = Operation::none;
 };
 
-// What a form of `ld` and `st` speaks about: these two are legal when each aspect is (facts: every combination was
-// checked), so that their rows are sums and not products.
+// The aspect of `ld` and `st` that a row describes. A mnemonic of these two is legal if it is in each aspect (facts:
+// every combination was checked), so that the table needs the sum of their rows and not the product.
 enum class Aspect : uint8_t { whole, access, cache, eviction };
 constexpr unsigned aspect_count = 4;
 
@@ -36,11 +36,11 @@ struct Slot {
   std::vector<std::vector<Modifier>> alternatives; // each one word or several
 };
 
-// What an operand may be: one alternative of it.
+// One alternative for an operand.
 struct OperandTerm;
 struct OperandText {
   std::vector<OperandTerm> alternatives;
-  Modifier condition = Modifier::none; // present only when this word is spelled
+  Modifier condition = Modifier::none; // the operand is present only if this word is spelled
 };
 
 enum class ImmediateRule : uint8_t { any, range, set, multiple };
@@ -63,9 +63,9 @@ struct OperandTerm {
   char base = 'a';
   bool constant_base = false;
   bool unified = false;
-  // Vectors: `counts` possible numbers of equal elements, or as many as slot `slot` says, or (both empty) exactly
-  // `elements`. What the slot says is multiplied or divided by `count_amount`, or lessened by it, where
-  // `count_operation` is one of `*`, `/` (rounded up) and `-`.
+  // Vectors: `counts` lists the possible numbers of equal elements; otherwise slot `slot` gives the number; if both are
+  // empty, exactly `elements`. The number of the slot is multiplied by, divided by (rounded up) or reduced by
+  // `count_amount` if `count_operation` is `*`, `/` or `-`.
   std::vector<unsigned> counts;
   char count_operation = ' ';
   unsigned count_amount = 0;
@@ -86,10 +86,10 @@ struct Row {
   std::vector<ShapeText> shapes;
   Effects effects;
   bool lax = false;
-  size_t max_words = 0; // a mnemonic with more modifiers does not fit
+  size_t max_words = 0; // a mnemonic with more modifiers does not match
 };
 
-// All rows of one opcode, parsed when first asked for.
+// All rows of one opcode, parsed on first use.
 struct OpcodeRows {
   std::vector<Row> rows;
   ModifierSet words;                      // that occur in any row
@@ -106,7 +106,7 @@ enum class Ordering : uint8_t { free_order, types, spaces, layouts, formats, evi
 constexpr unsigned ordering_count = 6;
 Ordering ordering(Modifier modifier);
 
-// What is wrong with a row; empty if nothing is. For the table's own test.
+// Describes the error in a row; empty if there is none. For the table's own test.
 std::string row_error(const RowText& text);
 
 } // namespace ptxrewrite::ir::table

@@ -5,7 +5,7 @@
 namespace ptxrewrite::ir {
 namespace {
 
-// Number behind `letter` in a word like m16n8k16.
+// The number after `letter` in a word like m16n8k16.
 uint16_t number_behind(std::string_view word, char letter) {
   uint16_t number = 0;
   const size_t at = word.find(letter);

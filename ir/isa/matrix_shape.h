@@ -1,5 +1,5 @@
-// How large the matrices of a tensor-core instruction are: m16n8k16 among the words of its form (PTX
-// ISA 9.7.14, 9.7.15).
+// The matrix dimensions of a tensor-core instruction: m16n8k16 among the words of its form (PTX ISA 9.7.14,
+// 9.7.15).
 #pragma once
 
 #include "ir/isa/isa.h"
@@ -12,7 +12,7 @@ struct MatrixShape {
   uint16_t m = 0, n = 0, k = 0;
 };
 
-// Zero when the form has none.
+// All zero if the form has no shape.
 MatrixShape matrix_shape(const Form& form);
 
 } // namespace ptxrewrite::ir

@@ -1,5 +1,5 @@
-// The requirements of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col (CUDA 13.0 driver API), and of PTX ISA
-// 9.7.9.27.1.1 (restrictions on tensor copies) where they are about the map alone.
+// The requirements of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col (CUDA 13.0 driver API), and those of PTX ISA
+// 9.7.9.27.1.1 (restrictions on tensor copies) that concern only the map.
 #include "ir/isa/tensor_map.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace ptxrewrite::ir {
 namespace {
 
-constexpr uint64_t most_elements = uint64_t(1) << 32; // of a dimension
+constexpr uint64_t most_elements = uint64_t(1) << 32; // in one dimension
 constexpr uint64_t stride_limit = uint64_t(1) << 40;
 constexpr uint32_t most_box = 256;
 constexpr uint32_t most_element_stride = 8;
@@ -67,10 +67,10 @@ bool is_padded(TensorElement element) {
   return element == TensorElement::b4x16_p64 || element == TensorElement::b6x16_p32;
 }
 
-// Part of a map, for messages; nothing is made of it where nothing is wrong.
+// Part of a map, for messages; its text is built only when there is a fault to report.
 struct Part {
   const char* name = "";
-  int index = -1; // -1: it has none
+  int index = -1; // -1: no index
   std::string text() const { return index < 0 ? name : std::string(name) + "[" + std::to_string(index) + "]"; }
 };
 Part part(const char* name, unsigned index) {
@@ -103,7 +103,7 @@ std::string tensor_fault(const TensorMap& map) {
   return map.element == TensorElement::b4x16 ? multiple_fault({"dims[0]"}, map.dims[0], 2) : std::string();
 }
 
-// `inner`: elements of dimension 0 that are moved. `name`: of their number.
+// `inner`: elements of dimension 0 that are moved. `name`: name of that number in messages.
 std::string inner_fault(const TensorMap& map, uint64_t inner, const char* name) {
   if (is_padded(map.element) && inner != 128)
     return std::string(name) + " is " + std::to_string(inner) + "; of this type it has to be 128";
@@ -151,7 +151,7 @@ std::string im2col_fault(const TensorMap& map) {
     if (size + map.upper_corner[i] <= map.lower_corner[i])
       return "there is nothing between lower_corner[" + std::to_string(i) + "] and upper_corner[" + std::to_string(i) +
              "]";
-    if (map.access != TensorAccess::im2col) break; // the box has one place along H and D
+    if (map.access != TensorAccess::im2col) break; // the box has one position along H and D
   }
   return inner_fault(map, map.channels, "channels_per_pixel");
 }
@@ -196,7 +196,7 @@ std::string find_fault(const TensorMap& map) {
   if (std::string wrong = number_fault({"the rank"}, map.rank, least, most_tensor_dimensions); !wrong.empty())
     return wrong;
   if (std::string wrong = tensor_fault(map); !wrong.empty()) return wrong;
-  for (unsigned i = interleaved ? 0 : 1; i < map.rank; ++i) // dimension 0 has none but in interleaved layouts
+  for (unsigned i = interleaved ? 0 : 1; i < map.rank; ++i) // dimension 0 has a stride only in interleaved layouts
     if (std::string wrong = number_fault(part("element_strides", i), map.element_strides[i], 1, most_element_stride);
         !wrong.empty())
       return wrong;

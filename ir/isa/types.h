@@ -8,13 +8,13 @@
 namespace ptxrewrite::ir {
 
 enum class ScalarType : uint8_t {
-  none, // no type, or not known
+  none, // no type, or unknown
 #define SCALAR_TYPE(name, bits, kind) name,
 #include "ir/isa/types.def"
 #undef SCALAR_TYPE
 };
 
-// Number of enumerators, `none` included.
+// Number of enumerators, including `none`.
 constexpr unsigned scalar_type_count = 1
 #define SCALAR_TYPE(name, bits, kind) +1
 #include "ir/isa/types.def"
@@ -37,11 +37,11 @@ inline constexpr ScalarTypeRow scalar_type_rows[] = {
 };
 } // namespace detail
 
-// Size of one value in bits; 0 for none. A predicate has 1, packed types count all their numbers.
+// Size of one value in bits; 0 for none. A predicate has 1; for packed types, the sum of all elements.
 constexpr unsigned bit_width(ScalarType type) {
   return detail::scalar_type_rows[static_cast<unsigned>(type)].bits;
 }
-// Size in memory in bytes; sub-byte types and predicates count 1.
+// Size in memory in bytes; 1 for sub-byte types and predicates.
 constexpr unsigned byte_width(ScalarType type) {
   return (bit_width(type) + 7) / 8;
 }
@@ -61,7 +61,7 @@ constexpr bool is_unsigned(ScalarType type) {
 constexpr bool is_integer(ScalarType type) {
   return is_signed(type) || is_unsigned(type);
 }
-// One floating-point number; packed types are not counted.
+// True for single floating-point numbers; false for packed types.
 constexpr bool is_float(ScalarType type) {
   return type_kind(type) == TypeKind::floating;
 }
@@ -70,7 +70,7 @@ constexpr bool is_bit_type(ScalarType type) {
   return type_kind(type) == TypeKind::bits;
 }
 
-// `word` with or without its dot: "u32" or ".u32".
+// `word` with or without its dot: "u32" or ".u32". Returns nullopt for other words.
 std::optional<ScalarType> parse_type(std::string_view word);
 
 enum class StateSpace : uint8_t {
@@ -92,7 +92,7 @@ enum class StateSpace : uint8_t {
 
 // The word without its dot, as PTX spells it ("const", "shared::cta"); "" for none.
 std::string_view spelling(StateSpace space);
-// `word` with or without its dot.
+// `word` with or without its dot. Returns nullopt for other words.
 std::optional<StateSpace> parse_state_space(std::string_view word);
 constexpr bool is_shared(StateSpace space) {
   return space == StateSpace::shared || space == StateSpace::shared_cta || space == StateSpace::shared_cluster;
