@@ -22,7 +22,7 @@ ControlFlow::ControlFlow(const Function& function) {
     for (EdgeId edge : function.successors(block))
       predecessor_edges_[fill[function.edges[edge].to.index()]++] = edge;
 
-  // Taken branches are visited before the fall-through, which so comes right behind its block in the result.
+  // Branch targets are visited before the fall-through block, so that the latter directly follows its predecessor.
   struct Frame {
     BlockId block;
     uint32_t next;

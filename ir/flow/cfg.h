@@ -1,4 +1,4 @@
-// Predecessors and reverse post-order of a function's control-flow graph. Linear in blocks and edges.
+// Predecessors and reverse post-order of a function's control-flow graph. Takes time linear in blocks and edges.
 #pragma once
 
 #include "ir/core/function.h"
@@ -20,7 +20,7 @@ public:
   // Blocks reachable from the entry, in reverse post-order.
   const std::vector<BlockId>& reverse_postorder() const { return order_; }
   bool reachable(BlockId block) const { return position_[block.index()] != UINT32_MAX; }
-  // Place in the reverse post-order; UINT32_MAX when unreachable.
+  // Index in the reverse post-order; UINT32_MAX if unreachable.
   uint32_t position(BlockId block) const { return position_[block.index()]; }
 
 private:

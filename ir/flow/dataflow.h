@@ -1,19 +1,19 @@
-// A small engine for sparse, optimistic dataflow over SSA form.
+// A solver for sparse, optimistic dataflow problems over SSA form.
 //
 // Each value has a state; it starts as "not visited" and is recomputed when a state it depends on changes. The work
-// list runs in reverse post-order and takes up the block parameters of a loop header again only when the loop's blocks
-// have been brought up to date, so that a parameter never judges a back edge by a stale state.
+// list is ordered by reverse post-order and revisits the block parameters of a loop header only after all blocks of the
+// loop are up to date, so that a parameter is never merged with the stale state of a back edge.
 //
 //   struct Problem {
 //     using State = ...;                                     // cheap to copy and compare
 //     State visit_parameter(BlockId, unsigned index, bool back_edges_ready);
-//     void visit_instruction(InstructionId, auto&& set);     // calls set(ValueId, State) for what it defines
+//     void visit_instruction(InstructionId, auto&& set);     // calls set(ValueId, State) for each definition
 //   };
 //   SparseDataflow<Problem> flow(function, control_flow, def_use, problem);
-//   flow.solve();   flow[value] -> const State*: null while not visited
+//   flow.solve();   flow[value] -> const State*: null if not visited
 //
-// Problems that depend on more than operands ask for later visits with schedule_uses_of / schedule_instruction /
-// schedule_parameter. The problem answers for termination: each state may change only a bounded number of times.
+// Problems whose states depend on more than operands request visits with schedule_uses_of / schedule_instruction /
+// schedule_parameter. The problem ensures termination: each state may change a bounded number of times.
 #pragma once
 
 #include "ir/flow/cfg.h"
@@ -36,7 +36,7 @@ public:
     number_points();
   }
 
-  // Null while nothing is known of the value: it may still turn out to be anything.
+  // Null while the value has not been visited (the optimistic initial state).
   const State* operator[](ValueId value) const { return visited_[value.index()] ? &states_[value.index()] : nullptr; }
 
   void solve() {
@@ -65,7 +65,7 @@ public:
       }
     }
   }
-  // Asks for a visit of the parameter with its back edges in view, once the loop is up to date.
+  // Requests a visit of the parameter that includes its back edges, once the loop is up to date.
   void schedule_recheck(BlockId header, unsigned index) {
     if (recheck_point_[header.index()] != UINT32_MAX) schedule(recheck_point_[header.index()] + index);
   }
@@ -74,15 +74,15 @@ public:
 
 private:
   struct Point {
-    InstructionId instruction; // or a parameter of `block`:
+    InstructionId instruction; // invalid: the point is a parameter of `block`
     BlockId block;
     uint32_t parameter = 0;
-    bool recheck = false; // with the back edges in view
+    bool recheck = false; // the visit includes the back edges
   };
 
   void number_points() {
     const auto& order = flow_.reverse_postorder();
-    // Headers whose last back edge comes from a block are taken up again behind that block.
+    // Parameters of a header are rechecked after the source block of the header's last back edge.
     std::vector<BlockId> last_source(function_.blocks.size());
     std::vector<std::vector<BlockId>> headers_after(function_.blocks.size());
     for (BlockId block : order)
@@ -101,7 +101,7 @@ private:
         instruction_point_[id.index()] = static_cast<uint32_t>(points_.size());
         points_.push_back({id, block, 0, false});
       }
-      // Inner loops first.
+      // Inner loops are rechecked first.
       auto& headers = headers_after[block.index()];
       for (size_t i = headers.size(); i-- > 0;) {
         recheck_point_[headers[i].index()] = static_cast<uint32_t>(points_.size());
@@ -142,7 +142,7 @@ private:
     }
     bool changed = set(function_.parameters(point.block)[point.parameter],
                        problem_.visit_parameter(point.block, point.parameter, point.recheck));
-    // A new state is checked against the back edges once they have seen it, even if that leaves them as they were.
+    // A new state must be checked against the back edges after they have used it, even if no state in the loop changes.
     if (changed || !point.recheck) schedule_recheck(point.block, point.parameter);
   }
 

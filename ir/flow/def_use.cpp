@@ -38,8 +38,8 @@ DefUse::DefUse(const Function& function) {
     for (InstructionId id : function.instructions_in(block))
       for_each_definition(function, id, [&](ValueId value) { definitions_[value.index()] = {id, block}; });
   }
-  // A register that no path has written yet is there from the entry block on, so that every value that anything reads
-  // has a block, which dominates its uses.
+  // A register that no path has written yet counts as defined in the entry block, so that every value that is read has
+  // a block, and this block dominates the uses.
   if (!function.layout.empty())
     for (ValueId value : function.values.ids())
       if (function.values[value].is_undefined) definitions_[value.index()].block = function.entry();

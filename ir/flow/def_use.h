@@ -10,8 +10,8 @@ namespace ptxrewrite::ir {
 
 struct DefinitionSite {
   InstructionId instruction;       // valid: defined by an instruction
-  BlockId block;                   // where it is defined; for a block parameter, that block
-  uint32_t parameter = UINT32_MAX; // index among the block's parameters, when it is one
+  BlockId block;                   // block that contains the definition; for a block parameter, its block
+  uint32_t parameter = UINT32_MAX; // index among the block's parameters; UINT32_MAX: not a parameter
   bool is_parameter() const { return parameter != UINT32_MAX; }
 };
 

@@ -1,6 +1,6 @@
-// Every block that the branch reaches gets a label: the successor through which it is reached. Where two labels meet,
-// the block is a join and becomes a label of its own. Blocks are taken in reverse post-order until nothing changes; a
-// label changes at most twice, from none to one to the block's own.
+// Every block that the branch reaches gets a label: the successor through which it is reached. A block reached with two
+// different labels is a join and becomes a label of its own. Blocks are processed in reverse post-order until labels
+// are stable; a label changes at most twice, from none to a label and from that to the block itself.
 #include "ir/flow/divergent_joins.h"
 
 #include <algorithm>
@@ -14,12 +14,12 @@ DivergentJoins::DivergentJoins(const Function& function, const ControlFlow& flow
 std::vector<BlockId> DivergentJoins::of(BlockId branch) {
   const BlockId end = post_dominators_.immediate_post_dominator(branch);
   std::vector<BlockId> joins, touched;
-  std::set<std::pair<uint32_t, BlockId>> work; // by place in the reverse post-order
+  std::set<std::pair<uint32_t, BlockId>> work; // ordered by position in the reverse post-order
   auto reach = [&](BlockId block, BlockId label) {
     if (block == branch || !flow_.reachable(block)) return;
     BlockId& known = label_[block.index()];
     if (known == label) return;
-    // A successor of the branch is its own label, too, but no join yet.
+    // A successor of the branch starts with itself as label but is not a join yet.
     if (known == block && std::ranges::find(joins, block) != joins.end()) return;
     if (!known) {
       known = label;
@@ -32,7 +32,7 @@ std::vector<BlockId> DivergentJoins::of(BlockId branch) {
   };
   for (EdgeId edge : function_.successors(branch)) {
     const BlockId next = function_.edges[edge].to;
-    // Two edges into one block may bring it different arguments.
+    // Two edges into the same block may pass different arguments.
     const bool again = next != branch && flow_.reachable(next) && label_[next.index()] == next;
     if (again && std::ranges::find(joins, next) == joins.end()) joins.push_back(next);
     reach(next, next);

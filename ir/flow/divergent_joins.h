@@ -1,5 +1,5 @@
-// Where the ways that part at a branch come together again: the blocks in which it matters, for block parameters, which
-// way was taken. Two ways from the branch to such a block have nothing in common but their ends.
+// Joins of divergent control flow: the blocks whose block parameters may depend on the direction that a branch took.
+// Two paths with no common blocks but their ends lead from the branch to each such block.
 #pragma once
 
 #include "ir/flow/dominators.h"
@@ -12,16 +12,16 @@ class DivergentJoins {
 public:
   explicit DivergentJoins(const Function& function, const ControlFlow& flow);
 
-  // The joins of the branch at the end of `branch`; what lies behind its immediate post-dominator, or is reached only
-  // by executing the branch again, is none of its business. Sorted, without repetition. Linear in the blocks between.
+  // The joins of the branch at the end of `branch`, sorted, without duplicates; without blocks after its immediate
+  // post-dominator or reached only through the branch again. Takes time linear in the blocks between.
   std::vector<BlockId> of(BlockId branch);
 
 private:
   const Function& function_;
   const ControlFlow& flow_;
   PostDominatorTree post_dominators_;
-  std::vector<BlockId>
-      label_; // by block: through which successor, or since which join, it is reached; invalid: not yet
+  // By block: the successor or join through which it is reached; invalid: not reached yet.
+  std::vector<BlockId> label_;
 };
 
 } // namespace ptxrewrite::ir

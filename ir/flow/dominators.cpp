@@ -1,5 +1,5 @@
-// Lengauer and Tarjan's dominator algorithm on index graphs, used forwards for dominators and backwards, from a virtual
-// exit, for post-dominators.
+// Lengauer and Tarjan's dominator algorithm on index graphs: forwards for dominators, and backwards from a virtual exit
+// for post-dominators.
 #include "ir/flow/dominators.h"
 
 #include <algorithm>
@@ -46,13 +46,13 @@ private:
   std::vector<uint32_t> successor_start_, successors_, predecessor_start_, predecessors_;
 };
 
-// Immediate dominators of a graph from `root`. All vectors but `number_` and the result are indexed by depth-first
+// Immediate dominators of a graph from `root`. All vectors except `number_` and the result are indexed by depth-first
 // number.
 class LengauerTarjan {
 public:
   LengauerTarjan(const Graph& graph, uint32_t root) : graph_(graph), number_(graph.count(), none) { search(root); }
 
-  // Per vertex; `none` for the root and for what it does not reach.
+  // Per vertex; `none` for the root and for vertices that it does not reach.
   std::vector<uint32_t> run() {
     uint32_t size = static_cast<uint32_t>(vertex_.size());
     std::vector<uint32_t> dominator(size, none), bucket_head(size, none), bucket_next(size, none);
@@ -125,7 +125,7 @@ private:
   std::vector<uint32_t> number_, vertex_, parent_, semi_, label_, ancestor_, path_;
 };
 
-// Children of each vertex in the order of `order`, and depth-first numbers, of the forest that `parent` describes.
+// The forest that `parent` describes: children of each vertex in the order of `order`, and depth-first numbers.
 struct Tree {
   std::vector<std::vector<uint32_t>> children;
   std::vector<uint32_t> enter, leave, depth;
@@ -152,8 +152,8 @@ struct Tree {
   }
 };
 
-// Adds an edge to the virtual exit from one block of each terminal strongly connected component among the blocks that
-// cannot reach an exit: the endless loops. `reaches` says which can; indices are places in the reverse post-order.
+// Adds an edge to the virtual exit from one block of each endless loop, that is, of each terminal strongly connected
+// component of the blocks that reach no exit. `reaches` flags those that do; indices are reverse post-order positions.
 class EndlessLoops {
 public:
   EndlessLoops(const Function& function, const ControlFlow& flow, const std::vector<bool>& reaches)
@@ -172,7 +172,7 @@ private:
     return function_.successors(flow_.reverse_postorder()[vertex]);
   }
 
-  // Tarjan's algorithm with a stack of our own. No vertex outside the set is met: the set is closed under successors.
+  // Tarjan's algorithm with an explicit stack. It visits no vertex outside the set, which is closed under successors.
   void visit(uint32_t root) {
     std::vector<std::pair<uint32_t, uint32_t>> work{{root, 0}};
     begin(root);
@@ -282,7 +282,7 @@ PostDominatorTree::PostDominatorTree(const Function& function, const ControlFlow
   leave_.assign(count, none);
   if (function.layout.empty()) return;
 
-  // Which blocks reach an exit.
+  // Compute which blocks reach an exit.
   const std::vector<BlockId>& order = flow.reverse_postorder();
   std::vector<bool> reaches(order.size(), false);
   std::vector<BlockId> work;

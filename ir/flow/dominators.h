@@ -15,7 +15,7 @@ public:
   bool strictly_dominates(BlockId upper, BlockId lower) const { return upper != lower && dominates(upper, lower); }
   const std::vector<BlockId>& children(BlockId block) const { return children_[block.index()]; }
   uint32_t depth(BlockId block) const { return depth_[block.index()]; }
-  // Place in a depth-first walk of the tree: a block comes before all that it dominates. UINT32_MAX when unreachable.
+  // Position in a depth-first walk: a block precedes all blocks that it dominates. UINT32_MAX if unreachable.
   uint32_t preorder(BlockId block) const { return enter_[block.index()]; }
 
 private:
@@ -24,13 +24,13 @@ private:
   std::vector<uint32_t> enter_, leave_, depth_; // depth-first numbering of the tree, for O(1) queries
 };
 
-// Post-dominance with one virtual exit, reached from blocks ending in ret, exit, trap, brkpt or a call that does not
-// return, from blocks with a guarded ret or exit anywhere in them, and from one block of each endless loop.
+// Post-dominance with one virtual exit. It succeeds blocks that end in ret, exit, trap, brkpt or a call that does not
+// return, blocks that contain a guarded ret or exit, and one block of each endless loop.
 class PostDominatorTree {
 public:
   PostDominatorTree(const Function& function, const ControlFlow& flow);
 
-  // Invalid when only the virtual exit post-dominates the block.
+  // Invalid if only the virtual exit post-dominates the block.
   BlockId immediate_post_dominator(BlockId block) const { return parent_[block.index()]; }
   bool post_dominates(BlockId lower, BlockId upper) const;
 

@@ -1,5 +1,5 @@
-// One backward walk per value from the blocks that need it, stopping at the blocks that write it. The work is the size
-// of the result, and values that live inside one block cost nothing.
+// One backward walk per value from the blocks that read it, ending at the blocks that write it. Takes time proportional
+// to the size of the result; values that are live inside one block only are free.
 #include "ir/flow/liveness.h"
 
 #include <algorithm>
@@ -33,11 +33,11 @@ private:
   std::vector<uint32_t> start_, blocks_;
 };
 
-// What each block does to values, seen from outside.
+// Reads and writes of each block, as visible to other blocks.
 struct Summary {
   BlockLists exposed; // read before any write in the block
-  BlockLists needed;  // read on an edge behind the block
-  BlockLists written; // certainly written
+  BlockLists needed;  // read on an edge that leaves the block
+  BlockLists written; // written unconditionally
 
   Summary(const Function& function) {
     constexpr uint32_t none = UINT32_MAX;

@@ -1,5 +1,5 @@
-// Which values are live into and out of each block. Works on both states of a function: a guarded definition does not
-// kill. In SSA form a block parameter is live-in nowhere and an edge argument is a use at the end of its source block.
+// Values that are live into and out of each block, in both states of a function. A guarded definition does not kill. In
+// SSA form a block parameter is live into no block, and an edge argument is used at the end of its source block.
 #pragma once
 
 #include "ir/flow/cfg.h"
@@ -10,7 +10,7 @@ namespace ptxrewrite::ir {
 
 class Liveness {
 public:
-  // `only` limits the result to the values that it marks, by index; nullptr: all. The work is the size of the result.
+  // `only`: restricts the values, by index; nullptr: all. Takes time proportional to the size of the result.
   Liveness(const Function& function, const ControlFlow& flow, const std::vector<bool>* only = nullptr);
 
   const std::vector<ValueId>& live_in(BlockId block) const { return live_in_[block.index()]; }   // sorted

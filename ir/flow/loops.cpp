@@ -1,4 +1,4 @@
-// Natural loops: one per header, found innermost first so that each block is walked once per nesting level at most.
+// Natural loops: one per header, inner loops first, so that each block is visited at most once per nesting level.
 #include "ir/flow/loops.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ LoopForest::LoopForest(const Function& function, const ControlFlow& flow, const 
   innermost_.resize(function.blocks.size());
   const std::vector<BlockId>& order = flow.reverse_postorder();
 
-  // A header comes before the headers of the loops inside it, so going backwards meets inner loops first.
+  // A header precedes the headers of the loops inside it, so reverse order visits inner loops first.
   std::vector<BlockId> work;
   for (size_t i = order.size(); i-- > 0;) {
     BlockId header = order[i];
@@ -34,7 +34,7 @@ LoopForest::LoopForest(const Function& function, const ControlFlow& flow, const 
       if (!inner) {
         innermost_[block.index()] = id;
       } else {
-        // Jump to the outermost loop known around the block; it becomes a child of this one.
+        // Continue from the outermost known loop around the block, which becomes a child of this loop.
         while (loops_[inner].parent)
           inner = loops_[inner].parent;
         if (inner == id) continue;
@@ -70,7 +70,7 @@ bool LoopForest::contains(LoopId loop, BlockId block) const {
   return inner && enter_[loop.index()] <= enter_[inner.index()] && leave_[inner.index()] <= leave_[loop.index()];
 }
 
-// Outer loops have higher numbers than the loops inside them, so sizes add up from below and places go down from above.
+// Outer loops have higher numbers than inner ones: sizes are summed in ascending, numbers assigned in descending order.
 void LoopForest::number_loops() {
   std::vector<uint32_t> size(loops_.size(), 1), next(loops_.size(), 0);
   for (LoopId id : loops_.ids())

@@ -1,4 +1,4 @@
-// Natural loops, from back edges of the dominator tree. Irreducible cycles are reported, not turned into loops.
+// Natural loops, from back edges of the dominator tree. Irreducible cycles are reported and do not become loops.
 #pragma once
 
 #include "ir/flow/dominators.h"
