@@ -1,5 +1,5 @@
-// Starts from everything that has an effect, marks what it reads, and removes the unmarked rest. Cycles through loops
-// (a counter that only counts itself) die too, because marking is optimistic.
+// Marks what instructions with effects depend on, transitively, and removes the rest. Because marking is optimistic,
+// cycles through loops (a counter used only to compute itself) are removed, too.
 #include "ir/edit/dead_code.h"
 
 #include "ir/core/kernel_parameters.h"
@@ -90,7 +90,7 @@ ReaderCounts::ReaderCounts(const Function& function, const DefUse& def_use, cons
 double ReaderCounts::release(std::span<const ValueId> values, const Weight& weight) {
   double sum = 0;
   released_.assign(values.begin(), values.end());
-  // The list grows while it is walked: what a dead instruction read has one reader less.
+  // The list grows during the walk: the operands of a dead instruction lose a reader each.
   for (size_t next = 0; next < released_.size(); ++next) {
     ValueId value = released_[next];
     assert(counts_[value.index()] != 0);

@@ -1,4 +1,4 @@
-// Dead code: which instructions of an SSA-form function nobody needs, and their removal.
+// Dead code in SSA-form functions: finding instructions whose results are not needed, and removing them.
 #pragma once
 
 #include "ir/core/function.h"
@@ -11,26 +11,26 @@
 
 namespace ptxrewrite::ir {
 
-// May this instruction go when nobody reads what it writes? Only pure ones that write something, and loads of a
-// kernel's own parameters; never one that sets or reads the carry flag.
+// True if the instruction may be removed when its results are not read: pure instructions that write something, and
+// loads of a kernel's own parameters; never instructions that set or read the carry flag.
 bool removable_when_unused(const Function& function, InstructionId instruction);
 
-// Finds the instructions and block parameters that something with an effect depends on. The tables are computed once,
-// so that a pass can ask what would be dead if certain operands were no longer read.
+// Finds the instructions and block parameters on which instructions with effects depend. The tables are computed once,
+// so that a pass can query repeatedly what would be dead if certain operands were not read.
 class Liveliness {
 public:
   Liveliness(const Function& function, const ControlFlow& flow, const DefUse& def_use);
 
-  // True for operands that are to be treated as not read: (instruction, index in its operand list).
+  // Returns true for operands to be treated as not read: (instruction, index in its operand list).
   using Ignored = std::function<bool(InstructionId, size_t)>;
 
   struct Result {
-    std::vector<bool> instructions; // by InstructionId: needed
-    std::vector<bool> values;       // by ValueId: read by something needed
+    std::vector<bool> instructions; // by InstructionId: the instruction is needed
+    std::vector<bool> values;       // by ValueId: a needed instruction or edge reads it
     bool needed(InstructionId id) const { return instructions[id.index()]; }
     bool read(ValueId id) const { return values[id.index()]; }
   };
-  // `read`: values that something needs whatever is ignored.
+  // `read`: values that count as read in any case.
   Result compute(const Ignored& ignored = {}, std::span<const ValueId> read = {}) const;
 
 private:
@@ -40,23 +40,23 @@ private:
   std::vector<InstructionId> roots_;
 };
 
-// Counts of readers, for asking what would die if something were no longer read. Block parameters are never taken to
-// die.
+// Reader counts per value, for queries about which instructions would die with certain uses. Block parameters are
+// assumed to stay alive.
 class ReaderCounts {
 public:
-  // `live`: only readers that are needed count. Operands that `ignored` accepts do not count.
+  // Counts only readers that `live` marks as needed, without operands that `ignored` accepts.
   ReaderCounts(const Function& function, const DefUse& def_use, const Liveliness::Result& live,
                const Liveliness::Ignored& ignored = {});
 
   uint32_t readers(ValueId value) const { return counts_[value.index()]; }
-  // One reader more, and one less again. Not between a release and its undo.
+  // Adds or removes one reader. Must not be called between release() and undo().
   void add_reader(ValueId value) { ++counts_[value.index()]; }
   void drop_reader(ValueId value) { --counts_[value.index()]; }
 
   using Weight = std::function<double(InstructionId)>;
-  // One reader less for each of `values`. Returns the weight of the instructions that nobody needs then.
+  // Removes one reader of each of `values`. Returns the total weight of the instructions that die as a result.
   double release(std::span<const ValueId> values, const Weight& weight);
-  // Takes the last release back.
+  // Undoes the last release.
   void undo();
 
 private:
@@ -66,8 +66,8 @@ private:
   std::vector<ValueId> released_;
 };
 
-// Removes what nobody needs, transitively and through block parameters. Returns how many instructions and block
-// parameters went.
+// Removes dead instructions and block parameters, transitively. Returns the number of instructions and block parameters
+// removed.
 size_t remove_dead_code(Function& function);
 
 } // namespace ptxrewrite::ir

@@ -20,7 +20,7 @@ void drop_guard(Function& function, InstructionId id) {
   function.changed();
 }
 
-// What is written keeps what it held. Definitions and old values stand in the same order.
+// Its destinations keep their old values. Definitions and old values are in the same order.
 void drop_instruction(Function& function, InstructionId id, Replacements& replacements) {
   std::vector<ValueId> definitions, old_values;
   for (const Operand& operand : function.operands_of(id)) {
@@ -36,7 +36,7 @@ void drop_instruction(Function& function, InstructionId id, Replacements& replac
 void keep_edges(Function& function, BlockId block, bool taken) {
   const std::vector<EdgeId> edges(function.successors(block).begin(), function.successors(block).end());
   if (edges.size() < 2) {
-    // A guarded ret or exit: the only edge leads on.
+    // A guarded ret or exit: the only edge continues to the next block.
     if (taken) function.set_successors(block, {}, false);
     return;
   }
@@ -50,7 +50,7 @@ bool fold_guard(Function& function, InstructionId id, bool holds, Replacements& 
   if (form.opaque) return false;
   const bool leaves = form.effects.branch || form.effects.terminates;
   const bool last = function.terminator(block) == id;
-  // What follows an exit in the middle of its block would have to go.
+  // An unconditional exit in mid-block would require removing the rest of the block; keep the guard instead.
   if (leaves && holds && !last) return false;
   if (form.opcode == Opcode::brx && holds) return false;
   if (leaves && last) keep_edges(function, block, holds);
@@ -127,7 +127,7 @@ bool replace(Function& function, const Replacements& replacements) {
   if (replacements.empty()) return false;
   bool changed = false;
   auto final_value = [&](ValueId value) {
-    // A chain is no longer than the replacements, or it goes in a circle of parameters that feed each other only.
+    // A longer chain than there are replacements is a cycle: parameters that only pass one another on.
     for (size_t steps = 0; steps <= replacements.size(); ++steps) {
       auto found = replacements.find(value);
       if (found == replacements.end()) return value;

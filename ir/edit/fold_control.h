@@ -1,4 +1,4 @@
-// Control flow and guards under predicates that are known.
+// Simplifies control flow and guards whose predicates are known.
 #pragma once
 
 #include "ir/core/function.h"
@@ -8,23 +8,23 @@
 namespace ptxrewrite::ir {
 
 using KnownPredicates = std::map<ValueId, bool>;
-// Values in whose places others are read. May be chained.
+// Maps a value to the value that replaces it. May form chains.
 using Replacements = std::map<ValueId, ValueId>;
 
-// Drops guards that hold, instructions whose guard does not, and makes branches plain jumps or nothing. Instructions
-// that are dropped leave their old values behind: `replacements` says so. True if anything changed.
+// Drops guards that are true and instructions whose guard is false, and resolves conditional branches. `replacements`
+// gets the old values for definitions of dropped instructions. Returns true if anything changed.
 bool fold_guards(Function& function, const KnownPredicates& known, Replacements& replacements);
 
-// Takes blocks out of the layout that control cannot reach. How many.
+// Removes unreachable blocks from the layout. Returns their number.
 size_t remove_unreachable_blocks(Function& function);
 
-// Block parameters that one value alone arrives for.
+// Finds block parameters that receive the same value on all edges.
 void find_needless_parameters(const Function& function, Replacements& replacements);
 
-// Jumps to the block that comes next anyway.
+// Removes jumps to the next block of the layout. Returns true if anything changed.
 bool remove_needless_jumps(Function& function);
 
-// Carries out replacements in operands, guards and edge arguments. True if anything changed.
+// Applies replacements to operands, guards and edge arguments. Returns true if anything changed.
 bool replace(Function& function, const Replacements& replacements);
 
 } // namespace ptxrewrite::ir
