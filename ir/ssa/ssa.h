@@ -1,4 +1,4 @@
-// Into SSA form and out of it.
+// Construction of SSA form and conversion back to registers.
 #pragma once
 
 #include "ir/core/function.h"
@@ -6,17 +6,17 @@
 
 namespace ptxrewrite::ir {
 
-// Turns a function as read into SSA form with pruned block parameters. Guards stay on their instructions; the value a
-// guarded definition leaves in lanes where the guard is false becomes an explicit old-value operand (instruction.h).
-// Scopes and register declarations are dropped, local variables and labels get unique names. Unreachable blocks are
-// kept out of the layout. Fails, leaving the function as it was, when the body holds something that has no SSA reading
-// (the message says what and where); such a function passes through every transform untouched. A kernel's affine
-// stream comes along.
+// Converts a function as read to SSA form with pruned block parameters. Guards stay on their instructions; the old
+// value of a guarded definition, which remains in lanes whose guard is false, becomes an explicit operand
+// (instruction.h). Scopes and register declarations are dropped, local variables and labels get unique names, and
+// unreachable blocks are left out of the layout. Converts a kernel's affine stream, too. If the body contains something
+// that SSA form cannot represent, returns an error with its position and leaves the function unchanged; such a function
+// passes through every transform untouched.
 Status construct_ssa(Function& function);
 
-// Back to registers, coalescing so well that construct + destruct changes nothing that ptxas can see: values that came
-// from one register share one again unless they interfere. Declares the registers, inserts copies only where needed
-// (parallel copies are sequentialised; a critical edge is split). Names are taken from the hints, made unique.
+// Converts back to registers. Coalesces so that construct followed by destruct changes nothing visible to ptxas: values
+// of one original register share one again unless they interfere. Declares registers, named after the values' hints,
+// and inserts copies only where needed (parallel copies are sequentialised; critical edges are split).
 void destruct_ssa(Function& function);
 
 } // namespace ptxrewrite::ir

@@ -1,7 +1,7 @@
-// Coalescing. First what saves copies: guarded definitions with their old values, block parameters with their
-// arguments. All values connected in this way are tried at once, which succeeds for code that no transform has torn
-// apart, and is linear; only components that do not fit are joined pair by pair, inner loops first. Then what saves
-// names: classes that come from one register of the text.
+// Coalescing. The first steps save copies: they join guarded definitions with their old values, and block parameters
+// with their arguments. All values connected in this way are tried as one class, which succeeds for code that
+// transforms left in order and takes linear time; only components with interference are joined pair by pair, inner
+// loops first. The last step saves register names: it joins classes that come from one register of the text.
 #include "ir/ssa/ssa_classes.h"
 
 #include "ir/flow/loops.h"
@@ -39,7 +39,7 @@ ValueId RegisterClasses::find(ValueId value) {
 }
 
 void RegisterClasses::join(ValueId a, ValueId b, std::vector<ValueId> members) {
-  // The lower handle stays: after construction it is the register's own.
+  // The lower handle remains: after construction it is the handle of the original register.
   if (b < a) std::swap(a, b);
   parent_[b.index()] = a;
   members_[b.index()] = {};
@@ -134,7 +134,7 @@ void RegisterClasses::join_whole_components() {
 void RegisterClasses::join_one_by_one() {
   for (auto [value, kept] : ties_) {
     [[maybe_unused]] bool joined = try_join(value, kept);
-    assert(joined); // separate_old_values has seen to it
+    assert(joined); // separate_old_values ensures it
   }
   std::erase_if(links_, [&](const Link& link) { return find(link.parameter) == find(link.argument); });
   if (links_.empty()) return;
@@ -150,7 +150,7 @@ void RegisterClasses::join_one_by_one() {
 }
 
 void RegisterClasses::join_same_origin() {
-  // Roots in ascending order, grouped by what they are called in the text.
+  // Group roots, in ascending order, by their name in the text.
   std::vector<std::vector<ValueId>> groups;
   std::unordered_map<uint64_t, std::vector<uint32_t>> by_name;
   for (ValueId value : function_.values.ids()) {
@@ -190,7 +190,7 @@ void RegisterClasses::join_group(std::span<const ValueId> roots) {
     members_[roots[0].index()] = std::move(all);
     return;
   }
-  // One name for all will not do. Joining in pairs costs the product of the sizes and saves nothing but names.
+  // The values interfere as one class. Pairwise joining costs the product of the sizes and only saves names.
   constexpr size_t limit = 1 << 20;
   if (roots.size() * all.size() > limit) return;
   for (size_t i = 1; i < roots.size(); ++i)
@@ -198,8 +198,8 @@ void RegisterClasses::join_group(std::span<const ValueId> roots) {
       if (find(roots[k]) == roots[k] && try_join(roots[k], roots[i])) break;
 }
 
-// An undefined value has no live range, so it can have any register of its kind: the one it is called after if there
-// is one.
+// An undefined value has no live range, so any register of its kind fits: preferably the one with its
+// name.
 void RegisterClasses::place_undefined() {
   std::unordered_map<uint64_t, std::vector<ValueId>> by_name;
   auto key = [&](ValueId value) {

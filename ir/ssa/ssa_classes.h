@@ -1,4 +1,4 @@
-// Which values of an SSA-form function share a register when SSA form is left. Private to ir/ssa*.cpp.
+// Assigns the values of an SSA-form function to shared registers for destruct_ssa. Private to ir/ssa*.cpp.
 #pragma once
 
 #include "ir/ssa/ssa_live_ranges.h"
@@ -10,7 +10,7 @@ public:
   // Every guarded definition must be able to share a register with its old value (see separate_old_values).
   RegisterClasses(const Function& function, LiveRanges& ranges);
 
-  // The value that stands for all values of the register.
+  // The value that represents all values of its register.
   ValueId representative(ValueId value) const { return representative_[value.index()]; }
 
 private:
@@ -24,14 +24,14 @@ private:
 
   bool same_kind(ValueId a, ValueId b) const;
   ValueId find(ValueId value);
-  // Joins two classes if no two of their values interfere.
+  // Joins two classes and returns true, unless two of their values interfere.
   bool try_join(ValueId a, ValueId b);
   void join(ValueId a, ValueId b, std::vector<ValueId> members);
 
   const Function& function_;
   LiveRanges& ranges_;
   std::vector<ValueId> parent_;
-  std::vector<std::vector<ValueId>> members_; // of roots, sorted by LiveRanges::before; empty for single values
+  std::vector<std::vector<ValueId>> members_; // by root, sorted by LiveRanges::before; empty for single values
   std::vector<ValueId> representative_;
   std::vector<std::pair<ValueId, ValueId>> ties_;
   struct Link {

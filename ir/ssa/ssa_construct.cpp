@@ -1,8 +1,8 @@
-// Registers to values. Registers that are written once, without a guard, by a definition that dominates every use keep
-// their handle and need nothing. For each of the others the blocks into which it is live are found by walking backwards
-// from its uses; in reverse post-order over just these blocks each gets the value that arrives, a block parameter where
-// different ones meet; parameters that turn out to merge one value only (loop headers guess) are taken back. The work
-// is proportional to the live ranges, whatever the numbers of blocks and registers.
+// Converts registers to values. A register with one unguarded definition that dominates every use keeps its handle and
+// needs no work. For each other register, a backward walk from its uses finds the blocks into which it is live; a pass
+// over just these blocks in reverse post-order determines the value that reaches each, adding a block parameter where
+// different values meet; parameters that prove to merge a single value (at loop headers the pass has to guess) are
+// removed again. Takes time proportional to the live ranges, whatever the numbers of blocks and registers.
 #include "ir/ssa/ssa.h"
 
 #include "ir/flow/cfg.h"
@@ -34,7 +34,7 @@ public:
   }
 
 private:
-  // What one block does to one register.
+  // The use or definition of one register in one block.
   struct RegisterSite {
     uint32_t reg;
     BlockId block;
@@ -116,7 +116,7 @@ private:
 
   // ---- one register
 
-  // While a register is worked on, an arriving value is a ValueId index, or a parameter (flag bit and number in
+  // While a register is processed, an arriving value is a ValueId index, or a parameter (flag bit and index into
   // candidates_), or undefined_mark.
   static constexpr uint32_t parameter_flag = 0x80000000u;
   static constexpr uint32_t undefined_mark = parameter_flag - 1;
@@ -124,7 +124,7 @@ private:
   struct Candidate {
     BlockId block;
     uint32_t first_argument = 0; // in candidate_arguments_
-    uint32_t replaced_by = none; // by what it merges when it is not needed
+    uint32_t replaced_by = none; // the value it merges, if the parameter is not needed
     ValueId value;
   };
 
@@ -171,13 +171,13 @@ private:
     std::sort(live_.begin(), live_.end());
   }
 
-  // What control takes out of a block; `none` when that is not known yet.
+  // The value at the end of a block; `none` if it is not known yet.
   uint32_t leaving(BlockId block) {
     const BlockState& state = block_state_[block.index()];
     return resolve(state.written == stamp_ ? state.last : state.arriving);
   }
 
-  // Steps over parameters that were taken back, shortening the chain on the way.
+  // Follows replacements of removed parameters, with path compression.
   uint32_t resolve(uint32_t value) {
     while (value != none && value >= parameter_flag) {
       uint32_t& next = candidates_[value - parameter_flag].replaced_by;
@@ -217,13 +217,13 @@ private:
       candidate.first_argument = static_cast<uint32_t>(candidate_arguments_.size());
       for (EdgeId edge : flow_.predecessors(candidate.block)) {
         BlockId from = function_.edges[edge].from;
-        // An edge out of unreachable code will never be taken.
+        // An edge from unreachable code is never taken.
         candidate_arguments_.push_back(flow_.reachable(from) ? leaving(from) : undefined_mark);
       }
     }
   }
 
-  // A parameter that merges one value, besides itself, is that value. Taking it back may make others needless.
+  // A parameter that merges only one value besides itself is replaced by it. This may make further parameters needless.
   void drop_needless_parameters() {
     std::vector<uint32_t> work;
     users_.assign(candidates_.size(), {});
@@ -249,7 +249,7 @@ private:
       candidates_[i].replaced_by = only;
       for (uint32_t user : users_[i]) {
         work.push_back(user);
-        // From now on it uses what we merged.
+        // It now uses the merged value.
         if (only >= parameter_flag) users_[only - parameter_flag].push_back(user);
       }
     }
@@ -385,10 +385,10 @@ private:
   std::vector<uint32_t> definition_count_, definition_start_, exposed_start_;
   std::vector<bool> guarded_;
   std::vector<RegisterSite> definitions_, exposed_, arrivals_;
-  std::vector<ValueId> new_values_; // of the definitions, in the order of the walk
+  std::vector<ValueId> new_values_; // by definition, in visiting order
   std::vector<BlockState> block_state_;
   uint32_t stamp_ = 0;
-  std::vector<uint32_t> live_; // places in reverse post-order
+  std::vector<uint32_t> live_; // positions in the reverse post-order
   std::vector<Candidate> candidates_;
   std::vector<uint32_t> candidate_arguments_;
   std::vector<std::vector<uint32_t>> users_;

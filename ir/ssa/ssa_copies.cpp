@@ -122,7 +122,7 @@ public:
   }
 
 private:
-  // The registers that differ along an edge.
+  // Collects the parameters of an edge whose register differs from their argument's.
   void collect(EdgeId edge) {
     copies_.clear();
     std::span<const ValueId> parameters = function_.parameters(function_.edges[edge].to);
@@ -140,7 +140,7 @@ private:
     return std::any_of(copies_.begin(), copies_.end(), [&](const Copy& copy) { return copy.destination == wanted; });
   }
 
-  // May the copies of this edge be made whichever way control leaves the block?
+  // True if the copies of this edge may execute before the terminator, whichever successor is taken.
   bool may_precede_terminator(EdgeId edge) const {
     BlockId from = function_.edges[edge].from;
     InstructionId terminator = function_.terminator(from);
@@ -158,12 +158,12 @@ private:
         for (ValueId value : ranges_.liveness().live_in(to))
           seen |= is_destination(value);
       else
-        seen = true; // split already; not worth a closer look
+        seen = true; // already split; not analysed further
     }
     return !seen;
   }
 
-  // Makes the parallel copy as a sequence, with one more register per cycle.
+  // Emits the parallel copy as a sequence, with one extra register per cycle.
   template <class Place> void emit(Place&& place) {
     readers_.clear();
     for (const Copy& copy : copies_)
@@ -185,7 +185,7 @@ private:
     };
     while (!pending.empty()) {
       if (sweep()) continue;
-      // Only cycles are left: what the first destination holds moves away, and its readers follow.
+      // Only cycles remain: save the first destination's old contents in a new register and redirect its readers.
       ValueId lost = pending.front().destination;
       Value row = function_.values[lost];
       ValueId saved = function_.add_value(row);
@@ -235,7 +235,7 @@ private:
     return names_.unique(function_.module().intern("$L__edge"));
   }
 
-  // Right before its target if nothing falls into that, so that no jump is needed. Returns whether it falls through.
+  // Places it before its target, without a jump, unless a block falls through to that. True if it falls through.
   bool place_split_block(BlockId from, BlockId to, BlockId middle) {
     uint32_t index = layout_index_[to.index()];
     bool entered = index == 0 || function_.blocks[function_.layout[index - 1]].falls_through;
@@ -243,7 +243,7 @@ private:
       ahead_[to.index()].push_back(middle);
       return true;
     }
-    // Behind the next block that control does not leave at its end.
+    // Otherwise after the next block that does not fall through.
     uint32_t place = layout_index_[from.index()];
     while (place + 1 < function_.layout.size() && function_.blocks[function_.layout[place]].falls_through)
       ++place;
@@ -268,7 +268,7 @@ private:
     }
   }
 
-  // A table that no other branch uses: theirs must not change.
+  // Returns a table that no other branch uses, because the targets of others must not change.
   LabelTableId own_table(InstructionId terminator, size_t operand) {
     LabelTableId table(function_.operands_of(terminator)[operand].id);
     bool shared = false;
@@ -330,8 +330,8 @@ private:
   size_t original_blocks_ = function_.blocks.size();
   std::vector<Copy> copies_;
   std::unordered_map<uint32_t, uint32_t> readers_;
-  std::vector<uint32_t> layout_index_;               // in the layout before any split; empty while there is none
-  std::vector<std::vector<BlockId>> ahead_, behind_; // what is to stand before and behind a block
+  std::vector<uint32_t> layout_index_;               // by block, in the layout before any split; empty until a split
+  std::vector<std::vector<BlockId>> ahead_, behind_; // blocks to be placed before and after a block
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// Copies that leaving SSA form needs, and where they go. Private to ir/ssa*.cpp.
+// Inserts the copies that leaving SSA form requires. Private to ir/ssa*.cpp.
 #pragma once
 
 #include "ir/core/function.h"
@@ -6,16 +6,16 @@
 
 namespace ptxrewrite::ir {
 
-// `destination = source` as an instruction that is placed nowhere yet.
+// `destination = source` as an instruction that is not linked into a block yet.
 InstructionId make_copy(Function& function, ValueId destination, ValueId source);
 
-// Gives every guarded definition an old value of its own kind that dies there, by copying old values that live on.
-// Returns whether anything changed.
+// Gives every guarded definition an old value of its own kind whose live range ends there, copying old values that are
+// still live after it. Returns true if anything changed.
 bool separate_old_values(Function& function, const LiveRanges& ranges);
 
-// Carries out the block arguments as copies between registers: before the terminator where nobody else sees it, at the
-// head of a block with one predecessor, else in a new block on the edge. `classes` and `ranges` describe the function
-// before.
+// Implements block arguments as copies between registers: before the terminator if no other edge is affected, at the
+// start of a block with one predecessor, otherwise in a new block on the edge. `classes` and `ranges` describe the
+// function before the call.
 void insert_edge_copies(Function& function, const LiveRanges& ranges, const RegisterClasses& classes);
 
 } // namespace ptxrewrite::ir

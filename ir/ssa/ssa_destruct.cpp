@@ -1,5 +1,5 @@
-// Values back to registers: guarded definitions get old values that die there, values are gathered into classes that
-// share a register, what the classes could not absorb becomes copies, and the registers are named and declared.
+// Converts values to registers: gives guarded definitions old values that die there, gathers values into classes that
+// share a register, inserts copies between classes, and names and declares the registers.
 #include "ir/ssa/ssa.h"
 
 #include "ir/core/insertion.h"
@@ -18,7 +18,7 @@ namespace {
 
 void rewrite_operands(Function& function, const RegisterClasses& classes, size_t known_values) {
   auto representative = [&](ValueId value) {
-    // Values that came with the copies are registers already.
+    // Values created with the copies are registers already.
     return value.index() < known_values ? classes.representative(value) : value;
   };
   for (BlockId block : function.layout)
@@ -27,7 +27,7 @@ void rewrite_operands(Function& function, const RegisterClasses& classes, size_t
       if (instruction.guard) instruction.guard = representative(instruction.guard);
       uint32_t kept = 0;
       for (Operand& operand : function.operands_of(id)) {
-        if (operand.has(OperandFlag::old_value)) break; // nothing follows these
+        if (operand.has(OperandFlag::old_value)) break; // old values are the last operands
         if (operand.is(OperandKind::value)) operand.id = representative(operand.as_value()).index();
         ++kept;
       }
@@ -43,7 +43,7 @@ void drop_block_arguments(Function& function) {
   }
 }
 
-// Empty blocks that were kept for their labels lead to the next block again, as the text has it.
+// Empty blocks that were kept for their labels fall through to the next block again, as in the text.
 void connect_label_stubs(Function& function) {
   for (size_t i = 0; i + 1 < function.layout.size(); ++i) {
     const Block& block = function.blocks[function.layout[i]];
@@ -53,8 +53,8 @@ void connect_label_stubs(Function& function) {
   }
 }
 
-// Passes may put a use of a variable in front of its declaration, which stands wherever the source had it (nvcc -G puts
-// `.shared` behind labels and `.loc`); text needs the declaration first.
+// Passes may insert a use of a variable before its declaration, which is wherever the source had it (nvcc -G writes
+// `.shared` after labels and `.loc`); PTX requires the declaration first.
 class DeclarationOrder {
 public:
   explicit DeclarationOrder(Function& function)
@@ -65,7 +65,7 @@ public:
     for (BlockId block : function_.layout)
       for (InstructionId id : function_.instructions_in(block)) {
         passed_[id.index()] = true;
-        // The affine stream is printed here; it knows the variables under the same handles.
+        // The affine stream is printed here; it refers to the variables by the same handles.
         if (function_.instructions[id].kind == InstructionKind::section_begin && function_.affine_stream)
           for (BlockId inside : function_.affine_stream->layout)
             for (InstructionId use : function_.affine_stream->instructions_in(inside))
@@ -74,7 +74,7 @@ public:
       }
     if (late_.empty()) return;
     std::erase_if(declarations_, [&](InstructionId id) { return !late_.contains(id); });
-    // In the order of the text: initial values name earlier variables.
+    // Keep the text's order: initialisers name earlier variables.
     for (InstructionId id : declarations_)
       function_.remove(id);
     const InstructionId place = code_start(function_);
@@ -108,7 +108,7 @@ private:
         note_use(variables_[operand.as_symbol().variable().index()]);
   }
 
-  // Parameters have no declaration in the body.
+  // Parameters have no declaration in the body, so `declaration` is invalid for them.
   void note_use(InstructionId declaration) {
     if (!declaration || passed_[declaration.index()] || !late_.insert(declaration).second) return;
     if (function_.instructions[declaration].kind == InstructionKind::prototype) return;
@@ -117,10 +117,10 @@ private:
   }
 
   Function& function_;
-  std::vector<InstructionId> variables_, prototypes_; // the declaration of each, if it has one in the body
+  std::vector<InstructionId> variables_, prototypes_; // declaration by variable or prototype; invalid without one
   std::vector<InstructionId> declarations_;           // in the order of the text
   std::vector<bool> passed_;                          // by InstructionId
-  std::unordered_set<InstructionId> late_;            // declarations that stand behind a use
+  std::unordered_set<InstructionId> late_;            // declarations that follow a use
 };
 
 } // namespace

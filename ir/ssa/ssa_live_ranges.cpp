@@ -47,7 +47,7 @@ LiveRanges::LiveRanges(const Function& function)
   };
   std::vector<Entry> entries;
   std::vector<uint32_t> slot(function.values.size(), UINT32_MAX);
-  // Ascending block numbers sort the entries of each value.
+  // Visiting blocks in ascending order sorts the entries of each value.
   for (BlockId block : function.blocks.ids()) {
     if (!function.blocks[block].in_layout || !flow_.reachable(block)) continue;
     uint32_t preorder = dominators_.preorder(block);

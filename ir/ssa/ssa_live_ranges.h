@@ -1,5 +1,5 @@
-// Which values of an SSA-form function are alive at the same time, without an interference graph: dominance of the
-// definitions and liveness at the later one decide. Private to ir/ssa*.cpp.
+// Interference of the values of an SSA-form function, without an interference graph: two values interfere if one
+// definition dominates the other and the value is live there. Private to ir/ssa*.cpp.
 #pragma once
 
 #include "ir/flow/dominators.h"
@@ -9,22 +9,22 @@ namespace ptxrewrite::ir {
 
 class LiveRanges {
 public:
-  // Ranges are known for the values whose register is in question: block parameters, their arguments, guarded
-  // definitions, old values, and values that share their name with another one. The rest is left out because the sum of
-  // all live ranges may be large.
+  // Computes ranges only of values whose register has to be chosen: block parameters, their arguments, guarded
+  // definitions, old values, and values that share their name with another. The sum of all live ranges may be too
+  // large.
   explicit LiveRanges(const Function& function);
 
   const ControlFlow& flow() const { return flow_; }
   const Liveness& liveness() const { return liveness_; }
   bool is_defined(ValueId value) const { return places_[value.index()].preorder != UINT32_MAX; }
-  // Order of definitions: by depth-first place of the block in the dominator tree, then by place in the block.
+  // Order of definitions: by the block's preorder number in the dominator tree, then by position in the block.
   bool before(ValueId a, ValueId b) const;
-  // Is `value` still needed behind the definition of `other`, which it dominates?
+  // True if `value` is live after the definition of `other`, which it dominates.
   bool live_behind(ValueId value, ValueId other) const;
   bool interfere(ValueId a, ValueId b) const;
-  // Are all values of a list, sorted by `before`, free of interference with one another? Linear: of the definitions
-  // that dominate one, only the nearest has to be looked at, because an earlier one that lives this long would
-  // interfere with the nearest too.
+  // True if no two values of a list, sorted by `before`, interfere. Linear: among the definitions that dominate a
+  // value only the nearest is checked, because an earlier one that is still live would interfere with the nearest,
+  // too.
   bool compatible(std::span<const ValueId> sorted);
 
 private:

@@ -1,5 +1,5 @@
 // Names are compared as pairs of stem and number ("%r", 12), so that `.reg .b32 %r<13>` is known to declare %r12
-// whether it was written as one name or as a member of a range.
+// whether it was declared as one name or as a member of a range.
 #include "ir/ssa/ssa_names.h"
 
 #include "ir/core/module.h"
@@ -21,7 +21,7 @@ struct Name {
   uint64_t key() const { return uint64_t{stem.index()} << 32 | number; }
 };
 
-// "%r12" is ("%r", 12); "%r012" is ("%r0", 12), "x" is ("x", none). Each spelling has one such form only.
+// "%r12" is ("%r", 12); "%r012" is ("%r0", 12), "x" is ("x", none). Each spelling has exactly one such pair.
 Name split(Module& module, std::string_view text) {
   size_t begin = text.size();
   while (begin > 0 && text[begin - 1] >= '0' && text[begin - 1] <= '9')
@@ -144,7 +144,7 @@ private:
     });
   }
 
-  // First come, first served; the others get the numbers behind the highest of their stem.
+  // The first register with a name keeps it; others get numbers after the highest of their stem.
   void choose() {
     for (const Register& row : registers_)
       if (row.name.number != no_number) {
@@ -168,7 +168,7 @@ private:
     return ".reg ." + std::string(spelling(value.type)) + " ";
   }
 
-  // `%r<13>` if all are of one type and no other name is in the range.
+  // `%r<13>`, if all registers have one type and no other name falls into the range.
   bool range(const std::vector<const Register*>& group) {
     if (group.empty()) return true;
     uint32_t count = 0;

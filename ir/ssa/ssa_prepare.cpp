@@ -1,4 +1,4 @@
-// What SSA construction does to a body before it numbers values: see ssa_steps.h.
+// Preparation of a body for SSA construction, before values are numbered: see ssa_steps.h.
 #include "ir/ssa/ssa_steps.h"
 
 #include "ir/core/module.h"
@@ -18,11 +18,11 @@ Symbol UniqueNames::unique(Symbol name) {
   }
 }
 
-// ---------------------------------------------------------------- what cannot be read
+// ---------------------------------------------------------------- unsupported bodies
 
 namespace {
 
-// Vector registers are taken apart in SSA form, and an argument or result of a call cannot be spelled {a, b}.
+// Vector registers are split in SSA form, and an argument or result of a call cannot be spelled {a, b}.
 bool passes_vector(const Function& function, InstructionId id) {
   const std::span<const Operand> operands = function.operands_of(id);
   for (size_t i = 0; i < operands.size(); i = next_sibling(operands, i)) {
@@ -75,7 +75,7 @@ public:
   explicit VectorScalariser(Function& function) : function_(function) {}
 
   void run() {
-    // New components have width 1 and are added behind.
+    // New components have width 1 and get indices from `count` on.
     uint32_t count = static_cast<uint32_t>(function_.values.size());
     first_component_.resize(count);
     bool any = false;
@@ -125,7 +125,7 @@ private:
     }
   }
 
-  // V.y is one component; V itself is all of them in braces.
+  // V.y is one component; V by itself is all components in braces.
   void component(const Operand& operand, size_t head) {
     ValueId first = first_component_[operand.id];
     Operand one = operand;
@@ -158,7 +158,7 @@ void scalarise_vector_registers(Function& function) {
 
 namespace {
 
-// Which declarations the reachable code needs.
+// Entities that the reachable code refers to, whose declarations have to stay.
 struct Mentioned {
   std::vector<bool> variables, tables, prototypes;
 
@@ -184,7 +184,7 @@ struct Mentioned {
     if (operand.is(OperandKind::prototype)) prototypes[operand.id] = true;
   }
 
-  // Is this a declaration of something mentioned?
+  // True if the instruction declares an entity that is mentioned.
   bool declares(const Function& function, InstructionId id) const {
     std::span<const Operand> operands = function.operands_of(id);
     switch (function.instructions[id].kind) {
@@ -200,7 +200,7 @@ struct Mentioned {
   }
 };
 
-// A table, used by no reachable brx, that names blocks which are about to go.
+// True for a table that names unreachable blocks, which are about to be removed; no reachable brx uses it.
 bool is_dead_table(const Function& function, const ControlFlow& flow, InstructionId id) {
   if (function.instructions[id].kind != InstructionKind::label_table) return false;
   const LabelTable& table = function.label_tables[LabelTableId(function.operands_of(id)[0].id)];
@@ -215,7 +215,7 @@ bool is_scope_or_registers(InstructionKind kind) {
          kind == InstructionKind::declare_values;
 }
 
-// Debug sections name labels of the body, so labels must not vanish where there are such sections.
+// Debug sections refer to labels of the body, so labels have to stay if the module has such sections.
 bool has_sections(const Module& module) {
   return std::any_of(module.items.begin(), module.items.end(), [](const Item& item) {
     return item.kind == ItemKind::verbatim && (item.text.starts_with(".section") || item.text.starts_with("@@DWARF"));
@@ -289,7 +289,7 @@ void take_names(const Function& function, UniqueNames& names) {
 
 namespace {
 
-// The names that reachable code takes from outside the body.
+// Names from outside of the body that reachable code uses.
 void take_outer_names(const Function& function, UniqueNames& names) {
   const Module& module = function.module();
   auto take_list = [&](PoolSpan list) {
@@ -314,7 +314,7 @@ void take_outer_names(const Function& function, UniqueNames& names) {
 void make_names_unique(Function& function) {
   UniqueNames names(function.module());
   take_outer_names(function, names);
-  // Labels first: debug sections may name them.
+  // Labels first, so that they keep their names: debug sections may refer to them.
   for (BlockId block : function.layout)
     if (Symbol& label = function.blocks[block].label) label = names.unique(label);
   for (BlockId block : function.layout)

@@ -1,4 +1,4 @@
-// The steps of SSA construction that come before values are numbered. Private to ir/ssa*.cpp.
+// Steps of SSA construction before values are numbered. Private to ir/ssa*.cpp.
 #pragma once
 
 #include "ir/core/function.h"
@@ -10,32 +10,32 @@
 
 namespace ptxrewrite::ir {
 
-// Says why a function has no SSA reading; changes nothing.
+// Returns an error if the function contains something that SSA form cannot represent; changes nothing.
 Status check_ssa_readable(const Function& function);
 
-// Of an instruction that writes p|p the first result stays: the second becomes `_`.
+// If an instruction writes p|p, replaces the second result by `_`; the first is kept.
 void drop_second_of_equal_results(Function& function);
 
-// Replaces registers declared as .v2 or .v4 by one value per component.
+// Replaces each register declared as .v2 or .v4 by one value per component.
 void scalarise_vector_registers(Function& function);
 
-// Removes what control never reaches, scopes and register declarations. Declarations of what is still used move to the
-// entry block, and labels that debug sections may name stay on empty blocks. Makes sure the entry block has no
+// Removes unreachable blocks, scopes and register declarations. Moves declarations of entities still in use to the
+// entry block, and keeps labels that debug sections may name, on empty blocks. Ensures that the entry block has no
 // predecessors.
 void drop_unreachable_and_scopes(Function& function);
 
-// Renames local variables, labels, tables and prototypes that met a second one of the same name when scopes went, or
-// that would now hide a name of the module.
+// Renames local variables, labels, tables and prototypes that would clash with another of the same name once scopes are
+// removed, or that would hide a name of the module.
 void make_names_unique(Function& function);
 
-// Hands out names that are not taken.
+// Generates names that are not in use.
 class UniqueNames {
 public:
   explicit UniqueNames(Module& module) : module_(module) {}
-  // False if the name was taken already.
+  // Reserves `name`; returns false if it was in use already.
   bool take(Symbol name) { return !name || taken_.insert(name.index()).second; }
   bool taken(Symbol name) const { return name && taken_.count(name.index()) != 0; }
-  // `name`, or the first of name_1, name_2 ... that is free; takes it.
+  // Reserves and returns `name`, or the first of name_1, name_2 ... that is free.
   Symbol unique(Symbol name);
   template <class Visit> void for_each(Visit&& visit) const {
     for (uint32_t name : taken_)
@@ -48,7 +48,7 @@ private:
   std::unordered_map<uint32_t, uint32_t> next_; // suffix to try, per base name
 };
 
-// All names of things that are not registers and that a function's body mentions or declares.
+// Reserves all names that a function's body mentions or declares, except register names.
 void take_names(const Function& function, UniqueNames& names);
 
 } // namespace ptxrewrite::ir
