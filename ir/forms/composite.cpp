@@ -1,4 +1,4 @@
-// Takes the mnemonics of composite instructions apart.
+// Splits the mnemonics of composite instructions.
 #include "ir/forms/composite.h"
 
 #include <string>
@@ -16,7 +16,7 @@ bool starts_second_half(std::string_view word) {
   return false;
 }
 
-// "shl.wide.s32" is a shl.b64 of what a 32-bit register extends to.
+// "shl.wide.s32" is a shl.b64 of the extended 32-bit register.
 CompositePart part_of(std::string_view mnemonic) {
   constexpr std::string_view wide = "shl.wide.";
   CompositePart part;
@@ -38,7 +38,7 @@ bool is_composite(const Form& form) {
 std::optional<CompositeParts> composite_parts(const Form& form) {
   if (!is_composite(form)) return std::nullopt;
   std::string_view text = form.mnemonic.substr(name_space.size());
-  // The second half begins at the first name of an operation behind the first half's own.
+  // The second half begins at the first operation name after the first half's.
   size_t cut = text.find('.');
   while (cut != std::string_view::npos) {
     size_t end = text.find('.', cut + 1);
@@ -65,7 +65,7 @@ unsigned composite_source_bits(const CompositeParts& parts, unsigned index) {
     return opcode == Opcode::shl || opcode == Opcode::shr;
   };
   const CompositePart& part = index < 2 ? parts.first : parts.second;
-  // The distance of a shift has 32 bits. In `.shl.wide` it is what the intermediate is shifted by.
+  // A shift amount has 32 bits. In `.shl.wide` it is the amount by which the intermediate result is shifted.
   const bool distance = is_shift(part) && (index == 1 || (index == 2 && !parts.reversed));
   if (distance || part.widens) return 32;
   return bit_width(form(part.form).type());
@@ -77,7 +77,7 @@ bool reads_composite_slot(const Operand& operand) {
 
 namespace {
 
-// `held`: the bits of the value in the slot, 0 if there is none; `index`: the source that reads it.
+// `held`: width in bits of the value in the slot, 0 if there is none; `index`: the source operand that reads it.
 std::string wrong_slot_read(const Form& form, unsigned held, unsigned index) {
   if (held == 0) return "no composite instruction of this block has written what it reads";
   if (const std::optional<CompositeParts> parts = composite_parts(form)) {
@@ -96,7 +96,7 @@ void check_stream_slots(const Function& function, bool is_affine_stream, std::ve
       if (function.instructions[id].kind != InstructionKind::real) continue;
       const Form& form = function.form_of(id);
       const std::span<const Operand> operands = function.operands_of(id);
-      for (size_t i = 0; i < operands.size(); ++i) { // none of a composite instruction's operands is a group
+      for (size_t i = 0; i < operands.size(); ++i) { // operands of composite instructions are never groups
         if (!reads_composite_slot(operands[i])) continue;
         std::string wrong = wrong_slot_read(form, held, static_cast<unsigned>(i - form.definitions));
         if (!wrong.empty()) findings.push_back({is_affine_stream, id, std::move(wrong)});

@@ -10,7 +10,7 @@
 
 namespace ptxrewrite::ir {
 
-// One half: the PTX instruction that it stands for.
+// One half of a composite instruction, as the equivalent PTX instruction.
 struct CompositePart {
   FormId form;
   // `shl.wide.s32`: the 32-bit source is extended to 64 bits before it is shifted; `form` is shl.b64.
@@ -25,19 +25,19 @@ struct CompositeParts {
   unsigned intermediate_bits = 32;
 };
 
-// Nothing if the form is no composite instruction.
+// Returns nullopt if the form is not a composite instruction.
 std::optional<CompositeParts> composite_parts(const Form& form);
 
 bool is_composite(const Form& form);
 
-// The bits of a register that the composite instruction reads as its index-th source.
+// Width in bits of the composite instruction's index-th source.
 unsigned composite_source_bits(const CompositeParts& parts, unsigned index);
 
-// Is the operand a read of the composite register file: %crf?
+// True if the operand is %crf, a read of the composite register file.
 bool reads_composite_slot(const Operand& operand);
 
-// What is wrong with the reads of the composite register file: the slot holds the intermediate of the last composite
-// instruction, until a call or the end of the block. Checks the affine stream, too, where the kernel has one.
+// Reports invalid reads of the composite register file. The slot holds the intermediate result of the last composite
+// instruction, until a call or the end of the block. Checks the kernel's affine stream, too, if there is one.
 std::vector<FormFinding> check_composite_slots(const Function& kernel);
 
 } // namespace ptxrewrite::ir

@@ -1,4 +1,4 @@
-// What belongs to what in DAC's two streams, and the rules of their text.
+// Pairs the transfers of DAC's two streams and checks the rules of their text.
 #include "ir/forms/dac.h"
 
 #include "ir/core/kernel_parameters.h"
@@ -109,7 +109,7 @@ private:
     findings_.push_back({in_affine_stream, id, std::move(message)});
   }
 
-  // The section stands once, at the head of the body.
+  // The section has to occur once, at the start of the body.
   void check_place() {
     bool found = false, real = false;
     for (BlockId block : kernel_.layout)
@@ -145,7 +145,7 @@ private:
           report(false, id, "dac.condition belongs into the affine stream");
   }
 
-  // Where an address or datum is dequeued, nothing is added to it, and a datum goes to a load.
+  // A dequeued address or datum takes no offset, and a datum is the address of a load.
   void check_access(const Crossing& crossing) {
     if (crossing.kind != CrossingKind::data && crossing.kind != CrossingKind::address) return;
     const Form& form = kernel_.form_of(crossing.instruction);
@@ -171,7 +171,7 @@ private:
         check_affine_instruction(id);
   }
 
-  // The affine stream reads what no one writes, and writes nothing.
+  // The affine stream may only read what no thread writes, and may write nothing.
   void check_affine_instruction(InstructionId id) {
     const InstructionKind kind = affine_->instructions[id].kind;
     if (kind == InstructionKind::declare_variable)
@@ -201,8 +201,8 @@ private:
       Partners& row = partners[{crossing.kind, crossing.number}];
       (crossing.sends ? row.senders : row.takers).push_back(crossing);
     };
-    // Crossings in the wrong stream are reported where the streams are checked, and have no partner. Nor have those in
-    // unreachable blocks, which the SSA form drops: their partner would wait for ever.
+    // Transfers in the wrong stream are reported with their stream and have no partner. Nor have those in unreachable
+    // blocks, which SSA construction drops: their partner would wait forever.
     const ControlFlow affine_flow(*affine_), body_flow(kernel_);
     for (const Crossing& crossing : crossings(*affine_))
       if (is_in_affine(crossing) && affine_flow.reachable(crossing.block)) add(crossing);
@@ -284,7 +284,7 @@ std::vector<Crossing> crossings(const Function& stream) {
   for (BlockId block : stream.layout)
     for (InstructionId id : stream.instructions_in(block)) {
       if (stream.instructions[id].kind != InstructionKind::real) continue;
-      // As the machine meets them: the guard first.
+      // In execution order: the guard first.
       auto add = [&](ValueId value) {
         const Value& row = stream.values[value];
         if (is_queue(row.register_class))

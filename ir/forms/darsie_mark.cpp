@@ -1,4 +1,4 @@
-// DARSIE's marks as text, their promotion for a block shape, and where they stand beside instructions.
+// Reads and writes DARSIE's marks, promotes them for a block shape, and finds them next to instructions.
 #include "ir/forms/darsie_mark.h"
 
 #include "ir/core/module.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t warp_lanes = 32;
 
-// The next word of `text`, which loses it.
+// Removes the next word from `text` and returns it.
 std::string_view take_word(std::string_view& text) {
   constexpr std::string_view blanks = " \t\r\n";
   text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));

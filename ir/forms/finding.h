@@ -1,4 +1,4 @@
-// What is wrong with the text of a hardware form.
+// An error in the text of a hardware form.
 #pragma once
 
 #include "ir/core/function.h"
@@ -8,7 +8,7 @@
 namespace ptxrewrite::ir {
 
 struct FormFinding {
-  bool in_affine_stream = false; // `instruction` is one of the kernel's affine stream, not of its body
+  bool in_affine_stream = false; // `instruction` belongs to the kernel's affine stream, not to its body
   InstructionId instruction;     // invalid: the finding concerns the whole kernel
   std::string message;
 };

@@ -1,4 +1,4 @@
-// Asks each form of forms.def.
+// Runs the check of each form in forms.def.
 #include "ir/forms/registry.h"
 
 #include "ir/core/module.h"

@@ -1,4 +1,4 @@
-// The rules of all hardware forms (forms.def), for the reader and the verifier, which name none of them.
+// The rules of all hardware forms (forms.def), so that reader and verifier need not name the forms.
 #pragma once
 
 #include "ir/forms/finding.h"
@@ -8,14 +8,14 @@
 
 namespace ptxrewrite::ir {
 
-// A finding and the form whose rule it breaks: `sections`, `crf`, `dac`.
+// A finding and the form whose rule is violated: `sections`, `crf`, `dac`.
 struct FormRuleFinding {
   std::string_view rule;
   FormFinding finding;
 };
 
-// Checks a kernel's body and its affine stream. The successor edges of both must be known. Nothing for a kernel that is
-// in no hardware form.
+// Checks a kernel's body and its affine stream. The successor edges of both must be set. Returns no findings for a
+// kernel without a hardware form.
 std::vector<FormRuleFinding> check_forms(const Function& kernel);
 
 } // namespace ptxrewrite::ir

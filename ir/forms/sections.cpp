@@ -8,7 +8,7 @@ namespace ptxrewrite::ir {
 
 std::vector<FormFinding> check_sections(const Function& kernel) {
   std::vector<FormFinding> findings;
-  std::optional<ControlFlow> flow; // made for kernels that have sections
+  std::optional<ControlFlow> flow; // computed only for kernels with sections
   InstructionId opening;
   bool opening_is_reached = false;
   for (BlockId block : kernel.layout)

@@ -1,4 +1,4 @@
-// The sections of R2D2's hardware form (`.r2d2.coefficient { ... }`, r2d2 §3.1) and control flow.
+// Checks the sections of R2D2's hardware form (`.r2d2.coefficient { ... }`, r2d2 §3.1) against control flow.
 #pragma once
 
 #include "ir/forms/finding.h"
@@ -7,7 +7,7 @@
 
 namespace ptxrewrite::ir {
 
-// Control runs through a section as a whole: where its beginning is reached, so is its end, and the other way round.
+// Control has to pass through a section as a whole: every path that reaches its start reaches its end and vice versa.
 std::vector<FormFinding> check_sections(const Function& kernel);
 
 } // namespace ptxrewrite::ir
