@@ -1,28 +1,28 @@
 // The invariants of the IR. Each finding names its rule:
 //
-//   layout        the layout holds each of its blocks once, all are marked so, and a body has at least an entry block
-//   links         the instructions of a block form one list, forwards and backwards, and know their block
-//   handles       operands, guards, edges and lists refer to rows that exist; groups end where their operands end
-//   operands      the operands of a known instruction fit its form in the ISA table, destinations are marked
+//   layout        the layout contains each of its blocks once, all are flagged in_layout, and a body has an entry block
+//   links         the instructions of a block form one doubly linked list and refer to their block
+//   handles       operands, guards, edges and lists refer to existing rows; groups end where their operands end
+//   operands      the operands of a known instruction match its form in the ISA table, destinations are flagged
 //   guard         guards are predicates
-//   terminator    nothing real follows an unguarded branch, ret, exit or trap, nor a guarded branch, in its block
-//   target        branches and the tables they use lead to blocks in the layout
-//   edges         successor edges are the terminator's targets in order, then the fall-through one where control can
-//                 leave at the end; that leads to the next block in the layout
+//   terminator    no real instruction follows an unguarded branch, ret, exit or trap, or a guarded branch, in its block
+//   target        branches and the tables they use refer to blocks in the layout
+//   edges         successor edges are the terminator's targets in order, then the fall-through edge if control can
+//                 leave at the end; it leads to the next block in the layout
 //   scopes        braces are balanced, and so are sections; sections are not nested
-//   declarations  a local variable is declared once, and the head and body do not declare it both
-//   names         without scopes, labels, tables, prototypes, variables and registers in use have different names
-//   sections, crf, dac   the rules of a hardware form hold (ir/forms/forms.def); all other rules hold for the affine
-//                 stream of a kernel, too
+//   declarations  a local variable is declared once, and not both in the header and in the body
+//   names         without scopes, names of labels, tables, prototypes, variables and registers in use are distinct
+//   sections, crf, dac   the rules of a hardware form hold (ir/forms/forms.def); all other rules also hold for the
+//                 affine stream of a kernel
 //   provenance    provenance numbers are below the number of source instructions
 //   not-ssa       outside SSA form: no block parameters, edge arguments, old values, undefined values
 //   ssa-scopes    SSA form: no scopes, no register declarations, no vector registers
 //   ssa-entry     SSA form: the entry block has neither predecessors nor parameters
-//   ssa-single    SSA form: a value has one definition at most; an undefined one has none, all others in use have one
+//   ssa-single    SSA form: a value has at most one definition; an undefined value has none, other used values have one
 //   ssa-dominance SSA form: definitions dominate uses; an edge argument is used at the end of the edge's source
 //   ssa-arguments SSA form: an edge has one argument per parameter of its target, of the same type and register class
 //   ssa-old-value SSA form: an instruction that keeps old values has one for each register it writes, of the same type
-//                 and register class, behind its other operands; no other instruction has any
+//                 and register class, after its other operands; no other instruction has any
 #include "ir/verify/verify.h"
 
 #include "ir/core/operand_summary.h"
@@ -42,7 +42,7 @@ public:
 
   std::vector<VerifierFinding> run() {
     if (!function_.has_body) return {};
-    // Later rules rely on earlier ones.
+    // Later rules assume that earlier ones hold.
     check_layout();
     if (findings_.empty()) check_handles();
     if (!findings_.empty()) return std::move(findings_);
@@ -279,14 +279,14 @@ private:
           break;
         }
         const Form& form = function_.form_of(id);
-        if (form.opaque) continue; // every effect is assumed of it; it ends its block only if it names labels
+        if (form.opaque) continue; // assumed to have every effect; it ends its block only if it names labels
         ended = form.effects.branch || (form.effects.terminates && !instruction.guard);
       }
     }
   }
 
   void check_edges() {
-    // Unreachable blocks that were kept for their labels are empty and lead nowhere.
+    // Unreachable blocks that were kept for their labels are empty and have no successors.
     auto is_stub = [&](BlockId block) {
       return !function_.blocks[block].first && function_.blocks[block].successors.empty();
     };
@@ -428,7 +428,7 @@ private:
     }
   }
 
-  // Where a value is defined: block, and place in it; 0 for parameters.
+  // Where a value is defined: the block, and the position in it; 0 for parameters.
   struct Definition {
     BlockId block;
     uint32_t place = 0;

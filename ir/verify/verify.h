@@ -1,4 +1,4 @@
-// Checks the invariants of the IR. The rules are listed at the head of verify.cpp.
+// Checks the invariants of the IR. The rules are listed at the start of verify.cpp.
 #pragma once
 
 #include "ir/core/module.h"
@@ -9,12 +9,12 @@
 namespace ptxrewrite::ir {
 
 struct VerifierFinding {
-  std::string rule;    // short name, as in the list at the head of verify.cpp
+  std::string rule;    // short name, as listed at the start of verify.cpp
   std::string message; // names block and instruction
   InstructionId instruction;
 };
 
-// Empty when all rules hold.
+// Returns no findings if all rules hold.
 std::vector<VerifierFinding> verify(const Function& function);
 std::vector<VerifierFinding> verify(const Module& module);
 
