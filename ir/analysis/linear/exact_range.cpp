@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* index_names[] = {"", "tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z"};
 
-// A sum being written; `known` is false once a part has no text.
+// A sum under construction; `known` becomes false when a part has no text.
 struct SumText {
   std::string text;
   bool known = true;
@@ -19,7 +19,7 @@ struct SumText {
   }
 };
 
-// coefficient * name; "0" coefficients are left out.
+// Adds coefficient * name; omitted if the coefficient is 0.
 void add_product(SumText& sum, const ExpressionPool& pool, ExpressionId coefficient, const std::string& name) {
   if (pool.is_zero(coefficient)) return;
   const std::string factor = print_exact_integer(pool, coefficient);

@@ -59,14 +59,14 @@ std::optional<Int128> ExactSum::as_literal() const {
   return terms_.begin()->first.empty() ? std::optional(terms_.begin()->second) : std::nullopt;
 }
 Int128 ExactSum::literal_part() const {
-  return !terms_.empty() && terms_.front().first.empty() ? terms_.front().second : 0; // the empty product is the least
+  return !terms_.empty() && terms_.front().first.empty() ? terms_.front().second : 0; // the empty product sorts first
 }
 
 void ExactSum::add(const QuantityProduct& product, Int128 coefficient) {
   if (broken_ || coefficient == 0) return;
   auto row = std::ranges::lower_bound(terms_, product, std::less<>(), &Term::first);
   if (row == terms_.end() || !(row->first == product)) row = terms_.insert(row, {product, 0});
-  row->second += coefficient; // both below the limit
+  row->second += coefficient; // cannot overflow: both are below the limit
   if (row->second == 0)
     terms_.erase(row);
   else if (row->second > coefficient_limit || row->second < -coefficient_limit)
@@ -199,7 +199,7 @@ std::optional<Interval> Quantities::interval(const ExactSum& sum, const Quantity
                                              std::vector<QuantityId>* used) const {
   if (sum.is_broken()) return std::nullopt;
   auto bounds = term_by_term(sum, known, used);
-  // d * floor(x / d) is x less a remainder.
+  // d * floor(x / d) is x minus a remainder: replace the quotients and bound the remainders.
   ExactSum without = sum;
   Interval remainders{0, 0};
   bool replaced = false;
@@ -226,7 +226,7 @@ ExactSum Quantities::whole_part(const ExactSum& sum, Int128 divisor) {
   auto [whole, rest] = sum.split(divisor);
   if (auto literal = rest.as_literal()) return whole + ExactSum::literal(floor_divide(*literal, divisor));
   const bool shift = is_power_of_two(divisor);
-  // A quotient of what may be negative is not rounded down: of the whole sum the caller says that it is not.
+  // Division rounds negative numbers towards 0, but the caller guarantees only that the whole sum is not negative.
   if (!shift) {
     whole = ExactSum();
     rest = sum;
@@ -271,7 +271,7 @@ ExactSum Quantities::minimum(const ExactSum& a, const ExactSum& b, const Quantit
 // --- text ---
 
 std::string Quantities::text(const ExactSum& sum) const {
-  if (sum.is_broken()) return "0/0"; // no value: a predicate with it never holds
+  if (sum.is_broken()) return "0/0"; // undefined: a predicate that contains it is false
   std::string out;
   for (const auto& [product, coefficient] : sum.terms()) {
     if (product.empty()) continue;

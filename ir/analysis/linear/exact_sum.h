@@ -1,10 +1,10 @@
-// Sums of products of launch quantities in exact integers: what bounds of addresses are computed in, and their text in
+// Sums of products of launch quantities in exact integers, in which bounds of addresses are computed, and their text in
 // the side file's language (launch/predicate.h).
 //
 //   4*sext32(P0)*ntid.x + 16*(sext32(P0) >> 2) + P1 - 4
 //
-// A quantity is a parameter, a dimension, or a whole part or a maximum of a sum. Products are written out, so that
-// equal sums are seen to be equal and 4*n*(n - 1) + 4*n is 4*n*n.
+// A quantity is a parameter, a dimension, or the floor of a quotient or the maximum of sums. Products are expanded so
+// that equal sums are equal as terms: 4*n*(n - 1) + 4*n is 4*n*n.
 #pragma once
 
 #include "ir/analysis/linear/expression.h"
@@ -23,7 +23,7 @@ namespace ptxrewrite::ir {
 struct QuantityTag;
 using QuantityId = Id<QuantityTag>;
 
-// A product of quantities, sorted, with repetition; the empty one is 1.
+// A product of quantities, sorted, with repetition; the empty product is 1.
 class QuantityProduct {
 public:
   static constexpr size_t most_factors = 6;
@@ -38,7 +38,7 @@ public:
   bool empty() const { return size_ == 0; }
   QuantityId front() const { return factors_[0]; }
   QuantityId operator[](size_t i) const { return factors_[i]; }
-  // Appends a factor; factors come in ascending order.
+  // Appends a factor that is not smaller than the last one.
   void push_back(QuantityId factor) { factors_[size_++] = factor; }
 
   bool operator==(const QuantityProduct& other) const { return std::ranges::equal(*this, other); }
@@ -62,7 +62,7 @@ public:
   bool is_zero() const { return !broken_ && terms_.empty(); }
   std::optional<Int128> as_literal() const;
   Int128 literal_part() const;
-  // Products in order with their coefficients, which are not 0; the empty product is the literal.
+  // Products in order, with their coefficients, which are not 0; the empty product is the literal.
   using Term = std::pair<QuantityProduct, Int128>;
   const std::vector<Term>& terms() const { return terms_; }
 
@@ -70,11 +70,11 @@ public:
   ExactSum operator-(const ExactSum& other) const { return *this + other * -1; }
   ExactSum operator*(const ExactSum& other) const;
   ExactSum operator*(Int128 factor) const;
-  // The sum if every coefficient is a multiple of the number.
+  // The quotient if every coefficient is a multiple of `divisor`, otherwise nullopt.
   std::optional<ExactSum> divided(Int128 divisor) const;
-  // What times `divisor` is this sum; only for divisors of one product.
+  // The sum that times `divisor` gives this sum; nullopt if there is none. The divisor has to be one product.
   std::optional<ExactSum> divided(const ExactSum& divisor) const;
-  // This sum as divisor * first + second, the coefficients of second not multiples of it.
+  // Splits this sum into divisor * first + second, where no coefficient of second is a multiple of the divisor.
   std::pair<ExactSum, ExactSum> split(Int128 divisor) const;
 
   bool operator==(const ExactSum& other) const = default;
@@ -89,7 +89,7 @@ private:
 
 struct Quantity {
   std::string text; // as a factor of a product
-  Interval range;   // whatever the launch
+  Interval range;   // valid in every launch
   // Operands of the quantity, from which tighter bounds follow: whole_part is floor(first / divisor), maximum is
   // max(first, second).
   enum class Kind : uint8_t { plain, whole_part, maximum } kind = Kind::plain;
@@ -105,22 +105,22 @@ public:
   const Quantity& operator[](QuantityId id) const { return rows_[id]; }
   QuantityId plain(const std::string& text, Interval range);
 
-  // Bounds; nothing when a number does not fit 128 bits. `used` gets the quantities whose narrowed ranges were looked
-  // at.
+  // Bounds of a sum; nullopt if a number does not fit 128 bits. Inserts into `used` the quantities whose narrowed
+  // ranges were used.
   std::optional<Interval> interval(const ExactSum& sum, const QuantityRanges& known,
                                    std::vector<QuantityId>* used = nullptr) const;
   std::optional<Interval> interval(QuantityId id, const QuantityRanges& known, std::vector<QuantityId>* used) const;
 
-  // floor(sum / divisor), divisor > 0. Where that is no power of two, `sum` must not be negative.
+  // floor(sum / divisor), divisor > 0. Unless the divisor is a power of two, `sum` must not be negative.
   ExactSum whole_part(const ExactSum& sum, Int128 divisor);
-  // The larger one; `known` may decide which it is.
+  // The maximum of both; `known` may show which it is.
   ExactSum maximum(const ExactSum& a, const ExactSum& b, const QuantityRanges& known,
                    std::vector<QuantityId>* used = nullptr);
   ExactSum minimum(const ExactSum& a, const ExactSum& b, const QuantityRanges& known,
                    std::vector<QuantityId>* used = nullptr);
 
   std::string text(const ExactSum& sum) const;
-  // What says that the sum is not negative: `sext32(P0) >= 1`, `4*sext32(P0) + P2 <= P1`.
+  // The condition that the sum is not negative: `sext32(P0) >= 1`, `4*sext32(P0) + P2 <= P1`.
   std::string not_negative(const ExactSum& sum) const;
 
 private:

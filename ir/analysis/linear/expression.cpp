@@ -458,7 +458,7 @@ ExpressionId ExpressionPool::simplify_binary(ExpressionKind kind, ExpressionId a
   case ExpressionKind::and_:
     if (a == b) return a;
     if (value && *value == 0) return b;
-    // All bits that the mask clears are zero anyway.
+    // The mask only clears bits that are zero in any case.
     if (value && low_bits(~*value, width(a)) < (uint64_t(1) << std::min(trailing_zeros(a), 63u))) return a;
     return {};
   case ExpressionKind::or_:
@@ -498,7 +498,7 @@ ExpressionId ExpressionPool::compare(Comparison comparison, ExpressionId a, Expr
   auto left = literal_value(a), right = literal_value(b);
   if (left && right) return literal(1, apply_comparison(comparison, width(a), *left, *right));
   if (a == b) return literal(1, apply_comparison(comparison, width(a), 0, 0));
-  // One spelling for comparisons with literals: x < 5 is x <= 4, and 5 < x is 6 <= x.
+  // Normal form of comparisons with literals: x < 5 becomes x <= 4, and 5 < x becomes 6 <= x.
   if (comparison == Comparison::less_signed) {
     if (right && !is_literal(b, uint64_t(1) << (width(a) - 1)))
       return compare(Comparison::less_equal_signed, a, literal(width(a), *right - 1));

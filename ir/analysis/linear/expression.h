@@ -1,9 +1,9 @@
-// Launch-uniform expressions: what the coefficients of linear forms are made of.
+// Launch-uniform expressions, of which the coefficients of linear forms consist.
 //
-// An expression lives in Z/2^width (width = 1 for predicates, else 8, 16, 32 or 64) and is hash-consed: equal ids mean
-// equal expressions. Sums of products are kept in one normal form; everything that is not ring arithmetic (division,
-// extension, minimum, ...) is an atom inside such sums. Extensions stay explicit nodes, so code generated from an
-// expression computes the same bits as the PTX it came from; only print_short() forgets them.
+// An expression is an element of Z/2^width (width = 1 for predicates, else 8, 16, 32 or 64) and is hash-consed: equal
+// ids mean equal expressions. Sums of products have a normal form; all operations but ring arithmetic (division,
+// extension, minimum, ...) are atoms inside such sums. Extensions stay explicit nodes, so that code generated from an
+// expression computes the same bits as the original PTX; only print_short() omits them.
 #pragma once
 
 #include "ir/core/entities.h"
@@ -36,7 +36,7 @@ enum class ExpressionKind : uint8_t {
   parameter, // bytes of a kernel parameter: payload = parameter number, offset = first byte
   special,   // launch-uniform special register: payload = SpecialRegister, offset = component 0..3
   symbol,    // address of a variable in its own space: payload = SymbolRef bits
-  window,    // what cvta adds for a state space other than global: payload = StateSpace
+  window,    // offset that cvta adds for a state space other than global: payload = StateSpace
   sign_extend,
   zero_extend,
   truncate,
@@ -60,8 +60,8 @@ enum class ExpressionKind : uint8_t {
   compare, // width 1: payload = Comparison
   select,  // operands: condition, value if true, value if false
   load,    // read-only load from a launch-uniform address: payload = StateSpace, offset = byte offset
-  value,   // an SSA value that is launch-uniform and has no expression: payload = ValueId, offset = 1 if it may differ
-           // from trip to trip of the loops around its definition
+  value,   // a launch-uniform SSA value without an expression: payload = ValueId, offset = 1 if it may differ between
+           // trips of the loops around its definition
 };
 
 enum class Comparison : uint8_t {
@@ -76,9 +76,9 @@ enum class Comparison : uint8_t {
 struct Expression {
   ExpressionKind kind = ExpressionKind::sum;
   uint8_t width = 0;          // bits
-  uint8_t trailing_zeros = 0; // low bits that are zero whatever the launch
-  bool varies = false;        // contains a value atom that may differ from trip to trip
-  bool evaluable = true;      // made of parameters, special registers and literals alone
+  uint8_t trailing_zeros = 0; // low bits that are zero in every launch
+  bool varies = false;        // contains a value atom that may differ between trips
+  bool evaluable = true;      // consists of parameters, special registers and literals only
   uint32_t payload = 0;
   uint32_t size = 1;  // nodes of the expression written out as a tree
   int64_t offset = 0; // sums: the constant, reduced to the width, zero-extended
@@ -91,7 +91,7 @@ struct ExpressionTerm {
   MonomialId monomial;
 };
 
-// One launch: what launch-uniform expressions are evaluated over.
+// The values of one launch, with which launch-uniform expressions are evaluated.
 struct LaunchValues {
   std::array<uint32_t, 3> block{1, 1, 1};       // ntid
   std::array<uint32_t, 3> grid{1, 1, 1};        // nctaid
@@ -110,11 +110,11 @@ struct Interval {
 Interval signed_range(unsigned width);
 Interval unsigned_range(unsigned width);
 
-// What is known of launch symbols without a launch. Atoms that are not in `narrowed` have the range of their width.
+// Ranges of launch symbols that hold in all launches. Atoms that are not in `narrowed` have the range of their width.
 struct LaunchLimits {
-  std::array<Interval, 3> block; // ntid: 1..1024 x 1024 x 64, or what .reqntid / .maxntid say
+  std::array<Interval, 3> block; // ntid: 1..1024 x 1024 x 64, or as .reqntid / .maxntid limit it
   std::array<Interval, 3> grid;  // nctaid
-  // Signed-representative ranges of atoms that a dominating condition narrows.
+  // Signed-representative ranges of atoms that a dominating condition implies.
   std::vector<std::pair<ExpressionId, Interval>> narrowed;
 };
 
@@ -131,9 +131,9 @@ public:
   std::optional<uint64_t> literal_value(ExpressionId id) const;
   bool is_literal(ExpressionId id, uint64_t value) const;
   bool is_zero(ExpressionId id) const { return is_literal(id, 0); }
-  // How many low bits are zero whatever the launch; the width for 0.
+  // Number of low bits that are zero in every launch; the width for 0.
   unsigned trailing_zeros(ExpressionId id) const { return expressions_[id].trailing_zeros; }
-  // Larger expressions are not worth their cost: the analysis makes the value opaque instead.
+  // Larger expressions cost too much: the analysis replaces them by opaque values.
   static constexpr uint32_t size_limit = 256;
   bool too_large(ExpressionId id) const { return expressions_[id].size > size_limit; }
 
@@ -155,31 +155,31 @@ public:
 
   ExpressionId sign_extend(ExpressionId a, unsigned width);
   ExpressionId zero_extend(ExpressionId a, unsigned width);
-  ExpressionId truncate(ExpressionId a, unsigned width); // exact: moves inside sums
+  ExpressionId truncate(ExpressionId a, unsigned width); // exact: distributes over sums
   ExpressionId extend(ExpressionId a, unsigned width, bool is_signed) {
     return is_signed ? sign_extend(a, width) : zero_extend(a, width);
   }
-  // Any of the two-operand atom kinds; folds literals where the result is defined.
+  // An atom of any two-operand kind; folds literals if the result is defined.
   ExpressionId binary(ExpressionKind kind, ExpressionId a, ExpressionId b);
   ExpressionId compare(Comparison comparison, ExpressionId a, ExpressionId b);
   ExpressionId logical_not(ExpressionId a); // width 1
   ExpressionId select(ExpressionId condition, ExpressionId if_true, ExpressionId if_false);
 
-  // Calls `visit(ExpressionId)` for every atom inside, nested ones too; may repeat.
+  // Calls `visit(ExpressionId)` for every atom of the expression, including nested ones; may visit one repeatedly.
   void for_each_atom(ExpressionId id, const std::function<void(ExpressionId)>& visit) const;
 
-  // The bits under a launch, zero-extended; nothing when the expression is not evaluable, a parameter is missing or
-  // PTX leaves the result undefined (division by zero).
+  // The value in a launch, zero-extended; nullopt if the expression is not evaluable, a parameter is missing or PTX
+  // leaves the result undefined (division by zero).
   std::optional<uint64_t> evaluate(ExpressionId id, const LaunchValues& launch) const;
-  // The same, read as a signed number.
+  // As above, as a signed number.
   std::optional<Int128> evaluate_signed(ExpressionId id, const LaunchValues& launch) const;
-  // Bounds of the signed representative under all launches within the limits.
+  // Bounds of the signed representative in all launches within the limits.
   Interval interval(ExpressionId id, const LaunchLimits& limits) const;
 
-  // `64*(P1+1)`: extensions are erased, integer factors of a sum pulled out. `names` gives symbols and values their
-  // names; may be null.
+  // `64*(P1+1)`: extensions are omitted, integer factors of a sum are factored out. `names` supplies names of symbols
+  // and values; may be null.
   std::string print_short(ExpressionId id, const Function* names = nullptr) const;
-  // `4*sext64(16*P1+16)`: with every extension.
+  // `4*sext64(16*P1+16)`: including every extension.
   std::string print_exact(ExpressionId id, const Function* names = nullptr) const;
   // The signed representative as an expression in exact integers for the side file: `sext32(16*P1+16)`. Only for
   // evaluable expressions.
@@ -206,14 +206,14 @@ private:
   SpanPool<ExpressionId> operands_;
   SpanPool<ExpressionId> factors_;
   HashIndex index_, monomial_index_;
-  std::vector<ExpressionTerm> term_list_; // of the sum being made; keeps its memory
+  std::vector<ExpressionTerm> term_list_; // of the sum under construction; keeps its memory
   std::array<ExpressionId, 65> zeros_{};  // by width
 };
 
-// The result of a two-operand atom kind on plain numbers of `width` bits; nothing where PTX leaves it undefined.
+// The result of a two-operand atom kind for integers of `width` bits; nullopt if PTX leaves it undefined.
 std::optional<uint64_t> apply_binary(ExpressionKind kind, unsigned width, uint64_t a, uint64_t b);
 bool apply_comparison(Comparison comparison, unsigned width, uint64_t a, uint64_t b);
-// Low `width` bits; sign-extension of them.
+// The low `width` bits; the same sign-extended.
 constexpr uint64_t low_bits(uint64_t value, unsigned width) {
   return width >= 64 ? value : value & ((uint64_t(1) << width) - 1);
 }

@@ -1,4 +1,4 @@
-// Three texts of an expression: short (for people), exact (with extensions) and as a predicate of the side file.
+// Three texts of an expression: short (for people), exact (with extensions) and as a predicate for the side file.
 #include "ir/analysis/linear/exact_range.h"
 #include "ir/core/module.h"
 
@@ -10,7 +10,7 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// "P2" before "P10", short words before long ones.
+// Sorts shorter texts first: "P2" before "P10".
 struct NaturalOrder {
   bool operator()(const std::string& a, const std::string& b) const {
     return a.size() != b.size() ? a.size() < b.size() : a < b;
@@ -177,7 +177,7 @@ class Printer {
 public:
   Printer(const ExpressionPool& pool, const Function* names) : pool_(pool), names_(names) {}
 
-  // Without extensions.
+  // Text without extensions.
   std::string short_text(ExpressionId id) {
     Polynomial polynomial;
     overflow_ = false;
@@ -251,7 +251,7 @@ private:
     if (std::string_view name = function_text(row.kind); !name.empty()) {
       const bool is_high =
           row.kind == ExpressionKind::multiply_high_signed || row.kind == ExpressionKind::multiply_high_unsigned;
-      // The high half is that of the operands' width, which nothing else in the text says.
+      // The result depends on the operands' width, which the text would not show otherwise.
       return std::string(name) + (is_high ? std::to_string(row.width) : "") + "(" + part(0) + ", " + part(1) + ")";
     }
     std::string second = row.kind == ExpressionKind::shift_left || row.kind == ExpressionKind::shift_right_signed
@@ -289,7 +289,7 @@ private:
     return sum_text(polynomial);
   }
 
-  // Adds coefficient * (the expression without extensions).
+  // Adds coefficient * expression, where the expression's extensions are omitted.
   void add_erased(ExpressionId id, Polynomial& out) {
     const Expression& row = pool_[id];
     if (row.kind == ExpressionKind::sign_extend || row.kind == ExpressionKind::zero_extend ||

@@ -1,6 +1,6 @@
-// Bounds of forms over one launch. A form is brought to its largest value by facts that bound a part of it as a whole
-// (`i < n` where it holds 4*n*i), and what no fact speaks of by the dimensions of blocks and grid and the trips of
-// loops.
+// Bounds of forms over one launch. To maximise a form, facts that bound a part of it as a whole are applied first (`i <
+// n` if the form contains 4*n*i), and the remaining indices take their largest values: from the dimensions of block and
+// grid and the trip counts of loops.
 #include "ir/analysis/linear/extent.h"
 
 #include "ir/analysis/linear/linear_state.h"
@@ -68,7 +68,7 @@ bool AccessExtents::is_known_not_negative(const ExactSum& sum, Query& query) con
     query.conditions.insert(conditions.begin(), conditions.end());
     return true;
   }
-  // A product of what is not negative.
+  // A product is not negative if its factors are not.
   if (sum.terms().size() < 2 || sum.terms().begin()->first.empty()) return false;
   for (QuantityId id : sum.terms().begin()->first) {
     const ExactSum factor = ExactSum::of(id);
@@ -82,7 +82,7 @@ bool AccessExtents::is_known_not_negative(const ExactSum& sum, Query& query) con
   return false;
 }
 
-// Known, or if parameters are not negative, which then is a condition.
+// True if the sum is known not to be negative, or is not if parameters are not; the latter becomes a condition.
 bool AccessExtents::is_not_negative(const ExactSum& sum, Query& query) const {
   if (sum.is_broken()) return false;
   if (is_known_not_negative(sum, query)) return true;
@@ -101,7 +101,7 @@ bool AccessExtents::is_not_negative(const ExactSum& sum, Query& query) const {
     }
   range = quantities_.interval(sum, assumed);
   if (!range || range->low < 0) return false;
-  query = attempt; // the narrowed ranges that were looked at are part of the assumed ones
+  query = attempt; // the assumed ranges include the narrowed ranges in use
   query.conditions.insert(conditions.begin(), conditions.end());
   return true;
 }
@@ -160,7 +160,7 @@ std::optional<AccessExtents::Affine> AccessExtents::affine(const LinearForm& for
 
 std::optional<ExactSum> AccessExtents::most_by_fact(const Places& coefficients, const Fact& fact, Query& query) {
   if (fact.coefficients.empty()) return std::nullopt;
-  // The factor, from a place where the fact has one product: what is left must agree.
+  // Compute the factor from an index for which the fact has one product; the other indices must agree with it.
   std::optional<ExactSum> factor;
   for (const auto& [place, coefficient] : fact.coefficients) {
     auto own = coefficients.find(place);
@@ -179,7 +179,7 @@ std::optional<ExactSum> AccessExtents::most_by_fact(const Places& coefficients, 
 }
 
 std::optional<ExactSum> AccessExtents::most_in_box(Place place, const ExactSum& coefficient, Query& query) {
-  // No index or trip number is negative.
+  // Indices and trip numbers are never negative.
   Query attempt = query;
   if (is_not_negative(coefficient * -1, attempt)) {
     query = attempt;
@@ -246,7 +246,7 @@ std::optional<AccessExtents::Span> AccessExtents::span_of(const Affine& affine, 
   return span;
 }
 
-// (dividend mod divisor) * multiplier + addend.
+// Bounds of (dividend mod divisor) * multiplier + addend.
 std::optional<AccessExtents::Span> AccessExtents::span_of_remainder(const LinearForm& form, Query& query) {
   auto divisor = exact(form.divisor, Reading::as_signed, query);
   auto multiplier = modular(form.multiplier, query), addend = modular(form.addend, query);
@@ -278,7 +278,7 @@ std::optional<AccessExtents::Span> AccessExtents::span_of(const LinearForm& form
 
 // --- loops ---
 
-// Trip numbers start at 0. A loop goes on from trip k while tested + k*step REL limit.
+// Trip numbers start at 0. The loop continues after trip k while tested + k*step REL limit.
 std::optional<ExactSum> AccessExtents::last_trip(LoopId loop, Query& query) {
   if (query.depth > form_depth) return std::nullopt;
   const TripBound bound = forms_.trip_bound(loop);
@@ -298,7 +298,7 @@ std::optional<ExactSum> AccessExtents::last_trip(LoopId loop, Query& query) {
   auto literal = step->low.as_literal();
   if (!literal || *literal == 0 || (*literal < 0) != bound.reversed) return std::nullopt;
   const Int128 size = *literal < 0 ? -*literal : *literal, slack = strict ? 0 : 1;
-  // The last tested value must not wrap, or the loop would go on.
+  // The last tested value must not wrap, otherwise the loop would continue.
   ExactSum distance;
   if (!bound.reversed) {
     require_not_negative(ExactSum::literal(range.high - size + 1 - slack) - limit->high, query);
@@ -336,9 +336,9 @@ std::optional<ExactSum> AccessExtents::last_trip_until_equal(const TripBound& bo
   return quantities_.whole_part(distance, size);
 }
 
-// --- what others ask ---
+// --- interface ---
 
-// What makes one obligation true; nothing where that is not known.
+// Conditions that make one obligation true; nullopt if unknown.
 std::optional<LaunchConditions> AccessExtents::conditions_of(const RangeObligation& obligation) {
   const Scope scope = guarded_scope(obligation.instruction);
   Query query{&scope, {}, 0};
@@ -367,7 +367,7 @@ bool AccessExtents::discharge(ObligationId id, LaunchConditions& conditions) {
   if (auto found = discharged_.find(id); found != discharged_.end()) {
     needed = found->second;
   } else {
-    // Within its own proof it is not taken for granted.
+    // An obligation must not be assumed in its own proof.
     if (!obligations_in_progress_.insert(id).second) return false;
     needed = conditions_of(obligation);
     obligations_in_progress_.erase(id);

@@ -1,14 +1,14 @@
-// Which bytes the accesses of a kernel touch, as expressions over one launch: between which addresses each stays, in
-// all threads and trips that get to it, and whether addresses are multiples of a number.
+// The bytes that the memory accesses of a kernel touch, as expressions over one launch: address bounds of each access
+// over all threads and trips that execute it, and whether addresses are multiples of a number.
 //
 //   AccessExtents extents(forms);
 //   if (auto bytes = extents.bytes_of(instruction, address_operand, 4))
 //     extents.text(bytes->low), extents.text(bytes->high), bytes->conditions
 //
-// From linear forms, narrowed by what dominating branches say (`i < n`), by the limits of loops, and where a register
-// that a loop leaves behind is read, by the loop's. All numbers are exact integers; that registers hold them is among
-// the conditions. Bounds are those of accesses that happen: in a launch in which no thread gets to one, they may be
-// any.
+// Derived from linear forms, narrowed by dominating branches (`i < n`), by trip bounds of loops, and for registers read
+// after their loop by the bounds inside the loop. All numbers are exact integers; the conditions include that registers
+// can hold them. Bounds apply to accesses that execute: in a launch in which no thread executes an access, its bounds
+// are arbitrary.
 #pragma once
 
 #include "ir/analysis/linear/exact_sum.h"
@@ -22,13 +22,13 @@
 
 namespace ptxrewrite::ir {
 
-// Texts of the side file's language; all must hold.
+// Conditions in the side file's language; all must hold.
 using LaunchConditions = std::set<std::string>;
 
 struct ByteRange {
   ExactSum low, high;              // [low, high), in integers congruent to the addresses modulo 2^64
-  std::optional<unsigned> pointer; // the parameter from which the address counts
-  LaunchConditions conditions;     // what the bounds rest on
+  std::optional<unsigned> pointer; // the pointer parameter that the address is relative to
+  LaunchConditions conditions;     // conditions under which the bounds hold
 };
 
 struct Residue {
@@ -40,39 +40,39 @@ class AccessExtents {
 public:
   explicit AccessExtents(LinearForms& forms);
 
-  // Of `[base + offset]` and `bytes` from there. Nothing where only the running kernel can tell.
+  // The bytes of `[base + offset]`, `bytes` long. Returns nullopt if they depend on values computed at run time.
   std::optional<ByteRange> bytes_of(InstructionId access, size_t address, unsigned bytes);
-  // What every address of the access is modulo a power of two, where the conditions hold; nothing where no launch could
-  // tell. Pointers and sizes are asked to be multiples of it, literals count.
+  // The residue of every address of the access modulo a power of two, under the returned conditions; nullopt if it does
+  // not follow from the launch. The conditions make pointers and sizes multiples of it; literals are added up.
   std::optional<Residue> residue_of(InstructionId access, size_t address, unsigned modulus);
-  // What makes the obligations true, in the threads that get to the instructions that raised them.
+  // Conditions that make the obligations true in the threads that execute the instructions that raised them.
   std::optional<LaunchConditions> discharge(std::span<const ObligationId> obligations);
 
   const Quantities& quantities() const { return quantities_; }
   std::string text(const ExactSum& sum) const { return quantities_.text(sum); }
-  // Is `a` at most `b` in every launch in which the access happens? What that rests on goes to the conditions.
+  // True if `a` <= `b` in every launch in which the access executes. Adds the conditions for this to `conditions`.
   bool is_at_most(InstructionId access, const ExactSum& a, const ExactSum& b, LaunchConditions& conditions);
   ExactSum maximum(const ExactSum& a, const ExactSum& b) { return quantities_.maximum(a, b, {}); }
   ExactSum minimum(const ExactSum& a, const ExactSum& b) { return quantities_.minimum(a, b, {}); }
 
 private:
-  // What a form varies with: places 1 to 6 (FormIndex), and loop_place + the number of a loop.
+  // An index that a form varies with: 1 to 6 (FormIndex), or loop_place + the number of a loop.
   using Place = uint32_t;
   static constexpr Place loop_place = 16;
   using Places = std::map<Place, ExactSum>;
 
-  // The sum of coefficients times indices is at most `bound`, in every thread that gets there.
+  // The sum of coefficients times indices is at most `bound`, in every thread that reaches the scope.
   struct Fact {
     Places coefficients;
     ExactSum bound;
     LaunchConditions conditions;
   };
-  // What is known where a block runs.
+  // Facts that hold when a block executes.
   struct Scope {
     BlockId block;
     QuantityRanges ranges;
     std::map<QuantityId, LaunchConditions> range_conditions;
-    std::vector<std::pair<ExactSum, LaunchConditions>> not_negative; // of the launch alone
+    std::vector<std::pair<ExactSum, LaunchConditions>> not_negative; // depend on the launch only
     std::vector<Fact> facts;
   };
   struct Span {
@@ -80,13 +80,13 @@ private:
     bool is_point() const { return low == high; }
   };
   enum class Reading : uint8_t { modular, as_signed, as_unsigned };
-  // A form in exact integers, congruent modulo 2^width.
+  // A form in exact integers, congruent to it modulo 2^width.
   struct Affine {
     Places coefficients;
     Span constant;
   };
-  // One question: where it is asked, what the answer rests on.
-  static constexpr unsigned form_depth = 12, expression_depth = 24; // of nested questions
+  // One query: its scope and the conditions for its answer.
+  static constexpr unsigned form_depth = 12, expression_depth = 24; // of nested queries
   struct Query {
     const Scope* scope = nullptr;
     LaunchConditions conditions;
@@ -155,11 +155,11 @@ private:
   const Function& function_;
   LaunchLimits limits_;
   Quantities quantities_;
-  std::set<unsigned> pointers_; // parameters that cvta.to.global or an address take as they are
+  std::set<unsigned> pointers_; // parameters that cvta.to.global or an address uses directly
   std::map<BlockId, Scope> scopes_;
   std::set<LoopId> loops_in_progress_;
   std::map<ValueId, uint64_t> residues_in_progress_;
-  // Steps left of a question that is put from outside: what takes more has no answer.
+  // Remaining steps of an external query; a query that exceeds them has no answer.
   mutable size_t budget_ = 0;
   static constexpr size_t full_budget = 20000;
   bool spend() const { return budget_ != 0 && budget_-- != 0; }

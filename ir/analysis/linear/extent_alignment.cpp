@@ -1,5 +1,5 @@
-// What addresses are modulo a power of two: from their forms where they have one, else from the instructions that made
-// them, so that `pointer + 16 * loaded index` is as aligned as the pointer.
+// Residues of addresses modulo a power of two: from their forms if they have one, otherwise from the instructions that
+// compute them, so that `pointer + 16 * loaded index` has the alignment of the pointer.
 #include "ir/analysis/linear/extent.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr unsigned residue_depth = 24;
 
-// x mod m is known where 2^k * x mod 2^k * m is asked for.
+// 2^k * x mod 2^k * m requires only x mod m.
 unsigned reduced(unsigned modulus, uint64_t factor) {
   const unsigned zeros = factor == 0 ? 63 : static_cast<unsigned>(std::countr_zero(factor));
   return zeros >= 31 ? 1 : std::max(1u, modulus >> zeros);
@@ -19,7 +19,7 @@ unsigned reduced(unsigned modulus, uint64_t factor) {
 
 } // namespace
 
-// Everything but the literal must be a multiple of the modulus: what cannot be seen to be one goes to the conditions.
+// All terms but the literal have to be multiples of the modulus; terms not known to be become conditions.
 std::optional<uint64_t> AccessExtents::residue_of_form(const LinearForm& form, unsigned modulus, Query& query) {
   std::vector<ExactSum> rests;
   uint64_t residue = 0;
@@ -29,7 +29,7 @@ std::optional<uint64_t> AccessExtents::residue_of_form(const LinearForm& form, u
     if (!value || !value->is_point() || value->low.is_broken()) return false;
     const ExactSum rest = value->low.split(modulus).second;
     if (!rest.as_literal()) rests.push_back(rest - ExactSum::literal(rest.literal_part()));
-    // A coefficient's literal counts as often as the index does.
+    // An index multiplies its coefficient's literal, so that it has no fixed contribution.
     if (id != form.coefficients[FormIndex::constant]) return rest.literal_part() == 0;
     residue = static_cast<uint64_t>(rest.literal_part());
     return true;
@@ -38,7 +38,7 @@ std::optional<uint64_t> AccessExtents::residue_of_form(const LinearForm& form, u
     if (!add(coefficient)) return std::nullopt;
   for (const LoopOffset& offset : form.loops())
     if (!add(offset.step)) return std::nullopt;
-  // Conditions on one quantity come first; conditions that follow from them are left out.
+  // Conditions on one quantity come first, so that conditions implied by them can be omitted.
   std::ranges::stable_sort(rests, {},
                            [](const ExactSum& sum) { return sum.terms().size() + sum.terms().rbegin()->first.size(); });
   std::map<QuantityId, Int128> multiples;
@@ -68,7 +68,7 @@ std::optional<uint64_t> AccessExtents::residue_of_form(const LinearForm& form, u
   return residue % modulus;
 }
 
-// Of a value that instructions make from others.
+// The residue of a value that is the result of an instruction.
 std::optional<uint64_t> AccessExtents::residue_of_result(ValueId value, unsigned modulus, Query& query) {
   const DefinitionSite& site = forms_.def_use().definition(value);
   if (site.is_parameter()) return residue_of_parameter(value, modulus, query);
@@ -100,7 +100,7 @@ std::optional<uint64_t> AccessExtents::residue_of_result(ValueId value, unsigned
   case Operation::copy:
   case Operation::convert:
   case Operation::convert_address:
-    // Low bits stay; a conversion from or to fewer bits has enough of them.
+    // The low bits are unchanged; a conversion between widths keeps enough of them.
     if (form.operation == Operation::convert && is_float(form.type(1))) return std::nullopt;
     if (form.operation == Operation::convert_address && form.space != StateSpace::global) return std::nullopt;
     return of(1, modulus);
@@ -148,13 +148,13 @@ std::optional<uint64_t> AccessExtents::residue_of_result(ValueId value, unsigned
   return std::nullopt;
 }
 
-// Of a register that paths bring: the same on all of them, by induction where one of them is a loop's.
+// The residue of a block parameter: has to agree on all edges, by induction if one of them is a back edge.
 std::optional<uint64_t> AccessExtents::residue_of_parameter(ValueId value, unsigned modulus, Query& query) {
   const DefinitionSite& site = forms_.def_use().definition(value);
   if (auto found = residues_in_progress_.find(value); found != residues_in_progress_.end())
     return found->second % modulus;
   for (uint64_t guess = 0; guess < 2; ++guess) {
-    // 0, or what the first edge brings.
+    // Guess 0, then the residue on the first edge.
     std::optional<uint64_t> wanted = 0;
     if (guess == 1) {
       residues_in_progress_[value] = 0;

@@ -1,5 +1,5 @@
-// Launch-uniform expressions as exact sums: what is ring arithmetic becomes products of quantities, what cuts or
-// extends becomes a condition that nothing is cut, and what is left is a quantity with its text and range.
+// Converts launch-uniform expressions to exact sums: ring arithmetic becomes products of quantities, truncations and
+// extensions become conditions that they change nothing, other operations become quantities with text and range.
 #include "ir/analysis/linear/extent.h"
 
 #include "ir/analysis/linear/exact_range.h"
@@ -9,7 +9,7 @@
 
 namespace ptxrewrite::ir {
 
-// The pointer parameter that a 64-bit sum counts from.
+// The pointer parameter that a 64-bit sum is relative to; nullopt if there is none or several.
 std::optional<unsigned> AccessExtents::pointer_of(ExpressionId constant) const {
   std::optional<unsigned> pointer;
   bool several = false;
@@ -65,7 +65,7 @@ std::optional<AccessExtents::Span> AccessExtents::sum_of(ExpressionId id, Query&
       std::optional<Span> part;
       if (pointer != none && factors.size() == 1 && term.coefficient == 1 && row.kind == ExpressionKind::parameter &&
           row.payload == pointer) {
-        // Addresses are not negative: the parameter as it is.
+        // Addresses are not negative: use the parameter directly.
         std::string name = "P" + std::to_string(pointer);
         if (row.offset != 0) name += "@" + std::to_string(row.offset);
         const ExactSum value = ExactSum::of(quantities_.plain(name, unsigned_range(64)));
@@ -116,7 +116,7 @@ std::optional<AccessExtents::Span> AccessExtents::masked(ExpressionId id, Query&
   const bool low_mask = (bits & (bits + 1)) == 0, high_mask = (others & (others + 1)) == 0;
   if ((!low_mask && !high_mask) || bits == 0 || others == 0) return leaf(id);
   Query attempt = query;
-  // What a low mask leaves depends on the low bits alone; a high mask keeps the sign.
+  // The result of a low mask depends on the low bits only; a high mask keeps the sign.
   auto inner = low_mask ? modular(value, attempt) : exact(value, Reading::as_signed, attempt);
   if (!inner || !inner->is_point()) return leaf(id);
   query = attempt;
@@ -126,7 +126,7 @@ std::optional<AccessExtents::Span> AccessExtents::masked(ExpressionId id, Query&
   return Span{result, result};
 }
 
-// Minimum, maximum, select: one of two.
+// Minimum, maximum and select: one of two expressions.
 std::optional<AccessExtents::Span> AccessExtents::chosen(ExpressionId id, Query& query) {
   const ExpressionKind kind = pool_[id].kind;
   const bool is_select = kind == ExpressionKind::select;
@@ -143,7 +143,7 @@ std::optional<AccessExtents::Span> AccessExtents::chosen(ExpressionId id, Query&
   return Span{maximum(a->low, b->low, query), maximum(a->high, b->high, query)};
 }
 
-// A register that a loop leaves behind: anything it held in the loop.
+// A register read after its loop: any value that it had in the loop.
 std::optional<AccessExtents::Span> AccessExtents::left_behind(ExpressionId id, Query& query) {
   const ValueId value(pool_[id].payload);
   const LinearForm form = forms_.form(value);
@@ -161,14 +161,14 @@ std::optional<AccessExtents::Span> AccessExtents::left_behind(ExpressionId id, Q
   return span;
 }
 
-// What the launcher computes as it is, read as signed.
+// A quantity that the launcher evaluates as it is, read as signed.
 std::optional<AccessExtents::Span> AccessExtents::leaf(ExpressionId id) {
   if (!pool_[id].evaluable || pool_.width(id) > 64) return std::nullopt;
   const ExactSum value = ExactSum::of(quantities_.plain(pool_.print_predicate(id), pool_.interval(id, limits_)));
   return Span{value, value};
 }
 
-// An integer that is congruent to the expression; where it is no ring arithmetic, the signed number.
+// An integer congruent to the expression; if the expression is not ring arithmetic, its signed value.
 std::optional<AccessExtents::Span> AccessExtents::modular(ExpressionId id, Query& query) {
   if (query.depth > expression_depth || !spend()) return std::nullopt;
   ++query.depth;
@@ -232,7 +232,7 @@ std::optional<AccessExtents::Span> AccessExtents::modular(ExpressionId id, Query
   case ExpressionKind::compare:
     result = leaf(id);
     break;
-  case ExpressionKind::symbol: // no launcher knows addresses of variables
+  case ExpressionKind::symbol: // a launcher does not know addresses of variables
   case ExpressionKind::window:
   case ExpressionKind::load:
     break;
@@ -241,7 +241,7 @@ std::optional<AccessExtents::Span> AccessExtents::modular(ExpressionId id, Query
   return result;
 }
 
-// The number that the expression's bits are, signed or not: the congruent integer, if it is in that range.
+// The signed or unsigned value of the expression: the congruent integer, provided that it is in the range of the type.
 std::optional<AccessExtents::Span> AccessExtents::exact(ExpressionId id, Reading reading, Query& query) {
   if (reading == Reading::modular) return modular(id, query);
   const unsigned width = pool_.width(id);

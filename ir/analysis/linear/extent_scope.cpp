@@ -1,4 +1,4 @@
-// What is known where a block runs: comparisons that dominating branches have decided, and the limits of its loops.
+// Facts that hold when a block executes: comparisons decided by dominating branches, and trip bounds of its loops.
 #include "ir/analysis/linear/extent.h"
 
 #include "ir/analysis/linear/relation.h"
@@ -11,7 +11,7 @@ namespace ptxrewrite::ir {
 namespace {
 
 constexpr size_t scope_fact_limit = 48;   // of one block
-constexpr unsigned dominator_limit = 256; // dominating blocks looked at
+constexpr unsigned dominator_limit = 256; // dominating blocks examined
 constexpr unsigned connective_limit = 8;  // and, or and not around one comparison
 
 Int128 ceiling(Int128 a, Int128 b) {
@@ -25,7 +25,7 @@ Int128 flooring(Int128 a, Int128 b) {
 
 // --- scopes ---
 
-// From the nearest dominator that is known already; what is left out above is only not known.
+// Starts from the nearest dominator with a known scope; facts omitted further up only make the scope weaker.
 AccessExtents::Scope AccessExtents::scope_of(BlockId block) {
   if (auto found = scopes_.find(block); found != scopes_.end() && loops_in_progress_.empty()) return found->second;
   std::vector<BlockId> chain;
@@ -45,11 +45,11 @@ AccessExtents::Scope AccessExtents::scope_of(BlockId block) {
   return scope;
 }
 
-// From the scope of a block to that of one which it dominates immediately.
+// Extends the scope of a block to that of a block which it immediately dominates.
 void AccessExtents::enter(Scope& scope, BlockId above, BlockId block) {
   const LoopForest& loops = forms_.loops();
   scope.block = block;
-  // Of loops that have been left, only the last trip counts, and that is not known by its number.
+  // After a loop only its last trip matters, whose number is not known: drop facts on its trip number.
   std::erase_if(scope.facts, [&](const Fact& fact) {
     return std::ranges::any_of(fact.coefficients, [&](const auto& row) {
       return row.first >= loop_place && !loops.contains(LoopId(row.first - loop_place), block);
@@ -136,7 +136,7 @@ void AccessExtents::add_comparison(Scope& scope, InstructionId compare, bool hol
   }
 }
 
-// A side of a comparison as the number that the register holds, read as signed.
+// One side of a comparison as the signed value of the register.
 std::optional<AccessExtents::Affine> AccessExtents::compared(Scope& scope, InstructionId compare,
                                                              const Operand& operand, LaunchConditions& conditions) {
   const unsigned width = bit_width(function_.form_of(compare).type());
@@ -172,7 +172,7 @@ void AccessExtents::add_order(Scope& scope, InstructionId compare, const Operand
        high = low ? compared(scope, compare, greater, conditions) : std::nullopt;
   if (!high) return;
   if (!is_signed) {
-    // Below a number that is not negative as a signed one, unsigned numbers are the signed ones, and not negative.
+    // Unsigned numbers below a number that is not negative as a signed one are not negative as signed ones, either.
     Query query{&scope, {}, 0};
     auto span = span_of(*high, query);
     if (!span) return;
@@ -183,7 +183,7 @@ void AccessExtents::add_order(Scope& scope, InstructionId compare, const Operand
   add_fact(scope, *low, *high, strict ? 1 : 0, conditions);
 }
 
-// lesser + gap <= greater.
+// Adds the fact lesser + gap <= greater.
 void AccessExtents::add_fact(Scope& scope, const Affine& lesser, const Affine& greater, Int128 gap,
                              const LaunchConditions& conditions) {
   Fact fact;
@@ -197,7 +197,7 @@ void AccessExtents::add_fact(Scope& scope, const Affine& lesser, const Affine& g
   fact.bound = greater.constant.high - lesser.constant.low - ExactSum::literal(gap);
   fact.conditions = conditions;
   if (fact.bound.is_broken()) return;
-  // What varies is no less than its least value, so neither is the bound.
+  // The varying part is at least its minimum; the bound cannot be below that.
   Places opposite;
   for (const auto& [place, coefficient] : fact.coefficients)
     opposite[place] = coefficient * -1;
@@ -206,7 +206,7 @@ void AccessExtents::add_fact(Scope& scope, const Affine& lesser, const Affine& g
   if (!fact.coefficients.empty()) scope.facts.push_back(std::move(fact));
 }
 
-// Different numbers of the launch, of which one is known to be no less than the other.
+// Handles `a != b` for launch-uniform numbers of which one is known to be at least the other.
 void AccessExtents::add_inequality(Scope& scope, InstructionId compare, const Operand& a, const Operand& b) {
   LaunchConditions conditions;
   auto first = compared(scope, compare, a, conditions),
@@ -222,7 +222,7 @@ void AccessExtents::add_inequality(Scope& scope, InstructionId compare, const Op
   }
 }
 
-// bound >= 0.
+// Adds the fact bound >= 0.
 void AccessExtents::narrow(Scope& scope, const ExactSum& bound, const LaunchConditions& conditions) {
   if (bound.is_broken()) return;
   Query query{&scope, {}, 0};
@@ -239,14 +239,14 @@ void AccessExtents::narrow(Scope& scope, const ExactSum& bound, const LaunchCond
     range.low = std::max(range.low, ceiling(-literal, coefficient));
   else
     range.high = std::min(range.high, flooring(literal, -coefficient));
-  if (range.low > range.high) range = before; // no thread gets here
+  if (range.low > range.high) range = before; // no thread reaches this point
   if (range != before) scope.range_conditions[id].insert(conditions.begin(), conditions.end());
 }
 
 // --- loops ---
 
-// Whatever is counted is, in the first trip, what it was when the loop was entered, and in later ones below the limit:
-// the loop has gone on.
+// The tested value of a loop is its initial value in the first trip, and in later trips it satisfies the limit, because
+// the loop has continued.
 void AccessExtents::add_loop_fact(Scope& scope, LoopId loop) {
   const TripBound bound = forms_.trip_bound(loop);
   if (!bound.known || bound.relation == Comparison::not_equal || loops_in_progress_.contains(loop) ||
@@ -274,11 +274,11 @@ std::optional<AccessExtents::Fact> AccessExtents::loop_fact(const TripBound& bou
   if (!first || !limit || !step || !step->is_point()) return std::nullopt;
   auto start = span_of(*first, query);
   if (!start || !require_within(*start, range, query)) return std::nullopt;
-  // Upwards: turn round what counts down.
+  // Counting down is negated to counting up.
   const Int128 sign = bound.reversed ? -1 : 1;
   const ExactSum size = step->low * sign;
   require_not_negative(size - ExactSum::literal(1), query);
-  const ExactSum last = bound.reversed ? limit->low * -1 : limit->high; // tested*sign + gap <= last while it goes on
+  const ExactSum last = bound.reversed ? limit->low * -1 : limit->high; // tested*sign + gap <= last while it continues
   const Int128 most_there_is = bound.reversed ? -range.low : range.high;
   require_not_negative(ExactSum::literal(most_there_is + gap) - last - size, query);
   Fact fact;
@@ -295,7 +295,7 @@ std::optional<AccessExtents::Fact> AccessExtents::loop_fact(const TripBound& bou
   return fact.bound.is_broken() ? std::nullopt : std::optional(std::move(fact));
 }
 
-// The forms of what the loop's exits compare must be right.
+// The forms of the operands that the loop's exit tests compare must be valid.
 bool AccessExtents::discharge_exits(LoopId loop, Query& query) {
   for (EdgeId exit : forms_.loops().loops()[loop].exits) {
     const InstructionId end = function_.terminator(function_.edges[exit].from);

@@ -1,5 +1,5 @@
-// Between which numbers a linear form stays in a launch, as text that a launcher evaluates: from such bounds it can be
-// told whether two accesses of a kernel ever meet.
+// Bounds of a linear form in a launch, as text that a launcher evaluates. They can show that two accesses of a kernel
+// never touch the same bytes.
 #pragma once
 
 #include "ir/analysis/linear/linear.h"
@@ -9,17 +9,17 @@
 
 namespace ptxrewrite::ir {
 
-// Expressions of the side file's language over one launch. The form's integer value, coefficients and literals read as
-// signed, is in [low, high] for every thread and trip if `conditions` (perhaps none: empty) hold.
+// Expressions of the side file's language over one launch. The form's integer value, with coefficients and literals
+// read as signed, is in [low, high] for every thread and trip if `conditions` (may be empty) hold.
 struct FormBounds {
   std::string low, high;
   std::string conditions;
 };
 
-// Nothing where only the running kernel can tell. The form's obligations are not part of it.
+// Returns nullopt if the bounds depend on values computed at run time. The form's obligations are not included.
 std::optional<FormBounds> bounds_at_launch(const LinearForms& forms, const LinearForm& form);
 
-// The same in all launches, for threads that come to `block`: by the limits of blocks and grids and by branches that
+// Bounds in all launches, for threads that reach `block`: from the limits of blocks and grids and from branches that
 // dominate the block.
 std::optional<Interval> bounds_in_all_launches(const LinearForms& forms, const LinearForm& form, BlockId block);
 

@@ -1,4 +1,4 @@
-// The public face of the analysis: set-up, look-up, evaluation in one thread, printing.
+// The public interface of the analysis: set-up, look-up, evaluation in one thread, printing.
 #include "ir/analysis/linear/linear.h"
 #include "ir/analysis/linear/linear_state.h"
 #include "ir/core/module.h"
@@ -45,7 +45,7 @@ LinearForms::State::State(const Function& function_to_analyse)
     if (directive_name == ".reqntid")
       for (unsigned i = 0; i < 3; ++i)
         limits.block[i] = {extents[i], extents[i]};
-    // .maxntid bounds the number of threads only, whatever their shape.
+    // .maxntid limits only the number of threads, not their shape.
     if (directive_name == ".maxntid")
       for (unsigned i = 0; i < 3; ++i)
         limits.block[i].high = std::min(limits.block[i].high, extents[0] * extents[1] * extents[2]);
@@ -156,7 +156,7 @@ LinearForms::MovedExtension LinearForms::move_extension(ExpressionId extended, I
   bool is_signed = row.kind == ExpressionKind::sign_extend;
   ExpressionId inner = pool.operands(extended)[0];
   unsigned narrow = pool.width(inner);
-  // Inside the range the value is the integer sum of the terms with everything read as signed.
+  // Within the range the value is the integer sum of the terms, each read as signed.
   Interval range = is_signed ? signed_range(narrow) : unsigned_range(narrow);
   MovedExtension moved;
   moved.obligation = state_->require_expression(inner, range, instruction);

@@ -1,12 +1,12 @@
-// Which values of a kernel are linear in the thread and block indices, with which coefficients, and what has to hold
-// for that to be true.
+// Determines which values of a kernel are linear in the thread and block indices, with which coefficients, and the
+// conditions (obligations) under which this is true.
 //
 //   LinearForms forms(function);                       // SSA form
 //   const LinearForm& f = forms.form(value);           // as seen inside the loops around the definition
 //   if (f.has_coefficients()) ... f.coefficients[FormIndex::tid_y] ...
 //   for (ObligationId o : forms.obligations(value)) ... forms.obligation(o).proved, .evaluate(...)
 //
-// A form is true for every thread of a launch for which all its obligations are true. Arithmetic is modular (PTX
+// A form is valid for every thread of a launch in which all its obligations are true. Arithmetic is modular (PTX
 // wraps); only steps that are not ring homomorphisms, such as widening, raise obligations.
 #pragma once
 
@@ -35,14 +35,14 @@ enum class ValueClass : uint8_t {
   launch_uniform,
   block_uniform,
   linear,
-  linear_loop,      // linear + trip number of enclosing loops times launch-uniform steps
+  linear_loop,      // linear + trip numbers of enclosing loops times launch-uniform steps
   mod_linear,       // (linear mod divisor) * multiplier + addend
   divergent_linear, // one of up to 4 linear forms, chosen by up to 2 conditions
   any,
 };
 std::string_view spelling(ValueClass value_class);
 
-// Places in a coefficient vector.
+// Indices of a coefficient vector.
 namespace FormIndex {
 enum : unsigned { constant, tid_x, tid_y, tid_z, ctaid_x, ctaid_y, ctaid_z, count };
 }
@@ -53,13 +53,13 @@ struct LoopOffset {
   bool operator==(const LoopOffset&) const = default;
 };
 
-// What chooses among the alternatives of a divergent-linear value.
+// A condition that selects among the alternatives of a divergent-linear value.
 struct FormCondition {
   enum class Kind : uint8_t {
     predicate, // bit = the predicate `value`
-    edge,      // bit `bit` of the group number of the edge by which the join of block parameter `value` was entered;
-               // see LinearForms::edge_groups
-    compare,   // bit = the instruction (min, max, abs, slct) took its second choice
+    edge,      // bit = bit `bit` of the group number of the edge on which the join of block parameter `value` was
+               // entered; see LinearForms::edge_groups
+    compare,   // bit = the instruction (min, max, abs, slct) selected its second alternative
   };
   Kind kind = Kind::predicate;
   uint8_t bit = 0;
@@ -68,7 +68,7 @@ struct FormCondition {
   bool operator==(const FormCondition&) const = default;
 };
 
-// Plain data; expression and form ids belong to the LinearForms that made it.
+// Plain data; expression and form ids belong to the LinearForms that created it.
 struct LinearForm {
   static constexpr unsigned max_loops = 4;
 
@@ -77,8 +77,8 @@ struct LinearForm {
   uint8_t loop_count = 0;
   uint8_t condition_count = 0;
   bool signed_remainder = false; // mod_linear
-  // May differ from trip to trip in a way that is not a loop offset: launch_uniform and block_uniform only. All threads
-  // that are in the same trip of the loops around the definition see the same bits.
+  // May differ between trips other than by a loop offset: launch_uniform and block_uniform only. All threads in the
+  // same trip of the loops around the definition have the same value.
   bool varies = false;
   // All seven, in Z/2^width. Present for constant .. linear_loop, except block-uniform values without a form.
   std::array<ExpressionId, FormIndex::count> coefficients{};
@@ -95,10 +95,10 @@ struct LinearForm {
   bool operator==(const LinearForm&) const = default;
 };
 
-// Why control goes round a loop again, and so how many trips there are: `tested + trip * step` REL `limit`.
+// The condition under which a loop continues, which determines its trip count: `tested + trip * step` REL `limit`.
 struct TripBound {
   bool known = false;
-  bool exact = false;                            // the only exit, so that k ends exactly where the test fails
+  bool exact = false;                            // the only exit: the last trip is the one in which the test fails
   Comparison relation = Comparison::less_signed; // stays in the loop while tested REL limit; not `equal`
   bool reversed = false;                         // while limit REL tested
   LinearFormId tested;                           // in trip 0, without this loop's offset
@@ -106,7 +106,7 @@ struct TripBound {
   ExpressionId limit;
 };
 
-// Indices of one thread, and the trips of the loops it is in.
+// Indices of one thread, and the trip numbers of its loops.
 struct ThreadPosition {
   std::array<uint32_t, 3> tid{};
   std::array<uint32_t, 3> ctaid{};
@@ -114,7 +114,7 @@ struct ThreadPosition {
   std::vector<std::pair<FormCondition, bool>> conditions;
 };
 
-// Something that must hold in every thread of a launch.
+// A condition that must hold in every thread of a launch.
 struct RangeObligation {
   enum class Kind : uint8_t {
     form_range,       // the integer value of `form`, coefficients and literals read as signed, is in `range`
@@ -124,17 +124,17 @@ struct RangeObligation {
   LinearFormId form;
   ExpressionId expression;
   Interval range;
-  InstructionId instruction; // that raised it
+  InstructionId instruction; // instruction that raised it
   SourceRange source;
   std::string statement; // "-2147483648 <= P1+tid.x <= 2147483647 (add.s32 ...)"
   bool proved = false;
   std::string reason;            // how it was proved
-  bool launch_checkable = false; // evaluate() can say true for some launch
+  bool launch_checkable = false; // evaluate() may return true for some launch
 };
 
 class LinearForms {
 public:
-  // Computes control flow, dominators, loops and uses itself. `function` must be in SSA form and outlive the result.
+  // Computes control flow, dominators, loops and uses. `function` must be in SSA form and outlive this object.
   explicit LinearForms(const Function& function);
   ~LinearForms();
   LinearForms(LinearForms&&) noexcept;
@@ -146,47 +146,47 @@ public:
   const LoopForest& loops() const;
   const DefUse& def_use() const;
 
-  // The form of a value inside the loops around its definition.
+  // The form of a value, valid inside the loops around its definition.
   const LinearForm& form(ValueId value) const;
   LinearFormId form_id(ValueId value) const;
   const LinearForm& form(LinearFormId id) const;
-  // The form of a value as read in `block`, which may be outside those loops: the last trip's value then.
+  // The form of a value as read in `block`, which may be outside those loops: then that of the last trip's value.
   const LinearForm& form_at(ValueId value, BlockId block) const;
   // The form of an operand of an instruction: registers, literals, special registers, symbols.
   const LinearForm& operand_form(InstructionId instruction, const Operand& operand) const;
-  // The form of `[base + offset]`: `group` is the index of the address operand. Any-class if it has no form.
+  // The form of `[base + offset]`: `group` is the index of the address operand. Class `any` if it has no form.
   const LinearForm& address_form(InstructionId instruction, size_t group) const;
 
-  // What must hold for a value's form to be right, sources included. Sorted.
+  // The conditions under which a value's form is valid, including those of its sources. Sorted.
   std::span<const ObligationId> obligations(ValueId value) const;
   const RangeObligation& obligation(ObligationId id) const;
   const Table<ObligationId, RangeObligation>& all_obligations() const;
-  // True if the obligation is proved or surely holds in this launch: exact corner sums in 128 bits, an overflow counts
-  // as false.
+  // True if the obligation is proved or certainly holds in this launch: from exact corner sums in 128 bits; an overflow
+  // gives false.
   bool evaluate(ObligationId id, const LaunchValues& launch) const;
-  // Does it only say that numbers stay within their type? Other ranges (`xor i, 32` is `i+32` where i < 32) are not
-  // what a user grants who says that no index overflows.
+  // True if the obligation only states that numbers stay within their type. A user who guarantees that indices do not
+  // overflow does not guarantee other ranges (`xor i, 32` is `i+32` if i < 32).
   bool is_about_overflow(ObligationId id) const;
-  // The same test as text for the side file's `when`; empty when it cannot be decided at launch.
+  // The same test as text for the side file's `when`; empty if a launch cannot decide it.
   const std::string& launch_predicate(ObligationId id) const;
-  // An obligation of the caller's own: `form` stays in `range`, raised by `instruction`. Equal ones are shared.
+  // Adds an obligation of the caller: `form` stays in `range`, raised by `instruction`. Equal obligations are shared.
   ObligationId require_range(const LinearForm& form, Interval range, InstructionId instruction);
 
-  // Pulls the extension `extended` (a sign_extend or zero_extend atom of a sum) into the sum: equal under the returned
-  // obligation, which is about parameters alone.
+  // Distributes the extension `extended` (a sign_extend or zero_extend atom of a sum) over its operand: equal to it
+  // under the returned obligation, which depends on parameters only.
   struct MovedExtension {
     ExpressionId expression;
     ObligationId obligation;
   };
   MovedExtension move_extension(ExpressionId extended, InstructionId instruction);
 
-  // Is the branch at the end of this block taken alike by all threads of the launch (that are in the same trip)?
+  // True if all threads of the launch (in the same trip) take the same direction at the branch that ends this block.
   bool branch_is_uniform(BlockId block) const;
   const TripBound& trip_bound(LoopId loop) const;
-  // Which alternative each incoming edge of the parameter's block selects, in the order of ControlFlow::predecessors.
+  // The alternative selected by each incoming edge of the parameter's block, in ControlFlow::predecessors order.
   std::vector<unsigned> edge_groups(ValueId block_parameter) const;
 
-  // Bits of a form in one thread, zero-extended; nothing where the form has no value (any, opaque atoms, unknown trip
+  // The value of a form in one thread, zero-extended; nullopt if the form has no value (any, opaque atoms, unknown trip
   // or condition).
   std::optional<uint64_t> evaluate(const LinearForm& form, const LaunchValues& launch,
                                    const ThreadPosition& thread) const;

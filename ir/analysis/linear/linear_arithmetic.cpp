@@ -1,4 +1,4 @@
-// Arithmetic on linear forms: exact in Z/2^width, with demands wherever an operation is exact only in a range.
+// Arithmetic on linear forms: exact in Z/2^width, with demands where an operation is exact only within a range.
 #include "ir/analysis/linear/linear_state.h"
 
 #include <algorithm>
@@ -106,7 +106,7 @@ LinearFormId State::classified(LinearForm form) {
   bool blocks = used(FormIndex::ctaid_x) || used(FormIndex::ctaid_y) || used(FormIndex::ctaid_z);
   form.varies = coefficients_vary;
   if (coefficients_vary) {
-    // Only a plain uniform value may differ from trip to trip; a coefficient may not.
+    // Only a uniform value may differ between trips; a coefficient may not.
     if (threads || blocks || kept) return any(form.width);
     form.kind = ValueClass::launch_uniform;
   } else if (kept) {
@@ -121,7 +121,7 @@ LinearFormId State::classified(LinearForm form) {
   return intern(form);
 }
 
-// --- questions ---
+// --- queries ---
 
 std::optional<ExpressionId> State::scalar(LinearFormId id) const {
   const LinearForm& form = forms[id];
@@ -176,7 +176,7 @@ bool State::varies(LinearFormId id) const {
 
 // --- divergent-linear operands ---
 
-// Applies an operation to each pair of alternatives. The operation itself sees no divergent-linear form.
+// Applies an operation to each pair of alternatives. The operation itself receives no divergent-linear forms.
 template <class Operation> LinearFormId State::lifted(LinearFormId a, LinearFormId b, Operation&& operation) {
   bool divergent_a = forms[a].kind == ValueClass::divergent_linear;
   bool divergent_b = forms[b].kind == ValueClass::divergent_linear;
@@ -229,10 +229,10 @@ LinearFormId State::choose(const FormCondition& condition, LinearFormId if_true,
                               forms[if_true].kind == ValueClass::divergent_linear))
     return if_true;
   unsigned width = forms[if_true].width;
-  // A predicate that is never written need not choose alike where it is read twice.
+  // Two reads of a predicate that is never written may give different values.
   if (condition.kind == FormCondition::Kind::predicate && function.values[condition.value].is_undefined)
     return any(width);
-  // The condition itself as a divergent form over two distinguishable constants; lifting then does the rest.
+  // Represent the condition as a divergent form over two distinct constants; lifted() handles the rest.
   if (width < 2 || width > 64) return any(width); // expressions have at most 64 bits
   LinearForm selector;
   selector.kind = ValueClass::divergent_linear;
@@ -315,7 +315,7 @@ LinearFormId State::shift_left(LinearFormId a, LinearFormId amount) {
   unsigned width = forms[a].width;
   auto count = scalar(amount);
   if (!count) return any(width);
-  // x << n is x * (1 << n), which is 0 for n >= width as PTX wants it.
+  // x << n is x * (1 << n), which is 0 for n >= width, as in PTX.
   return scale(a, pool.binary(ExpressionKind::shift_left, pool.literal(width, 1), *count));
 }
 
@@ -339,7 +339,7 @@ LinearFormId State::widen(LinearFormId a, unsigned width, bool is_signed) {
                            forms[form.dividend].width <= form.width && form.signed_remainder == is_signed;
     if (demands && !plain_remainder)
       demands->push_back({id, is_signed ? signed_range(form.width) : unsigned_range(form.width)});
-    // In the demanded range the integer value is the sum of the signed representatives, whatever the target's sign.
+    // In the demanded range the integer value is the sum of signed representatives, whatever the target's signedness.
     form.width = static_cast<uint8_t>(width);
     if (mod) {
       form.multiplier = pool.sign_extend(form.multiplier, width);
@@ -409,7 +409,7 @@ LinearFormId State::bitwise(ExpressionKind kind, LinearFormId a, LinearFormId b)
     return remainder(a, uniform(pool.literal(width, literal + 1)), false);
   }
   if (has_literal && kind == ExpressionKind::xor_ && literal == ones) return add(negate(a), b); // not x = -x - 1
-  // or, xor of values without a common bit are sums.
+  // or and xor of values without common bits are sums.
   if (!is_plain(forms[b])) return any(width);
   for (int turn = 0; turn < 2; ++turn, std::swap(a, b)) {
     unsigned zeros = zeros_of(a);
@@ -422,7 +422,7 @@ LinearFormId State::bitwise(ExpressionKind kind, LinearFormId a, LinearFormId b)
     }
     auto bounds = form_bounds(forms[b]);
     bool proved = bounds && bounds->low >= 0 && bounds->high <= range.high;
-    if (!proved && zeros < 4) continue; // hardly ever true: not worth a launch check
+    if (!proved && zeros < 4) continue; // rarely true: not worth a check at launch
     if (demands && !proved) demands->push_back({b, range});
     return add(a, b);
   }
@@ -438,7 +438,7 @@ LinearFormId State::remainder(LinearFormId a, LinearFormId b, bool is_signed) {
   if (!divisor || pool[*divisor].varies || pool.is_zero(*divisor) || !is_plain(forms[a])) return any(width);
   auto literal = pool.literal_value(*divisor);
   bool power_of_two = literal && (*literal & (*literal - 1)) == 0 && !is_signed;
-  // Residues add up only where nothing wraps and the sign stays the same; a power of two divides 2^width anyway.
+  // Residues add up only without wrapping and for one sign; a power of two divides 2^width, so wrapping is harmless.
   if (demands && !power_of_two)
     demands->push_back({a, {0, is_signed ? signed_range(width).high : unsigned_range(width).high}});
   LinearForm form;

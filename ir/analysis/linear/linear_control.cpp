@@ -1,4 +1,4 @@
-// Where control flow meets linear forms: joins, loops that are left, trip counts, facts from dominating branches.
+// Control flow in the analysis: joins, values read after their loop, trip counts, facts from dominating branches.
 #include "ir/analysis/linear/linear_state.h"
 
 #include <algorithm>
@@ -13,10 +13,10 @@ using State = LinearForms::State;
 
 namespace {
 
-constexpr size_t region_limit = 2000; // blocks looked at for one join
-constexpr unsigned fact_limit = 64;   // dominating branches looked at for one block
+constexpr size_t region_limit = 2000; // blocks examined for one join
+constexpr unsigned fact_limit = 64;   // dominating branches examined for one block
 
-// Which outgoing edge of `from` an edge or block is reached through; nothing when it is not only one.
+// The outgoing edge of `from` through which edge `incoming` is reached; nullopt if it is not unique.
 std::optional<unsigned> side_of(const State& state, BlockId from, EdgeId incoming) {
   auto successors = state.function.successors(from);
   for (unsigned i = 0; i < successors.size(); ++i)
@@ -58,7 +58,7 @@ ValueId State::branch_selector(BlockId block) const {
     for (const Operand& operand : function.operands_of(last))
       if (operand.is(OperandKind::value) && !selector) selector = operand.as_value();
   }
-  // Nothing follows from a register that is never written: each thread, and each reading, may see other bits.
+  // A register that is never written implies nothing: each thread and each read may see different bits.
   return selector && !function.values[selector].is_undefined ? selector : ValueId();
 }
 
@@ -66,7 +66,7 @@ Level State::branch_level(BlockId block) const {
   if (function.successors(block).size() < 2) return Level::launch;
   ValueId selector = branch_selector(block);
   if (!selector) return Level::thread;
-  // Optimistic: a predicate that was not visited yet chooses nothing yet.
+  // Optimistic: an unvisited predicate selects nothing yet.
   LinearFormId id = const_cast<State*>(this)->form_in(selector, block);
   return id ? level(id) : Level::launch;
 }
@@ -119,7 +119,7 @@ const State::JoinRegion& State::join_region(BlockId join) {
     region.too_large = true;
     return region;
   }
-  // A number for each region instead of a set of blocks: a switch with many cases has as many large regions.
+  // A number per region instead of a set of blocks: a switch with many cases has as many large regions.
   region_visits.resize(function.blocks.size(), 0);
   const auto visit = static_cast<uint32_t>(regions.size());
   std::vector<BlockId> work{top};
@@ -143,7 +143,7 @@ const State::JoinRegion& State::join_region(BlockId join) {
   return region;
 }
 
-// Groups edges by the form they bring; at most four groups. Empty when there are more.
+// Groups edges by the form of their argument, in at most four groups. Empty if there are more.
 static std::vector<unsigned> group_edges(const std::vector<LinearFormId>& argument_forms,
                                          std::vector<LinearFormId>& distinct) {
   std::vector<unsigned> groups;
@@ -159,11 +159,11 @@ static std::vector<unsigned> group_edges(const std::vector<LinearFormId>& argume
 namespace {
 
 struct FormsBySide {
-  LinearFormId taken; // when the predicate holds
+  LinearFormId taken; // if the predicate is true
   LinearFormId not_taken;
 };
 
-// What arrives from each side of the branch at the end of `top`, if all edges of a side bring the same form.
+// The forms that arrive from either side of the branch at the end of `top`; nullopt if the edges of a side disagree.
 std::optional<FormsBySide> forms_by_side(State& state, BlockId top, std::span<const EdgeId> edges,
                                          std::span<const LinearFormId> forms) {
   std::array<LinearFormId, 2> by_side;
@@ -173,7 +173,7 @@ std::optional<FormsBySide> forms_by_side(State& state, BlockId top, std::span<co
     by_side[*side] = forms[i];
   }
   if (!by_side[0] || !by_side[1]) return std::nullopt;
-  // Successor 0 is the branch target, taken when the guard holds.
+  // Successor 0 is the branch target, taken if the guard is true.
   bool negated = state.function.instructions[state.terminator(top)].guard_negated;
   return FormsBySide{by_side[negated ? 1 : 0], by_side[negated ? 0 : 1]};
 }
@@ -196,7 +196,7 @@ LinearFormId State::join(BlockId block, unsigned index, std::span<const EdgeId> 
   if (argument_forms.empty()) return {};
   std::vector<LinearFormId> distinct;
   std::vector<unsigned> groups = group_edges(argument_forms, distinct);
-  // An id stands for one value unless the form is opaque.
+  // Equal form ids mean equal values unless the form is opaque.
   bool opaque = !at(distinct[0]).has_coefficients() && at(distinct[0]).kind != ValueClass::mod_linear &&
                 at(distinct[0]).kind != ValueClass::divergent_linear;
   if (distinct.size() == 1 && (!opaque || edge_list.size() == 1)) return distinct[0];
@@ -214,7 +214,7 @@ LinearFormId State::join(BlockId block, unsigned index, std::span<const EdgeId> 
   }
   join_varies &= bool(loops.innermost(block));
 
-  // One plain branch decides: its predicate chooses.
+  // If a single two-way branch decides, its predicate is the condition.
   BlockId top = dominators.immediate_dominator(block);
   ValueId selector = top ? branch_predicate(top) : ValueId();
   bool all_known = known_edges.size() == edge_list.size();
@@ -234,7 +234,7 @@ LinearFormId State::join(BlockId block, unsigned index, std::span<const EdgeId> 
   if (join_level == Level::launch && operand_level == Level::launch)
     return uniform(pool.value(parameter, width, join_varies));
   if (join_level <= Level::block && operand_level <= Level::block) return block_uniform(width, join_varies);
-  // One opaque form on several edges is several values.
+  // One opaque form on several edges means different values.
   if (groups.empty() || distinct.size() == 1 || known_edges.size() != edge_list.size()) return any(width);
 
   FormCondition condition;
@@ -243,7 +243,7 @@ LinearFormId State::join(BlockId block, unsigned index, std::span<const EdgeId> 
     condition.value = selector;
     return choose(condition, if_true, if_false);
   }
-  // Parameters of one block that group its edges alike share their conditions.
+  // Parameters of one block that group its edges in the same way share their condition.
   uint64_t signature = 1;
   for (unsigned group : groups)
     signature = signature * 4 + group;
@@ -266,7 +266,7 @@ std::vector<unsigned> State::edge_groups(ValueId block_parameter) const {
   return group_edges(argument_forms, distinct);
 }
 
-// --- loops that are left ---
+// --- values read after their loop ---
 
 LinearFormId State::form_in(ValueId value, BlockId block) {
   LinearFormId id = value_form[value];
@@ -289,7 +289,7 @@ LinearFormId State::leave_loops(LinearFormId id, ValueId value, BlockId block) {
           for (const LoopOffset& offset : at(alternative).loops())
             if (offset.loop == loop) return any(form.width);
     if (form.kind == ValueClass::mod_linear && at(form.dividend).loop_count) return any(form.width);
-    // A choice made in the loop is the last trip's: threads that leave at different trips see different ones.
+    // A condition evaluated in the loop is that of the last trip, which may differ between threads.
     bool chosen_inside = false;
     for (unsigned i = 0; i < form.condition_count; ++i)
       chosen_inside |= loops.contains(loop, condition_block(form.conditions[i]));
@@ -400,7 +400,7 @@ TripBound State::find_trip_bound(LoopId loop_id) {
     for (EdgeId back : loop.back_edges)
       every_trip &= dominators.dominates(from, function.edges[back].from);
     ValueId predicate = branch_predicate(from);
-    // A test inside an inner loop runs more than once a trip.
+    // A test in an inner loop executes more than once per trip.
     if (!every_trip || !predicate || loops.innermost(from) != loop_id) continue;
     const auto [definition, negated] = test_of(predicate);
     if (!definition) continue;
@@ -434,7 +434,7 @@ TripBound State::find_trip_bound(LoopId loop_id) {
     if (tested.loop_count != 1) continue;
     tested.loop_count = 0;
     tested.loop_offsets[0] = {};
-    // The target, successor 0, is taken when the guard holds.
+    // The target, successor 0, is taken if the guard is true.
     bool leaves_when = (successors[0] == exit) != negated;
     if (function.instructions[terminator(from)].guard_negated) leaves_when = !leaves_when;
     if (leaves_when) *relation = opposite(*relation);
@@ -445,7 +445,7 @@ TripBound State::find_trip_bound(LoopId loop_id) {
   return bound;
 }
 
-// The trip in which the exit test first fails, as a 64-bit expression; nothing when only a launch can tell.
+// The trip in which the exit test first fails, as a 64-bit expression; nullopt if it is not launch-uniform.
 std::optional<ExpressionId> State::exact_trips(const TripBound& bound, LoopId loop) {
   auto start = scalar(bound.tested);
   auto step_literal = pool.literal_value(bound.step);
@@ -469,7 +469,7 @@ std::optional<ExpressionId> State::exact_trips(const TripBound& bound, LoopId lo
   ExpressionId distance = pool.subtract(pool.extend(upper, 64, is_signed), pool.extend(lower, 64, is_signed));
   if (or_equal) distance = pool.add(distance, pool.literal(64, 1));
   ExpressionId zero = pool.literal(64, 0);
-  // A guard before the loop usually says that the distance is not negative.
+  // A guard before the loop often implies that the distance is not negative.
   ExpressionId not_negative =
       pool.compare(is_signed ? Comparison::less_equal_signed : Comparison::less_equal_unsigned, lower, upper);
   if (pool.literal_value(not_negative) == std::optional<uint64_t>(1)) return distance;
@@ -480,7 +480,7 @@ std::optional<ExpressionId> State::exact_trips(const TripBound& bound, LoopId lo
 
 // --- facts ---
 
-// Is there one edge into the block besides back edges from blocks that it dominates?
+// True if the block has a single incoming edge, not counting back edges from blocks that it dominates.
 bool State::entered_once(BlockId block) const {
   unsigned entries = 0;
   for (EdgeId edge : flow.predecessors(block))
@@ -489,7 +489,7 @@ bool State::entered_once(BlockId block) const {
 }
 
 const State::Facts& State::facts_in(BlockId block) {
-  // While forms may still change, nothing is kept.
+  // No facts are cached while forms may still change.
   if (auto found = facts.find(block); found != facts.end() && settled) return found->second;
   Facts collected;
   BlockId below = block;
@@ -511,7 +511,7 @@ const State::Facts& State::facts_in(BlockId block) {
       collected.conditions.push_back(holds ? *condition : pool.logical_not(*condition));
       continue;
     }
-    // tid.x < 16 and the like: an index alone against a literal.
+    // A comparison of an index with a literal, such as tid.x < 16.
     const auto [definition, negated] = test_of(selector);
     if (!definition) continue;
     if (negated) holds = !holds;

@@ -1,4 +1,4 @@
-// The fixpoint over a function, and the last pass that records what the forms rest on.
+// The fixpoint iteration over a function, and the last pass, which records the obligations of forms.
 #include "ir/analysis/linear/linear_state.h"
 #include "ir/flow/dataflow.h"
 
@@ -61,12 +61,12 @@ private:
   struct HeaderValue {
     ExpressionId step;
     bool not_linear = false;
-    Level level = Level::launch; // once it is not linear
+    Level level = Level::launch; // used if it is not linear
     uint8_t changes = 0;
   };
-  static constexpr uint8_t change_limit = 8; // entry values of nested loops may change once for each outer loop
+  static constexpr uint8_t change_limit = 8; // entry values of nested loops may change once per outer loop
 
-  // --- who must be visited again when a branch turns out to diverge ---
+  // --- values to revisit when a branch turns out to diverge ---
 
   void find_joins() {
     const Function& function = state_.function;
@@ -145,7 +145,7 @@ private:
     return current(loop, parameter, entry, row, width);
   }
 
-  // What the parameter is, from its entry value and what is believed of its back edges.
+  // The parameter's form, from its entry value and the current assumption about its back edges.
   LinearFormId current(LoopId loop, ValueId parameter, LinearFormId entry, HeaderValue& row, unsigned width) {
     if (!row.not_linear) {
       if (!row.step) return entry;
@@ -168,7 +168,7 @@ private:
     BlockId header = state_.loops.loops()[loop].header;
     Level level = Level::launch;
     bool agree = true, fresh = !row.step;
-    unsigned carried = 0; // back edges that bring another value than the parameter itself
+    unsigned carried = 0; // back edges whose argument is not the parameter itself
     for (EdgeId edge : state_.loops.loops()[loop].back_edges) {
       ValueId argument = function.arguments(edge)[index];
       if (argument == parameter) {
@@ -183,7 +183,7 @@ private:
       if (row.not_linear || !agree) continue;
       agree = agrees(loop, entry, form, row, fresh);
       if (agree && fresh && row.step && carried > 1 && state_.loops.loops()[loop].back_edges.size() != carried)
-        agree = false; // an earlier back edge brought the parameter unchanged
+        agree = false; // an earlier back edge passed the parameter unchanged
     }
     if (agree && row.changes <= change_limit && !row.not_linear) return;
     row.not_linear = true;
@@ -194,7 +194,7 @@ private:
     if (row.changes > change_limit) row.level = Level::thread;
   }
 
-  // Does a back edge bring the value of the next trip? Sets the step when there is none yet.
+  // True if the back edge passes the value of the next trip. Sets the step if there is none yet.
   bool agrees(LoopId loop, LinearFormId entry, LinearFormId form, HeaderValue& row, bool fresh) {
     bool identified = state_.at(entry).has_coefficients() || state_.at(entry).kind == ValueClass::mod_linear ||
                       state_.at(entry).kind == ValueClass::divergent_linear;
@@ -222,7 +222,7 @@ private:
   std::unordered_map<InstructionId, std::vector<LoopId>> test_loops_;
 };
 
-// Fills obligations: each value's own, then those of what it was computed from, to a fixpoint.
+// Computes obligations: those of each value, then those of its sources, to a fixpoint.
 class ObligationPass {
 public:
   explicit ObligationPass(LinearForms::State& state) : state_(state), own_(state.function.values.size()) {}
@@ -269,7 +269,7 @@ private:
     state_.demands = nullptr;
   }
 
-  // A trip bound holds because of a test; what the test's operands rest on, the bound rests on.
+  // A trip bound depends on an exit test, and therefore on the obligations of the test's operands.
   void add_test_operands(LoopId loop, std::vector<ValueId>& out) {
     for (EdgeId exit : state_.loops.loops()[loop].exits)
       if (ValueId predicate = state_.branch_predicate(state_.function.edges[exit].from))
@@ -291,7 +291,7 @@ private:
     return true;
   }
 
-  // Leaving a loop at a known trip rests on the tests of its exits.
+  // The value after a loop with a known trip count depends on the tests of the loop's exits.
   ObligationSetId with_exits(ValueId value, BlockId where, ObligationSetId set) {
     const DefinitionSite& site = state_.def_use.definition(value);
     if (!site.block) return set;
@@ -359,7 +359,7 @@ void solve_linear_forms(LinearForms::State& state) {
   SparseDataflow<LinearProblem> flow(function, state.flow, state.def_use, problem);
   problem.attach(flow);
   flow.solve();
-  // What the optimistic iteration never reached cannot be reached by a thread either; say nothing of it.
+  // Values that the optimistic iteration did not visit are unreachable; give them no form.
   for (ValueId value : function.values.ids())
     if (!state.value_form[value]) state.value_form[value] = state.any(width_of(function, value));
   state.settled = true;

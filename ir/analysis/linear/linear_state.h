@@ -1,4 +1,4 @@
-// The tables behind LinearForms, and arithmetic on forms. Private to ir/analysis/linear*.cpp and report.cpp.
+// The tables of LinearForms and arithmetic on forms. Private to ir/analysis/linear*.cpp and report.cpp.
 #pragma once
 
 #include "ir/analysis/linear/linear.h"
@@ -15,13 +15,13 @@
 
 namespace ptxrewrite::ir {
 
-// Over which threads a value is the same (in the same trip).
+// The set of threads in which a value is the same (in the same trip).
 enum class Level : uint8_t { launch, block, thread };
 
 struct ObligationSetTag;
 using ObligationSetId = Id<ObligationSetTag>;
 
-// A range that a form must stay in for a result to be right; recorded only in the last pass over the instructions.
+// A range that a form must stay in for a result to be valid; recorded only in the last pass over the instructions.
 struct Demand {
   LinearFormId form;
   Interval range;
@@ -37,8 +37,8 @@ struct LinearForms::State {
   DefUse def_use;
 
   ExpressionPool pool;
-  StableTable<LinearFormId, LinearForm> forms; // callers hold a form while they ask for others
-  Table<ValueId, LinearFormId> value_form;     // invalid while not visited
+  StableTable<LinearFormId, LinearForm> forms; // stable references: callers hold one while they request others
+  Table<ValueId, LinearFormId> value_form;     // invalid if not visited
   Table<ObligationId, RangeObligation> obligations;
   Table<ValueId, ObligationSetId> value_obligations;
   Table<ObligationSetId, PoolSpan> obligation_sets;
@@ -46,8 +46,8 @@ struct LinearForms::State {
   std::vector<TripBound> trip_bounds;     // by LoopId
   std::vector<unsigned> parameter_number; // of local VariableId; UINT32_MAX: not a kernel parameter
   LaunchLimits limits;
-  bool settled = false;                   // forms do not change any more
-  std::vector<Demand>* demands = nullptr; // where arithmetic leaves its demands
+  bool settled = false;                   // forms are final
+  std::vector<Demand>* demands = nullptr; // receives the demands that arithmetic raises
   std::map<std::pair<ValueId, uint64_t>, ValueId> edge_group_owner;
   std::map<ObligationId, std::string> predicate_texts; // filled on demand by launch_predicate()
 
@@ -57,7 +57,7 @@ struct LinearForms::State {
   LinearFormId block_uniform(unsigned width, bool varies);
   LinearFormId uniform(ExpressionId expression); // constant or launch-uniform
   LinearFormId index_form(unsigned place, unsigned width);
-  // Sets the class from the coefficients; any if they may not be what they are.
+  // Sets the class from the coefficients; `any` if they are invalid as coefficients.
   LinearFormId classified(LinearForm form);
   const LinearForm& at(LinearFormId id) const { return forms[id]; }
   // The expression of a launch-uniform form.
@@ -76,48 +76,48 @@ struct LinearForms::State {
   LinearFormId convert(LinearFormId a, unsigned width, bool is_signed);
   LinearFormId bitwise(ExpressionKind kind, LinearFormId a, LinearFormId b);
   LinearFormId remainder(LinearFormId a, LinearFormId b, bool is_signed);
-  // `bit` true chooses `if_true`.
+  // Selects `if_true` where the condition's bit is set.
   LinearFormId choose(const FormCondition& condition, LinearFormId if_true, LinearFormId if_false);
   // A launch-uniform condition: coefficients become selects.
   LinearFormId select(ExpressionId condition, LinearFormId if_true, LinearFormId if_false);
   LinearFormId with_loop_offset(LinearFormId a, LoopId loop, ExpressionId step);
 
   // --- bounds ---
-  // Bounds of the exact integer value under all launches; nothing when unknown.
+  // Bounds of the exact integer value in all launches; nullopt if unknown.
   std::optional<Interval> form_bounds(const LinearForm& form, const LaunchLimits& facts,
                                       const std::array<Interval, FormIndex::count>& index_ranges) const;
   std::array<Interval, FormIndex::count> index_ranges(const LaunchLimits& facts) const;
   std::optional<Interval> form_bounds(const LinearForm& form) const {
     return form_bounds(form, limits, index_ranges(limits));
   }
-  // The same for threads that come to a block, by the branches that dominate it.
+  // Bounds for threads that reach a block, using the branches that dominate it.
   std::optional<Interval> form_bounds_in(const LinearForm& form, BlockId block);
-  // The largest trip number of a loop, under all launches and in one; nothing when unknown.
+  // The largest trip number of a loop, in all launches or in one; nullopt if unknown.
   std::optional<Int128> most_trips(LoopId loop, const LaunchLimits& facts) const;
   std::optional<Int128> most_trips(LoopId loop, const LaunchValues& launch) const;
 
   // --- control (linear_control.cpp) ---
-  // The predicate or index on which the branch at the end of a block depends; its level; invalid if none or not plain.
+  // The predicate or index that decides the branch at the end of a block; invalid if there is none.
   ValueId branch_selector(BlockId block) const;
-  // The same where it is the guard of a branch with two ways out; successor 0 is taken when the guard holds.
+  // The same if it is the guard of a two-way branch; successor 0 is taken if the guard is true.
   ValueId branch_predicate(BlockId block) const;
   InstructionId terminator(BlockId block) const;
   Level branch_level(BlockId block) const;
   bool branch_varies(BlockId block) const;
   Level condition_level(const FormCondition& condition) const;
-  // The block in which a condition is decided.
+  // The block in which a condition is evaluated.
   BlockId condition_block(const FormCondition& condition) const;
   struct JoinRegion {
-    std::vector<BlockId> branches; // multi-way blocks that decide by which forward edge the join is entered
+    std::vector<BlockId> branches; // multi-way blocks that decide on which forward edge the join is entered
     bool too_large = false;
   };
   const JoinRegion& join_region(BlockId join);
   LinearFormId leave_loops(LinearFormId form, ValueId value, BlockId block);
   LinearFormId form_in(ValueId value, BlockId block);
-  // The unguarded setp that a predicate is, or is the opposite of: unoptimised code has `not.pred` in front of
+  // The unguarded setp that computes a predicate or its opposite: unoptimised code has `not.pred` before
   // branches.
   struct PredicateTest {
-    InstructionId setp; // invalid: it is none
+    InstructionId setp; // invalid: no such setp
     bool negated = false;
   };
   PredicateTest test_of(ValueId predicate) const;
@@ -137,15 +137,15 @@ struct LinearForms::State {
   ObligationId require(LinearFormId form, Interval range, InstructionId instruction);
   ObligationId require_expression(ExpressionId expression, Interval range, InstructionId instruction);
   bool evaluate(const RangeObligation& obligation, const LaunchValues& launch) const;
-  // Exact bounds of a form in one launch; nothing when unknown or beyond 128 bits.
+  // Exact bounds of a form in one launch; nullopt if unknown or beyond 128 bits.
   std::optional<Interval> bounds_in(const LinearForm& form, const LaunchValues& launch) const;
   std::optional<Interval> exact_value(ExpressionId expression, const LaunchValues& launch) const;
   std::string predicate(const RangeObligation& obligation) const;
-  // Made of parameters, block and grid extents and literals alone, trip bounds included.
+  // True if the form consists of parameters, block and grid extents and literals only, including trip bounds.
   bool is_evaluable(const LinearForm& form) const;
   ObligationSetId make_set(std::vector<ObligationId>& list);
   ObligationSetId united(ObligationSetId a, ObligationSetId b);
-  static constexpr size_t obligation_limit = 64; // a form that rests on more is `any`
+  static constexpr size_t obligation_limit = 64; // a form with more obligations becomes `any`
 
   // --- text ---
   std::string sum_text(const LinearForm& form) const;
@@ -157,21 +157,21 @@ struct LinearForms::State {
   std::map<std::pair<ObligationSetId, ObligationSetId>, ObligationSetId> union_index;
   std::map<std::tuple<uint32_t, uint32_t, Int128, Int128, uint32_t>, ObligationId> obligation_index;
   std::unordered_map<BlockId, JoinRegion> regions;
-  std::vector<uint32_t> region_visits; // of a block: the last region that took it
+  std::vector<uint32_t> region_visits; // by block: the last region that included it
   std::unordered_map<BlockId, Facts> facts;
 
 private:
   template <class Operation> LinearFormId lifted(LinearFormId a, LinearFormId b, Operation&& operation);
 };
 
-// What an instruction writes, as forms; the transfer function of the analysis.
+// Computes the forms of the values that an instruction writes: the transfer function of the analysis.
 class LinearTransfer {
 public:
   explicit LinearTransfer(LinearForms::State& state) : state_(state) {}
 
-  // Forms of the values the instruction defines, in the order of its operands; false while an operand is not visited.
+  // Computes forms of the instruction's definitions, in operand order; returns false if an operand is not visited yet.
   bool compute(InstructionId id, std::vector<std::pair<ValueId, LinearFormId>>& results);
-  // The form of one operand read with `width` bits; invalid while not visited.
+  // The form of one operand read with `width` bits; invalid if not visited.
   LinearFormId operand(InstructionId id, const Operand& operand, unsigned width);
   // The form of an address group in the width of its base register.
   LinearFormId address(InstructionId id, size_t group);
@@ -195,11 +195,11 @@ private:
 
   LinearForms::State& state_;
   std::vector<ValueId> definitions_;
-  std::vector<Operand> sources_;     // top-level source operands; groups by their heads
-  std::vector<size_t> source_index_; // their places in the operand list
+  std::vector<Operand> sources_;     // top-level source operands; a group is represented by its head
+  std::vector<size_t> source_index_; // their indices in the operand list
   std::vector<ValueId> old_values_;
   bool unvisited_ = false;
-  int function_writes_memory_ = -1; // not looked yet
+  int function_writes_memory_ = -1; // -1: not determined yet
 };
 
 // Runs the analysis: fills value_form, obligations, trip_bounds.

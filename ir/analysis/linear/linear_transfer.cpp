@@ -1,4 +1,4 @@
-// The transfer function: what each instruction does to linear forms.
+// The transfer function: the effect of each instruction on linear forms.
 #include "ir/analysis/linear/linear_state.h"
 #include "ir/core/module.h"
 
@@ -86,7 +86,7 @@ LinearFormId LinearTransfer::operand(InstructionId id, const Operand& source, un
     return special(source, width);
   case OperandKind::symbol: {
     SymbolRef ref = source.as_symbol();
-    // Addresses on a device function's stack frame differ between activations.
+    // Addresses in a device function's stack frame differ between calls.
     if (!state_.function.is_entry && ref.kind() == SymbolRef::Kind::local_variable) return state_.any(width);
     ExpressionPool& pool = state_.pool;
     return state_.uniform(
@@ -110,8 +110,8 @@ LinearFormId LinearTransfer::address(InstructionId id, size_t group) {
   unsigned width = base.is(OperandKind::value) ? bit_width(function.values[base.as_value()].type) : address_width;
   if (head.group_size() != 1 || width < 16 || width > 64) return state_.any(address_width);
   LinearFormId form = operand(id, base, width);
-  // A 32-bit base is extended before the offset is added: an offset that may wrap is no part of a 32-bit form, but the
-  // sum modulo 2^32 is what windows of 32 bits see.
+  // A 32-bit base is extended before the offset is added: an offset that may wrap cannot be part of a 32-bit form, but
+  // accesses to 32-bit windows use the sum modulo 2^32.
   return state_.add(form, state_.uniform(state_.pool.literal(width, static_cast<uint64_t>(head.immediate))));
 }
 
@@ -135,7 +135,7 @@ LinearFormId LinearTransfer::multiply_add(InstructionId id, const Form& form, un
   if (sources_.size() != wanted) return state_.any(wide ? 2 * width : width);
   LinearFormId a = operand(id, sources_[0], width), b = operand(id, sources_[1], width);
   if (wide) {
-    // The product of two forms has no form: ask nothing of them then.
+    // The product of two non-scalar forms has no form: return before demanding anything.
     if (!state_.scalar(a) && !state_.scalar(b)) return state_.any(2 * width);
     a = state_.widen(a, 2 * width, is_signed(form.type()));
     b = state_.widen(b, 2 * width, is_signed(form.type()));
@@ -255,7 +255,7 @@ LinearFormId LinearTransfer::conversion(InstructionId id, const Form& form, unsi
 LinearFormId LinearTransfer::address_conversion(InstructionId id, const Form& form, unsigned width) {
   if (sources_.size() != 1) return state_.any(width);
   LinearFormId value = operand(id, sources_[0], width);
-  // The global window starts at 0 of the generic address space; other windows are where the driver puts them.
+  // The global window starts at 0 of the generic address space; the driver places the other windows.
   if (form.space == StateSpace::global) return value;
   LinearFormId window = state_.uniform(state_.pool.window(form.space, width));
   return form.has(Modifier::to) ? state_.subtract(value, window) : state_.add(value, window);
@@ -313,7 +313,7 @@ LinearFormId LinearTransfer::known_operation(InstructionId id, const Form& form,
   return integer_operation(id, form, width);
 }
 
-// --- what has no form ---
+// --- instructions without a form ---
 
 bool LinearTransfer::operand_levels(InstructionId id, Level& level, bool& varies) {
   level = Level::launch;
@@ -360,7 +360,7 @@ LinearFormId LinearTransfer::opaque(InstructionId id, ValueId definition) {
 
 // --- loads ---
 
-// The .param space also holds what calls pass and return; only the kernel's own parameters stay as they are.
+// The .param space also contains arguments and results of calls; only the kernel's own parameters are constant.
 bool LinearTransfer::reads_kernel_parameter(LinearFormId place) const {
   const LinearForm& form = state_.at(place);
   if (!state_.function.is_entry || !form.has_coefficients()) return false;
@@ -398,7 +398,7 @@ LinearFormId LinearTransfer::loaded(InstructionId id, const Form& form, size_t g
   if (auto expression = state_.scalar(place);
       expression && read_only && (parameter_space || form.space == StateSpace::constant)) {
     ExpressionId base = pool.add(*expression, pool.literal(pool.width(*expression), static_cast<uint64_t>(offset)));
-    // Symbol + literal: a parameter's bytes.
+    // Symbol + literal: bytes of a parameter.
     auto terms = pool.terms(base);
     ExpressionId symbol = pool[base].kind == ExpressionKind::symbol ? base : ExpressionId();
     int64_t byte = 0;

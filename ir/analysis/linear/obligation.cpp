@@ -1,4 +1,4 @@
-// Obligations: bounds of forms under all launches and in one, proof, launch predicates, sets.
+// Obligations: bounds of forms in all launches and in one, proofs, sets of obligations.
 #include "ir/analysis/linear/linear_state.h"
 #include "ir/core/module.h"
 
@@ -17,7 +17,7 @@ bool within(const Interval& inner, const Interval& outer) {
   return inner.low >= outer.low && inner.high <= outer.high;
 }
 
-// bounds += coefficient * index; false on overflow of 128 bits.
+// Adds coefficient * index to `bounds`; returns false on overflow of 128 bits.
 bool accumulate(Interval& bounds, const Interval& coefficient, const Interval& index) {
   Int128 corner[4];
   if (__builtin_mul_overflow(coefficient.low, index.low, &corner[0]) ||
@@ -29,7 +29,7 @@ bool accumulate(Interval& bounds, const Interval& coefficient, const Interval& i
          !__builtin_add_overflow(bounds.high, *std::max_element(corner, corner + 4), &bounds.high);
 }
 
-// Bounds of one form, given what its expressions, indices and loops may be: one walk for all launches and for one.
+// Bounds of one form, given ranges of its expressions, indices and trip counts: one walk for all launches and for one.
 template <class OfExpression, class OfUnsigned, class OfTrips>
 std::optional<Interval> walk_bounds(const State& state, const LinearForm& form,
                                     const std::array<Interval, FormIndex::count>& indices, OfExpression&& of,
@@ -68,7 +68,7 @@ std::optional<Interval> walk_bounds(const State& state, const LinearForm& form,
   return bounds;
 }
 
-// The largest trip number: start + k * step REL limit held for all smaller k.
+// The largest trip number k: start + j * step REL limit holds for all j < k.
 std::optional<Int128> count_trips(const TripBound& bound, Interval start, Interval limit, Int128 step, unsigned width) {
   bool is_signed = bound.relation == Comparison::less_signed || bound.relation == Comparison::less_equal_signed;
   bool strict = bound.relation == Comparison::less_signed || bound.relation == Comparison::less_unsigned;
@@ -76,7 +76,7 @@ std::optional<Int128> count_trips(const TripBound& bound, Interval start, Interv
   if (!within(start, range) || !within(limit, range)) return std::nullopt;
   Int128 distance, size;
   if (!bound.reversed) {
-    // The last tested value must not wrap, or the loop would go on.
+    // The last tested value must not wrap, otherwise the loop would continue.
     if (step <= 0 || limit.high - (strict ? 1 : 0) + step > range.high) return std::nullopt;
     distance = limit.high - start.low + (strict ? 0 : 1);
     size = step;
@@ -123,7 +123,7 @@ std::optional<Int128> State::most_trips(LoopId loop, const LaunchLimits& facts) 
   if (bound.relation != Comparison::not_equal) return count_trips(bound, *start, limit, step, width);
   if (step == 1 && limit.low >= start->high && start->low == start->high) return limit.high - start->low;
   if (step == -1 && limit.high <= start->low && start->low == start->high) return start->high - limit.low;
-  // Literals: the distance must be a whole number of steps.
+  // Literals: the distance must be a multiple of the step.
   if (limit.low != limit.high || start->low != start->high || step == 0) return std::nullopt;
   Int128 distance = limit.low - start->low;
   if (distance % step != 0 || distance / step < 0) return std::nullopt;
@@ -192,7 +192,7 @@ std::optional<Interval> State::exact_value(ExpressionId expression, const Launch
 
 bool State::evaluate(const RangeObligation& obligation, const LaunchValues& launch) const {
   for (unsigned i = 0; i < 3; ++i)
-    if (launch.block[i] == 0 || launch.grid[i] == 0) return true; // no thread at all
+    if (launch.block[i] == 0 || launch.grid[i] == 0) return true; // no thread exists
   auto bounds = obligation.kind == RangeObligation::Kind::form_range ? bounds_in(at(obligation.form), launch)
                                                                      : exact_value(obligation.expression, launch);
   return bounds && within(*bounds, obligation.range);
@@ -202,10 +202,10 @@ bool State::evaluate(const RangeObligation& obligation, const LaunchValues& laun
 
 namespace {
 
-// Adds what a true predicate says about an expression compared with a literal.
+// Adds the limits that a true comparison of an expression with a literal implies.
 void narrow(const ExpressionPool& pool, ExpressionId condition, LaunchLimits& limits) {
   const Expression& row = pool[condition];
-  if (row.kind == ExpressionKind::sum) { // a product of predicates: all are true
+  if (row.kind == ExpressionKind::sum) { // a product of predicates: all factors are true
     auto terms = pool.terms(condition);
     if (row.offset == 0 && terms.size() == 1)
       for (ExpressionId factor : pool.factors(terms[0].monomial))
@@ -308,7 +308,7 @@ ObligationId State::require_expression(ExpressionId expression, Interval range, 
   row.instruction = instruction;
   row.source = function.instructions[instruction].range;
   row.launch_checkable = pool[expression].evaluable;
-  // interval() gives the whole range of the width when the sum may wrap, so look at the terms themselves.
+  // interval() returns the whole range of the width if the sum may wrap, so bound the terms individually.
   Int128 constant = pool[expression].kind == ExpressionKind::sum
                         ? signed_value(static_cast<uint64_t>(pool[expression].offset), pool.width(expression))
                         : 0;

@@ -1,4 +1,4 @@
-// Obligations as text in the side file's expression language: what the loader evaluates before a launch.
+// Obligations as text in the side file's expression language, which the loader evaluates before a launch.
 #include "ir/analysis/linear/form_bounds.h"
 #include "ir/analysis/linear/linear_state.h"
 
@@ -11,7 +11,7 @@ namespace {
 constexpr std::array<std::string_view, FormIndex::count> extent_names = {"",         "ntid.x",   "ntid.y",  "ntid.z",
                                                                          "nctaid.x", "nctaid.y", "nctaid.z"};
 
-// A sum in exact integers under construction: its literal part apart from its terms.
+// A sum in exact integers under construction: the literal part is kept separate from the terms.
 struct Corner {
   Int128 literal = 0;
   std::string terms;
@@ -22,7 +22,7 @@ struct Corner {
     if (literal == 0) return terms;
     return terms + (literal < 0 ? " - " : " + ") + to_string(literal < 0 ? -literal : literal);
   }
-  // In brackets unless it is one number.
+  // Parenthesised unless it is a single number.
   std::string factor() const { return terms.empty() && literal >= 0 ? text() : "(" + text() + ")"; }
 };
 
@@ -87,7 +87,7 @@ private:
     if (!sum.terms.empty() || sum.literal > bound) require(sum.text() + " <= " + to_string(bound));
   }
 
-  // Loop offsets included.
+  // Extremes including loop offsets.
   bool extremes(const LinearForm& form, Corner& low, Corner& high) {
     if (!corners(form, low, high)) return false;
     for (const LoopOffset& offset : form.loops()) {
@@ -106,7 +106,7 @@ private:
     return true;
   }
 
-  // The form's extremes over the launch box, loop offsets left out.
+  // The form's extremes over all threads of the launch, without loop offsets.
   bool corners(const LinearForm& form, Corner& low, Corner& high) {
     if (!form.has_coefficients() || !state_.is_evaluable(form)) return false;
     ExpressionId constant = form.coefficients[FormIndex::constant];
@@ -122,7 +122,7 @@ private:
     return true;
   }
 
-  // Adds coefficient * extent, extent >= 0, to the corner it belongs to.
+  // Adds coefficient * extent, extent >= 0, to the corner that it affects.
   void add_product(ExpressionId coefficient, const std::string& extent, Corner& low, Corner& high) {
     std::string text =
         state_.pool.is_literal(coefficient, 1) ? extent : state_.pool.print_predicate(coefficient) + "*" + extent;
@@ -137,7 +137,7 @@ private:
     }
   }
 
-  // The largest trip number; what it takes for that to be true goes to the conditions.
+  // The largest trip number; the requirements for it are added to the conditions.
   bool trips(LoopId loop, std::string& most) {
     const TripBound& bound = state_.trip_bounds[loop.index()];
     const ExpressionPool& pool = state_.pool;
@@ -162,7 +162,7 @@ private:
     bool wrong_way = literal ? (bound.reversed ? step >= 0 : step <= 0) : bound.reversed;
     if (wrong_way) return false;
     if (!literal) require(size + " > 0");
-    // The last value tested must not wrap, and the distance is divided by the step, rounded up.
+    // The last tested value must not wrap; the distance is divided by the step, rounded up.
     Corner last = limit, distance;
     if (!bound.reversed) {
       last.literal += slack - 1;
@@ -223,7 +223,7 @@ std::optional<FormBounds> bounds_at_launch(const LinearForms& forms, const Linea
 }
 
 std::optional<Interval> bounds_in_all_launches(const LinearForms& forms, const LinearForm& form, BlockId block) {
-  return const_cast<State&>(forms.state()).form_bounds_in(form, block); // fills tables of facts on the way
+  return const_cast<State&>(forms.state()).form_bounds_in(form, block); // fills caches of facts
 }
 
 std::string State::predicate(const RangeObligation& obligation) const {

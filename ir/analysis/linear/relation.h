@@ -1,4 +1,4 @@
-// What an integer comparison of PTX says.
+// The relation that an integer comparison of PTX tests.
 #pragma once
 
 #include "ir/analysis/linear/expression.h"
@@ -12,9 +12,9 @@ struct Relation {
   Comparison comparison = Comparison::equal;
   bool reversed = false;
 };
-// The relation of an integer or bit setp; nothing for words that are not one.
+// The relation of an integer or bit setp; nullopt for other comparisons.
 std::optional<Relation> relation_of(const Form& form);
-// Holds where the relation does not.
+// The negation: true where `relation` is false.
 Relation opposite(Relation relation);
 
 } // namespace ptxrewrite::ir

@@ -1,4 +1,4 @@
-// What `ptxrewrite analyze` prints: each instruction with the class and form of what it writes, then the obligations.
+// The output of `ptxrewrite analyze`: each instruction with classes and forms of its results, then the obligations.
 #pragma once
 
 #include "ir/core/function.h"
@@ -7,7 +7,7 @@
 
 namespace ptxrewrite::ir {
 
-// Listing for people. The function must be in SSA form; any other gives one line that says so.
+// Listing for people. The function must be in SSA form; otherwise the listing is one line that says so.
 std::string analyze_report(const Function& function);
 // The same as JSON: {"function", "instructions": [{"text", "line", "definitions": [{"name", "class", "form", ...}]}],
 // "obligations": [...]}.

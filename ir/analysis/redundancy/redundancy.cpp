@@ -1,9 +1,9 @@
-// An optimistic fixpoint: every value starts as DR uniform and only weakens.
+// An optimistic fixpoint: every value starts as DR uniform and can only weaken.
 //
-// Beyond the weakest of its sources a mark depends on how control came here. A block parameter is at most as strong as
-// the branches whose ways meet in its block (divergent_joins.h), a value that is read outside the loops around its
-// definition at most as strong as what decides when these loops are left. The paper's rule, which looks at sources
-// only, would call r definite after `if (tid.y == 0) r = 1; else r = 2;`.
+// A mark depends on the weakest source and also on control flow. A block parameter is at most as strong as the branches
+// that join in its block (divergent_joins.h); a value read outside the loops around its definition is at most as strong
+// as the exit conditions of these loops. The paper's rule, which considers sources only, would mark r as definite after
+// `if (tid.y == 0) r = 1; else r = 2;`.
 #include "ir/analysis/redundancy/redundancy.h"
 
 #include "ir/analysis/linear/linear.h"
@@ -49,7 +49,7 @@ public:
   std::vector<DarsieMark> instructions_of() { return std::move(instructions_); }
 
 private:
-  // ---- what memory operations need to know
+  // ---- memory
 
   void find_local_memory() {
     for (VariableId id : function_.variables.ids())
@@ -62,7 +62,7 @@ private:
         }
   }
 
-  // Atomics whose result nobody reads tell the thread nothing.
+  // An atomic with an unused result does not acquire.
   bool acquires_used(InstructionId id) const {
     if (!acquires(function_, id)) return false;
     if (!function_.form_of(id).effects.atomic || function_.form_of(id).effects.barrier) return true;
@@ -73,7 +73,7 @@ private:
 
   bool acquired_behind(InstructionId id, bool before) const {
     if (function_.instructions[id].kind != InstructionKind::real) return before;
-    // A guarded barrier does not stop those that pass it by.
+    // A guarded barrier does not stop threads whose guard is false.
     if (is_block_barrier(function_, id)) return before && function_.instructions[id].guard.valid();
     return before || acquires_used(id);
   }
@@ -107,7 +107,7 @@ private:
     return mark;
   }
 
-  // What decides where control goes behind a block.
+  // The mark of the condition that selects the successor of a block.
   DarsieMark decision(BlockId block) const {
     if (function_.successors(block).size() < 2) return DarsieMark::uniform();
     InstructionId last = function_.blocks[block].last;
@@ -156,7 +156,7 @@ private:
     }
   }
 
-  // CR by the text, but the same for the whole launch by arithmetic: tid.x - tid.x.
+  // Values that are CR by propagation but launch-uniform by their linear form, such as tid.x - tid.x.
   DarsieMark refined(ValueId value, DarsieMark mark) const {
     if (!mark.is_conditional() || rules_ == MarkRules::paper) return mark;
     const LinearForm& form = forms_.form(value);
@@ -181,7 +181,7 @@ private:
       const DarsieMark source = operands[i].is(OperandKind::value) ? read(operands[i].as_value(), block)
                                                                    : mark_of_source(function_, operands[i], rules_);
       mark = weakest(mark, source);
-      // Old values are no arguments of the operation.
+      // Old values are not arguments of the operation.
       if (operands[i].has(OperandFlag::old_value))
         around = weakest(around, source);
       else
@@ -196,7 +196,7 @@ private:
   void visit(BlockId block) {
     visit_parameters(block);
     bool acquired = acquired_[block.index()];
-    DarsieMark carry; // nothing is known of what other blocks leave in it
+    DarsieMark carry; // the carry flag left by other blocks is unknown
     for (InstructionId id : function_.instructions_in(block)) {
       if (function_.instructions[id].kind != InstructionKind::real) continue;
       const DarsieMark result = result_of(id, block, acquired, carry);
@@ -223,10 +223,10 @@ private:
   const DefUse& def_use_;
   DivergentJoins joins_;
   std::vector<DarsieMark> values_, instructions_;
-  std::vector<DarsieMark> joined_;                            // by block: what chooses among the ways that meet there
-  std::vector<DarsieMark> branches_;                          // by block: what its branch depends on
+  std::vector<DarsieMark> joined_;                            // by block: marks of the branches that join there
+  std::vector<DarsieMark> branches_;                          // by block: mark of its branch's condition
   std::vector<std::optional<std::vector<BlockId>>> joins_of_; // by block: of its branch
-  std::vector<DarsieMark> left_;                              // by loop: what decides when it is left
+  std::vector<DarsieMark> left_;                              // by loop: mark of its exit conditions
   std::vector<bool> acquired_;                                // by block, at its beginning: see reads_shared_state
   std::vector<DarsieMark> source_marks_;
   bool may_have_local_ = false;
@@ -239,7 +239,7 @@ Redundancy::Redundancy(const Function& function, MarkRules rules)
     : instruction_marks_(function.instructions.size()), value_marks_(function.values.size()) {
   if (!function.is_entry || function.layout.empty()) return;
   Solver solver(function, rules);
-  // Cycles that are no loops have no trips by which warps could be compared.
+  // Irreducible cycles have no trip numbers by which warps could be compared.
   if (solver.is_irreducible()) return;
   solver.solve();
   instruction_marks_ = solver.instructions_of();
@@ -257,7 +257,7 @@ std::vector<DarsieMark> marks_of(const Function& function, MarkRules rules) {
     return marks;
   }
   if (function.is_ssa) return Redundancy(function, rules).instruction_marks();
-  Function copy(function); // instructions keep their handles on the way into SSA form
+  Function copy(function); // instructions keep their handles in SSA construction
   if (!construct_ssa(copy)) return marks;
   std::vector<DarsieMark> computed = Redundancy(copy, rules).instruction_marks();
   std::copy_n(computed.begin(), std::min(computed.size(), marks.size()), marks.begin());

@@ -35,7 +35,7 @@ DarsieMark mark_of_symbol(const Function& function, SymbolRef symbol) {
   case SymbolRef::Kind::function:
     return DarsieMark::uniform();
   case SymbolRef::Kind::local_variable: {
-    // Parameters of the kernel, not the parameter blocks of its calls.
+    // Parameters of the kernel, as opposed to the parameter blocks of its calls.
     for (VariableId parameter : function.variable_lists.view(function.signature.parameters))
       if (parameter == symbol.variable()) return DarsieMark::uniform();
     const StateSpace space = function.variables[symbol.variable()].space;
@@ -48,7 +48,7 @@ DarsieMark mark_of_symbol(const Function& function, SymbolRef symbol) {
   return {};
 }
 
-// Operands behind the destination, groups taken apart.
+// The number of source operands, with groups expanded.
 unsigned count_operands(std::span<const Operand> operands) {
   return static_cast<unsigned>(std::ranges::count_if(operands, [](const Operand& o) {
     return !o.is_definition() && !o.is_group() && !o.has(OperandFlag::old_value);
@@ -90,7 +90,7 @@ bool reads_shared_state(const Form& form, bool may_be_local, bool after_acquire)
   default:
     if (is_param(form.space)) return true;
   }
-  // What no thread of the grid writes is the same at any time.
+  // Memory that no thread of the grid writes is constant.
   if (form.has(Modifier::nc) || form.opcode == Opcode::tex || form.opcode == Opcode::tld4) return true;
   return !after_acquire;
 }
@@ -137,7 +137,7 @@ MarkKind kind_of_result(const Form& form, std::span<const Operand> operands, std
   bool affine = false;
   switch (form.operation) {
   case Operation::copy:
-    affine = irregular == 1 && operands.size() == 2; // packing several registers makes no stride
+    affine = irregular == 1 && operands.size() == 2; // packing several registers gives no stride
     break;
   case Operation::convert_address:
     affine = true;
