@@ -46,12 +46,12 @@ struct SymbolEntry {
 static_assert(sizeof(FileHeader) == 64 && sizeof(SectionHeader) == 64 && sizeof(SymbolEntry) == 24);
 
 // Attributes of .nv.info: a format byte, an attribute byte, then a 16-bit value or size; format 4 is followed by `size`
-// bytes, the others carry their value in place.
+// bytes, the others contain their value.
 constexpr uint8_t format_sized = 4;
 enum class Attribute : uint8_t {
   frame_size = 0x11, // {symbol, bytes}
   registers = 0x2f,  // {symbol, count}
-  barriers = 0x4c,   // byte in place
+  barriers = 0x4c,   // byte value
   annotations = 0x55 // {kind, code offset}...; kind 1 marks a spill store or refill
 };
 constexpr uint32_t annotation_spill = 1;
@@ -69,14 +69,14 @@ struct SassWord {
   uint64_t low = 0, high = 0;
   bool is(SassOpcode opcode) const { return (low & 0xfff) == static_cast<uint32_t>(opcode); }
   bool is_unguarded() const { return ((low >> 12) & 0xf) == 7; }
-  // Branch to its own address: the distance from the next instruction is -16 bytes. Until sm_89 it is stored in bytes
-  // from bit 32 on, since sm_90 in words of four bytes, its low eight bits at bit 16.
+  // Branch to its own address: the distance from the next instruction is -16 bytes. Up to sm_89 it is stored in bytes
+  // from bit 32 on, from sm_90 on in units of four bytes, with the low eight bits at bit 16.
   bool branches_to_itself() const {
     if (!is(SassOpcode::branch) || !is_unguarded()) return false;
     uint64_t far_part = low >> 32, near_part = (low >> 16) & 0xff;
     return far_part == 0xfffffff0 || (far_part == 0xfffffffc && near_part == 0xfc);
   }
-  // Bytes a local load or store moves per thread.
+  // Bytes that a local load or store moves per thread.
   uint32_t access_bytes() const {
     static constexpr uint32_t widths[8] = {1, 1, 2, 2, 4, 8, 16, 16};
     return widths[(high >> 9) & 7];
@@ -89,8 +89,8 @@ SassWord word_at(std::string_view code, uint64_t offset) {
   return word;
 }
 
-// How code is laid out: words of an instruction; before sm_70, the first word of every group says when the others of
-// the group issue.
+// Layout of the code: bytes per instruction; before sm_70, the first word of every group schedules the instructions of
+// the group.
 struct CodeFormat {
   uint32_t instruction_bytes = 16;
   uint32_t words_by_group = 0; // 0: no groups
@@ -101,18 +101,18 @@ CodeFormat format_of(uint32_t architecture) {
   return {8, architecture < 50 ? 8u : 4u};
 }
 
-// Words of the formats of Kepler (sm_35, sm_37) and of Maxwell and Pascal.
+// Instruction words of Kepler (sm_35, sm_37) and of Maxwell and Pascal.
 bool is_old_no_operation(uint64_t word, uint32_t architecture) {
   return architecture < 50 ? (word >> 52) == 0x858 && (word & 3) == 2 : (word >> 48 & 0xfff8) == 0x50b0;
 }
 
-// Unguarded, to its own address or to the word in front that says when it issues.
+// An unguarded branch to its own address or to the control word before it.
 bool is_old_branch_to_itself(uint64_t word, uint32_t architecture) {
   if (architecture < 50) return word == 0x12007ffffc1c003c || word == 0x12007ffff81c003c;
   return word == 0xe2400fffff87000f || word == 0xe2400fffff07000f;
 }
 
-// Calls visit(attribute, in-place value, bytes) for each attribute; stops where the bytes end or make no sense.
+// Calls visit(attribute, value, bytes) for each attribute; stops at the end or at malformed bytes.
 template <class Visitor> void for_each_attribute(std::string_view info, Visitor visit) {
   struct Head {
     uint8_t format, attribute;
@@ -165,7 +165,7 @@ private:
     SectionHeader first;
     uint64_t count = header_.section_header_count, names = header_.name_section;
     if (!read_at(bytes_, header_.section_headers, first)) return malformed("section headers lie outside the file");
-    if (count == 0) count = first.size; // more sections than the header can say
+    if (count == 0) count = first.size; // more sections than fit the header's field
     if (names == 0xffff) names = first.link;
     if (count > (bytes_.size() - header_.section_headers) / sizeof(SectionHeader))
       return malformed("section headers lie outside the file");
@@ -185,7 +185,7 @@ private:
     return {};
   }
 
-  // Slow paths of roots and divisions, and called functions, stand behind the kernel's own code.
+  // Slow paths of roots and divisions and called functions follow the kernel's own code.
   void find_subroutines() {
     first_subroutine_.assign(headers_.size(), UINT64_MAX);
     for (const SectionHeader& header : headers_) {
@@ -212,7 +212,7 @@ private:
       CubinFunction function;
       function.name = section.name.substr(prefix.size());
       function.code = section.bytes;
-      // Where attributes are missing: CUDA 12 keeps barriers in the flags, and registers beside the symbol number.
+      // Without these attributes: CUDA 12 stores barriers in the flags, and registers next to the symbol number.
       function.barriers = static_cast<uint32_t>(section.flags >> 20) & 0x7f;
       function.registers = section.info >> 24;
       if (cubin_.architecture < first_architecture_of_volta)
@@ -227,12 +227,12 @@ private:
     return {};
   }
 
-  // No-operations only fill groups there.
+  // Before sm_70 no-operations only pad groups.
   static void count_grouped_instructions(CubinFunction& function, uint32_t architecture) {
     const CodeFormat format = format_of(architecture);
     const auto words = static_cast<uint32_t>(function.code.size() / format.instruction_bytes);
     uint32_t own = 0, padding = 0;
-    bool ends = false; // in the branch to itself
+    bool ends = false; // reached the branch to itself
     for (uint32_t number = 0; number < words; ++number) {
       uint64_t word = 0;
       if (number % format.words_by_group == 0 || !read_at(function.code, uint64_t{number} * sizeof word, word))
@@ -270,7 +270,7 @@ private:
     });
   }
 
-  // ptxas leaves out what subroutines spill.
+  // ptxas does not count spills of subroutines.
   static void count_spills(CubinFunction& function, std::string_view annotations, uint64_t own_code) {
     struct Annotation {
       uint32_t kind, offset;
@@ -352,7 +352,7 @@ private:
   std::unordered_map<std::string_view, uint32_t> by_name_;
   std::unordered_map<std::string_view, uint32_t> function_by_name_;
   std::vector<CubinFunction*> symbol_functions_; // by symbol number
-  std::vector<uint64_t> first_subroutine_;       // by section: the offset in its code
+  std::vector<uint64_t> first_subroutine_;       // by section: the offset of the first subroutine in its code
   Cubin cubin_;
 };
 

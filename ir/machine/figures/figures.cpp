@@ -1,4 +1,4 @@
-// Runs ptxas over a text and keeps what its cubin says, see figures.h.
+// Runs ptxas on a text and caches the figures of its cubin, see figures.h.
 #include "ir/machine/figures/figures.h"
 
 #include "ir/machine/figures/cubin.h"
@@ -38,8 +38,8 @@ Result<FiguresByFunction> assemble_figures(std::string_view ptx, const std::stri
   return figures;
 }
 
-// Results by (architecture, text), the oldest given up first. Whole texts are the keys: a hash alone could answer for
-// another text. Failures are not kept, a missing ptxas may be found later.
+// Results by (architecture, text), the oldest evicted first. Keys are whole texts: a hash alone could match a different
+// text. Failures are not cached, because a missing ptxas may be found later.
 class FiguresCache {
 public:
   std::optional<FiguresByFunction> find(const std::string& key) {
@@ -80,7 +80,7 @@ FiguresCache& cache() {
   return instance;
 }
 
-// The same from run to run.
+// The cache that persists between runs.
 class SharedStore {
 public:
   std::optional<FiguresByFunction> find(const std::string& question) { return store_.find(question); }
@@ -99,7 +99,7 @@ SharedStore& store() {
   return instance;
 }
 
-// Which ptxas: another one gives other figures.
+// Identifies the ptxas: figures of another version would differ.
 std::string identity_of(const std::string& ptxas) {
   struct stat status {};
   if (stat(ptxas.c_str(), &status) != 0) return ptxas;
@@ -107,7 +107,7 @@ std::string identity_of(const std::string& ptxas) {
          std::to_string(status.st_mtim.tv_nsec);
 }
 
-// A script in ptxas's place may start any program, by its environment, too: its results are not kept on disk.
+// A script in place of ptxas may run any program, depending on the environment: its results are not stored.
 bool is_script(const std::string& ptxas) {
   std::ifstream file(ptxas, std::ios::binary);
   char start[2] = {};

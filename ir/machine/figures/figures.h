@@ -1,5 +1,5 @@
-// Static figures of each kernel as ptxas assembles it (instructions, registers, spills): the cost by which -O and the
-// legal forms choose.
+// Static figures of each kernel as assembled by ptxas (instructions, registers, spills): the cost by which -O and the
+// legal forms select.
 #pragma once
 
 #include "support/result.h"
@@ -13,7 +13,7 @@
 namespace ptxrewrite::ir {
 
 struct MachineFigures {
-  uint32_t instructions = 0;  // of the machine, static
+  uint32_t instructions = 0;  // machine instructions, static
   uint32_t registers = 0;     // per thread
   uint32_t spilled_bytes = 0; // moved by spill stores and loads
   bool operator==(const MachineFigures&) const = default;
@@ -21,14 +21,14 @@ struct MachineFigures {
 
 using FiguresByFunction = std::map<std::string, MachineFigures, std::less<>>;
 
-// Assembles the text for `architecture` ("sm_90"; "" = the text's own target). Errors: no ptxas, or it refuses the
-// text. The last few hundred results are remembered for the whole process, by text and architecture: passes ask again
-// for the text they started from. May be called from several threads.
+// Assembles the text for `architecture` ("sm_90"; "" = the text's own target). Returns an error if there is no ptxas or
+// it rejects the text. The last few hundred results are cached per process, by text and architecture, because passes
+// repeatedly request the figures of their input. Thread-safe.
 Result<FiguresByFunction> machine_figures(std::string_view ptx, const std::string& architecture);
 
-// Did the rewrite lose? More spilling, or more instructions, or as many of them and more registers.
+// True if the rewrite is a loss: more spilling, or more instructions, or equally many and more registers.
 bool is_worse(const MachineFigures& after, const MachineFigures& before);
-// Names of the functions of both that are worse in `after`.
+// Names of the functions in both maps that are worse in `after`.
 std::vector<std::string> worse_functions(const FiguresByFunction& before, const FiguresByFunction& after);
 
 } // namespace ptxrewrite::ir

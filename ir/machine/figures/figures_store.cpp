@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view header = "ptxrewrite figures 1\n";
 constexpr size_t most_bytes_of_entry = size_t{16} << 20;
 
-// Names entries; what an entry is about, its contents say.
+// Names the file of an entry; the contents identify the entry.
 std::string name_of(std::string_view question) {
   uint64_t first = question.size(), second = ~first;
   for (const char byte : question) {
@@ -36,7 +36,7 @@ std::string name_of(std::string_view question) {
   return name;
 }
 
-// Nobody but this user can have written it.
+// True if only this user can have written the file.
 bool is_ours(const struct stat& status) {
   return status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
@@ -80,7 +80,7 @@ bool write_all(int descriptor, std::string_view bytes) {
   return true;
 }
 
-// A decimal number and the byte behind it, taken off the front.
+// Removes a decimal number and the byte `end` after it from the front; nullopt if there is none.
 std::optional<uint32_t> take_number(std::string_view& text, char end) {
   uint32_t number = 0;
   const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -100,7 +100,7 @@ std::string written(std::string_view question, const FiguresByFunction& figures)
   return text;
 }
 
-// Nothing unless the text is what written() makes of this question and some figures.
+// Parses an entry; nullopt unless the text is a result of written() for this question.
 std::optional<FiguresByFunction> answer_in(std::string_view text, std::string_view question) {
   if (!text.starts_with(header)) return std::nullopt;
   text.remove_prefix(header.size());
@@ -148,7 +148,7 @@ std::optional<FiguresByFunction> FiguresStore::find(std::string_view question) c
   const std::optional<std::string> text = contents(file.descriptor());
   if (!text) return std::nullopt;
   std::optional<FiguresByFunction> answer = answer_in(*text, question);
-  if (answer) futimens(file.descriptor(), nullptr); // asked for now
+  if (answer) futimens(file.descriptor(), nullptr); // marks it as recently used
   return answer;
 }
 
@@ -165,7 +165,7 @@ void FiguresStore::keep(std::string_view question, const FiguresByFunction& figu
       return;
     }
   }
-  // Measured at the first entry, and whenever a sixteenth of what there may be has come.
+  // Measured at the first entry, and whenever a sixteenth of the limit has been written.
   kept_bytes_ = kept_bytes_ == UINT64_MAX ? most_bytes_ : kept_bytes_ + text.size();
   if (kept_bytes_ < most_bytes_ / 16) return;
   drop_oldest();

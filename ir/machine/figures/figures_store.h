@@ -1,9 +1,9 @@
-// Figures of assembled texts on disk, so that a file that is seen again needs no assembler.
+// Figures of assembled texts on disk, so that a file needs to be assembled only once.
 //
-// Below $PTXREWRITE_CACHE if set, else $XDG_CACHE_HOME/ptxrewrite or ~/.cache/ptxrewrite; PTXREWRITE_CACHE=off keeps
-// nothing. One file an entry, which holds the whole question (assembler, architecture, text) beside the answer: a name
-// that two questions share, or a file that somebody damaged, is no answer. Files appear at once with all they hold. A
-// folder or file that another user owns or may write is not used. Nothing here can fail but by being of no use.
+// Located in $PTXREWRITE_CACHE if set, else $XDG_CACHE_HOME/ptxrewrite or ~/.cache/ptxrewrite; PTXREWRITE_CACHE=off
+// disables the store. Each entry is one file, which contains the full key (assembler, architecture, text) and the
+// figures: hash collisions and damaged files are detected. Files are created atomically. A folder or file that another
+// user owns or may write is not used. Errors are not reported; the store then has no entry.
 #pragma once
 
 #include "ir/machine/figures/figures.h"
@@ -17,8 +17,8 @@ namespace ptxrewrite::ir {
 
 class FiguresStore {
 public:
-  // `folder` is made if it is missing. Empty: keeps nothing. `most_bytes`: of all files together; the ones that were
-  // not asked for longest go first.
+  // Creates `folder` if it is missing. Empty: stores nothing. `most_bytes`: limit of the total size of the files; the
+  // least recently used ones are removed first.
   explicit FiguresStore(const std::string& folder, uint64_t most_bytes = uint64_t{256} << 20);
   ~FiguresStore();
   FiguresStore(const FiguresStore&) = delete;
@@ -32,10 +32,10 @@ private:
 
   int folder_ = -1; // open directory; -1: none
   uint64_t most_bytes_;
-  uint64_t kept_bytes_ = UINT64_MAX; // since the folder was last measured
+  uint64_t kept_bytes_ = UINT64_MAX; // bytes written since the folder was last measured
 };
 
-// The folder that the environment names; empty if it wants none.
+// The folder that the environment selects; empty if the store is disabled.
 std::string figures_folder();
 
 } // namespace ptxrewrite::ir

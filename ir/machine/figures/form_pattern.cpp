@@ -1,4 +1,4 @@
-// Reads the words and targets of a table's row, see form_pattern.h.
+// Parses the words and targets of a table's row, see form_pattern.h.
 #include "ir/machine/figures/form_pattern.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// Takes the text up to `separator` off the front.
+// Removes the text up to `separator` from the front and returns it.
 std::string_view take(std::string_view& text, char separator) {
   size_t end = text.find(separator);
   std::string_view head = text.substr(0, end);
@@ -18,7 +18,7 @@ std::string_view take(std::string_view& text, char separator) {
 
 uint32_t target_number(std::string_view text) {
   uint32_t number = 0;
-  std::from_chars(text.data() + 3, text.data() + text.size(), number); // behind "sm_"
+  std::from_chars(text.data() + 3, text.data() + text.size(), number); // after "sm_"
   return number;
 }
 

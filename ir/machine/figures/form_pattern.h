@@ -1,4 +1,4 @@
-// Which forms of an opcode a row of a table speaks of (weights.def, mnemonics.def): words of the mnemonic, and targets.
+// The words and targets in a row of a table (weights.def, mnemonics.def) that select forms of an opcode.
 #pragma once
 
 #include "ir/isa/isa.h"
@@ -9,20 +9,20 @@
 
 namespace ptxrewrite::ir {
 
-// `words`: groups separated by blanks, all of which must fit; a group is alternatives separated by |, each a word of
-// the mnemonic. `dtype=` and `atype=` groups look at the first and the second instruction type alone; `imm` asks that
+// `words`: groups separated by blanks, all of which must match; a group is alternatives separated by |, each a word of
+// the mnemonic. `dtype=` and `atype=` groups match only the first and the second instruction type; `imm` requires that
 // the last operand is a literal. `targets`: "sm_80+", "sm_70..sm_75"; "" all.
 class FormPattern {
 public:
   FormPattern(std::string_view words, std::string_view targets);
 
-  // `literal`: the last operand is one.
+  // `literal`: whether the last operand is a literal.
   bool fits(const Form& form, uint32_t compute_capability, bool literal) const;
 
 private:
   enum class Place : uint8_t { anywhere, first_type, second_type, literal };
 
-  // Some of these modifiers must be there.
+  // Matches if one of these modifiers is present.
   struct WordGroup {
     Place place = Place::anywhere;
     std::vector<Modifier> alternatives;

@@ -1,4 +1,4 @@
-// What code for each generation of machines has, by compute capability: the rows of generations.def.
+// Properties of the code for each machine generation, by compute capability: the rows of generations.def.
 #pragma once
 
 #include <array>
@@ -52,7 +52,7 @@ inline constexpr std::array<MachineFactInfo, static_cast<size_t>(MachineFact::co
 #undef MACHINE_FACT
 }};
 
-// The newest that is not newer than the compute capability; the oldest for those before all.
+// The newest generation that is not newer than the compute capability; the oldest for earlier capabilities.
 constexpr Generation generation_of(uint32_t compute_capability) {
   size_t found = 0;
   for (size_t i = 1; i < generation_count; ++i)

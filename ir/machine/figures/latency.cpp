@@ -1,4 +1,4 @@
-// Picks the figure of a machine for an instruction, see latency.h.
+// Selects the figure of a machine for an instruction, see latency.h.
 #include "ir/machine/figures/latency.h"
 
 #include "ir/machine/figures/matrix_work.h"
@@ -36,7 +36,7 @@ Figure memory_latency(const Machine& machine, const Form& form) {
   return machine.latency.l1.known ? machine.latency.l1 : machine.latency.dram;
 }
 
-// Conversions differ by the widest type that takes part.
+// The rate of conversions depends on the widest type involved.
 Figure convert_throughput(const Machine& machine, const Form& form) {
   unsigned widest = 0;
   for (ScalarType type : form.types)
@@ -45,7 +45,7 @@ Figure convert_throughput(const Machine& machine, const Form& form) {
   return widest == 64 ? facts.convert64 : bit_width(form.type(1)) == 8 ? facts.convert8 : facts.convert32;
 }
 
-// Lanes by clock, so that the machine instructions of the product take as long as its multiplications.
+// Lanes per clock, such that the machine instructions of the product take as long as its multiplications.
 Figure matrix_throughput(const Machine& machine, const Form& form) {
   Figure figure = machine.throughput.matrix;
   const double products = matrix_products(form) / weight_of(form, machine.compute_capability, false).instructions;

@@ -1,4 +1,4 @@
-// The machines of machines/*.toml, looked up by name and target.
+// The machines of machines/*.toml, with look-up by name and target.
 #include "ir/machine/figures/machine.h"
 
 #include "ir/machine/figures/machine_files.h"
@@ -17,7 +17,7 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// Never given back: machines are named by pointers until the program ends.
+// Never freed: pointers to machines are valid until the program ends.
 const std::vector<Machine>& known_machines() {
   static const std::vector<Machine> known = [] {
     std::vector<Machine> all;
@@ -47,7 +47,7 @@ std::string folded(std::string_view name) {
   return key;
 }
 
-// Insertions, deletions and replacements that make one word of the other.
+// Number of insertions, deletions and replacements that turn one word into the other.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j)

@@ -1,5 +1,5 @@
-// The machines that costs are counted for: facts about a graphics processor, as data (machines/*.toml). A figure that
-// is a guess says so and is carried as a guess.
+// The machines for which costs are computed: properties of GPUs, as data (machines/*.toml). Figures that are guesses
+// are marked and treated as guesses.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@ namespace ptxrewrite::ir {
 struct Figure {
   double value = 0;
   bool known = false; // false: the chip has no such unit
-  bool guess = false; // from memory, or borrowed from a sibling chip
+  bool guess = false; // from memory, or taken from a related chip
 
   constexpr Figure() = default;
   constexpr Figure(double number, bool is_guess = false) : value(number), known(true), guess(is_guess) {}
 };
 
-enum class RegisterUnit : uint8_t { block, warp }; // what registers are allocated to
+enum class RegisterUnit : uint8_t { block, warp }; // unit of register allocation
 
-// Per SM where nothing else is said.
+// Per SM unless stated otherwise.
 struct OccupancyFacts {
   uint32_t max_warps = 0;
   uint32_t max_blocks = 0;
   uint32_t max_threads_per_block = 0;
   uint32_t registers = 0; // of 32 bits
   RegisterUnit register_unit = RegisterUnit::warp;
-  uint32_t register_granularity = 0; // registers are handed out in multiples of this
-  uint32_t warp_granularity = 0;     // and to warps in multiples of this
+  uint32_t register_granularity = 0; // registers are allocated in multiples of this
+  uint32_t warp_granularity = 0;     // warps are allocated registers in multiples of this
   uint32_t max_registers_per_thread = 0;
   uint32_t shared_bytes = 0; // with the largest carve-out
   uint32_t max_shared_bytes_per_block = 0;
@@ -40,7 +40,7 @@ struct MemoryFacts {
   Figure l1_kib, l2_kib;
   Figure dram_gb_per_second, achieved_dram_gb_per_second;
   Figure l1_bytes_per_clock, l2_bytes_per_clock; // per SM
-  Figure l2_slices;                              // of the chip: lines lie in them by turns
+  Figure l2_slices;                              // of the chip: consecutive lines are interleaved among them
   Figure outstanding_misses;                     // per SM
 };
 
@@ -51,7 +51,7 @@ struct ThroughputFacts {
   Figure population_count, bit_field_extract, shuffle;
   Figure fp32, fp64, special_function;
   Figure load_store, barrier;
-  Figure matrix; // products of two 16-bit numbers added to a sum, by tensor cores; the others' times: matrix_work.h
+  Figure matrix; // multiply-adds of two 16-bit numbers, by tensor cores; time of other types: matrix_work.h
 };
 
 // Clocks from issue until a dependent instruction may issue.
@@ -61,13 +61,13 @@ struct LatencyFacts {
   Figure matrix; // of m16n8k16, or the largest product below that
 };
 
-// What a launch takes beside its instructions.
+// Overhead of a launch in addition to its instructions.
 struct LaunchFacts {
   Figure constant, per_block; // clocks
 };
 
 struct Machine {
-  // Not owned. Those of users' machines live as long as the program.
+  // Views of strings owned elsewhere. Those of users' machines are valid until the program ends.
   std::string_view name;           // "TITANV"
   std::string_view chip;           // "GV100"
   uint32_t compute_capability = 0; // 70 for 7.0
@@ -83,18 +83,18 @@ struct Machine {
   LaunchFacts launch;
 };
 
-// From the oldest to the newest, by compute capability and name.
+// Oldest first, by compute capability and name.
 std::span<const Machine> all_machines();
 
-// By name, whatever its case; blanks, dashes and underscores do not count ("TITAN V" is "titanv"). nullptr if there is
-// none; unknown_machine() then says which there are, nearest first.
+// Finds a machine by name; ignores case, blanks, dashes and underscores ("TITAN V" is "titanv"). Returns nullptr if
+// there is none; unknown_machine() then gives a message that lists all machines, the most similar names first.
 const Machine* find_machine(std::string_view name);
 std::string unknown_machine(std::string_view name);
 
-// The machine that stands for a target, 80 for sm_80: of those that are not newer, the newest, the first in the table
-// where several have one compute capability; the oldest machine for targets older than all.
+// The representative machine of a target, 80 for sm_80: the newest machine that is not newer, the first in the table of
+// those with equal compute capability; for targets older than all machines, the oldest one.
 const Machine& machine_for(uint32_t compute_capability);
-// 90 for "sm_90", "sm_90a", "compute_90"; 0 if the text names no architecture.
+// 90 for "sm_90", "sm_90a", "compute_90"; 0 if the text is not an architecture.
 uint32_t compute_capability_of(std::string_view architecture);
 
 } // namespace ptxrewrite::ir

@@ -64,7 +64,7 @@ const MachineField* find_machine_field(std::string_view section, std::string_vie
 }
 
 std::string number_text(double value) {
-  // What no machine has is only shown in messages, and would be hundreds of digits.
+  // Extreme values, which no machine has, occur only in messages; written out they would be hundreds of digits long.
   const double size = std::abs(value);
   if (!(size < 1e15) || (size > 0 && size < 1e-6)) return fmt::format("{}", value);
   std::array<char, 64> digits;

@@ -1,4 +1,4 @@
-// The texts of machines/*.toml as a part of the program (made by the build).
+// The texts of machines/*.toml, embedded in the program by the build.
 #pragma once
 
 #include <span>

@@ -32,7 +32,7 @@ std::optional<double> capability_in(std::string_view text) {
   return minor ? std::optional(*major * 10 + *minor) : std::nullopt;
 }
 
-// What a field takes, for messages.
+// Describes the values of a field, for messages.
 std::string expected(const MachineField& field) {
   switch (field.kind) {
   case FieldKind::capability:
@@ -52,7 +52,7 @@ std::string expected(const MachineField& field) {
   return text;
 }
 
-// The value that a node gives a field; nothing: it is of another kind.
+// The field's value in a node; nullopt if the node has another type.
 std::optional<Figure> value_of(const MachineField& field, const Node& node) {
   const bool whole = node.is(NodeKind::integer);
   const bool number = whole || node.is(NodeKind::decimal);
@@ -98,7 +98,7 @@ private:
   void take_base(const Node& document) {
     const Node* base = document.find("base");
     if (!base) return;
-    has_base_ = true; // or was meant to: nothing is missing then
+    has_base_ = true; // also if it is invalid, so that missing figures are not reported
     if (!base->is(NodeKind::text)) {
       diagnostics_.error(base->range,
                          fmt::format("base: expected the name of a machine, found {}", describe(base->kind)));
@@ -185,7 +185,7 @@ private:
                     elsewhere.empty() ? near_names(member.key, known) : "; it belongs elsewhere: " + elsewhere));
   }
 
-  // By section, so that an empty file is no wall of text.
+  // One message per section, so that an empty file gives a short list.
   void complain_of_missing(const Node& document) {
     std::string missing;
     SourceRange place;
@@ -222,7 +222,7 @@ std::string toml_value(const MachineField& field, const Figure& figure) {
   return is_word ? '"' + text + '"' : text;
 }
 
-// As a string of TOML.
+// The text as a TOML string.
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// The figures of a machine as TOML text: those of the program (machines/*.toml) and those of users (docs/machines.md).
+// The figures of a machine as TOML text: of built-in machines (machines/*.toml) and of users' (docs/machines.md).
 #pragma once
 
 #include "ir/machine/figures/machine.h"
@@ -10,7 +10,7 @@
 
 namespace ptxrewrite::ir {
 
-// Owns what the machine's names point to: stays where it is.
+// Owns the strings that the machine's names refer to, so it cannot be copied.
 struct MachineText {
   MachineText() = default;
   MachineText(const MachineText&) = delete;
@@ -18,20 +18,20 @@ struct MachineText {
 
   std::string name, chip;
   Machine machine;
-  size_t said = 0; // figures that the text says itself
+  size_t said = 0; // figures that the text specifies itself
 };
 
-// A section that is none of a machine's figures, and who reads it.
+// A section that does not contain figures of the machine, and the function that reads it.
 struct ExtraSection {
   std::string name;
   std::function<void(const Node& table)> read;
 };
 
-// What is wrong goes to the diagnostics. Without a name of its own the machine gets `default_name`.
+// Reports errors to the diagnostics. If the text has no name, the machine is called `default_name`.
 void read_machine_text(const Node& document, const std::string& default_name, const ExtraSection& extra,
                        MachineText& text, Diagnostics& diagnostics);
 
-// Text that reads back as this machine. `remarks`: units and meanings as comments.
+// A text that reads back as this machine. `remarks`: adds units and meanings as comments.
 std::string machine_text(const Machine& machine, bool remarks);
 
 } // namespace ptxrewrite::ir

@@ -5,7 +5,7 @@
 namespace ptxrewrite::ir {
 namespace {
 
-// Of D, A, B and C; wmma of half precision names D's and C's alone.
+// The types are those of D, A, B and C; wmma in half precision names only those of D and C.
 ScalarType factor_type(const Form& form) {
   return form.types.size() >= 4 ? form.types[1] : ScalarType::f16;
 }
@@ -32,7 +32,7 @@ double matrix_products(const Form& form) {
   const MatrixShape shape = matrix_shape(form);
   const ScalarType type = factor_type(form);
   double products = double(shape.m) * shape.n * shape.k * time_of(type);
-  // Four products at once (PTX ISA 9.7.14.5.1).
+  // One instruction computes four products (PTX ISA 9.7.14.5.1).
   if (shape.m == 8 && shape.k == 4 && type == ScalarType::f16) products *= 4;
   const bool sparse = form.has(Modifier::sp) || form.has(Modifier::sp_ordered_metadata);
   return sparse ? products / 2 : products;

@@ -1,4 +1,4 @@
-// Finds the row of mnemonics.def that fits.
+// Finds the matching row of mnemonics.def.
 #include "ir/machine/figures/mnemonics.h"
 
 #include "ir/machine/figures/form_pattern.h"
@@ -13,7 +13,7 @@ namespace {
 constexpr uint32_t first_named_target = 20;
 
 struct MnemonicRow {
-  std::string_view rule; // empty: the instruction alone
+  std::string_view rule; // empty: nothing is fused into the instruction
   Opcode opcode;
   std::string_view words, targets, names;
 };

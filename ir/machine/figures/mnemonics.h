@@ -1,4 +1,4 @@
-// Names of the machine instructions that stand for one of PTX, for listings: the rows of mnemonics.def.
+// Names of the machine instructions for a PTX instruction, for listings: the rows of mnemonics.def.
 #pragma once
 
 #include "ir/isa/isa.h"
@@ -9,8 +9,8 @@
 
 namespace ptxrewrite::ir {
 
-// Separated by blanks, in order of issue: "IADD3 IADD3.X". Empty where no row knows the form. `literal`: the last
-// operand is one. `fused`: names of the fusion rules by which it does the work of others.
+// Separated by blanks, in order of issue: "IADD3 IADD3.X". Empty if no row matches the form. `literal`: whether the
+// last operand is a literal. `fused`: names of the fusion rules by which it absorbs other instructions.
 std::string_view machine_mnemonics(const Form& form, uint32_t compute_capability, bool literal,
                                    std::span<const std::string_view> fused);
 

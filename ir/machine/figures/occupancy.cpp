@@ -1,4 +1,4 @@
-// The rules of the published occupancy calculators, see occupancy.h.
+// Implements the rules of the published occupancy calculators, see occupancy.h.
 #include "ir/machine/figures/occupancy.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr uint64_t round_up(uint64_t value, uint64_t unit) {
   return divide_up(value, unit) * unit;
 }
 
-// Blocks that the register file holds.
+// Number of blocks that fit in the register file.
 uint64_t blocks_by_registers(const Machine& machine, uint64_t warps, uint64_t registers) {
   const OccupancyFacts& facts = machine.occupancy;
   if (registers > facts.max_registers_per_thread) return 0;
@@ -24,8 +24,8 @@ uint64_t blocks_by_registers(const Machine& machine, uint64_t warps, uint64_t re
   uint64_t granted_warps = round_up(warps, facts.warp_granularity);
   if (facts.register_unit == RegisterUnit::block)
     return facts.registers / round_up(granted_warps * warp_size * registers, facts.register_granularity);
-  // Per warp; from compute capability 5 on each of the SM's four partitions has its own part of the file, before that
-  // two schedulers take warps in pairs. Both are the warp granularity.
+  // Allocation per warp; from compute capability 5 on each of the SM's four partitions has its own part of the register
+  // file, before that two schedulers take warps in pairs. The warp granularity expresses both.
   uint64_t per_warp = round_up(warp_size * registers, facts.register_granularity);
   uint64_t partitions = facts.warp_granularity;
   if (per_warp * granted_warps > facts.registers) return 0;

@@ -1,4 +1,4 @@
-// How many blocks of a kernel an SM holds at a time, and what keeps it from holding more.
+// The number of blocks of a kernel that an SM can hold at a time, and the resource that limits it.
 #pragma once
 
 #include "ir/machine/figures/machine.h"
@@ -20,13 +20,13 @@ std::string_view spelling(OccupancyLimit limit);
 struct Occupancy {
   uint32_t blocks = 0; // per SM; 0: a block does not fit, the launch fails
   uint32_t warps = 0;  // per SM
-  // What binds; where several do, the first in the order of the enumeration. The same when no block fits.
+  // The limiting resource; among several, the first in enumeration order. Also set if no block fits.
   OccupancyLimit limit = OccupancyLimit::warps;
-  // How many blocks each would allow alone.
+  // Number of blocks that each resource alone would allow.
   uint32_t by_warps = 0, by_registers = 0, by_shared = 0, by_blocks = 0;
 };
 
-// With the largest carve-out of shared memory that the machine has.
+// Assumes the largest carve-out of shared memory of the machine.
 Occupancy occupancy(const Machine& machine, const KernelResources& kernel);
 
 } // namespace ptxrewrite::ir

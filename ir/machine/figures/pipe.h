@@ -1,4 +1,4 @@
-// The units of an SM that instructions occupy, and what one costs there.
+// The units of an SM that instructions occupy, and the cost of an instruction.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ enum class Pipe : uint8_t {
   memory,  // loads, stores, atomics, shuffles, textures
   matrix,  // tensor cores
   control, // branches, barriers, calls
-  uniform, // the datapath that works once per warp, from compute capability 7.5 on
+  uniform, // the datapath that executes once per warp, from compute capability 7.5 on
 };
 std::string_view spelling(Pipe pipe);
 
 struct InstructionCost {
-  uint16_t weight = 0;  // machine instructions executed per warp, those of the uniform datapath left out
+  uint16_t weight = 0;  // machine instructions executed per warp, without those of the uniform datapath
   uint16_t uniform = 0; // machine instructions on the uniform datapath
   Pipe pipe = Pipe::issue;
   bool operator==(const InstructionCost&) const = default;

@@ -5,9 +5,9 @@
 namespace ptxrewrite::ir {
 namespace {
 
-// Division by what is not a literal goes through a reciprocal in floating point: there, itself, and back.
+// Division by a non-literal uses a floating-point reciprocal: conversion to float, reciprocal, conversion back.
 constexpr uint16_t by_reciprocal = 3;
-constexpr uint16_t most_by_literal = 11; // instructions of a division by a literal of 32 bits
+constexpr uint16_t most_by_literal = 11; // instructions of a division by a 32-bit literal
 
 uint16_t of_division(const Form& form, uint16_t weight) {
   const bool floating = form.kind != InstructionClass::integer;
@@ -37,7 +37,7 @@ uint16_t count_of(const Form& form, const InstructionCost& cost) {
   case Opcode::brev:
     return wide ? 2 : 1;
   default:
-    // Conversions between integers are arithmetic, and so are some of half precision.
+    // Conversions between integers are arithmetic, as are some of half precision.
     return form.kind == InstructionClass::conversion && cost.pipe == Pipe::special ? 1 : 0;
   }
 }

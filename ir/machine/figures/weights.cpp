@@ -1,4 +1,4 @@
-// Reads the rows of weights.def and finds the one that fits a form.
+// Parses the rows of weights.def and finds the first that matches a form.
 #include "ir/machine/figures/weights.h"
 
 #include "ir/machine/figures/form_pattern.h"

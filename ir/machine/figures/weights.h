@@ -1,4 +1,4 @@
-// The rows of weights.def: what an instruction of one form costs alone.
+// The rows of weights.def: the cost of an instruction of one form by itself.
 #pragma once
 
 #include "ir/isa/isa.h"
@@ -26,14 +26,14 @@ struct FormWeight {
   Subroutine subroutine = Subroutine::none;
 };
 
-// `literal`: the last operand is one.
+// `literal`: whether the last operand is a literal.
 FormWeight weight_of(const Form& form, uint32_t compute_capability, bool literal);
 
 struct SubroutineSize {
   uint16_t instructions = 0; // appended once per kernel
-  uint16_t at_place = 0;     // where it is used, on the slow path alone
+  uint16_t at_place = 0;     // per use, on the slow path only
   uint16_t executed = 0;     // of the subroutine, on every execution
-  uint16_t moves = 0;        // of operands and results, unless operands are loaded for it alone
+  uint16_t moves = 0;        // of operands and results, unless the operands are loaded only for it
 };
 SubroutineSize size_of(Subroutine subroutine);
 

@@ -1,4 +1,4 @@
-// What energy is spent on: the events that a launch is counted by (energy_sets.h weighs them).
+// The events of a launch that consume energy; energy_sets.h has their coefficients.
 #pragma once
 
 #include <array>
@@ -9,15 +9,15 @@
 namespace ptxrewrite::ir {
 
 enum class EnergyEvent : uint8_t {
-  // By machine instruction of a warp.
+  // Per machine instruction of a warp.
   ibuffer,
   sched,
   icache_hit,
   opcoll,
-  // By active lane and 32-bit register.
+  // Per active lane and 32-bit register.
   rf_read,
   rf_write,
-  // By active lane and machine instruction of the unit.
+  // Per active lane and machine instruction of the unit.
   int_alu,
   int_mul,
   fp32,
@@ -30,24 +30,24 @@ enum class EnergyEvent : uint8_t {
   ex2,
   tensor,
   tex,
-  // By access of a warp; of shared memory, by pass over the banks.
+  // Per access of a warp; for shared memory, per pass over the banks.
   const_hit,
   shared,
-  // By line that an access asks for.
+  // Per line that an access requests.
   l1_read_hit,
   l1_read_miss,
   l1_write_hit,
   l1_write_miss,
-  // By 32 bytes between L1 and L2, and by request.
+  // Per 32 bytes between L1 and L2, and per request.
   noc_flit,
-  // By sector of 32 bytes.
+  // Per sector of 32 bytes.
   l2_read_hit,
   l2_read_miss,
   l2_write_hit,
   l2_write_miss,
   dram_read,
   dram_write,
-  // Techniques' own: by access of DAC's tuple queue, and of a warp's queue of addresses or predicates.
+  // Events of techniques: per access of DAC's tuple queue, and of a warp's queue of addresses or predicates.
   affine_tuple,
   affine_entry,
   count

@@ -1,4 +1,4 @@
-// Machines of users: files in TOML that say all figures of a machine, or what differs from one that there is
+// Users' machines: TOML files that specify all figures of a machine, or the differences from an existing machine
 // (docs/machines.md).
 //
 //   base = "h200"            # figures that are not here are this machine's; without it all have to be here
@@ -23,14 +23,14 @@ struct MachineFile : MachineText {
   std::optional<EnergySet> energy;
 };
 
-// Is this the path of such a file, rather than the name of a machine?
+// True if `name` is the path of such a file, rather than the name of a machine.
 bool is_machine_path(std::string_view name);
 
-// nullptr where something is wrong: the diagnostics have it. Without a name of its own the machine has the file's.
+// Returns nullptr on errors, which are in the diagnostics. A machine without a name is named after its file.
 std::unique_ptr<MachineFile> read_machine_file(const SourceFile& source, Diagnostics& diagnostics);
 
-// The text of a file that reads back as this machine. `remarks`: units and meanings as comments. `energy`: nullptr:
-// none.
+// The text of a file that reads back as this machine. `remarks`: adds units and meanings as comments. `energy`: nullptr
+// if there is none.
 std::string machine_toml(const Machine& machine, const EnergySet* energy = nullptr, bool remarks = true);
 
 } // namespace ptxrewrite::ir

@@ -20,7 +20,7 @@ namespace {
 
 using Fact = MachineFact;
 
-// The value without the constants that the accesses add.
+// The value without constants that the accesses add.
 ValueId strip(const LoweringContext& context, ValueId value) {
   while (ValueId rest = context.without_constant[value.index()])
     value = rest;
@@ -29,7 +29,7 @@ ValueId strip(const LoweringContext& context, ValueId value) {
 
 } // namespace
 
-// The same sum again, apart from constants that go into the accesses.
+// A sum that was computed before, apart from constants that the accesses add.
 bool equal_sum(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (!is_add(form) || !(is_int64(form) || is_int32(form)) || context.function.instructions[id].guard) return false;
@@ -38,7 +38,7 @@ bool equal_sum(LoweringContext& context, InstructionId id) {
   ValueId sum = context.result(id);
   if (!left || !right || !sum || !left->is(OperandKind::value) || !right->is(OperandKind::value)) return false;
   ValueId a = strip(context, left->as_value()), b = strip(context, right->as_value());
-  // Where registers are written again, the same names need not be the same sum.
+  // If registers are written again, equal names need not be equal sums.
   if (!context.function.is_ssa &&
       !(context.values.definition(a) && context.values.definition(b) && context.values.definition(sum)))
     return false;
@@ -58,7 +58,7 @@ bool reads_as_shared_address(const LoweringContext& context, InstructionId reade
   return context.reads_as_address(reader, value) && is_shared(context.form(reader)->space);
 }
 
-// Is the value read in shared addresses alone, there with constants added?
+// True if the value is read only in shared addresses, possibly with constants added.
 bool is_shared_address(const LoweringContext& context, ValueId value, int depth = 0) {
   return all_readers(context, value, [&](InstructionId reader) {
     if (context.reads_as_address(reader, value)) return reads_as_shared_address(context, reader, value);
@@ -69,7 +69,7 @@ bool is_shared_address(const LoweringContext& context, ValueId value, int depth 
 
 } // namespace
 
-// (a << k) + b, also by an or of what has no bit in common: LEA. A shift into a shared address: the scaled address of
+// (a << k) + b: LEA, also for an `or` of disjoint bits. Also a shift in a shared address: the scaled addresses of
 // targets before 9.0.
 bool shift_add(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
@@ -93,7 +93,7 @@ bool shift_add(LoweringContext& context, InstructionId id) {
   return true;
 }
 
-// b = f(a); p ? b : a, and nobody else reads either: f is computed in place, under a predicate.
+// b = f(a); p ? b : a, without other readers of b: f is computed in place, predicated.
 bool select_of_changed(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.opcode != Opcode::selp || !context.result(id) || context.values.merges(context.result(id))) return false;
@@ -115,7 +115,7 @@ bool select_of_changed(LoweringContext& context, InstructionId id) {
 
 namespace {
 
-// One register, one constant bank, and 1 or 2 that carries bring (IADD3.X).
+// One register, one constant bank operand, and 1 or 2 supplied as carries (IADD3.X).
 bool is_carried_sum(const LoweringContext& context, const Form& first, const Form& second,
                     std::span<const Operand> summands) {
   if (!is_add(first) || !is_add(second) || !is_int32(first) || summands.size() != 3) return false;
@@ -127,7 +127,7 @@ bool is_carried_sum(const LoweringContext& context, const Form& first, const For
 
 } // namespace
 
-// a + b + c: IADD3, twice for 64 bits.
+// a + b + c: IADD3; two of them for 64 bits.
 bool three_input_add(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   const bool wide = is_int64(form);
@@ -137,7 +137,7 @@ bool three_input_add(LoweringContext& context, InstructionId id) {
   if (!user || !is_add_or_sub(*user) || bit_width(user->type()) != bit_width(form.type()) || is_float(user->type()))
     return false;
   std::vector<Operand> summands;
-  bool literal = false; // the sum of all
+  bool literal = false; // literals are merged to one summand
   for (InstructionId one : {id, reader})
     for (size_t index : {0, 1}) {
       const Operand* operand = context.source(one, index);
@@ -156,7 +156,7 @@ bool three_input_add(LoweringContext& context, InstructionId id) {
 
 namespace {
 
-// What a logic instruction computes with, once for each value; nothing of it has been computed by others.
+// The distinct inputs of a logic instruction, without fusion.
 std::vector<Operand> own_leaves(const LoweringContext& context, InstructionId id) {
   std::vector<Operand> leaves;
   const size_t inputs = context.form(id)->opcode == Opcode::lop3 ? 3 : 2;
@@ -169,19 +169,19 @@ bool is_same(const Operand& a, const Operand& b) {
   return a.kind == b.kind && a.id == b.id && a.immediate == b.immediate;
 }
 
-// A truth table of up to three inputs.
+// True for a logic operation of up to three inputs, as a truth table.
 bool is_table(const Form& form) {
   return is_logic(form) || form.opcode == Opcode::lop3;
 }
 
-// What the instruction's table reads when those that have been taken over are no more.
+// The inputs of the instruction's table after the fusions so far.
 std::vector<Operand>& leaves_of(LoweringContext& context, InstructionId id) {
   auto [place, first] = context.leaves.try_emplace(id);
   if (first) place->second = own_leaves(context, id);
   return place->second;
 }
 
-// What the reader's table reads when it computes `id`, too.
+// The inputs of the reader's table if it absorbs `id`.
 std::vector<Operand> leaves_together(LoweringContext& context, InstructionId id, InstructionId reader) {
   std::vector<Operand> together = leaves_of(context, id);
   for (const Operand& leaf : leaves_of(context, reader)) {
@@ -192,7 +192,7 @@ std::vector<Operand> leaves_together(LoweringContext& context, InstructionId id,
   return together;
 }
 
-// Is it an or that becomes a scaled sum, so that no table takes it over nor it another?
+// True for an `or` that becomes a scaled sum, which neither absorbs a table nor is absorbed by one.
 bool is_scaled_sum(const LoweringContext& context, InstructionId id) {
   for (size_t index : {0, 1}) {
     const InstructionId shift = context.definition(context.source(id, index));
@@ -203,7 +203,7 @@ bool is_scaled_sum(const LoweringContext& context, InstructionId id) {
   return false;
 }
 
-// The same when other tables that only this one reads are taken over, too.
+// As above, when other tables that only this reader reads are absorbed, too.
 std::vector<Operand> with_siblings(LoweringContext& context, std::vector<Operand> leaves, InstructionId reader) {
   std::vector<Operand> together;
   auto add = [&](const Operand& leaf) {
@@ -225,7 +225,7 @@ std::vector<Operand> with_siblings(LoweringContext& context, std::vector<Operand
 
 } // namespace
 
-// Logic on three inputs, however many steps it takes: LOP3, twice for 64 bits.
+// Logic on three inputs, in any number of steps: LOP3; two of them for 64 bits.
 bool three_input_logic(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (!is_table(form) || !(is_int32(form) || is_int64(form)) || context.absorbs[id.index()]) return false;
@@ -239,8 +239,8 @@ bool three_input_logic(LoweringContext& context, InstructionId id) {
   return true;
 }
 
-// An input's complement is the input in another table, wherever and how often it is read. Where the input is a table
-// itself, that one computes the complement.
+// The complement of an input is absorbed by the tables of all readers. If the input is a table itself, that table
+// computes the complement.
 bool complement(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.opcode != Opcode::not_ || !(is_int32(form) || is_int64(form)) || context.function.instructions[id].guard ||
@@ -260,7 +260,7 @@ bool complement(LoweringContext& context, InstructionId id) {
 
 namespace {
 
-// Is the product worth computing again where it is read, since one of its factors is in no register?
+// True if the product is worth recomputing at each reader, because one factor is not in a register.
 bool has_free_factor(const LoweringContext& context, InstructionId id) {
   for (size_t index : {0, 1}) {
     const Operand* factor = context.source(id, index);
@@ -271,7 +271,7 @@ bool has_free_factor(const LoweringContext& context, InstructionId id) {
   return false;
 }
 
-// Is it computed once on the uniform datapath, since both factors are loaded there?
+// True if it is computed once on the uniform datapath, because both factors are loaded there.
 bool is_uniform_product(const LoweringContext& context, InstructionId id) {
   if (!has(context.capability, Fact::loaded_parameters)) return false;
   for (size_t index : {0, 1}) {
@@ -282,7 +282,7 @@ bool is_uniform_product(const LoweringContext& context, InstructionId id) {
   return true;
 }
 
-// c - a * b: -a first, once for all, unless b is a literal or the steps of a division make it.
+// c - a * b: needs -a, computed once, unless b is a literal or a is negated within a division sequence.
 void negate_factor(LoweringContext& context, InstructionId product, InstructionId reader) {
   const Operand* minuend = context.source(reader, 0);
   if (minuend->is(OperandKind::value) && minuend->as_value() == context.result(product)) return;
@@ -301,7 +301,7 @@ const Operand* addend(const LoweringContext& context, InstructionId sum, ValueId
   return left->is(OperandKind::value) && left->as_value() == value ? context.source(sum, 1) : left;
 }
 
-// Two operands that are in no register: one of them has to be moved, once for all.
+// With two operands that are not in registers, one of them is moved to a register, once.
 void move_factor(LoweringContext& context, InstructionId product, InstructionId reader) {
   const Operand* other = addend(context, reader, context.result(product));
   if (!has_free_factor(context, product) || !other->is(OperandKind::value) ||
@@ -317,7 +317,7 @@ void move_factor(LoweringContext& context, InstructionId product, InstructionId 
 
 } // namespace
 
-// a * b + c: one multiply-add for each sum.
+// a * b + c: one multiply-add per sum.
 bool integer_multiply_add(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.opcode != Opcode::mul || !is_int32(form) || !form.has(Modifier::lo)) return false;
@@ -332,7 +332,7 @@ bool integer_multiply_add(LoweringContext& context, InstructionId id) {
     const Form* user = context.form(reader);
     if (!user || !is_add_or_sub(*user) || !is_int32(*user) || context.absorbs[reader.index()]) return false;
     const InstructionId other = context.definition(addend(context, reader, value));
-    if (!only && other && context.function.is_opcode(other, Opcode::mul)) return false; // either, for all is neither
+    if (!only && other && context.function.is_opcode(other, Opcode::mul)) return false; // ambiguous: absorb neither
     return anywhere || context.same_block(id, reader);
   });
   if (!fits || (first_generation && !only)) return false;

@@ -1,6 +1,6 @@
-// Fusions that no row of fuse.def can say: they remember what has been computed (sums, products), follow addresses
-// through several sums, or count the inputs of a whole tree. Rows name them and say for which generations they hold.
-// True: the instruction is absorbed. Private to ir/machine.
+// Fusions that no row of fuse.def can express: they remember computed values (sums, products), follow addresses through
+// several sums, or count the inputs of a whole tree. Rows name them and their generations. A function returns true if
+// the instruction is absorbed. Private to ir/machine.
 #pragma once
 
 #include "ir/machine/fuse/constant_operands.h"

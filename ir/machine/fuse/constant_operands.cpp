@@ -23,7 +23,7 @@ bool literal_is_zero(const LoweringContext& context, ValueId value) {
   return operand && operand->is_constant() && operand->immediate == 0;
 }
 
-// ptxas 13.0 moves a constant of 32 bits anew in each block that no other such block dominates, but for addresses.
+// ptxas 13.0 moves a 32-bit constant again in each block that no other such block dominates, except for addresses.
 void move_again(LoweringContext& context, const std::map<BlockId, InstructionId>& places) {
   bool first = true;
   for (const auto& [block, reader] : places) {
@@ -35,7 +35,7 @@ void move_again(LoweringContext& context, const std::map<BlockId, InstructionId>
   }
 }
 
-// A product or a shift that its sums have taken over is computed in each of them.
+// The instructions that compute a product or shift: its sums, if they have absorbed it.
 std::vector<InstructionId> where_computed(const LoweringContext& context, InstructionId reader) {
   const bool is_product =
       context.function.is_opcode(reader, Opcode::mul) || context.function.is_opcode(reader, Opcode::shl);
@@ -44,7 +44,7 @@ std::vector<InstructionId> where_computed(const LoweringContext& context, Instru
   return {sums.begin(), sums.end()};
 }
 
-// Values that are no registers at first cost where some reader needs them in one, at their definition.
+// Adds the cost of loading a constant to its definition if a reader needs it in a register.
 void weigh_constant(LoweringContext& context, InstructionId id) {
   ValueId value = context.result(id);
   const Form& form = *context.form(id);
@@ -57,7 +57,7 @@ void weigh_constant(LoweringContext& context, InstructionId id) {
   bool loads = source == ValueSource::constant_bank && has(context.capability, MachineFact::loaded_parameters);
   bool starts = form.opcode == Opcode::ld || form.opcode == Opcode::mov;
   bool in_register = context.values.merges(value), everywhere = in_register, only_addresses = !in_register;
-  std::map<BlockId, InstructionId> places; // blocks that read it in a register, by their first reader
+  std::map<BlockId, InstructionId> places; // blocks that read it from a register, with the first such reader
   for (InstructionId reader : context.values.readers(value)) {
     if (!context.needed[reader.index()] || context.uniform[reader.index()] ||
         reads_without_register(context, reader, value, source))
@@ -69,7 +69,7 @@ void weigh_constant(LoweringContext& context, InstructionId id) {
     only_addresses &= context.reads_as_address(reader, value);
   }
   if (loads) {
-    // One load brings it, wherever it is read.
+    // It is loaded once, wherever it is read.
     const Operand* operand = context.source(id, 0);
     if (!starts || !operand || operand->is(OperandKind::value)) return;
     bool uniform = bit_width(context.function.values[value].type) <= 32;
@@ -85,10 +85,10 @@ void weigh_constant(LoweringContext& context, InstructionId id) {
   if (!everywhere && at.weight == 1) move_again(context, places);
 }
 
-// By factor: the blocks that need it in a register, by their first reader.
+// By factor: the blocks that need it in a register, with the first such reader.
 using LiteralPlaces = std::map<int64_t, std::map<BlockId, InstructionId>>;
 
-// The factor of a wide multiply-add whose addend is a parameter must be in a register.
+// If the addend of a wide multiply-add is a parameter, its factor must be in a register.
 void find_wide_literals(const LoweringContext& context, LiteralPlaces& literal_places, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.opcode != Opcode::mul || !form.has(Modifier::wide) || !context.absorbed[id.index()]) return;
@@ -118,7 +118,7 @@ void weigh_wide_literals(LoweringContext& context) {
         context.move_constant(reader);
 }
 
-// The literal itself, or the one that the register holds.
+// The literal, directly or through moves to registers; nullptr if it is not a literal.
 const Operand* literal_behind(const LoweringContext& context, const Operand* operand) {
   for (int step = 0; operand && step < 4; ++step) {
     if (operand->is_constant()) return operand;
@@ -129,8 +129,8 @@ const Operand* literal_behind(const LoweringContext& context, const Operand* ope
   return nullptr;
 }
 
-// A literal of 64 bits whose low word is not zero stands in a constant bank before 9.0; then it is moved into two
-// registers, once in a block.
+// Before 9.0 a 64-bit literal whose low word is not zero is in a constant bank; from then on it is moved into two
+// registers, once per block.
 void weigh_long_literals(LoweringContext& context, std::set<std::pair<BlockId, int64_t>>& literals, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.type() != ScalarType::f64 || !has_constant_operand(form) || form.opcode == Opcode::mov) return;
@@ -152,9 +152,9 @@ bool is_plain_sum(const LoweringContext& context, InstructionId id) {
   return form && is_add(*form) && is_int64(*form) && !context.function.instructions[id].guard && context.result(id);
 }
 
-constexpr int longest_place = 4; // sums one after the other
+constexpr int longest_place = 4; // consecutive sums
 
-// A place or number, or a sum of such.
+// True for an address or integer constant, or a sum of such.
 bool is_place(const LoweringContext& context, const Operand* operand, int depth = 0) {
   if (context.is_literal(operand)) return true;
   const InstructionId sum = context.definition(operand);
@@ -191,22 +191,22 @@ bool constant_place(LoweringContext& context, InstructionId id) {
 bool reads_without_register(const LoweringContext& context, InstructionId reader, ValueId value, ValueSource source) {
   const Form* form = context.form(reader);
   if (!form) return true;
-  if (form->opcode == Opcode::mov || form->opcode == Opcode::cvta) return true; // its own result answers for it
+  if (form->opcode == Opcode::mov || form->opcode == Opcode::cvta) return true; // decided by its own readers
   if (context.reads_as_address(reader, value)) return false;
   if (context.absorbed[reader.index()] && is_constant_place(context, reader)) return true;
   if (is_sign_of_pair(context, reader)) return true; // an extension
   bool is_zero = source == ValueSource::literal && literal_is_zero(context, value);
   if (is_zero) return true;
-  // Distance, clamp and the mask of all lanes stand in the instruction word.
+  // Shift distance, clamp and the full lane mask are encoded in the instruction word.
   if (form->kind == InstructionClass::warp_shuffle && source == ValueSource::literal)
     return context.source(reader, 0)->as_value() != value;
   if (!has_constant_operand(*form)) return false;
-  // One such operand to an instruction: the last one.
+  // An instruction can have one such operand: the last.
   bool last = false;
   for (size_t i = 0; const Operand* operand = context.source(reader, i); ++i) {
     if (operand->is(OperandKind::value) && context.source_of(operand->as_value()) != ValueSource::computed)
       last = operand->as_value() == value;
-    if (operand->is_constant() && operand->immediate != 0) last = false; // zero is a register of its own
+    if (operand->is_constant() && operand->immediate != 0) last = false; // zero has its own register
   }
   return last;
 }
@@ -234,7 +234,7 @@ bool has_constant_operand(const Form& form) {
   }
 }
 
-// Neighbours in a .const variable come with one load in a block.
+// Neighbouring words of a .const variable are loaded together, once per block.
 static void join_constants(LoweringContext& context, int64_t words) {
   std::set<std::tuple<BlockId, VariableId, int64_t>> loaded;
   context.for_each_needed([&](InstructionId id) {
@@ -259,7 +259,7 @@ void weigh_constants(LoweringContext& context) {
 void weigh_literals(LoweringContext& context) {
   if (context.capability < first_generation_end) return;
   if (!has(context.capability, MachineFact::loaded_parameters)) return weigh_wide_literals(context);
-  std::set<std::pair<BlockId, int64_t>> literals; // that have been moved into registers
+  std::set<std::pair<BlockId, int64_t>> literals; // moved into registers so far
   context.for_each_needed([&](InstructionId id) { weigh_long_literals(context, literals, id); });
 }
 

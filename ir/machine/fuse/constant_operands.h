@@ -6,22 +6,22 @@
 
 namespace ptxrewrite::ir {
 
-// May one of its operands be no register? Instructions that compute have one place for such an operand.
+// True if the instruction can have one operand that is not a register.
 bool has_constant_operand(const Form& form);
 
-// Can the reader name the value, which no register holds so far?
+// True if the reader can name the value, which is not in a register so far, as an operand.
 bool reads_without_register(const LoweringContext& context, InstructionId reader, ValueId value, ValueSource source);
 
-// At their definitions: values that are no registers where all readers can name them.
+// At the definitions: a value that is not in a register is free if all readers can name it.
 void weigh_constants(LoweringContext& context);
-// At their readers: literals that have to be in registers.
+// At the readers: adds moves of literals that have to be in registers.
 void weigh_literals(LoweringContext& context);
 
-// Is the instruction a sum of 64 bits with a .const variable's place, read as an address of constant loads alone? They
-// add the place themselves (c[0x3][R + place]), and take the rest in 32 bits.
+// True for a 64-bit sum with the address of a .const variable that is read only as the address of constant loads. These
+// add the variable's offset (c[0x3][R + place]) and need only the other summand, in 32 bits.
 bool is_constant_place(const LoweringContext& context, InstructionId id);
 
-// Takes such a sum away: see coded_fusions.h.
+// Absorbs such a sum: see coded_fusions.h.
 bool constant_place(LoweringContext& context, InstructionId id);
 
 } // namespace ptxrewrite::ir

@@ -1,4 +1,4 @@
-// Found by assembling wide multiply-adds with one literal in, between and behind loops: see constant_ranges.h.
+// Determined by assembling wide multiply-adds with one literal in, between and after loops: see constant_ranges.h.
 #include "ir/machine/fuse/constant_ranges.h"
 
 #include <algorithm>
@@ -12,13 +12,13 @@ ConstantRanges::ConstantRanges(const LoweringContext& context)
       branching_.push_back(loop);
 }
 
-// Is it more than the rest of the only block in front of it?
+// False if the block only continues its single predecessor.
 bool ConstantRanges::begins_anew(BlockId block) const {
   const std::span<const EdgeId> edges = context_.flow.predecessors(block);
   return edges.size() != 1 || context_.function.successors(context_.function.edges[edges[0]].from).size() != 1;
 }
 
-// All blocks on the ways from or to a block that do not lead through another one.
+// All blocks on paths from `start` (or to it, if `backwards`) that do not pass through `without`.
 std::vector<bool> ConstantRanges::reached(BlockId start, BlockId without, bool backwards) const {
   const Function& function = context_.function;
   std::vector<bool> seen(function.blocks.size());

@@ -1,4 +1,4 @@
-// Live ranges of constants in registers: after which readers a constant is loaded again. Private to ir/machine.
+// Live ranges of constants in registers: the readers that need another load of a constant. Private to ir/machine.
 #pragma once
 
 #include "ir/flow/loops.h"
@@ -8,13 +8,13 @@
 
 namespace ptxrewrite::ir {
 
-// ptxas 13.0 keeps it for the blocks that its block dominates, but not through loops of several blocks: in them and
-// behind them it moves the constant anew.
+// ptxas 13.0 keeps it in the blocks that its block dominates, but not through loops of several blocks: in them and
+// after them it moves the constant again.
 class ConstantRanges {
 public:
   explicit ConstantRanges(const LoweringContext& context);
 
-  // What one block has moved into a register, another finds there.
+  // True if a constant that block `from` has moved to a register is still there in block `to`.
   bool keeps(BlockId from, BlockId to) const;
 
 private:

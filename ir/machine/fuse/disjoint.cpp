@@ -1,4 +1,4 @@
-// Found by assembling ors of shifted, masked and loaded bytes: ptxas 13.0 makes them LEA where a sum would be one.
+// Determined by assembling ors of shifted, masked and loaded bytes: ptxas 13.0 generates LEA where it would for a sum.
 #include "ir/machine/fuse/disjoint.h"
 
 #include "ir/machine/prepare/known_bits.h"
@@ -7,7 +7,7 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-constexpr int longest_chain = 8; // of definitions; what is further away may be anything
+constexpr int longest_chain = 8; // of definitions; beyond it, all bits count as possibly set
 
 KnownBits bits_of(const LoweringContext& context, const Operand& operand, int depth);
 

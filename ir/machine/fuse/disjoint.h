@@ -6,7 +6,7 @@
 
 namespace ptxrewrite::ir {
 
-// An or of 32 bits whose operands have no bit in common, as far as their definitions tell.
+// True for a 32-bit `or` whose operands have no set bit in common, as far as their definitions show.
 bool is_sum_by_or(const LoweringContext& context, InstructionId id);
 
 } // namespace ptxrewrite::ir

@@ -1,4 +1,4 @@
-// Reads the rows of fuse.def and applies them, see fusion.h.
+// Parses the rows of fuse.def and applies them, see fusion.h.
 #include "ir/machine/fuse/fusion.h"
 
 #include "ir/machine/figures/generations.h"
@@ -47,7 +47,7 @@ constexpr RowText row_texts[] = {
 struct CostChange {
   char role = 'r';
   bool adds = false;
-  bool renames = false; // "p := a": `variable` is read instead
+  bool renames = false; // "p := a": readers read `variable` instead
   size_t variable = 0;
   FusionExpression value;
 };
@@ -147,7 +147,7 @@ public:
     match_.count = count;
   }
 
-  // True: the producer is absorbed.
+  // Returns true if the producer is absorbed.
   bool apply() {
     const FusionMatch nothing = match_;
     for (const FusionTerm& term : row_.producer)
@@ -164,7 +164,7 @@ public:
   }
 
 private:
-  // `result`: what stands for @. What has been matched so far is kept where the term does not fit.
+  // `result`: the value that @ matches. If the term does not match, earlier bindings are kept.
   bool fits(const FusionTerm& term, InstructionId id, ValueId result, bool swapped) {
     const Form* form = context_.form(id);
     if (!form || !term.form.fits(*form)) return false;
@@ -241,8 +241,8 @@ private:
     return reader && reader_fits(reader, result_, 0);
   }
 
-  // Does it fit the step of the chain, what follows from there, and the condition? What it was matched with is the
-  // match afterwards; the producer's part of it stays in any case.
+  // True if the reader matches the step of the chain, the remaining steps match, and the condition holds. The bindings
+  // are in `match_` afterwards; those of the producer are kept in any case.
   bool reader_fits(InstructionId reader, ValueId value, size_t step) {
     const FusionMatch before = match_;
     for (const FusionTerm& term : row_.readers[step])
@@ -282,12 +282,12 @@ private:
     if (row_.readers.empty()) return;
     if (row_.text->readers != Readers::all) return change_reader(last_, takes);
     if (!takes && row_.costs.empty()) return;
-    if (row_.readers.size() > 1) return; // rows with chains of all readers change nothing there
+    if (row_.readers.size() > 1) return; // chains of rows with readers `all` change no costs
     for (InstructionId reader : context_.values.readers(result_))
       if (reader_fits_still(reader)) change_reader(last_, takes);
   }
 
-  // Each reader has fitted; to know with what, it is matched once more, though the one before it may have changed.
+  // Each reader has matched; it is matched again for its bindings, even if other readers have changed since.
   bool reader_fits_still(InstructionId reader) {
     const FusionMatch before = match_;
     for (const FusionTerm& term : row_.readers[0])
@@ -328,8 +328,8 @@ private:
   const Row& row_;
   InstructionId id_;
   ValueId result_;
-  FusionMatch match_; // of the producer, while nobody looks at a reader
-  FusionMatch last_;  // of the reader that fitted last
+  FusionMatch match_; // of the producer, except while a reader is matched
+  FusionMatch last_;  // of the last reader that matched
 };
 
 } // namespace

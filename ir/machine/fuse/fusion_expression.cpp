@@ -1,4 +1,4 @@
-// Reads and evaluates the expressions of fuse.def, see fusion_expression.h.
+// Parses and evaluates the expressions of fuse.def, see fusion_expression.h.
 #include "ir/machine/fuse/fusion_expression.h"
 
 #include "ir/machine/fuse/constant_operands.h"
@@ -95,7 +95,7 @@ int64_t of_number(FusionFunction function, int64_t k) {
   return 0;
 }
 
-// By how tightly they bind, loosest first.
+// By precedence, lowest first.
 struct BinaryOperator {
   std::string_view text;
   char sign;
@@ -174,7 +174,7 @@ private:
     return left;
   }
 
-  // The first row that fits is the longest.
+  // The first matching row is the longest operator.
   const BinaryOperator* next_operator(int level) {
     const std::string_view rest = skip_blanks();
     const auto* found =
@@ -263,7 +263,7 @@ int64_t FusionExpression::value(const LoweringContext& context, const FusionMatc
 
 namespace {
 
-// Of numbers that have been evaluated; && and || have been decided before.
+// Operands are evaluated already; && and || are handled elsewhere.
 int64_t combined(char sign, int64_t a, int64_t b) {
   const auto wrapped = [](uint64_t number) { return static_cast<int64_t>(number); };
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);

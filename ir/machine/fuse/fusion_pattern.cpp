@@ -1,4 +1,4 @@
-// Reads the terms of fuse.def, see fusion_pattern.h.
+// Parses the terms of fuse.def, see fusion_pattern.h.
 #include "ir/machine/fuse/fusion_pattern.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct NamedClass {
   InstructionClass kind;
 };
 
-// Those that patterns ask for.
+// Classes that patterns use.
 constexpr NamedClass class_names[] = {
     {"integer", InstructionClass::integer},       {"floating_point", InstructionClass::floating_point},
     {"comparison", InstructionClass::comparison}, {"logic", InstructionClass::logic},
@@ -43,7 +43,7 @@ constexpr uint64_t bit_of(ScalarType type) {
   return uint64_t(1) << static_cast<unsigned>(type);
 }
 
-// Of a word that names types; 0 for other words.
+// The types that a word names, as a bit mask; 0 for other words.
 uint64_t types_of(std::string_view word) {
   if (word == "int32") return bit_of(ScalarType::b32) | bit_of(ScalarType::u32) | bit_of(ScalarType::s32);
   if (word == "int64") return bit_of(ScalarType::b64) | bit_of(ScalarType::u64) | bit_of(ScalarType::s64);
@@ -56,7 +56,7 @@ uint64_t types_of(std::string_view word) {
   return modifier && is_type(*modifier) ? bit_of(static_cast<ScalarType>(*modifier)) : 0;
 }
 
-// Takes what stands before the separator, outside parentheses, off the front.
+// Removes the text before the separator, outside of parentheses, from the front and returns it.
 std::string_view take(std::string_view& text, std::string_view separator) {
   int depth = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -126,7 +126,7 @@ private:
     } else {
       test.opcodes = opcodes(head);
     }
-    size_t place = 0; // of the next type
+    size_t place = 0; // index of the next type
     while (!text.empty())
       add_word(test, take(text, "."), place);
     return test;

@@ -1,6 +1,6 @@
-// Found by assembling instructions with literals and parameters in each of their places, alone and several in a block:
-// see second_constants.h. Sums and logic take two instructions then instead of one of three inputs; the others move the
-// constant that ptxas 13.0 does not leave in its place.
+// Determined by assembling instructions with literals and parameters as each of their operands, alone and several per
+// block: see second_constants.h. Sums and logic then take two instructions instead of one of three inputs; other
+// instructions move the constant that ptxas 13.0 does not encode.
 #include "ir/machine/fuse/second_constants.h"
 
 #include "ir/machine/figures/generations.h"
@@ -25,7 +25,7 @@ bool is_constant(const LoweringContext& context, const Operand& operand) {
   if (source == ValueSource::constant_bank) return !has(context.capability, MachineFact::loaded_parameters);
   const InstructionId id = context.values.definition(operand.as_value());
   const Operand* literal = id ? context.source(id, 0) : nullptr;
-  return !literal || !(is_zero(*literal) || literal->is(OperandKind::symbol)); // a place is added by the accesses
+  return !literal || !(is_zero(*literal) || literal->is(OperandKind::symbol)); // the accesses add an address
 }
 
 class SecondConstants {
@@ -41,7 +41,7 @@ public:
     if (form.opcode == Opcode::prmt) return weigh_permutation(id);
     std::vector<Operand> operands = operands_of(id, form);
     std::erase_if(operands, [&](const Operand& operand) { return !needs_place(operand); });
-    const bool shifted = form.opcode == Opcode::shl || form.opcode == Opcode::shr; // the place is for the distance
+    const bool shifted = form.opcode == Opcode::shl || form.opcode == Opcode::shr; // its slot is for the amount
     const size_t places = shifted ? 0 : 1;
     for (size_t i = 0; i + places < operands.size(); ++i)
       move(id, operands[i]);
@@ -63,7 +63,7 @@ private:
       if (const Operand* addend = context_.source(id, 2)) factors.push_back(*addend);
       return factors;
     }
-    case Opcode::add: // a product that is taken away has a factor in a register anyway
+    case Opcode::add: // a product that is subtracted has a factor in a register anyway
       return operands_of_sum(id, is_float(form.type()));
     case Opcode::mul:
       return is_float(form.type()) ? first(id, 2) : std::vector<Operand>();
@@ -86,7 +86,7 @@ private:
     return operands;
   }
 
-  // By a power of two: how far LEA shifts is no operand.
+  // Without powers of two: the shift amount of LEA is not an operand.
   std::vector<Operand> factors_of(InstructionId id) const {
     std::vector<Operand> factors = first(id, 2);
     if (!is_float(context_.form(id)->type()))
@@ -97,7 +97,7 @@ private:
     return factors;
   }
 
-  // A product that the sum has taken over, and what is added to it.
+  // The factors of a product that the sum has absorbed, and the addend.
   std::vector<Operand> operands_of_sum(InstructionId id, bool floating) const {
     for (size_t i : {0, 1}) {
       const InstructionId product = context_.definition(context_.source(id, i));
@@ -112,7 +112,7 @@ private:
     return floating ? first(id, 2) : std::vector<Operand>();
   }
 
-  // On the uniform datapath, too, only the distance has a place.
+  // On the uniform datapath, too, only the shift amount of a shift can be a constant.
   void weigh_uniform(InstructionId id, InstructionCost& at) {
     const Operand* shifted = context_.source(id, 0);
     const bool is_shift = context_.function.is_opcode(id, Opcode::shl) || context_.function.is_opcode(id, Opcode::shr);
@@ -120,8 +120,8 @@ private:
     if (context_.is_literal(shifted) && needs_place(*shifted)) at.uniform += moves(id, *shifted);
   }
 
-  // The selector stands in the instruction word, or beside one other constant in a register; only the second number has
-  // a place there.
+  // The selector is encoded in the instruction word, or is in a register if there is another constant; besides it, only
+  // the second operand can be a constant.
   void weigh_permutation(InstructionId id) {
     const std::vector<Operand> operands = first(id, 3);
     if (operands.size() != 3 || !needs_place(operands[2])) return;
@@ -133,7 +133,7 @@ private:
     context_.move_constant(id, static_cast<uint16_t>(times * moves(id, operand)));
   }
 
-  // 1 if nothing has moved it before on the way there.
+  // 0 if the constant has been moved before in a dominating block, otherwise 1.
   uint16_t moves(InstructionId id, const Operand& operand) {
     const BlockId block = context_.function.instructions[id].block;
     auto& places = moved_[{operand.is(OperandKind::value) ? operand.as_value() : ValueId(), operand.immediate}];
@@ -144,7 +144,7 @@ private:
   }
 
   LoweringContext& context_;
-  std::map<std::pair<ValueId, int64_t>, std::vector<BlockId>> moved_; // which constants, by which blocks
+  std::map<std::pair<ValueId, int64_t>, std::vector<BlockId>> moved_; // by constant: blocks with a move
 };
 
 } // namespace

@@ -1,5 +1,5 @@
-// Cost of further constant operands: an instruction can name one operand that is in no register (a literal, or before
-// 9.0 a parameter); others are moved into registers first. Private to ir/machine.
+// Cost of further constant operands: an instruction can name one operand that is not in a register (a literal, or
+// before 9.0 a parameter); others are moved into registers first. Private to ir/machine.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"
@@ -8,10 +8,10 @@
 
 namespace ptxrewrite::ir {
 
-// How many of the operands are in no register, unless something moves them there; zero is a register of its own.
+// Number of operands that are not in a register; zero does not count, as it has its own register.
 size_t constants_among(const LoweringContext& context, std::span<const Operand> operands);
 
-// At their readers, when it is known which values registers hold: what is moved into a register first.
+// Adds the moves of such operands to their readers, once it is known which values are in registers.
 void weigh_second_constants(LoweringContext& context);
 
 } // namespace ptxrewrite::ir

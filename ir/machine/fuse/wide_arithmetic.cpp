@@ -29,8 +29,8 @@ uint16_t signs_in_registers(const LoweringContext& context, InstructionId sum) {
 
 namespace {
 
-// The product alone, where more than one sum reads it: by a power of two, two words of shifts or what a literal leaves
-// of them.
+// Weight of the product by itself, if more than one sum reads it: for a power of two, shifts of two words, or the words
+// that the literal leaves.
 uint16_t weight_of_product(const Form& form, const Operand* factor) {
   if (!is_power_of_two(factor)) return 1;
   if (factor->immediate > 1) return 2;
@@ -39,8 +39,8 @@ uint16_t weight_of_product(const Form& form, const Operand* factor) {
 
 } // namespace
 
-// mad.wide is a product and a sum of two words, never fused but for one sum with a power of two (LEA, LEA.HI). Products
-// that have been computed before are not computed again.
+// mad.wide counts as a product and a sum of two words, fused only for a single sum with a power of two (LEA, LEA.HI).
+// Products that have been computed before are reused.
 bool wide_product_and_sum(LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.opcode != Opcode::mad || !form.has(Modifier::wide) || bit_width(form.type()) != 32) return false;

@@ -1,4 +1,4 @@
-// Found by assembling both ways to write the same and comparing the code: see canonical.h.
+// Determined by assembling equivalent spellings and comparing the code: see canonical.h.
 #include "ir/machine/prepare/canonical.h"
 
 #include "ir/machine/figures/generations.h"
@@ -30,7 +30,7 @@ public:
   Function take() { return std::move(function_); }
 
 private:
-  // A product by a power of two.
+  // Turns a product with a power of two into a shift.
   bool shift_by_power(InstructionId id) {
     if (!is_product(id)) return false;
     const std::span<const Operand> operands = function_.operands_of(id);
@@ -43,7 +43,7 @@ private:
     return true;
   }
 
-  // A product that one sum alone reads is part of it before anybody asks what has been computed twice.
+  // Joins a product that only one sum reads to a multiply-add, before common subexpressions are searched.
   bool join_multiply_add(InstructionId id) {
     if (!function_.is_opcode(id, Opcode::add)) return false;
     const Form& sum = function_.form_of(id);
@@ -79,7 +79,7 @@ private:
     return a.kind == b.kind && a.id == b.id && a.immediate == b.immediate && a.selector == b.selector;
   }
 
-  // A compare whose operands are then chosen among: a minimum or a maximum. The compare stays for others that read it.
+  // Turns a compare and a selection of its operands into a minimum or maximum. The compare stays for other readers.
   bool choose_extreme(InstructionId id) {
     if (!function_.is_opcode(id, Opcode::selp) || bit_width(function_.form_of(id).type()) != 32) return false;
     const std::vector<Operand> choice(function_.operands_of(id).begin(), function_.operands_of(id).end());
@@ -111,7 +111,7 @@ private:
   }
 
   Function function_;
-  ValueFlow values_; // of the original, whose definitions stay where they are
+  ValueFlow values_; // of the original, whose definitions remain valid
   std::vector<bool> in_section_;
   bool chooses_extremes_;
   bool changed_ = false;

@@ -10,7 +10,7 @@
 
 namespace ptxrewrite::ir {
 
-// Nothing where there is nothing to do; else with the ids of the original.
+// Returns nullopt if nothing changes; otherwise a function with the ids of the original.
 std::optional<Function> canonical(const Function& function, uint32_t compute_capability);
 
 } // namespace ptxrewrite::ir

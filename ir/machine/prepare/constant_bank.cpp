@@ -7,7 +7,7 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// Words and pairs of words: what is narrower is loaded, which extends it.
+// True for words and pairs of words: narrower values need a load, which extends them.
 bool loads_constant_variable(const Function& function, InstructionId id) {
   const Form& form = function.form_of(id);
   if (form.opcode != Opcode::ld || form.space != StateSpace::constant || form.effects.volatile_result ||

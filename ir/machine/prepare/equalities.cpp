@@ -1,4 +1,4 @@
-// Found by assembling a store behind each kind of comparison and branch; see equalities.h.
+// Determined by assembling a store after each kind of comparison and branch; see equalities.h.
 #include "ir/machine/prepare/equalities.h"
 
 #include "ir/core/insertion.h"
@@ -19,10 +19,10 @@ struct Equality {
   int64_t literal = 0;
 };
 
-// From here on, in the block and in all that it dominates.
+// A program point: the rest of the block and all blocks that it dominates.
 struct Place {
   BlockId block;
-  InstructionId behind; // invalid: from the block's start on
+  InstructionId behind; // invalid: from the start of the block
 };
 
 class EqualityUser {
@@ -43,7 +43,7 @@ public:
   }
 
 private:
-  // What holds where the guard, a setp.ne, is false.
+  // The equality that holds if the guard, a setp.ne, is false.
   std::optional<Equality> if_not_guarded(InstructionId id) const {
     const Instruction& instruction = function_.instructions[id];
     if (instruction.kind != InstructionKind::real || !instruction.guard) return std::nullopt;
@@ -60,7 +60,7 @@ private:
     return Equality{operands[1].as_value(), operands[2].immediate};
   }
 
-  // Where control goes if the predicate is false, if it comes there in no other way.
+  // The point that is reached if the predicate is false, if it is reached in no other way.
   std::optional<Place> where_not_taken(BlockId block, InstructionId id) const {
     const bool negated = function_.instructions[id].guard_negated;
     if (function_.form_of(id).effects.terminates) return negated ? std::nullopt : std::optional(Place{block, id});

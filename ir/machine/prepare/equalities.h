@@ -5,9 +5,9 @@
 
 namespace ptxrewrite::ir {
 
-// Where `setp.ne x, literal` of 32 bits was false, x is the literal: its readers there read that, as ptxas has them do
-// (13.0; it does not do so for setp.eq, for ranges and for 64 bits). In SSA form. Values, blocks and instructions keep
-// their ids; what is new comes behind them. Whether anything has changed.
+// Where `setp.ne x, literal` of 32 bits is false, x equals the literal, and readers of x there read the literal, as
+// ptxas does (13.0; not for setp.eq, ranges and 64 bits). SSA form. Existing values, blocks and instructions keep their
+// ids; new ones follow. Returns true if anything changed.
 bool use_equalities(Function& function);
 
 } // namespace ptxrewrite::ir

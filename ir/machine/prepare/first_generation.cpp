@@ -1,5 +1,5 @@
-// Counts for machines of compute capability 1.x; see first_generation.h. Sequences of 64 bits are the ones that the
-// carry and the 32-bit shifter allow; bit counts are the usual sequences of shifts, masks and sums.
+// Instruction counts for machines of compute capability 1.x; see first_generation.h. 64-bit sequences use the carry and
+// the 32-bit shifter; bit counts are the usual sequences of shifts, masks and sums.
 #include "ir/machine/prepare/first_generation.h"
 
 #include "ir/forms/composite.h"
@@ -14,7 +14,7 @@ bool is_64_bit_integer(ScalarType type) {
   return type == ScalarType::u64 || type == ScalarType::s64 || type == ScalarType::b64;
 }
 
-// Do the low halves of this instruction's 64-bit sources decide the low half of its result?
+// True if the low half of the result depends only on the low halves of the 64-bit sources.
 bool low_from_low(const Form& form) {
   if (form.carry_out || form.effects.reads_carry || form.has(Modifier::hi)) return false;
   switch (form.opcode) {
@@ -40,7 +40,7 @@ bool low_from_low(const Form& form) {
   }
 }
 
-// Finds the registers whose high halves are needed, from those who need them for sure.
+// Finds the registers whose high halves are needed, by propagation from instructions that use them.
 class HighHalves {
 public:
   explicit HighHalves(const Function& function)
@@ -99,7 +99,7 @@ private:
 
   const Function& function_;
   std::vector<bool> needed_;
-  std::vector<std::vector<ValueId>> givers_; // by ValueId: what is needed if its high half is
+  std::vector<std::vector<ValueId>> givers_; // by ValueId: operands whose high half its own high half needs
   std::vector<ValueId> work_;
 };
 
@@ -147,10 +147,10 @@ std::optional<uint16_t> weight_of_32_bits(const Form& form, bool low_half) {
     return form.has(Modifier::wide) && !low_half ? 2 : 1;
   case Opcode::mad:
     return form.has(Modifier::wide) && !low_half ? 4 : 1;
-  case Opcode::mul24: // the machine's own multiplication; its upper bits take one more
+  case Opcode::mul24: // the native multiplication; its upper bits take one more
   case Opcode::mad24:
     return form.has(Modifier::hi) ? 2 : 1;
-  case Opcode::shf: // how far is known at run time only: the rest, two shifts, and joining them
+  case Opcode::shf: // the amount is only known at run time: its complement, two shifts, and an or
     return 5;
   case Opcode::prmt:
   case Opcode::popc:
@@ -161,9 +161,9 @@ std::optional<uint16_t> weight_of_32_bits(const Form& form, bool low_half) {
   case Opcode::bfind:
     return 6;
   case Opcode::lop3:
-    return 1; // without steps: one of its inputs
+    return 1; // without steps: a move of an input
   case Opcode::dp4a:
-    return 20; // eight bytes to be extracted, four multiply-adds
+    return 20; // eight byte extractions, four multiply-adds
   case Opcode::dp2a:
     return 10;
   case Opcode::add:
@@ -192,7 +192,7 @@ std::optional<uint16_t> first_generation_weight(const Form& form, std::span<cons
   if (std::vector<SimpleStep> steps = simple_steps(form, sources); !steps.empty())
     return static_cast<uint16_t>(steps.size());
   if (form.opcode == Opcode::cvt && !is_float(form.type(0)) && !is_float(form.type(1))) {
-    // Between 64 and 32 bits the low half stays where it is; the high half is the sign, or zero.
+    // Between 64 and 32 bits the low half is reused; the high half is the sign, or zero.
     if (bit_width(form.type(1)) == 64) return bit_width(form.type(0)) >= 32 ? 0 : 1;
     if (bit_width(form.type(0)) == 64 && bit_width(form.type(1)) == 32) return low_half ? 0 : 1;
     return 1;

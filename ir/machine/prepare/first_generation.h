@@ -1,10 +1,10 @@
-// Lowering for compute capability 1.x (FX5800): the cost of instructions that later generations have natively and this
-// one does not. Private to ir/machine, except low_halves().
+// Lowering for compute capability 1.x (FX5800): the cost of instructions that only later generations have natively.
+// Private to ir/machine, except low_halves().
 //
 // The first generation has addition, logic and shifts on two 32-bit inputs, multiplication of 32 bits (composite-hpca13
-// §3.1; the native multiplier has 24), multiply-add, minimum, comparison and conversion. It has no three-input logic or
-// sum, no funnel shift, no scaled addition, no bit field. A 64-bit addition is two instructions with a carry. Addresses
-// have 32 bits: for values that only feed addresses, the low half alone is computed.
+// §3.1; the native multiplier has 24), multiply-add, minimum, comparison and conversion. It lacks three-input logic and
+// sums, funnel shifts, scaled additions and bit fields. A 64-bit addition is two instructions with a carry. Addresses
+// have 32 bits: of values that are only used in addresses, just the low half is computed.
 #pragma once
 
 #include "ir/core/function.h"
@@ -15,14 +15,14 @@
 
 namespace ptxrewrite::ir {
 
-inline constexpr uint32_t first_generation_end = 20; // the first compute capability that is none of it
+inline constexpr uint32_t first_generation_end = 20; // the first compute capability after it
 
-// By ValueId: registers of 64 bits whose high half nobody needs on a machine with 32-bit addresses. In either state of
-// a function.
+// By ValueId: 64-bit values whose high half is not needed on a machine with 32-bit addresses. Works on both states of a
+// function.
 std::vector<bool> low_halves(const Function& function);
 
-// How many instructions, where that is not what weights.def says. `low_half`: of the result only that is needed.
-// `sources`: one operand each; groups are left out.
+// Number of instructions if it differs from weights.def. `low_half`: only the low half of the result is needed.
+// `sources`: one operand each, without group heads.
 std::optional<uint16_t> first_generation_weight(const Form& form, std::span<const Operand> sources, bool low_half);
 
 } // namespace ptxrewrite::ir

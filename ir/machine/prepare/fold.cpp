@@ -1,6 +1,6 @@
-// Found by assembling each operation with operands that are known, in lines, behind branches and in loops: see fold.h.
-// The rules that are left out are left out by ptxas 13.0, too: numbers that are the same in every trip because each
-// trip makes the same of them, what a branch on equality says of a number, and products of 64 bits by one.
+// Determined by assembling each operation with known operands, in straight-line code, after branches and in loops: see
+// fold.h. Rules that ptxas 13.0 does not apply are missing here, too: values that every trip of a loop recomputes to
+// the same constant, constants implied by branches on equality, and 64-bit products with one.
 #include "ir/machine/prepare/fold.h"
 
 #include "ir/core/builder.h"
@@ -32,7 +32,7 @@ public:
     in_section_ = instructions_in_sections(function_);
   }
 
-  // Whether anything has changed.
+  // Returns true if anything has changed.
   bool run() {
     constexpr int most_rounds = 8;
     bool any = false;
@@ -87,7 +87,7 @@ private:
     return bits;
   }
 
-  // The shape itself is read from where the launch has put it, whatever the text says.
+  // ntid itself is read from launch data, even if the text fixes the block's shape.
   KnownBits bits_of_special(const Operand& operand) const {
     const auto special = static_cast<SpecialRegister>(operand.id);
     if (special == SpecialRegister::laneid) return KnownBits::below(32);
@@ -102,7 +102,7 @@ private:
     return value ? std::optional(*value != 0) : std::nullopt;
   }
 
-  // --- sections of a hardware form: what is written there is executed ---
+  // --- sections of a hardware form, which execute as written ---
 
   bool in_section(InstructionId id) const { return id.index() < in_section_.size() && in_section_[id.index()]; }
 
@@ -155,7 +155,7 @@ private:
       place_literals(id);
   }
 
-  // A parameter of the kernel at an address in a register, which is known: the access names it.
+  // An access to a kernel parameter through a register with a known address names the parameter instead.
   void name_parameter(InstructionId id) {
     const std::span<Operand> operands = function_.operands_of(id);
     const size_t address = next_sibling(operands, 0);
@@ -181,7 +181,7 @@ private:
     changed_ = true;
   }
 
-  // {a, a >> 31} is a with its sign.
+  // {a, a >> 31} becomes a sign extension of a.
   bool extend_sign(InstructionId id) {
     const std::span<const Operand> operands = function_.operands_of(id);
     if (!function_.is_opcode(id, Opcode::mov) || operands.size() != 4 || operands[1].group_size() != 2) return false;
@@ -202,7 +202,7 @@ private:
     for (size_t i = 1; i < function_.operands_of(id).size(); ++i)
       sources.push_back(bits_of(function_.operands_of(id)[i], source_width(form, i - 1)));
     const KnownBits bits = known_result(form, sources);
-    // (a >> k) + b has become one instruction before the bits of a are looked at.
+    // ptxas joins (a >> k) + b to one instruction before it determines the known bits of a.
     const bool whole = std::ranges::all_of(sources, [](const KnownBits& source) { return source.all; });
     if (bits.all && !whole && is_added_shift(id)) return {bits.may_be_one, false};
     return bits;
@@ -216,7 +216,7 @@ private:
            function_.instructions[reader].block == function_.instructions[id].block;
   }
 
-  // False: the instruction is gone, or stays under a guard that nobody knows.
+  // Returns false if the instruction has been removed or its guard is unknown.
   bool visit_guard(InstructionId id) {
     Instruction& instruction = function_.instructions[id];
     const std::optional<bool> guard = truth(instruction.guard);
@@ -256,7 +256,7 @@ private:
     function_.instructions[id].guard_negated = false;
   }
 
-  // What it would have written keeps what it held.
+  // Removes the instruction: its destinations keep their old values.
   void drop(InstructionId id) {
     std::vector<ValueId> written, kept;
     for (const Operand& operand : function_.operands_of(id)) {
@@ -271,7 +271,7 @@ private:
 
   static std::string move_of(unsigned bits) { return "mov.b" + std::to_string(bits); }
   static int64_t as_immediate(uint64_t number, unsigned width) {
-    if (width == 0) return 0; // a form without a type in that place: none of its bits count
+    if (width == 0) return 0; // the form has no type at that index: no bit matters
     return width >= 64 ? static_cast<int64_t>(number) : static_cast<int64_t>(number << (64 - width)) >> (64 - width);
   }
 
@@ -290,14 +290,14 @@ private:
     changed_ = true;
   }
 
-  // Where a variable lies. Sums with it are left to those that read and write there.
+  // True for the address of a variable. The accesses of the variable add constants to it themselves.
   bool is_place(ValueId value) const {
     const InstructionId id = values_->definition(value);
     return id && function_.is_opcode(id, Opcode::mov) && function_.operands_of(id).size() == 2 &&
            function_.operands_of(id)[1].is(OperandKind::symbol);
   }
 
-  // The result is what another value is.
+  // Replaces the result by another value, if possible.
   bool become_same(InstructionId id, const Operand& source) {
     const ValueId result = function_.operands_of(id)[0].as_value();
     if (!source.is(OperandKind::value) || !is_general(source.as_value()) || source.selector != no_selector ||
@@ -315,7 +315,7 @@ private:
     return bits.all && bits.may_be_one == number;
   }
 
-  // Operations that leave a number as it is, and sums of products with one part that is known.
+  // Applies identities, and rules for sums of products with a known part.
   bool simplify(InstructionId id) {
     const Form& form = function_.form_of(id);
     const std::vector<Operand> operands(function_.operands_of(id).begin(), function_.operands_of(id).end());
@@ -374,7 +374,7 @@ private:
     return false;
   }
 
-  // (a * c) << k of 32 bits extended to 64: a * (c << k).
+  // (a * c) << k, 32-bit product extended to 64: becomes a * (c << k).
   bool scale_product(InstructionId id, const std::vector<Operand>& operands) {
     if (bit_width(function_.form_of(id).type()) != 64 || !operands[1].is(OperandKind::value)) return false;
     const std::optional<uint64_t> distance = bits_of(operands[2], 32).value();
@@ -424,7 +424,7 @@ private:
     return false;
   }
 
-  // Registers that hold numbers are read as numbers where an instruction word has a place for one.
+  // Registers with known values become literals if the instruction word can encode one.
   void place_literals(InstructionId id) {
     const Form& form = function_.form_of(id);
     std::span<Operand> operands = function_.operands_of(id);
@@ -471,7 +471,7 @@ private:
     changed_ = true;
   }
 
-  // --- what the function becomes ---
+  // --- rewriting ---
 
   void replace_values() {
     for (BlockId block : function_.layout) {
@@ -487,7 +487,7 @@ private:
     }
   }
 
-  // Parameters that are one value or number whatever way leads there.
+  // Block parameters that are the same value or constant on all edges.
   struct Needless {
     BlockId block;
     ValueId parameter, same;
@@ -541,10 +541,10 @@ private:
   }
 
   Function function_;
-  const ValueFlow* values_ = nullptr; // of the round
+  const ValueFlow* values_ = nullptr; // of the current round
   std::array<uint32_t, 3> block_shape_{};
   std::vector<KnownBits> bits_; // by ValueId
-  std::vector<ValueId> same_;   // by ValueId: what is read in its place
+  std::vector<ValueId> same_;   // by ValueId: the value that replaces it
   std::vector<bool> in_section_;
   std::vector<Needless> needless_;
   bool changed_ = false;

@@ -9,9 +9,9 @@
 
 namespace ptxrewrite::ir {
 
-// The function with that done, in SSA form, or nothing where there is nothing to do. Values, blocks and instructions
-// keep their ids: a result that is a number is moved into its register by the instruction that computed it, or by a new
-// one where it was a block's parameter; what is not done any more is in no block, and its readers read what it was.
+// Returns the folded function in SSA form, or nullopt if nothing changes. Values, blocks and instructions keep their
+// ids: a constant result is moved into its register by the instruction that computed it, or by a new one if it was a
+// block parameter; a removed instruction is in no block, and its readers read the value that it was equal to.
 std::optional<Function> folded(const Function& function);
 
 } // namespace ptxrewrite::ir

@@ -1,5 +1,5 @@
-// Found by assembling each operation on literals, on thread indices of blocks whose shape is given, and on masked
-// numbers: see known_bits.h. Numbers of 64 bits are known whole or not at all.
+// Determined by assembling each operation on literals, on thread indices of blocks with a given shape, and on masked
+// numbers: see known_bits.h. 64-bit numbers are either completely known or unknown.
 #include "ir/machine/prepare/known_bits.h"
 
 #include "ir/analysis/linear/relation.h"
@@ -12,7 +12,7 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// The least 2^k - 1 that is not below the number.
+// The smallest 2^k - 1 that is at least the number.
 uint64_t ones_up_to(uint64_t number) {
   return number == 0 ? 0 : ~uint64_t(0) >> std::countl_zero(number);
 }
@@ -22,7 +22,7 @@ bool reads_integers(const Form& form) {
       form.types, [](ScalarType type) { return is_integer(type) || is_bit_type(type) || type == ScalarType::pred; });
 }
 
-// The operation on two whole numbers of one width; `none` for forms that are something else.
+// The expression kind of the operation on two integers of one width; nullopt for other forms.
 std::optional<ExpressionKind> operation(const Form& form) {
   const bool is_signed_form = is_signed(form.type());
   auto choose = [&](ExpressionKind with_sign, ExpressionKind without) { return is_signed_form ? with_sign : without; };
@@ -86,7 +86,7 @@ std::optional<uint64_t> logic_of_three(const Form& form, std::span<const uint64_
   return result;
 }
 
-// From whole numbers.
+// Evaluates the form on known numbers.
 std::optional<uint64_t> compute(const Form& form, std::span<const uint64_t> numbers) {
   const unsigned width = bit_width(form.type());
   auto are = [&](size_t count) { return numbers.size() == count; };
@@ -159,8 +159,8 @@ KnownBits product(const KnownBits& a, const KnownBits& b, unsigned width) {
   return {most >> zeros << zeros, false};
 }
 
-// A literal with a bit above all that the other number may have is greater than that, or less if the bit is the sign.
-// One with any bit that the number has not is another number. Either way, the number compares as 0 does.
+// A literal with a set bit above all possible bits of the number is greater than it, or less if the bit is the sign. A
+// literal with any bit that the number cannot have is different from it. In both cases the number compares like 0.
 KnownBits comparison(const Form& form, const KnownBits& a, const KnownBits& b) {
   const std::optional<Relation> relation = relation_of(form);
   if (!relation || !(a.all || b.all)) return {1, false};
@@ -175,7 +175,7 @@ KnownBits comparison(const Form& form, const KnownBits& a, const KnownBits& b) {
   return KnownBits::literal(apply_comparison(relation->comparison, width, left, right));
 }
 
-// The bits that may be ones; where none may be, the number is zero.
+// The bits that may be set; if there are none, the number is zero.
 KnownBits compute_bits(const Form& form, std::span<const KnownBits> sources) {
   const unsigned width = result_width(form);
   const KnownBits nothing{low_bits(~uint64_t(0), width), false};
@@ -224,7 +224,7 @@ KnownBits compute_bits(const Form& form, std::span<const KnownBits> sources) {
   return nothing;
 }
 
-// x and 0, x times 0, and the like, of any width.
+// True for x and 0, x times 0, and similar operations of any width.
 bool is_zero_by_one_operand(const Form& form, std::span<const KnownBits> sources) {
   const bool product = form.opcode == Opcode::mul;
   if (form.opcode != Opcode::and_ && !product) return false;
@@ -267,7 +267,7 @@ KnownBits known_result(const Form& form, std::span<const KnownBits> sources) {
     return value ? KnownBits::literal(*value) : nothing;
   }
   if (is_zero_by_one_operand(form, sources)) return KnownBits::literal(0);
-  constexpr unsigned widest = 32; // longer numbers are two registers
+  constexpr unsigned widest = 32; // longer numbers are in two registers
   if (width > widest || bit_width(form.type()) > widest) return nothing;
   if (form.opcode == Opcode::setp) return sources.size() == 2 ? comparison(form, sources[0], sources[1]) : nothing;
   KnownBits result = compute_bits(form, sources);

@@ -1,5 +1,5 @@
-// Found by assembling computations of 64 bits whose results are converted to 32, or address local memory, whose
-// addresses have 32: see low_words.h.
+// Determined by assembling 64-bit computations whose results are converted to 32 bits, or address local memory, which
+// has 32-bit addresses: see low_words.h.
 #include "ir/machine/prepare/low_words.h"
 
 #include "ir/machine/prepare/sections.h"
@@ -42,7 +42,7 @@ private:
   }
   bool is_low(ValueId value) const { return is_long(value) && !high_[value.index()]; }
 
-  // --- whose high words are needed ---
+  // --- needed high words ---
 
   bool mark(ValueId value) {
     if (high_[value.index()]) return false;
@@ -50,7 +50,7 @@ private:
     return true;
   }
 
-  // One step against the order of the text; true until nothing changes.
+  // One pass in reverse text order; returns true if anything changed.
   bool mark_all() {
     bool changed = false;
     for (auto block = function_.layout.rbegin(); block != function_.layout.rend(); ++block) {
@@ -72,7 +72,7 @@ private:
     const bool low = has_form && needs_low_words(id);
     bool changed = false;
     for (size_t i = 0; i < operands.size(); i = next_sibling(operands, i)) {
-      // Of an access, the address alone.
+      // For an access, applies only to the address.
       const bool address = has_form && operands[i].is(OperandKind::address) && has_short_address(id);
       for (size_t part = i; part < next_sibling(operands, i); ++part)
         if (operands[part].is(OperandKind::value) && !operands[part].is_definition() && !low && !address)
@@ -87,7 +87,7 @@ private:
            (form.space == StateSpace::local || is_shared(form.space));
   }
 
-  // Do the low words of the operands make what is needed of the result?
+  // True if the needed part of the result depends only on the low words of the operands.
   bool needs_low_words(InstructionId id) const {
     const Form& form = function_.form_of(id);
     if (form.opcode == Opcode::cvt)
@@ -95,7 +95,7 @@ private:
     return keeps_words_apart(id) && is_low(function_.operands_of(id)[0].as_value());
   }
 
-  // Nothing moves from the high words of the operands to the low word of the result.
+  // True if no bits of the operands' high words reach the low word of the result.
   bool keeps_words_apart(InstructionId id) const {
     const Form& form = function_.form_of(id);
     const std::span<const Operand> operands = function_.operands_of(id);
@@ -125,7 +125,7 @@ private:
     }
   }
 
-  // --- what is left ---
+  // --- rewriting ---
 
   void shorten(InstructionId id) {
     if (function_.instructions[id].kind != InstructionKind::real) return;
@@ -145,7 +145,7 @@ private:
     changed_ = true;
   }
 
-  // Between 32 and 64 bits, low words are the same.
+  // Conversions between 32 and 64 bits keep the low word.
   void shorten_conversion(InstructionId id) {
     const Form& form = function_.form_of(id);
     const std::span<const Operand> operands = function_.operands_of(id);

@@ -8,7 +8,7 @@
 
 namespace ptxrewrite::ir {
 
-// Nothing where both words of everything are needed; else with the ids of the original.
+// Returns nullopt if both words of every value are needed; otherwise a function with the ids of the original.
 std::optional<Function> low_words(const Function& function);
 
 } // namespace ptxrewrite::ir

@@ -50,7 +50,7 @@ bool LoweringContext::is_global_variable(SymbolRef symbol) const {
 
 ValueSource LoweringContext::source_of(ValueId value) const {
   if (function.values[value].register_class != RegisterClass::general) return ValueSource::computed;
-  // Copies are followed for a while: chains are short, and in functions as read they could be circles.
+  // The number of steps is limited: chains are short, and in functions as read they could be cyclic.
   for (int step = 0; step < 8; ++step) {
     InstructionId id = values.definition(value);
     if (!id || function.instructions[id].guard) return ValueSource::computed;

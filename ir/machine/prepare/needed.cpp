@@ -6,7 +6,7 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// Lists by value, each a chain through one array: values that are written once, most of them, take one entry.
+// Lists by value, as chains through one array: most values are written once and take one entry.
 template <class Item> class Chains {
 public:
   explicit Chains(size_t values) : first_(values, none) {}
@@ -31,7 +31,7 @@ private:
 
 } // namespace
 
-// Everything that an instruction with an effect, or control, depends on.
+// Marks all instructions on which instructions with effects, or control flow, depend.
 std::vector<bool> needed_instructions(const Function& function, const ControlFlow& flow) {
   std::vector<bool> needed(function.instructions.size());
   Chains<InstructionId> writers(function.values.size());

@@ -32,13 +32,13 @@ inline bool is_memory(const Form& form) {
          form.kind == InstructionClass::atomic;
 }
 
-// Is there a reader, does the value merge nowhere, and do all readers pass?
+// True if the value has readers, does not merge with others, and all readers pass the test.
 template <class Test> bool all_readers(const LoweringContext& context, ValueId value, Test&& test) {
   if (!value || context.values.merges(value) || context.values.readers(value).empty()) return false;
   return std::ranges::all_of(context.values.readers(value), test);
 }
 
-// The only reader, when it stands in the same block, is not absorbed itself and has an operand free for a fusion.
+// The only reader, if it is in the same block, is not absorbed itself and can absorb a producer.
 inline InstructionId free_only_reader(const LoweringContext& context, InstructionId id) {
   ValueId value = context.result(id);
   if (!value) return {};
@@ -52,7 +52,7 @@ inline void take_over(LoweringContext& context, InstructionId reader) {
   context.absorbs[reader.index()] = true;
 }
 
-// May a constant that belongs to this value be added by the accesses instead, since sums hand it on to them?
+// True if the accesses can add a constant of this value instead, because all sums that read it pass it on to them.
 inline bool hands_constant_on(const LoweringContext& context, ValueId value, int depth = 0) {
   return all_readers(context, value, [&](InstructionId reader) {
     if (context.reads_as_address(reader, value)) return true;
@@ -62,14 +62,14 @@ inline bool hands_constant_on(const LoweringContext& context, ValueId value, int
   });
 }
 
-// What a literal adds in an address: a number that fits, or (before 9.0) where a shared variable lies.
+// True for a literal that an address can add: an integer in range, or (before 9.0) the address of a shared variable.
 inline bool is_address_constant(const LoweringContext& context, const Operand* operand) {
   if (!context.is_literal(operand)) return false;
   if (operand->is(OperandKind::integer)) return operand->immediate >= -(1 << 23) && operand->immediate < 1 << 23;
   return operand->is(OperandKind::value) && has(context.capability, MachineFact::known_shared_places);
 }
 
-// Do the accesses that read the sum add its constant part themselves?
+// True if the accesses that read the sum add its constant part themselves.
 inline bool is_left_to_accesses(const LoweringContext& context, InstructionId sum) {
   const Form& form = *context.form(sum);
   return is_add(form) && !context.function.instructions[sum].guard &&

@@ -1,4 +1,4 @@
-// Which instructions belong to sections of a hardware form: the proposed machine executes them as written, so that no
+// Identifies instructions in sections of a hardware form: the proposed machine executes them as written, so that no
 // rule may fuse or fold them.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace ptxrewrite::ir {
 
-// By InstructionId; the marker in front of a section counts, the one behind it does not.
+// By InstructionId; includes the marker that begins a section but not the one that ends it.
 std::vector<bool> instructions_in_sections(const Function& function);
 
 } // namespace ptxrewrite::ir

@@ -1,4 +1,4 @@
-// Expansions; see simple_steps.h. What the instructions do is in the PTX ISA manual, 9.7.1 (bfe, bfi, prmt), 9.7.8
+// Expansions; see simple_steps.h. The PTX ISA manual defines the instructions in 9.7.1 (bfe, bfi, prmt) and 9.7.8
 // (lop3, shf).
 #include "ir/machine/prepare/simple_steps.h"
 
@@ -86,7 +86,7 @@ Steps logic_steps(std::span<const Operand> sources) {
 
 // --- funnel shifts ---
 
-// The upper word of a pair moved left, or the lower one moved right, filled up from the other.
+// The upper word of a pair shifted left, or the lower one shifted right, with bits from the other word.
 Steps funnel_steps(const Form& form, std::span<const Operand> sources) {
   Steps steps;
   std::optional<int64_t> amount = literal(sources, 2);
@@ -102,7 +102,7 @@ Steps funnel_steps(const Form& form, std::span<const Operand> sources) {
 
 // --- byte permutations ---
 
-// Bytes that come from one source by the same distance are moved together.
+// Bytes that move from one source by the same distance are moved together.
 Steps permute_steps(const Form& form, std::span<const Operand> sources) {
   Steps steps;
   std::optional<int64_t> selector = literal(sources, 2);
@@ -110,7 +110,7 @@ Steps permute_steps(const Form& form, std::span<const Operand> sources) {
   std::map<std::pair<uint32_t, int>, uint32_t> pieces; // (source, bytes to the left) -> mask of bytes
   for (int place = 0; place < 4; ++place) {
     auto nibble = static_cast<uint32_t>(*selector >> (4 * place)) & 0xf;
-    if (nibble & 8) return {}; // the byte's sign
+    if (nibble & 8) return {}; // replicates the byte's sign
     pieces[{nibble >> 2, place - static_cast<int>(nibble & 3)}] |= 0xffu << (8 * place);
   }
   std::optional<StepOperand> sum;

@@ -29,9 +29,9 @@ struct SimpleStep {
   StepOperand a, b;
 };
 
-// The last step computes the instruction's result. `sources`: the instruction's operands behind the destination, one
-// each. Empty: the instruction is none of these, has operands that decide at run time what is to be done, or is no work
-// at all.
+// The last step computes the instruction's result. `sources`: the operands after the destination, one each.
+// Empty if the instruction is none of these, if an operand selects the operation at run time, or if no work is
+// needed.
 std::vector<SimpleStep> simple_steps(const Form& form, std::span<const Operand> sources);
 
 } // namespace ptxrewrite::ir

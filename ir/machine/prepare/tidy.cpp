@@ -1,5 +1,5 @@
-// Found by assembling accesses of local variables with and without known addresses, and sums that are computed twice,
-// in one block and in several: see tidy.h.
+// Determined by assembling accesses of local variables with and without known addresses, and sums that are computed
+// twice, in one block and in several: see tidy.h.
 #include "ir/machine/prepare/tidy.h"
 
 #include "ir/core/module.h"
@@ -96,7 +96,7 @@ private:
            function_.variables[symbol.variable()].space == StateSpace::local;
   }
 
-  // Where in a local variable the value points to.
+  // The position in a local variable that the value points to; nullopt if unknown.
   std::optional<Place> place_of(const Operand& operand) const {
     if (operand.is(OperandKind::symbol) && is_local(operand.as_symbol()))
       return Place{operand.as_symbol().variable(), 0};
@@ -104,7 +104,7 @@ private:
     return std::nullopt;
   }
 
-  // A copy of an address, or an address plus a literal.
+  // Handles a copy of an address, or an address plus a literal.
   bool computes_place(InstructionId id) {
     const Form* known = form(id);
     if (!known || function_.instructions[id].guard) return false;
@@ -118,7 +118,7 @@ private:
     return true;
   }
 
-  // An access of the variable's own words at a known place.
+  // True for an access of the variable's elements at a known position.
   bool is_access(InstructionId id) {
     const Form* known = form(id);
     if (!known || (known->opcode != Opcode::ld && known->opcode != Opcode::st) || known->space != StateSpace::local)
@@ -144,7 +144,7 @@ private:
     return false;
   }
 
-  // An address among what is stored.
+  // True if an address is stored.
   bool stores_place(std::span<const Operand> operands, size_t address) const {
     for (size_t i = 0; i < operands.size(); ++i)
       if ((i < address || i > address + 1) && place_of(operands[i])) return true;
@@ -156,7 +156,7 @@ private:
     auto escape = [&](const Operand& operand) {
       if (std::optional<Place> place = place_of(operand)) escapes[place->variable.index()] = true;
     };
-    for (BlockId block : flow_.reverse_postorder()) // in SSA form a definition comes before its uses
+    for (BlockId block : flow_.reverse_postorder()) // in SSA form a definition precedes its uses
       for (InstructionId id : function_.instructions_in(block))
         if (form(id) && !computes_place(id) && !is_access(id)) // declarations of variables have no form
           for (const Operand& operand : function_.operands_of(id))
@@ -169,7 +169,7 @@ private:
       if (!escapes[variable.index()]) keep_in_registers(accesses);
   }
 
-  // ptxas 13.0 does so where all of the variable is read and written by words of 32 bits, or all of it by words of 16.
+  // ptxas 13.0 promotes a variable if all accesses use 32-bit words, or all use 16-bit words.
   void keep_in_registers(const std::vector<Access>& accesses) {
     const unsigned element = accesses.front().element;
     if (element != 4 && element != 2) return;
@@ -187,7 +187,7 @@ private:
     }
   }
 
-  // Of variables in registers, when all loads of them are known values.
+  // Drops stores to promoted variables if the values of all loads are known.
   void drop_unread_stores() {
     for (const auto& [variable, accesses] : accesses_)
       for (const Access& store : accesses)
@@ -207,15 +207,15 @@ private:
     return false;
   }
 
-  // What is stored or loaded as one value.
+  // The single value that is stored or loaded; invalid if it is not a register.
   ValueId accessed(InstructionId id) const {
     const Operand& operand =
         form(id)->opcode == Opcode::st ? function_.operands_of(id).back() : function_.operands_of(id).front();
     return operand.is(OperandKind::value) && form(id)->vector_width == 1 ? operand.as_value() : ValueId();
   }
 
-  // What a load brings, where it is known: the value that the only store to the word has put there, or in the block the
-  // value that was last stored to it or loaded from it.
+  // Forwards known values to loads: from the only store to the word, or from the last store to it or load of it in the
+  // block.
   void forward(InstructionId id) {
     auto found = access_by_instruction_.find(id);
     if (found == access_by_instruction_.end()) {
@@ -250,7 +250,7 @@ private:
     const Form* known = form(id);
     if (!known || known->definitions != 1 || function_.instructions[id].guard) return false;
     if (known->kind == InstructionClass::extension || known->kind == InstructionClass::opaque) return false;
-    if (known->opcode == Opcode::setp) return false; // predicates are few: compares are computed again
+    if (known->opcode == Opcode::setp) return false; // predicates are scarce: compares are recomputed
     if (!known->effects.pure() && !reads_constant_bank(function_, id)) return false;
     for (const Operand& operand : function_.operands_of(id)) {
       if (operand.has(OperandFlag::old_value)) return false;
@@ -260,14 +260,14 @@ private:
     return function_.operands_of(id)[0].is(OperandKind::value);
   }
 
-  // Registers that hold copies of one value have one number.
+  // Value number: the same for registers that are copies of one value.
   uint32_t number_of(ValueId value) const {
     value = known_as(value);
     const ValueId original = copy_of_[value.index()];
     return original ? original.index() : value.index();
   }
 
-  // Whether a number has a sign does not matter to what has no more words than its operands.
+  // Signedness is irrelevant if the result is not wider than the operands.
   bool is_same_work(FormId a, FormId b) const {
     if (a == b) return true;
     const Form &first = ir::form(a), &second = ir::form(b);
@@ -295,7 +295,7 @@ private:
     }
   }
 
-  // What it computes with: registers by their number, of two that may be swapped the lower one first.
+  // Operands with registers by value number, commutative pairs in ascending order.
   std::vector<Operand> numbered_sources(InstructionId id) const {
     std::vector<Operand> sources;
     for (const Operand& operand : function_.operands_of(id).subspan(1))
@@ -306,7 +306,7 @@ private:
     return sources;
   }
 
-  // The same but for the value that it is written to.
+  // True if two instructions compute the same value.
   bool computes_same(InstructionId a, InstructionId b) const {
     if (!is_same_work(function_.instructions[a].form, function_.instructions[b].form)) return false;
     const ValueId first = function_.operands_of(a)[0].as_value(), second = function_.operands_of(b)[0].as_value();
@@ -334,7 +334,7 @@ private:
     return hash;
   }
 
-  // --- calls, of functions and of the slow paths that the assembler appends ---
+  // --- calls of functions and of the slow paths that the assembler appends ---
 
   bool is_call(InstructionId id) const {
     const Form* known = form(id);
@@ -355,8 +355,8 @@ private:
     has_calls_ = std::ranges::any_of(calls_in_, [](uint32_t count) { return count > 0; });
   }
 
-  // Does a way from the first, which dominates the second, lead through a call? What has been computed before one is
-  // computed again behind it.
+  // True if a path from the first instruction to the second, which it dominates, contains a call. Values computed
+  // before a call are recomputed after it.
   bool call_between(InstructionId first, InstructionId second) const {
     if (!has_calls_) return false;
     const BlockId from = function_.instructions[first].block, to = function_.instructions[second].block;
@@ -379,7 +379,7 @@ private:
     return false;
   }
 
-  // What has computed the same before.
+  // An earlier instruction that computes the same value; invalid if there is none.
   InstructionId earlier(InstructionId id) {
     const BlockId block = function_.instructions[id].block;
     std::vector<InstructionId>& candidates = computed_[hash_of(id)];
@@ -393,7 +393,7 @@ private:
     return {};
   }
 
-  // A shift of 64 bits for one sum is part of it (LEA), before anybody asks what has been computed.
+  // A 64-bit shift that only one sum reads becomes part of it (LEA), before common subexpressions are searched.
   bool is_scaled_addend(InstructionId id) const {
     const std::span<const Operand> operands = function_.operands_of(id);
     if (form(id)->opcode != Opcode::shl || bit_width(form(id)->type()) != 64 || !operands[2].is(OperandKind::integer))
@@ -403,7 +403,7 @@ private:
     return sum && sum->opcode == Opcode::add && !sum->carry_out;
   }
 
-  // Whether a word is not zero that is 1 where a predicate holds and 0 elsewhere: that predicate.
+  // Replaces a test whether a word that is 1 if a predicate is true and 0 otherwise is not zero by that predicate.
   bool asks_for_predicate(InstructionId id) {
     const Form* known = form(id);
     const std::span<const Operand> operands = function_.operands_of(id);
@@ -443,7 +443,7 @@ private:
       if (!first) continue;
       const ValueId same = function_.operands_of(first)[0].as_value();
       if (known.opcode == Opcode::mov || known.opcode == Opcode::ld || is_scaled_addend(id)) {
-        copy_of_[result.index()] = ValueId(number_of(same)); // no work, or other rules' business
+        copy_of_[result.index()] = ValueId(number_of(same)); // no work, or handled by other rules
         continue;
       }
       equal_[result.index()] = same;
@@ -459,15 +459,15 @@ private:
   std::vector<std::optional<Place>> places_; // by ValueId
   std::map<VariableId, std::vector<Access>> accesses_;
   std::map<InstructionId, Access> access_by_instruction_;
-  std::vector<Access> in_memory_;                     // words of local variables whose values the block knows
-  std::map<InstructionId, InstructionId> written_by_; // loads, and the only store of what they load
+  std::vector<Access> in_memory_;                     // words of local variables whose values are known in the block
+  std::map<InstructionId, InstructionId> written_by_; // loads, with the only store to the word
   std::unordered_map<uint64_t, std::vector<InstructionId>> computed_; // by hash_of
-  std::vector<ValueId> equal_;                                        // by ValueId: the same value, defined earlier
-  std::vector<ValueId> copy_of_;                                      // by ValueId: the same value
+  std::vector<ValueId> equal_;                                        // by ValueId: an equal value defined earlier
+  std::vector<ValueId> copy_of_;                                      // by ValueId: the value it is a copy of
   std::vector<bool> gone_, moves_;
-  std::vector<bool> in_section_;       // of a hardware form: what is written there is executed
+  std::vector<bool> in_section_;       // in a section of a hardware form, executed as written
   std::vector<uint32_t> calls_in_;     // by BlockId
-  std::vector<uint32_t> calls_before_; // by InstructionId: in its block
+  std::vector<uint32_t> calls_before_; // by InstructionId: calls before it in its block
   bool has_calls_ = false;
   uint32_t capability_;
   bool across_blocks_;

@@ -12,12 +12,12 @@
 namespace ptxrewrite::ir {
 
 struct Tidied {
-  Function function;           // with the ids of the original; what is done away with is in no block
-  std::vector<bool> moves;     // by InstructionId: accesses of local variables that are registers, nothing to execute
-  bool crosses_blocks = false; // a value was computed before in another block
+  Function function;           // with the ids of the original; removed instructions are in no block
+  std::vector<bool> moves;     // by InstructionId: accesses of promoted local variables, without an instruction
+  bool crosses_blocks = false; // a value from another block is reused
 };
 
-// Nothing where there is nothing to do. `across_blocks`: values of blocks that dominate a block are computed before.
+// Returns nullopt if nothing changes. `across_blocks`: values computed in dominating blocks are reused, too.
 std::optional<Tidied> tidied(const Function& function, uint32_t compute_capability, bool across_blocks = true);
 
 } // namespace ptxrewrite::ir

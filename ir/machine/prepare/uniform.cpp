@@ -57,7 +57,7 @@ bool UniformValues::knows_branch_uniform(BlockId block) const {
   return true;
 }
 
-// Given uniform operands; a vote needs none.
+// True for a load or vote whose result is uniform if its operands are (a vote's need not be).
 bool UniformValues::reads_one_value(const Form& form) const {
   if (sources_ == UniformSources::computed) return false;
   if (form.kind == InstructionClass::warp_vote) return form.opcode == Opcode::vote;
@@ -71,7 +71,7 @@ bool UniformValues::is_thread_index(const Operand& operand) const {
          static_cast<SpecialRegister>(operand.id) == SpecialRegister::tid;
 }
 
-// A copy, or a conversion that has room for any index.
+// A copy, or an integer conversion wide enough for any thread index.
 static bool keeps_number(const Function& function, InstructionId id) {
   if (function.is_opcode(id, Opcode::mov)) return function.operands_of(id).size() == 2;
   if (!function.is_opcode(id, Opcode::cvt)) return false;
@@ -80,7 +80,7 @@ static bool keeps_number(const Function& function, InstructionId id) {
          bit_width(form.type(1)) >= 16;
 }
 
-// tid.x >> 5, tid.x & -32, tid.x < 64: as ptxas 13.0 sees it, the same for a whole warp.
+// tid.x >> 5, tid.x & -32, tid.x < 64: the same for a whole warp, as ptxas 13.0 analyses it.
 bool UniformValues::parts_between_warps(InstructionId id) const {
   const std::span<const Operand> operands = function_.operands_of(id);
   const Form& form = function_.form_of(id);
@@ -119,14 +119,14 @@ bool UniformValues::visit(InstructionId id) {
       const SpecialRegisterInfo& special = info(static_cast<SpecialRegister>(operand.id));
       varies |= special.is_volatile || special.uniformity > Uniformity::block;
     }
-  // As read, a register that lanes write at different times holds different values though each is uniform.
+  // As read, a register that lanes write at different times has different values, even if each is uniform.
   if (!function_.is_ssa && in_divergence_[function_.instructions[id].block.index()]) varies = true;
   bool changed = false;
   if (varies) for_each_definition(function_, id, [&](ValueId value) { changed |= mark(value); });
   return changed;
 }
 
-// Marks what lies between a divergent branch and the place where all lanes are together again.
+// Marks the blocks between a divergent branch and the reconvergence of all lanes.
 bool UniformValues::spread_divergence(BlockId block) {
   if (spread_[block.index()] || function_.successors(block).size() < 2 || branch_is_uniform(block)) return false;
   spread_[block.index()] = true;
@@ -140,8 +140,8 @@ bool UniformValues::spread_divergence(BlockId block) {
     work.pop_back();
     if (seen[now.index()]) continue;
     seen[now.index()] = true;
-    in_divergence_[now.index()] = true; // the end too: what its parameters get differs
-    // Two ways from the branch to here have nothing in common if what all ways to here pass lies before the branch.
+    in_divergence_[now.index()] = true; // including the end: arguments of its parameters differ
+    // Disjoint paths lead from the branch to this block if its immediate dominator also dominates the branch.
     BlockId before = dominators_.immediate_dominator(now);
     if (!before || dominators_.dominates(before, block)) joins_[now.index()] = true;
     if (now == end) continue;

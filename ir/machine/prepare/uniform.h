@@ -12,7 +12,7 @@
 
 namespace ptxrewrite::ir {
 
-// What may be the same in all lanes: only what is computed for the whole block, or what is read as well.
+// Values that may count as uniform: only those computed for the whole block, or also those that are read.
 enum class UniformSources : uint8_t { computed, read };
 
 class UniformValues {
@@ -21,9 +21,9 @@ public:
                 const PostDominatorTree& post_dominators, UniformSources sources = UniformSources::computed);
 
   bool uniform(ValueId value) const { return !varying_[value.index()]; }
-  // Do all lanes that reach the end of the block leave it the same way?
+  // True if all lanes that reach the end of the block leave it to the same successor.
   bool branch_is_uniform(BlockId block) const;
-  // The same by its operands alone, whatever the text says of the branch.
+  // The same judged from operands alone, ignoring a mark (.uni) on the branch.
   bool knows_branch_uniform(BlockId block) const;
 
 private:
@@ -40,12 +40,12 @@ private:
   const DominatorTree& dominators_;
   const PostDominatorTree& post_dominators_;
   UniformSources sources_;
-  bool warps_in_rows_ = false; // the text says that blocks are a row of threads
+  bool warps_in_rows_ = false; // the text states that blocks are one-dimensional
   std::vector<bool> varying_;
   std::vector<bool> thread_index_;  // tid.x
   std::vector<bool> in_divergence_; // blocks that lanes of a warp may enter at different times
-  std::vector<bool> joins_;         // blocks where lanes that parted meet, each with its own values
-  std::vector<bool> spread_;        // blocks whose divergent branch has been followed
+  std::vector<bool> joins_;         // blocks where diverged lanes reconverge, each with its own values
+  std::vector<bool> spread_;        // blocks whose divergent branch has been processed
 };
 
 } // namespace ptxrewrite::ir

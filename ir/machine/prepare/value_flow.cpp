@@ -10,7 +10,7 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// Registers that the instruction reads as operands or guard; old values are no reads.
+// Visits registers that the instruction reads as operands or guard; old values do not count as reads.
 template <class Visit> void for_each_read(const Function& function, InstructionId id, Visit&& visit) {
   for (const Operand& operand : function.operands_of(id))
     if (operand.is(OperandKind::value) && !operand.is_definition() && !operand.has(OperandFlag::old_value))
@@ -28,14 +28,14 @@ ValueFlow::ValueFlow(const Function& function)
   mark_merges();
 }
 
-// As read, a register may be read where its one definition has not run. Without those definitions whoever reads a value
-// sees what its definition computed from what that read, as in SSA form, and going from one to the next comes to an
-// end.
+// As read, a register may be read on a path on which its only definition has not executed. Such definitions are
+// dropped, so that, as in SSA form, a value depends only on what its definition has read, and following definitions
+// terminates.
 static void drop_partial_definitions(const Function& function, std::vector<InstructionId>& definitions,
                                      std::vector<uint8_t>& counts) {
   const ControlFlow flow(function);
   const DominatorTree dominators(function, flow);
-  std::vector<uint32_t> place(function.instructions.size()); // in the layout
+  std::vector<uint32_t> place(function.instructions.size()); // position in the layout
   uint32_t next = 0;
   for (BlockId block : function.layout)
     for (InstructionId id : function.instructions_in(block))

@@ -1,4 +1,4 @@
-// Definition and readers of each register, in either state of a function. Without SSA form the answer is conservative.
+// Definition and readers of each register, in either state of a function. Conservative outside of SSA form.
 #pragma once
 
 #include "ir/core/function.h"
@@ -12,7 +12,7 @@ class ValueFlow {
 public:
   explicit ValueFlow(const Function& function);
 
-  // The instruction that alone writes the value; invalid for block parameters and for registers that are written more
+  // The only instruction that writes the value; invalid for block parameters and for registers that are written more
   // than once.
   InstructionId definition(ValueId value) const { return definitions_[value.index()]; }
   // Instructions that read it as an operand or guard, one entry per use.
@@ -20,10 +20,10 @@ public:
     uint32_t begin = reader_start_[value.index()];
     return std::span(readers_).subspan(begin, reader_start_[value.index() + 1] - begin);
   }
-  // Is it one of several values that one register holds: an edge's argument, what a guarded instruction keeps, or, as
-  // read, a register that is written more than once or copied into one?
+  // True if one register may hold it and other values: an edge's argument, an old value or, as read, a register that is
+  // written more than once or copied to one.
   bool merges(ValueId value) const { return merges_[value.index()]; }
-  // The one instruction that reads it, if there is only one use and it merges nowhere.
+  // The only instruction that reads it, if there is a single use and the value does not merge.
   InstructionId only_reader(ValueId value) const {
     return !merges(value) && readers(value).size() == 1 ? readers(value)[0] : InstructionId();
   }

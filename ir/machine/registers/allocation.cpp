@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t bank_count = 8; // of an operand staging unit: (warp + register) & 7
 
-// When each register is taken.
+// The program points at which each register is in use.
 class RegisterFile {
 public:
   explicit RegisterFile(uint32_t limit) : taken_(limit) {}
@@ -31,7 +31,7 @@ public:
     for (size_t lane = 0; lane < bundle.lanes.size(); ++lane)
       merge_ranges(taken_[base + lane], bundle.lanes[lane]);
   }
-  // How many registers of the bank, below `end`, are taken at the point.
+  // Number of registers of the bank, below `end`, that are in use at the point.
   uint32_t taken_in_bank(uint32_t bank, uint32_t end, uint32_t point) const {
     LiveRange here{point, point + 1};
     uint32_t count = 0;
@@ -45,9 +45,9 @@ private:
 };
 
 enum class Choice : uint8_t {
-  lowest,   // the first free register
-  fitting,  // single values fill halves of pairs first
-  balanced, // the bank that is used least at the definition
+  lowest,   // the free register with the lowest number
+  fitting,  // single values are placed in free halves of pairs first
+  balanced, // a register of the bank with the fewest registers in use at the definition
 };
 
 struct Colouring {
@@ -62,7 +62,7 @@ public:
       : values_(values), bundles_(bundles), first_place_(bundles.size()) {
     ControlFlow flow(function);
     DominatorTree dominators(function, flow);
-    std::vector<uint32_t> preorder_at(values.index_count()); // of the block that holds an index
+    std::vector<uint32_t> preorder_at(values.index_count()); // of the block that contains an index
     for (BlockId block : function.layout)
       for (uint32_t i = values.start_of(block); i <= values.end_of(block); ++i)
         preorder_at[i] = dominators.preorder(block);
@@ -75,7 +75,7 @@ public:
     }
   }
 
-  // Bundles of the kind, wide ones first if asked for, in dominance order.
+  // Bundles of general registers or of predicates in dominance order; with `wide_first`, wide bundles first.
   std::vector<uint32_t> order(bool predicates, bool wide_first) const {
     std::vector<uint32_t> result;
     for (uint32_t i = 0; i < bundles_.size(); ++i)
@@ -151,7 +151,7 @@ Colouring best_colouring(const Colourer& colourer, bool predicates, uint32_t lim
       if (first || better(next, best)) best = std::move(next);
       first = false;
     }
-  // The same number of registers again, with banks in view.
+  // Try to balance the banks with the same number of registers.
   if (!predicates && best.failed.empty())
     for (bool wide_first : {false, true}) {
       Colouring balanced = colourer.colour(colourer.order(predicates, wide_first), best.used, Choice::balanced);
@@ -183,7 +183,7 @@ bool stands_together(const Allocation& allocation, const VectorOperand& vector) 
   std::optional<uint32_t> first;
   for (const VectorOperand::Element& element : vector.elements) {
     uint16_t number = element.value ? allocation.first_register(element.value) : Allocation::no_register;
-    if (number == Allocation::no_register) return false; // put together from elsewhere
+    if (number == Allocation::no_register) return false; // assembled from other registers
     if (number < element.offset) return false;
     if (first && *first != number - element.offset) return false;
     first = number - element.offset;
@@ -191,7 +191,7 @@ bool stands_together(const Allocation& allocation, const VectorOperand& vector) 
   return first && *first % vector.alignment == 0;
 }
 
-// Of those in registers, the one that lives shortest: what overlaps with it is about what is live there.
+// Among the values in registers at `here`, the one with the shortest live range: it interferes with few others.
 ValueId shortest_value_at(const Function& function, const MachineValues& values, const Allocation& allocation,
                           LiveRange here) {
   ValueId shortest;
@@ -209,7 +209,7 @@ ValueId shortest_value_at(const Function& function, const MachineValues& values,
   return shortest;
 }
 
-// Where a vector operand is not in neighbouring registers: registers that are free at the instruction.
+// Assigns registers that are free at the instruction to vector operands that are not in consecutive registers.
 void place_temporaries(const Function& function, const MachineValues& values, const AllocationOptions& options,
                        Allocation& allocation) {
   std::vector<std::vector<LiveRange>> taken(options.register_limit);
@@ -243,7 +243,7 @@ void place_temporaries(const Function& function, const MachineValues& values, co
           const size_t before = allocation.unplaced.size();
           for (const VectorOperand::Element& element : vector.elements)
             if (element.value) allocation.unplaced.push_back(element.value);
-          // A vector of literals: what stands in its way.
+          // A vector of literals: give up a value that occupies registers there.
           if (allocation.unplaced.size() == before)
             if (ValueId value = shortest_value_at(function, values, allocation, here))
               allocation.unplaced.push_back(value);
@@ -316,7 +316,7 @@ Allocation colour_registers(const Function& function, const MachineValues& value
 
 namespace {
 
-// Values whose readers read one of the two in their place.
+// Keeps apart the values whose readers read one of the two clashing values in their place.
 void keep_apart(const Function& function, const MachineValues& values, std::pair<ValueId, ValueId> clash,
                 std::set<ValueId>& apart) {
   for (ValueId value : function.values.ids()) {
@@ -332,7 +332,7 @@ void keep_apart(const Function& function, const MachineValues& values, const Bun
     keep_apart(function, values, clash, apart);
 }
 
-// Those that name what they copy would be read by its name, which may stand for something else by then.
+// A copy without a register would be read under its source's name, which may hold another value by then.
 void keep_copies_of_predicates(const Function& function, std::set<ValueId>& apart) {
   for (BlockId block : function.layout)
     for (InstructionId id : function.instructions_in(block))
@@ -371,7 +371,7 @@ Result<Allocation> allocate_registers(const Function& function, const Allocation
                        " are live at the same time and cannot share a register",
                    function.header_range};
     Allocation allocation = colour_bundles(function, values, options, bundles);
-    // Where the text's own copies write a register, they have to.
+    // With names kept, values that the text copies to a register must have one.
     if (options.keep_names)
       for (const RegisterMove& move : allocation.moves)
         apart.insert(move.from);

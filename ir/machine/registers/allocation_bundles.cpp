@@ -1,4 +1,4 @@
-// Joins values into bundles as long as no two that are live at the same time get the same register.
+// Joins values into bundles, unless two values that are live at the same time would get the same register.
 #include "ir/machine/registers/allocation_bundles.h"
 
 #include "ir/flow/loops.h"
@@ -20,8 +20,8 @@ std::vector<VectorOperand> vector_operands(const Function& function, const Machi
     if (!operands[i].is(OperandKind::vector)) continue;
     VectorOperand vector;
     vector.operand = i;
-    bool whole = true;          // all elements fill registers
-    uint32_t element_units = 0; // alike in all
+    bool whole = true;          // every element fills whole registers
+    uint32_t element_units = 0; // the same for all elements
     for (uint32_t k = i + 1; k <= i + operands[i].group_size(); ++k) {
       const Operand& element = operands[k];
       ValueId value = element.is(OperandKind::value) ? element.as_value() : ValueId();
@@ -35,7 +35,7 @@ std::vector<VectorOperand> vector_operands(const Function& function, const Machi
       const Operand& element = operands[k];
       ValueId value = element.is(OperandKind::value) ? element.as_value() : ValueId();
       if (value && !values.in_register(value)) {
-        // Something else stands for it: one register as wide as it is, or it is put together at the instruction.
+        // Its readers read other registers: use one of the same width, or assemble the element at the instruction.
         std::span<const ValueId> parts = values.stands_for(value);
         value = parts.size() == 1 && values.units(parts[0]) == element_units ? parts[0] : ValueId();
       }
@@ -69,7 +69,7 @@ Bundles::Bundles(const Function& function, const MachineValues& values, const Al
   ControlFlow flow(function);
   DominatorTree dominators(function, flow);
   LoopForest loops(function, flow, dominators);
-  // Copies in inner loops cost most.
+  // Process inner loops first, as copies there cost most.
   std::vector<BlockId> blocks = flow.reverse_postorder();
   std::stable_sort(blocks.begin(), blocks.end(), [&](BlockId a, BlockId b) { return loops.depth(a) > loops.depth(b); });
   join_edges(blocks);
@@ -93,7 +93,7 @@ bool Bundles::aligned_alike(const Bundle& a, const Bundle& b, int shift, uint32_
 bool Bundles::join(ValueId value_a, ValueId value_b, int distance, uint32_t longest) {
   uint32_t index_a = bundle_of(value_a), index_b = bundle_of(value_b);
   if (index_a == UINT32_MAX || index_b == UINT32_MAX) return false;
-  // Where b's bundle begins, seen from a's.
+  // The offset of b's bundle relative to a's.
   int shift = static_cast<int>(offset_of(value_a)) + distance - static_cast<int>(offset_of(value_b));
   if (index_a == index_b) return shift == 0;
   if (bundles_[index_a].members.size() < bundles_[index_b].members.size()) {
@@ -113,7 +113,7 @@ bool Bundles::join(ValueId value_a, ValueId value_b, int distance, uint32_t long
     if (at >= 0 && at < static_cast<int>(a.lanes.size()) && overlap(a.lanes[static_cast<size_t>(at)], b.lanes[lane]))
       return false;
   }
-  uint32_t moved = static_cast<uint32_t>(-first); // a's members move up by this
+  uint32_t moved = static_cast<uint32_t>(-first); // shifts the members of a
   if (moved > 0) {
     a.lanes.insert(a.lanes.begin(), moved, {});
     for (Bundle::Member& member : a.members) {
@@ -147,7 +147,7 @@ bool Bundles::align(ValueId value, uint32_t alignment) {
   return aligned_alike(bundle, wish, 0, bundle.alignment, bundle.phase);
 }
 
-// Values that the text keeps in one register.
+// Joins values that have the same register in the text.
 void Bundles::join_names() {
   std::map<std::pair<uint32_t, uint32_t>, ValueId> first;
   for (ValueId value : function_.values.ids()) {
@@ -160,8 +160,8 @@ void Bundles::join_names() {
   }
 }
 
-// Gives both one register, or else keeps the destination's one free of what the instruction reads: the old value moves
-// there in front of it.
+// Gives both values one register. If that fails, reserves the destination's register during the reads of the
+// instruction, because the old value is copied there before the instruction.
 void Bundles::keep_in_place(InstructionId id, ValueId old, ValueId destination) {
   uint32_t index = bundle_of(destination);
   if (index == UINT32_MAX || function_.values[old].is_undefined) return;
@@ -173,7 +173,7 @@ void Bundles::keep_in_place(InstructionId id, ValueId old, ValueId destination) 
     merge_ranges(bundles_[index].lanes[offset_of(destination) + unit], std::span(&moved, 1));
 }
 
-// What a guarded instruction keeps stays where it is.
+// Joins the old values of guarded instructions with their destinations.
 void Bundles::join_guarded() {
   for (BlockId block : function_.layout)
     for (InstructionId id : function_.instructions_in(block)) {
@@ -211,7 +211,7 @@ void Bundles::join_vector(const VectorOperand& vector) {
       continue;
     }
     Bundle& bundle = bundles_[bundle_of(element.value)];
-    // The group's beginning is aligned: the same for its first element, that many registers further.
+    // The group's start is aligned; convert this to the phase of its first element.
     Bundle wish;
     wish.alignment = vector.alignment;
     uint32_t back = element.offset % vector.alignment;
@@ -223,7 +223,7 @@ void Bundles::join_vector(const VectorOperand& vector) {
 }
 
 void Bundles::join_vectors() {
-  // What is loaded has no other place to go to; what is stored may be copied together.
+  // Loaded vectors first, because a load needs consecutive registers; stored vectors can be assembled by copies.
   for (bool definition : {true, false})
     for (BlockId block : function_.layout)
       for (InstructionId id : function_.instructions_in(block))
@@ -231,7 +231,7 @@ void Bundles::join_vectors() {
           if (vector.definition == definition) join_vector(vector);
 }
 
-// mov.b64 of a pair to its halves, or of two halves to a pair.
+// Joins the halves of mov.b64 that splits or assembles a pair.
 void Bundles::join_halves() {
   for (BlockId block : function_.layout)
     for (InstructionId id : function_.instructions_in(block)) {
@@ -260,7 +260,7 @@ void Bundles::join_halves() {
     }
 }
 
-// Guarded copies, and copies between what has a register of its own for some other reason.
+// Joins guarded copies, and copies between values that need a register for other reasons.
 void Bundles::join_copies() {
   for (BlockId block : function_.layout)
     for (InstructionId id : function_.instructions_in(block)) {

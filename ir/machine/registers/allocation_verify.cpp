@@ -1,18 +1,18 @@
-// Checks an allocation by following what every register holds, with no use of live ranges or interference: a forward
-// walk over the function to a fixed point, at joins only what all predecessors agree on. Rules:
+// Checks an allocation by tracking the contents of every register, without live ranges or interference: a forward walk
+// over the function to a fixed point, where joins keep only contents on which all predecessors agree. Rules:
 //
-//   1. Every value that the machine keeps in a register has one, of the right file, and below the file's limit;
-//      `registers` and `predicates` are above all that are used.
-//   2. A value of 64 bits begins at an even register, one of 128 bits at a multiple of four.
-//   3. Whatever an instruction reads is in its register when it does: nothing has written over it on any path.
-//   4. What one instruction writes goes to different registers.
-//   5. Before an instruction that keeps old values, each destination holds the value that it keeps, by itself or by a
-//      move; the move destroys nothing that the instruction reads.
-//   6. Behind an edge, each parameter's register holds the edge's argument, by itself or by a move; the moves of an
-//   edge
-//      happen at once.
-//   7. The elements of a vector operand lie in neighbouring registers, the first one aligned, in order; or the
-//      instruction has a temporary that does, which destroys nothing that is read behind it.
+//   1. Every value that the machine keeps in a register has one, in the right file, and below the file's limit;
+//      `registers` and `predicates` exceed all numbers in use.
+//   2. A 64-bit value starts at an even register, a 128-bit value at a multiple of four.
+//   3. Every value that an instruction reads is in its register at this point: no path to the instruction has
+//      overwritten it.
+//   4. The values that one instruction writes are in different registers.
+//   5. Before an instruction that keeps old values, each destination contains its old value, directly or by a move; the
+//      move overwrites nothing that the instruction reads.
+//   6. After an edge, each parameter's register contains the edge's argument, directly or by a move; the moves of an
+//      edge are simultaneous.
+//   7. The elements of a vector operand are in consecutive registers, in order, the first one aligned; or the
+//      instruction has such a temporary, which overwrites nothing that is read after it.
 #include "ir/machine/registers/allocation.h"
 
 #include "ir/core/module.h"
@@ -25,7 +25,7 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// What a register holds: one word of a value. Predicates come behind the general registers.
+// The contents of a register: one word of a value. Predicates follow the general registers.
 using Content = uint64_t;
 constexpr Content nothing = UINT64_MAX;
 constexpr Content word_of(ValueId value, unsigned unit) {
@@ -104,7 +104,7 @@ private:
       if (state[slot(value) + unit] != word_of(value, unit)) return false;
     return true;
   }
-  // Does the register of `to` hold `from`?
+  // True if the register of `to` contains `from`.
   bool holds_as(const State& state, ValueId from, ValueId to) const {
     std::span<const ValueId> parts = values_.stands_for(from);
     if (parts.size() != 1 || values_.units(parts[0]) != values_.units(to)) return false;
@@ -117,7 +117,7 @@ private:
       state[slot(value) + unit] = word_of(value, unit);
   }
 
-  // Goes through the block; returns whether a successor's state changed.
+  // Interprets the block; returns true if a successor's state changed.
   bool pass(BlockId block, State state, std::vector<std::optional<State>>& in) {
     for (InstructionId id : function_.instructions_in(block))
       step(id, state);
@@ -141,7 +141,7 @@ private:
 
   void step(InstructionId id, State& state) {
     std::vector<std::pair<ValueId, ValueId>> kept = kept_values(id);
-    // Temporaries of sources and moved old values are written before anything else is read.
+    // Source temporaries and moved old values are written before any other read.
     for (ValueId value : values_.reads(id))
       if (!holds(state, value)) complain(place(id) + " reads " + name(value) + ", which its register no longer holds");
     std::vector<bool> moved(state.size());
@@ -171,7 +171,7 @@ private:
     }
   }
 
-  // Old values and the destinations that keep them, as far as both are in question.
+  // Pairs of old value and destination, where both are in registers.
   std::vector<std::pair<ValueId, ValueId>> kept_values(InstructionId id) const {
     std::vector<std::pair<ValueId, ValueId>> result;
     if (function_.instructions[id].kind != InstructionKind::real || !function_.keeps_old_values(id)) return result;
@@ -193,7 +193,7 @@ private:
     std::span<const ValueId> parts = values_.stands_for(operand.as_value());
     return std::find(parts.begin(), parts.end(), value) != parts.end();
   }
-  // Read only as an old value?
+  // True if the instruction reads the value only as an old value.
   bool is_only_kept(InstructionId id, ValueId value) const {
     if (ValueId guard = function_.instructions[id].guard) {
       std::span<const ValueId> parts = values_.stands_for(guard);
@@ -203,7 +203,7 @@ private:
       if (!operand.has(OperandFlag::old_value) && names(id, operand, value)) return false;
     return true;
   }
-  // Read only as an element of a vector that is put together in front of the instruction?
+  // True if the value is read only as an element of a vector that is assembled before the instruction.
   bool is_in_vector(InstructionId id, ValueId value) const {
     std::span<const Operand> operands = function_.operands_of(id);
     if (ValueId guard = function_.instructions[id].guard; guard == value) return false;

@@ -1,4 +1,4 @@
-// Order among the instructions of a block, see dependences.h.
+// Builds the dependence graph of a block, see dependences.h.
 #include "ir/machine/registers/dependences.h"
 
 #include <algorithm>
@@ -9,15 +9,15 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// How an instruction takes part in the order of the others.
+// How an instruction is ordered relative to others.
 enum class Ordering : uint8_t {
-  free,       // by its operands alone
+  free,       // by its operands only
   load,       //
   store,      //
   memory,     // with all accesses of memory
   carry,      //
   convergent, //
-  fence,      // with everything
+  fence,      // with all instructions
 };
 
 bool reads_clock(const Function& function, InstructionId id) {
@@ -51,13 +51,13 @@ Ordering ordering_of(const Function& function, InstructionId id) {
   return effects.convergent ? Ordering::convergent : Ordering::free;
 }
 
-// What a load or store touches, as far as its operands tell.
+// The memory that a load or store accesses, as far as its operands determine it.
 struct Access {
   uint32_t node = 0;
   bool writes = false;
   StateSpace space = StateSpace::none;
-  std::optional<Operand> base; // of the address; none: somewhere in the space
-  int64_t begin = 0, end = 0;  // bytes behind the base
+  std::optional<Operand> base; // of the address; none: anywhere in the space
+  int64_t begin = 0, end = 0;  // bytes from the base
 };
 
 Access access_of(const Function& function, InstructionId id, uint32_t node, bool writes) {
@@ -89,7 +89,7 @@ bool are_apart(StateSpace a, StateSpace b) {
   return a != b;
 }
 
-// Elsewhere other lanes of the warp may count on the order, racy as that is.
+// In other spaces, other lanes of the warp may rely on the order, although that is a race.
 bool is_private(StateSpace space) {
   return space == StateSpace::local || is_param(space);
 }
@@ -124,10 +124,10 @@ public:
 
 private:
   static constexpr uint32_t no_node = UINT32_MAX;
-  // Beyond so many accesses that a later one would be compared with, they all stay in front of it.
+  // If a later access would be compared with more accesses than this, it is ordered after all of them.
   static constexpr size_t most_accesses = 256;
 
-  // Data first: a pair of nodes is listed once.
+  // Called for data dependences first: a pair of nodes is listed once.
   void depend(uint32_t later, uint32_t earlier, bool data) {
     if (earlier == later || known_by_[earlier] == later) return;
     known_by_[earlier] = later;
@@ -137,7 +137,7 @@ private:
   uint32_t place_in_block(InstructionId id) const {
     return id && function_.instructions[id].block == block_ ? place_[id.index()] : no_node;
   }
-  // The place of the instruction of this block that defines the value.
+  // Index of the instruction of this block that defines the value; no_node if it is elsewhere.
   uint32_t definition_of(ValueId value) const { return place_in_block(def_use_.definition(value).instruction); }
   void add_data(uint32_t node) {
     for_each_use(function_, graph_.instructions[node], [&](ValueId value) {
@@ -181,7 +181,7 @@ private:
     }
   }
 
-  // Those that read what the instruction keeps, and do so before it.
+  // Orders readers of the instruction's old values before it.
   void keep_names(uint32_t node) {
     for (const Operand& operand : function_.operands_of(graph_.instructions[node]))
       if (operand.has(OperandFlag::old_value) && operand.is(OperandKind::value))
@@ -197,7 +197,7 @@ private:
       }
     }
   }
-  // Of a parameter that an edge gives a new value: readers of the old one.
+  // Orders readers of a block parameter before the instruction that computes its next value.
   void keep_parameters() {
     for (EdgeId edge : function_.successors(block_)) {
       std::span<const ValueId> parameters = function_.parameters(function_.edges[edge].to);
@@ -213,9 +213,9 @@ private:
   const std::vector<uint32_t>& place_;
   BlockId block_;
   BlockDependences graph_;
-  std::vector<uint32_t> known_by_;                              // by node: the last one that was found to depend on it
-  std::optional<uint32_t> fence_, memory_, carry_, convergent_; // the last ones
-  std::vector<Access> accesses_;                                // behind `memory_`
+  std::vector<uint32_t> known_by_;                              // by node: the last node found to depend on it
+  std::optional<uint32_t> fence_, memory_, carry_, convergent_; // the last instruction of each kind
+  std::vector<Access> accesses_;                                // since `memory_`
 };
 
 } // namespace

@@ -44,7 +44,7 @@ private:
     return result;
   }
 
-  // Nothing but a jump: goes, unless it is where the kernel begins.
+  // Removes a block that contains only a jump, unless it is the entry.
   bool thread_jump(uint32_t b) {
     if (b == 0 || block(b).successors.size() != 1 || block(b).successors[0] == b) return false;
     if (block(b).instructions.size() != 1 || !is_branch(last_of(b))) return false;
@@ -60,7 +60,7 @@ private:
     return true;
   }
 
-  // A branch that weighs nothing skips the successor that leads to the other one.
+  // A branch of weight 0 predicates the successor that leads to the other successor.
   bool predicate(uint32_t b) {
     if (block(b).successors.size() != 2 || !is_branch(last_of(b)) || last_of(b)->weight != 0) return false;
     for (unsigned which : {0u, 1u}) {
@@ -93,14 +93,14 @@ private:
     return true;
   }
 
-  // Machine instructions that call the slow path; 0 for most instructions.
+  // Machine instructions that call the slow path; 0 for instructions without one.
   uint32_t slow_path(const RegisterInstruction& instruction) const {
     if (instruction.weight == 0 || !instruction.id) return 0;
     const FormWeight weight = weight_of(function_.form_of(instruction.id), compute_capability_, false);
     return weight.subroutine == Subroutine::none ? 0 : size_of(weight.subroutine).at_place;
   }
 
-  // At the first one of the block; the rest of it gets its turn later, being behind all blocks.
+  // Splits the block at its first slow path; the rest becomes the last block and is processed later.
   void part_at_slow_path(uint32_t b) {
     const auto slow = std::ranges::find_if(
         block(b).instructions, [&](const RegisterInstruction& instruction) { return slow_path(instruction) > 0; });
@@ -127,7 +127,7 @@ private:
     gone_.resize(program_.blocks.size());
   }
 
-  // Others name `dominator` and `post_dominator` where they named the block.
+  // Removes a block; where it was a dominator or post-dominator, the given ones replace it.
   void forget(uint32_t b, uint32_t dominator, uint32_t post_dominator) {
     gone_[b] = true;
     for (uint32_t other = 0; other < program_.blocks.size(); ++other) {
@@ -158,7 +158,7 @@ private:
   const Function& function_;
   uint32_t compute_capability_;
   RegisterProgram program_;
-  WarpLiveness liveness_; // of the blocks as they were; what is live into those that remain is the same
+  WarpLiveness liveness_; // of the original blocks; merging does not change what is live into remaining blocks
   std::vector<bool> gone_;
 };
 

@@ -1,18 +1,18 @@
-// The blocks of the machine code instead of those of the text: what an assembler makes of them before it numbers
-// regions or anything else by blocks.
+// Converts the blocks of the text to those of the machine code, as an assembler forms them before it numbers regions or
+// other entities by block.
 //
-//   * Short code that a branch skips stands under a predicate, in one block with what is in front of it and behind it
-//     (where ir/machine/select/lowering.h says so: the branch weighs nothing).
-//   * A block of nothing but a jump is no block: those that go there go on to its target.
-//   * A block and its only successor, which has no other predecessor, are one.
-//   * A division, reciprocal or root with a slow path ends a block; the call of the slow path is one, which lanes skip.
+//   * Short code that a branch skips is predicated, in one block with the code before and after it (where
+//     ir/machine/select/lowering.h decides so: the branch has weight 0).
+//   * A block that contains only a jump is removed: its predecessors continue at its target.
+//   * A block and its only successor are merged if the successor has no other predecessor.
+//   * A division, reciprocal or root with a slow path ends a block; the call of the slow path is a block of its own.
 #pragma once
 
 #include "ir/machine/registers/warp_liveness.h"
 
 namespace ptxrewrite::ir {
 
-// Under a predicate, definitions keep something only of registers that lanes need which skip them.
+// A predicated definition keeps the old value only of registers that are live in lanes which skip it.
 RegisterProgram machine_blocks(const Function& function, const RegisterProgram& program, uint32_t compute_capability);
 
 } // namespace ptxrewrite::ir

@@ -9,7 +9,7 @@ namespace ptxrewrite::ir {
 
 bool overlap(std::span<const LiveRange> a, std::span<const LiveRange> b) {
   if (a.size() > b.size()) std::swap(a, b);
-  // Few against many: each of the few looks up its place.
+  // The shorter list looks up its ranges in the longer one.
   auto place = b.begin();
   for (const LiveRange& range : a) {
     place = std::lower_bound(place, b.end(), range.begin,
@@ -92,7 +92,7 @@ unsigned MachineValues::width_of(ValueId value) const {
   return std::max(1u, (bit_width(row.type) + 31) / 32) * row.vector_width;
 }
 
-// A copy that writes every lane names what it copies.
+// True for a copy that is an alias of its source and needs no code.
 bool MachineValues::is_renaming(InstructionId id) const {
   if (function_.instructions[id].kind != InstructionKind::real || function_.instructions[id].guard) return false;
   const Form& form = function_.form_of(id);
@@ -105,8 +105,8 @@ bool MachineValues::is_renaming(InstructionId id) const {
          is_predicate(operands[0].as_value()) == is_predicate(operands[1].as_value());
 }
 
-// Values that another place takes over: arguments of edges, and what guarded instructions keep. Nobody does their work
-// there, so that they are in a register whatever their readers do.
+// Values that are copied to another register: arguments of edges, and old values of guarded instructions. They cannot
+// be absorbed there, so they are in a register whatever their readers do.
 std::vector<bool> MachineValues::handed_over() const {
   std::vector<bool> result(function_.values.size());
   for (BlockId block : function_.layout) {
@@ -141,7 +141,7 @@ void MachineValues::decide_units(const std::set<ValueId>& apart) {
       });
     }
   }
-  // A copy of what is in no register has one itself where its readers need it there.
+  // A copy of a value without a register needs one itself if its readers require it.
   for (BlockId block : function_.layout)
     for (InstructionId id : function_.instructions_in(block)) {
       if (!is_renaming(id) || !lowering_.needed(id)) continue;
@@ -154,7 +154,7 @@ void MachineValues::decide_units(const std::set<ValueId>& apart) {
     }
 }
 
-// In dominance order, so that what a value without register is made of is known before the value.
+// In dominance order, so that the registers behind a value's operands are known before the value.
 void MachineValues::find_stand_ins(const std::set<ValueId>& apart) {
   ControlFlow flow(function_);
   for (BlockId block : flow.reverse_postorder())
@@ -186,7 +186,7 @@ void MachineValues::list_accesses() {
     size_t reads_before = reads_.size(), writes_before = writes_.size();
     bool real = instruction.block &&
                 (instruction.kind == InstructionKind::real || instruction.kind == InstructionKind::linear_row);
-    bool kept = false; // absorbed, but in a register all the same
+    bool kept = false; // absorbed, but in a register anyway
     if (real)
       for_each_definition(function_, id, [&](ValueId value) {
         if (!in_register(value)) return;
@@ -205,8 +205,8 @@ void MachineValues::list_accesses() {
   }
 }
 
-// Block parameters that only feed one another, and results that nobody reads, need no register: machines have a
-// register and a predicate that swallow what is written to them. Vectors are written as a whole.
+// Block parameters that only feed one another and results without readers need no register: machines have a register
+// and a predicate that discard writes. Vectors are written as a whole.
 void MachineValues::drop_unread() {
   std::vector<bool> read(function_.values.size());
   std::vector<ValueId> work;
@@ -239,7 +239,7 @@ void MachineValues::drop_unread() {
   }
   for (ValueId value : function_.values.ids())
     if (!read[value.index()]) units_[value.index()] = 0;
-  // The lists of writes again, without them.
+  // Rebuild the lists of writes without them.
   std::vector<ValueId> old = std::move(writes_);
   std::vector<uint32_t> start = write_start_;
   writes_.clear();
@@ -253,11 +253,11 @@ void MachineValues::drop_unread() {
 struct MachineValues::Places {
   struct Use {
     BlockId block;
-    uint32_t end; // behind the point of the last reader there
+    uint32_t end; // after the point of the last reader there
   };
   // All by value.
   std::vector<std::vector<Use>> uses;
-  std::vector<BlockId> home; // where it is written; invalid if it is not
+  std::vector<BlockId> home; // block that writes it; invalid if there is none
   std::vector<uint32_t> born;
 
   void use(ValueId value, BlockId block, uint32_t index) {
@@ -298,18 +298,18 @@ MachineValues::Places MachineValues::find_places(const ControlFlow& flow) const 
   return places;
 }
 
-// Per value, backwards from each block that reads it to the definition.
+// Computes the live range of each value, by walking backwards from each block that reads it to the definition.
 void MachineValues::find_ranges(const ControlFlow& flow) {
   Places places = find_places(flow);
   ranges_.resize(function_.values.size());
-  std::vector<uint32_t> entered(function_.blocks.size(), UINT32_MAX); // last value that was found live into the block
+  std::vector<uint32_t> entered(function_.blocks.size(), UINT32_MAX); // last value found live into the block
   std::vector<BlockId> work;
   for (ValueId value : function_.values.ids()) {
     BlockId defined = places.home[value.index()];
     if (!in_register(value) || !defined) continue;
     std::vector<LiveRange> list;
     uint32_t birth = places.born[value.index()];
-    list.push_back({birth, birth + 1}); // it is written even if nobody reads it
+    list.push_back({birth, birth + 1}); // the register is written even if nothing reads it
     auto enter = [&](BlockId block) {
       if (entered[block.index()] == value.index()) return;
       entered[block.index()] = value.index();

@@ -1,8 +1,8 @@
 // Algorithm 1 of RegLess, and the lifetimes of §4.3; see regions.h.
 //
-// Beyond the paper, a barrier ends its region: a warp that held entries while it waits could keep out those it waits
-// for. Splitting looks at weights in machine instructions (the paper's 48 bytes are six). The window of a split ends
-// where the first part would become invalid and begins where a boundary parts most loads from their first uses.
+// In addition to the paper, a barrier ends its region: a warp that held entries while waiting could block those that it
+// waits for. Splits use weights in machine instructions (the paper's 48 bytes are six). Their window ends where the
+// first part would become invalid, and begins where a boundary separates the most loads from their first uses.
 #include "ir/machine/registers/regions.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ public:
     find_first_uses();
   }
 
-  // Ends of the regions.
+  // Returns the ends of the regions.
   std::vector<uint32_t> run() {
     std::vector<uint32_t> ends;
     uint32_t begin = 0, size = static_cast<uint32_t>(instructions_.size());
@@ -35,7 +35,7 @@ public:
   }
 
 private:
-  // Of each load from far away, where its result is read or overwritten first in the block.
+  // For each long-latency load, finds the first instruction of the block that reads or overwrites its result.
   void find_first_uses() {
     for (uint32_t i = 0; i < instructions_.size(); ++i) {
       if (!instructions_[i].long_latency) continue;
@@ -44,16 +44,16 @@ private:
     }
   }
 
-  // The end of the longest valid region from `begin`; one instruction at least.
+  // The end of the longest valid region from `begin`; at least one instruction.
   uint32_t longest_valid(uint32_t begin) const {
     RegisterSet inputs, written;
-    RegisterSet held;                // by the staging unit behind the last instruction
-    uint32_t first_use = UINT32_MAX; // of a load in the region
+    RegisterSet held;                // by the staging unit, after the last instruction
+    uint32_t first_use = UINT32_MAX; // of the result of a load in the region
     uint32_t end = begin;
     for (; end < instructions_.size() && end < first_use; ++end) {
       RegisterSet preloaded = preloads(end) & ~written & ~inputs;
       inputs |= preloaded;
-      // Inputs are held from the region's start: with a new one everything before is in question again.
+      // Inputs are held from the region's start: a new one requires checking all previous instructions again.
       if (preloaded.any()) held = inputs;
       bool valid = true;
       for (uint32_t i = preloaded.any() ? begin : end; i <= end && valid; ++i)
@@ -69,10 +69,10 @@ private:
     return end;
   }
 
-  // What an instruction needs to find in its registers.
+  // Registers whose contents an instruction needs.
   RegisterSet preloads(uint32_t i) const { return instructions_[i].reads | liveness_.soft(block_, i); }
 
-  // From what is held in front of the instruction to what is held behind it; false if that is too much meanwhile.
+  // Updates the held registers from before to after an instruction; returns false if they exceed the limits in between.
   bool step(uint32_t i, RegisterSet& held) const {
     const RegisterInstruction& instruction = instructions_[i];
     held |= instruction.writes | instruction.temporaries;
@@ -89,7 +89,7 @@ private:
     return true;
   }
 
-  // The last end of a first part is `upper`.
+  // `upper` is the latest end of the first part.
   uint32_t split_point(uint32_t begin, uint32_t upper) const {
     uint32_t lower = best_for_loads(begin, upper);
     uint32_t long_enough = begin;
@@ -102,12 +102,12 @@ private:
       uint32_t borders = first[at - begin] + second[at - lower];
       if (borders > fewest) continue;
       fewest = borders;
-      best = at; // the later one of equals: fewer regions
+      best = at; // the last of equal ones: fewer regions
     }
     return best;
   }
 
-  // The first boundary that parts the most loads from their first uses.
+  // The first boundary that separates the most loads from their first uses.
   uint32_t best_for_loads(uint32_t begin, uint32_t upper) const {
     std::vector<int> change(upper - begin + 2);
     for (uint32_t i = begin; i < upper; ++i) {
@@ -126,7 +126,7 @@ private:
     return best;
   }
 
-  // Inputs and outputs of [begin, at) for each `at` from begin to upper.
+  // Number of inputs and outputs of [begin, at) for each `at` from begin to upper.
   std::vector<uint32_t> borders_of_first(uint32_t begin, uint32_t upper) const {
     std::vector<uint32_t> result(upper - begin + 1);
     RegisterSet inputs, written;
@@ -139,7 +139,7 @@ private:
     return result;
   }
 
-  // Of [at, size) for each `at` from lower to upper.
+  // Number of inputs and outputs of [at, size) for each `at` from lower to upper.
   std::vector<uint32_t> borders_of_second(uint32_t lower, uint32_t upper) const {
     std::vector<uint32_t> result(upper - lower + 1);
     RegisterSet inputs, written;
@@ -159,7 +159,7 @@ private:
   std::vector<uint32_t> first_use_;
 };
 
-// What the marks of a region follow from: everything but the invalidations.
+// Computes all metadata of a region except the invalidations.
 void annotate(Region& region, const RegisterProgram& program, const WarpLiveness& liveness) {
   const std::vector<RegisterInstruction>& instructions = program.blocks[region.block].instructions;
   RegisterSet written, accessed_later;
@@ -183,7 +183,7 @@ void annotate(Region& region, const RegisterProgram& program, const WarpLiveness
     region.evicted[i - region.begin] = accessed & needed & ~accessed_later;
     accessed_later |= accessed;
   }
-  RegisterSet held = region.inputs, late; // what loads write comes behind the region's end, and has its entry till then
+  RegisterSet held = region.inputs, late; // loaded values arrive after the region and keep their entries until its end
   for (uint32_t i = region.begin; i < region.end; ++i) {
     if (instructions[i].long_latency) late |= instructions[i].writes;
     held |= instructions[i].writes | instructions[i].temporaries;
@@ -198,8 +198,8 @@ void annotate(Region& region, const RegisterProgram& program, const WarpLiveness
   }
 }
 
-// Besides the edges: where one way of a branch ends, the lanes of another way begin or go on, with what the first ones
-// have left outside of the unit.
+// Transitions in addition to edges: at the end of one path of a divergent branch, lanes of another path start or
+// continue, with the copies that the former lanes have left outside of the unit.
 std::vector<std::vector<uint32_t>> turns(const RegisterProgram& program) {
   std::vector<std::vector<uint32_t>> result(program.blocks.size());
   for (const RegisterBlock& branch : program.blocks) {
@@ -227,7 +227,7 @@ std::vector<std::vector<uint32_t>> turns(const RegisterProgram& program) {
   return result;
 }
 
-// Which registers may have a copy outside of the unit when a region starts, and what of it goes there.
+// Determines which registers may have a copy outside of the unit when a region starts, and which copies it deletes.
 void find_invalidations(std::vector<Region>& regions, const RegisterProgram& program, const WarpLiveness& liveness) {
   std::vector<RegisterSet> stored_in(program.blocks.size()), stored_out(program.blocks.size());
   std::vector<std::vector<uint32_t>> followers = turns(program);

@@ -1,12 +1,12 @@
-// Checks regions and their marks against what a staging unit does with them. Rules:
+// Checks regions and their marks against the behaviour of a staging unit. Rules:
 //
 //   1. The regions of a block cover its instructions, in order and once.
-//   2. A region of more than one instruction keeps the limits: entries that are held at one time, in all and per bank.
-//   3. It does not hold a load from far away together with what first reads or overwrites its result.
-//   4. What an instruction reads, or writes in part, is held: preloaded or written before, and not released since.
-//   5. Each entry is released once: erased if no lane needs it any more, evicted if one does; none is left at the end.
-//   6. Of inputs that no lane needs behind the region, or that it writes, the copy is dropped, of no others; what is
-//      invalidated is needed by no lane from the region's start on.
+//   2. A region of more than one instruction respects the limits: entries held at one time, in total and per bank.
+//   3. It does not contain a long-latency load together with the first read or overwrite of its result.
+//   4. Registers that an instruction reads or partially writes are held: preloaded or written before, and not released.
+//   5. Each entry is released once: erased if dead in all lanes, evicted if live; no entry remains at the end.
+//   6. The stored copy is dropped exactly for inputs that are dead after the region or that it writes; invalidated
+//      registers are dead in all lanes from the region's start on.
 //   7. A barrier is the last instruction of its region.
 #include "ir/machine/registers/regions.h"
 

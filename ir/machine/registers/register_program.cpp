@@ -1,4 +1,4 @@
-// From an allocation to registers, see register_program.h.
+// Converts an allocated function to machine registers, see register_program.h.
 #include "ir/machine/registers/register_program.h"
 
 #include "ir/flow/dominators.h"

@@ -1,4 +1,4 @@
-// The highest sum of widths of live values, see registers.h.
+// Computes the highest sum of widths of live values, see registers.h.
 #include "ir/machine/registers/registers.h"
 
 #include "ir/flow/liveness.h"
@@ -12,7 +12,7 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// What is live, going through a block from its end to its start.
+// The live values during a walk of a block from its end to its start.
 class Pressure {
 public:
   Pressure(const Function& function, const Lowering& lowering)
@@ -52,8 +52,8 @@ private:
   RegisterNeed now_;
 };
 
-// The order in which an assembler issues a block: what loads depend on and the loads first, as far as stores and
-// barriers let them, so that their latencies overlap.
+// The order in which an assembler issues a block: loads and the instructions that they depend on first, as far as
+// stores and barriers permit, so that their latencies overlap.
 std::vector<InstructionId> issue_order(const Function& function, BlockId block) {
   std::vector<InstructionId> order, region;
   std::vector<bool> feeds(function.values.size());
@@ -89,7 +89,7 @@ std::vector<InstructionId> issue_order(const Function& function, BlockId block) 
   return order;
 }
 
-// Registers that what the block loads takes.
+// Number of registers for the results of the block's loads.
 uint32_t loaded_units(const Function& function, const Lowering& lowering, BlockId block) {
   uint32_t units = 0;
   for (InstructionId id : function.instructions_in(block))
@@ -98,13 +98,13 @@ uint32_t loaded_units(const Function& function, const Lowering& lowering, BlockI
   return units;
 }
 
-// The worst place of a block, given the order of its instructions.
+// The highest pressure in a block, given the order of its instructions.
 RegisterNeed need_of(const Function& function, const Lowering& lowering, const std::vector<ValueId>& live_out,
                      const std::vector<InstructionId>& order) {
   Pressure pressure(function, lowering);
   pressure.start(live_out);
   for (size_t i = order.size(); i-- > 0;) {
-    // A definition occupies its register even if nobody reads it; a guarded one keeps what was there before.
+    // A definition occupies its register even if unread; a guarded one keeps the old contents.
     for_each_definition(function, order[i], [&](ValueId value) { pressure.add(value); });
     if (function.is_ssa || !function.instructions[order[i]].guard)
       for_each_definition(function, order[i], [&](ValueId value) { pressure.remove(value); });
@@ -113,7 +113,7 @@ RegisterNeed need_of(const Function& function, const Lowering& lowering, const s
   return pressure.worst;
 }
 
-// The most that are live once all loads of a block that can be are under way together; 0 if that is not known.
+// The maximum number live if all loads of a block that can overlap are issued together; 0 if unknown.
 uint32_t live_with_early_loads(const Function& function, uint32_t compute_capability) {
   const bool of_hardware_form = std::ranges::any_of(
       function.values, [](const Value& value) { return value.register_class != RegisterClass::general; });
@@ -127,11 +127,11 @@ uint32_t live_with_early_loads(const Function& function, uint32_t compute_capabi
 } // namespace
 
 RegisterNeed register_need(const Function& function, uint32_t compute_capability) {
-  // What ptxas keeps apart: the stack pointer, and what it takes for literals and the words of addresses.
+  // Registers that ptxas reserves: the stack pointer, and those for literals and the words of addresses.
   constexpr uint32_t reserved = 6;
-  // It overlaps loads only while this many registers do: with them a machine's SM is full of warps.
+  // ptxas overlaps loads only while this many registers suffice, which allow full occupancy of an SM.
   constexpr uint32_t free_registers = 32;
-  // Slow paths of divisions work beside what is live where they are called.
+  // Slow paths of divisions need registers in addition to those live at the call.
   constexpr uint32_t of_subroutines = 5;
   Lowering lowering = lower_as_written(function, compute_capability);
   uint32_t fixed = reserved + (lowering.subroutine_instructions() > 0 ? of_subroutines : 0);

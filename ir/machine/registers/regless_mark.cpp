@@ -1,4 +1,4 @@
-// Reading RegLess's annotations, see regless_mark.h.
+// Parses RegLess's annotations, see regless_mark.h.
 #include "ir/machine/registers/regless_mark.h"
 
 #include "ir/core/module.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view prefix = "@ regless ";
 
-// Words of an annotation, one after the other.
+// Splits an annotation into words.
 class Words {
 public:
   explicit Words(std::string_view text) : rest_(text) {}
@@ -72,7 +72,7 @@ bool read_region_head(Words& words, RegLessMark& mark) {
          words.next() == "banks" && read_banks(words.next(), mark);
 }
 
-// Lists of registers behind their words.
+// Parses lists of registers after their keywords.
 bool read_lists(Words& words, std::string_view word, RegLessMark& mark) {
   bool region = mark.kind == RegLessMark::Kind::region;
   RegisterSet* set = nullptr;

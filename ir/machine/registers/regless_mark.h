@@ -1,13 +1,13 @@
-// RegLess's annotations as text (RegLess §4, Fig. 6): what the proposed hardware gets from its compiler. Each stands
-// in a comment of its own:
+// RegLess's annotations as text (RegLess §4, Fig. 6): the data that the proposed hardware gets from its compiler. Each
+// is a comment of its own:
 //
-//   //@ regless machine 80                     whose instructions these are: compute capability; in front of the first
-//   //@ regless alloc %rd4=R4:R5 %r1=R6        in front of the first instruction; again where a name changes meaning
-//   //@ regless region 3 live 7 banks 1,1,1,0,1,1,1,1 preload R4 R6! invalidate R9      in front of a region
-//   //@ regless erase R6 evict R4              behind the instruction that accesses them last
+//   //@ regless machine 80                     compute capability of the described code; before the first instruction
+//   //@ regless alloc %rd4=R4:R5 %r1=R6        before the first instruction; again where a name changes its meaning
+//   //@ regless region 3 live 7 banks 1,1,1,0,1,1,1,1 preload R4 R6! invalidate R9      before a region
+//   //@ regless erase R6 evict R4              after the instruction that accesses them last
 //
-// `!`: the stored copy goes. An empty list is left out with its word. A mark may end in `+`: a note of whoever wrote it
-// (transforms/manager/text_insertion.h).
+// `!`: the stored copy becomes invalid. An empty list is omitted with its keyword. A mark may end in `+` and a note of
+// the pass that wrote it (transforms/manager/text_insertion.h).
 #pragma once
 
 #include "ir/machine/registers/regions.h"
@@ -31,15 +31,15 @@ struct RegLessMark {
   RegisterSet erase, evict;                                             // release
 };
 
-// What one annotation says; nothing for other comments. `text` is that of the annotation without its slashes.
+// Parses one annotation; nullopt for other comments. `text` is the annotation without its slashes.
 Result<std::optional<RegLessMark>> parse_regless_mark(std::string_view text);
 
-// Is it a comment that holds a mark, well written or not?
+// True for a comment that contains a mark, even a malformed one.
 bool carries_regless_mark(const Function& function, InstructionId instruction);
-// Then what it says.
+// Parses the mark of such a comment.
 Result<RegLessMark> regless_mark_of(const Function& function, InstructionId instruction);
 bool has_regless_marks(const Function& function);
-// Of the kernel of that name; false where there is none.
+// For the kernel of that name; false if there is none.
 bool has_regless_marks(const Module& module, std::string_view kernel);
 
 } // namespace ptxrewrite::ir

@@ -10,11 +10,11 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// Of the instructions that may come next, so many are looked at: large blocks have thousands.
+// Number of ready instructions that are examined per step: large blocks have thousands.
 constexpr size_t window = 64;
 constexpr uint32_t free_predicates = 6;
 
-// A block's instructions and the registers that they read and write, by numbers that count from 0.
+// A block's instructions and the registers that they read and write, numbered from 0.
 struct Problem {
   struct Value {
     uint32_t units = 0; // registers
@@ -59,7 +59,7 @@ Problem problem_of(const Function& function, const MachineValues& values, const 
   return problem;
 }
 
-// Registers and predicates that are live.
+// Numbers of live registers and predicates.
 struct Live {
   int registers = 0, predicates = 0;
   void add(const Problem::Value& value, int sign) {
@@ -69,7 +69,7 @@ struct Live {
   int cost() const { return registers + std::max(0, predicates - static_cast<int>(free_predicates)); }
 };
 
-// What is live, from the end of the block to its beginning.
+// Liveness in a walk from the end of the block to its start.
 class UpwardLiveness {
 public:
   explicit UpwardLiveness(const Problem& problem) : problem_(problem), is_live_(problem.values.size()) {
@@ -80,7 +80,7 @@ public:
     }
     most_ = now_.cost();
   }
-  // In front of the instruction, less behind it.
+  // The change of liveness from after the instruction to before it.
   Live change_by(uint32_t node) const {
     Live change;
     for (uint32_t value : problem_.writes[node])
@@ -142,7 +142,7 @@ std::vector<uint32_t> order_for_few_registers(const Problem& problem) {
     for (auto node = ready.begin(); node != ready.end() && seen < window; ++node, ++seen) {
       const Live change = live.change_by(*node);
       const std::pair<int, int> cost{change.registers, change.predicates};
-      if (cost >= least) continue; // the later one of equals
+      if (cost >= least) continue; // the last of equal ones
       least = cost;
       best = *node;
     }
@@ -157,7 +157,7 @@ std::vector<uint32_t> order_for_few_registers(const Problem& problem) {
   return most_live_of(problem, order) < most_live_of(problem, old) ? order : old;
 }
 
-// Level, and 0 for loads and what they need in their own level, 1 for others; by node.
+// By node: the level, and 0 for loads and the instructions that they need in their own level, 1 for others.
 using Band = std::pair<uint32_t, uint32_t>;
 
 std::vector<Band> bands_of(const Problem& problem) {
@@ -179,7 +179,7 @@ std::vector<Band> bands_of(const Problem& problem) {
   return bands;
 }
 
-// From the beginning of the block to its end.
+// Schedules from the start of the block to its end.
 class EarlyLoads {
 public:
   EarlyLoads(const Problem& problem, int limit)
@@ -198,7 +198,7 @@ public:
       unread_[i] = value.readers + (value.live_out ? 1 : 0);
       change += static_cast<int>(value.units) * ((value.live_out ? 1 : 0) - (written[i] ? 0 : 1));
     }
-    live_ = static_cast<int>(problem.live_out) - change; // at the beginning
+    live_ = static_cast<int>(problem.live_out) - change; // at the start
   }
 
   std::vector<uint32_t> run() {
@@ -255,8 +255,8 @@ private:
   const Problem& problem_;
   int limit_;
   std::vector<Band> bands_;
-  std::vector<uint32_t> waiting_; // by node: for so many others
-  std::vector<uint32_t> unread_;  // by value: readers to come, and the block's end
+  std::vector<uint32_t> waiting_; // by node: number of unscheduled predecessors
+  std::vector<uint32_t> unread_;  // by value: remaining readers, including the end of the block
   std::set<Key> ready_;
   int live_ = 0;
 };

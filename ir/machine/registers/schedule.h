@@ -1,16 +1,16 @@
-// Other orders of the instructions of a block: for fewer registers, or with loads of global memory far in front of what
-// reads their results. Dependences (dependences.h) are kept. SSA form.
+// Reorders the instructions of a block: for fewer registers, or to issue loads of global memory long before their
+// results are read. Dependences (dependences.h) are preserved. SSA form.
 //
 //   Scheduler scheduler(function, {.goal = ScheduleGoal::early_loads});
 //   for (BlockId block : function.layout) reorder(function, block, scheduler.order_of(block));
 //
-// few_registers: from the end of the block to its beginning, always the instruction that leaves the fewest registers
-// live in front of it. A block whose worst place would not become better keeps its order.
+// few_registers: schedules from the end of the block to its start, always choosing the instruction that leaves the
+// fewest registers live before it. A block keeps its order unless its maximum pressure decreases.
 //
-// early_loads: instructions have levels, as many loads of global memory as stand one behind the other in what they
-// depend on. Level by level: first loads and what they need, then the rest, of which each instruction waits for the
-// level of its first reader. So only as many waits for memory remain as loads depend on each other. At `live_limit`
-// registers, instructions that free some come first, whatever their level.
+// early_loads: the level of an instruction is the largest number of global loads in a dependence chain to it. Levels
+// are scheduled in order: first loads and the instructions that they depend on, then the rest, where each instruction
+// is delayed to the level of its first reader. This leaves only as many waits for memory as there are dependent loads
+// in a chain. At `live_limit` live registers, instructions that free registers take precedence over levels.
 #pragma once
 
 #include "ir/machine/registers/dependences.h"
@@ -26,18 +26,18 @@ enum class ScheduleGoal : uint8_t { few_registers, early_loads };
 struct ScheduleOptions {
   ScheduleGoal goal = ScheduleGoal::few_registers;
   uint32_t compute_capability = 80;
-  uint32_t live_limit = 32; // of early_loads: registers of 32 bits
+  uint32_t live_limit = 32; // for early_loads: 32-bit registers
 };
 
 class Scheduler {
 public:
   Scheduler(const Function& function, const ScheduleOptions& options);
 
-  // All that stands in the block, each once.
+  // All instructions and statements of the block, each once.
   std::vector<InstructionId> order_of(BlockId block) const;
-  // Most registers that are live at one place of the block in that order; predicates beyond six count as registers.
+  // Maximum number of registers live at one point of the block in that order; predicates beyond six count as registers.
   uint32_t most_live(BlockId block, const std::vector<InstructionId>& order) const;
-  // At one place of the function as it stands; predicates do not count.
+  // The maximum over the function in its current order; predicates do not count.
   uint32_t most_live() const { return most_live_; }
 
 private:
@@ -46,13 +46,13 @@ private:
   ControlFlow flow_;
   MachineValues values_;
   Dependences dependences_;
-  std::vector<uint32_t> live_out_; // by BlockId: registers, at the end of the block
+  std::vector<uint32_t> live_out_; // by BlockId: registers live at the end of the block
   uint32_t most_live_ = 0;
 };
 
-// False if the block has that order already.
+// Returns false if the block has that order already.
 bool reorder(Function& function, BlockId block, const std::vector<InstructionId>& order);
-// All blocks. False if nothing has moved.
+// Reorders all blocks. Returns false if nothing has moved.
 bool schedule(Function& function, const ScheduleOptions& options);
 
 } // namespace ptxrewrite::ir

@@ -1,4 +1,4 @@
-// Liveness of lanes by the usual backward dataflow, then what waiting lanes add; see warp_liveness.h.
+// Computes liveness per lane by backward dataflow, then adds the registers of waiting lanes; see warp_liveness.h.
 #include "ir/machine/registers/warp_liveness.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ WarpLiveness::WarpLiveness(const RegisterProgram& program)
 
 void WarpLiveness::solve_lanes() {
   struct Summary {
-    RegisterSet read, written; // before any write in the block; for sure
+    RegisterSet read, written; // read before any write in the block; written unconditionally
   };
   std::vector<Summary> summaries(program_.blocks.size());
   for (size_t b = 0; b < program_.blocks.size(); ++b)
@@ -42,7 +42,7 @@ void WarpLiveness::find_waiting() {
     if (program_.blocks[b].diverges) wait_at(b);
 }
 
-// What lanes hold that left the branch otherwise, for each block that can be run until all meet again.
+// Adds registers of lanes that took another successor to each block that executes before reconvergence.
 void WarpLiveness::wait_at(uint32_t branch) {
   const RegisterBlock& block = program_.blocks[branch];
   uint32_t meeting = block.post_dominator;
@@ -87,7 +87,7 @@ bool is_soft_by_algorithm_2(const RegisterProgram& program, const WarpLiveness& 
                             unsigned register_number) {
   for (uint32_t dominator = program.blocks[block].dominator; dominator != RegisterBlock::none;
        dominator = program.blocks[dominator].dominator) {
-    // Do its ways meet in front of the definition?
+    // Do its paths reconverge before the definition?
     bool meet = false;
     for (uint32_t post = program.blocks[dominator].post_dominator; post != RegisterBlock::none && !meet;
          post = program.blocks[post].post_dominator)

@@ -1,14 +1,14 @@
-// Which registers of a warp are needed later by any of its lanes, and which writes leave something of what the register
-// held (RegLess §4.4).
+// Registers of a warp that any of its lanes reads later, and writes that preserve part of a register's old contents
+// (RegLess §4.4).
 //
-// A register of a warp holds a value per lane, and lanes part at branches. While some lanes run between a divergent
-// branch and the place where its ways meet again, the others wait: at the beginning of another way out of the branch,
-// or already at the meeting place. What is live there is live for the warp, too.
+// A register of a warp holds a value per lane, and lanes diverge at branches. While some lanes execute between a
+// divergent branch and its reconvergence point, the others wait: at the start of another successor of the branch, or
+// already at the reconvergence point. Registers that are live there are live for the warp, too.
 //
-// A definition is soft if some lane can be inactive at it while its old value is live: under a guard that is false
-// although the register is read behind, or waiting. The paper's Algorithm 2 finds fewer of them: it looks at what is
-// live on the other ways out of dominating branches alone, so it misses guards, loops of one block that lanes leave one
-// by one, and lanes that have been through their way before.
+// A definition is soft if some lane can be inactive at it while its old value is live: lanes whose guard is false
+// although the register is read later, or waiting lanes. The paper's Algorithm 2 finds fewer of them: it considers only
+// registers live on the other successors of dominating branches, so it misses guards, single-block loops that lanes
+// leave one by one, and lanes that have already executed their path.
 #pragma once
 
 #include "ir/machine/registers/register_program.h"
@@ -19,17 +19,17 @@ class WarpLiveness {
 public:
   explicit WarpLiveness(const RegisterProgram& program);
 
-  // Of a lane that runs there.
+  // Live in a lane that executes the block.
   const RegisterSet& lane_live_in(uint32_t block) const { return live_in_[block]; }
   const RegisterSet& lane_live_out(uint32_t block) const { return live_out_[block]; }
-  // Of lanes that may wait elsewhere while others run the block.
+  // Live in lanes that may wait elsewhere while others execute the block.
   const RegisterSet& waiting(uint32_t block) const { return waiting_[block]; }
 
   RegisterSet live_in(uint32_t block) const { return live_in_[block] | waiting_[block]; }
   RegisterSet live_out(uint32_t block) const { return live_out_[block] | waiting_[block]; }
-  // Behind the instruction, for any lane of the warp.
+  // Live after the instruction in any lane of the warp.
   const RegisterSet& live_behind(uint32_t block, uint32_t instruction) const { return behind_[block][instruction]; }
-  // Those written there that keep something.
+  // Registers written there that keep old contents in some lane.
   const RegisterSet& soft(uint32_t block, uint32_t instruction) const { return soft_[block][instruction]; }
 
 private:
@@ -43,7 +43,7 @@ private:
   std::vector<std::vector<RegisterSet>> behind_, soft_;
 };
 
-// The paper's Algorithm 2 for one register that an instruction of the block writes.
+// The paper's Algorithm 2, for one register that an instruction of the block writes.
 bool is_soft_by_algorithm_2(const RegisterProgram& program, const WarpLiveness& liveness, uint32_t block,
                             unsigned register_number);
 

@@ -27,7 +27,7 @@ public:
       std::span<const EdgeId> edges = function_.successors(block);
       BlockId target = function_.edges[edges[0]].to;
       if (!function_.instructions[id].guard) {
-        // To the block behind it: nothing to do.
+        // A jump to the next block needs no instruction.
         if (position[target.index()] == position[block.index()] + 1) cost(id).weight = 0;
         continue;
       }
@@ -39,7 +39,7 @@ public:
         continue;
       }
       if (predicate_both(block, next, target)) continue;
-      // Lanes that part are brought together again.
+      // Diverged lanes have to reconverge.
       BlockId join = post_dominators_.immediate_post_dominator(block);
       const uint16_t gathering = fact(context_.capability, MachineFact::gathering);
       if (gathering == 0 || !join || stays_together(block) || joined[join.index()] || only_exits(join)) continue;
@@ -60,7 +60,7 @@ private:
     return id;
   }
 
-  // Issued by the block's instructions, its branch left out.
+  // Weight of the block's instructions, without its branch.
   uint32_t body_weight(BlockId block) const {
     uint32_t sum = 0;
     InstructionId last = last_real(block);
@@ -69,7 +69,7 @@ private:
     return sum;
   }
 
-  // As ptxas measures what it would predicate: a sum in 64 bits counts three, its carry as well.
+  // Size as ptxas measures it for predication: a 64-bit sum counts three, because its carry counts.
   uint32_t body_size(BlockId block) const {
     uint32_t sum = body_weight(block);
     for (InstructionId id : function_.instructions_in(block)) {
@@ -90,7 +90,7 @@ private:
     return form && form->effects.barrier;
   }
 
-  // Behind its last barrier.
+  // Number of loads after the block's last barrier.
   uint32_t loads_in(BlockId block) const {
     uint32_t loads = 0;
     for (InstructionId id : function_.instructions_in(block))
@@ -98,7 +98,7 @@ private:
     return loads;
   }
 
-  // The code that the block's branch skips, of a shape that predicates can take; invalid if there is none.
+  // The code that the block's branch skips, if its shape allows predication; invalid otherwise.
   BlockId skipped_by(BlockId block) const {
     const std::span<const EdgeId> edges = function_.successors(block);
     const InstructionId branch = last_real(block);
@@ -108,7 +108,7 @@ private:
     return function_.edges[function_.successors(skipped)[0]].to == target && skipped != block ? skipped : BlockId();
   }
 
-  // Are there loads that could be under way together with those of the code that is skipped?
+  // True if there are loads whose latency could overlap with those of the skipped code.
   bool loads_around(BlockId block, BlockId target) const {
     if (loads_in(block) > 0) return true;
     for (EdgeId edge : context_.flow.predecessors(block))
@@ -131,8 +131,8 @@ private:
     return false;
   }
 
-  // How much may be issued under a predicate: found by assembling longer and longer code behind a branch. More where
-  // the block before it waits for memory anyway; what loads goes under a predicate only beside other loads.
+  // The maximum size of predicated code, determined by assembling longer and longer code after a branch. It is larger
+  // if the block before waits for memory anyway; code with loads is predicated only if there are other loads around it.
   uint32_t longest_predicated(BlockId block, BlockId skipped, BlockId target) const {
     constexpr uint32_t for_all_lanes = 6, for_some = 8, while_waiting = 20;
     const uint32_t more = has(context_.capability, MachineFact::joining_barriers) ? 2 : 0;
@@ -156,14 +156,14 @@ private:
     return true;
   }
 
-  // Short code that a branch skips is issued under a predicate instead.
+  // True if the branch skips short code, which is predicated instead.
   bool is_predicated(BlockId block, BlockId skipped, BlockId target) const {
     if (skipped_by(block) != skipped || !can_be_predicated(skipped)) return false;
     const uint32_t size = body_size(skipped);
     return size == 0 || size <= longest_predicated(block, skipped, target);
   }
 
-  // The block that both sides of a branch lead to, and nothing else leads to them; invalid if there is none.
+  // The block after both sides of a branch, if both lead to it and have no other predecessor; invalid otherwise.
   BlockId behind_both(BlockId one, BlockId other) const {
     for (BlockId side : {one, other})
       if (context_.flow.predecessors(side).size() != 1 || function_.successors(side).size() != 1) return {};
@@ -171,8 +171,8 @@ private:
     return one != other && function_.edges[function_.successors(other)[0]].to == behind ? behind : BlockId();
   }
 
-  // Two short sides are issued one after the other, each under its predicate: found by assembling longer and longer
-  // ones. The longer one decides.
+  // Two short sides are issued in sequence, each with its predicate. The longer one decides; limits determined by
+  // assembling longer and longer ones.
   bool predicate_both(BlockId block, BlockId one, BlockId other) {
     const BlockId behind = behind_both(one, other);
     if (!behind || behind == block || !can_be_predicated(one) || !can_be_predicated(other)) return false;
@@ -189,7 +189,7 @@ private:
     return true;
   }
 
-  // Do lanes need no gathering? Before 9.0, ptxas does not trust a mark on the branch there.
+  // True if lanes need no reconvergence. Before 9.0, ptxas ignores a mark (.uni) on the branch for this.
   bool stays_together(BlockId block) const {
     return has(context_.capability, MachineFact::joining_barriers) ? together_.branch_is_uniform(block)
                                                                    : together_.knows_branch_uniform(block);

@@ -7,7 +7,7 @@
 
 namespace ptxrewrite::ir {
 
-// `together`: which branches keep lanes together. Says which blocks are `predicated`.
+// `together`: tells which branches keep lanes converged. Sets `predicated` of blocks.
 void weigh_branches(LoweringContext& context, const PostDominatorTree& post_dominators, const UniformValues& together);
 
 } // namespace ptxrewrite::ir

@@ -6,7 +6,7 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// The address of a memory access is the same in all lanes.
+// True if the address of a memory access is the same in all lanes.
 bool has_uniform_address(const LoweringContext& context, const UniformValues& uniform, InstructionId id) {
   for (size_t i = 0; const Operand* operand = context.source(id, i); ++i) {
     if (!operand->is(OperandKind::address)) continue;
@@ -31,7 +31,7 @@ void weigh_combined_atomic(LoweringContext& context, const UniformValues& unifor
                     uniform.uniform(given->as_value());
   if (used && !(adds && same)) return;
   if (!same && !has(context.capability, MachineFact::warp_reductions)) return;
-  // Who is there, the first of them, how many or their sum, am I that one; and for each his place among them.
+  // Active mask, its first lane, count or sum, comparison with the own lane; `place`: the rank among the lanes.
   constexpr uint16_t election = 4, place = 5;
   InstructionCost& at = context.costs[id.index()];
   at.weight = static_cast<uint16_t>(at.weight + election + (used ? place : 0) + (lane_known ? 0 : 1));
@@ -42,7 +42,7 @@ void weigh_combined_atomic(LoweringContext& context, const UniformValues& unifor
 
 void weigh_combined_atomics(LoweringContext& context, const UniformValues& uniform) {
   if (!has(context.capability, MachineFact::combined_atomics)) return;
-  bool lane_known = false; // the lane's number has been read for an election
+  bool lane_known = false; // the lane number has been read for an election
   context.for_each_needed([&](InstructionId id) { weigh_combined_atomic(context, uniform, lane_known, id); });
 }
 

@@ -1,5 +1,5 @@
-// Found by assembling shuffles, votes and warp barriers behind, in and after branches and loops of several kinds, one
-// to five of them: see convergence.h.
+// Determined by assembling one to five shuffles, votes and warp barriers in and after branches and loops of
+// several kinds: see convergence.h.
 #include "ir/machine/select/convergence.h"
 
 #include "ir/flow/loops.h"
@@ -12,10 +12,10 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// Before 9.0 a barrier does not gather the lanes itself, but the next branch that gathers its own lanes behind it does.
+// Before 9.0 a barrier does not converge the lanes itself, but the next branch with reconvergence after it does.
 enum class Lanes : uint8_t { together, behind_barrier, apart };
 
-// A fixed point from the entry: everywhere together, until a branch says otherwise.
+// A fixed point from the entry: lanes are converged everywhere until a branch diverges.
 class Divergence {
 public:
   Divergence(const LoweringContext& context, const ControlFlow& flow, const PostDominatorTree& post_dominators,
@@ -36,16 +36,16 @@ public:
   }
 
 private:
-  // Lanes take both ways out of `block`, and what some run lies before `join`: invalid where they end apart.
+  // A branch at the end of `block` that diverges, with reconvergence at `join`: invalid if the sides end separately.
   struct Branch {
     BlockId block, join;
-    LoopId loop; // that some leave and others stay in
+    LoopId loop; // that some lanes leave and others stay in
     std::vector<bool> inside;
-    bool waits = false;  // lanes in it may wait for what others do: they are not gathered
-    bool gathers = true; // more than instructions that are predicated
+    bool waits = false;  // lanes in it may wait for others: they do not reconverge
+    bool gathers = true; // contains more than predicated instructions
   };
 
-  // Lanes that are gone need not be waited for.
+  // True if the block only ends lanes: these are not waited for.
   bool only_exits(BlockId block) const {
     for (InstructionId id : function_.instructions_in(block)) {
       const Form* form = context_.form(id);
@@ -80,7 +80,7 @@ private:
     branches_.push_back(std::move(branch));
   }
 
-  // For what other lanes do.
+  // True if the instruction may wait for other lanes.
   static bool may_wait(const Form& form) {
     if (form.kind == InstructionClass::atomic) return true;
     return form.kind == InstructionClass::load && (form.effects.volatile_result || form.effects.atomic);
@@ -111,7 +111,7 @@ private:
     return at_entry(block);
   }
 
-  // Where the lanes of the branch meet again.
+  // State of the lanes after the branch has reconverged.
   Lanes gathered(const Branch& branch) const {
     if (branch.waits) return Lanes::apart;
     Lanes before = branch.loop ? at_loop_[loops_.loops()[branch.loop].header.index()] : at_end(branch.block);
@@ -123,7 +123,7 @@ private:
   Lanes along(BlockId from, BlockId to) const {
     Lanes lanes = at_end(from);
     if (size_t index = branch_of_[from.index()]; index != SIZE_MAX && branches_[index].join != to) lanes = Lanes::apart;
-    // The outermost of the branches that meet there.
+    // The outermost of the branches that reconverge there.
     const Branch* outermost = nullptr;
     for (const Branch& branch : branches_) {
       if (branch.join != to || !(branch.inside[from.index()] || branch.block == from)) continue;
@@ -158,7 +158,7 @@ private:
   const PostDominatorTree& post_dominators_;
   const UniformValues& uniform_;
   LoopForest loops_;
-  std::vector<Lanes> at_entry_, at_loop_; // by BlockId; the second one for loops' headers, from outside the loop
+  std::vector<Lanes> at_entry_, at_loop_; // by BlockId; at_loop_: for loop headers, on entry from outside the loop
   std::vector<size_t> branch_of_;         // by BlockId
   std::vector<Branch> branches_;
 };
@@ -172,7 +172,7 @@ Exchange exchange_of(const Form& form) {
   return form.kind == InstructionClass::barrier && form.has(Modifier::warp) ? Exchange::barrier : Exchange::none;
 }
 
-// The lanes' mask is the last operand.
+// True if the last operand, the lane mask, is a literal.
 bool names_all_lanes(const LoweringContext& context, InstructionId id) {
   const Operand* mask = nullptr;
   for (size_t i = 0; const Operand* operand = context.source(id, i); ++i)
@@ -180,7 +180,7 @@ bool names_all_lanes(const LoweringContext& context, InstructionId id) {
   return context.is_literal(mask);
 }
 
-// Of the slow path, at each place.
+// Instructions of the slow path, per use.
 uint32_t slow_path(const LoweringContext& context, InstructionId id, Exchange exchange, bool all_lanes) {
   constexpr uint32_t call = 7, call_of_barrier = 4, with_predicate = 2, with_mask = 2;
   if (exchange == Exchange::barrier) return call_of_barrier + (all_lanes ? 0 : with_mask);
@@ -195,7 +195,7 @@ bool has_exchanges(const LoweringContext& context) {
   return false;
 }
 
-// For what other lanes do: what it brings may depend on when they do it.
+// True if the instruction may wait for other lanes: its result may depend on when they execute.
 bool may_wait_for_lanes(const Form& form) {
   if (exchange_of(form) == Exchange::shuffle || exchange_of(form) == Exchange::vote) return true;
   if (form.kind == InstructionClass::load) return form.effects.volatile_result || form.effects.atomic;
@@ -214,8 +214,8 @@ bool waits_for_lanes(const LoweringContext& context, const Loop& loop) {
 
 void weigh_waiting_loops(LoweringContext& context, const ControlFlow& flow, const UniformValues& uniform) {
   if (has(context.capability, MachineFact::joining_barriers)) return;
-  // Let others go first (YIELD); before 8.0 also two votes, a comparison and two branches around them: go on when all
-  // lanes that are left in the loop are there.
+  // Yield to other lanes (YIELD); before 8.0 also two votes, a comparison and two branches around them: continue when
+  // all lanes remaining in the loop have arrived.
   const InstructionCost turn =
       !has(context.capability, MachineFact::checked_masks) ? InstructionCost{4, 2} : InstructionCost{1, 0};
   const Function& function = context.function;
@@ -258,7 +258,7 @@ uint32_t slow_paths_of_exchanges(const LoweringContext& context, const ControlFl
       ++places;
     }
   }
-  // A single exchange is gathered where it stands from 9.0 on.
+  // From 9.0 on, a single exchange converges its lanes inline.
   if (places == 1 && has(context.capability, MachineFact::joining_barriers)) return 0;
   return places > 0 ? sum + subroutine : 0;
 }

@@ -7,12 +7,12 @@
 
 namespace ptxrewrite::ir {
 
-// Machine instructions of the slow paths: those that only lanes that are apart run.
+// Total size of the slow paths in machine instructions; only diverged lanes execute them.
 uint32_t slow_paths_of_exchanges(const LoweringContext& context, const ControlFlow& flow,
                                  const PostDominatorTree& post_dominators, const UniformValues& uniform);
 
-// Loops that some lanes leave before others and in which lanes may wait for each other give the others their turn at
-// the end of each trip: adds what that costs to the branches back.
+// In loops that some lanes leave before others and in which lanes may wait for one another, the end of each trip yields
+// to the other lanes: adds the cost of this to the back branches.
 void weigh_waiting_loops(LoweringContext& context, const ControlFlow& flow, const UniformValues& uniform);
 
 } // namespace ptxrewrite::ir

@@ -1,5 +1,5 @@
-// The table was found by assembling kernels with one, two and three divisions, with and without a common divisor: see
-// divisions.h. ptxas 13.0 writes the same for sm_75, 80 and 90; 11.8 was asked for sm_35 and sm_50.
+// The table was determined by assembling kernels with one, two and three divisions, with and without a common divisor:
+// see divisions.h. ptxas 13.0 generates the same code for sm_75, 80 and 90; 11.8 was used for sm_35, sm_50.
 #include "ir/machine/select/divisions.h"
 
 #include "ir/machine/figures/generations.h"
@@ -17,11 +17,11 @@ namespace {
 struct DivisionWeight {
   Generation first_generation;
   ScalarType type;
-  bool literal; // the divisor
+  bool literal; // the divisor is a literal
   Opcode opcode;
-  uint16_t first;   // the only one by its divisor
-  uint16_t later;   // the divisor's reciprocal is at hand
-  uint16_t partner; // quotient or remainder of the same two numbers is at hand
+  uint16_t first;   // no other division by the same divisor
+  uint16_t later;   // the divisor's reciprocal is available
+  uint16_t partner; // quotient or remainder of the same two numbers is available
 };
 constexpr DivisionWeight division_weights[] = {
     {Generation::fermi, ScalarType::u32, false, Opcode::div, 15, 8, 3},    //
@@ -72,7 +72,7 @@ void share_reciprocals(LoweringContext& context) {
   const Function& function = context.function;
   if (!function.is_ssa) return; // as read, a register may hold another number by then
   std::map<std::pair<ScalarType, Number>, std::vector<InstructionId>> by_divisor;
-  std::optional<ConstantRanges> ranges; // reciprocals are made anew where constants are
+  std::optional<ConstantRanges> ranges; // reciprocals have the live ranges of constants
   for (BlockId block : function.layout)
     for (InstructionId id : function.instructions_in(block)) {
       const Form* form = context.form(id);

@@ -6,7 +6,7 @@
 
 namespace ptxrewrite::ir {
 
-// Weighs 32-bit divisions and remainders anew, those whose divisor an earlier one has divided by as what is left to do.
+// Reweighs 32-bit divisions and remainders; if an earlier one has the same divisor, only the remaining work counts.
 void share_reciprocals(LoweringContext& context);
 
 } // namespace ptxrewrite::ir

@@ -1,5 +1,5 @@
-// Found by assembling loops that start from one value twice, and from a value that is read in and behind them: see
-// edge_copies.h.
+// Determined by assembling loops that start from one value twice, and from a value that is read in them and after them:
+// see edge_copies.h.
 #include "ir/machine/select/edge_copies.h"
 
 #include "ir/flow/liveness.h"
@@ -10,7 +10,7 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// In a general register of the lanes' own.
+// True if the value is in a general per-lane register.
 bool is_kept(const LoweringContext& context, ValueId value) {
   const Value& row = context.function.values[value];
   if (row.register_class != RegisterClass::general || row.type == ScalarType::pred || row.is_undefined) return false;
@@ -19,7 +19,7 @@ bool is_kept(const LoweringContext& context, ValueId value) {
   return !definition || (!context.absorbed[definition.index()] && context.costs[definition.index()].uniform == 0);
 }
 
-// What has been copied into the register: a copy is a name more until both are needed.
+// Follows copies to their source: a copy is an alias until both are needed.
 ValueId original_of(const LoweringContext& context, ValueId value) {
   constexpr int most_copies = 8;
   for (int step = 0; step < most_copies; ++step) {
@@ -38,7 +38,7 @@ bool is_read(const LoweringContext& context, ValueId value) {
          });
 }
 
-// The last instruction of the block that is one, to bear the costs of leaving it.
+// The last real instruction of the block, to which the costs of leaving it are added.
 InstructionId last_of(const LoweringContext& context, BlockId block) {
   InstructionId id = context.function.blocks[block].last;
   while (id && !context.form(id))

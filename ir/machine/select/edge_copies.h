@@ -6,7 +6,7 @@
 
 namespace ptxrewrite::ir {
 
-// At the branches: a register more where the value is read behind the edge, too, or becomes two parameters.
+// Adds a register move to the branch if the value is also read after the edge, or is passed to two parameters.
 void weigh_edge_copies(LoweringContext& context);
 
 } // namespace ptxrewrite::ir

@@ -9,7 +9,7 @@ namespace {
 
 constexpr unsigned most_registers = 4;
 
-// On the 32-bit units, in one machine instruction.
+// True for a single machine instruction on the 32-bit units.
 bool computes(const Form& form) {
   switch (form.kind) {
   case InstructionClass::integer:
@@ -25,7 +25,7 @@ bool computes(const Form& form) {
   }
 }
 
-// Which values take a register's place: the same register written again, or what edges bring to a block parameter.
+// Values that share the register of `value`: itself, and what edges pass to it as a block parameter.
 std::vector<ValueId> next_values(const Function& function, ValueId value) {
   std::vector<ValueId> next{value};
   for (BlockId block : function.layout)
@@ -38,7 +38,7 @@ std::vector<ValueId> next_values(const Function& function, ValueId value) {
   return next;
 }
 
-// Does a general register among the sum's still hold its value there? Such registers count the trips of loops.
+// True if general registers in the sum still have their values at the reader. Such registers are loop counters.
 bool holds_until(const LoweringContext& context, InstructionId id, InstructionId reader) {
   const Function& function = context.function;
   for (size_t i = 0; const Operand* operand = context.source(id, i); ++i) {
@@ -75,7 +75,7 @@ LinearOperand linear_sum(const LoweringContext& context, InstructionId id) {
   return sum;
 }
 
-// A sum of linear registers that all its readers name themselves.
+// Absorbs a sum of linear registers if all its readers can name it themselves.
 void weigh_linear_operand(LoweringContext& context, InstructionId id) {
   const Function& function = context.function;
   if (!function.is_opcode(id, Opcode::r2d2_mov)) return;

@@ -1,4 +1,4 @@
-// Counts machine instructions: rows of weights.def first, then what folds away; see lowering.h.
+// Counts machine instructions: first by rows of weights.def, then by fusions; see lowering.h.
 #include "ir/machine/select/lowering.h"
 
 #include "ir/core/module.h"
@@ -39,7 +39,7 @@ namespace ptxrewrite::ir {
 
 class Lowerer {
 public:
-  // `moves`: by InstructionId, or empty: see tidy.h. `trace`: nullptr where nobody asks.
+  // `moves`: by InstructionId, or empty: see tidy.h. `trace`: nullptr if not requested.
   Lowerer(const Function& function, uint32_t compute_capability, Lowering& result, LoweringTrace* trace,
           std::vector<bool> moves = {})
       : function_(function), capability_(compute_capability), result_(result), moves_(std::move(moves)),
@@ -136,7 +136,7 @@ private:
     }
   }
 
-  // Where the function is only declared, the one that defines it; nullptr if none does.
+  // The function's definition if `declared` is only a declaration; nullptr if there is none.
   static const Function* body_of(const Function& declared) {
     if (declared.has_body) return &declared;
     const Module& module = declared.module();
@@ -145,7 +145,7 @@ private:
     return nullptr;
   }
 
-  // A kernel holds the code of each function that it calls, once.
+  // A kernel includes the code of each function that it calls, once.
   void add_called_functions() {
     const Module& module = function_.module();
     std::vector<const Function*> work{&function_};
@@ -184,7 +184,7 @@ private:
     return place->immediate % length->immediate == 0;
   }
 
-  // Writes or reads a register that holds a local variable.
+  // True for accesses of a local variable that is in a register.
   bool is_move(InstructionId id) const { return !moves_.empty() && moves_[id.index()]; }
 
   void weigh_alone(InstructionId id) {
@@ -197,7 +197,7 @@ private:
       result_.subroutines_ += subroutine.instructions;
     }
     result_.subroutines_ += subroutine.at_place;
-    // Lanes that take the slow path are gathered behind it.
+    // Lanes that take the slow path reconverge after it.
     if (subroutine.at_place > 0) result_.subroutines_ += fact(capability_, MachineFact::barrier_clearing);
     if (!loads_operands(id)) result_.subroutines_ += subroutine.moves;
     result_.subroutines_ -= subroutine.executed; // counted with the instruction
@@ -209,7 +209,7 @@ private:
     if (has(capability_, MachineFact::split_products)) weigh_split_product(id, *form);
   }
 
-  // A product of 32 bits with a literal takes fewer XMADs than one of two registers, and by a power of two it is a
+  // A 32-bit product with a literal needs fewer XMADs than one of two registers; a product with a power of two is a
   // shift.
   void weigh_split_product(InstructionId id, const Form& form) {
     if ((form.opcode != Opcode::mul && form.opcode != Opcode::mad) || !form.has(Modifier::lo) || !is_int32(form))
@@ -222,7 +222,7 @@ private:
       cost(id).weight = 2;
   }
 
-  // Are its operands loaded for it alone? Such loads bring them where the subroutine expects them.
+  // True if the operands are loaded only for this instruction, directly to the registers of the subroutine.
   bool loads_operands(InstructionId id) const {
     for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i) {
       if (!operand->is(OperandKind::value)) continue;
@@ -242,7 +242,7 @@ private:
     if (std::optional<uint16_t> weight = first_generation_weight(form, sources, low_half)) cost(id).weight = *weight;
   }
 
-  // What the driver provides (printf, malloc) is anywhere: its address is loaded, and the way back computed.
+  // Driver functions (printf, malloc) have no fixed position: their address is loaded, the return address computed.
   void weigh_call(InstructionId id) {
     const uint16_t way_there_and_back = !has(capability_, MachineFact::loaded_parameters) ? 9 : 4;
     for (const Operand& operand : function_.operands_of(id))
@@ -251,7 +251,7 @@ private:
         cost(id).weight = way_there_and_back;
   }
 
-  // Arguments are moved to where the function expects them; constants come there at once.
+  // Arguments are moved to the registers that the function expects; constants are loaded there directly.
   void weigh_argument(InstructionId id) {
     uint16_t words = 0;
     for (size_t i = 0; const Operand* operand = context_.source(id, i); ++i) {
@@ -264,7 +264,7 @@ private:
     cost(id).weight = words;
   }
 
-  // Copies, address conversions, special registers: free, or one read for the whole kernel.
+  // Copies, address conversions, special registers: free, or one read per kernel.
   void weigh_movement(InstructionId id) {
     const Form& form = *context_.form(id);
     if (form.opcode == Opcode::cvta) {
@@ -275,21 +275,21 @@ private:
     const Operand* operand = context_.source(id, 0);
     if (operand && operand->is(OperandKind::special_register)) {
       auto [place, first] = special_registers_.try_emplace(std::pair(operand->id, operand->selector), id);
-      // Indices of the block are read into uniform registers where all operands may come from there.
+      // Block indices are read into uniform registers on machines where all operands may be uniform.
       bool uniform = has(capability_, MachineFact::loaded_parameters) &&
                      info(static_cast<SpecialRegister>(operand->id)).uniformity == Uniformity::block;
       uint16_t reads = first ? 1 : 0;
       cost(id) = uniform ? InstructionCost{0, reads, Pipe::uniform} : InstructionCost{reads, 0, Pipe::special};
       return;
     }
-    // A register is renamed; the halves of a pair have been its registers before. Only where some lanes keep what the
-    // register held, something has to be moved.
+    // A copy is an alias; the halves of a pair are in the pair's registers already. Only a guarded copy needs a move,
+    // because some lanes keep the old value.
     unsigned bits = bit_width(form.type());
     bool moves = function_.instructions[id].guard && form.type() != ScalarType::pred;
     cost(id).weight = static_cast<uint16_t>(moves ? (bits + 31) / 32 : 0);
   }
 
-  // The sections of a hardware form run as they are written: the paper's machine issues each of their instructions.
+  // Sections of a hardware form execute as written: the paper's machine issues each of their instructions.
   void mark_sections() {
     const std::vector<bool> inside = instructions_in_sections(function_);
     for (BlockId block : function_.layout)
@@ -309,12 +309,12 @@ private:
     tracer_.absorbed(id, fusion.name, fusion.by_source);
   }
 
-  // What the uniform datapath reads from constant banks is loaded: not where loads bring all parameters.
+  // True if the uniform datapath loads operands from constant banks: not on machines that load all parameters.
   bool has_uniform_work() const {
     return has(capability_, MachineFact::uniform_datapath) && !has(capability_, MachineFact::loaded_parameters);
   }
 
-  // Integer work on values that are the same in all lanes is done once per warp, on the uniform datapath.
+  // Moves integer work on values that are the same in all lanes to the uniform datapath, which runs once per warp.
   void move_to_uniform(InstructionId id) {
     const Form& form = *context_.form(id);
     InstructionCost& at = cost(id);
@@ -326,10 +326,10 @@ private:
     ValueId value = context_.result(id);
     if (!value || !uniform_.uniform(value)) return;
     if (has_uniform_work() && bit_width(form.type()) == 32 && !context_.uniform[id.index()]) return;
-    at = {0, static_cast<uint16_t>(at.weight + (extreme ? 1 : 0)), Pipe::uniform}; // a compare and a choice
+    at = {0, static_cast<uint16_t>(at.weight + (extreme ? 1 : 0)), Pipe::uniform}; // a compare and a selection
   }
 
-  // An access names a global variable itself: its address comes from constant memory, once for each variable.
+  // Accesses that name a global variable read its address from constant memory, once per variable.
   void weigh_named_address(InstructionId id) {
     const Form& form = *context_.form(id);
     if (form.opcode == Opcode::mov || form.opcode == Opcode::cvta) return;
@@ -340,13 +340,13 @@ private:
       if (has(capability_, MachineFact::loaded_parameters))
         at.weight += 1;
       else if (has(capability_, MachineFact::uniform_addresses))
-        at.uniform += 1; // addresses may be uniform registers there
+        at.uniform += 1; // addresses may be uniform registers
       else
         at.weight += 2;
     }
   }
 
-  // A coordinate that several textures are read at is copied beside each but one of its partners.
+  // If several textures are read at one coordinate, each but the first needs a copy of it.
   void weigh_coordinates() {
     std::set<ValueId> placed;
     for_each_needed([&](InstructionId id) {
@@ -354,15 +354,15 @@ private:
       std::vector<ValueId> coordinates;
       for (const Operand& operand : function_.operands_of(id))
         if (operand.is(OperandKind::value) && !operand.is_definition() && context_.words_of(operand.as_value()) == 1)
-          coordinates.push_back(operand.as_value()); // the texture itself has two words
+          coordinates.push_back(operand.as_value()); // the texture handle has two words
       if (coordinates.size() < 2) return;
       for (ValueId coordinate : coordinates)
         cost(id).weight += placed.insert(coordinate).second ? 0 : 1;
     });
   }
 
-  // What the machine keeps in constant memory for all kernels: the descriptor of global memory, and from 9.0 on where
-  // in its cluster's shared memory the block is.
+  // Values that the system keeps in constant memory for all kernels: the descriptor of global memory and, from 9.0 on,
+  // the position of the block in its cluster's shared memory.
   void weigh_system_values() {
     if (!function_.is_entry) return;
     bool global = false, shared = false, local = false;
@@ -375,7 +375,7 @@ private:
       for (const Operand& operand : function_.operands_of(id))
         shared |= operand.is(OperandKind::symbol) && names_shared(operand.as_symbol());
     });
-    if (local) result_.prologue_ += 1; // the stack pointer moves
+    if (local) result_.prologue_ += 1; // the stack pointer is adjusted
     if (global && has(capability_, MachineFact::global_descriptor)) result_.prologue_uniform_ += 1;
     if (shared && !has(capability_, MachineFact::known_shared_places)) result_.prologue_uniform_ += 3;
   }
@@ -399,8 +399,8 @@ private:
     if (context_.source_of(id) != ValueSource::computed && !context_.in_section[definition.index()])
       return static_cast<uint8_t>(!has(capability_, MachineFact::loaded_parameters) && made.weight > 0 ? width : 0);
     if (context_.absorbed[definition.index()]) {
-      if (context_.without_constant[id.index()]) return 0;                            // the register of the rest
-      if (width > 1 && bit_width(context_.form(definition)->type(1)) <= 32) return 1; // what is to be extended
+      if (context_.without_constant[id.index()]) return 0;                            // only without_constant has one
+      if (width > 1 && bit_width(context_.form(definition)->type(1)) <= 32) return 1; // the operand to be extended
     }
     return static_cast<uint8_t>(width);
   }
@@ -413,14 +413,14 @@ private:
   ControlFlow flow_;
   DominatorTree dominators_;
   PostDominatorTree post_dominators_;
-  UniformValues uniform_;  // what the uniform datapath may compute
-  UniformValues together_; // which branches keep lanes together
+  UniformValues uniform_;  // values that the uniform datapath may compute
+  UniformValues together_; // branches that keep lanes converged
   ValueFlow values_;
   LoweringContext context_;
   LoweringTracer tracer_;
   std::bitset<static_cast<size_t>(Subroutine::count)> appended_;
   std::map<std::pair<uint32_t, Selector>, InstructionId> special_registers_;
-  std::set<VariableId> named_variables_; // global ones whose address an access has brought
+  std::set<VariableId> named_variables_; // global variables whose address has been read by an access
 };
 
 uint32_t Lowering::static_instructions() const {
@@ -452,7 +452,7 @@ Lowering lower_tidied(const Function& function, uint32_t compute_capability, Low
     Lowerer lowerer(function, compute_capability, result, tidy ? nullptr : trace);
     lowerer.run();
     if (!tidy) return result;
-    // Across the slow paths of exchanges between lanes, nothing is kept in registers for later.
+    // No values are reused across the slow paths of exchanges between lanes.
     if (lowerer.has_slow_exchanges()) tidy = tidied(function, compute_capability, false);
     if (!tidy) return lower_as_written(function, compute_capability, trace);
   }
@@ -462,7 +462,7 @@ Lowering lower_tidied(const Function& function, uint32_t compute_capability, Low
   return result;
 }
 
-// What the preparing step made of the function, or the function where it made nothing.
+// The function after a preparation step; the original if the step returned nullopt.
 const Function& prepared(LoweringTrace* trace, std::string_view step, const Function& before,
                          const std::optional<Function>& after) {
   if (!after) return before;

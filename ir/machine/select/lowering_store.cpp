@@ -1,4 +1,4 @@
-// Keeps lowerings by a hash of 128 bits of the function's contents.
+// Stores lowerings by a 128-bit hash of the function's contents.
 #include "ir/machine/select/lowering_store.h"
 
 #include <algorithm>
@@ -8,11 +8,11 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// Beyond these the oldest go. A choice among candidates asks for a few dozen versions of one kernel.
+// Limits beyond which the oldest entries are evicted. Comparing candidates lowers a few dozen versions of a kernel.
 constexpr size_t most_entries = 64;
 constexpr size_t most_instructions = 1'000'000;
 
-// Two sums over the same words, each multiplied and folded with factors of its own.
+// Two running hashes of the same words with different multipliers, folded after each step.
 class ContentHasher {
 public:
   void add(uint64_t word) {

@@ -1,11 +1,11 @@
-// Lowerings of versions of one function, found again by content: whoever weighs candidates of a rewrite asks for the
-// same version many times, as the original of one candidate and as the outcome of another.
+// A cache of lowerings of versions of one function, by content: when candidates of a rewrite are compared, the same
+// version is lowered many times, as the original of one candidate and as the result of another.
 //
 //   LoweringStore store;
 //   const Lowering& lowering = *store.of(function, 80);
 //
-// Contents are the same when ids, operands and types are the same; copies of a function keep its ids. Within one
-// module, whose variables stay as they are: not for keeping from module to module.
+// Contents are equal if ids, operands and types are equal; copies of a function keep its ids. The cache is valid within
+// one module whose variables do not change.
 #pragma once
 
 #include "ir/core/function.h"
@@ -18,17 +18,17 @@
 
 namespace ptxrewrite::ir {
 
-// Of everything in a function that its lowering depends on, but for the bodies of functions that it calls.
+// A hash of everything in a function that its lowering depends on, except the bodies of called functions.
 using ContentHash = std::array<uint64_t, 2>;
 ContentHash content_hash(const Function& function);
 
 class LoweringStore {
 public:
-  // Functions that call others or have an affine stream are lowered each time: what is theirs lies elsewhere.
+  // Functions with calls or an affine stream are not cached, because the hash does not cover all of their code.
   std::shared_ptr<const Lowering> of(const Function& function, uint32_t compute_capability);
   void clear();
 
-  // How often a lowering was asked for, and how often it was computed.
+  // Number of requests, and number of lowerings computed.
   uint64_t asked() const { return asked_; }
   uint64_t computed() const { return computed_; }
 
@@ -36,7 +36,7 @@ private:
   struct Entry {
     ContentHash hash{};
     uint32_t compute_capability = 0;
-    size_t instructions = 0; // room that it takes
+    size_t instructions = 0; // size for the cache limit
     std::shared_ptr<const Lowering> lowering;
   };
 

@@ -1,4 +1,4 @@
-// Costs nothing where there is no trace to fill; see lowering_trace.h.
+// Without a trace to record, these functions do nothing; see lowering_trace.h.
 #include "ir/machine/select/lowering_trace.h"
 
 #include "ir/machine/prepare/lowering_context.h"
@@ -11,7 +11,7 @@ using Kind = LoweringRemark::Kind;
 
 namespace {
 
-// Of costs, which never pass 16 bits.
+// The difference of two costs.
 int difference(uint16_t after, uint16_t before) {
   return static_cast<int>(after) - static_cast<int>(before);
 }

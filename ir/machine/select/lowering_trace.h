@@ -1,4 +1,4 @@
-// What each step of the lowering did to each instruction, for listings. lower() fills it where it is given one.
+// The effect of each step of the lowering on each instruction, for listings. lower() fills it on request.
 #pragma once
 
 #include "ir/core/function.h"
@@ -15,38 +15,38 @@ struct LoweringContext;
 
 struct LoweringRemark {
   enum class Kind : uint8_t {
-    removed,   // in no block any more once prepared
-    rewritten, // another form does its work
-    dead,      // serves nothing that has an effect
-    absorbed,  // `others` do its work
+    removed,   // not in any block after preparation
+    rewritten, // replaced by another form
+    dead,      // no instruction with an effect depends on it
+    absorbed,  // by `others`
     changed,   // the cost changed by `instructions` and `uniform`
   };
   InstructionId id;
   Kind kind = Kind::changed;
-  std::string_view step; // of preparation, a fusion rule's name, or what was weighed
+  std::string_view step; // preparation step, name of a fusion rule, or name of the weighing step
   int instructions = 0, uniform = 0;
   std::vector<InstructionId> others;
 };
 
 struct LoweringTrace {
-  std::optional<Function> lowered;                  // the function as prepared: instructions keep their numbers
+  std::optional<Function> lowered;                  // the prepared function: instructions keep their ids
   std::vector<LoweringRemark> remarks;              // in the order of the steps
-  std::map<InstructionId, uint16_t> constant_moves; // of the cost: moves in front of the instruction
+  std::map<InstructionId, uint16_t> constant_moves; // part of the cost: moves of constants before the instruction
 };
 
-// Fills a trace while a function is lowered: compares costs before and after each step. Private to ir/machine.
+// Records a trace while a function is lowered: compares costs before and after each step. Private to ir/machine.
 class LoweringTracer {
 public:
-  // `trace`: nullptr, or what is filled; what an earlier lowering of the same function left there goes.
+  // `trace`: receives the remarks and is cleared of those of an earlier lowering; may be nullptr.
   LoweringTracer(const LoweringContext& context, LoweringTrace* trace) : context_(context), trace_(trace) {}
 
-  // Dead instructions are known, costs are 0.
+  // To be called when dead instructions are known and costs are 0.
   void start();
-  // Costs are those of each instruction alone.
+  // To be called when costs are those of each instruction by itself.
   void alone();
-  // The rule has absorbed the instruction. `by_source`: who makes its operands does its work, not its readers.
+  // The rule has absorbed the instruction. `by_source`: into the definitions of its operands, not into its readers.
   void absorbed(InstructionId id, std::string_view rule, bool by_source);
-  // The step is done.
+  // To be called after each step.
   void changes(std::string_view step);
   void finish();
 
@@ -58,7 +58,7 @@ private:
   std::vector<InstructionCost> before_;
 };
 
-// What has become of instructions in a preparing step. `trace` may be nullptr.
+// Records the effect of a preparation step on instructions. `trace` may be nullptr.
 void note_preparation(LoweringTrace* trace, std::string_view step, const Function& before, const Function& after);
 
 } // namespace ptxrewrite::ir

@@ -1,4 +1,4 @@
-// Found by assembling more and more comparisons whose results are read in several places.
+// Determined by assembling increasing numbers of comparisons whose results are read in several places.
 #include "ir/machine/select/predicate_registers.h"
 
 #include "ir/flow/liveness.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t predicate_registers = 7;
 
-// Predicates that wait for readers in several places. A comparison for one place is put there.
+// Predicates with readers in several places. A comparison with a single place of use is computed there.
 std::vector<bool> waiting_predicates(const LoweringContext& context) {
   const Function& function = context.function;
   std::vector<bool> waits(function.values.size());
@@ -50,7 +50,7 @@ private:
     for (size_t i = backwards.size(); i-- > 0;) {
       for_each_definition(function, backwards[i], [&](ValueId value) { std::erase(live, value); });
       bool reads = false;
-      size_t passing = 0; // that are computed where they are read
+      size_t passing = 0; // predicates computed where they are read
       for_each_use(function, backwards[i], [&](ValueId value) {
         if (function.values[value].type != ScalarType::pred) return;
         reads = true;
@@ -63,7 +63,7 @@ private:
     }
   }
 
-  // The one that has waited longest goes.
+  // Moves the predicates that were defined first.
   void make_room(const std::vector<ValueId>& live, size_t registers) {
     std::vector<ValueId> kept;
     for (ValueId value : live)
@@ -82,7 +82,7 @@ private:
     moved_[value.index()] = true;
     const InstructionId definition = context_.values.definition(value);
     ++context_.costs[definition.index()].weight;
-    bool first = true; // it comes before the move
+    bool first = true; // the first read precedes the move
     for (InstructionId reader : context_.values.readers(value)) {
       if (!context_.needed[reader.index()]) continue;
       if (!first) ++context_.costs[reader.index()].weight;

@@ -1,4 +1,4 @@
-// Groups the accesses between two instructions that may touch the same shared memory by base register: see
+// Groups accesses by base register, between instructions that may access the same shared memory: see
 // shared_vectors.h.
 #include "ir/machine/select/shared_vectors.h"
 
@@ -16,16 +16,16 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// An address without its literal: a register, a linear register and what is added to it, or a variable.
+// An address without its literal offset: a register, a linear register and its addend, or a variable.
 struct Base {
   ValueId first, second;
-  uint32_t variable = 0; // where there is no register
+  uint32_t variable = 0; // used if there is no register
   auto operator<=>(const Base&) const = default;
 };
 
-constexpr unsigned variable_alignment = 4; // the assembler places variables so that it can join what is in them
+constexpr unsigned variable_alignment = 4; // the assembler aligns variables so that accesses to them can be merged
 
-// How many low bits of a value are surely zero.
+// Determines the number of low bits of a value that are known to be zero.
 class Alignment {
 public:
   explicit Alignment(const LoweringContext& context) : context_(context), open_(context.function.values.size()) {
@@ -49,7 +49,7 @@ public:
 private:
   unsigned of(ValueId value, unsigned depth) {
     constexpr unsigned everything = 64, deepest = 8;
-    if (open_[value.index()]) return everything; // a loop's own value: the other ways in decide
+    if (open_[value.index()]) return everything; // a value that depends on itself in a loop: other edges decide
     if (depth == deepest || budget_ == 0) return 0;
     --budget_;
     open_[value.index()] = true;
@@ -112,7 +112,7 @@ private:
   const LoweringContext& context_;
   std::vector<bool> open_;
   std::map<ValueId, std::vector<ValueId>> arguments_; // of block parameters
-  unsigned budget_ = 0;                               // values still to be looked at
+  unsigned budget_ = 0;                               // values that may still be visited
 };
 
 struct Access {
@@ -120,7 +120,7 @@ struct Access {
   InstructionId id;
 };
 
-// Accesses of one kind that may be joined: the same base, width and direction.
+// Accesses that may be merged: same base, width and direction.
 struct Kind {
   Base base;
   unsigned bytes = 0;
@@ -133,7 +133,7 @@ const Operand* stored_value(const LoweringContext& context, const Access& access
   return context.source(access.id, 1);
 }
 
-// Stores of one register several times would need copies of it; zero is at hand as often as is needed.
+// Storing one register several times would require copies of it; zero needs none.
 bool values_fit(const LoweringContext& context, std::span<const Access> group) {
   std::vector<ValueId> seen;
   for (const Access& access : group) {
@@ -146,7 +146,7 @@ bool values_fit(const LoweringContext& context, std::span<const Access> group) {
   return true;
 }
 
-// 16-bit values come in halves of registers: only instructions on halves read them there.
+// 16-bit values are loaded as halves of registers, which only half-precision instructions can read.
 bool read_as_halves(const LoweringContext& context, const Access& access) {
   ValueId value = context.result(access.id);
   if (!value) return false;
@@ -156,7 +156,7 @@ bool read_as_halves(const LoweringContext& context, const Access& access) {
   });
 }
 
-// How many of a joined group weigh nothing: taking halves apart, or putting them together, costs one for two.
+// Number of accesses of a merged group that cost nothing: splitting or joining a pair of halves costs one instruction.
 size_t spared(const LoweringContext& context, const Kind& kind, std::span<const Access> group) {
   const size_t others = group.size() - 1;
   if (kind.bytes > 2 || (!kind.stores && read_as_halves(context, group[0]))) return others;
@@ -164,7 +164,7 @@ size_t spared(const LoweringContext& context, const Kind& kind, std::span<const 
   return others - group.size() / 2;
 }
 
-// Joins `count` neighbours where the first one is aligned for it.
+// Merges `count` neighbours if the first one is sufficiently aligned.
 void join(LoweringContext& context, const Kind& kind, std::vector<Access>& accesses, unsigned count,
           unsigned alignment) {
   const int64_t bytes = kind.bytes * count;
@@ -195,7 +195,7 @@ void join_all(LoweringContext& context, const Kind& kind, std::vector<Access>& a
     if (count * kind.bytes <= most_bytes) join(context, kind, accesses, count, bits);
 }
 
-// A plain access to shared memory of 16 bits or more.
+// Describes a plain access to shared memory of 16 bits or more; nullopt for other instructions.
 std::optional<Kind> shared_access(const LoweringContext& context, InstructionId id, int64_t& offset) {
   const Form* form = context.form(id);
   if (!form || (form->opcode != Opcode::ld && form->opcode != Opcode::st) || !is_shared(form->space) ||
@@ -228,7 +228,7 @@ void join_in_block(LoweringContext& context, BlockId block, Alignment& alignment
     if (!form || !context.needed[id.index()]) continue;
     int64_t offset = 0;
     if (std::optional<Kind> kind = shared_access(context, id, offset)) {
-      // What is written may be what another base names.
+      // The stored bytes may be accessible through another base.
       if (kind->stores) close([&](const Kind& other) { return !other.stores || other.base != kind->base; });
       if (!kind->stores) close([&](const Kind& other) { return other.stores; });
       open[*kind].push_back({offset, id});
@@ -253,7 +253,7 @@ void join_shared_accesses(LoweringContext& context) {
 
 namespace {
 
-// Of all that are needed.
+// True if all readers that are needed pass the test.
 bool all_needed_readers(const LoweringContext& context, ValueId value, auto&& test) {
   return std::ranges::all_of(context.values.readers(value), [&](InstructionId reader) {
     const Form* user = context.form(reader);
@@ -261,8 +261,8 @@ bool all_needed_readers(const LoweringContext& context, ValueId value, auto&& te
   });
 }
 
-// What takes one element out of its word. Low halves are used where they are, unless they are extended; I2F takes a
-// part of a register, from 9.0 on no byte.
+// Cost of extracting one element from its word. Low halves are used in place unless they are extended; I2F can read a
+// part of a register, but from 9.0 on not a byte.
 uint16_t extraction(const LoweringContext& context, ValueId element, size_t index, const Form& load) {
   const unsigned bits = bit_width(load.type());
   const bool stored = all_needed_readers(

@@ -6,10 +6,10 @@
 
 namespace ptxrewrite::ir {
 
-// Weighs all but one of each joined group as nothing, and of 16-bit values as many as taking them apart leaves.
+// Sets the cost of all but one access of a merged group to 0; for 16-bit values the extraction of halves remains.
 void join_shared_accesses(LoweringContext& context);
 
-// Elements of 8 and 16 bits come and go in words: adds what takes them out and puts them together.
+// Vectors of 8- and 16-bit elements are accessed in words: adds the cost of extracting and assembling elements.
 void weigh_narrow_vectors(LoweringContext& context);
 
 } // namespace ptxrewrite::ir

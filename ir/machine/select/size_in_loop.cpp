@@ -1,5 +1,5 @@
-// Found by assembling loops with more and more instructions of one kind, or of two kinds together, until ptxas 13.0
-// left them alone. The same for sm_75, 80 and 90 but where said.
+// Determined by assembling loops with increasing numbers of instructions of one kind, or of two kinds, until ptxas 13.0
+// no longer unrolled them. The same for sm_75, 80 and 90 unless stated otherwise.
 #include "ir/machine/select/size_in_loop.h"
 
 #include "ir/machine/figures/generations.h"
@@ -15,12 +15,12 @@ bool reads_known_constant(const LoweringContext& context, InstructionId id) {
          (address[1].is(OperandKind::symbol) || context.is_literal(&address[1]));
 }
 
-// Instructions that count more than one before they are expanded, and signs that operands have.
+// Instructions that count more than one before expansion; operand signs.
 uint32_t size_of_form(const Form& form, const InstructionCost& cost, bool literal) {
   const bool is_long = bit_width(form.type()) == 64, is_short = bit_width(form.type()) == 16;
   switch (form.opcode) {
   case Opcode::mad:
-    return form.has(Modifier::wide) ? 4 : 1; // taken apart, and its addend into halves
+    return form.has(Modifier::wide) ? 4 : 1; // split, and the addend into halves
   case Opcode::div:
   case Opcode::rem: {
     if (is_float(form.type()) || is_long) break;
@@ -42,16 +42,16 @@ uint32_t size_of_form(const Form& form, const InstructionCost& cost, bool litera
   case Opcode::popc:
     return is_long ? 5 : 1;
   case Opcode::rcp:
-    return cost.weight; // scales small numbers once
+    return cost.weight; // scales denormal numbers once
   default:
     break;
   }
-  // Logarithms and roots that scale small numbers.
+  // Logarithms and roots that scale denormal numbers.
   constexpr uint32_t scaled = 4;
   return cost.pipe == Pipe::special && cost.weight >= scaled ? cost.weight + cost.weight / 2 : 1;
 }
 
-// An access, and the sum that its address is where that is no register.
+// An access, plus the addition if its address is not a register.
 uint32_t size_of_access(const LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (is_param(form.space)) return 0;
@@ -64,14 +64,14 @@ uint32_t size_of_access(const LoweringContext& context, InstructionId id) {
   return 2;
 }
 
-// Loads of less than the register has are followed by a conversion.
+// Loads that are narrower than their register are followed by a conversion.
 uint32_t size_of_load(const LoweringContext& context, InstructionId id) {
   const ValueId value = context.result(id);
   const bool widens = value && bit_width(context.form(id)->type()) < bit_width(context.function.values[value].type);
   return size_of_access(context, id) + (widens ? 1 : 0);
 }
 
-// Signs belong to the operands of what follows.
+// Signs become operand modifiers of the readers.
 bool is_sign(const LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.opcode != Opcode::neg && form.opcode != Opcode::abs) return false;
@@ -82,11 +82,11 @@ bool is_sign(const LoweringContext& context, InstructionId id) {
 } // namespace
 
 uint32_t size_in_loop(const LoweringContext& context, InstructionId id) {
-  constexpr uint32_t access = 2, elected = 11; // lanes elect one that does the atomic operation for all
+  constexpr uint32_t access = 2, elected = 11; // lanes elect one that performs the atomic operation for all
   const Form& form = *context.form(id);
   const InstructionCost& cost = context.costs[id.index()];
   ValueId result = context.result(id);
-  // Constant variables become operands after loops have been measured.
+  // Constant variables become operands only after loops have been measured.
   const bool is_constant_variable = form.kind == InstructionClass::load && form.space == StateSpace::constant;
   if (result && context.source_of(result) != ValueSource::computed && !is_constant_variable) return 0;
   switch (form.kind) {
@@ -104,7 +104,7 @@ uint32_t size_in_loop(const LoweringContext& context, InstructionId id) {
   default:
     break;
   }
-  // Products that integer sums take over.
+  // Products absorbed by integer sums.
   if (form.opcode == Opcode::mul && form.has(Modifier::lo) && context.absorbed[id.index()]) return 0;
   if (is_sign(context, id)) return 0;
   if (form.opcode == Opcode::cvt && cost.weight == 0 && !context.absorbed[id.index()])
@@ -116,7 +116,7 @@ uint32_t size_in_loop(const LoweringContext& context, InstructionId id) {
     registers += !context.is_literal(operand);
     last = operand;
   }
-  // There is no compare of 16 bits: each register is converted first.
+  // There is no 16-bit compare: each register is converted first.
   if (form.opcode == Opcode::setp && bit_width(form.type()) == 16 && !is_float(form.type())) return 1 + registers;
   return size_of_form(form, cost, context.is_literal(last));
 }

@@ -6,8 +6,8 @@
 
 namespace ptxrewrite::ir {
 
-// For an instruction that has a form. Accesses count one, and one more for the sum where their address is no register;
-// what is free, as moves are, none.
+// For real instructions only. Accesses count 1, plus 1 for the sum if their address is not a register; free
+// instructions such as moves count 0.
 uint32_t size_in_loop(const LoweringContext& context, InstructionId id);
 
 } // namespace ptxrewrite::ir

@@ -9,10 +9,10 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// How the registers of a 64-bit value come about.
+// How the two registers of a 64-bit value are written.
 enum class Registers : uint8_t {
-  pair,  // a load or a parameter
-  wide,  // one wide multiply-add writes both
+  pair,  // as a pair: by a load or parameter
+  wide,  // by one wide multiply-add
   words, // one after the other
 };
 
@@ -33,7 +33,7 @@ Registers registers_of(const LoweringContext& context, ValueId value) {
   return is_add(*form) && adds_wide_product(context, definition) ? Registers::wide : Registers::words;
 }
 
-// The first access in the loop whose address is the value, or the value and a constant.
+// The first access in the loop whose address is the value, with or without a constant.
 InstructionId access_with(const LoweringContext& context, ValueId pointer, int depth = 0) {
   for (InstructionId reader : context.values.readers(pointer)) {
     const Form* form = context.form(reader);
@@ -47,7 +47,7 @@ InstructionId access_with(const LoweringContext& context, ValueId pointer, int d
   return {};
 }
 
-// Does it take moves to have the words in a pair in each trip?
+// True if moves are needed to get the words into a pair in each trip.
 bool is_split(const LoweringContext& context, BlockId header, size_t place) {
   const Function& function = context.function;
   bool loops = false, pairs = true, wide_start = true, wide_step = true;
@@ -79,7 +79,7 @@ void weigh_split_pointers(LoweringContext& context, const Lowering& lowering) {
       const InstructionId access = access_with(context, parameters[place]);
       if (!access || !is_split(context, header, place)) continue;
       context.costs[access.index()].weight += 2;
-      break; // others find a pair
+      break; // further accesses can use the pair
     }
   }
 }

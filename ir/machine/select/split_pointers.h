@@ -1,5 +1,5 @@
-// Pointers advanced by a loop: ptxas increments their two words separately and moves them into a register pair in front
-// of the accesses. Private to ir/machine.
+// Pointers advanced by a loop: ptxas increments their two words separately and moves them into a register pair before
+// the accesses. Private to ir/machine.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"
@@ -7,7 +7,7 @@
 
 namespace ptxrewrite::ir {
 
-// Of loops that are not unrolled: copies of one pointer are constants in the accesses.
+// For loops that are not unrolled: in copies of a loop body, pointer advances are constants in the accesses.
 void weigh_split_pointers(LoweringContext& context, const Lowering& lowering);
 
 } // namespace ptxrewrite::ir

@@ -1,5 +1,5 @@
-// Found by assembling instructions on parameters and the block's index, with readers of each kind: see
-// uniform_datapath.h. A greatest fixed point: all work that could be is there until something speaks against it.
+// Determined by assembling instructions on parameters and the block index, with readers of each kind: see
+// uniform_datapath.h. A greatest fixed point: starts with all candidates and removes those that do not qualify.
 #include "ir/machine/select/uniform_datapath.h"
 
 #include "ir/machine/figures/generations.h"
@@ -27,16 +27,16 @@ public:
   std::vector<bool> run() {
     context_.for_each_needed([&](InstructionId id) { there_[id.index()] = could_be(id); });
     settle();
-    alone_ = true; // two that one instruction would read are both no more
+    alone_ = true; // two uniform operands of one per-lane instruction both drop out
     settle();
-    context_.for_each_needed([&](InstructionId id) { // reads are no work: they bring the index to either place
+    context_.for_each_needed([&](InstructionId id) { // reads of the index are not work: they write either register file
       if (reads_index(id)) there_[id.index()] = false;
     });
     return std::move(there_);
   }
 
 private:
-  // All that cannot stay goes at a time.
+  // Removes candidates that do not qualify, in rounds, until all remaining ones do.
   void settle() {
     std::vector<InstructionId> leaving;
     do {
@@ -49,7 +49,7 @@ private:
     } while (!leaving.empty());
   }
 
-  // The block's index.
+  // True if the instruction reads the block index.
   bool reads_index(InstructionId id) const {
     const Operand* operand = context_.source(id, 0);
     return function_.is_opcode(id, Opcode::mov) && operand && operand->is(OperandKind::special_register);
@@ -85,7 +85,7 @@ private:
     return there_[definition.index()];
   }
 
-  // For work of the lanes on the way there.
+  // True if per-lane work on the path to `there` needs the value in a register.
   bool stands_in_register(ValueId value, ValueSource source, InstructionId there) const {
     if (context_.values.merges(value)) return true;
     return std::ranges::any_of(context_.values.readers(value), [&](InstructionId reader) {
@@ -95,7 +95,7 @@ private:
     });
   }
 
-  // Does the reader take the value from a uniform register?
+  // True if the reader can read the value from a uniform register.
   bool reads_there(InstructionId reader, ValueId value, int depth) const {
     constexpr int longest_chain = 4;
     if (!context_.needed[reader.index()] || there_[reader.index()]) return true;
@@ -106,7 +106,7 @@ private:
     return has_place(*form, reader, value) && leaves_place(reader, value, 0);
   }
 
-  // Its readers do its work.
+  // True if the readers of an absorbed instruction can read the value there instead.
   bool passes_on(InstructionId absorbed, ValueId value, int depth) const {
     const ValueId result = context_.result(absorbed);
     if (!result || context_.words_of(result) > 1 || context_.values.merges(result)) return false;
@@ -137,7 +137,7 @@ private:
     }
   }
 
-  // No other operand of the machine instruction is uniform, in the instruction word or in a constant bank.
+  // True if no other operand of the machine instruction is uniform, an immediate or in a constant bank.
   bool leaves_place(InstructionId reader, ValueId value, int depth) const {
     const bool shifts = context_.form(reader)->kind == InstructionClass::shift;
     for (size_t i = 0; const Operand* operand = context_.source(reader, i); ++i) {
@@ -160,7 +160,7 @@ private:
     return true;
   }
 
-  // LEA and shifts take what they shift from the lanes' registers.
+  // True if `value` is the shifted operand, which LEA and shifts can read only from per-lane registers.
   bool is_shifted(InstructionId id, ValueId value) const {
     const Form& form = *context_.form(id);
     if (form.kind != InstructionClass::shift && form.opcode != Opcode::mul && form.opcode != Opcode::mad) return false;
@@ -174,7 +174,7 @@ private:
     return is_factor && by_power;
   }
 
-  // How far LEA shifts is no operand.
+  // The shift amount of LEA is not an operand.
   bool is_power_of_two_factor(InstructionId id, const Operand& operand) const {
     const Opcode opcode = context_.form(id)->opcode;
     return (opcode == Opcode::mul || opcode == Opcode::mad) && operand.is(OperandKind::integer) &&
@@ -185,7 +185,7 @@ private:
   const Function& function_;
   const UniformValues& uniform_;
   std::vector<bool> there_; // by InstructionId
-  bool alone_ = false;      // asks that a reader on the lanes reads one uniform register only
+  bool alone_ = false;      // require that a per-lane reader reads only one uniform register
 };
 
 } // namespace
@@ -200,7 +200,7 @@ std::vector<bool> on_uniform_datapath(const LoweringContext& context, const Unif
 }
 
 void weigh_uniform_loads(LoweringContext& context) {
-  std::map<ValueId, std::vector<BlockId>> loaded; // by which blocks
+  std::map<ValueId, std::vector<BlockId>> loaded; // by block
   context.for_each_needed([&](InstructionId id) {
     if (!context.uniform[id.index()]) return;
     const BlockId block = context.function.instructions[id].block;

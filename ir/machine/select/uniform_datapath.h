@@ -1,10 +1,10 @@
-// Which 32-bit integer work ptxas gives to the uniform datapath, from compute capability 7.5 on to 8.9.
+// The 32-bit integer instructions that ptxas assigns to the uniform datapath, from compute capability 7.5 to 8.9.
 //
-// Work whose operands are the same in all lanes is done there if everybody who reads its result can: another such
-// instruction, or one on the lanes that reads one uniform register and nothing from the instruction word or a constant
-// bank, which take the same place. Addresses in 64 bits, what is stored and what merges with other values need it in a
-// register of the lanes; so does work on a constant that stands in such a register anyway. The datapath reads no
-// constant bank: what it needs from there is loaded.
+// An instruction whose operands are the same in all lanes is assigned to it if every reader of its result can read it
+// there: another such instruction, or a per-lane instruction that reads one uniform register and no immediate or
+// constant-bank operand, which use the same operand slot. 64-bit addresses, stored values and values that merge with
+// others require a per-lane register; so does work on a constant that is in such a register anyway. The datapath cannot
+// read constant banks: operands from there are loaded.
 #pragma once
 
 #include "ir/machine/prepare/lowering_context.h"
@@ -12,13 +12,13 @@
 
 namespace ptxrewrite::ir {
 
-// By InstructionId. Of `weigh_constants` only what its rules say, not what it counts, is asked.
+// By InstructionId. Must run before weigh_constants; uses its rules but not its counts.
 std::vector<bool> on_uniform_datapath(const LoweringContext& context, const UniformValues& uniform);
 
-// A minimum or maximum, as one instruction or as a choice that has taken the compare over.
+// True for a minimum or maximum, as one instruction or as a selp that has absorbed its compare.
 bool is_extreme(const LoweringContext& context, InstructionId id);
 
-// Counts the loads of what these instructions read from constant banks, each once on a way through the kernel.
+// Adds the loads of constant-bank operands of these instructions, each once per path through the kernel.
 void weigh_uniform_loads(LoweringContext& context);
 
 } // namespace ptxrewrite::ir

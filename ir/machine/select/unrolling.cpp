@@ -1,5 +1,5 @@
-// The limits below were found by assembling loops with more and more instructions of one kind, or of two kinds
-// together, until ptxas 13.0 left them alone: see unrolling.h. They are the same for sm_75, 80 and 90 but where said.
+// The limits below were determined by assembling loops with more and more instructions of one or two kinds, until ptxas
+// 13.0 no longer unrolled them: see unrolling.h. They are the same for sm_75, 80 and 90 unless stated otherwise.
 #include "ir/machine/select/unrolling.h"
 
 #include "ir/core/module.h"
@@ -18,12 +18,12 @@ namespace ptxrewrite::ir {
 
 namespace {
 
-// From `start` by `step` until it has reached `limit`, the counter is a parameter of the first block.
+// A loop that counts from `start` by `step` until `limit` is reached; the counter is a parameter of the first block.
 struct CountedLoop {
-  std::vector<BlockId> blocks; // the first one, what lies between, and the one that leads back
-  BlockId exit;                // the one that it is left from
+  std::vector<BlockId> blocks; // header first, the block with the back edge last
+  BlockId exit;                // the block through which it is left
   InstructionId increment, compare, branch;
-  std::optional<uint64_t> trips; // where start and limit are literals
+  std::optional<uint64_t> trips; // known if start and limit are literals
   bool launch_limit = false;     // the limit is a literal or lies in the constant bank
 
   BlockId header() const { return blocks.front(); }
@@ -40,8 +40,8 @@ std::optional<int64_t> literal(const LoweringContext& context, const Operand* op
   return std::nullopt;
 }
 
-// The blocks from which control comes back to the header, in reverse post-order; empty if they are too many, if the
-// header does not dominate them, or if another loop is among them.
+// The blocks of the loop in reverse post-order; empty if they are too many, if the header does not dominate them, or if
+// they contain another loop.
 std::vector<BlockId> loop_of(const LoweringContext& context, BlockId header) {
   const Function& function = context.function;
   constexpr size_t most_blocks = 64;
@@ -66,7 +66,7 @@ std::vector<BlockId> loop_of(const LoweringContext& context, BlockId header) {
   return blocks;
 }
 
-// The only block that control leaves the loop from; invalid if there are several, or several that lead back.
+// The only block through which control leaves the loop; invalid if there are several, or several back edges.
 BlockId only_exit(const LoweringContext& context, const std::vector<BlockId>& blocks) {
   const Function& function = context.function;
   BlockId exit;
@@ -81,7 +81,8 @@ BlockId only_exit(const LoweringContext& context, const std::vector<BlockId>& bl
   return exit;
 }
 
-// What the value is a copy of. Front ends that assign a name for each statement copy the counter at the end of a trip.
+// The value that `value` is a copy of. Front ends that name the result of each statement copy the counter at the end of
+// a trip.
 ValueId without_moves(const LoweringContext& context, ValueId value) {
   for (int step = 0; step < 8; ++step) {
     const InstructionId id = context.values.definition(value);
@@ -93,7 +94,7 @@ ValueId without_moves(const LoweringContext& context, ValueId value) {
   return value;
 }
 
-// value = parameter + constant, in this loop: the index of that parameter.
+// If value = header parameter + constant in this loop, returns the index of the parameter.
 std::optional<size_t> stepped_parameter(const LoweringContext& context, const CountedLoop& loop, ValueId value,
                                         int64_t& step, InstructionId& increment) {
   const Function& function = context.function;
@@ -111,7 +112,7 @@ std::optional<size_t> stepped_parameter(const LoweringContext& context, const Co
   return static_cast<size_t>(place - parameters.begin());
 }
 
-// What the parameter is in the first trip, if it is the same whatever way leads into the loop.
+// The parameter's value in the first trip, if all edges into the loop pass the same one.
 std::optional<Operand> first_operand(const LoweringContext& context, const CountedLoop& loop, size_t parameter) {
   const Function& function = context.function;
   std::optional<Operand> start;
@@ -127,7 +128,7 @@ std::optional<Operand> first_operand(const LoweringContext& context, const Count
   return start;
 }
 
-// The counter is tested `ahead` of what it is when a trip begins.
+// The trip count; the tested value is `ahead` of the counter's value at the start of the trip.
 std::optional<uint64_t> trips_of(const LoweringContext& context, const CountedLoop& loop, size_t parameter,
                                  const Operand* limit, int64_t step, int64_t ahead) {
   std::optional<Operand> first = first_operand(context, loop, parameter);
@@ -136,7 +137,7 @@ std::optional<uint64_t> trips_of(const LoweringContext& context, const CountedLo
   return (std::abs(*end - *start - ahead) + std::abs(step) - 1) / std::abs(step) + 1;
 }
 
-// What a parameter of the header becomes for the next trip; another value is itself.
+// The value of a header parameter in the next trip; other values are returned unchanged.
 ValueId next_of(const LoweringContext& context, const CountedLoop& loop, ValueId value) {
   const Function& function = context.function;
   std::span<const ValueId> parameters = function.parameters(loop.header());
@@ -148,7 +149,7 @@ ValueId next_of(const LoweringContext& context, const CountedLoop& loop, ValueId
   return value;
 }
 
-// A parameter of the header and what has been added to it.
+// A header parameter and the constant that has been added to it.
 struct Moved {
   ValueId parameter;
   int64_t distance = 0;
@@ -196,14 +197,14 @@ bool is_launch_constant(const LoweringContext& context, const Operand* operand) 
   return false;
 }
 
-// Does the loop go on where the comparison holds?
+// True if the loop continues when the comparison holds.
 bool stays_where_it_holds(const LoweringContext& context, const CountedLoop& loop) {
   const Function& function = context.function;
   const BlockId target = function.edges[function.successors(loop.exit).front()].to;
   return loop.contains(target) != function.instructions[loop.branch].guard_negated;
 }
 
-// Upwards while it is greater: a test that has nothing to do with the number of trips.
+// True if the counter moves away from the limit, as in counting up while greater: the test does not bound the trips.
 bool counts_away(const Form& compare, size_t side, int64_t step, bool stays) {
   const bool greater =
       compare.has(Modifier::gt) || compare.has(Modifier::ge) || compare.has(Modifier::hi) || compare.has(Modifier::hs);
@@ -250,31 +251,31 @@ std::optional<CountedLoop> counted_loop(const LoweringContext& context, BlockId 
   return std::nullopt;
 }
 
-// What one trip is made of.
+// Properties of one trip.
 struct Body {
   uint32_t work = 0;         // machine instructions that every copy repeats
-  uint32_t inductions = 0;   // counters, pointers and constants, once for all copies
-  bool counts = false;       // the work reads a counter, not only as an address: each copy adds its part
-  bool points = false;       // a pointer moves on, in registers that are moved into a pair for the copies
+  uint32_t inductions = 0;   // counters, pointers and constants, shared by all copies
+  bool counts = false;       // the work reads a counter other than as an address: each copy adds its offset
+  bool points = false;       // a pointer advances, in registers that are moved to a pair for the copies
   uint32_t size = 0;         // as the assembler measures it (size_in_loop.h)
-  uint32_t known_size = 0;   // of it, what copies know the result or the place of
-  uint32_t known = 0;        // how many such there are; accesses whose place moves count as several
-  uint32_t known_work = 0;   // of the work, what copies need not do
+  uint32_t known_size = 0;   // part of the size whose result or address is known in a copy
+  uint32_t known = 0;        // number of such instructions; accesses with a varying address count as several
+  uint32_t known_work = 0;   // part of the work that copies can omit
   uint32_t global_loads = 0; //
   uint32_t shared_loads = 0; //
-  bool fixed = false;        // something that is not copied
-  bool skips = false;        // blocks that not all trips execute
-  // By memory_of: what is loaded, and what is stored elsewhere than at a place that moves on from trip to trip.
+  bool fixed = false;        // contains an instruction that is not copied
+  bool skips = false;        // contains blocks that not all trips execute
+  // By memory_of: whether the loop loads, and whether it stores to addresses that do not advance by trip.
   std::array<bool, 3> loads{}, stores_anywhere{};
   bool atomics = false, barriers = false;
 };
 
-// Memories that are apart from each other: shared, local, and the rest.
+// Disjoint memories: shared, local, and the rest.
 size_t memory_of(const Form& form) {
   return is_shared(form.space) ? 0 : form.space == StateSpace::local ? 1 : 2;
 }
 
-// Values of a loop that are literals in each of its copies, given that its trips are counted.
+// Values of a counted loop that are literals in each of its unrolled copies.
 class KnownInCopies {
 public:
   KnownInCopies(const LoweringContext& context, const CountedLoop& loop) : context_(context), loop_(loop) {
@@ -302,7 +303,7 @@ public:
     return !context_.function.instructions[id].guard;
   }
 
-  // Is it so because of something that differs from copy to copy?
+  // True if the operands are known but differ between copies.
   bool moves(InstructionId id) const {
     for (const Operand& operand : context_.function.operands_of(id))
       if (!operand.is_definition() && operand.is(OperandKind::value) && !context_.is_literal(&operand)) return true;
@@ -310,7 +311,7 @@ public:
   }
 
 private:
-  // Where shared variables lie may be known.
+  // Addresses of shared variables may be known.
   bool is_number(Operand operand) const {
     if (has(context_.capability, MachineFact::known_shared_places))
       return context_.is_literal(&operand) || operand.is(OperandKind::symbol);
@@ -322,7 +323,7 @@ private:
     return !operand.is(OperandKind::symbol) && context_.is_literal(&operand);
   }
 
-  // What follows from the parameters that are known.
+  // Computes the values that follow from the known parameters.
   void compute() {
     computed_.clear();
     for (BlockId block : loop_.blocks)
@@ -333,7 +334,7 @@ private:
       }
   }
 
-  // Parameters that the next trip gets something unknown for.
+  // Drops parameters for which the next trip passes an unknown value. Returns true if there are any.
   bool drop_changed() {
     const Function& function = context_.function;
     std::span<const ValueId> parameters = function.parameters(loop_.header());
@@ -349,10 +350,10 @@ private:
   const LoweringContext& context_;
   const CountedLoop& loop_;
   std::set<ValueId> known_;    // parameters of the header
-  std::set<ValueId> computed_; // from them
+  std::set<ValueId> computed_; // values computed from them
 };
 
-// Assemblers do not copy what gathers lanes, waits for memory or calls.
+// True for instructions that assemblers do not copy: those that converge lanes, wait for memory or call.
 bool is_fixed(const LoweringContext& context, InstructionId id) {
   const Form& form = *context.form(id);
   if (form.effects.convergent && !form.effects.barrier) return true;
@@ -360,7 +361,7 @@ bool is_fixed(const LoweringContext& context, InstructionId id) {
   return weight_of(form, context.capability, false).subroutine != Subroutine::none;
 }
 
-// Does the place move on by the same distance in each trip?
+// True if the address advances by the same distance in each trip.
 bool is_stepped(const LoweringContext& context, const CountedLoop& loop, ValueId value) {
   while (ValueId rest = context.without_constant[value.index()])
     value = rest;
@@ -381,7 +382,7 @@ bool stores_to_stepped(const LoweringContext& context, const CountedLoop& loop, 
   return false;
 }
 
-// What copies know: see is_straight(). True if they need not do it.
+// Counts instructions known in copies: see is_straight(). Returns true if copies can omit the instruction.
 bool measure_known(const LoweringContext& context, const KnownInCopies& known, InstructionId id, Body& body) {
   constexpr uint32_t moving_place = 6;
   const Form& form = *context.form(id);
@@ -405,7 +406,7 @@ bool measure_known(const LoweringContext& context, const KnownInCopies& known, I
   return form.effects.pure();
 }
 
-// A value that the next trip finds changed by a literal.
+// Accounts for a value that changes by a literal per trip.
 void measure_induction(const LoweringContext& context, const CountedLoop& loop, InstructionId id, Body& body) {
   const InstructionCost& cost = context.costs[id.index()];
   body.inductions += cost.weight + cost.uniform;
@@ -467,7 +468,7 @@ void measure(const LoweringContext& context, const CountedLoop& loop, const Know
   ++(is_shared(form->space) ? body.shared_loads : body.global_loads);
 }
 
-// Copies in a loop: as many as fit, a little more or less where that divides the trips.
+// Number of copies that stay in a loop: as many as fit, or a similar number that divides the trip count.
 uint32_t copies_in_loop(uint32_t size, uint64_t trips) {
   constexpr uint32_t longest_loop = 288, fewest_copies = 4;
   const uint32_t fitting = std::max(longest_loop / std::max(size, 1u), fewest_copies);
@@ -478,8 +479,8 @@ uint32_t copies_in_loop(uint32_t size, uint64_t trips) {
   return fitting;
 }
 
-// Is no loop left? All copies together may be so long, times what looping would execute over what they do: without the
-// counter, its test and the branch (three times twenty), and without what each copy knows.
+// True for complete unrolling. The limit for the total size grows with the ratio of the rolled loop's executed size to
+// the copies' size, which lacks the counter, its test and the branch (three times twenty) and known instructions.
 bool is_straight(uint64_t trips, const Body& body) {
   constexpr uint64_t longest = 240, control = 60, of_known = 20, longest_of_all = 2000;
   const uint64_t left = std::max(body.size - std::min(body.known_size, body.size), 1u);
@@ -487,16 +488,16 @@ bool is_straight(uint64_t trips, const Body& body) {
   return trips * left * left <= longest * (left + control + of_known * body.known);
 }
 
-// How long a trip may be for the copies to pay, where nobody knows how many trips there are: they hide the latency of
-// loads, and one wait for global memory hides as much as many.
+// The maximum size of a trip for which copies pay off if the trip count is unknown: they hide the latency of loads, and
+// one wait for global memory hides as much as many.
 uint32_t longest_trip(const Body& body) {
   constexpr uint32_t without_loads = 18, with_global_loads = 46, of_shared_load = 5, longest = 96;
   if (body.global_loads > 0) return with_global_loads;
   return body.shared_loads > 0 ? std::min(without_loads + of_shared_load * body.shared_loads, longest) : without_loads;
 }
 
-// Some lanes leave the loop before others: what a trip loads may be what another lane's trip has stored, and copies
-// would change which of them comes first. They pay where other loads can be moved up, in a loop without branches.
+// Some lanes leave the loop before others: a trip may load what another lane's trip has stored, and copies would change
+// the order. They pay off if other loads can be hoisted, in a loop without branches.
 bool pays_for_separate_lanes(const CountedLoop& loop, const Body& body) {
   bool clashes = body.atomics, others = false;
   for (size_t memory = 0; memory < body.loads.size(); ++memory)
@@ -504,7 +505,7 @@ bool pays_for_separate_lanes(const CountedLoop& loop, const Body& body) {
   return !clashes || (others && !body.atomics && loop.blocks.size() == 1);
 }
 
-// Is it some trips' only, and more than a jump?
+// True for a block that not all trips execute and that is more than a jump.
 bool is_skipped(const LoweringContext& context, const CountedLoop& loop, BlockId block) {
   if (context.dominators.dominates(block, loop.blocks.back())) return false;
   for (InstructionId id : context.function.instructions_in(block))
@@ -523,7 +524,7 @@ Unrolling unrolling_of(const LoweringContext& context, const UniformValues& toge
     if (is_skipped(context, *loop, block)) {
       ++body.size;
       body.skips = true;
-      // Where the exit is in the middle, nothing in front of it may be skipped.
+      // If the exit is in the middle, no block before it may be skipped.
       body.fixed |=
           loop->exit != loop->blocks.back() && context.flow.position(block) < context.flow.position(loop->exit);
     }
@@ -535,7 +536,7 @@ Unrolling unrolling_of(const LoweringContext& context, const UniformValues& toge
   result.blocks = loop->blocks;
   constexpr uint32_t control = 2;
   if (!loop->trips) {
-    // Four copies, then two, then one for what is left.
+    // Four copies, then two, then one for the remaining trips.
     constexpr uint32_t between_copies = 11, of_counter = 4, of_pointer = 4;
     if (body.size > longest_trip(body)) return {};
     if (!together.branch_is_uniform(loop->exit) && !pays_for_separate_lanes(*loop, body)) return {};
@@ -554,7 +555,7 @@ Unrolling unrolling_of(const LoweringContext& context, const UniformValues& toge
     result.copies = static_cast<uint32_t>(*loop->trips);
     return result;
   }
-  // Else some copies in a loop, if it is one block.
+  // Otherwise several copies in a loop, if it is a single block.
   constexpr uint32_t longest_body = 72;
   if (body.size == 0 || body.size > longest_body || body.skips) return {};
   result.copies = copies_in_loop(body.size, *loop->trips);

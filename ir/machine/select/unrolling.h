@@ -8,13 +8,13 @@
 namespace ptxrewrite::ir {
 
 struct Unrolling {
-  uint32_t instructions = 0;   // of the machine, that copies add
-  uint32_t copies = 1;         // that stand one after the other
+  uint32_t instructions = 0;   // machine instructions that the copies add
+  uint32_t copies = 1;         // consecutive copies of the body
   std::vector<BlockId> blocks; // of one copy
 };
-// Nothing is added if no loop begins with the block, if the loop is not counted, has another loop in it or several
-// exits, is left behind a block that not all trips execute, or is kept rolled by a pragma.
-// `together` knows which loops all lanes leave after as many trips.
+// Adds nothing if the block is not a loop header, or if the loop is not counted, contains another loop, has several
+// exits, is left after a block that not all trips execute, or is kept rolled by a pragma.
+// `together` tells which loops all lanes leave after the same number of trips.
 Unrolling unrolling_of(const LoweringContext& context, const UniformValues& together, BlockId header);
 
 } // namespace ptxrewrite::ir
