@@ -1,5 +1,5 @@
-// What we tell the user about the input: severity, position, message, notes; rendered as
-// `file:line:col: error: message` with the source line and a caret.
+// Messages to the user about the input: severity, position, message, notes; rendered as `file:line:col: error: message`
+// with the source line and a caret.
 #pragma once
 
 #include "support/source.h"
@@ -13,13 +13,13 @@ enum class Severity { note, warning, error };
 
 struct Diagnostic {
   Severity severity = Severity::error;
-  SourceRange range; // empty: no position is known, only the file
+  SourceRange range; // empty: only the file is known, no position
   std::string message;
   std::vector<std::string> notes;
 };
 
-// One diagnostic as text, ending in a newline. `colour` adds ANSI colours. Long source lines are windowed around the
-// caret, and bytes that a terminal would not print are shown as '?'.
+// One diagnostic as text, ending in a newline. `colour` adds ANSI colours. Long source lines are cut to a window around
+// the caret, and unprintable bytes are shown as '?'.
 std::string render(const Diagnostic& diagnostic, const SourceFile& source, bool colour = false);
 
 // Collects diagnostics of one run.

@@ -38,7 +38,7 @@ private:
   int number_;
 };
 
-// 0 or the errno of the failure.
+// Returns 0 or the errno of the failure.
 int write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
@@ -51,8 +51,8 @@ int write_all(int descriptor, std::string_view bytes) {
   return 0;
 }
 
-// `mode`: of the file that is replaced. A new file gets what the process's umask leaves, applied by open(): asking for
-// the umask would change it for a moment, and other threads may be the program's (exec --html).
+// `mode`: of the file that is replaced. The mode of a new file follows the umask, which open() applies: querying the
+// umask would change it for a moment, which other threads may notice (exec --html).
 Status replace_file(const std::string& path, std::string_view bytes, std::optional<mode_t> mode) {
   std::string temporary_path = path;
   OpenFile temporary(interruption::make_file(temporary_path, mode ? 0600 : 0666));
@@ -82,7 +82,7 @@ Result<std::string> read_file(const std::string& path, size_t limit) {
   size_t expected = S_ISREG(info.st_mode) && info.st_size > 0 ? static_cast<size_t>(info.st_size) : 0;
   if (expected > limit) return too_large;
   size_t used = 0;
-  bytes.resize(expected + 1); // one more byte than announced: end of file is then seen without growing
+  bytes.resize(expected + 1); // one more byte than announced: end of file is then detected without growing the buffer
   for (;;) {
     if (used == bytes.size()) bytes.resize(std::max<size_t>(bytes.size() * 2, 65536));
     ssize_t count = ::read(file.get(), bytes.data() + used, bytes.size() - used);

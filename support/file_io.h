@@ -1,4 +1,4 @@
-// Reading whole files and writing them so that a failed run leaves the old file alone.
+// Reading whole files, and writing them such that a failed run leaves the old file unchanged.
 #pragma once
 
 #include "support/result.h"
@@ -13,20 +13,20 @@ namespace ptxrewrite {
 // Positions in a source are 32-bit, so no input may be larger than this (bytes).
 constexpr size_t default_read_limit = size_t{1} << 30;
 
-// The bytes of a file, or of standard input when `path` is "-". Errors: missing, unreadable, a directory, or larger
-// than `limit` bytes.
+// Returns the bytes of a file, or of standard input if `path` is "-". Returns an error if the file is missing,
+// unreadable, a directory, or larger than `limit` bytes.
 Result<std::string> read_file(const std::string& path, size_t limit = default_read_limit);
 
-// Replaces `path` by `bytes` in one step: a temporary file in the same directory is renamed over it, so a reader sees
-// the old or the new content and nothing between. Keeps the old file's mode and follows symbolic links. "-" is
-// standard output; devices and pipes are written in place.
+// Replaces the contents of `path` atomically: a temporary file in the same directory is renamed over it, so a reader
+// sees either the old or the new content. Keeps the old file's mode and follows symbolic links. "-" is standard output;
+// devices and pipes are written in place.
 Status write_file(const std::string& path, std::string_view bytes);
 
-// Makes a file that its owner alone may read and write. Error: there is one of that name already, or it cannot be
+// Creates a file that only its owner may read and write. Returns an error if a file of that name exists or cannot be
 // written.
 Status create_private_file(const std::string& path, std::string_view bytes);
 
-// A directory of our own below $TMPDIR (or the system's place), removed with everything in it at the end of its life.
+// A new directory below $TMPDIR (or the system's default), removed with its contents by the destructor.
 class TempDirectory {
 public:
   static Result<TempDirectory> create();

@@ -1,4 +1,4 @@
-// Numbers by hash, in one flat table: the index beside a table whose rows are to be found by their contents.
+// A flat hash table of row numbers: the index of a table whose rows are searched by content.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace ptxrewrite {
 
-// Open addressing, linear probing, at most half full. Who adds a number says its hash; whether a number found under a
-// hash is the one that is wanted, the caller compares.
+// Open addressing, linear probing, at most half full. Callers supply the hash of each number; find() leaves it to the
+// caller to compare the rows of numbers with the same hash.
 class HashIndex {
 public:
   static constexpr uint32_t none = UINT32_MAX;
@@ -48,7 +48,7 @@ private:
       if (slot.number != none) put(slot);
   }
 
-  std::vector<Slot> slots_; // a power of two of them
+  std::vector<Slot> slots_; // their number is a power of two
   size_t count_ = 0;
 };
 

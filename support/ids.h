@@ -1,7 +1,7 @@
 // Typed 32-bit handles and the dense tables they index.
 //
-// A handle is an index with a type: a BlockId cannot be passed where a ValueId is wanted. Tables hand out handles in
-// order of insertion and never move them, so handles stay valid while the table lives.
+// A handle is an index with a type: a BlockId cannot be passed for a ValueId. Tables assign handles in order of
+// insertion and never reassign them, so handles stay valid while the table lives.
 #pragma once
 
 #include <cassert>

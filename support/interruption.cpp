@@ -23,13 +23,13 @@ struct Registry {
   std::vector<std::string> paths; // temporary files and folders
 };
 
-// Never destroyed: the waiting thread may still use it while static objects go.
+// Never destroyed: the waiting thread may still use it while static objects are destroyed.
 Registry& registry() {
   static Registry& everything = *new Registry;
   return everything;
 }
 
-// The signals that clean_up_on_signals() has taken.
+// The signals that clean_up_on_signals() handles.
 sigset_t& waited_for() {
   static sigset_t signals = [] {
     sigset_t none;
@@ -44,10 +44,10 @@ void wait_and_clean_up(const sigset_t& signals) {
   while (::sigwait(&signals, &number) != 0) {
   }
   Registry& everything = registry();
-  everything.mutex.lock(); // for good: other threads stop where they would register or use a result
+  everything.mutex.lock(); // never unlocked: other threads block where they would register something or use a result
   for (pid_t child : everything.children) {
     if (::kill(-child, SIGKILL) != 0 && ::kill(child, SIGKILL) != 0) continue; // it may not lead its group yet
-    siginfo_t ended{}; // not reaped, so that the thread that started it is not confused
+    siginfo_t ended{}; // not reaped: the thread that started it waits for it
     while (::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
     }
   }
@@ -76,7 +76,7 @@ void clean_up_on_signals() {
   }
   if (!any) return;
   registry();
-  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr); // inherited by all threads: only the waiting one sees them
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr); // inherited by all threads: only the waiting thread receives them
   std::thread(wait_and_clean_up, signals).detach();
 }
 
@@ -119,7 +119,7 @@ int make_file(std::string& path, mode_t mode) {
 
 void remove_folder(const std::string& folder) {
   const std::lock_guard guard(registry().mutex);
-  std::error_code ignored; // nothing sensible can be done about a leftover in the temporary directory
+  std::error_code ignored; // an error is ignored: leftovers in the temporary directory are harmless
   std::filesystem::remove_all(folder, ignored);
   std::erase(registry().paths, folder);
 }

@@ -1,5 +1,5 @@
-// Messages for whoever looks for a fault of the program itself (--log-level): not results, not diagnostics of input.
-// The one place that knows spdlog.
+// Messages for debugging the program itself (--log-level), as opposed to results and diagnostics of the input. The only
+// header through which spdlog is used.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@ namespace ptxrewrite {
 
 enum class LogLevel : uint8_t { debug, info };
 
-// To standard error, where the level asks for it.
+// Writes the message to standard error if the level is enabled.
 void log(LogLevel level, std::string_view message);
 
-// `level`: trace, debug, info, warn, error, off. Once per process, before the first message; a later call changes the
-// level alone.
+// `level`: trace, debug, info, warn, error, off. To be called before the first message; later calls change only the
+// level.
 void start_logging(const std::string& level);
 
 } // namespace ptxrewrite

@@ -1,4 +1,4 @@
-// Spreads the bits of a number over a hash. (G. L. Steele, D. Lea, C. H. Flood: "Fast splittable pseudorandom number
+// Mixes the bits of a number to a hash. (G. L. Steele, D. Lea, C. H. Flood: "Fast splittable pseudorandom number
 // generators", OOPSLA 2014: the finaliser of SplitMix64.)
 #pragma once
 

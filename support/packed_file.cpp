@@ -11,7 +11,7 @@
 namespace ptxrewrite {
 namespace {
 
-constexpr size_t longest_header = 18; // of a frame of zstd
+constexpr size_t longest_header = 18; // of a zstd frame
 constexpr int packing_level = 3;
 
 Error unreadable(const std::string& path) {

@@ -1,4 +1,4 @@
-// Files of raw bytes, as they are or packed by zstd (then their names end in .zst).
+// Files of raw bytes, plain or compressed by zstd (with names that end in .zst).
 #pragma once
 
 #include "support/result.h"
@@ -11,11 +11,11 @@
 namespace ptxrewrite {
 
 bool is_packed_name(const std::string& path);
-// Bytes in the file once it is unpacked. Errors: it cannot be read, is not packed as its name says, or does not tell.
+// Size of the uncompressed contents in bytes. Errors: unreadable, not compressed as named, or no size recorded.
 Result<uint64_t> unpacked_size(const std::string& path);
-// Its first bytes, as many as there is room for. Errors: as above, or there are fewer.
+// Reads the first bytes of the contents, as many as fit. Returns an error as above, or if the contents are shorter.
 Status read_unpacked(const std::string& path, std::span<std::byte> bytes);
-// What such a file holds. Errors: too little memory.
+// Compresses bytes to the contents of such a file. Returns an error if memory is insufficient.
 Result<std::string> packed(std::span<const std::byte> bytes);
 
 } // namespace ptxrewrite

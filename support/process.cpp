@@ -60,7 +60,7 @@ Error start_error(const std::string& program, int code) {
   return {"cannot run " + program + ": " + std::strerror(code), {}};
 }
 
-// Standard input comes from an anonymous file, not a pipe: no deadlock and no SIGPIPE when the child does not read it.
+// Standard input is an anonymous file, not a pipe: no deadlock and no SIGPIPE if the child does not read it.
 int open_input(std::string_view input) {
   if (input.empty()) return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   int file = ::memfd_create("input", MFD_CLOEXEC);
@@ -94,7 +94,7 @@ void limit(int resource, uint64_t amount) {
   ::setrlimit(static_cast<__rlimit_resource>(resource), &bounds);
 }
 
-// Runs in the child between fork and exec: nothing here may allocate or take a lock.
+// Runs in the child between fork and exec, where nothing may allocate or take a lock.
 [[noreturn]] void become(const char* program, char* const* arguments, const ProcessOptions& options, int input, int out,
                          int err, int failure_pipe) {
   ::setpgid(0, 0);
@@ -115,7 +115,7 @@ void limit(int resource, uint64_t amount) {
   ::_exit(127);
 }
 
-// Collects what the child writes and waits for its end.
+// Collects the child's output and waits for its end.
 class Supervisor {
 public:
   Supervisor(pid_t child, Descriptor& out, Descriptor& err, const ProcessOptions& options, ProcessResult& result)
@@ -132,12 +132,12 @@ public:
         result_.timed_out = true;
         ::kill(-child_, SIGKILL);
       }
-      // Output and the child's end wake us; the pause bounds how late a time-out is seen, or the end on a kernel that
-      // cannot watch processes.
+      // Output and the child's end wake this loop; the timeout bounds the delay until a time-out is noticed, or the
+      // child's end on a kernel without pidfd.
       collect(end_.open() ? 20 : 2);
     }
     result_.wall_seconds = elapsed();
-    ::kill(-child_, SIGKILL); // sweep whatever the child left behind; it would hold our pipes open
+    ::kill(-child_, SIGKILL); // kill descendants of the child, which would keep the pipes open
     drain();
     return status;
   }
@@ -165,7 +165,7 @@ private:
       if (watched[i].revents != 0) read_some(streams_[i]);
   }
 
-  // False when nothing more can be read now.
+  // Returns false if nothing more can be read at the moment.
   bool read_some(Stream& stream) {
     char buffer[65536];
     ssize_t count = ::read(stream.end->get(), buffer, sizeof buffer);
@@ -252,7 +252,7 @@ Result<ProcessResult> run_process(const ProcessOptions& options) {
   if (child == 0)
     become(program.c_str(), arguments.data(), options, input.get(), out.write_end.get(), err.write_end.get(),
            failure.write_end.get());
-  ::setpgid(child, child); // also done by the child: whoever comes first, the group exists before we may kill it
+  ::setpgid(child, child); // the child does the same: in either order, the group exists before it may be killed
   for (Pipe* pipe : {&out, &err, &failure})
     pipe->write_end.reset();
 

@@ -20,14 +20,14 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
                      [&](std::string_view prefix) { return text.starts_with(prefix); });
 }
 
-// What the environment names: a variable and its value.
+// The environment's choice: a variable and its value; empty if none is set.
 std::pair<std::string, std::string> chosen_ptxas() {
   for (const char* variable : {"PTXREWRITE_PTXAS", "PTXAS"})
     if (const char* chosen = std::getenv(variable); chosen != nullptr && *chosen != '\0') return {variable, chosen};
   return {};
 }
 
-// The word after `before` that is a number, e.g. number_before("12 bytes smem", " bytes smem") == 12; 0 if absent.
+// The number before `unit`, e.g. number_before("12 bytes smem", " bytes smem") == 12; 0 if absent.
 uint32_t number_before(std::string_view line, std::string_view unit) {
   size_t end = line.find(unit);
   if (end == std::string_view::npos) return 0;
@@ -109,7 +109,7 @@ Result<std::string> find_ptxas(const std::filesystem::path& other_than) {
 
 std::vector<std::string> all_ptxas() {
   std::vector<std::string> found;
-  std::vector<std::filesystem::path> files; // without links
+  std::vector<std::filesystem::path> files; // with symbolic links resolved
   const auto add = [&](const std::string& name) {
     const std::string path = find_program(name);
     std::error_code failure;
@@ -170,7 +170,7 @@ Result<PtxasRun> assemble_file(const std::string& path, const PtxasOptions& opti
 
   PtxasRun run;
   run.timed_out = child->timed_out;
-  // A shell wrapper around ptxas reports the signal of its child as 128 + number; 255 is ptxas's own refusal.
+  // A shell wrapper around ptxas reports the signal of its child as 128 + number; 255 is ptxas's own rejection.
   bool wrapped_signal = child->exit_code > 128 && child->exit_code <= 128 + 64;
   run.crashed = !run.timed_out && (child->signal != 0 || wrapped_signal);
   run.messages = std::move(child->out) + child->err;
@@ -222,7 +222,7 @@ std::string target_architecture(std::string_view ptx) {
       std::string_view word = ptx.substr(0, ptx.find_first_of(" \t\r\n,/"));
       return std::string(word.starts_with("sm_") || word.starts_with("compute_") ? word : std::string_view());
     } else if (starts_with_any(ptx, {".entry", ".func", ".visible", ".extern"})) {
-      break; // the header is over
+      break; // end of the header
     } else {
       end = ptx.find_first_of(whitespace);
     }

@@ -1,4 +1,4 @@
-// A value or the reason why there is none. Errors are values: no function of ours throws across a header.
+// A value or the reason for its absence. Errors are values: no function throws across a header.
 #pragma once
 
 #include "support/diagnostic.h"
@@ -13,7 +13,7 @@
 
 namespace ptxrewrite {
 
-// Why something failed. `range` points into the file being read, when there is one.
+// The reason for a failure. `range` refers to the file that is being read, if there is one.
 struct Error {
   std::string message;
   SourceRange range;
@@ -21,8 +21,8 @@ struct Error {
   Diagnostic to_diagnostic() const { return {Severity::error, range, message, {}}; }
 };
 
-// Ends the process, in every build: the caller at `where` took the value of a failure (`error`: which), or the error of
-// a success (null). A defect of ours, never of the input.
+// Ends the process, in every build, because the caller at `where` accessed the value of a failure (`error`) or the
+// error of a success (null). This is always a defect of the program, never of the input.
 [[noreturn, gnu::cold]] inline void result_misused(const Error* error, const std::source_location& where) {
   std::fprintf(stderr, "%s:%u: internal error: %s%s\n", where.file_name(), where.line(),
                error ? "the value of a failed result was taken; it failed with: "
@@ -68,7 +68,7 @@ private:
   std::variant<T, Error> state_;
 };
 
-// Success without a value, or the reason of failure.
+// Success without a value, or the reason for a failure.
 class [[nodiscard]] Status {
 public:
   Status() = default;

@@ -1,5 +1,5 @@
-// Arithmetic on sizes that a text names and that may be any number: results beyond 64 bits stay at the largest number
-// instead of wrapping to a small one, so that one comparison with a limit refuses them.
+// Arithmetic on sizes that come from a text and may be any number: results beyond 64 bits saturate instead of wrapping,
+// so that one comparison with a limit rejects them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ constexpr uint64_t saturating_multiply(uint64_t a, uint64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<uint64_t>::max() : product;
 }
 
-// The lowest multiple of `alignment` (not 0) that is not below `value`.
+// The lowest multiple of `alignment` (not 0) that is at least `value`.
 constexpr uint64_t align_up(uint64_t value, uint64_t alignment) {
   const uint64_t beyond = value % alignment;
   return beyond == 0 ? value : saturating_add(value, alignment - beyond);

@@ -22,14 +22,14 @@ struct LineColumn {
   uint32_t column = 0;
 };
 
-// Copies share the text, so that it can be shown in diagnostics after the reader has consumed its copy; views into the
-// text stay valid while any copy lives.
+// Copies share the text, so that diagnostics can show it after the reader has consumed its copy; views of the text are
+// valid while any copy lives.
 class SourceFile {
 public:
   SourceFile() : SourceFile({}, {}) {}
   SourceFile(std::string name, std::string text)
       : name_(std::move(name)), text_(std::make_shared<const std::string>(std::move(text))) {}
-  SourceFile(const SourceFile&) = default; // no moves: a source that was given away can still be read
+  SourceFile(const SourceFile&) = default; // no moves: the moved-from source may still be read
   SourceFile& operator=(const SourceFile&) = default;
 
   const std::string& name() const { return name_; }
@@ -44,7 +44,7 @@ private:
 
   std::string name_;
   std::shared_ptr<const std::string> text_;
-  mutable std::vector<uint32_t> line_starts_; // built at the first question
+  mutable std::vector<uint32_t> line_starts_; // built on first use
 };
 
 } // namespace ptxrewrite

@@ -1,4 +1,4 @@
-// One growing array per owner from which variable-length lists are cut, so that a list costs no allocation of its own.
+// One growing array per owner that holds many variable-length lists, so that a list needs no allocation of its own.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace ptxrewrite {
 
-// Names `count` consecutive elements of a SpanPool. A default PoolSpan is the empty list.
+// Refers to `count` consecutive elements of a SpanPool. A default PoolSpan is the empty list.
 struct PoolSpan {
   uint32_t offset = 0;
   uint32_t count = 0;

@@ -1,4 +1,4 @@
-// A dense table whose rows stay where they are while it grows: a reference to a row is good for as long as the table.
+// A dense table whose rows do not move while it grows: a reference to a row is valid as long as the table.
 #pragma once
 
 #include "support/ids.h"
@@ -8,7 +8,7 @@
 
 namespace ptxrewrite {
 
-// As Table, but in pieces that never move. For rows that callers keep references to while they make further rows.
+// Like Table, but in blocks that never move. For rows that callers hold references to while adding further rows.
 template <class IdType, class T> class StableTable {
 public:
   IdType add(T row) {

@@ -21,9 +21,9 @@ public:
   StringPool& operator=(const StringPool&) = delete;
 
   Symbol intern(std::string_view text);
-  // The handle of `text` if it was interned before, else an invalid one.
+  // The handle of `text` if it has been interned, otherwise an invalid one.
   Symbol find(std::string_view text) const;
-  // Valid while the pool lives; an invalid handle reads as "".
+  // Valid while the pool lives; "" for an invalid handle.
   std::string_view text(Symbol symbol) const { return symbol ? texts_[symbol.index()] : std::string_view(); }
   size_t size() const { return texts_.size(); }
 

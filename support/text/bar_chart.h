@@ -1,4 +1,4 @@
-// Horizontal bars of several parts as inline SVG, for pages that need nothing else.
+// Horizontal stacked bars as inline SVG, for self-contained pages.
 #pragma once
 
 #include <span>
@@ -8,21 +8,21 @@
 namespace ptxrewrite {
 
 struct BarPart {
-  std::string name; // shown where the mouse rests
+  std::string name; // shown as tooltip
   std::string colour;
-  double value = 0; // none is negative; all bars of a chart have the same unit
+  double value = 0; // not negative; in the same unit for all bars of a chart
 };
 
 struct Bar {
   std::string label; // before the bar
   std::vector<BarPart> parts;
-  std::string text; // behind it
+  std::string text; // after the bar
 };
 
-// All bars on one scale, the longest as wide as there is room.
+// All bars have the same scale; the longest fills the available width.
 std::string bar_chart(std::span<const Bar> bars);
 
-// The names of the parts that some bar has, with their colours, in the order in which they are first met.
+// The names and colours of all parts, in order of first occurrence.
 std::string legend(std::span<const Bar> bars);
 
 } // namespace ptxrewrite

@@ -1,4 +1,4 @@
-// How the program talks to the person who started it: colours, and where diagnostics go.
+// Output to the user's terminal: colours, and the destination of diagnostics.
 #pragma once
 
 #include "support/diagnostic.h"
@@ -11,7 +11,7 @@ namespace ptxrewrite {
 
 enum class ColourMode { automatic, always, never };
 
-// A diagnostic kept for the JSON document, because --json shares its stream with no text.
+// A diagnostic kept for the JSON document, because the stream of --json must not contain other text.
 struct CollectedDiagnostic {
   std::string file;
   Diagnostic diagnostic;
@@ -20,7 +20,7 @@ struct CollectedDiagnostic {
 
 struct Console {
   ColourMode colour = ColourMode::automatic;
-  // Where diagnostics go instead of standard error; nullptr: there.
+  // Receives diagnostics; nullptr: they go to standard error.
   std::vector<CollectedDiagnostic>* collected = nullptr;
 };
 

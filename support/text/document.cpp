@@ -1,5 +1,5 @@
-// toml++ is compiled into this file alone. Some damaged files lead its parser into states that it asserts to be
-// impossible, and with NDEBUG it would go on from there undefined; here an assertion ends in a diagnostic in any build.
+// Only this file includes toml++. Some malformed files drive its parser into states that it asserts to be impossible,
+// with undefined behaviour under NDEBUG; here an assertion becomes a diagnostic in every build.
 #include <exception>
 
 namespace {
@@ -95,8 +95,8 @@ public:
   }
 
 private:
-  // toml++ counts columns in characters, we in bytes. Questions usually go forward in a line, so the last answer is
-  // where the search goes on.
+  // toml++ counts columns in characters, this program in bytes. Queries usually advance within a line, so the search
+  // continues from the last answer.
   uint32_t offset_of(const toml::source_position& position) const {
     if (position.line == 0 || position.line > line_starts_.size()) return 0;
     if (position.line != last_.line || position.column < last_.column) {
@@ -117,7 +117,7 @@ private:
     node.members.reserve(table.size());
     for (const auto& [key, value] : table)
       node.members.push_back({std::string(key.str()), range_of(key.source()), convert(value)});
-    // toml++ sorts by name.
+    // toml++ sorts by name; restore file order.
     std::ranges::stable_sort(node.members, {}, [](const Member& member) { return member.key_range.begin; });
   }
 
@@ -131,7 +131,7 @@ private:
   void convert_text(const std::string& text, Node& node) const {
     node.kind = NodeKind::text;
     node.text = text;
-    // One quote and then the text itself: no escapes, not over several lines.
+    // If the text directly follows one quote, there are no escapes and no line breaks.
     if (node.range.begin + 1 + text.size() <= text_.size() && text_.substr(node.range.begin + 1, text.size()) == text)
       node.text_offset = node.range.begin + 1;
   }

@@ -1,5 +1,5 @@
-// A TOML file as a plain tree that knows where every key and value stands, in the order of the file. Everything that
-// reads launch files works on this tree; toml++ is seen by document.cpp alone.
+// A TOML file as a plain tree with the position of every key and value, in file order. All code that reads launch files
+// works on this tree; only document.cpp uses toml++.
 #pragma once
 
 #include "support/diagnostic.h"
@@ -19,7 +19,7 @@ struct Node {
   NodeKind kind = NodeKind::other;
   SourceRange range;
   std::string text;         // of a string
-  uint32_t text_offset = 0; // where in the file its first character stands; 0: escapes make that unknown
+  uint32_t text_offset = 0; // offset of its first character in the file; 0: unknown because of escapes
   int64_t integer = 0;
   double decimal = 0;
   bool boolean = false;
@@ -40,7 +40,7 @@ struct Member {
 // "a table", "a string" ... for messages.
 std::string_view describe(NodeKind kind);
 
-// Reads TOML; on errors nothing, and diagnostics say why.
+// Reads TOML. Returns nullopt on errors, which are in the diagnostics.
 std::optional<Node> read_document(const SourceFile& source, Diagnostics& diagnostics);
 
 } // namespace ptxrewrite

@@ -6,7 +6,7 @@
 
 namespace ptxrewrite {
 
-// With what HTML means something else by written as entities; fit for attributes, too.
+// Appends text with characters that are special in HTML replaced by entities; also suitable for attributes.
 inline void append_escaped(std::string& out, std::string_view text) {
   for (char c : text) {
     switch (c) {

@@ -16,7 +16,7 @@ using json = nlohmann::json;
 
 constexpr size_t depth_limit = 100;
 
-// Counts what the parser has taken: its events tell no positions.
+// Counts the characters that the parser has consumed, because its events have no positions.
 class CountingIterator {
 public:
   using difference_type = std::ptrdiff_t;
@@ -44,8 +44,8 @@ private:
   size_t* taken_;
 };
 
-// Receives the parser's events and builds the tree. A token starts at the first character behind the last token that
-// is no blank and no separator.
+// Builds the tree from the parser's events. A token starts at the first character after the last token that is neither
+// a blank nor a separator.
 class TreeBuilder : public nlohmann::json_sax<json> {
 public:
   TreeBuilder(const SourceFile& source, const size_t& taken, Diagnostics& diagnostics)
@@ -77,7 +77,7 @@ public:
       node.text_offset = static_cast<uint32_t>(inside);
     return add(std::move(node));
   }
-  bool binary(binary_t&) override { return false; } // not in JSON text
+  bool binary(binary_t&) override { return false; } // does not occur in JSON text
   bool start_object(size_t) override { return open(NodeKind::table); }
   bool start_array(size_t) override { return open(NodeKind::array); }
   bool key(string_t& name) override {
@@ -90,8 +90,8 @@ public:
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool parse_error(size_t position, const std::string&, const json::exception& error) override {
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while ...": what matters stands
-    // behind the last colon but one at most.
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while ...": keep the part after
+    // the position.
     std::string message = error.what();
     if (size_t at = message.find("column "); at != message.npos)
       if (size_t colon = message.find(": ", at); colon != message.npos) message.erase(0, colon + 2);
@@ -111,7 +111,7 @@ private:
     while (begin < text_.size() && is_between(text_[begin]))
       ++begin;
     size_t end = std::max(taken_, begin + 1);
-    // A number's end is known only from the character behind it.
+    // The parser recognises a number's end only by the next character.
     if (begin < text_.size() && (text_[begin] == '-' || (text_[begin] >= '0' && text_[begin] <= '9')))
       end = std::min(text_.find_first_of(" \t\r\n,]}:", begin), text_.size());
     last_end_ = end;
@@ -145,7 +145,7 @@ private:
     place(std::move(node));
     return true;
   }
-  // A parent's list does not grow while one of its elements is open, so pointers on the stack stay valid.
+  // A parent's list does not grow while one of its elements is open, so pointers in stack_ stay valid.
   bool open(NodeKind kind) {
     Node node = make(kind);
     if (stack_.size() >= depth_limit) {

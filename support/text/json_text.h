@@ -7,7 +7,7 @@
 
 namespace ptxrewrite {
 
-// Indented, without a line end. Bytes that are no UTF-8 (PTX comments and strings may hold any) become U+FFFD.
+// Indented, without a final newline. Bytes that are not UTF-8 (possible in PTX comments and strings) become U+FFFD.
 std::string json_text(const nlohmann::ordered_json& document);
 
 } // namespace ptxrewrite

@@ -9,7 +9,7 @@ namespace {
 constexpr size_t longest_compared = 200;
 constexpr size_t most_listed = 12;
 
-// Edits (insert, remove, replace one character, swap two neighbours) that turn a into b.
+// Number of edits (insert, remove, replace one character, swap two neighbours) that turn a into b.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before, last, row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j)
@@ -31,13 +31,13 @@ size_t distance(std::string_view a, std::string_view b) {
 std::string near_names(std::string_view name, std::span<const std::string> known) {
   if (known.empty()) return {};
   const std::string* nearest = nullptr;
-  // A third of the name may be wrong, but never all of it.
+  // Up to a third of the name may differ, but never all of it.
   size_t least = std::min(std::max<size_t>(1, name.size() / 3) + 1, name.size());
   if (name.size() <= longest_compared)
     for (const std::string& candidate : known) {
       if (candidate.size() > longest_compared) continue;
       size_t edits = distance(name, candidate);
-      // A name that continues ours, or is its beginning, is near too.
+      // A candidate that contains the name also counts as similar.
       if (name.size() >= 3 && candidate.find(name) != std::string::npos) edits = std::min<size_t>(edits, 1);
       if (edits < least) least = edits, nearest = &candidate;
     }

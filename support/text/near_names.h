@@ -1,4 +1,4 @@
-// "did you mean": which of the known names is nearest to one that is not known.
+// "did you mean": the known name that is most similar to an unknown one.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace ptxrewrite {
 
-// "; did you mean 'x'?" when a known name is near, else "; there are: a, b, c" (some of them), else "".
+// "; did you mean 'x'?" if a known name is similar, else "; there are: a, b, c" (some of them), or "".
 std::string near_names(std::string_view name, std::span<const std::string> known);
 
 } // namespace ptxrewrite

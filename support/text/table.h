@@ -14,7 +14,7 @@ struct TextTable {
   std::vector<Column> columns;
   std::vector<std::vector<std::string>> rows;
 
-  // Columns as wide as their widest cell, two blanks between them, no blanks at line ends.
+  // Columns have the width of their widest cell and are separated by two blanks; lines have no trailing blanks.
   std::string text() const;
 };
 

@@ -1,4 +1,4 @@
-// What the terminal can show.
+// Capabilities of the terminal.
 #pragma once
 
 #include "support/text/console.h"
@@ -9,13 +9,13 @@
 
 namespace ptxrewrite {
 
-// Colours on this stream? `automatic` means: on a terminal, unless NO_COLOR is set to anything but "".
+// True if colours are used on this stream. `automatic`: on a terminal, unless NO_COLOR is set to a non-empty value.
 bool use_colour(const Console& console, std::FILE* stream);
 
-// Columns of the terminal behind standard output, of $COLUMNS where there is none, else 160.
+// Columns of the terminal on standard output, otherwise $COLUMNS, otherwise 160.
 unsigned terminal_width();
 
-// Escape sequences, or nothing where colours are off.
+// Escape sequences, or empty strings if colours are off.
 class Palette {
 public:
   explicit Palette(bool on) : on_(on) {}

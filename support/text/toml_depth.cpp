@@ -22,11 +22,11 @@ public:
   }
 
 private:
-  // What is open around a place: a header's table or the root, inline tables, arrays.
+  // An enclosing construct of a position: a header's table or the root, an inline table, an array.
   struct Open {
     bool is_array = false;
     bool in_key = false;
-    size_t parts = 0; // of the key in front of the place
+    size_t parts = 0; // of the key before the position
   };
 
   size_t depth() const {
@@ -87,7 +87,7 @@ private:
     ++at_;
   }
 
-  // To behind its end. A string of single quotes ends with its line at the latest.
+  // Moves past the end of a string. A string with single quotes ends at the end of its line at the latest.
   void skip_string(char quote) {
     const bool is_long = text_.substr(at_).starts_with(std::string(3, quote));
     at_ += is_long ? 3 : 1;
@@ -96,7 +96,7 @@ private:
         ++at_;
       } else if (text_[at_] == quote && (!is_long || text_.substr(at_).starts_with(std::string(3, quote)))) {
         at_ += is_long ? 3 : 1;
-        // The last two quotes of a long string may stand before those that end it.
+        // A long string may end in up to two quotes before its closing quotes.
         for (int more = 0; is_long && more < 2 && at_ < text_.size() && text_[at_] == quote; ++more)
           ++at_;
         return;

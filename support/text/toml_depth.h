@@ -1,5 +1,5 @@
-// How deep the tables of a TOML text nest, found without building them: whoever builds or destroys a tree of them goes
-// down by recursion, and a key of 200,000 parts takes the stack with it.
+// Determines the nesting depth of the tables of a TOML text without building them: building and destroying their tree
+// is recursive, and a key of 200,000 parts would overflow the stack.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace ptxrewrite {
 
-inline constexpr size_t deepest_toml = 128; // parts of a key, with those of the tables and arrays around it
+inline constexpr size_t deepest_toml = 128; // parts of a key, including those of the tables and arrays around it
 
-// Where the text first goes deeper. Exact for valid TOML; what stands behind an error is not looked at in the same way
-// as a parser would, but then it will not get there.
+// The offset at which the text first exceeds this depth. Exact for valid TOML; after an error it may deviate from a
+// parser, which does not continue there.
 std::optional<size_t> too_deep_at(std::string_view text);
 
 } // namespace ptxrewrite
