@@ -31,7 +31,7 @@ std::string ReaderActions::quote(SourceRange range) const {
   return quoted + (words.size() > limit ? "...'" : "'");
 }
 
-// A number that has to fit; wrong ones are reported and read as 0.
+// Parses a number with a limit; an excessive number is reported and read as 0.
 uint32_t ReaderActions::number32(const Lexeme& literal, uint64_t limit) {
   const IntegerLiteral parsed = parse_integer(text(literal));
   if (parsed.value > limit || literal.range.end - literal.range.begin > 40) {
@@ -125,7 +125,7 @@ InstructionId ReaderActions::append_marker(InstructionKind kind, SourceRange ran
   return append(instruction, operands);
 }
 
-// For what belongs to the statement before it: a branch or exit keeps it in its block.
+// Appends a statement that belongs to the previous one: it stays in the block even after a branch or exit.
 void ReaderActions::append_behind(InstructionKind kind, SourceRange range, std::span<const Operand> operands) {
   const BlockId current = block_;
   if (!block_) block_ = function_->layout.back();
@@ -133,7 +133,7 @@ void ReaderActions::append_behind(InstructionKind kind, SourceRange range, std::
   block_ = current;
 }
 
-// Hands the names that wait for their meaning to the scope; `first_operand` is where the operands went in the pool.
+// Moves unresolved names to the scope; `first_operand` is the index of the operands in the pool.
 void ReaderActions::flush_pending_operands(uint32_t first_operand) {
   for (const LocalPending& pending : pending_)
     names_.add_pending(first_operand + pending.operand, pending.name, pending.range, pending.wants);

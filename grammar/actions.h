@@ -1,7 +1,7 @@
-// What the parser does with what it recognises: fills the tables of ir::Module and ir::Function directly and reports
-// what is wrong. One method per spot in PtxParser.g4, called in the order of the text. Knows nothing of ANTLR.
+// The parser's actions: they fill the tables of ir::Module and ir::Function directly and report errors. One method per
+// position in PtxParser.g4, called in text order. Independent of ANTLR.
 //
-// Errors: `error` notes a diagnostic and reading goes on; `fail` also gives up the current statement (or item) by
+// Errors: `error` records a diagnostic and reading continues; `fail` also abandons the current statement (or item) by
 // throwing StatementError, which never leaves this folder.
 #pragma once
 
@@ -23,7 +23,7 @@
 
 namespace ptxrewrite::grammar {
 
-struct StatementError {}; // the diagnostic has been made
+struct StatementError {}; // its diagnostic has been recorded
 
 class ReaderActions {
 public:
@@ -31,13 +31,13 @@ public:
 
   // ---- called by the reader's loop (actions.cpp)
   void begin_item(SourceRange item);
-  void end_item(uint32_t end); // behind the item's last token
+  void end_item(uint32_t end); // after the item's last token
   void annotation_item(SourceRange comment);
   void annotations(std::span<const SourceRange> comments);
-  void abandon_item(); // the item's text is wrong; the function, if any, is closed
+  void abandon_item(); // the item is malformed; closes its function, if any
   void abandon_statement();
-  // The statement could not be parsed. If its instruction is one that we do not know, its operands are kept as text up
-  // to the semicolon at `end`, and true is returned.
+  // Called if the statement could not be parsed. If its instruction is an unknown one, keeps its operands as text up to
+  // the semicolon at the end of `operand_text` and returns true.
   bool salvage_unknown_instruction(SourceRange operand_text);
   bool may_salvage() const { return unknown_instruction_; }
   uint32_t statement_begin() const { return statement_.begin; }
@@ -59,7 +59,7 @@ public:
   void alias_target(const Lexeme& name);
   void module_pragma(const Lexeme& text);
   void dwarf(const Lexeme& line);
-  // Takes the item if it is one whose contents are not parsed (is_raw_section).
+  // Returns true if the item's contents are not parsed (is_raw_section), after storing it as text.
   bool raw_section(SourceRange item);
   void linkage(const Lexeme& word);
   void section_word(const Lexeme& word);
@@ -179,7 +179,7 @@ public:
 
   // ---- constant expressions (operand_actions.cpp)
   void begin_constant();
-  void begin_constant_tail(); // the operand just read is the first term
+  void begin_constant_tail(); // the previous operand is the first term
   void constant_integer(const Lexeme& literal);
   void constant_decimal(const Lexeme& literal);
   void constant_warp_size(const Lexeme& word);
@@ -191,7 +191,7 @@ public:
   void constant_operand(); // the expression is an operand
 
 private:
-  // What is known of an operand besides what the IR keeps.
+  // Properties of an operand in addition to those in the IR.
   struct Note {
     SourceRange range;
     ir::ScalarType type = ir::ScalarType::none;
@@ -200,7 +200,7 @@ private:
     bool hardware = false;
     bool is_unsigned = false; // integer constants
   };
-  // A name whose meaning waits for the end of its scope; `operand` counts from the instruction's first.
+  // A name to be resolved at the end of its scope; `operand` is relative to the instruction's first operand.
   struct LocalPending {
     uint32_t operand = 0;
     Symbol name;
@@ -217,7 +217,7 @@ private:
     uint32_t bank = 0;
     bool has_bank = false;
     bool managed = false;
-    bool pointer = false; // .ptr was met: what follows describes the pointee
+    bool pointer = false; // .ptr has been read: the rest describes the pointee
     Symbol attributes;
     SourceRange range; // first to last word
     // of the declarator
@@ -278,7 +278,7 @@ private:
   void start_instruction(SourceRange begin, SourceRange mnemonic);
   void resolve_mnemonic();
   void warn_of(const ir::Form& form);
-  // `since`: "8.0" or "8.0, sm_90"; of the directive or special register at `range`.
+  // `since`: first version, "8.0" or "8.0, sm_90", of the directive or special register at `range`.
   void warn_of_version(SourceRange range, std::string_view since);
   ir::FunctionDirective& next_listed_directive();
   void check_own_memory(SourceRange range, ir::SpecialRegister special);
@@ -336,7 +336,7 @@ private:
   ir::Function* function_ = nullptr;
   ir::FunctionId function_id_;
   Owner parameter_owner_ = Owner::module;
-  std::vector<ir::VariableId> signature_variables_; // of the list being read
+  std::vector<ir::VariableId> signature_variables_; // of the current list
   std::vector<ir::VariableId> unbound_results_;
   SourceRange function_name_range_;
   bool in_body_ = false;
@@ -346,7 +346,7 @@ private:
   std::vector<bool> scope_is_section_;
   ir::BlockId block_;
   ir::Function* body_ = nullptr; // while `function_` is its affine stream
-  ir::BlockId body_block_;       // where its body goes on
+  ir::BlockId body_block_;       // the body's current block in the meantime
   size_t first_stream_pending_ = 0;
   std::unordered_map<uint64_t, ir::ValueId> queues_; // by register class and number; of `function_`
   SourceRange label_range_;
@@ -368,8 +368,8 @@ private:
   bool mnemonic_resolved_ = false;
   bool unknown_instruction_ = false;
   bool bad_instruction_ = false;
-  bool has_sums_ = false; // some register operand has an offset: %r1+4
-  uint32_t sums_ = 0;     // registers made for such sums in this function
+  bool has_sums_ = false; // a register operand has an offset: %r1+4
+  uint32_t sums_ = 0;     // registers created for such sums in this function
   ir::FormId form_id_;
   const ir::Form* form_ = nullptr;
   ir::ValueId guard_;
@@ -385,13 +385,13 @@ private:
   std::unordered_set<uint32_t> looked_at_; // forms whose version and target were checked
   std::bitset<256> seen_special_;          // special registers whose version was checked
 
-  // operands of the statement or initialiser, in pre-order, and beside them what we know of each
+  // operands of the statement or initialiser, in pre-order, and their additional properties
   std::vector<ir::Operand> operands_;
   std::vector<Note> notes_;
   std::vector<uint32_t> open_groups_;
   std::vector<LocalPending> pending_;
   ir::OperandSummaries summaries_;
-  uint32_t last_operand_ = 0;                      // where the latest whole operand begins
+  uint32_t last_operand_ = 0;                      // index of the latest complete operand
   std::optional<ir::RegisterClass> address_queue_; // [dac.deq.data, before its number
   Lexeme sign_;
   Lexeme offset_;

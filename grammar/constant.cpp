@@ -26,7 +26,7 @@ IntegerLiteral parse_integer(std::string_view text) {
   }
   for (char c : text) {
     unsigned digit = c <= '9' ? static_cast<unsigned>(c - '0') : static_cast<unsigned>((c | 0x20) - 'a' + 10);
-    // ptxas refuses a digit behind 2^63 and more, and cuts what gets too long otherwise.
+    // ptxas rejects a further digit after 2^63 or more, and otherwise truncates numbers that are too long.
     if (literal.value >> 63) literal.overflows = true;
     const uint64_t before = literal.value;
     literal.value = before * base + digit;
@@ -53,7 +53,7 @@ namespace {
 
 using Op = ConstantOperator;
 
-// Higher binds tighter.
+// Operators with higher values bind tighter.
 int precedence(Op op) {
   switch (op) {
   case Op::base:
@@ -156,7 +156,7 @@ Constant compare(Op op, const Constant& a, const Constant& b) {
 } // namespace
 
 bool ConstantEvaluator::push(ConstantOperator op) {
-  constexpr size_t nesting_limit = 256; // the parser recurses with every prefix and parenthesis
+  constexpr size_t nesting_limit = 256; // the parser recurses for every prefix and parenthesis
   if (operators_.size() >= nesting_limit) return false;
   operators_.push_back(op);
   return true;
@@ -179,7 +179,7 @@ bool ConstantEvaluator::binary(std::string_view text) {
   }
   Op op = binary_operator(text);
   const int level = precedence(op);
-  // Left to right, but `a ? b : c ? d : e` groups from the right.
+  // Left to right, but `a ? b : c ? d : e` is right-associative.
   while (precedence(operators_.back()) > level || (level > 1 && precedence(operators_.back()) == level))
     reduce();
   return push(op);
@@ -309,7 +309,7 @@ Constant ConstantEvaluator::apply_binary(ConstantOperator op, Constant left, Con
     return {false, is_unsigned, a ^ b, 0};
   case Op::bit_and:
     return {false, is_unsigned, a & b, 0};
-  // Shift counts count modulo 64, as ptxas has it.
+  // Shift amounts are modulo 64, as in ptxas.
   case Op::shift_left:
     return {false, left.is_unsigned, a << (b & 63), 0};
   case Op::shift_right:
@@ -328,7 +328,7 @@ Constant ConstantEvaluator::apply_binary(ConstantOperator op, Constant left, Con
     fail("division by zero in a constant expression");
     return {};
   }
-  // ptxas takes remainders without sign, whatever the operands.
+  // ptxas computes remainders as unsigned, whatever the operands.
   if (op == Op::remainder) return {false, is_unsigned, a % b, 0};
   if (is_unsigned) return Constant::of_unsigned(a / b);
   if (b == UINT64_MAX) return Constant::of(static_cast<int64_t>(0 - a)); // INT64_MIN / -1

@@ -1,5 +1,5 @@
-// Literals and constant expressions, folded as ptxas folds them: integers are 64 bits wide, signed unless a U suffix,
-// their size or an operator makes them unsigned; floating-point numbers are doubles and do not mix with integers.
+// Literals and constant expressions, evaluated as in ptxas: integers are 64 bits wide, signed unless a U suffix, their
+// size or an operator makes them unsigned; floating-point numbers are doubles and do not mix with integers.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,16 @@ struct Constant {
 };
 
 struct IntegerLiteral {
-  uint64_t value = 0; // modulo 2^64, as ptxas reads longer ones
+  uint64_t value = 0; // modulo 2^64, as in ptxas
   bool hexadecimal = false;
   bool is_unsigned = false;
   bool has_suffix = false;
-  bool overflows = false; // ptxas refuses it
-  bool is_cut = false;    // longer than 64 bits, which ptxas does not say
+  bool overflows = false; // rejected by ptxas
+  bool is_cut = false;    // longer than 64 bits, which ptxas truncates silently
 };
 // `text` is a token of the lexer's INTEGER rule.
 IntegerLiteral parse_integer(std::string_view text);
-// `text` is a token of the lexer's FLOAT rule. Nothing if the number is too large or too small for a double.
+// `text` is a token of the lexer's FLOAT rule. Returns nullopt if the number is too large or too small for a double.
 std::optional<double> parse_decimal(std::string_view text);
 // The digits of `0f3F800000` or `0d3FF0000000000000`.
 uint64_t parse_float_bits(std::string_view text);
@@ -67,8 +67,8 @@ enum class ConstantOperator : uint8_t {
   cast_unsigned,
 };
 
-// Evaluates while the terms and operators go by in the order of the text (operator precedence parsing). Errors are
-// texts; after one the expression's value means nothing.
+// Evaluates terms and operators in text order (operator precedence parsing). Errors are texts; after an error the value
+// of the expression is undefined.
 class ConstantEvaluator {
 public:
   void begin() { operators_.push_back(ConstantOperator::base); }
@@ -76,7 +76,7 @@ public:
     values_.push_back(value);
     reduce_prefixes();
   }
-  // A unary operator. False: too many of them.
+  // A unary operator. Returns false if there are too many.
   [[nodiscard]] bool prefix(ConstantOperator op) { return push(op); }
   [[nodiscard]] bool open() { return push(ConstantOperator::open); }
   void close();
@@ -86,10 +86,10 @@ public:
   }
   // A binary operator, `?` or `:`.
   [[nodiscard]] bool binary(std::string_view text);
-  // Is the next term behind a prefix operator?
+  // True if the next term follows a prefix operator.
   bool behind_prefix() const { return !operators_.empty() && operators_.back() >= ConstantOperator::plus; }
   Constant end();
-  // What went wrong, if anything; cleared by reading.
+  // Returns and clears the first error; nullopt if there is none.
   std::optional<std::string> take_error() {
     std::optional<std::string> error = std::move(error_);
     error_.reset();

@@ -56,7 +56,7 @@ void ReaderActions::begin_declaration() {
   register_text_.clear();
   operands_.clear();
   notes_.clear();
-  // Initial values are operands of no instruction.
+  // Initialisers are not operands of an instruction.
   mnemonic_resolved_ = true;
   unknown_instruction_ = false;
   form_ = nullptr;
@@ -89,7 +89,7 @@ void ReaderActions::attribute_word(const Lexeme& word) {
 
 void ReaderActions::end_attribute(const Lexeme& parenthesis) {
   attribute_.end = parenthesis.range.end;
-  // One spelling whatever the blanks and comments were.
+  // Normalise blanks and comments.
   std::string normal;
   for (char c : text(attribute_))
     if (c != ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f')
@@ -137,7 +137,7 @@ void ReaderActions::declared_word(const Lexeme& word) {
     return;
   }
   std::optional<ScalarType> type = parse_type(name);
-  if (type && is_handle(*type) && declaration_.pointer) { // .param .u64 .ptr .texref: what OpenCL's parameters point to
+  if (type && is_handle(*type) && declaration_.pointer) { // .param .u64 .ptr .texref: OpenCL parameters
     declaration_.attributes = intern(std::string(module_.text(declaration_.attributes)) + " " + std::string(name));
     return;
   }
@@ -320,7 +320,7 @@ void ReaderActions::add_variable(std::string_view variable_name, bool first) {
   binding.range = declaration_.name;
   const Binding* clash = nullptr;
   if (parameter_owner_ != Owner::module) {
-    // A parameter. Those of a .callprototype have no meaning as names; results wait until the function is known.
+    // A parameter. Those of a .callprototype are not visible as names; results are bound once the function is known.
     VariableId id = function_->variables.add(variable);
     signature_variables_.push_back(id);
     if (reading_prototype_ || variable_name == "_") return;
@@ -343,7 +343,7 @@ void ReaderActions::add_variable(std::string_view variable_name, bool first) {
     VariableId id = module_.variables.add(variable);
     binding.kind = NameKind::module_variable;
     binding.index = id.index();
-    // An .extern declaration may stand before or behind the definition.
+    // An .extern declaration may precede or follow the definition.
     const Binding* earlier = names_.find_plain(variable_name);
     const bool declared_before =
         earlier && earlier->kind == NameKind::module_variable &&
@@ -357,7 +357,7 @@ void ReaderActions::add_variable(std::string_view variable_name, bool first) {
   if (clash) report_duplicate(declaration_.name, *clash);
 }
 
-// A parameter becomes visible in its function.
+// Makes a parameter visible in its function.
 void ReaderActions::bind_parameter(VariableId id) {
   Variable& variable = function_->variables[id];
   Binding binding;
@@ -389,7 +389,7 @@ void ReaderActions::check_type(const Variable& variable) {
     error(declaration_.name, "predicates do not form vectors");
 }
 
-// Sizes that ptxas refuses, or counts modulo 2^32 without a word.
+// Checks for sizes that ptxas rejects or silently reduces modulo 2^32.
 void ReaderActions::check_size(const Variable& variable) {
   constexpr uint64_t largest_on_chip = INT32_MAX, largest = INT64_MAX;
   uint64_t bytes = bit_width(variable.type) / 8 * variable.vector_width;
@@ -472,7 +472,7 @@ Operand ReaderActions::initialiser_symbol(SourceRange range) {
 }
 
 void ReaderActions::initialiser_name(const Lexeme& name) {
-  // Whether it is a symbol, `generic` or a texture property shows only with the next token.
+  // The next token decides whether it is a symbol, `generic` or a texture property.
   Operand operand;
   operand.kind = OperandKind::text;
   operand.id = intern(text(name)).index();
@@ -513,7 +513,7 @@ void ReaderActions::property_word(const Lexeme& word) {
 
 void ReaderActions::initialiser_mask(const Lexeme& name) {
   begin_pair();
-  // `generic` is no reserved word: what follows tells whether it is a symbol.
+  // `generic` is not a reserved word: the next token decides whether it is a symbol.
   Operand operand;
   operand.kind = OperandKind::text;
   push(operand, {name.range});

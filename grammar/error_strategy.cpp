@@ -8,7 +8,7 @@ namespace ptxrewrite::grammar {
 
 namespace {
 
-// How a token type reads in a message.
+// The description of a token type in a message.
 std::string describe(const antlr4::dfa::Vocabulary& vocabulary, size_t type) {
   switch (type) {
   case PtxLexer::IDENTIFIER:
@@ -30,7 +30,7 @@ std::string describe(const antlr4::dfa::Vocabulary& vocabulary, size_t type) {
   return name.empty() ? vocabulary.getSymbolicName(type) : name;
 }
 
-// "expected ';' or ','"; empty when there are too many to be of use.
+// "expected ';' or ','"; empty if there are too many alternatives.
 std::string expectation(antlr4::Parser& parser) {
   const antlr4::misc::IntervalSet expected = parser.getExpectedTokens();
   std::vector<std::string> words;

@@ -1,5 +1,5 @@
-// What happens when the text does not fit the grammar: one diagnostic with a caret, then the statement is given up.
-// Include antlr4-runtime.h first.
+// Syntax errors: reports one diagnostic with a caret and abandons the statement. Include antlr4-runtime.h
+// first.
 #pragma once
 
 #include "grammar/actions.h"

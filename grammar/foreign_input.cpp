@@ -6,7 +6,7 @@ namespace ptxrewrite::grammar {
 
 namespace {
 
-// Behind blanks and comments, which PTX and C++ have alike.
+// Skips blanks and comments, which PTX and C++ have in common.
 std::string_view skip_comments(std::string_view text) {
   for (;;) {
     const size_t begin = text.find_first_not_of(" \t\r\n\f\v");

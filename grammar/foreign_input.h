@@ -1,11 +1,11 @@
-// Input that is something else than PTX, so that one message can say what it is.
+// Recognises input that is not PTX, so that one message can say what it is.
 #pragma once
 
 #include <string_view>
 
 namespace ptxrewrite::grammar {
 
-// What the text is and how to get PTX from it; "" if it may be PTX.
+// A message that names the format and says how to get PTX from it; "" if the text may be PTX.
 std::string_view what_is_not_ptx(std::string_view text);
 bool begins_as_ptx(std::string_view text);
 // Has it lines that launch files (docs/launch_files.md) have, and nothing else?

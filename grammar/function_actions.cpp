@@ -1,5 +1,5 @@
-// Functions: signatures, header directives, bodies with their scopes, labels and blocks, and the statements of a body
-// that are not instructions.
+// Functions: signatures, header directives, bodies with their scopes, labels and blocks, and statements other than
+// instructions.
 #include "grammar/actions.h"
 
 #include "ir/forms/composite.h"
@@ -160,7 +160,7 @@ void ReaderActions::header_number(const Lexeme& number) {
   directive.numbers[directive.count++] = value;
 }
 
-// The directive that takes the next value of a list: `.pragma "a", "b"` and `.language 3, 5` are two directives each.
+// The directive for the next value of a list: `.pragma "a", "b"` and `.language 3, 5` are two directives each.
 FunctionDirective& ReaderActions::next_listed_directive() {
   if (function_->directives.back().text || function_->directives.back().count > 0) {
     FunctionDirective another;
@@ -178,7 +178,7 @@ void ReaderActions::header_language(uint32_t number, SourceRange range) {
 }
 
 void ReaderActions::header_string(const Lexeme& words) {
-  // The languages that have a name; case does not matter.
+  // Language names, case-insensitive.
   static constexpr std::string_view languages[] = {"unknown", "ptx",           "nvvm",    "cuda c++", "cuda c++ tile",
                                                    "tile ir", "python-cutile", "fortran", "optix"};
   if (reading_prototype_) fail(words.range, "unexpected " + quote(words.range));
@@ -249,7 +249,7 @@ void ReaderActions::begin_body(const Lexeme& brace) {
   if (linkage_ == Linkage::external) error(linkage_range_, "an .extern function cannot have a body");
   check_against_prototype();
   check_header_directives();
-  // Typical densities of compiled PTX; untouched pages cost nothing, and tables that grow would be copied.
+  // Typical densities of compiled PTX. Reserving avoids copies as tables grow; untouched pages cost nothing.
   const uint32_t bytes = item_.end - brace.range.end;
   function_->instructions.reserve(bytes / 24 + 8);
   function_->operands.reserve(bytes / 8 + 16);
@@ -290,7 +290,7 @@ void ReaderActions::finish_body(const Lexeme& brace) {
   close_function();
 }
 
-// A name whose scope has ended turned out to be a label, a table or a prototype.
+// At the end of its scope, a name was found to be a label, a table or a prototype.
 void ReaderActions::resolve_pending(const Names::Pending& pending, const Binding& binding) {
   Operand& operand = function_->operands.view(PoolSpan{pending.operand, 1})[0];
   using Wants = Names::Wants;
@@ -341,7 +341,7 @@ void ReaderActions::report_unresolved(size_t first_pending) {
         continue;
       }
     }
-    if (pending.wants == Names::Wants::anything) { // of an instruction that we do not know
+    if (pending.wants == Names::Wants::anything) { // of an unknown instruction
       Operand& operand = function_->operands.view(PoolSpan{pending.operand, 1})[0];
       operand.kind = OperandKind::symbol;
       operand.id = SymbolRef::undeclared(pending.name).bits();
@@ -424,7 +424,7 @@ void ReaderActions::branch_target(const Lexeme& name) {
   operand.kind = OperandKind::block;
   operand.id = BlockId::invalid_index;
   if (text(name) == text(label_range_)) {
-    // A table may name its own label: that spot becomes a block.
+    // A table may name its own label: this position becomes a block.
     block_ = function_->add_block(module_.intern(std::string(text(name)) + "$here"));
     function_->place_block(block_);
     operand.id = block_.index();
@@ -582,7 +582,7 @@ void ReaderActions::open_hardware_section(const Lexeme& brace) {
     names_.open_scope();
 }
 
-// What follows up to the closing brace is read into a function of its own.
+// The text up to the closing brace is read into a function of its own.
 void ReaderActions::begin_affine_stream(SourceRange range) {
   if (function_->affine_stream) error(range, "the kernel has an affine stream already");
   function_->affine_stream = OwnedFunction(make_affine_stream(*function_));

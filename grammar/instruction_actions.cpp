@@ -1,4 +1,4 @@
-// Instructions: mnemonic, guard, what the ISA table says about the operands, and the row in the function's tables.
+// Instructions: mnemonic, guard, operand checks by the ISA table, and the row in the function's tables.
 #include "grammar/actions.h"
 
 #include "ir/core/kernel_parameters.h"
@@ -76,7 +76,7 @@ void ReaderActions::guarded_opcode(const Lexeme& word) {
   start_instruction(statement_, word.range);
 }
 
-// A part of the mnemonic behind a blank or comment.
+// A part of the mnemonic after a blank or comment.
 void ReaderActions::modifier(const Lexeme& word) {
   if (split_mnemonic_.empty()) split_mnemonic_ = text(mnemonic_range_);
   split_mnemonic_ += text(word);
@@ -106,7 +106,7 @@ void ReaderActions::resolve_mnemonic() {
       error(mnemonic_range_, resolved.error().message);
       bad_instruction_ = true;
       form_ = nullptr;
-      // The operands are still read, with all freedom, so that the next statement is found.
+      // The operands are still read, without checks, to find the next statement.
       return;
     }
     cached = {hash, *resolved};
@@ -117,7 +117,7 @@ void ReaderActions::resolve_mnemonic() {
   unknown_instruction_ = form_->opaque;
 }
 
-// Once per form: what ptxas will not take, though it can be read.
+// Warns, once per form, of instructions that can be read but that ptxas rejects.
 void ReaderActions::warn_of(const Form& form) {
   if (!looked_at_.insert(form.id.index()).second || limit_reached()) return;
   if (form.opaque) {
@@ -144,7 +144,7 @@ void ReaderActions::warn_of_version(SourceRange range, std::string_view since) {
                                   std::to_string(first->minor) + " or later");
 }
 
-// Index in operands_ of the n-th operand at the top level; operands_.size() if there are not as many.
+// Index in operands_ of the n-th top-level operand; operands_.size() if there are fewer.
 size_t ReaderActions::top_level_operand(int number) const {
   size_t index = 0;
   for (int i = 0; i < number && index < operands_.size(); ++i)
@@ -167,7 +167,7 @@ void ReaderActions::mark_definitions(unsigned count) {
 
 // ---------------------------------------------------------------- checks beyond the table
 
-// `!r` and `-r` are one flag in the IR, where the register's type tells them apart.
+// `!r` and `-r` are the same flag in the IR, where the register's type tells them apart.
 void ReaderActions::check_negations() {
   for (size_t index = 0; index < operands_.size(); ++index)
     if (operands_[index].has(OperandFlag::negated) && (notes_[index].type == ScalarType::pred) == notes_[index].minus) {
@@ -177,7 +177,7 @@ void ReaderActions::check_negations() {
     }
 }
 
-// A store to a kernel's parameter is refused whatever its type.
+// Rejects stores to a kernel's parameter, whatever its type.
 void ReaderActions::check_store_to_parameter() {
   if (form_->opcode != Opcode::st || !is_param(form_->space) || !function_->is_entry) return;
   if (operands_.size() < 2 || !operands_[0].is(OperandKind::address) || !operands_[1].is(OperandKind::symbol)) return;
@@ -186,14 +186,14 @@ void ReaderActions::check_store_to_parameter() {
   bad_instruction_ = true;
 }
 
-// Index of the called function or register: the first operand that is no list.
+// Index of the called function or register: the first operand that is not a list.
 uint32_t ReaderActions::callee_index() const {
   if (!operands_.empty() && operands_[0].is(OperandKind::list))
     return static_cast<uint32_t>(next_sibling(operands_, 0));
   return 0;
 }
 
-// The number of results and arguments against the callee's signature.
+// Checks the number of results and arguments against the callee's signature.
 void ReaderActions::check_call() {
   const uint32_t callee = callee_index();
   if (callee >= operands_.size() || !operands_[callee].is(OperandKind::symbol)) return;
@@ -234,7 +234,7 @@ void ReaderActions::check_call() {
 
 // ---------------------------------------------------------------- the end of an instruction
 
-// `add.u32 %r1, %r2+4, %r3;`, which the manual does not know: the sum gets a register and an instruction in front.
+// `add.u32 %r1, %r2+4, %r3;` is not in the manual: inserts an instruction that computes the sum into a new register.
 void ReaderActions::emit_sums() {
   for (size_t index = 0; index < operands_.size(); ++index) {
     Operand& operand = operands_[index];
@@ -300,7 +300,7 @@ void ReaderActions::end_instruction(const Lexeme& semicolon) {
   instruction.provenance = ProvenanceId(provenance_++);
   const uint32_t first_operand = static_cast<uint32_t>(function_->operands.size());
   append(instruction, operands_);
-  // An unknown instruction that names what may be a label may be a branch, with the next statement as one target.
+  // An unknown instruction with an operand that may be a label may be a branch, with the next statement as one target.
   const bool may_branch = form_->opaque && !pending_.empty();
   if (!pending_.empty()) flush_pending_operands(first_operand);
   if (may_branch || (!form_->opaque && (form_->effects.branch || form_->effects.terminates))) block_ = {};
@@ -309,7 +309,7 @@ void ReaderActions::end_instruction(const Lexeme& semicolon) {
 
 bool ReaderActions::salvage_unknown_instruction(SourceRange operand_text) {
   if (!in_body_ || !unknown_instruction_ || bad_instruction_ || !form_) return false;
-  // A word without modifiers is more likely a slip than an instruction of the future.
+  // A word without modifiers is more likely a typing error than a future instruction.
   if (mnemonic().find('.') == std::string_view::npos) return false;
   std::string_view words = text(operand_text);
   while (!words.empty() &&

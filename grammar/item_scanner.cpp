@@ -14,7 +14,7 @@ constexpr bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
 }
 
-// Characters that matter inside braces.
+// Characters that are significant inside braces.
 constexpr std::array<bool, 256> make_interesting() {
   std::array<bool, 256> table{};
   for (char c : {'{', '}', '"', '/', '#', ';', '.', '@', ',', '(', ')'})
@@ -23,7 +23,7 @@ constexpr std::array<bool, 256> make_interesting() {
 }
 constexpr std::array<bool, 256> interesting = make_interesting();
 
-// Words that cannot stand in a function's header outside parentheses.
+// Words that cannot occur in a function's header outside of parentheses.
 bool begins_item(std::string_view word) {
   static constexpr std::string_view words[] = {".visible",
                                                ".extern",
@@ -113,7 +113,7 @@ bool ItemScanner::next(SourceRange& item) {
       item = {begin, position_};
       return true;
     }
-    // A `#` that is no line marker is an item, so that the parser can complain.
+    // A `#` that is not a line marker is an item, so that the parser reports it.
     bool marker = text_[begin] == '#' && text_.find_first_not_of(" \t", begin + 1) != std::string_view::npos && [&] {
       std::string_view rest = text_.substr(text_.find_first_not_of(" \t", begin + 1));
       if (rest.substr(0, 4) == "line") rest.remove_prefix(std::min(rest.find_first_not_of(" \t", 4), rest.size()));
@@ -131,12 +131,12 @@ uint32_t ItemScanner::find_end(uint32_t begin) const {
   const uint32_t size = static_cast<uint32_t>(text_.size());
   if (text_.substr(begin, 2) == "@@") return line_end(begin);
   const std::string_view first = word_at(begin);
-  // These have no semicolon: they go on to the next directive.
+  // These have no semicolon: they extend to the next directive.
   const bool open_ended = first == ".version" || first == ".target" || first == ".address_size" || first == ".file";
   bool body_ends_it = first == ".section" || is_raw_section(first);
-  bool in_pragma = false;   // of an entry's header: its semicolon is not the item's
-  bool after_brace = false; // an initialiser's last brace: only `,` or `;` may follow
-  bool in_function = false; // behind .entry or .func
+  bool in_pragma = false;   // in an entry's header: its semicolon does not end the item
+  bool after_brace = false; // after an initialiser's last brace: only `,` or `;` may follow
+  bool in_function = false; // after .entry or .func
   uint32_t parentheses = 0;
   uint32_t depth = 0;
   uint32_t position = begin + (open_ended ? static_cast<uint32_t>(first.size()) : 0);
@@ -169,7 +169,7 @@ uint32_t ItemScanner::find_end(uint32_t begin) const {
     } else if (c == ')') {
       if (parentheses > 0) --parentheses;
     } else if (c == '.' && first == ".nv_intermediate_source_section" && word_at(position) == ".source_begin") {
-      // Raw text: braces and quotes mean nothing in it.
+      // Raw text: braces and quotes have no meaning in it.
       const size_t end = text_.find(".source_end", position);
       if (end == std::string_view::npos) return size;
       position = static_cast<uint32_t>(end) + static_cast<uint32_t>(std::string_view(".source_end").size());

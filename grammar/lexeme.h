@@ -1,4 +1,4 @@
-// A token as the reader's own code sees it: a kind and a piece of the source.
+// A token in the reader's own code: a kind and a range of the source.
 #pragma once
 
 #include "support/source.h"

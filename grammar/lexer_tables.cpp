@@ -9,7 +9,7 @@
 
 namespace ptxrewrite::grammar {
 
-// Lends out the runtime's construction of lexer automata, one edge at a time.
+// Exposes the runtime's construction of lexer automata, one edge at a time.
 struct LexerTables::Automaton final : antlr4::atn::LexerATNSimulator {
   Automaton(const antlr4::atn::ATN& atn, std::vector<antlr4::dfa::DFA>& automata,
             antlr4::atn::PredictionContextCache& contexts)
@@ -30,7 +30,7 @@ struct LexerTables::Automaton final : antlr4::atn::LexerATNSimulator {
       if (action->getActionType() == antlr4::atn::LexerActionType::SKIP) return true;
     return false;
   }
-  // Our number for a state of the runtime.
+  // The number of a state of the runtime in the tables.
   State number(LexerTables& tables, antlr4::dfa::DFAState* state) {
     if (!state) return dead;
     auto [place, is_new] = numbers.try_emplace(state, static_cast<State>(states.size()));
@@ -54,7 +54,7 @@ LexerTables& LexerTables::instance() {
 }
 
 namespace {
-// The simulator refers to these for its whole life.
+// The simulator keeps references to these.
 struct LexerParts {
   PtxLexer lexer{nullptr};
   std::vector<antlr4::dfa::DFA> automata;

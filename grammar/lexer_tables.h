@@ -1,8 +1,8 @@
 // PtxLexer's automaton as flat tables: state x byte -> state.
 //
-// The stock runtime keeps the edges of its lexer automaton in hash maps behind a lock and reads text as 32-bit
-// characters. Here the runtime only computes each edge once, when a text first needs it; from then on a byte costs one
-// load. PtxLexer.g4 stays the only description of the words. One table serves the whole process and all threads.
+// The ANTLR runtime stores the edges of its lexer automaton in hash maps behind a lock and reads text as 32-bit
+// characters. Here the runtime only computes each edge once, on first use; afterwards a byte costs one load.
+// PtxLexer.g4 remains the only description of the tokens. One table serves all threads of the process.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ public:
     State target = edges_[size_t{state} * 256 + byte].load(std::memory_order_acquire);
     return target != unknown ? target : compute(state, byte);
   }
-  // Token type of the word that ends here, `skipped` for blanks and comments, 0 for none.
+  // Token type of the word that ends in this state, `skipped` for blanks and comments, 0 for none.
   uint16_t accepts(State state) const { return accepts_[state]; }
   static constexpr uint16_t skipped = 0xffff;
 
@@ -37,7 +37,7 @@ private:
 
   struct Automaton; // the runtime's part
   std::unique_ptr<Automaton> automaton_;
-  // The largest grammar that fits; PtxLexer needs a fraction.
+  // Upper bound on the number of states; PtxLexer needs a fraction of it.
   static constexpr size_t capacity = 1024;
   std::unique_ptr<std::atomic<State>[]> edges_;
   std::unique_ptr<uint16_t[]> accepts_;

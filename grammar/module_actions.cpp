@@ -1,4 +1,4 @@
-// Items that are neither functions nor variables: the header, and what is kept word for word.
+// Items other than functions and variables: the header, and items that are kept verbatim.
 #include "grammar/actions.h"
 #include "grammar/item_scanner.h"
 
@@ -13,7 +13,7 @@ using namespace ir;
 
 namespace {
 
-// The versions that exist up to 9.5, as major * 10 + minor.
+// All PTX versions up to 9.5, as major * 10 + minor.
 constexpr std::array<uint8_t, 49> known_versions = {10, 11, 12, 13, 14, 15, 20, 21, 22, 23, 30, 31, 32, 40, 41, 42, 43,
                                                     50, 51, 60, 61, 62, 63, 64, 65, 70, 71, 72, 73, 74, 75, 76, 77, 78,
                                                     80, 81, 82, 83, 84, 85, 86, 87, 88, 90, 91, 92, 93, 94, 95};
@@ -185,7 +185,7 @@ void ReaderActions::section_number(const Lexeme& number) {
   const IntegerLiteral literal = parse_integer(text(number));
   const bool negative = section_minus_;
   section_minus_ = false;
-  // From the most negative signed to the largest unsigned number of the width.
+  // The limit is the magnitude of the most negative signed number, or the largest unsigned number, of the width.
   const uint64_t limit = negative              ? uint64_t{1} << (section_bits_ - 1)
                          : section_bits_ == 64 ? UINT64_MAX
                                                : (uint64_t{1} << section_bits_) - 1;

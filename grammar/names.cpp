@@ -19,7 +19,7 @@ SplitName split_name(std::string_view text) {
 }
 
 namespace {
-// Register and label names differ in their first or last characters.
+// Register and label names differ mostly in their first or last characters.
 size_t quick_hash(std::string_view text) {
   uint64_t head = 0, tail = 0;
   size_t count = std::min<size_t>(text.size(), 8);
@@ -105,7 +105,7 @@ void Names::remove_bindings_from(uint32_t first) {
     SymbolState& symbol = state(binding.name);
     if (binding.kind == NameKind::register_range) {
       symbol.range = binding.shadowed;
-      numbered_.pop_back(); // ranges are a stack too
+      numbered_.pop_back(); // ranges form a stack, too
     } else {
       symbol.plain = binding.shadowed;
     }
@@ -146,7 +146,7 @@ const Binding* Names::declare_range(Symbol prefix, Binding binding) {
     if (other.depth == binding.depth && other.count > 0 && binding.count > 0) return &other;
   }
   if (symbol.numbered) {
-    // Some plain name looks like one of ours; is it in this scope?
+    // Some plain name consists of this prefix and a number; check whether it is in this scope.
     uint32_t first = scopes_.empty() ? 0 : scopes_.back().first_binding;
     for (uint32_t i = first; i < bindings_.size(); ++i) {
       const Binding& other = bindings_[i];
@@ -180,7 +180,7 @@ Names::Found Names::lookup(std::string_view text) {
   if (split.number) {
     if (const SymbolState* prefix = peek(find(split.prefix))) {
       range = prefix->range;
-      // An inner range may be too short for this number; one further out may do.
+      // An inner range may be too short for this number; try the outer ones.
       while (range != none && *split.number >= bindings_[range].count)
         range = bindings_[range].shadowed;
       if (prefix->numbered)

@@ -1,7 +1,7 @@
-// What names mean while a module is read: nested scopes of registers, variables, functions and labels.
+// The meaning of names while a module is read: nested scopes of registers, variables, functions and labels.
 //
-// `.reg .b32 %r<4000000000>;` declares a range and costs nothing; a register gets its ValueId when it is first used.
-// A numbered name is looked up as prefix + number, so `%r17` never has to be interned.
+// `.reg .b32 %r<4000000000>;` declares a range at no cost; a register gets its ValueId on first use. A numbered name is
+// looked up as prefix + number, so that `%r17` need not be interned.
 #pragma once
 
 #include "ir/core/module.h"
@@ -15,8 +15,8 @@
 namespace ptxrewrite::grammar {
 
 enum class NameKind : uint8_t {
-  register_,       // index = ValueId, made on first use
-  register_range,  // prefix<count>; index = into the tables of numbered values
+  register_,       // index = ValueId, created on first use
+  register_range,  // prefix<count>; index into the tables of numbered values
   local_variable,  // index = VariableId of the function
   module_variable, // index = VariableId of the module
   function,        // index = FunctionId
@@ -34,13 +34,13 @@ struct Binding {
   ir::RegisterClass register_class = ir::RegisterClass::general;
   uint32_t index = none;
   uint32_t count = 0;       // register_range
-  uint32_t depth = 0;       // of the scope it belongs to
-  uint32_t shadowed = none; // the binding of the same name outside
+  uint32_t depth = 0;       // of its scope
+  uint32_t shadowed = none; // the outer binding of the same name
   Symbol name;
   SourceRange range;
 };
 
-// `%r17` = prefix `%r` and number 17. No number: the whole text is the prefix.
+// `%r17` = prefix `%r` and number 17. Without a number the whole text is the prefix.
 struct SplitName {
   std::string_view prefix;
   std::optional<uint32_t> number;
@@ -51,7 +51,7 @@ class Names {
 public:
   explicit Names(ir::Module& module) : module_(module) {}
 
-  // A name that was used before it could be looked up: a label, mostly.
+  // A name that could not be resolved at its use, usually a label.
   enum class Wants : uint8_t { anything, block, label_table, call_table };
   struct Pending {
     uint32_t operand = 0; // index in the function's operand pool
@@ -63,24 +63,24 @@ public:
   };
 
   void begin_function(ir::Function& function);
-  // Inside braces: what comes is a function of its own, which sees the variables and functions outside, but neither
-  // registers nor labels. Back again: names that still wait for their meaning are forgotten.
+  // enter_stream() starts a nested function inside braces, which sees the variables and functions outside, but neither
+  // registers nor labels. leave_stream() returns to the body and drops names that are still unresolved.
   void enter_stream(ir::Function& stream);
   void leave_stream(ir::Function& body, size_t first_pending);
-  // Names the function declared are gone; pending() stays until the next function.
+  // Removes the names that the function declared; pending() stays until the next function.
   void end_function();
   void open_scope();
-  // Pending names that this scope declares are handed to `resolve(const Pending&, const Binding&)`.
+  // Calls `resolve(const Pending&, const Binding&)` for pending names that this scope declares.
   template <class Resolve> void close_scope(Resolve&& resolve);
   uint32_t depth() const { return static_cast<uint32_t>(scopes_.size()); }
 
-  // Declares a name in the current scope. Gives the clashing binding if the scope has it already.
+  // Declares a name in the current scope. Returns the existing binding if the scope already declares it.
   const Binding* declare(Symbol name, std::string_view text, Binding binding);
   const Binding* declare_range(Symbol prefix, Binding binding);
-  // Changes what a name means, in place (a function's definition after its prototype).
+  // Changes the entity that a name refers to (a function's definition after its prototype).
   void rebind(Symbol name, uint32_t index);
 
-  // Innermost meaning, or nullptr.
+  // The innermost binding; nullptr if there is none.
   struct Found {
     const Binding* binding = nullptr;
     ir::ValueId value; // registers only
@@ -92,7 +92,7 @@ public:
   void mark_resolved(size_t pending) { pending_[pending].resolved = true; }
   std::span<const Pending> pending() const { return pending_; }
 
-  // Like module.intern, with a small cache in front.
+  // Like module.intern, with a small cache.
   Symbol intern(std::string_view text);
 
 private:
@@ -100,17 +100,17 @@ private:
     uint32_t plain = none;   // innermost binding
     uint32_t range = none;   // innermost register range with this prefix
     uint32_t pending = none; // latest pending use
-    bool numbered = false;   // some plain name is this prefix and a number
+    bool numbered = false;   // some plain name consists of this prefix and a number
   };
   struct Scope {
     uint32_t first_binding = 0;
     uint32_t first_pending = 0;
   };
-  // Values of a register range: dense while the numbers in use are, otherwise in `sparse_`.
+  // Values of a register range: `dense` while used numbers are dense, otherwise in `sparse_`.
   struct NumberedValues {
     std::vector<ir::ValueId> dense;
     uint32_t used = 0;
-    uint32_t serial = 0; // tells this range from others in `sparse_`
+    uint32_t serial = 0; // identifies this range in `sparse_`
   };
 
   SymbolState& state(Symbol symbol) {
@@ -128,7 +128,7 @@ private:
 
   ir::Module& module_;
   ir::Function* function_ = nullptr;
-  uint32_t stream_depth_ = 0;       // registers and labels of lower depths are hidden
+  uint32_t stream_depth_ = 0;       // registers and labels of outer scopes below this depth are hidden
   std::vector<SymbolState> states_; // by Symbol
   std::vector<Binding> bindings_;   // a stack
   std::vector<Scope> scopes_;
@@ -138,7 +138,7 @@ private:
   std::unordered_map<uint64_t, ir::ValueId> sparse_;
   std::vector<uint32_t> module_registers_; // bindings of module-scope registers (old PTX)
   static constexpr size_t cache_size = 2048;
-  mutable std::vector<Symbol> cache_ = std::vector<Symbol>(cache_size); // recently met texts, by hash
+  mutable std::vector<Symbol> cache_ = std::vector<Symbol>(cache_size); // recently used texts, by hash
 };
 
 template <class Resolve> void Names::close_scope(Resolve&& resolve) {

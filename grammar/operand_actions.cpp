@@ -8,7 +8,7 @@ namespace ptxrewrite::grammar {
 using namespace ir;
 
 namespace {
-// The parser recurses with every group.
+// The parser recurses for every group.
 constexpr size_t group_limit = 64;
 } // namespace
 
@@ -34,7 +34,7 @@ void ReaderActions::signed_name(const Lexeme& name) {
 void ReaderActions::push_name(SourceRange range, OperandFlag flags, bool minus) {
   std::string_view base = text(range);
   std::string_view selector_word;
-  // Names have no dots: what follows one selects a component.
+  // Names have no dots: a dot begins a component selector.
   if (const size_t dot = base.find('.'); dot != std::string_view::npos) {
     selector_word = base.substr(dot + 1);
     base = base.substr(0, dot);
@@ -97,7 +97,7 @@ void ReaderActions::check_own_memory(SourceRange range, SpecialRegister special)
   error(range, quote(range) + " needs .minperctamemory in the header of its entry");
 }
 
-// A name without a meaning yet: a label, an undeclared callee, or a mistake.
+// A name that is not declared so far: a label, an undeclared callee, or an error.
 void ReaderActions::push_unfound(SourceRange range, std::string_view base, bool has_selector) {
   const bool unknown = !form_ || form_->opaque; // an unknown instruction is assumed to have every effect
   const bool branches = !unknown && form_->effects.branch;
@@ -132,7 +132,7 @@ void ReaderActions::push_unfound(SourceRange range, std::string_view base, bool 
   push(operand, {range});
 }
 
-// A selector that a blank separates from its register.
+// A selector that is separated from its register by a blank.
 void ReaderActions::selector(const Lexeme& word) {
   Operand& operand = operands_[last_operand_];
   Note& note = notes_[last_operand_];
@@ -183,7 +183,7 @@ void ReaderActions::symbol_offset() {
   if (!operand.is(OperandKind::symbol) && !is_register)
     fail(notes_.back().range, "only registers and the addresses of variables can have an offset added");
   if (offset.is_float) fail(constant_range_, "an offset must be an integer");
-  if (is_register) { // ptxas computes the sum; so do we, with an instruction of its own
+  if (is_register) { // as in ptxas, by an instruction that computes the sum
     const ScalarType type = notes_.back().type;
     if ((!is_integer(type) && !is_bit_type(type)) || bit_width(type) < 16 || bit_width(type) > 64 ||
         notes_.back().vector_width > 1)
@@ -219,7 +219,7 @@ double ReaderActions::decimal_value(const Lexeme& literal) {
   return *value;
 }
 
-// An integer literal, which may be too long.
+// Parses an integer literal, which may be too long.
 IntegerLiteral ReaderActions::integer_value(const Lexeme& literal) {
   IntegerLiteral parsed = parse_integer(text(literal));
   if (parsed.overflows) fail(literal.range, quote(literal.range) + " does not fit into 64 bits");
@@ -258,7 +258,7 @@ void ReaderActions::close_group(SourceRange end) {
   last_operand_ = head;
 }
 
-// The latest operand becomes the first of a new group. The names that wait move along.
+// Makes the latest operand the first one of a new group. Indices of unresolved names are adjusted.
 void ReaderActions::insert_group_before_last(OperandKind kind) {
   const uint32_t place = last_operand_;
   operands_.insert(operands_.begin() + place, Operand::group(kind, 0));
@@ -270,7 +270,7 @@ void ReaderActions::insert_group_before_last(OperandKind kind) {
 void ReaderActions::begin_pair() {
   insert_group_before_last(OperandKind::pair);
   const uint32_t head = last_operand_;
-  // What is there now and the one that comes.
+  // The operands so far and the next one.
   operands_[head].id = static_cast<uint32_t>(operands_.size()) - head;
   pair_ = head;
 }
@@ -298,12 +298,12 @@ void ReaderActions::begin_list(const Lexeme& parenthesis) {
 void ReaderActions::end_list(const Lexeme& parenthesis) {
   const uint32_t head = open_groups_.back();
   close_group(parenthesis.range);
-  // A call's list stays; elsewhere parentheses belong to constant expressions.
+  // A call's list is kept; elsewhere parentheses belong to constant expressions.
   const bool call = form_ && (form_->opaque || form_->effects.call) && open_groups_.empty();
   if (call) return;
   if (!form_ && !function_) fail(notes_[head].range, "unexpected parentheses");
   if (operands_[head].id != 1 || !operands_[head + 1].is_constant()) {
-    if (!form_) return; // the instruction was refused already
+    if (!form_) return; // the instruction has been rejected already
     fail(notes_[head].range, "only constants can stand in parentheses here");
   }
   notes_[head + 1].range = notes_[head].range;
@@ -311,7 +311,7 @@ void ReaderActions::end_list(const Lexeme& parenthesis) {
   notes_.erase(notes_.begin() + head);
 }
 
-// `(.s64)`: the parenthesis was no list.
+// `(.s64)`: the parenthesis belongs to a cast.
 void ReaderActions::begin_cast(const Lexeme& type) {
   const SourceRange parenthesis = notes_[open_groups_.back()].range;
   operands_.resize(open_groups_.back());
@@ -329,7 +329,7 @@ void ReaderActions::begin_address(const Lexeme& bracket) {
   open_group(OperandKind::address, bracket.range);
 }
 
-// A register, a symbol, or `dac.deq.data`, whose number follows.
+// A register, a symbol, or `dac.deq.data`, which is followed by its number.
 void ReaderActions::address_name(const Lexeme& name) {
   before_operand();
   address_queue_ = text(name).starts_with("dac.") ? parse_queue(text(name)) : std::nullopt;
@@ -341,7 +341,7 @@ void ReaderActions::address_name(const Lexeme& name) {
   note.range = name.range;
   note.hardware = true;
   note.type = ScalarType::b64;
-  push(Operand::integer(0), note); // until the number is read
+  push(Operand::integer(0), note); // a placeholder until the number is read
 }
 
 void ReaderActions::queue_address(const Lexeme& number) {
@@ -372,7 +372,7 @@ void ReaderActions::end_address(const Lexeme& bracket) {
   }
   close_group(bracket.range);
   const Operand base = operands_[head + 1];
-  // `mov.u64 %rd1, table[8]` takes an address; it reads no memory.
+  // `mov.u64 %rd1, table[8]` takes an address and does not read memory.
   if (operands_[head].has(OperandFlag::bracketed_index) && operands_[head].id == 1 && form_ &&
       form_->opcode == Opcode::mov) {
     const int64_t offset = operands_[head].immediate;
@@ -498,7 +498,7 @@ void ReaderActions::constant_open(const Lexeme& parenthesis) {
   if (!constants_.open()) fail(parenthesis.range, "the constant expression is nested too deeply");
 }
 
-// `(.s64)` or `(.u64)`; inside parenthesisedConstant the parenthesis was opened already.
+// `(.s64)` or `(.u64)`; inside parenthesisedConstant the parenthesis has been opened before.
 void ReaderActions::constant_cast(const Lexeme& type) {
   constants_.drop_open();
   const std::string_view word = text(type);

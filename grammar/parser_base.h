@@ -1,5 +1,5 @@
-// What the generated parser is built on: antlr4::Parser with the hot paths cut short, and errors that end the
-// statement. Include antlr4-runtime.h first.
+// Base class of the generated parser: antlr4::Parser with shortened hot paths, and errors that end the statement.
+// Include antlr4-runtime.h first.
 #pragma once
 
 #include "grammar/actions.h"
@@ -14,7 +14,7 @@ public:
     actions = &reader_actions;
     ring_ = &ring;
   }
-  // Frees the rule contexts made so far; between two entries only.
+  // Frees all rule contexts; must only be called between statements or items.
   void forget_contexts() {
     _tracker.reset();
     _ctx = nullptr;

@@ -1,4 +1,4 @@
-// The reader's loop: item by item, and inside a body statement by statement.
+// The reader's main loop: item by item, and statement by statement in a body.
 #include <antlr4-runtime.h>
 
 #include "PtxLexer.h"
@@ -14,12 +14,12 @@ namespace ptxrewrite::grammar {
 
 namespace {
 
-// Bytes that no PTX file may hold, comments included. True if all is well.
+// Reports bytes that a PTX file must not contain, even in comments. Returns true if there are none.
 bool check_bytes(std::string_view text, Diagnostics& diagnostics, uint32_t error_limit) {
   uint32_t errors = 0;
   size_t position = 0;
   while (position < text.size()) {
-    // Eight at a time: any byte with its high bit set, or zero?
+    // Eight bytes at a time: is any byte above 127 or zero?
     if (position + 8 <= text.size()) {
       uint64_t chunk;
       std::memcpy(&chunk, text.data() + position, 8);
@@ -86,7 +86,7 @@ private:
   }
 
   void read_body() {
-    constexpr unsigned batch = 64; // statements between two releases of rule contexts
+    constexpr unsigned batch = 64; // statements between releases of rule contexts
     unsigned statements = 0;
     while (actions_.in_body() && !actions_.limit_reached()) {
       const bool at_end = ring_.at_end();
@@ -113,7 +113,7 @@ private:
       const uint32_t resume = skip_statement(before);
       const SourceRange rest{actions_.mnemonic_end(), resume};
       if (salvage && actions_.salvage_unknown_instruction(rest))
-        std::erase_if(ring_.annotations, [&](SourceRange comment) { // they stay in the text that is kept
+        std::erase_if(ring_.annotations, [&](SourceRange comment) { // they are part of the text that is kept
           return rest.begin <= comment.begin && comment.end <= rest.end;
         });
       else if (salvage)
@@ -123,7 +123,7 @@ private:
     }
   }
 
-  // Behind the next semicolon, or before the brace that closes the scope. Gives where the statement's text ends.
+  // Skips to after the next semicolon, or to the brace that closes the scope. Returns the end of the statement's text.
   uint32_t skip_statement(size_t before) {
     unsigned depth = 0;
     if (ring_.previous().type == PtxLexer::SEMICOLON && ring_.index() != before)
@@ -139,7 +139,7 @@ private:
       if (token.type == PtxLexer::LEFT_BRACE) ++depth;
       if (token.type == PtxLexer::RIGHT_BRACE) {
         if (depth == 0) {
-          if (ring_.index() == before) ring_.advance(); // always forward
+          if (ring_.index() == before) ring_.advance(); // ensures progress
           return begin;
         }
         --depth;
@@ -179,7 +179,7 @@ std::unique_ptr<ir::Module> read_module(SourceFile source, Diagnostics& diagnost
     try {
       Reader reader(*module, diagnostics, limited);
       reader.read(begin);
-    } catch (const std::exception& unexpected) { // memory, most likely
+    } catch (const std::exception& unexpected) { // usually out of memory
       diagnostics.error({}, std::string("reading failed: ") + unexpected.what());
     }
   }

@@ -1,4 +1,4 @@
-// PTX text to IR. The only way into the parser; no ANTLR type leaves this folder.
+// PTX text to IR. The only interface of the parser; no ANTLR type leaves this folder.
 #pragma once
 
 #include "ir/core/module.h"
@@ -12,8 +12,8 @@ struct ReadOptions {
   uint32_t error_limit = 20; // stop after this many errors
 };
 
-// Reads a whole module. On errors the diagnostics say why and the pointer is null. Warnings may come with a module.
-// Never throws, never crashes, whatever the bytes.
+// Reads a whole module. Returns nullptr on errors, which are in the diagnostics; warnings may accompany a module. Never
+// throws or crashes, whatever the input.
 std::unique_ptr<ir::Module> read_module(SourceFile source, Diagnostics& diagnostics, const ReadOptions& options = {});
 
 } // namespace ptxrewrite::grammar

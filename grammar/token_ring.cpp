@@ -5,7 +5,7 @@
 
 namespace ptxrewrite::grammar {
 
-// Lexes the next token that the parser should see.
+// Lexes the next token for the parser.
 void TokenRing::fill() {
   RingToken& token = tokens_[filled_ % size_];
   token.index = filled_++;

@@ -1,5 +1,5 @@
-// The parser's view of one item's text: a few reusable tokens, filled as the parser looks ahead. Include
-// antlr4-runtime.h first.
+// The tokens of one item's text: a few reusable ones, filled as the parser looks ahead. Include antlr4-runtime.h
+// first.
 #pragma once
 
 #include "grammar/lexeme.h"
@@ -34,7 +34,7 @@ class TokenRing final : public antlr4::TokenStream {
 public:
   TokenRing() : tables_(LexerTables::instance()) {}
 
-  // Starts over on a piece of `source`.
+  // Restarts on a range of `source`.
   void open(std::string_view source, SourceRange item) {
     source_ = source;
     cursor_ = item.begin;
@@ -55,7 +55,7 @@ public:
   }
   bool at_end() { return current().type == antlr4::Token::EOF; }
 
-  // `//@` comments met since they were last taken.
+  // `//@` comments since the list was last cleared.
   std::vector<SourceRange> annotations;
 
   antlr4::Token* LT(ssize_t k) override {
@@ -82,7 +82,7 @@ public:
 private:
   void fill();
 
-  // The parser looks one token ahead (every decision is LL(1)) and back at the last one.
+  // The parser looks one token ahead (every decision is LL(1)) and back at the previous one.
   static constexpr size_t size_ = 8;
   std::array<RingToken, size_> tokens_;
   size_t position_ = 1; // of the current token, counted from 1
