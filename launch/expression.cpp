@@ -33,8 +33,8 @@ bool is_name_part(char c) {
 
 } // namespace
 
-// Reads an expression and writes its steps on the way. Every parse_* function leaves one value more on the stack of the
-// evaluation, or returns false with `error_` set.
+// Parses an expression and emits its steps. Every parse_* function emits code that pushes one value, or returns false
+// with `error_` set.
 class ExpressionParser {
 public:
   ExpressionParser(std::string_view text, const Dialect& dialect, uint32_t offset)
@@ -57,7 +57,7 @@ private:
     unsigned precedence;
     Operation operation;
   };
-  // Longer spellings first. Precedences are C's.
+  // Longer spellings first. Precedences as in C.
   static constexpr BinaryOperator binary_operators[] = {
       {"&&", 2, Operation::jump_if_false_keep},
       {"||", 1, Operation::jump_if_true_keep},
@@ -197,7 +197,7 @@ private:
     return ok;
   }
   SourceRange end_range() const {
-    // The last character: an empty range would show no caret.
+    // Refers to the last character: an empty range would have no caret.
     uint32_t end = offset_ + static_cast<uint32_t>(text_.size());
     return text_.empty() ? SourceRange{offset_, offset_ + 1} : SourceRange{end - 1, end};
   }
@@ -291,7 +291,7 @@ private:
     return fail("there is no function '" + std::string(name) + "'" + near_names(name, known), range);
   }
 
-  // Is the next word `seed =`? Takes it then.
+  // Consumes `seed =` if it comes next.
   bool take_seed() {
     skip_blanks();
     size_t start = at_;
@@ -326,7 +326,7 @@ private:
     return finish_call(function, count, seeded, range);
   }
 
-  // A function with a seed has a fixed number of other arguments, so the seed's place is known.
+  // A function with a seed has a fixed number of other arguments, so the seed's index is known.
   bool finish_call(const FunctionRow& function, uint32_t count, bool seeded, SourceRange range) {
     if (count < function.least || count > function.most) {
       std::string wanted = std::to_string(function.least);
@@ -440,7 +440,7 @@ const char* ArithmeticExpression::apply_to_integers(Operation operation, Int128 
     return set(checked_multiply(a, b));
   case Operation::divide:
     if (b == 0) return "division by zero";
-    if (b == -1) return set(checked_subtract(0, a)); // the machine's division would trap at the smallest number
+    if (b == -1) return set(checked_subtract(0, a)); // the machine's division would trap for the smallest number
     return set(a / b);
   case Operation::remainder:
     if (b == 0) return "remainder of a division by zero";
@@ -482,7 +482,7 @@ Result<Number> ArithmeticExpression::evaluate(std::span<const Number> values, co
   std::array<Number, small> few;
   std::vector<Number> many(stack_size_ > small ? stack_size_ : 0);
   Number* const stack = stack_size_ > small ? many.data() : few.data();
-  Number* top = stack; // one past the last value
+  Number* top = stack; // one after the last value
   for (size_t at = 0; at < steps_.size(); ++at) {
     const Step& step = steps_[at];
     const char* failure = nullptr;
@@ -536,7 +536,7 @@ std::optional<ArithmeticExpression::SingleCall> ArithmeticExpression::as_single_
   if (steps_.empty() || steps_.back().operation != Operation::call) return std::nullopt;
   const Call& call = calls_[steps_.back().argument];
   SingleCall single{call.function->body, {}};
-  // Literals, some of them negated.
+  // Literals, possibly negated.
   for (size_t at = 0; at + 1 < steps_.size(); ++at) {
     const Step& step = steps_[at];
     if (step.operation == Operation::push_constant)
@@ -551,7 +551,7 @@ void ArithmeticExpression::visit(PostfixVisitor& visitor) const {
   // In the order of Operation.
   static constexpr std::string_view spellings[] = {"",   "",   "",  "neg", "~", "!",  "!!", "+", "-",  "*", "/", "%",
                                                    "<<", ">>", "&", "|",   "^", "==", "!=", "<", "<=", ">", ">="};
-  // Steps in whose front a choice is complete, with its operator; inner choices are complete first.
+  // Steps before which an operator with jumps is complete, with its spelling; inner ones complete first.
   std::vector<std::pair<uint32_t, std::string_view>> open;
   auto close = [&](size_t step) {
     for (; !open.empty() && open.back().first == step; open.pop_back())
@@ -570,7 +570,7 @@ void ArithmeticExpression::visit(PostfixVisitor& visitor) const {
     case Operation::call:
       visitor.operation(calls_[step.argument].function->name, calls_[step.argument].argument_count);
       break;
-    case Operation::jump_if_false: // to behind the jump at the end of the first case
+    case Operation::jump_if_false: // its target follows the jump at the end of the first case
       open.emplace_back(steps_[step.argument - 1].argument, "?:");
       break;
     case Operation::jump:

@@ -1,10 +1,10 @@
-// Expressions of launch files and launch predicates: text to a small stack program, and its evaluation.
+// Expressions of launch files and launch predicates: compiled from text to a small stack program, and evaluated.
 //
-// One grammar for both: integers (decimal, 0x), decimals where the dialect has them, names (`n`, `ntid.x`), the
-// operators of C with C's precedence, `c ? a : b`, and calls, whose last arguments may be named (`seed=1`). What names
-// and functions there are is the dialect's business. && || ?: evaluate only what they need.
+// Both share one grammar: integers (decimal, 0x), decimals if the dialect has them, names (`n`, `ntid.x`), the
+// operators of C with C's precedence, `c ? a : b`, and calls, whose last arguments may be named (`seed=1`). The dialect
+// defines the functions, the caller the names. && || ?: evaluate only the operands that they need.
 //
-// Integers are exact: an operation whose result does not fit 128 bits is an error, never a wrong value.
+// Integers are exact: an operation whose result does not fit 128 bits is an error.
 #pragma once
 
 #include "ir/isa/types.h"
@@ -41,14 +41,14 @@ struct Number {
 
 std::string to_string(const Number& number);
 
-// Where in a buffer a generator stands.
+// The element of a buffer that a generator computes.
 struct ElementContext {
   uint64_t index = 0;
   uint64_t count = 0;
   ir::ScalarType type = ir::ScalarType::s64; // of the elements
 };
 
-// Gives nullptr and a result, or the reason of failure.
+// Returns nullptr and sets the result, or returns the reason of failure.
 using FunctionBody = const char* (*)(std::span<const Number> arguments, const ElementContext& element, Number& result);
 
 struct FunctionRow {
@@ -56,7 +56,7 @@ struct FunctionRow {
   unsigned least = 0; // positional arguments
   unsigned most = 0;  // unbounded_arguments: any number
   FunctionBody body = nullptr;
-  bool has_seed = false; // takes `seed=n` too; it comes last, 0 if not given
+  bool has_seed = false; // also takes `seed=n`, as the last argument; 0 if omitted
   bool per_element = false;
 };
 constexpr unsigned unbounded_arguments = 64;
@@ -66,35 +66,35 @@ struct Dialect {
   bool decimals = false;
 };
 
-// Receives an expression in postfix order: for those who compute with something else than numbers.
+// Receives an expression in postfix order, for computations on something other than numbers.
 class PostfixVisitor {
 public:
   virtual ~PostfixVisitor() = default;
   virtual void number(const Number& value) = 0;
-  virtual void name(size_t index) = 0; // in ArithmeticExpression::names()
-  // "+" and the like, "neg" "~" "!" "!!" with one operand, "?:" with three, or a function's name.
+  virtual void name(size_t index) = 0; // index into ArithmeticExpression::names()
+  // A binary operator ("+" ...), a unary one ("neg" "~" "!" "!!"), the ternary "?:", or a function's name.
   virtual void operation(std::string_view spelling, unsigned operands) = 0;
 };
 
 class ArithmeticExpression {
 public:
-  // Ranges in errors are relative to `text` plus `offset`, so that they point into the file the text stands in.
+  // Ranges in errors are relative to `text` plus `offset`, so that they refer to the file that contains the text.
   static Result<ArithmeticExpression> parse(std::string_view text, const Dialect& dialect, uint32_t offset = 0);
 
-  // The names used, each once; evaluation wants a value for each, in this order.
+  // The names used, each once; evaluate() takes their values in this order.
   const std::vector<std::string>& names() const { return names_; }
-  // Where each name stands first.
+  // The first occurrence of each name.
   const std::vector<SourceRange>& name_ranges() const { return name_ranges_; }
-  // Does any function depend on the element (uniform, iota, ...)?
+  // True if a function depends on the element (uniform, iota, ...).
   bool per_element() const { return per_element_; }
 
   Result<Number> evaluate(std::span<const Number> values, const ElementContext& element = {}) const;
 
-  // All of it, what a choice does not take too.
+  // Visits the whole expression, including the branches of ?: that an evaluation skips.
   void visit(PostfixVisitor& visitor) const;
 
-  // Where the expression is one call with arguments that no element changes, as `uniform(-1, 1, seed=2)`: the function
-  // and its arguments, so that many elements can be computed without walking through the expression for each.
+  // If the expression is a single call whose arguments do not depend on the element, such as `uniform(-1, 1, seed=2)`:
+  // the function and its arguments, so that many elements can be computed without evaluating the program for each.
   struct SingleCall {
     FunctionBody body = nullptr;
     std::vector<Number> arguments;
@@ -128,7 +128,7 @@ private:
     less_equal,
     greater,
     greater_equal,
-    jump,               // argument: step
+    jump,               // argument: index of the step
     jump_if_false,      // pops
     jump_if_false_keep, // &&: keeps 0 and jumps, or pops
     jump_if_true_keep,  // ||: keeps 1 and jumps, or pops

@@ -56,7 +56,7 @@ const char* absolute(Arguments a, const ElementContext&, Number& result) {
   return set(result, a[0].integer < 0 ? checked_subtract(0, a[0].integer) : a[0].integer);
 }
 
-// Rounded towards plus infinity, whatever the signs.
+// Rounded up, whatever the signs.
 std::optional<Int128> ceiling_quotient(Int128 a, Int128 b) {
   if (b == -1) return checked_subtract(0, a);
   Int128 quotient = a / b, rest = a % b;
@@ -149,14 +149,14 @@ const char* uniform(Arguments a, const ElementContext& element, Number& result) 
   auto span = checked_subtract(a[1].integer, a[0].integer);
   if (!span || *span >= (Int128(1) << 64)) return overflow_message;
   UInt128 choices = UInt128(*span) + 1;
-  // choices <= 2^64: the product with 64 bits fits, but for the one case that needs no scaling.
+  // choices <= 2^64: the product with 64 bits fits, except for 2^64 itself, which needs no scaling.
   UInt128 chosen = choices >> 64 ? UInt128(bits) : (UInt128(bits) * choices) >> 64;
   result = Number(a[0].integer + Int128(chosen));
   return nullptr;
 }
 
-// The sum of twelve uniform numbers less 6 has deviation 1 and needs no logarithm, whose last bit differs between
-// libraries. It is exact: twelve 32-bit numbers add up to 36 bits.
+// The sum of twelve uniform numbers minus 6 has deviation 1 and needs no logarithm, whose last bit differs between
+// libraries. It is exact: twelve 32-bit numbers sum up to 36 bits.
 const char* normal(Arguments a, const ElementContext& element, Number& result) {
   if (!is_float(element.type)) return "only for buffers of floating-point numbers";
   uint64_t seed = 0;
@@ -246,7 +246,7 @@ uint64_t random_bits(uint64_t seed, uint64_t index) {
   return mixed_bits(start + (index + 1) * golden_gamma);
 }
 
-// A Feistel network permutes the smallest square power of two above count; what falls outside is permuted again.
+// A Feistel network permutes the smallest range 0 .. 4^k - 1 that contains count; values beyond are permuted again.
 uint64_t permuted(uint64_t seed, uint64_t index, uint64_t count) {
   if (count < 2) return 0;
   constexpr unsigned rounds = 4;

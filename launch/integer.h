@@ -1,5 +1,5 @@
-// Exact integers of 128 bits: what launch files' and launch predicates' expressions are computed in. Every operation
-// says when its result does not fit.
+// Exact 128-bit integers, with which expressions of launch files and launch predicates are computed. Every operation
+// reports a result that does not fit.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ inline std::optional<Int128> checked_multiply(Int128 a, Int128 b) {
   if (__builtin_mul_overflow(a, b, &product)) return std::nullopt;
   return product;
 }
-// a * 2^b; b >= 0.
+// a * 2^b; nullopt if b < 0.
 inline std::optional<Int128> checked_shift_left(Int128 a, Int128 b) {
   if (b < 0) return std::nullopt;
   if (a == 0) return Int128(0);

@@ -13,7 +13,7 @@ namespace ptxrewrite::launch {
 
 namespace {
 
-// Keys of the tables of a launch file. A section holds tables by name (or, for launches, by kernel or place).
+// Keys of the tables of a launch file. A section contains tables by name (or, for launches, by kernel or index).
 struct TableShape {
   std::string_view what;
   std::vector<std::string> keys;
@@ -51,7 +51,7 @@ const TableShape* shape_of_section(std::string_view section) {
   return nullptr;
 }
 
-// At most one of these says what a buffer holds: overriding one replaces the others.
+// At most one of these defines the contents of a buffer: overriding one replaces the others.
 constexpr std::string_view content_keys[] = {"init", "values", "file", "value"};
 
 class StructureReader {
@@ -152,7 +152,7 @@ Node& member_or_new(Node& table, const Member& model, NodeKind kind) {
   return table.members.back().value;
 }
 
-// Puts the values of one size in the place of those they override.
+// Replaces values by those of one size.
 class SizeMerge {
 public:
   SizeMerge(Node& root, Diagnostics& diagnostics) : root_(root), diagnostics_(diagnostics) {}
@@ -228,7 +228,7 @@ private:
   Diagnostics& diagnostics_;
 };
 
-// Names that only sizes define, with the list of these sizes.
+// Names that only sizes define, with a list of these sizes.
 std::map<std::string, std::string> names_of_sizes(const Node& root) {
   std::map<std::string, std::string> names;
   if (const Node* sizes = root.find("size"))
@@ -255,7 +255,7 @@ std::optional<LaunchFile> read_launch_file(const SourceFile& source, Diagnostics
 
 namespace {
 
-// The first of the sizes wished for that the file has; the last one where it has none of them.
+// The first requested size that the file has; if it has none of them, the last one requested.
 std::string chosen_size(const LaunchFile& file, const std::string& wishes) {
   if (wishes.empty()) return file.default_size;
   std::string size;

@@ -1,4 +1,4 @@
-// Launch files: TOML that says what to launch on which data (docs/launch_files.md).
+// Launch files: TOML that describes launches and their data (docs/launch_files.md).
 //
 //   Diagnostics diagnostics;
 //   auto file = read_launch_file(SourceFile(path, text), diagnostics);
@@ -19,20 +19,20 @@ namespace ptxrewrite::launch {
 struct LaunchFile {
   SourceFile source;
   Node root;
-  std::vector<std::string> sizes; // in the order of the file
-  std::string default_size;       // "": the values as they stand
-  std::string folder;             // files named in it are relative to this
+  std::vector<std::string> sizes; // in file order
+  std::string default_size;       // "": the values without those of a size
+  std::string folder;             // files named in the launch file are relative to this
 };
 
-// Reads the file's structure: TOML, known keys. Nothing when there are errors.
+// Reads and checks the file's structure: TOML, known keys. Returns nullopt on errors.
 std::optional<LaunchFile> read_launch_file(const SourceFile& source, Diagnostics& diagnostics);
 
 struct PlanOptions {
-  std::string size;   // "": the file's default; "paper,medium": the first of them that the file has
-  std::string target; // "sm_80": which of several PTX files; "": the first
+  std::string size;   // "": the file's default; "paper,medium": the first of these that the file has
+  std::string target; // "sm_80": selects one of several PTX files; "": the first
 };
 
-// Evaluates everything for one size. Nothing when there are errors.
+// Evaluates all expressions for one size. Returns nullopt on errors.
 std::optional<LaunchPlan> make_plan(const LaunchFile& file, const PlanOptions& options, Diagnostics& diagnostics);
 
 } // namespace ptxrewrite::launch

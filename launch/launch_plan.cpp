@@ -32,7 +32,7 @@ Status fill_from_file(const Buffer& buffer, std::span<std::byte> memory) {
   return Error{"buffer '" + buffer.name + "': " + status.error().message, buffer.range};
 }
 
-// One value for all elements: written once, then copied in doubling pieces.
+// Copies the first element to all others, in pieces of doubling length.
 void repeat_first(std::span<std::byte> memory, size_t element_bytes) {
   for (size_t done = element_bytes; done < memory.size(); done *= 2)
     std::memcpy(memory.data() + done, memory.data(), std::min(done, memory.size() - done));
@@ -94,7 +94,7 @@ Status Buffer::initialise(std::span<std::byte> memory) const {
 ArgumentSize size_of(const Argument& argument, unsigned address_bytes) {
   switch (argument.kind) {
   case Argument::Kind::bytes: {
-    // Several scalars in a row are aligned as one of them.
+    // An array of scalars is aligned like one of them.
     uint64_t alignment = argument.type == ir::ScalarType::none ? 1 : ir::byte_width(argument.type);
     return {argument.bytes.size(), alignment};
   }

@@ -1,5 +1,5 @@
-// What is to be launched, with all numbers known: buffers, module variables, textures, and launches in order. Plain
-// data, independent of what runs it: the emulator and the CUDA driver read the same plan.
+// A launch file with all numbers evaluated: buffers, module variables, textures, and launches in order. Plain data,
+// independent of the machine: the emulator and the CUDA driver use the same plan.
 #pragma once
 
 #include "ir/isa/tensor_map.h"
@@ -21,44 +21,44 @@ namespace ptxrewrite::launch {
 
 struct Dim3 {
   uint32_t x = 1, y = 1, z = 1;
-  uint64_t count() const { return uint64_t{x} * y * z; } // within the limits of a launch: fits
+  uint64_t count() const { return uint64_t{x} * y * z; } // cannot overflow within the limits of a launch
   bool operator==(const Dim3&) const = default;
 };
 std::string to_string(const Dim3& dimensions); // "16x16x1"
 
-// What CUDA allows every GPU that we know.
+// Limits that CUDA guarantees on every supported GPU.
 constexpr uint32_t max_block_threads = 1024;
 constexpr Dim3 max_block{1024, 1024, 64};
 constexpr Dim3 max_cluster{16, 16, 16};
 constexpr Dim3 max_grid{2147483647, 65535, 65535};
 constexpr uint32_t max_dynamic_shared = 227 * 1024;
-constexpr uint64_t max_buffer_bytes = uint64_t{1} << 36; // all buffers of a plan together
+constexpr uint64_t max_buffer_bytes = uint64_t{1} << 36; // total of all buffers of a plan
 constexpr uint64_t max_heap_bytes = uint64_t{1} << 36;
-constexpr size_t max_launches = 200000; // of a plan, loops unrolled
+constexpr size_t max_launches = 200000; // of a plan, with loops unrolled
 
-// An expression with the names it uses filled in.
+// An expression with the values of its names.
 struct BoundExpression {
   std::shared_ptr<const ArithmeticExpression> expression;
   std::vector<Number> values;
-  // Position of the element index among `values`, if the expression uses it.
+  // Index of the element index and count among `values`, if the expression uses them.
   std::optional<size_t> index_slot, count_slot;
 
   Result<Number> evaluate(const ElementContext& element) const;
 };
 
-// What a buffer holds before the first launch. One of: an expression per element, listed values, a file, bytes, zeros.
+// The initial contents of a buffer. One of: an expression per element, listed values, a file, bytes, zeros.
 struct Contents {
   std::optional<BoundExpression> formula;
   std::vector<Number> values;
-  std::string file;                                    // path as it is to be opened
-  std::shared_ptr<const std::vector<std::byte>> bytes; // all of them; of plans that no file states
+  std::string file;                                    // path to open
+  std::shared_ptr<const std::vector<std::byte>> bytes; // the whole contents; in plans without a launch file
 
   bool is_zero() const { return !formula && values.empty() && file.empty() && !bytes; }
 };
 
 struct Tolerance {
   double absolute = 0;
-  double relative = 0; // of the original's element
+  double relative = 0; // relative to the original's element
   bool exact() const { return absolute == 0 && relative == 0; }
 };
 
@@ -68,15 +68,15 @@ struct Buffer {
   uint64_t count = 0; // elements
   Contents contents;
   bool output = false;
-  std::string expected; // file of what the launches leave in it; "": not known
+  std::string expected; // file with the contents after the launches; "": unknown
   Tolerance tolerance;
   bool any_order = false; // compared as a set: `atomics = true`
-  uint64_t address = 0;   // on the device, where pointers to it are stored in memory; 0: wherever there is room
-  SourceRange range;      // its table in the file
+  uint64_t address = 0;   // device address, if pointers to it are stored in memory; 0: any
+  SourceRange range;      // the buffer's table in the file
 
   uint64_t element_bytes() const { return ir::byte_width(type); }
   uint64_t bytes() const { return count * element_bytes(); }
-  // Fills `memory`, which holds bytes() bytes. Errors: a value that does not fit the type, a file that cannot be read.
+  // Fills `memory`, which has bytes() bytes. Returns an error for values that do not fit and unreadable files.
   Status initialise(std::span<std::byte> memory) const;
 };
 
@@ -104,10 +104,10 @@ struct Launch {
   Dim3 grid, block;
   uint32_t dynamic_shared = 0;
   bool cooperative = false;    // blocks may wait for all others
-  std::optional<Dim3> cluster; // blocks of a cluster; none: as the kernel says (.reqnctapercluster)
+  std::optional<Dim3> cluster; // blocks of a cluster; none: as in the kernel (.reqnctapercluster)
   std::vector<Argument> arguments;
-  uint32_t place = 0; // of its [[launch]] in the file, from 0
-  std::string trip;   // "t = 3", in a loop
+  uint32_t place = 0; // index of its [[launch]] in the file, from 0
+  std::string trip;   // "t = 3", if in a loop
   SourceRange kernel_range, arguments_range, grid_range, block_range;
 };
 
@@ -115,7 +115,7 @@ struct Launch {
 struct ModuleVariable {
   ir::StateSpace space = ir::StateSpace::global;
   Buffer data;                   // its name is the variable's
-  std::optional<Argument> value; // instead of data.contents: a struct
+  std::optional<Argument> value; // a struct, instead of data.contents
 };
 
 enum class AddressMode : uint8_t { wrap, clamp, mirror, border };
@@ -134,32 +134,32 @@ struct Texture {
   bool normalised_coordinates = false;
   bool normalised_float = false; // integers read as numbers in 0..1 or -1..1
   uint64_t offset = 0;           // of the first texel, in bytes of the buffer
-  uint64_t handle = 0;           // that stands for it, where handles are stored in memory; 0: any
+  uint64_t handle = 0;           // its handle, if handles are stored in memory; 0: any
   SourceRange range;
 };
 
-// A further shape that the file says a launch is right with.
+// A further shape that a launch supports according to the file.
 struct ShapeOverride {
-  uint32_t place = 0; // of the [[launch]] in the file
+  uint32_t place = 0; // index of the [[launch]] in the file
   Dim3 grid, block;
   uint32_t dynamic_shared = 0;
 };
 
-// An argument that is a tensor map, of a tensor in a buffer.
+// A tensor map argument, for a tensor in a buffer.
 struct PlannedTensorMap {
-  ir::TensorMap map; // legal but for its address, which is the offset; the buffer's address is added
+  ir::TensorMap map; // valid except for its address, which is the offset from the buffer's address
   uint32_t buffer = 0;
   SourceRange range;
 };
 
 struct LaunchPlan {
-  SourceFile source; // of the launch file; ranges point into it
+  SourceFile source; // the launch file, to which ranges refer
   std::string about;
-  std::string size;                    // "" when none was chosen
+  std::string size;                    // "" if none was selected
   std::map<std::string, Number> names; // of [let], with the size's values
-  std::string ptx;                     // path as it is to be opened; by the wanted target where the file has several
+  std::string ptx;                     // path to open; selected by target if the file has several
   SourceRange ptx_range;
-  std::optional<uint64_t> heap_bytes; // that malloc of kernels takes from; nothing: what the device has by itself
+  std::optional<uint64_t> heap_bytes; // available to malloc in kernels; nullopt: the device's default
   std::vector<Buffer> buffers;
   std::vector<ModuleVariable> variables;
   std::vector<Texture> textures;
@@ -170,7 +170,7 @@ struct LaunchPlan {
   const Buffer* find_buffer(std::string_view name) const;
 };
 
-// What arguments become on a device: addresses of buffers, handles of textures and the bytes of tensor maps, by their
+// The device values of arguments: addresses of buffers, handles of textures and the bytes of tensor maps, by their
 // indices in the plan.
 struct DeviceAddresses {
   std::vector<uint64_t> buffers;
@@ -179,7 +179,7 @@ struct DeviceAddresses {
   unsigned address_bytes = 8;
 };
 
-// Writes one argument at `out`, which has size_of(argument) bytes; padding becomes 0.
+// Writes one argument to `out`, which has size_of(argument) bytes; padding is set to 0.
 void pack(const Argument& argument, const DeviceAddresses& addresses, std::span<std::byte> out);
 
 } // namespace ptxrewrite::launch

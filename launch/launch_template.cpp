@@ -21,7 +21,7 @@ std::string toml_string(std::string_view text) {
   return out + '"';
 }
 
-// A bare key where TOML takes one.
+// A bare key if TOML allows it.
 std::string key(std::string_view name) {
   for (char c : name)
     if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-'))
@@ -52,7 +52,7 @@ private:
                                [&](const auto& function) { return module_.text(function->name) == "malloc"; });
   }
 
-  // The dimensions that the kernel states, else a block of 256.
+  // The block dimensions that the kernel requires, otherwise 256 threads.
   std::string block_of(const ir::Function& kernel) const {
     for (const ir::FunctionDirective& directive : kernel.directives)
       if (module_.text(directive.name) == ".reqntid" && directive.count > 0) {
@@ -71,7 +71,7 @@ private:
     return "256";
   }
 
-  // Some, where the launch says how much there is: 48 KiB are there everywhere; from sm_80 on twice as much can be had.
+  // Some bytes, if the launch determines the size: 48 KiB are available on every GPU; from sm_80 on twice as much.
   uint64_t shared_bytes(const ir::Function& kernel) const {
     if (!uses_dynamic_shared_memory(module_, kernel)) return 0;
     const uint64_t most = (ir::target_capability(module_, 0) < 80 ? 48 : 96) * 1024;
@@ -88,7 +88,7 @@ private:
     return std::min<uint64_t>(bytes_of(variable, dimensions.view(variable.dimensions)), 1 << 20);
   }
 
-  // One cluster, where the kernel requires a size; and a size, where it requires that one is said.
+  // One cluster if the kernel requires a cluster size, and a size if the kernel requires the launch to specify one.
   std::string grid_of(const ir::Function& kernel) const {
     std::string grid = "[1, 1, 1]";
     bool wants_size = false, has_size = false, counts_clusters = false;
@@ -126,7 +126,7 @@ private:
       if (parts.empty()) return "{ " + std::string(spelling(parameter.type)) + " = 0 }"; // never loaded
       ParameterPart whole = parts.front();
       if (whole.offset == 0 && byte_width(whole.type) == parameter.bytes) {
-        // The signature says less than the load where it has bits only.
+        // If the signature has only bits, the load's type is more specific.
         if (is_float(parameter.type)) whole.type = parameter.type;
         if (whole.is_address) return "{ buffer = " + toml_string(add_buffer(kernel, parameter, whole)) + " }";
         return number(whole, is_float(parameter.type) || is_plain_type(parameter.type) ? parameter.type : whole.type);
@@ -140,8 +140,8 @@ private:
     return "{ bytes = [" + bytes + "] }";
   }
 
-  // A value with which a kernel does something: an extent where it is computed with, 1 where it is a choice, few bits
-  // to shift by.
+  // A value that makes a kernel do some work: an extent if it is used in arithmetic, 1 if it is a flag, few bits if it
+  // is a shift amount.
   static std::string number(const ParameterPart& part, ir::ScalarType type) {
     std::string value = "\"n\"";
     if (is_float(type) || is_float(part.type))
@@ -153,8 +153,8 @@ private:
     return "{ " + std::string(spelling(type)) + " = " + value + " }";
   }
 
-  // The members of a parameter that is passed by value, with zeros between them; "" where they overlap or do not lie as
-  // members of a struct do.
+  // The members of a parameter that is passed by value, with zeros between them; "" if they overlap or do not have the
+  // layout of a struct.
   std::string struct_of(const std::string& kernel, const Parameter& parameter,
                         const std::vector<ParameterPart>& parts) {
     std::string members;
@@ -185,7 +185,7 @@ private:
     return members;
   }
 
-  // nvcc names parameters KERNEL_param_0: the number alone says as much.
+  // nvcc names parameters KERNEL_param_0: the number suffices.
   std::string add_buffer(const std::string& kernel, const Parameter& parameter, const ParameterPart& use) {
     std::string name(parameter.name);
     const std::string prefix = kernel + "_param_";
@@ -199,7 +199,7 @@ private:
     buffers_ += "\n[buffer." + key(name) + "]\ntype = " + toml_string(spelling(type)) + "\ncount = \"elements\"\n";
     const char* const bounds = is_float(type) ? "-1, 1" : "0, 100";
     if (use.is_written) buffers_ += "output = true\n";
-    // Counters and locks begin with zero.
+    // Counters and locks start at zero.
     if (use.is_read && !use.is_atomic)
       buffers_ += std::string("init = \"uniform(") + bounds + ", seed=" + std::to_string(names_.size()) + ")\"\n";
     return name;

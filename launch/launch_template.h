@@ -1,4 +1,4 @@
-// A skeleton launch file from the signatures of a module's kernels, which the reader of launch files accepts as it is.
+// Generates a launch file from the signatures of a module's kernels, as a starting point that can be run as it is.
 #pragma once
 
 #include "ir/core/module.h"
@@ -9,9 +9,9 @@
 
 namespace ptxrewrite::launch {
 
-// Kernels in the order given; `ptx` is how the launch file names the PTX file. Which parameters are buffers, of which
-// type, and which are written, is read off the code where it shows: an address made of the parameter by additions, used
-// by a load or a store.
+// Kernels are in the given order; `ptx` is the name of the PTX file in the launch file. Which parameters are buffers,
+// of which type, and which are written, is inferred from the code if possible: from loads and stores whose address is
+// computed from the parameter by additions.
 std::string launch_template(const ir::Module& module, std::span<const ir::Function* const> kernels,
                             std::string_view ptx);
 

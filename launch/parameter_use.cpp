@@ -14,21 +14,21 @@ namespace {
 
 using Parts = std::vector<std::vector<ParameterPart>>;
 
-// What is known of functions that are called. A function that is not finished yet, as in a recursion, has no parts.
+// Results for called functions. A function in progress, as in a recursion, has no parts.
 using KnownFunctions = std::map<const ir::Function*, Parts>;
 
 bool is_variable_of_function(const ir::Operand& operand) {
   return operand.is(ir::OperandKind::symbol) && operand.as_symbol().kind() == ir::SymbolRef::Kind::local_variable;
 }
 
-// Follows each part of a parameter through copies, conversions and additions, through the stack of the function and
-// into the functions that it calls.
+// Traces each part of a parameter through copies, conversions and additions, through the function's stack, and into
+// called functions.
 class PartTracer {
 public:
   PartTracer(const ir::Module& module, const ir::Function& function, KnownFunctions& known)
       : module_(module), copy_(function), known_(known) {
-    // In SSA form a register that holds several things in turn is several values. Text that cannot be brought into it
-    // is followed as it is.
+    // In SSA form a register that is used for several purposes is several values. Text that has no SSA form is traced
+    // as it is.
     if (!copy_.is_ssa && !ir::construct_ssa(copy_)) copy_ = function;
     const auto list = function.variable_lists.view(function.signature.parameters);
     parts_.resize(list.size());
@@ -41,7 +41,7 @@ public:
   }
 
   Parts trace() {
-    // Until nothing new is found: a loop may use a register above its definition.
+    // Iterate to a fixed point: a loop may use a register before its definition in the text.
     do {
       changed_ = false;
       for (ir::EdgeId edge : copy_.edges.ids())
@@ -57,14 +57,14 @@ public:
   }
 
 private:
-  // Where a value comes from: a part, and whether it is the part's value itself or computed from it.
+  // The origin of a value: a part, and whether the value is the part itself or computed from it.
   struct Origin {
     size_t parameter = 0, part = 0;
     bool computed = false;
     auto operator<=>(const Origin&) const = default;
   };
   using Origins = std::vector<Origin>;
-  // A place in a variable of the function: a stack slot, or a slot for a call's argument.
+  // A position in a variable of the function: a stack slot, or a slot for a call's argument.
   using Slot = std::pair<uint32_t, int64_t>; // variable, byte offset
 
   template <typename Visit> void for_each_instruction(Visit visit) const {
@@ -82,7 +82,7 @@ private:
         merge(of_register_[parameters[i].index()], Origins(from->second), false, changed_);
   }
 
-  // What a guarded definition keeps where its guard is false stands behind the operands of the text.
+  // Old values of guarded definitions follow the operands of the text.
   static std::span<const ir::Operand> without_old_values(std::span<const ir::Operand> operands) {
     while (!operands.empty() && operands.back().has(ir::OperandFlag::old_value))
       operands = operands.first(operands.size() - 1);
@@ -122,7 +122,7 @@ private:
     merge(of_register_[destination.as_value().index()], from, computed, changed_);
   }
 
-  // The variable and offset that an address or a register stands for, if the function's own and known.
+  // The variable and offset that an address or a register refers to, if it is a known one of the function itself.
   std::optional<Slot> slot_of(const ir::Operand& base, int64_t offset) const {
     if (is_variable_of_function(base)) return Slot{base.as_symbol().variable().index(), base.immediate + offset};
     if (!base.is(ir::OperandKind::value)) return std::nullopt;
@@ -197,7 +197,7 @@ private:
     }
   }
 
-  // operands: the address group, then what is stored.
+  // operands: the address group, then the stored value.
   void flow_store(std::span<const ir::Operand> operands) {
     const size_t stored = ir::next_sibling(operands, 0);
     if (stored + 1 != operands.size() || !operands[0].is(ir::OperandKind::address)) return;
@@ -211,7 +211,7 @@ private:
     return byte_width(part.type) == (module_.address_size == 32 ? 4u : 8u);
   }
 
-  // The part that an address is made of: of several candidates the one that is known to be an address by a cvta.
+  // The part that an address is computed from: among several candidates, one that a cvta identifies as an address.
   ParameterPart* address_part(const ir::Operand& base) {
     const Origins* from = origins(base);
     if (!from) return nullptr;
@@ -269,7 +269,7 @@ private:
       behind->element_type = form.type();
   }
 
-  // What the called function does with its parameters, it does with what is handed to it.
+  // The uses of the called function's parameters are uses of the arguments.
   void note_call(std::span<const ir::Operand> operands) {
     size_t callee = 0;
     while (callee < operands.size() && operands[callee].is(ir::OperandKind::list))
@@ -341,7 +341,7 @@ std::vector<std::vector<ParameterPart>> parameter_parts(const ir::Module& module
 }
 
 bool uses_dynamic_shared_memory(const ir::Module& module, const ir::Function& kernel) {
-  // A function that is called may be anywhere in the module: with a call, a use in any function counts.
+  // The callee of an indirect call may be any function of the module: with a call, a use in any function counts.
   bool calls = false;
   const auto uses = [&](const ir::Function& function) {
     for (ir::BlockId block : function.layout)

@@ -147,7 +147,7 @@ std::optional<Argument> PlanBuilder::read_buffer_argument(const Node& table, con
                                        "\"t % 2\" }");
       return std::nullopt;
     }
-    // A name that this trip does not choose is checked too.
+    // Names that this trip does not select are checked, too.
     for (const Node& item : name->items)
       if (!buffer_index(item, what + ".buffer")) return std::nullopt;
     auto chosen = scope_.integer(*index, what + ".index", 0, Int128(name->items.size()) - 1);
@@ -164,7 +164,7 @@ std::optional<Argument> PlanBuilder::read_buffer_argument(const Node& table, con
   argument.index = *found;
   const Buffer& buffer = plan_.buffers[*found];
   if (const Node* offset = table.find("offset"); offset && buffer.count > 0) {
-    // One past the end is an address that C allows.
+    // C allows the address one past the end.
     auto elements = scope_.integer(*offset, what + ".offset", 0, Int128(buffer.count));
     if (!elements) return std::nullopt;
     argument.offset = static_cast<uint64_t>(*elements) * buffer.element_bytes();

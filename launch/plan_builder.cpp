@@ -59,7 +59,7 @@ std::optional<bool> PlanBuilder::flag_of(const Node& node, const std::string& wh
   return std::nullopt;
 }
 
-// The place of the key's word among the choices; the first one where the key is missing.
+// The index of the key's word among the choices; 0 if the key is missing.
 size_t PlanBuilder::choice_of(const Node& table, const char* key, const std::string& what,
                               std::initializer_list<std::string_view> choices) {
   const Node* node = table.find(key);
@@ -138,7 +138,7 @@ bool PlanBuilder::read_file(const Node& node, const std::string& what, const Buf
   return false;
 }
 
-// What is wrong with a formula usually shows at one end.
+// Errors in a formula usually occur at the first or last element.
 void PlanBuilder::check_first_and_last(const Node& table, const std::string& what, const Buffer& buffer) {
   std::array<std::byte, 8> scratch;
   for (uint64_t index : {uint64_t{0}, buffer.count - 1}) {
@@ -231,7 +231,7 @@ void PlanBuilder::read_buffers() {
     Buffer buffer;
     buffer.name = member.key;
     read_data(member.value, "buffer." + member.key, buffer);
-    // Kept even if it is wrong: launches that name it are right about that.
+    // Kept even if it is invalid, so that launches may name it.
     plan_.buffers.push_back(std::move(buffer));
   }
 }
@@ -317,7 +317,7 @@ void PlanBuilder::check_texture(const Node& table, const std::string& what, cons
   if (texture.filter == FilterMode::linear && !is_float(buffer.type) && !texture.normalised_float)
     scope_.error(table.range, what + ".filter: linear filtering gives fractions, so integers need read = "
                                      "\"normalised_float\"");
-  // Extents are at most 2^24 each: the product fits.
+  // Extents are at most 2^24 each: the product does not overflow.
   Int128 needed = Int128(texture.width) * std::max<uint64_t>(1, texture.height) * std::max<uint64_t>(1, texture.depth) *
                   texture.channels;
   needed += Int128(texture.offset / buffer.element_bytes());

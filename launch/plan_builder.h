@@ -1,4 +1,4 @@
-// From the tree of a launch file, sizes merged, to a plan. Internal to this folder.
+// Builds a plan from the tree of a launch file with a size merged in. Internal to this folder.
 #pragma once
 
 #include "launch/launch_plan.h"
@@ -55,7 +55,7 @@ private:
   bool read_strides(const Node& table, const std::string& what, ir::TensorMap& map);
   bool read_tile(const Node& table, const std::string& what, ir::TensorMap& map);
   bool read_layout(const Node& table, const std::string& what, ir::TensorMap& map);
-  // Integers from low to high; at most as many as `out` has, or exactly `count` of them. nullopt: diagnosed.
+  // Reads integers in [low, high]; at most out.size(), or exactly `count`. Returns nullopt after a diagnostic.
   template <class T>
   std::optional<size_t> read_integers(const Node& node, const std::string& what, std::span<T> out,
                                       std::optional<size_t> count, Int128 low, Int128 high);
@@ -80,8 +80,8 @@ private:
   const Node* launches_ = nullptr;
   uint64_t memory_ = 0;
   uint64_t trips_ = 0;
-  std::set<size_t> shaped_; // launches of the file whose shapes were read
-  bool stopped_ = false;    // an error in a launch: the other trips would only repeat it
+  std::set<size_t> shaped_; // launches of the file whose shapes have been read
+  bool stopped_ = false;    // after an error in a launch, which other trips would only repeat
 };
 
 } // namespace ptxrewrite::launch

@@ -8,7 +8,7 @@
 namespace ptxrewrite::launch {
 
 namespace {
-constexpr uint64_t max_trips = 4 * max_launches; // of all loops, whether they launch or not
+constexpr uint64_t max_trips = 4 * max_launches; // of all loops, even without launches
 }
 
 struct PlanBuilder::Repeat {
@@ -32,7 +32,7 @@ void PlanBuilder::read_launches() {
   }
 }
 
-// The launches from `first` that repeat together.
+// Returns the end of the launches from `first` on that repeat together.
 size_t PlanBuilder::end_of_group(size_t first) {
   const Node* group = launches_->items[first].find("group");
   if (!group || !text_of(*group, "group")) return first + 1;
@@ -104,7 +104,7 @@ void PlanBuilder::unroll(const std::vector<Repeat>& repeats, size_t depth, size_
   }
 }
 
-// One launch with the current names; false: it has errors, or there are too many.
+// Adds one launch with the current names; returns false if it has errors or there are too many.
 bool PlanBuilder::emit(size_t place) {
   const Node& table = launches_->items[place];
   if (const Node* when = table.find("when")) {
@@ -139,7 +139,7 @@ bool PlanBuilder::read_dimensions(const Node& node, const std::string& what, con
   return ok;
 }
 
-// The keys grid, block, shared that are there; the others keep their values.
+// Reads the keys grid, block and shared if present; the others keep their values.
 bool PlanBuilder::read_shape(const Node& table, Dim3& grid, Dim3& block, uint32_t& shared) {
   bool ok = true;
   if (const Node* node = table.find("grid")) ok &= read_dimensions(*node, "grid", max_grid, grid = {});
@@ -202,7 +202,7 @@ void PlanBuilder::read_launch(const Node& table, size_t place) {
   if (shaped_.insert(place).second) read_shapes(table, plan_.launches.back());
 }
 
-// Shapes are those of the first trip; what they leave out is as in the launch.
+// Shapes are evaluated in the first trip; missing keys are as in the launch.
 void PlanBuilder::read_shapes(const Node& table, const Launch& launch) {
   const Node* shapes = table.find("shapes");
   if (!shapes) return;

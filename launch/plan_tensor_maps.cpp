@@ -17,7 +17,7 @@ const std::vector<std::string>& known_keys() {
   return keys;
 }
 
-// What copies of a buffer's elements move, if the map does not say otherwise.
+// The default element type of a map for a buffer's type.
 std::optional<ir::TensorElement> element_of(ir::ScalarType type) {
   using enum ir::ScalarType;
   switch (type) {
@@ -90,7 +90,7 @@ bool PlanBuilder::check_tensor_map_keys(const Node& table, const std::string& wh
   return true;
 }
 
-// The tensor: where it lies, its elements and dimensions.
+// The tensor: its buffer, elements and dimensions.
 bool PlanBuilder::read_tensor(const Node& table, const std::string& what, PlannedTensorMap& planned) {
   ir::TensorMap& map = planned.map;
   const std::optional<uint32_t> buffer = buffer_index(*table.find("buffer"), what + ".buffer");
@@ -123,7 +123,7 @@ bool PlanBuilder::read_tensor(const Node& table, const std::string& what, Planne
   return read_strides(table, what, map);
 }
 
-// In bytes; where they are left out, the tensor is dense.
+// In bytes; without strides the tensor is dense.
 bool PlanBuilder::read_strides(const Node& table, const std::string& what, ir::TensorMap& map) {
   if (const Node* strides = table.find("strides"))
     return read_integers(*strides, what + ".strides", std::span<uint64_t>(map.strides).subspan(1), map.rank - 1, 0,
@@ -141,7 +141,7 @@ bool PlanBuilder::read_strides(const Node& table, const std::string& what, ir::T
   return true;
 }
 
-// What one copy moves.
+// The part that one copy moves.
 bool PlanBuilder::read_tile(const Node& table, const std::string& what, ir::TensorMap& map) {
   map.access =
       static_cast<ir::TensorAccess>(choice_of(table, "mode", what, {"tiled", "im2col", "im2col_w", "im2col_w128"}));
@@ -181,7 +181,7 @@ bool PlanBuilder::read_tile(const Node& table, const std::string& what, ir::Tens
                        corners, -32768, 32767);
 }
 
-// How it lies in shared memory, and what stands beyond the tensor.
+// The layout in shared memory, and the fill value outside of the tensor.
 bool PlanBuilder::read_layout(const Node& table, const std::string& what, ir::TensorMap& map) {
   map.interleave = static_cast<ir::TensorInterleave>(choice_of(table, "interleave", what, {"none", "16B", "32B"}));
   const size_t swizzle =
@@ -202,7 +202,7 @@ std::optional<Argument> PlanBuilder::read_tensor_map_argument(const Node& node, 
   if (!check_tensor_map_keys(node, what) || !read_tensor(node, what, planned) || !read_tile(node, what, planned.map) ||
       !read_layout(node, what, planned.map))
     return std::nullopt;
-  // Buffers are aligned to more than tensors have to be: the offset's alignment is the address's.
+  // Buffers are aligned more strictly than tensors, so checking the offset's alignment suffices.
   if (std::string wrong = ir::find_fault(planned.map); !wrong.empty()) {
     scope_.error(node.range, what + ": " + wrong);
     return std::nullopt;

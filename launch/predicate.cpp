@@ -67,7 +67,7 @@ constexpr FunctionRow rows[] = {
 
 constexpr Dialect dialect{rows, false};
 
-// All of `digits` as a number.
+// Parses all of `digits` as a number.
 bool parse_index(std::string_view digits, unsigned& out) {
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out);
   return error == std::errc() && end == digits.data() + digits.size() && !digits.empty();

@@ -6,10 +6,10 @@
 //   << >> & | ^ ~ == != < <= > >= && || ! ?: min max
 //   sext16(e) zext16(e) trunc16(e), likewise 1, 8, 32, 64: the low bits of e as a signed or (zext, trunc) unsigned
 //   number mulhi_s32(a, b) mulhi_u32(a, b), likewise 16, 64: high half of the product of the low bits
-//   log2(e)        the exponent of the largest power of two that is not above e; no value where e < 1
+//   log2(e)        the exponent of the largest power of two that is at most e; no value if e < 1
 //
-// Nothing wraps but through these functions. Where a value does not fit 128 bits, or a division is by zero, there is an
-// error and no value: a predicate is then not fulfilled. So it is never fulfilled wrongly.
+// Only these functions wrap. If a value does not fit 128 bits, or for a division by zero, the expression has an error
+// and no value, and a predicate is false. So a predicate is never true by mistake.
 #pragma once
 
 #include "launch/expression.h"
@@ -24,13 +24,13 @@
 
 namespace ptxrewrite::launch {
 
-// One launch, as predicates see it.
+// The data of one launch that predicates use.
 struct LaunchFacts {
   std::vector<std::vector<std::byte>> parameters; // bytes of each parameter
   Dim3 grid, block;
 };
 
-// `parameter_block` as pack_parameters makes it.
+// `parameter_block` has the layout of pack_parameters.
 LaunchFacts facts_of(const Signature& signature, std::span<const std::byte> parameter_block, const Dim3& grid,
                      const Dim3& block);
 
@@ -43,17 +43,17 @@ struct LaunchSymbol {
 
 class LaunchExpression {
 public:
-  // Errors point into `text` plus `offset`: syntax, or a name that is none of the above.
+  // Errors refer to `text` plus `offset`: syntax, or an unknown name.
   static Result<LaunchExpression> parse(std::string_view text, uint32_t offset = 0);
 
   const std::string& text() const { return text_; }
   Result<Int128> evaluate(const LaunchFacts& facts) const;
-  // Is the value known and not 0?
+  // True if the value is known and not 0.
   bool holds(const LaunchFacts& facts) const;
   // The expression in postfix order; `name` is called with an index into symbols(). See ArithmeticExpression::visit.
   void visit(PostfixVisitor& visitor) const { expression_.visit(visitor); }
   std::span<const LaunchSymbol> symbols() const { return symbols_; }
-  // One more than the highest parameter used; 0: none.
+  // Highest parameter index in use + 1; 0: none.
   unsigned parameter_count() const { return parameter_count_; }
 
 private:
@@ -67,7 +67,7 @@ private:
   unsigned parameter_count_ = 0;
 };
 
-// The same language with names of the caller's own, for statements about more than a launch.
+// The same language with names defined by the caller, for statements about more than one launch.
 Result<ArithmeticExpression> parse_exact_expression(std::string_view text);
 
 } // namespace ptxrewrite::launch

@@ -15,7 +15,7 @@ constexpr ScalarType plain_type_list[] = {ScalarType::s8,  ScalarType::s16,  Sca
                                           ScalarType::b8,  ScalarType::b16,  ScalarType::b32, ScalarType::b64,
                                           ScalarType::f16, ScalarType::bf16, ScalarType::f32, ScalarType::f64};
 
-// A binary format of 16 bits with `fraction_bits` of them for the fraction.
+// A 16-bit binary format with `fraction_bits` bits for the fraction.
 uint16_t to_small_float(double value, int fraction_bits) {
   const int exponent_bits = 15 - fraction_bits;
   const int bias = (1 << (exponent_bits - 1)) - 1;
@@ -30,7 +30,7 @@ uint16_t to_small_float(double value, int fraction_bits) {
   exponent = std::max(exponent - 1, 1 - bias);
   // The fraction as an integer; rint rounds ties to even. All steps before it are exact.
   const double scaled = std::rint(std::ldexp(size, fraction_bits - exponent));
-  // A carry out of the fraction raises the exponent by itself.
+  // A carry out of the fraction increments the exponent.
   const double bits = scaled + std::ldexp(static_cast<double>(exponent + bias - 1), fraction_bits);
   return bits >= infinity ? sign | infinity : static_cast<uint16_t>(sign | static_cast<uint16_t>(bits));
 }

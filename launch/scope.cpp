@@ -9,9 +9,9 @@ namespace ptxrewrite::launch {
 
 namespace {
 
-constexpr unsigned depth_limit = 100; // of names defined by names
+constexpr unsigned depth_limit = 100; // of names defined by other names
 
-// In a buffer's formula.
+// Names in a buffer's formula.
 constexpr std::string_view index_name = "i";
 constexpr std::string_view count_name = "count";
 constexpr std::string_view reserved_names[] = {index_name, count_name, "ptx",    "buffer",
@@ -115,7 +115,7 @@ std::optional<Number> Scope::lookup(const std::string& name, SourceRange range) 
   if (let.state == State::waiting) {
     let.state = State::busy;
     ++depth_;
-    // A loop's names do not reach into [let].
+    // Loop names are not visible in [let].
     auto hidden = std::move(loops_);
     loops_.clear();
     std::optional<Number> value = number(*let.node, name);

@@ -8,7 +8,7 @@ namespace {
 
 using Change = Geometry (*)(Geometry);
 
-// Grids of launches in clusters are made of whole ones.
+// Grids of launches with clusters consist of whole clusters.
 Geometry in_whole_clusters(Geometry shape, const Dim3& cluster) {
   const auto rounded = [](uint32_t blocks, uint32_t size, uint32_t most) {
     return size ? std::min((blocks + size - 1) / size, most / size) * size : blocks;
@@ -29,7 +29,7 @@ Geometry fewer_blocks(Geometry shape) {
   return shape;
 }
 
-// Kernels that check their bounds bear it.
+// Only kernels that check their bounds support it.
 Geometry more_blocks(Geometry shape) {
   shape.grid.x = std::min(shape.grid.x + 1, max_grid.x);
   return shape;
@@ -51,7 +51,7 @@ Geometry two_layers(Geometry shape) {
   return shape;
 }
 
-// The last warp is not full.
+// The last warp is incomplete.
 Geometry partial_warp(Geometry shape) {
   uint32_t& extent = shape.block.x > 1 ? shape.block.x : shape.block.y;
   if (extent > 1) --extent;

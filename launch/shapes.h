@@ -1,6 +1,6 @@
-// Launch shapes: the dimensions a plan's launches run with when a rewrite is verified. A launch file lists the shapes
-// it is meant for; further ones are derived, and count only where the original runs clean with them, which the caller
-// finds out.
+// Launch shapes: dimensions with which a plan's launches are run to verify a rewrite. A launch file lists the shapes
+// that it supports; further ones are derived, and are valid only if the original runs without findings, which the
+// caller has to check.
 #pragma once
 
 #include "launch/launch_plan.h"
@@ -18,13 +18,13 @@ struct Geometry {
 
 struct LaunchShape {
   std::string name;               // "as given", "shapes[0]", "one block", "partial warp" ...
-  bool derived = false;           // the file does not say that the kernels are right with it
-  bool grid_only = false;         // blocks are as given
+  bool derived = false;           // the file does not state that the kernels support it
+  bool grid_only = false;         // the block is as given
   std::vector<Geometry> launches; // one per launch of the plan
 };
 
-// The plan's own shape first, then those the file lists, then derived ones; no two the same. Blocks of derived shapes
-// hold no more threads than those given.
+// The plan's own shape first, then those listed in the file, then derived ones; without duplicates. Blocks of derived
+// shapes have at most as many threads as those given.
 std::vector<LaunchShape> shapes(const LaunchPlan& plan);
 
 // The plan with the dimensions of a shape.

@@ -9,14 +9,14 @@
 
 namespace ptxrewrite::launch {
 
-// docs/side_file.schema.json; the build makes a source of it.
+// docs/side_file.schema.json, converted to a source file by the build.
 extern const char* const side_file_schema;
 
 namespace {
 
 const Node& schema() {
   static const Node tree = [] {
-    Diagnostics ignored; // a test reads the schema
+    Diagnostics ignored; // errors cannot occur: a test reads the schema
     return read_json(SourceFile("side_file.schema.json", side_file_schema), ignored).value_or(Node());
   }();
   return tree;

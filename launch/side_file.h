@@ -1,6 +1,6 @@
-// The side file `X.launch.json` beside a rewritten module X.ptx: which kernel a launcher runs in the place of which,
-// under which condition, with which further parameters. docs/side_file.schema.json is its schema, and what is read is
-// checked against it.
+// The side file `X.launch.json` beside a rewritten module X.ptx: which kernel a launcher runs in place of which other,
+// under which condition, and with which further parameters. Input is checked against its schema,
+// docs/side_file.schema.json.
 #pragma once
 
 #include "ir/isa/types.h"
@@ -19,12 +19,12 @@ struct ComputedParameter {
 };
 
 enum class GridMode : uint8_t { same, persistent };
-// producer: the block in one row, and one warp more.
+// producer: the block's threads in one row, and one additional warp.
 enum class BlockMode : uint8_t { same, producer };
 
 struct SideVariant {
   std::string entry;
-  std::optional<LaunchExpression> when; // nothing: always
+  std::optional<LaunchExpression> when; // nullopt: always
   std::vector<ComputedParameter> parameters;
   GridMode grid = GridMode::same;
   BlockMode block = BlockMode::same;
@@ -41,13 +41,13 @@ struct SideFile {
   std::vector<SideKernel> kernels;
 };
 
-// Nothing when there are errors.
+// Returns nullopt on errors, which are in the diagnostics.
 std::optional<SideFile> read_side_file(const SourceFile& source, Diagnostics& diagnostics);
 
-// The text that reads back as the same kernels.
+// A text that reads back as the same kernels.
 std::string write_side_file(const SideFile& file);
 
-// The path of the side file of a module: "dir/a.ptx" has "dir/a.launch.json".
+// The path of a module's side file: "dir/a.launch.json" for "dir/a.ptx".
 std::string side_file_path(const std::string& ptx_path);
 
 } // namespace ptxrewrite::launch

@@ -91,7 +91,7 @@ std::string signature_text(const Signature& signature) {
   return text.empty() ? "none" : text;
 }
 
-// What stands in the file, for messages: "s32", "a buffer's address".
+// The argument as in the file, for messages: "s32", "a buffer's address".
 std::string argument_text(const Argument& argument, uint64_t bytes) {
   switch (argument.kind) {
   case Argument::Kind::buffer:
@@ -115,8 +115,8 @@ bool is_handle(ir::ScalarType type) {
   return type_kind(type) == ir::TypeKind::opaque_handle;
 }
 
-// Does an argument of `bytes` bytes go into the parameter? Integers and bit types of one size are the same to PTX;
-// floating point takes its own type, or bits.
+// True if an argument of `bytes` bytes fits the parameter. PTX does not distinguish integers and bit types of one size;
+// floating-point parameters accept their own type, or bits.
 bool fits(const Argument& argument, uint64_t bytes, const Parameter& parameter) {
   if (argument.kind == Argument::Kind::texture && is_handle(parameter.type)) return true;
   if (bytes != parameter.bytes) return false;
@@ -141,7 +141,7 @@ public:
       : module_(module), plan_(plan), diagnostics_(diagnostics), address_bytes_(module.address_size == 32 ? 4 : 8) {}
 
   void check() {
-    // The trips of a loop differ in values only.
+    // Trips of a loop differ only in values.
     std::set<std::pair<uint32_t, std::string>> seen;
     for (const Launch& launch : plan_.launches)
       if (seen.emplace(launch.place, launch.kernel).second) check_launch(launch);
@@ -198,7 +198,7 @@ private:
       uint32_t* const parts[] = {&stated.x, &stated.y, &stated.z};
       for (unsigned i = 0; i < directive.count && i < 3; ++i)
         *parts[i] = directive.numbers[i];
-      // .maxntid bounds the number of threads, however they are arranged.
+      // .maxntid limits the number of threads, whatever their arrangement.
       const UInt128 most = UInt128(stated.x) * stated.y * stated.z;
       const bool right = name == ".reqntid" ? launch.block == stated : launch.block.count() <= most;
       if (right) continue;
@@ -250,7 +250,7 @@ void take_required_clusters(const ir::Module& module, LaunchPlan& plan) {
     const ir::Function* kernel = launch.cluster ? nullptr : find_kernel(module, launch.kernel);
     if (!kernel) continue;
     for (const ir::FunctionDirective& directive : kernel->directives) {
-      // Its grid counts clusters.
+      // Its grid is given in clusters.
       if (module.text(directive.name) == ".blocksareclusters") {
         launch.cluster.reset();
         break;

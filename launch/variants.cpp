@@ -9,7 +9,7 @@ namespace ptxrewrite::launch {
 
 namespace {
 
-// What the annotations of one kernel say, as spelled.
+// The annotations of one kernel, as spelled.
 struct Annotations {
   std::string original;
   std::vector<std::string> requirements;
@@ -18,7 +18,7 @@ struct Annotations {
   std::vector<std::string> blocks;
 };
 
-// The rest of `text` behind "@ WORD keyword ", if it looks like that.
+// The rest of `text` after "@ WORD keyword "; nullopt if it does not match.
 std::optional<std::string_view> behind(std::string_view text, std::string_view keyword) {
   if (!text.starts_with("@ ")) return std::nullopt;
   text.remove_prefix(2);
@@ -51,7 +51,7 @@ Annotations annotations_of(const ir::Function& function) {
   return found;
 }
 
-// "u64 P5+4*P1"; nothing if it is not like that.
+// Parses "u64 P5+4*P1"; nullopt on errors.
 std::optional<ComputedParameter> read_parameter(const std::string& text) {
   const size_t blank = text.find(' ');
   if (blank == text.npos) return std::nullopt;
@@ -93,7 +93,7 @@ Variant variant_of(const std::string& entry, const Annotations& annotations) {
   return variant;
 }
 
-// For a message: what a condition begins with.
+// For messages: the beginning of a condition.
 std::string beginning(const std::string& text) {
   constexpr size_t limit = 60;
   return text.size() <= limit ? text : text.substr(0, limit) + "...";
@@ -142,7 +142,7 @@ void Variants::add_annotations(const SideFile* side_file) {
   for (const auto& function : module_->functions) {
     if (!function->is_entry || !function->has_body) continue;
     Annotations found = annotations_of(*function);
-    // Without its original there is nothing to fall back on, and nothing to stand in for.
+    // Without its original a variant has no fallback and replaces nothing.
     if (found.original.empty() || is_described(found.original) || !find_kernel(*module_, found.original)) continue;
     const std::string entry(module_->text(function->name));
     if (entry == found.original) continue;
@@ -197,7 +197,7 @@ std::span<const Variant> Variants::of_kernel(std::string_view kernel) const {
   return found ? std::span<const Variant>(found->variants) : std::span<const Variant>();
 }
 
-// Fills `choice` if the variant is the one to run; adds to its reasons otherwise.
+// Fills `choice` and returns true if the variant is to run; otherwise adds a reason.
 bool Variants::try_variant(const Variant& variant, const LaunchFacts& facts, const ir::Function& original,
                            const VariantObjection& objection, VariantChoice& choice) const {
   auto refuse = [&](const std::string& why) {

@@ -1,13 +1,13 @@
-// Which entry of a module runs when a kernel is launched: one answer for the emulator and the driver.
+// Selects the entry of a module that runs when a kernel is launched, for both the emulator and the driver.
 //
-// A module says it in its side file, or by annotations of the rewritten kernel:
-//   //@ r2d2 original k           this kernel runs in the place of k
-//   //@ r2d2 requires <e>         when all these launch predicates hold
-//   //@ r2d2 parameter u64 <e>    with this further parameter behind the original's; one line for each, in order
-//   //@ r2d2 grid persistent      with as many blocks as the device runs at once
-//   //@ dac block producer        with the block's threads in one row, and one warp more
-// (r2d2 or any other pass's name). The side file comes first; where it describes a kernel, annotations about that
-// kernel are not looked at. A predicate that cannot be read or evaluated is not fulfilled.
+// The variants are described in the module's side file, or by annotations of the rewritten kernel:
+//   //@ r2d2 original k           this kernel runs in place of k
+//   //@ r2d2 requires <e>         if all these launch predicates hold
+//   //@ r2d2 parameter u64 <e>    with this parameter after the original's; one line per parameter, in order
+//   //@ r2d2 grid persistent      with as many blocks as the device can hold at once
+//   //@ dac block producer        with the block's threads in one row, and one additional warp
+// (r2d2 or another pass's name). The side file has precedence: annotations about a kernel that it describes are
+// ignored. A predicate that cannot be parsed or evaluated counts as false.
 #pragma once
 
 #include "ir/core/module.h"
@@ -32,37 +32,37 @@ struct Variant {
   BlockMode block = BlockMode::same;
 };
 
-// What runs.
+// The selected entry and its launch parameters.
 struct VariantChoice {
   const ir::Function* entry = nullptr;
   std::vector<std::byte> parameter_block;
   GridMode grid = GridMode::same;
-  Dim3 block; // to launch with
+  Dim3 block; // block dimensions to launch with
   bool is_original = true;
-  std::vector<std::string> reasons; // why variants before it did not run: "k__r2d2: not fulfilled: ntid.x == 16"
+  std::vector<std::string> reasons; // why earlier variants were rejected: "k__r2d2: not fulfilled: ntid.x == 16"
 };
 
-// A variant that has no place in a side file.
+// A variant that cannot be expressed in a side file.
 struct LeftOut {
   std::string kernel;
   std::string entry;
   std::string reason;
 };
 
-// Asked about a variant whose requirements hold: why the original shall run all the same; "" if nothing speaks against
-// the variant.
+// Called for a variant whose requirements hold: returns a reason to run the original instead, or "" if there is
+// none.
 using VariantObjection = std::function<std::string(const ir::Function& original, const ir::Function& variant)>;
 
 class Variants {
 public:
-  // Without a side file, pass nullptr. Errors: the side file names an entry that the module does not have.
+  // `side_file`: nullptr if there is none. Returns an error if it names an entry that the module does not have.
   static Result<Variants> of(const ir::Module& module, const SideFile* side_file);
 
   // The kernel's variants in the order in which they are tried.
   std::span<const Variant> of_kernel(std::string_view kernel) const;
-  // The same as a side file: for modules whose annotations say it all. A variant that it cannot describe is left out.
+  // As a side file, for modules with annotations only. Leaves out variants that a side file cannot express.
   SideFile as_side_file(std::vector<LeftOut>& left_out) const;
-  // `parameter_block` as the original takes it. Errors: no such kernel.
+  // `parameter_block` is the original's. Returns an error if there is no such kernel.
   Result<VariantChoice> choose(std::string_view kernel, std::span<const std::byte> parameter_block, const Dim3& grid,
                                const Dim3& block, const VariantObjection& objection = {}) const;
 
