@@ -1,5 +1,5 @@
-// What passes look up of a function, kept for as long as the function stays as it is: control flow, linear forms,
-// weights. A pass that asks for what another pass, or one of its own candidates, has asked for before gets the same.
+// The analyses of a function that passes use, cached until the function changes: control flow, linear forms, weights.
+// An analysis that was already computed, for another pass or for a candidate of this one, is shared.
 //
 //   const ir::LinearForms& forms = context.analyses.of<ir::LinearForms>(function);
 //
@@ -21,14 +21,15 @@ namespace ptxrewrite::transforms {
 class AnalysisCache {
 public:
   AnalysisCache() : lowerings_(std::make_shared<ir::LoweringStore>()) {}
-  // For candidates that are made of a function: lowerings, which are found by content, are in common.
+  // For a candidate, which is a copy of a function: shares the lowerings, because they are found by content.
   static AnalysisCache beside(const AnalysisCache& other) { return AnalysisCache(other.lowerings_); }
 
-  // Of any version of any function of the module.
+  // Shared by all functions of the module and all their versions.
   ir::LoweringStore& lowerings() { return *lowerings_; }
 
-  // Of the function as it is now; the reference is good until the function changes, or goes. An Analysis is made from
-  // the function and this cache, where it builds on others, or from the function alone.
+  // The analysis of the function in its present version; the reference is valid until the function changes or is
+  // destroyed. An Analysis is constructed from the function and this cache, if it builds on other analyses, or from the
+  // function alone.
   template <class Analysis> Analysis& of(const ir::Function& function) {
     if (void* known = find(function, typeid(Analysis))) return *static_cast<Analysis*>(known);
     std::shared_ptr<Analysis> made;
@@ -51,7 +52,7 @@ private:
     std::shared_ptr<void> analysis;
   };
 
-  // nullptr if there is none. Drops what was about an earlier version of the function.
+  // Returns nullptr if there is none. Drops the entries for earlier versions of the function.
   void* find(const ir::Function& function, std::type_index kind) {
     const uint64_t version = function.version();
     std::erase_if(entries_,

@@ -1,4 +1,4 @@
-// Collects questions, and writes and assembles the texts that answer them.
+// Collects questions; writes and assembles the texts that answer them.
 #include "transforms/manager/assemblies.h"
 
 #include "ir/core/function.h"
@@ -13,14 +13,14 @@ namespace ptxrewrite::transforms {
 
 namespace {
 
-// Our own comments do not change what is assembled, and versions differ in them.
+// Annotations do not change the machine code, but differ between versions.
 void remove_annotations(ir::Function& function) {
   for (ir::BlockId block : function.layout)
     for (ir::InstructionId id : function.instructions_in(block))
       if (function.instructions[id].kind == ir::InstructionKind::annotation) function.remove(id);
 }
 
-// How much of a callee goes into its callers, and the registers that they need for it, may depend on all of them.
+// How much of a callee ptxas inlines, and the registers that this needs, may depend on all callers.
 bool calls(const ir::Function& function) {
   for (ir::BlockId block : function.layout)
     for (ir::InstructionId id : function.instructions_in(block))
@@ -28,7 +28,8 @@ bool calls(const ir::Function& function) {
   return false;
 }
 
-// The module's text with `versions` where `function` is, and without the other kernels. They come back as they were.
+// Returns the module's text with `versions` in the place of `function`, without the other kernels. The versions are
+// given back unchanged.
 std::string text_in_place(ir::Module& module, size_t function, std::vector<std::unique_ptr<ir::Function>>& versions) {
   const size_t first = module.functions.size();
   std::vector<ir::Item> items = std::move(module.items);
@@ -58,7 +59,7 @@ std::string text_in_place(ir::Module& module, size_t function, std::vector<std::
   return text;
 }
 
-// The number of the definition with this name; the number behind the last function if there is none.
+// Returns the index of the definition with this name, or the number of functions if there is none.
 size_t place_of(const ir::Module& module, Symbol name) {
   const auto found = std::ranges::find_if(
       module.functions, [&](const auto& function) { return function && function->name == name && function->has_body; });
@@ -82,7 +83,7 @@ Result<FiguresByArchitecture> rows_of(const std::vector<Result<ir::FiguresByFunc
   return rows;
 }
 
-// By architecture, each of them in a thread of its own.
+// Assembles for each architecture, each in a thread of its own.
 std::vector<Result<ir::FiguresByFunction>> assembled(const std::string& text,
                                                      const std::vector<std::string>& architectures) {
   std::vector<Result<ir::FiguresByFunction>> answers(architectures.size(), Error{"not assembled", {}});
@@ -157,7 +158,6 @@ Assemblies::run(const std::string& text, const std::vector<std::string>& archite
   return answers;
 }
 
-// Questions in a text of their own.
 void Assemblies::answer_alone(std::span<Question> group) {
   for (Question& question : group) {
     Answer& answer = answers_.at(question.key);
@@ -192,7 +192,7 @@ void Assemblies::answer_together(std::span<Question> group) {
     group[i].kernel = std::move(versions[i]);
     if (!is_refused) answers_.at(group[i].key) = answer_of(rows_of(results, architectures, names[i]));
   }
-  // One of them, perhaps all, cannot be assembled.
+  // At least one of them cannot be assembled.
   if (is_refused) answer_alone(group);
 }
 

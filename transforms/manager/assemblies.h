@@ -1,10 +1,11 @@
-// What ptxas makes of kernels in the making, in few runs of it.
+// Machine figures of kernels that passes are still rewriting, from as few runs of ptxas as possible.
 //
-// Passes choose one after the other, each by the answers that it got: asked one by one, a kernel would cost a run of
-// ptxas for each candidate and architecture. Here a question that has no answer yet is kept, and the pass goes on by
-// the machine model's guess. Behind the last pass all questions are answered together, by one text that holds all
-// candidates, and the passes run again from the first guess on, now by what ptxas said. A guess that was right costs
-// nothing more. When the runs are spent, a candidate that was not assembled counts as one that does not win.
+// A pass makes a sequence of choices, each one based on the answers so far. If each candidate were assembled when the
+// pass asks for it, a kernel would cost one run of ptxas for each candidate and architecture. Instead, a question
+// without an answer is recorded, and the pass continues with the estimate of the machine model. After the last pass,
+// one text with all candidates answers all questions, and the passes run again from the first estimate on, this time
+// with the results of ptxas. An estimate that was right costs no further run. When the runs are used up, a candidate
+// that was not assembled counts as rejected.
 #pragma once
 
 #include "ir/core/module.h"
@@ -21,48 +22,49 @@
 
 namespace ptxrewrite::transforms {
 
-// How much may be spent on each kernel.
+// The budget for each kernel.
 struct Effort {
   uint32_t assemblies = 6; // runs of ptxas, over all architectures
-  double seconds = 0;      // once ptxas has taken as long, no further run begins; 0: no limit
+  double seconds = 0;      // no further run is started after ptxas has taken this long; 0: no limit
 };
 
-// By architecture, in the order in which they were asked for.
+// By architecture, in the order of the request.
 using FiguresByArchitecture = std::vector<std::pair<std::string, ir::MachineFigures>>;
 
-// `kernel` in SSA form, alone in its module's text, assembled at once. Errors: ptxas refuses it for one of the
-// architectures, crashes or does not end in time.
+// Assembles `kernel`, which is in SSA form, at once, as the only kernel in the text of its module. Fails if ptxas
+// rejects it for one of the architectures, crashes or does not terminate in time.
 Result<FiguresByArchitecture> assemble_alone(const ir::Function& kernel, const std::vector<std::string>& architectures);
 
 class Assemblies {
 public:
   explicit Assemblies(Effort effort) : effort_(effort) {}
 
-  // Questions are about versions of this function from now on; it is in its module.
+  // From now on, questions are about versions of this function of `module`.
   void begin(ir::Module& module, ir::FunctionId function);
 
-  // What is known of a version of the function.
+  // The figures of a version of the function, or why there are none.
   struct Answer {
     enum class State : uint8_t {
       known,
       asked,   // not known before answer()
-      refused, // ptxas does not take it, crashes on it or does not end in time
-      left_out // no run was left for it
+      refused, // ptxas rejects it, crashes on it or does not terminate in time
+      left_out // the budget did not allow a run for it
     } state = State::asked;
     FiguresByArchitecture figures; // known
     std::string why;               // refused, left_out
   };
-  // `version` in SSA form, whatever its name is by now.
+  // `version` is in SSA form; its name does not matter.
   Answer figures(const ir::Function& version, const std::vector<std::string>& architectures);
 
   // Are there questions without an answer?
   bool has_questions() const { return !questions_.empty(); }
-  // Answers them as long as runs are left.
+  // Answers them as far as the budget allows.
   void answer();
 
-  // Was a version refused since begin()?
+  // Has ptxas refused a version since begin()?
   bool has_refused() const;
-  // Spent since begin(): runs, whether a store has kept their results or not; and kernels in them.
+  // Spent since begin(): the number of runs, including those whose results came from a store, and the number of kernels
+  // in these runs.
   uint32_t runs() const { return runs_; }
   uint32_t assembled_kernels() const { return assembled_kernels_; }
 
@@ -75,9 +77,9 @@ private:
 
   bool can_run(size_t times) const;
   Answer left_out() const;
-  // One text with all of them, the first under the function's own name. They are for the same architectures.
+  // Assembles all of them in one text, the first one under the function's own name. All are for the same architectures.
   void answer_together(std::span<Question> group);
-  // A text for each.
+  // Assembles each of them in a text of its own.
   void answer_alone(std::span<Question> group);
   // Counts as one run for each architecture.
   std::vector<Result<ir::FiguresByFunction>> run(const std::string& text, const std::vector<std::string>& architectures,

@@ -1,4 +1,4 @@
-// The registry of passes, and what a pass can ask of its context.
+// The registry of passes, and the queries of PassOptions and PassContext.
 #include "transforms/manager/pass.h"
 
 #include <algorithm>

@@ -1,7 +1,4 @@
-// What a transform is, and how it is found.
-//
-// A transform is a free function in one file of this folder that opens with what it does and why, and registers itself
-// with one static RegisterPass. Functions arrive in SSA form and leave in SSA form.
+// Defines a transform (pass), its options and its context, and the registry of all passes.
 #pragma once
 
 #include "ir/core/module.h"
@@ -34,12 +31,11 @@ struct Obligation {
   Discharge discharge = Discharge::proved;
   std::string reason; // how it was proved, or the launch predicate, or the --assume word
   SourceRange range;  // of the instruction that raised it
-  std::string
-      exact; // the statement as ir/analysis/linear/exact_range.h writes it, for proofs; empty: there is no such text
+  std::string exact;  // the statement as ir/analysis/linear/exact_range.h writes it, for proofs; empty if there is none
 };
 
-// Options of one pass in a pipeline: `r2d2(limit=8,persistent)`. A bare name and the values 1, true, on and yes are
-// a set flag. Reading an option that was not given, or is no number, gives the fallback.
+// Options of one pass in a pipeline: `r2d2(limit=8,persistent)`. A bare name and the values 1, true, on and yes are a
+// set flag. Reading an option that is absent or not a number returns the fallback.
 class PassOptions {
 public:
   void set(std::string name, std::string value) { values_[std::move(name)] = std::move(value); }
@@ -52,10 +48,10 @@ private:
   std::map<std::string, std::string, std::less<>> values_;
 };
 
-// What a pass tells the user about one function: what was chosen, dropped, refused, and why. A plain string will do.
+// A message of a pass to the user about one function: choices, refusals, and the reasons. Converts from a plain string.
 struct Remark {
   std::string text;
-  SourceRange range; // of the instruction it is about, if there is one
+  SourceRange range; // of the instruction that the remark is about, if any
   std::string pass;  // both are filled in by the pass manager
   std::string function;
 
@@ -63,24 +59,25 @@ struct Remark {
   Remark(const char* what) : text(what) {}
 };
 
-// What a pass may use and report to.
+// The inputs and outputs of a pass, besides the function.
 struct PassContext {
   OutputForm form = OutputForm::legal;
   PassOptions options;
   std::vector<std::string> assumptions;      // --assume words
-  bool may_run_ptxas = false;                // to weigh what was made of a function
-  Assemblies* assemblies = nullptr;          // who runs it then; nullptr: each candidate is assembled at once
+  bool may_run_ptxas = false;                // to measure the cost of rewritten functions
+  Assemblies* assemblies = nullptr;          // runs ptxas on behalf of the pass; nullptr: each candidate is assembled
+                                             // at once
   std::map<std::string, int64_t> statistics; // "r2d2.linear-registers" and the like, summed over functions
   std::vector<Obligation> ledger;
   std::vector<Remark> remarks; // for --explain
-  // Further functions for the module, in SSA form and complete but for that: the pass manager brings them out of it and
-  // places them in front of the function that the pass was run on. A pass never adds functions to the module itself.
+  // New functions for the module, complete and in SSA form. The pass manager converts them out of SSA form and inserts
+  // them before the function that the pass ran on. A pass never adds functions to the module itself.
   std::vector<std::unique_ptr<ir::Function>> additions;
-  AnalysisCache analyses; // of the function that the pass was run on; the pass manager empties it between functions
+  AnalysisCache analyses; // of the function that the pass runs on; the pass manager empties it between functions
 
   bool assumes(std::string_view word) const;
   // Does any instruction or initialiser of the module name this function (a call, its address for a launch from device
-  // code)? The module is looked through once, at the first question.
+  // code)? The first call searches the module; later calls use its result.
   bool is_referenced(const ir::Function& function);
 
 private:
@@ -88,7 +85,7 @@ private:
   std::set<const ir::Function*> referenced_;
 };
 
-// A flag may be given bare; a number is a decimal integer, checked when the pipeline is read.
+// A flag may be given without a value; a number is a decimal integer, checked when the pipeline is parsed.
 enum class PassOptionKind : uint8_t { text, flag, number };
 
 struct PassOptionDescription {
@@ -97,7 +94,7 @@ struct PassOptionDescription {
   PassOptionKind kind = PassOptionKind::text;
 };
 
-// A place in the source text and what goes there; see transforms/manager/text_insertion.h.
+// A position in the source text and the text to insert there; see transforms/manager/text_insertion.h.
 struct TextInsertion {
   uint32_t offset = 0;
   std::string text;
@@ -108,13 +105,13 @@ struct PassDescription {
   std::string_view doc; // one line
   Change (*run)(ir::Function&, PassContext&) = nullptr;
   std::vector<PassOptionDescription> options = {};
-  // For passes whose annotated form only adds hints: the same hints for a function as it was read, as insertions into
-  // its source, so that nothing else of the text changes. Does not touch the function.
+  // For passes whose annotated form only adds hints: returns the same hints for a function as read, as insertions into
+  // its source, so that the rest of the text stays as it is. Does not modify the function.
   std::vector<TextInsertion> (*annotate)(const ir::Function&, PassContext&) = nullptr;
 };
 
-// All registered passes, sorted by name. Registering another one (a pass library is loaded) invalidates pointers into
-// the list. A second pass with a registered name is refused: the first one stays.
+// All registered passes, sorted by name. Registering another pass, as a loaded pass library does, invalidates pointers
+// into the list. A second pass with a registered name is refused: the first one stays.
 const std::vector<PassDescription>& all_passes();
 const PassDescription* find_pass(std::string_view name);
 

@@ -1,4 +1,4 @@
-// The pass manager: runs a pipeline over the functions of a module and keeps account of it.
+// The pass manager: runs a pipeline over the functions of a module and records statistics, times and remarks.
 #include "transforms/manager/pipeline.h"
 
 #include "ir/core/print.h"
@@ -33,7 +33,7 @@ public:
   }
 
   Result<PipelineReport> run() {
-    // Passes may add functions while this runs; those are taken care of where they appear.
+    // Passes may add functions during this loop; place_additions() handles those.
     for (size_t index = 0, count = module_.functions.size(); index < count; ++index) {
       ir::Function& function = *module_.functions[index];
       if (!function.has_body) continue;
@@ -81,7 +81,7 @@ private:
     return run_until_weighed(function, name);
   }
 
-  // Where the passes stand with a function of the module, before step `next`.
+  // The state of the passes over one function of the module, before step `next`.
   struct Checkpoint {
     size_t next = 0;
     ir::Function function;
@@ -91,7 +91,7 @@ private:
     size_t remarks = 0, ledger = 0, additions = 0, printed = 0;
   };
 
-  // Again from the first step on that had to guess, until none has to.
+  // Runs the steps again from the first one that had to use an estimate, until none does.
   Status run_until_weighed(ir::Function& function, const std::string& name) {
     std::optional<Checkpoint> again;
     const auto before_step = [&](size_t next) {
@@ -129,8 +129,8 @@ private:
     return run_passes(function, name, first, [](size_t) {});
   }
 
-  // Runs the steps from `first` on over a function in SSA form, and brings it out of it. What a step adds goes through
-  // the steps behind it. Calls before_step(number) before each.
+  // Runs the steps from `first` on over a function in SSA form, and converts it out of SSA form. Functions that a step
+  // adds go through the following steps. Calls before_step(number) before each step.
   template <class BeforeStep>
   Status run_passes(ir::Function& function, const std::string& name, size_t first, BeforeStep&& before_step) {
     for (size_t i = first; i < pipeline_.steps.size() && report_.executions < options_.stop_after; ++i) {
@@ -159,7 +159,7 @@ private:
     });
   }
 
-  // Puts the functions that passes made in front of the one they were made from.
+  // Inserts the functions that passes added before the function they were made from.
   void place_additions(ir::FunctionId origin) {
     for (std::unique_ptr<ir::Function>& addition : additions_) {
       ir::Item item{ir::ItemKind::function, static_cast<uint32_t>(module_.functions.size())};
@@ -219,7 +219,7 @@ private:
     std::string out = "// ---- ";
     out.append(when).append(" ").append(stage_name).append(" in ").append(name).append(" ----\n").append(text);
     if (out.back() != '\n') out += '\n';
-    // Not yet where the passes may run over the function again.
+    // Kept back because the passes may run over the function again.
     if (context_.may_run_ptxas)
       printed_.push_back(std::move(out));
     else
@@ -244,7 +244,7 @@ private:
   PipelineReport report_;
   Assemblies assemblies_;
   std::vector<std::unique_ptr<ir::Function>> additions_; // out of SSA form, not yet in the module
-  std::vector<std::string> printed_;                     // of this function
+  std::vector<std::string> printed_;                     // output for the current function
 };
 
 } // namespace

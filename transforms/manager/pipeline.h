@@ -1,11 +1,12 @@
-// Pipelines: which passes run over a module in which order, how that is spelled, and the pass manager that runs them.
+// Pipelines: the sequence of passes to run over a module, the text that describes it, and the pass manager that runs
+// it.
 //
 //   Result<Pipeline> pipeline = parse_pipeline("r2d2(limit=8,persistent),dce");
 //   Result<PipelineReport> report = run_pipeline(module, *pipeline, {.verify_each = true});
 //
-// Each function with a body goes into SSA form once, through all passes, and out of SSA form. A function that has no
-// SSA form is left as it was, with a remark. Where passes ask ptxas, they run again over the function until all of them
-// had its answers (assemblies.h); reports and prints are of the last time.
+// Each function with a body is converted to SSA form once, goes through all passes, and is converted out of SSA form. A
+// function that has no SSA form is left unchanged, with a remark. If passes ask ptxas, they run again over the function
+// until all their questions have answers (assemblies.h); reports and prints come from the last run.
 #pragma once
 
 #include "transforms/manager/assemblies.h"
@@ -21,16 +22,16 @@ struct PipelineStep {
 };
 
 struct Pipeline {
-  std::vector<PipelineStep> steps; // none: into SSA form and out of it
+  std::vector<PipelineStep> steps; // if empty, functions are only converted to SSA form and back
 };
 
-// `name`, `name(option=value,flag)`, separated by commas; blanks do not matter; a value may be quoted with "". Checks
+// `name`, `name(option=value,flag)`, separated by commas; blanks are ignored; a value may be quoted with "". Checks
 // that passes and options exist and that numbers are numbers. The error's range points into `text`.
 Result<Pipeline> parse_pipeline(std::string_view text);
-// The text that parses to the same pipeline.
+// Returns text that parses to the same pipeline.
 std::string to_string(const Pipeline& pipeline);
 
-// Which stages a trace option is about: names of passes, `construct-ssa`, `destruct-ssa`, or `all`.
+// The stages that a trace option selects: names of passes, `construct-ssa`, `destruct-ssa`, or `all`.
 struct StageFilter {
   std::vector<std::string> names;
   bool matches(std::string_view stage) const;
@@ -38,17 +39,17 @@ struct StageFilter {
 
 struct RunOptions {
   OutputForm form = OutputForm::legal;
-  std::string functions = "*";       // glob over names; others stay as they were read
-  std::vector<std::string> excluded; // names that the glob selects, but that stay as they were read
+  std::string functions = "*";       // glob over names; the other functions stay as they were read
+  std::vector<std::string> excluded; // names that match the glob but are to stay as they were read
   std::vector<std::string> assumptions;
-  bool run_ptxas = false;   // passes may ask the assembler what a rewrite costs; results depend on the one installed
+  bool run_ptxas = false;   // passes may ask ptxas for the cost of a rewrite; results depend on the installed version
   Effort effort;            // with run_ptxas, for each function
-  bool verify_each = false; // IR rules and honest change reports after each stage
+  bool verify_each = false; // check the IR's rules and the passes' change reports after each stage
   StageFilter print_before;
   StageFilter print_after;
   bool print_changed = false;                  // after each stage that changed the text
-  uint64_t stop_after = UINT64_MAX;            // only so many pass executions, counted over all functions (bisection)
-  std::function<void(std::string_view)> print; // receives what the print options ask for
+  uint64_t stop_after = UINT64_MAX;            // stop after this many pass executions over all functions (bisection)
+  std::function<void(std::string_view)> print; // receives the output of the print options
 };
 
 struct StageTime {
@@ -59,25 +60,26 @@ struct StageTime {
 };
 
 struct PipelineReport {
-  std::vector<std::string> functions; // that were run over, by name, in the order of the text
+  std::vector<std::string> functions; // the functions that the passes ran over, by name, in text order
   std::vector<Remark> remarks;
   std::vector<Obligation> ledger;
   std::map<std::string, int64_t> statistics;
   std::vector<StageTime> times;   // in order of first execution
-  uint64_t executions = 0;        // of passes; what stop_after counts
-  uint64_t assemblies = 0;        // runs of ptxas for passes, whether a store has kept their results or not
-  uint64_t most_assemblies = 0;   // for one function
+  uint64_t executions = 0;        // of passes; compared with stop_after
+  uint64_t assemblies = 0;        // runs of ptxas for passes, including those whose results came from a store
+  uint64_t most_assemblies = 0;   // the largest number for one function
   uint64_t assembled_kernels = 0; // in these runs
-  bool ptxas_refused = false;     // one of these kernels: passes may have chosen by the model
+  bool ptxas_refused = false;     // ptxas refused one of these kernels; passes may have chosen by the machine model
+                                  // instead
 };
 
-// Errors are defects of a pass or of this program, found by verify_each; the module is not to be used then.
+// Errors are defects of a pass or of this program, found by verify_each; after an error, the module must not be used.
 Result<PipelineReport> run_pipeline(ir::Module& module, const Pipeline& pipeline, const RunOptions& options = {});
 
 // Does `name` match a glob with * ? [...]?
 bool matches_glob(const std::string& glob, std::string_view name);
 
-// Loads a shared library whose passes register themselves. Errors: it cannot be loaded, or it brings no new pass.
+// Loads a shared library whose passes register themselves. Fails if it cannot be loaded or registers no new pass.
 Status load_pass_library(const std::string& path);
 
 } // namespace ptxrewrite::transforms

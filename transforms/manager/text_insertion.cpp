@@ -109,7 +109,7 @@ TextInsertion comment_before(std::string_view source, uint32_t begin, std::strin
 }
 
 SourceRange range_of_comment(std::string_view source, SourceRange range) {
-  // Blanks at the end of the line were there before.
+  // Blanks at the end of the line belong to the source.
   while (range.end > range.begin && blanks.find(source[range.end - 1]) != blanks.npos)
     --range.end;
   const std::string_view text = source.substr(range.begin, range.end - range.begin);
