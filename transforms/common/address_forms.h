@@ -1,5 +1,5 @@
-// What passes that rewrite addresses share: which address operands may be replaced, the literal of a sum, and how often
-// an instruction is taken to run.
+// Helpers for passes that rewrite addresses: the address operands that may be replaced, the literal part of a sum, and
+// an estimate of how often an instruction runs.
 #pragma once
 
 #include "ir/analysis/linear/expression.h"
@@ -12,18 +12,18 @@
 
 namespace ptxrewrite::transforms {
 
-// The sum without its literal, and the literal, read as signed.
+// A sum without its literal, and the literal, interpreted as signed.
 struct SplitConstant {
   ir::ExpressionId symbolic;
   int64_t literal = 0;
 };
 SplitConstant split_constant(ir::ExpressionPool& pool, ir::ExpressionId sum);
 
-// 10 for each loop around the block, up to 10^6: how often an instruction runs, for choosing.
+// Estimated number of executions of a block: 10 for each enclosing loop, at most 10^6.
 double execution_weight(const ir::LoopForest& loops, ir::BlockId block);
 
-// Where an address operand's base and offset may be replaced by a register: plain loads, stores and atomics.
-// The index of the address operand, or nothing.
+// Returns the index of the address operand whose base and offset may be replaced by a register, which plain loads,
+// stores and atomics have; otherwise nothing.
 std::optional<size_t> rewritable_address(const ir::Function& function, ir::InstructionId instruction);
 
 } // namespace ptxrewrite::transforms

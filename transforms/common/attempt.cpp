@@ -1,4 +1,4 @@
-// Bookkeeping of one try: obligations, launch predicates, added parameters.
+// Bookkeeping of one attempt: obligations, launch predicates, added parameters.
 #include "transforms/common/attempt.h"
 
 #include "ir/analysis/linear/exact_range.h"
@@ -16,7 +16,7 @@ Attempt::Attempt(const ir::Function& original, DischargePolicy policy, std::stri
   std::vector<ir::VariableId> list;
   for (ir::VariableId id : function_.variable_lists.view(function_.signature.parameters))
     list.push_back(id);
-  // Annotations of text that is not ours may say anything.
+  // Annotations in input that this program did not write may be inconsistent.
   if (added_.size() > list.size()) added_.clear();
   for (size_t i = 0; i < added_.size(); ++i)
     parameters_.try_emplace({added_[i].type, added_[i].value}, list[list.size() - added_.size() + i]);
@@ -36,7 +36,7 @@ std::string Attempt::over_original_launch(std::string_view expression) const {
                               std::from_chars(word.data() + 1, word.data() + word.size(), number).ptr == word.end() &&
                               word.size() > 1 && number >= first_added && number < first_added + added_.size();
     if (is_parameter) {
-      // A parameter holds the low bits of its value, and reads as unsigned.
+      // A parameter holds the low bits of its value, interpreted as unsigned.
       const LaunchParameter& parameter = added_[number - first_added];
       text += "zext" + std::to_string(ir::bit_width(parameter.type)) + "(" + parameter.value + ")";
     } else {
@@ -61,7 +61,7 @@ bool Attempt::can_rest_on(const ir::LinearForms& forms, std::span<const ir::Obli
 void Attempt::rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_view raised_by,
                       ir::InstructionId where) {
   const ir::RangeObligation& obligation = forms.obligation(id);
-  // Statements leave extensions out, and one may be proved in one place but not in another.
+  // Statements do not show extensions, and the same statement may be proved at one place but not at another.
   const std::string predicate = obligation.proved ? std::string() : over_original_launch(forms.launch_predicate(id));
   if (!stated_.insert(obligation.statement + '\n' + (obligation.proved ? obligation.reason : predicate)).second) return;
   SourceRange range = obligation.source.empty() ? function_.instructions[where].range : obligation.source;

@@ -1,6 +1,6 @@
-// One try at rewriting a kernel for today's GPUs: a copy of it, what the copy rests on, and what a launcher must
-// compute for it. Candidates work on the copy; the choice among tries comes afterwards, and only the winner's notes are
-// kept.
+// One attempt to rewrite a kernel for existing GPUs: a copy of the kernel, the obligations that the copy depends on,
+// and the values that a launcher must compute for it. Candidates modify the copy; the caller compares attempts
+// afterwards, and only the obligations and remarks of the best one are kept.
 #pragma once
 
 #include "ir/analysis/linear/linear.h"
@@ -19,16 +19,16 @@ namespace ptxrewrite::transforms::legal {
 
 constexpr std::string_view no_index_overflow = "no-index-overflow"; // --assume
 
-// Which ways of discharging an obligation are open; proved ones always are.
+// The ways of discharging an obligation that are available; proved obligations are always accepted.
 struct DischargePolicy {
-  bool assumed = false; // the user vouches for indices that do not overflow: nothing is left to check
+  bool assumed = false; // the user asserts that indices do not overflow: no check is needed
   bool launch = false;  // by a predicate that the launcher evaluates: needs a variant
-  bool kernel = false;  // by a test in the kernel itself, with the original body behind it; where no launcher chooses
+  bool kernel = false;  // by a test in the kernel itself, followed by the original body; if no launcher chooses
 };
 
 class Attempt {
 public:
-  // `original` outlives this. `pass` is for what is written into the module.
+  // `original` must outlive this object. `pass` is the pass's name in annotations.
   Attempt(const ir::Function& original, DischargePolicy policy, std::string_view pass = "r2d2");
 
   // The kernel that function() was copied from. Analyses of it are valid for function() until function() is edited.
@@ -37,29 +37,30 @@ public:
   const ir::Function& function() const { return function_; }
   const DischargePolicy& policy() const { return policy_; }
 
-  // Can this be taken for granted, in one way or another?
+  // Can the obligation be discharged in one of the available ways?
   bool can_rest_on(const ir::LinearForms& forms, ir::ObligationId id) const;
   bool can_rest_on(const ir::LinearForms& forms, std::span<const ir::ObligationId> ids) const;
-  // Enters it into the ledger; the first way that is open is taken. `raised_by` is for people, `where` stands in for an
-  // obligation without a source line.
+  // Enters the obligation into the ledger, discharged in the first available way. `raised_by` is text for the user;
+  // `where` supplies the source line if the obligation has none.
   void rest_on(ir::LinearForms& forms, ir::ObligationId id, std::string_view raised_by, ir::InstructionId where);
 
-  // The same for what no analysis raised. `predicate` is an expression over the launch; empty: `reason` proves it.
+  // The same for a condition that no analysis raised. `predicate` is an expression over the launch; if empty, `reason`
+  // is the proof.
   void rest_on(std::string statement, std::string_view raised_by, const std::string& predicate,
                const std::string& reason, SourceRange range);
-  // What the user vouches for with `--assume word`.
+  // A condition that the user asserts with `--assume word`.
   void rest_on_assumption(std::string statement, std::string_view raised_by, std::string_view word, SourceRange range);
-  // The grid becomes one resident wave; only where a launcher chooses.
+  // Limits the grid to one resident wave; requires a launcher that chooses variants.
   void set_persistent() { terms_.persistent = true; }
-  // Blocks are one row and get one warp more; only where a launcher chooses.
+  // Arranges blocks as one row with one additional warp; requires a launcher that chooses variants.
   void set_producer() { terms_.producer = true; }
 
-  // The expression with added parameters written out, so that it is about the original's launch.
+  // Replaces added parameters in the expression by their definitions, so that it refers to the original's launch.
   std::string over_original_launch(std::string_view expression) const;
 
-  // May kernel parameters be added? Only where a launcher chooses.
+  // May kernel parameters be added? Only if a launcher chooses variants.
   bool may_add_parameters() const { return policy_.launch; }
-  // A parameter with this value, an expression over the launch.
+  // Returns a parameter with this value, which is an expression over the launch.
   ir::VariableId launch_parameter(ir::ScalarType type, const std::string& expression);
   size_t added_parameters() const { return terms_.parameters.size(); }
 
@@ -67,9 +68,10 @@ public:
   std::map<std::string, int64_t> statistics;
 
   bool needs_original() const { return terms_.needs_original(); }
-  // Of the test in front of the body, which the body does not have yet.
+  // Number of instructions in the test that commit() will insert before the body.
   size_t guard_instructions() const { return guard_.instruction_count(); }
-  // The rewritten kernel takes the place of `function`, as a variant where it must; the notes go to the context.
+  // Replaces `function` by the rewritten kernel, as a variant if necessary; ledger entries, remarks and statistics go
+  // to the context.
   void commit(ir::Function& function, PassContext& context) &&;
 
 private:
@@ -79,7 +81,8 @@ private:
   VariantTerms terms_;
   KernelGuard guard_;
   std::map<std::pair<ir::ScalarType, std::string>, ir::VariableId> parameters_;
-  std::vector<LaunchParameter> added_; // behind the original's, in order: earlier passes', then this attempt's
+  std::vector<LaunchParameter> added_; // added after the original's parameters, in order: by earlier passes, then by
+                                       // this attempt
   std::set<std::string> stated_;
   std::vector<Obligation> ledger_;
   std::vector<Remark> remarks_;

@@ -1,4 +1,4 @@
-// Weighs kernels: by ptxas, and by the machine model where it is not asked or has not answered yet.
+// Computes costs of kernels: with ptxas, or with the machine model if ptxas is not used or has not answered yet.
 #include "transforms/common/choice.h"
 
 #include "ir/flow/loops.h"
@@ -21,13 +21,13 @@ unsigned number_of(std::string_view architecture) {
   return number;
 }
 
-// Warps that registers leave room for on an SM: allocated in steps of 8 per thread, 65,536 there.
+// Number of warps per SM that the register file allows: 65,536 registers, allocated in steps of 8 per thread.
 unsigned warps_by_registers(uint32_t registers) {
   unsigned step = std::max(registers + 7, 8u) / 8 * 8;
   return std::min(65536u / (step * 32), 64u);
 }
 
-// Are there figures of ptxas to compare?
+// Do both have figures of ptxas?
 bool are_assembled(const KernelCost& a, const KernelCost& b) {
   return !a.figures.empty() && !b.figures.empty();
 }
@@ -39,12 +39,12 @@ double ratio(const KernelCost& after, const KernelCost& before, uint32_t ir::Mac
   return sum;
 }
 
-// By the model alone.
+// Cost by the model alone.
 struct ModelCost : KernelCost {
   ModelCost(const ir::Function& function, AnalysisCache& analyses) : ModelCost(function, analyses.lowerings()) {}
   ModelCost(const ir::Function& function, ir::LoweringStore& lowerings) {
-    // As ptxas reads it: an index that a branch compares with a number is that number behind it, but not where a
-    // rewriting computes in front of the branch.
+    // As ptxas reads it: after a branch that compares an index with a number, the index is replaced by that number, but
+    // not if a rewritten kernel computes with it before the branch.
     ir::Function text(function);
     ir::use_equalities(text);
     ir::ControlFlow flow(text);
@@ -58,7 +58,7 @@ struct ModelCost : KernelCost {
   }
 };
 
-// What ptxas says, or is going to say. Errors are answers, too.
+// Returns what ptxas answers, or that the answer is pending. Errors are answers, too.
 Assemblies::Answer ask(const ir::Function& function, const std::vector<std::string>& architectures,
                        const PassContext& context) {
   using enum Assemblies::Answer::State;
@@ -158,7 +158,7 @@ std::vector<std::string> default_architectures(const ir::Module& module) {
   if (module.targets.empty()) return list;
   list.emplace_back(module.text(module.targets.front()));
   unsigned own = number_of(list.front());
-  // sm_90a and sm_100f are for those machines alone.
+  // sm_90a, sm_100f and the like run on these machines only.
   if (own != 0 && own < 90 && std::isdigit(static_cast<unsigned char>(list.front().back()))) list.push_back("sm_90");
   return list;
 }

@@ -1,5 +1,5 @@
-// What legal candidates cost: machine instructions of each PTX instruction, weighted by loop depth, and the choice
-// among whole kernels; and who reads what, which says what a candidate makes superfluous.
+// The cost of legal candidates: machine instructions of each PTX instruction, weighted by loop depth, for choosing
+// among whole kernels; and the readers of each value, which show which instructions a candidate makes superfluous.
 #pragma once
 
 #include "ir/analysis/linear/linear.h"
@@ -21,7 +21,7 @@ inline uint32_t weighed_capability(const ir::Module& module) {
   return std::max(ir::target_capability(module, oldest), oldest);
 }
 
-// Machine instructions times 10 for each loop around. Instructions that are made later have no entry and are free.
+// Machine instructions times 10 for each enclosing loop. Instructions added later have no entry and cost nothing.
 class InstructionCosts {
 public:
   InstructionCosts(const ir::Function& function, const ir::LoopForest& loops, ir::LoweringStore& lowerings)
@@ -45,7 +45,7 @@ private:
   size_t size_;
 };
 
-// Which instructions something with an effect depends on.
+// The instructions that contribute to an observable effect.
 struct NeededCode {
   NeededCode(const ir::Function& function, AnalysisCache& analyses)
       : forms(analyses.of<ir::LinearForms>(function)),
@@ -55,7 +55,7 @@ struct NeededCode {
   ir::Liveliness::Result result;
 };
 
-// Readers of each value, to be counted down by one candidate.
+// The number of readers of each value; a candidate decrements its own copy.
 inline ir::ReaderCounts reader_counts(const ir::Function& function, AnalysisCache& analyses) {
   const NeededCode& needed = analyses.of<NeededCode>(function);
   return {function, needed.forms.def_use(), needed.result};

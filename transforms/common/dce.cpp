@@ -1,4 +1,4 @@
-// Pass `dce`: removes instructions whose results nothing reads, and block parameters that nothing reads.
+// Pass `dce`: removes instructions and block parameters whose values are never read.
 #include "ir/edit/dead_code.h"
 #include "transforms/manager/pass.h"
 

@@ -22,7 +22,7 @@ Operand signed_literal(uint64_t value, unsigned width) {
   return Operand::integer(ir::signed_value(value, width));
 }
 
-// Bits that `mul.wide.s32`, `cvt.s64.s32`, `add.s32` and the like write.
+// Number of bits that `mul.wide.s32`, `cvt.s64.s32`, `add.s32` and the like write.
 unsigned result_width(std::string_view mnemonic) {
   if (mnemonic.find(".wide.") != mnemonic.npos) return 64;
   bool conversion = mnemonic.starts_with("cvt.");
@@ -32,7 +32,7 @@ unsigned result_width(std::string_view mnemonic) {
   return width;
 }
 
-// Mnemonic without type for the atom kinds that are one instruction on two operands; null for others.
+// Mnemonic without type for expression kinds that are one instruction with two operands; nullptr for others.
 struct BinaryOperation {
   const char* name;
   char type; // s, u or b
@@ -101,7 +101,7 @@ bool CoefficientWriter::expressible(const ir::ExpressionPool& pool, ExpressionId
     return row.width == ir::bit_width(ir::info(static_cast<ir::SpecialRegister>(row.payload)).type);
   case ExpressionKind::symbol:
     return full_width;
-  case ExpressionKind::window: // the same for all blocks, as where a variable lies in it is
+  case ExpressionKind::window: // uniform: a variable has the same address in its window in all blocks
     return full_width && static_cast<ir::StateSpace>(row.payload) == ir::StateSpace::shared;
   case ExpressionKind::sum:
     if (!full_width) return pool.literal_value(id).has_value();
@@ -135,7 +135,7 @@ ValueId CoefficientWriter::new_register(unsigned width) {
 }
 
 Operand CoefficientWriter::emit(const std::string& mnemonic, std::initializer_list<Operand> sources) {
-  // Different expressions may take the same step.
+  // Different expressions may share an intermediate step.
   std::vector<uint64_t> key{ir::known_form(mnemonic).index()};
   for (const Operand& source : sources) {
     key.push_back(static_cast<uint64_t>(source.kind) << 48 | uint64_t(source.selector) << 32 | source.id);
@@ -217,7 +217,7 @@ Operand CoefficientWriter::add_term(const ir::ExpressionTerm& term, unsigned wid
   int64_t coefficient = ir::signed_value(term.coefficient, width);
   std::string type = "s" + word(width);
 
-  // One extended 32-bit atom: the widening multiplication does it in one step.
+  // One extended 32-bit factor: a widening multiplication extends and multiplies in one instruction.
   const ir::Expression& first = (*pool_)[factors[0]];
   bool is_signed = first.kind == ExpressionKind::sign_extend;
   if (factors.size() == 1 && width == 64 && (is_signed || first.kind == ExpressionKind::zero_extend) &&
@@ -246,9 +246,10 @@ Operand CoefficientWriter::add_term(const ir::ExpressionTerm& term, unsigned wid
   return emit("mad.lo." + type, {product, last, *addend});
 }
 
-// A sum that was written and lacks fewer terms of this one than this one has. Addresses of one array differ in one.
+// Returns an already written sum to which fewer terms must be added than this sum has. Addresses within one array often
+// differ by one term.
 std::optional<ExpressionId> CoefficientWriter::nearest_sum(ExpressionId id) {
-  constexpr size_t most_looked_at = 128; // of the last ones
+  constexpr size_t most_looked_at = 128; // only the most recent ones are searched
   auto steps = [&](ExpressionId sum) -> size_t {
     if ((*pool_)[sum].kind != ExpressionKind::sum) return 1;
     return pool_->terms(sum).size() + ((*pool_)[sum].offset != 0);
@@ -267,7 +268,7 @@ std::optional<ExpressionId> CoefficientWriter::nearest_sum(ExpressionId id) {
 
 Operand CoefficientWriter::sum(ExpressionId id) {
   Operand result = terms_of_sum(id);
-  sums_.push_back(id); // only now: what it is made of must not be built on it
+  sums_.push_back(id); // registered last: its own parts must not be derived from it
   return result;
 }
 
@@ -291,7 +292,7 @@ Operand CoefficientWriter::terms_of_sum(ExpressionId id) {
   if (constant != 0)
     accumulator = signed_literal(constant, width);
   else {
-    // A plain register is the best addend to start from.
+    // Start from a plain register, which needs no instruction.
     for (size_t i = 0; i < terms.size() && terms.size() > 1; ++i) {
       std::span<const ExpressionId> factors = pool_->factors(terms[i].monomial);
       if (terms[i].coefficient != 1 || factors.size() != 1) continue;

@@ -1,4 +1,5 @@
-// Instructions for launch-uniform expressions: coefficients of linear forms as code that runs before a kernel or in it.
+// Generates instructions for launch-uniform expressions: coefficients of linear forms, as code that runs before a
+// kernel or in it.
 #pragma once
 
 #include "ir/analysis/linear/expression.h"
@@ -14,13 +15,13 @@
 
 namespace ptxrewrite::transforms {
 
-// A fresh 64-bit register of a hardware class: the classes have no narrower ones.
+// Adds a new 64-bit register of a hardware class; these classes have no narrower registers.
 ir::ValueId add_hardware_register(ir::Function& function, ir::RegisterClass register_class, std::string_view prefix,
                                   uint32_t number);
 
-// Turns launch-uniform expressions into instructions that write %cr registers, or general ones for code that every
-// thread runs; equal expressions share one. Widths are kept: 32-bit nodes become 32-bit instructions, on the low half
-// of a %cr.
+// Generates instructions that compute launch-uniform expressions in %cr registers, or in general registers for code
+// that every thread runs. Equal expressions share a register. Widths are kept: 32-bit nodes become 32-bit instructions
+// that use the low half of a %cr.
 class CoefficientWriter {
 public:
   CoefficientWriter(ir::Function& function, ir::Builder& builder, ir::ExpressionPool& pool,
@@ -30,9 +31,9 @@ public:
   // Can the expression be computed before the kernel runs, by one thread and without a memory access?
   static bool expressible(const ir::ExpressionPool& pool, ir::ExpressionId id);
 
-  // A literal comes back as an integer operand.
+  // Returns a literal as an integer operand.
   ir::Operand write(ir::ExpressionId id);
-  // The same, but a literal gets a register too.
+  // The same, but moves a literal into a register too.
   ir::Operand write_to_register(ir::ExpressionId id);
 
   uint32_t register_count() const { return next_; }
@@ -53,7 +54,7 @@ private:
   ir::ExpressionPool* pool_;
   ir::RegisterClass register_class_;
   std::unordered_map<ir::ExpressionId, ir::Operand> written_;
-  std::vector<ir::ExpressionId> sums_;                    // that were written
+  std::vector<ir::ExpressionId> sums_;                    // already written
   std::map<std::vector<uint64_t>, ir::Operand> computed_; // by instruction
   uint32_t next_ = 0;
   size_t instructions_ = 0;

@@ -1,4 +1,4 @@
-// Chooses the sites of a family: all of them if that wins, else halves of them, as long as there is budget.
+// Chooses the sites of a family: all of them if that wins, otherwise subsets by repeated halving, within the budget.
 #include "transforms/common/family.h"
 
 #include "transforms/common/choice.h"
@@ -11,7 +11,7 @@ namespace ptxrewrite::transforms::legal {
 
 namespace {
 
-// Kernels that are weighed beside the original.
+// Number of kernels that are evaluated, besides the original.
 constexpr unsigned most_weighed_with_ptxas = 5;
 constexpr unsigned most_weighed_by_model = 5;
 constexpr size_t most_sites_shown = 24;
@@ -31,9 +31,9 @@ private:
 
   DischargePolicy policy();
   std::optional<Try> apply(SiteFilter filter);
-  // With what the family's finisher makes of it; nothing if that is nothing.
+  // Applies the family's finisher; returns nothing if it changes nothing.
   std::optional<Try> finished(const Try& one) const;
-  // Weighs a rewritten kernel, alone and finished. Does it become the best so far?
+  // Evaluates a rewritten kernel, alone and with the finisher. Returns true if it becomes the best so far.
   bool weigh(std::optional<Try> next);
   bool weigh_as_it_is(Try next);
   void search(const std::vector<RewriteSite>& sites);
@@ -48,8 +48,8 @@ private:
   std::vector<std::string> architectures_;
   KernelCost before_, best_cost_;
   std::optional<Try> best_;
-  unsigned left_ = 0; // kernels that may still be weighed
-  std::string lost_;  // why the last one did not win
+  unsigned left_ = 0; // kernels that may still be evaluated
+  std::string lost_;  // why the last one was rejected
 };
 
 DischargePolicy FamilyChoice::policy() {
@@ -109,7 +109,7 @@ bool FamilyChoice::weigh_as_it_is(Try next) {
     lost_ = "the rewritten kernel is not assembled: " + cost.error().message;
     return false;
   }
-  // A kernel that is a variant already takes its own place.
+  // A kernel that already is a variant is replaced in place.
   const bool stands_beside = next.attempt.needs_original() && !original_of(function_);
   if (!wins(*cost, before_, stands_beside)) {
     lost_ = std::to_string(next.sites.size()) + " site(s) would make it " + comparison(*cost, before_);
@@ -121,7 +121,7 @@ bool FamilyChoice::weigh_as_it_is(Try next) {
   return true;
 }
 
-// Sites are tried in halves: those of a half that wins stay, a half that does not is split again.
+// Searches by halving: the sites of a winning half are kept, a losing half is split again.
 void FamilyChoice::search(const std::vector<RewriteSite>& sites) {
   using Part = std::span<const RewriteSite>;
   std::deque<Part> parts; // largest first

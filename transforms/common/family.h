@@ -1,8 +1,9 @@
-// A family of rewrites: places of one kind, each legal on its own terms, among which the ones that pay are chosen.
+// A family of rewrites: sites of one kind, each legal independently of the others, of which the profitable ones are
+// chosen.
 //
-// A family is a pass with one function of its own, `apply`. Shared here: which discharges are open, the options, the
-// choice of sites, the remarks for `--explain`, and variants. A kernel that is a variant already gets further
-// requirements instead of a variant of its own, so that families of one pipeline add up.
+// A family is a pass that implements only `apply`. This file shares the rest: the available discharges, the options,
+// the choice of sites, the remarks for `--explain`, and variants. A kernel that already is a variant gets additional
+// requirements instead of a second variant, so that the families of one pipeline combine.
 #pragma once
 
 #include "transforms/common/attempt.h"
@@ -18,10 +19,10 @@
 
 namespace ptxrewrite::transforms::legal {
 
-// One place where a family's rewrite applies. Ids of instructions are those of the kernel before any of its rewrites.
+// One site where a family's rewrite applies. Instruction IDs are those of the kernel before any of its rewrites.
 struct RewriteSite {
   ir::InstructionId instruction;
-  std::string text; // for people: "4 ld.global.f32 -> ld.global.v4.f32"
+  std::string text; // for the user: "4 ld.global.f32 -> ld.global.v4.f32"
 
   auto operator<=>(const RewriteSite&) const = default;
 };
@@ -31,31 +32,32 @@ class SiteFilter {
 public:
   // Takes every site.
   SiteFilter() = default;
-  // Takes these sites alone.
+  // Takes only these sites.
   explicit SiteFilter(std::set<RewriteSite> allowed) : allowed_(std::move(allowed)) {}
 
-  // Is the rewrite made at this place? Asked once for each place where it is legal and its obligations can be met,
+  // Is the site to be rewritten? Called once for each site where the rewrite is legal and its obligations can be met,
   // before anything is changed.
   bool take(ir::InstructionId instruction, std::string text);
   const std::vector<RewriteSite>& taken() const { return taken_; }
 
 private:
   std::optional<std::set<RewriteSite>> allowed_;
-  std::vector<RewriteSite> taken_; // in the order of the questions
+  std::vector<RewriteSite> taken_; // in call order
 };
 
 struct Family {
   std::string_view name; // of the pass
-  // Rewrites attempt.function() (SSA form) at the sites that are taken. Returns whether it changed anything. The same
-  // kernel and the same filter give the same result.
+  // Rewrites attempt.function() (SSA form) at the sites that the filter takes. Returns whether it changed anything.
+  // Deterministic: the same kernel and filter give the same result.
   bool (*apply)(Attempt& attempt, SiteFilter& sites, PassContext& context);
-  // A pass that makes something of what attempts with this entry in their statistics have prepared, which alone may not
-  // pay. They are weighed with it, too, and may stay with it. Such a pass rests on nothing.
+  // A pass that builds on attempts that have this entry in their statistics, which may not be profitable without it.
+  // Such attempts are also evaluated with the finisher applied, and may be kept in that form. A finisher has no
+  // obligations.
   std::string_view finisher = {};
   std::string_view finisher_statistic = {};
 };
 
-// The family as a pass on one function in SSA form: all sites, or those that pay.
+// Runs the family as a pass on one function in SSA form: rewrites all sites, or the profitable ones.
 Change run_family(ir::Function& function, PassContext& context, const Family& family);
 
 // The options that every family has.

@@ -25,7 +25,7 @@ using ir::Operand;
 using ir::OperandKind;
 using ir::ValueId;
 
-// Does an expression need the number of blocks?
+// Does the value of the expression depend on the number of blocks?
 bool mentions_grid(const ir::ExpressionPool& pool, ExpressionId id) {
   const ir::Expression& row = pool[id];
   if (row.kind == ir::ExpressionKind::special) return ir::SpecialRegister(row.payload) != ir::SpecialRegister::ntid;
@@ -42,7 +42,7 @@ const char* move_mnemonic(unsigned bits) {
   return bits == 16 ? "mov.b16" : bits == 32 ? "mov.b32" : bits == 64 ? "mov.b64" : nullptr;
 }
 
-// One look at the function as it is: what is known, put into its places.
+// One pass over the function: finds the values that the launch determines and substitutes them.
 class Round {
 public:
   Round(ir::Function& function, const KnownLaunch& known)
@@ -62,7 +62,7 @@ public:
   }
 
 private:
-  // ---- what is known
+  // ---- known values
 
   bool is_certain(const LinearForm& form) const {
     if (known_.grid_known) return true;
@@ -96,7 +96,7 @@ private:
     return std::ranges::all_of(forms_.obligations(value), [&](ir::ObligationId id) { return holds(id); });
   }
 
-  // Bits of a form that are the same in every thread.
+  // Returns the bits of a form that have the same value in every thread.
   std::optional<uint64_t> constant(const LinearForm& form) const {
     if (form.kind > ir::ValueClass::launch_uniform || form.varies || !is_certain(form)) return std::nullopt;
     return forms_.evaluate(form, known_.launch, thread_);
@@ -124,7 +124,7 @@ private:
   // ---- comparisons
 
   struct Side {
-    LinearForm form; // a copy: asking for the next form may move the table
+    LinearForm form; // a copy, because the next query may reallocate the table
     std::optional<uint64_t> bits;
   };
 
@@ -169,7 +169,7 @@ private:
     const bool at = lies(unknown, {limit, limit}, id);
     const bool at_most = below || at || lies(unknown, {all.low, limit}, id);
     const bool at_least = above || at || lies(unknown, {limit, all.high}, id);
-    // As `unknown REL literal`; the literal may stand on the left.
+    // Normalizes to `unknown REL literal`; the literal may be on the left.
     const bool mirrored = left->bits.has_value();
     auto is = [&](Modifier one, Modifier two, Modifier mirror_one, Modifier mirror_two) {
       return mirrored ? form.has(mirror_one) || form.has(mirror_two) : form.has(one) || form.has(two);
@@ -193,7 +193,7 @@ private:
     if (outcome) predicates_[operands[0].as_value()] = *outcome;
   }
 
-  // ---- putting it into its places
+  // ---- substitution
 
   static bool is_literal_move(const ir::Function& function, InstructionId id) {
     const std::span<const Operand> operands = function.operands_of(id);
@@ -253,7 +253,7 @@ private:
       }
   }
 
-  // selp under a known predicate.
+  // Replaces selp with a known predicate.
   bool choose(ir::Replacements& replacements) {
     bool changed = false;
     for (BlockId block : function_.layout)

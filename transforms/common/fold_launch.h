@@ -1,8 +1,9 @@
-// What a kernel's values are in one launch, and the kernel with these values in their places.
+// Specializes a kernel for one launch: replaces values that the launch determines by literals.
 //
-// Rests on ir/analysis/linear/linear.h: a value is replaced by a literal where its form evaluates to one and everything
-// that the form needs holds in this launch, exactly; a comparison is decided where the bounds of its sides decide it.
-// So there is one statement of what instructions compute, the analysis', and nothing is folded that it does not know.
+// Uses ir/analysis/linear/linear.h: a value is replaced by a literal if its linear form evaluates to one and all
+// obligations of the form hold exactly in this launch; a comparison is decided if the bounds of its sides decide it. So
+// the linear analysis is the only definition of what instructions compute, and nothing is folded that it does not
+// cover.
 #pragma once
 
 #include "ir/analysis/linear/expression.h"
@@ -12,16 +13,17 @@ namespace ptxrewrite::transforms {
 
 struct KnownLaunch {
   ir::LaunchValues launch; // parameters without bytes are unknown
-  bool grid_known = false; // else any grid: `launch.grid` is the largest there is
+  bool grid_known = false; // if false, `launch.grid` is the upper bound of the grid
 };
 
 struct FoldCounts {
-  size_t literals = 0;   // values that became literals
-  size_t conditions = 0; // predicates that became known
-  size_t blocks = 0;     // that nothing reaches any more
+  size_t literals = 0;   // values replaced by literals
+  size_t conditions = 0; // predicates replaced by constants
+  size_t blocks = 0;     // removed as unreachable
 };
 
-// Folds values, conditions and control flow until nothing changes, then removes what nobody needs. SSA form.
+// Folds values, conditions and control flow until nothing changes, then removes unused code. The function must be in
+// SSA form.
 FoldCounts fold_for_launch(ir::Function& function, const KnownLaunch& known);
 
 } // namespace ptxrewrite::transforms

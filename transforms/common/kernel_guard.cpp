@@ -1,4 +1,4 @@
-// Emits corner sums as 64-bit instructions and doubles bodies.
+// Emits corner sums as 64-bit instructions and duplicates kernel bodies.
 #include "transforms/common/kernel_guard.h"
 
 #include "ir/core/builder.h"
@@ -23,7 +23,7 @@ using ir::Operand;
 using ir::ValueId;
 namespace FormIndex = ir::FormIndex;
 
-// What any launch is within; .reqntid and .maxntid would only narrow it.
+// Limits that every launch satisfies; .reqntid and .maxntid would only narrow them.
 ir::LaunchLimits hardware_limits() {
   ir::LaunchLimits limits;
   limits.block = {Interval{1, 1024}, Interval{1, 1024}, Interval{1, 64}};
@@ -31,7 +31,7 @@ ir::LaunchLimits hardware_limits() {
   return limits;
 }
 
-// The largest value of an index.
+// The largest possible value of an index.
 Int128 last_index(unsigned place) {
   const ir::LaunchLimits limits = hardware_limits();
   unsigned component = place - FormIndex::tid_x;
@@ -42,7 +42,7 @@ bool fits_64(Int128 value) {
   return value >= INT64_MIN && value <= INT64_MAX;
 }
 
-// The sums that are smallest and largest over the launch box, as 64-bit expressions.
+// The smallest and largest sums over the launch box, as 64-bit expressions.
 struct Corners {
   ExpressionId low, high;
 };
@@ -69,7 +69,7 @@ Corners corners_of(ir::ExpressionPool& pool, const ir::LinearForm& form) {
   return sums;
 }
 
-// Copies the blocks of one function behind those of another that has the same variables.
+// Appends copies of the blocks of one function to another that has the same variables.
 class BodyCopy {
 public:
   BodyCopy(const ir::Function& from, ir::Function& to) : from_(from), to_(to) {}
@@ -152,7 +152,7 @@ bool KernelGuard::can_test(const ir::LinearForms& forms, ir::ObligationId id) {
   if (!form.has_coefficients() || form.loop_count != 0 || form.kind == ir::ValueClass::divergent_linear ||
       form.kind == ir::ValueClass::mod_linear || form.varies || form.width != 32)
     return false;
-  // Every partial sum, in whatever order, must fit.
+  // Every partial sum must fit, in any order of addition.
   const ir::ExpressionPool& pool = forms.expressions();
   Int128 magnitude = Int128(1) << 31;
   for (unsigned place = 0; place < FormIndex::count; ++place) {
@@ -202,12 +202,12 @@ size_t KernelGuard::instruction_count() const {
 
 void KernelGuard::attach(ir::Function& rewritten) const {
   BlockId body = rewritten.entry();
-  // Nothing may fall out of the rewritten body into the original one.
+  // Control must not fall through from the rewritten body into the original one.
   ir::spell_last_return(rewritten);
   BodyCopy copy(*guarded_, rewritten);
   copy.run();
   BlockId test = copy.block(test_), original = copy.block(guarded_->layout[1]);
-  // The copied test leads into the copied body; it comes first and chooses.
+  // The copied test becomes the entry; it falls through to the copied body.
   std::erase(rewritten.layout, test);
   rewritten.blocks[test].in_layout = false;
   rewritten.blocks[test].label = {};
@@ -219,7 +219,7 @@ void KernelGuard::attach(ir::Function& rewritten) const {
     rewritten.remove(id);
     rewritten.insert_before(first, id);
   }
-  // The last predicate that the test writes says whether all hold.
+  // The last predicate that the test writes tells whether all conditions hold.
   ValueId all_hold;
   ir::for_each_definition(rewritten, rewritten.blocks[test].last, [&](ValueId value) { all_hold = value; });
   ir::Builder builder(rewritten);

@@ -1,6 +1,5 @@
-// Obligations that the kernel checks itself: a uniform test in front of the rewritten body, and the original body
-// behind it for launches that fail the test. For kernels that are launched from device code, where nobody chooses a
-// variant.
+// Obligations that the kernel checks itself: a uniform test before the rewritten body, and the original body after it
+// for launches that fail the test. For kernels launched from device code, where no launcher chooses a variant.
 #pragma once
 
 #include "ir/analysis/linear/linear.h"
@@ -15,24 +14,24 @@ public:
   explicit KernelGuard(const ir::Function& original) : source_(&original) {}
 
   // Can the obligation's corner sums be computed in 64 bits without overflow, from parameters and dimensions alone, and
-  // can this kernel's body be doubled?
+  // can this kernel's body be duplicated?
   static bool can_test(const ir::LinearForms& forms, ir::ObligationId id);
-  // Adds the test. `forms` may be about a rewritten copy of the kernel.
+  // Adds the test. `forms` may be those of a rewritten copy of the kernel.
   void test(ir::LinearForms& forms, ir::ObligationId id);
   bool empty() const { return !guarded_; }
-  // Instructions that every warp executes in front of either body.
+  // Number of instructions that every warp executes before either body.
   size_t instruction_count() const;
 
-  // Puts the test in front of `rewritten`, a rewritten copy of the kernel, and the original body behind it.
+  // Inserts the test before the body of `rewritten`, a rewritten copy of the kernel, and appends the original body.
   void attach(ir::Function& rewritten) const;
 
 private:
   void require(ir::ValueId sum, std::string_view comparison, int64_t bound);
 
   const ir::Function* source_;
-  std::optional<ir::Function> guarded_; // the original with the test's block in front
+  std::optional<ir::Function> guarded_; // the original, preceded by the block of the test
   ir::BlockId test_;
-  ir::ValueId all_hold_; // predicate: every test so far
+  ir::ValueId all_hold_; // predicate: all tests so far hold
 };
 
 } // namespace ptxrewrite::transforms::legal

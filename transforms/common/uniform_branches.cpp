@@ -1,4 +1,4 @@
-// Looks for comparisons of tid.x with literals.
+// Finds comparisons of tid.x with literals.
 #include "transforms/common/uniform_branches.h"
 
 #include "ir/core/module.h"
@@ -20,10 +20,10 @@ using ir::ValueId;
 namespace FormIndex = ir::FormIndex;
 
 constexpr int64_t warp_size = 32;
-// Literals below this, plus the largest tid.x, are far from the ends of 32 bits, signed or not.
+// Literals below this limit, plus the largest tid.x, cannot overflow 32 bits, signed or unsigned.
 constexpr int64_t small = 1 << 20;
 
-// The literal `c` where the form is tid.x + c.
+// Returns the literal `c` if the form is tid.x + c.
 std::optional<int64_t> offset_from_thread(const ir::ExpressionPool& pool, const ir::LinearForm& form) {
   if (!form.has_coefficients() || form.varies || form.loop_count != 0 || form.width != 32) return std::nullopt;
   if (form.kind != ir::ValueClass::linear) return std::nullopt;
@@ -48,7 +48,7 @@ bool is_uniform_comparison(const ir::LinearForms& forms, InstructionId id) {
   const bool or_equal =
       form.has(Modifier::le) || form.has(Modifier::gt) || form.has(Modifier::ls) || form.has(Modifier::hi);
   if (strict == or_equal || !operands[1].is(OperandKind::value)) return false;
-  // Forms that rest on conditions are left alone: those of tid.x plus a literal rest on none.
+  // Skips forms with unproved obligations; tid.x plus a literal has none.
   const ValueId compared = operands[1].as_value();
   const std::optional<int64_t> offset = offset_from_thread(forms.expressions(), forms.form(compared));
   if (!offset || !std::ranges::all_of(forms.obligations(compared),

@@ -1,8 +1,8 @@
-// Branches that whole warps take alike, told to the assembler: `bra.uni`.
+// Finds branches on which all lanes of a warp agree, so that they can be marked `bra.uni` for the assembler.
 //
-// A comparison of tid.x with a number changes within a warp only where the number is no multiple of 32, if a warp's
-// threads have one tid.y and tid.z. ptxas looks for that only where it knows that the block is one row, and else
-// prepares for lanes that part and meet again.
+// A comparison of tid.x with a number differs within a warp only if the number is not a multiple of 32, provided that
+// the warp's threads share one tid.y and tid.z. ptxas uses this only if it knows that the block is one row; otherwise
+// it generates code for divergence and reconvergence.
 #pragma once
 
 #include "ir/analysis/linear/linear.h"
@@ -14,13 +14,14 @@
 
 namespace ptxrewrite::transforms::legal {
 
-// Where lanes of a warp part: none, if the warp's first thread has a tid.x that is a multiple of 32 and the others
-// count on from there. `a` is tid.x + offset, compared with `bound` by lt or ge (`or_equal`: le or gt), in 32 bits.
+// Are all lanes of a warp on the same side of the comparison, provided that tid.x of a warp's first thread is a
+// multiple of 32 and the other threads count up from it? `a` is tid.x + offset, compared with `bound` by lt or ge
+// (`or_equal`: le or gt), in 32 bits.
 bool parts_between_warps(int64_t offset, int64_t bound, bool or_equal);
 
 // Branches of the function that could be `.uni` if no warp has threads of two rows of the block.
 std::vector<ir::InstructionId> warp_uniform_branches(const ir::LinearForms& forms);
-// Is that so? By .reqntid, or else the launch tells.
+// Are the threads of each warp in one row of the block? Determined by .reqntid if present, otherwise by the launch.
 enum class WarpsInRows : uint8_t { always, never, by_launch };
 WarpsInRows warps_in_rows(const ir::Function& function);
 

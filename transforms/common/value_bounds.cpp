@@ -18,10 +18,10 @@ using ir::OperandKind;
 using ir::Operation;
 using ir::ValueId;
 
-constexpr size_t most_text = 1500; // of one bound: longer ones are not known
+constexpr size_t most_text = 1500; // characters of one bound; a longer one counts as unknown
 constexpr size_t most_conditions = 16;
 constexpr size_t most_nesting = 24;
-constexpr unsigned most_values = 2000; // for one question
+constexpr unsigned most_values = 2000; // visited by one query
 
 bool within(const Interval& inner, const Interval& outer) {
   return inner.low >= outer.low && inner.high <= outer.high;
@@ -39,7 +39,7 @@ ValueBounds constant(Int128 low, Int128 high) {
   return bounds;
 }
 
-// All that is known of a number is its type.
+// Bounds for a number of which only the type is known.
 ValueBounds all_of(const Interval& type) {
   ValueBounds bounds = constant(type.low, type.high);
   bounds.weak_low = bounds.weak_high = true;
@@ -63,7 +63,7 @@ std::string infix(const std::string& a, const char* operation, const std::string
   return in_brackets(a) + " " + operation + " " + in_brackets(b);
 }
 
-// What rests on both.
+// Empty bounds with the conditions and obligations of both.
 ValueBounds resting_on(const ValueBounds& a, const ValueBounds& b) {
   ValueBounds result;
   result.conditions = a.conditions;
@@ -100,7 +100,7 @@ ValueBounds sum(const ValueBounds& a, const ValueBounds& b) {
 
 ValueBounds difference(const ValueBounds& a, const ValueBounds& b) {
   ValueBounds result = resting_on(a, b);
-  // Mostly the two have something to do with one another.
+  // The two operands are often correlated, so that this difference is pessimistic.
   const bool is_pessimistic = !is_one_number(a) && !is_one_number(b);
   result.weak_low = a.weak_low || b.weak_high || is_pessimistic;
   result.weak_high = a.weak_high || b.weak_low || is_pessimistic;
@@ -160,14 +160,14 @@ ValueBounds greater(const ValueBounds& a, const ValueBounds& b) {
 
 ValueBounds shifted_right(const ValueBounds& a, unsigned amount) {
   ValueBounds result = resting_on(a, a);
-  if (amount >= 8) result.weak_low = result.weak_high = false; // a good deal narrower than the type
+  if (amount >= 8) result.weak_low = result.weak_high = false; // much narrower than the type
   const std::string count = std::to_string(amount);
   if (a.always) result.always = Interval{a.always->low >> amount, a.always->high >> amount};
   if (a.has_text()) set_text(result, infix(a.low, ">>", count), infix(a.high, ">>", count));
   return result;
 }
 
-// All bits up to the highest one of a number that is not negative.
+// Sets all bits up to the highest set bit of a nonnegative number.
 Int128 filled(Int128 number) {
   Int128 all = 0;
   while (all < number)
@@ -175,7 +175,7 @@ Int128 filled(Int128 number) {
   return all;
 }
 
-// a | b and a ^ b of numbers that are not negative.
+// a | b and a ^ b of nonnegative numbers.
 ValueBounds joined(const ValueBounds& a, const ValueBounds& b) {
   ValueBounds result = resting_on(a, b);
   result.weak_low = false;
@@ -189,7 +189,7 @@ bool has_a_form(const ir::LinearForm& form) {
          form.kind == ir::ValueClass::divergent_linear;
 }
 
-// The number that a bound is, where it is one.
+// Parses a bound that is a plain number; returns nothing for other texts.
 std::optional<Int128> number_in(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative) text.remove_prefix(1);
@@ -202,7 +202,7 @@ std::optional<Int128> number_in(std::string_view text) {
   return negative ? -number : number;
 }
 
-// Adds `text relation number` to the conditions, unless it is about two numbers and true.
+// Adds `text relation number` to the conditions, unless both are numbers and the relation holds.
 void demand(std::set<std::string>& conditions, const std::string& text, bool at_least, Int128 number) {
   const std::optional<Int128> known = number_in(text);
   if (known && (at_least ? *known >= number : *known <= number)) return;
@@ -215,7 +215,7 @@ bool surely_outside(const ValueBounds& bounds, const Interval& range) {
   return (low && *low < range.low) || (high && *high > range.high);
 }
 
-// Empty where operands are groups.
+// Returns an empty list if an operand is a group.
 std::vector<Operand> sources_of(const ir::Function& function, InstructionId id) {
   std::vector<Operand> sources;
   for (const Operand& operand : function.operands_of(id)) {
@@ -271,7 +271,7 @@ ValueBounds BoundsOfValues::of(InstructionId instruction, const Operand& operand
   }
   if (operand.is(OperandKind::value) && operand.selector == ir::no_selector && !operand.has(ir::OperandFlag::negated)) {
     const ir::Value& value = function_.values[operand.as_value()];
-    // Of a wider register the low bits are read: the same integer will do.
+    // Reading a wider register takes its low bits: these belong to the same exact integer.
     if (value.vector_width == 1 && ir::bit_width(value.type) >= width) return of_value(operand.as_value());
   }
   if (operand.is(OperandKind::special_register)) {
@@ -306,13 +306,13 @@ ValueBounds BoundsOfValues::of_value(ValueId value) {
   }
   if (result.always && !result.has_text()) {
     result = constant(result.always->low, result.always->high);
-    // Of a type, of which perhaps more bits are made.
+    // The bounds of the type at most: no useful condition can be derived from them.
     const Interval type = ir::signed_range(std::min(32u, ir::bit_width(function_.values[value].type)));
     result.weak_low = result.always->low <= type.low;
     result.weak_high = result.always->high >= type.high;
   }
   visiting_.erase(value);
-  // What was cut off at a circle may be known from elsewhere.
+  // A result that was cut off at a cycle may become known by another path, so it is not cached.
   if (visiting_.empty() || result.has_text()) known_[value] = result;
   return result;
 }
@@ -410,7 +410,7 @@ ValueBounds BoundsOfValues::divided(InstructionId id, const ir::Form& form, bool
   if (!both_text(dividend, divisor)) return result;
   if ((!positive && divisor.weak_low) || (!natural && dividend.weak_low)) return result;
   if (!positive) demand(result.conditions, divisor.low, true, 1);
-  // Dividends below 0 are left out.
+  // Requires a nonnegative dividend.
   if (!natural) demand(result.conditions, dividend.low, true, 0);
   if (quotient)
     set_text(result, infix(dividend.low, "/", divisor.high), infix(dividend.high, "/", divisor.low));
@@ -419,7 +419,7 @@ ValueBounds BoundsOfValues::divided(InstructionId id, const ir::Form& form, bool
   return result;
 }
 
-// n - n / d * d, and n - (n + t & -2^k), as compilers write remainders.
+// Matches n - n / d * d and n - (n + t & -2^k), as compilers write remainders.
 std::optional<ValueBounds> BoundsOfValues::remainder_in_parts(InstructionId id) {
   const std::vector<Operand> sources = sources_of(function_, id);
   auto definition = [&](const Operand& operand, Operation operation) {
@@ -452,18 +452,18 @@ std::optional<ValueBounds> BoundsOfValues::remainder_in_parts(InstructionId id) 
   if (!added) return std::nullopt;
   const std::vector<Operand> terms = sources_of(function_, added);
   if (terms[0] != n) return std::nullopt;
-  // n is the masked number less t; what the mask takes away is in 0 .. 2^k - 1.
+  // n is the masked number minus t; the mask removes a value in 0 .. 2^k - 1.
   const ValueBounds t = of(added, terms[1], ir::bit_width(function_.form_of(id).type()));
   if (!t.always) return std::nullopt;
   return constant(-t.always->high, low_end - 1 - t.always->low);
 }
 
-// value & mask; the value is not negative.
+// Bounds of value & mask for a nonnegative value.
 ValueBounds BoundsOfValues::masked(const Operand& mask, const ValueBounds& value, unsigned width) {
   ValueBounds result = resting_on(value, value);
   result.weak_low = result.weak_high = false;
   const uint64_t bits = ir::low_bits(static_cast<uint64_t>(mask.immediate), width);
-  const Int128 low_end = bits & (0 - bits); // what is smaller has none of these bits
+  const Int128 low_end = bits & (0 - bits); // smaller numbers have none of these bits
   if (value.always) {
     const Int128 most = std::min<Int128>(value.always->high, bits);
     result.always = Interval{0, most < low_end ? 0 : most};
@@ -506,7 +506,7 @@ ValueBounds BoundsOfValues::computed(InstructionId id, const ir::Form& form) {
   auto natural = [&](size_t i) { return read(id, sources[i], width, false); };
   if (count == 0) return {};
   if (form.opcode == Opcode::popc || form.opcode == Opcode::clz) return constant(0, width);
-  // The register may be wider than the type: it holds the number of the type then.
+  // If the register is wider than the type, it holds the value extended from the type.
   if (!function_.operands_of(id)[0].is(OperandKind::value) || !function_.operands_of(id)[0].is_definition()) return {};
   const ValueId result = function_.operands_of(id)[0].as_value();
   if (ir::bit_width(function_.values[result].type) != (wide ? 2 * width : width)) {
@@ -586,7 +586,7 @@ std::optional<RangeProof> BoundsOfValues::prove(InstructionId instruction, const
   if (bounds.always && within(*bounds.always, range)) return proof;
   if (surely_outside(bounds, range)) return std::nullopt;
   if (operand.is(OperandKind::value)) {
-    // As it was computed: behind a loop it is one of its trips' values.
+    // The form at the definition: after a loop, the value is that of one of its trips.
     const ir::LinearForm form = forms_.form(operand.as_value());
     if (has_a_form(form)) {
       const auto needed = forms_.obligations(operand.as_value());

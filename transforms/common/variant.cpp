@@ -19,7 +19,7 @@ void annotate(ir::Builder& builder, ir::Module& module, const std::string& text)
   builder.emit_marker(InstructionKind::annotation, {operand});
 }
 
-// The text of an annotation that may be a term; empty if it is none.
+// The text of an annotation that may be a term; empty if it cannot be one.
 std::string_view term_text(const ir::Function& function, InstructionId id) {
   if (function.instructions[id].kind != InstructionKind::annotation) return {};
   const auto operands = function.operands_of(id);
@@ -39,7 +39,7 @@ template <class Visit> void for_each_term(const ir::Function& function, Visit&& 
   }
 }
 
-// Behind the terms that are there: parameters are listed in the order of the signature.
+// Inserts after the existing terms, because parameters are listed in the order of the signature.
 ir::Builder builder_behind_terms(ir::Function& function) {
   InstructionId last;
   for (InstructionId id : function.instructions_in(function.entry()))
@@ -74,7 +74,7 @@ std::string variant_name(const std::string& kernel, std::string_view pass) {
   return kernel + "__" + std::string(pass);
 }
 
-// Is there anything of this name? Names that only discarded candidates had are free.
+// Does the module have a symbol with this name? Names used only by discarded candidates are free.
 bool has_name(const ir::Module& module, const std::string& name) {
   const Symbol symbol = module.strings.find(name);
   const auto has_it = [&](const auto& row) { return row.name == symbol; };
@@ -127,7 +127,7 @@ std::vector<LaunchParameter> added_parameters_of(const ir::Function& function) {
   return list;
 }
 
-// Does anything that the function's text can name have this name? Names that only discarded candidates had are free.
+// Is the name declared in the function or its module? Names used only by discarded candidates are free.
 static bool is_declared(const ir::Function& function, const std::string& name) {
   const ir::Module& module = function.module();
   const Symbol symbol = module.strings.find(name);
