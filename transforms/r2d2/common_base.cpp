@@ -1,7 +1,7 @@
-// Common base + immediate: an access `[b + 4]` whose address is provably `[a] + 8` for a register `a` that is at hand
-// becomes `[a + 8]`, when everything that computed `b` can go then.
+// Common base + immediate: an access `[b + 4]` whose address is provably `[a] + 8` for an available register `a`
+// becomes `[a + 8]`, if this makes the computation of `b` superfluous.
 //
-// ptxas folds chains of constant additions by itself. What it cannot see is that two differently computed addresses
+// ptxas folds chains of constant additions by itself, but does not recognize that two differently computed addresses
 // have the same linear form: sums in another order, products distributed over sums, extensions that provably do not
 // wrap. Equality is decided on exact forms in Z/2^n, under the obligations of both.
 #include "transforms/r2d2/common_base.h"
@@ -27,18 +27,18 @@ using ir::ObligationId;
 using ir::Operand;
 using ir::ValueId;
 
-// What every SASS load and store can hold: 24 bits, signed.
+// The range of address immediates that all SASS loads and stores support: 24 bits, signed.
 constexpr int64_t immediate_limit = int64_t(1) << 23;
 
 struct Access {
   InstructionId instruction;
   size_t address = 0; // operand index
   ValueId base;
-  int64_t literal = 0; // of the whole address's form
+  int64_t literal = 0; // of the form of the whole address
   uint32_t position = 0;
 };
 
-// Everything about a form but the literal in its constant.
+// The parts of a form, without the literal in its constant.
 using FormKey = std::vector<uint32_t>;
 
 class CommonBases {
@@ -53,7 +53,7 @@ private:
   std::optional<std::pair<FormKey, int64_t>> key_of(const LinearForm& form);
   void collect();
   bool at_hand(ValueId leader, const Access& access);
-  // Accesses of one form through `replaced` that can go through `leader` instead.
+  // Rewrites accesses of one form through `replaced` to use `leader` instead.
   void try_class(const std::vector<Access>& accesses);
   void record_obligations(ValueId value, InstructionId instruction);
 
@@ -61,7 +61,7 @@ private:
   Attempt& attempt_;
   ir::Function& function_;
   ir::LinearForms& forms_;
-  std::optional<ir::Liveness> liveness_; // once two blocks are compared
+  std::optional<ir::Liveness> liveness_; // computed when two blocks are first compared
   std::map<FormKey, std::vector<Access>> classes_;
   std::vector<const std::vector<Access>*> class_order_;
   std::optional<ir::ReaderCounts> counts_;
@@ -105,11 +105,11 @@ void CommonBases::collect() {
   }
 }
 
-// Defined before the access on every path, and alive there anyway, so that no long live range comes into being.
+// Is the leader defined before the access on every path, and live there anyway, so that no live range grows?
 bool CommonBases::at_hand(ValueId leader, const Access& access) {
   const ir::DefinitionSite& site = forms_.def_use().definition(leader);
   BlockId block = function_.instructions[access.instruction].block;
-  if (site.block == block) return true; // accesses are visited in order, and the leader was read by an earlier one
+  if (site.block == block) return true; // accesses are visited in order, and an earlier one read the leader
   if (!forms_.dominators().dominates(site.block, block)) return false;
   if (!liveness_) liveness_.emplace(trial_.kernel, forms_.control_flow());
   return liveness_->is_live_in(block, leader);
@@ -125,7 +125,8 @@ void CommonBases::try_class(const std::vector<Access>& accesses) {
     std::vector<std::pair<Access, Operand>> rewrites;
     for (const Access& access : accesses) {
       if (access.base != old_base || !at_hand(first.base, access)) continue;
-      // Both registers read at this place: the leader may come from another trip than its own accesses saw.
+      // Compares both registers as read at this access: the leader may hold the value of another trip than at its own
+      // accesses.
       BlockId block = function_.instructions[access.instruction].block;
       auto here = key_of(forms_.address_form(access.instruction, access.address));
       auto leader = key_of(forms_.form_at(first.base, block));

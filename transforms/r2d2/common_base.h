@@ -5,7 +5,7 @@
 
 namespace ptxrewrite::transforms::legal {
 
-// True if the copy was changed.
+// Returns whether the copy was changed.
 bool share_common_bases(const Trial& trial);
 
 } // namespace ptxrewrite::transforms::legal

@@ -1,10 +1,10 @@
 // Moves invariant computation out of the loop over virtual blocks.
 //
 // Pure instructions of constants, parameters and thread indices are the same for every virtual block; PTX has no trap
-// that computing them too early could raise. Each value that is then read inside the loop takes a register all the way,
-// so that only those move that save the most machine instructions per register. What ptxas makes again for nothing
-// (a parameter, an immediate) is not worth a register; work on launch-uniform values is done by the uniform datapath,
-// and has to save more.
+// that executing them early could raise. Each hoisted value that the loop reads occupies a register throughout, so that
+// only the values with the largest saving per register are hoisted. Values that ptxas rematerializes at no cost (a
+// parameter, an immediate) are not worth a register; launch-uniform values are computed by the uniform datapath, and
+// must save more.
 #include "ir/edit/dead_code.h"
 #include "ir/flow/cfg.h"
 #include "ir/flow/def_use.h"
@@ -33,14 +33,14 @@ using ir::ValueId;
 
 constexpr unsigned least_saving = 1;
 constexpr unsigned least_uniform_saving = 3;
-// Of what a candidate saves, so much is added up: long chains are good candidates anyway.
+// Number of instructions over which a candidate's saving is summed; longer chains are good candidates anyway.
 constexpr size_t weighed_instructions = 64;
 
 struct Candidate {
   ValueId value;
   uint32_t position = 0; // of its instruction among the invariant ones
   unsigned registers = 0;
-  unsigned saving = 0; // machine instructions per virtual block, less than which it may be when candidates share work
+  unsigned saving = 0; // machine instructions per virtual block; an upper bound if candidates share work
 };
 
 class Hoister {
@@ -60,7 +60,7 @@ private:
   std::vector<Candidate> candidates() const;
   bool read_by_the_rest(ValueId value) const;
   unsigned weight(InstructionId id) const;
-  // Everything of `value` that is not in front of the loop yet, operands first; about `limit` of it at most.
+  // The instructions that compute `value` and are not hoisted yet, operands first; stops at about `limit`.
   std::vector<InstructionId> needed_for(ValueId value, size_t limit = SIZE_MAX) const;
   void move(InstructionId id);
   void replace_reads();
@@ -75,9 +75,9 @@ private:
   std::vector<InstructionId> invariants_; // operands before users
   std::vector<uint32_t> position_;        // in that list, by InstructionId
   std::vector<bool> invariant_;           // by InstructionId
-  std::vector<bool> staying_;             // by InstructionId: invariant, and computed in the loop all the same
+  std::vector<bool> staying_;             // by InstructionId: invariant, but computed in the loop
   std::vector<bool> thread_dependent_;    // by InstructionId, of invariant ones
-  std::map<ValueId, ValueId> copies_;     // in front of the loop
+  std::map<ValueId, ValueId> copies_;     // before the loop
   std::set<ValueId> chosen_;
   size_t moved_ = 0;
 };
@@ -115,7 +115,7 @@ void Hoister::find_invariants() {
       }
       thread_dependent_[id.index()] = of_thread;
     }
-  // Predicate registers are few: what is tested stays a register of its own, the test stays in the loop.
+  // Predicate registers are scarce: the tested value is kept in a register, the test stays in the loop.
   staying_.assign(function_.instructions.size(), false);
   for (auto id = invariants_.rbegin(); id != invariants_.rend(); ++id)
     ir::for_each_definition(function_, *id, [&](ValueId value) {
@@ -129,7 +129,7 @@ bool Hoister::read_by_the_rest(ValueId value) const {
   });
 }
 
-// Machine instructions that a warp is spared when this is computed in front of the loop.
+// Number of machine instructions that a warp saves if this is computed before the loop.
 unsigned Hoister::weight(InstructionId id) const {
   const ir::InstructionCost& cost = lowering_.cost(id);
   return cost.weight + cost.uniform;
@@ -162,7 +162,7 @@ std::vector<Candidate> Hoister::candidates() const {
       if (candidate.saving >= (thread_dependent_[id.index()] ? least_saving : least_uniform_saving))
         list.push_back(candidate);
     });
-  // Among those whose saving was not added up to the end, the later ones save more.
+  // Among candidates whose saving was cut off at the limit, the later ones save more.
   const auto lateness = [](const Candidate& one) { return one.saving >= weighed_instructions ? one.position : 0; };
   std::ranges::stable_sort(list, [&](const Candidate& a, const Candidate& b) {
     const unsigned left = a.saving * b.registers, right = b.saving * a.registers;

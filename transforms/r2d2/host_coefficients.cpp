@@ -1,8 +1,8 @@
 // Coefficients on the host: integer values that only depend on parameters and launch dimensions, such as n*n, n/16 or
-// base + 4*n, are computed by the launcher and arrive as further kernel parameters. The machine reads parameters as
-// operands (constant bank), so such a value costs a thread nothing.
+// base + 4*n, are computed by the launcher and passed as additional kernel parameters. The machine reads parameters as
+// operands (constant bank), so such a value costs a thread no instruction.
 //
-// Taken are the last values of uniform chains: those that something else than a uniform value reads.
+// Only the last values of uniform chains are moved: those with a reader that is not uniform.
 #include "transforms/r2d2/host_coefficients.h"
 
 #include "ir/core/builder.h"
@@ -22,7 +22,7 @@ using ir::InstructionId;
 using ir::Operand;
 using ir::ValueId;
 
-constexpr size_t most_parameters = 64; // added to one kernel: there are 4 KB for all
+constexpr size_t most_parameters = 64; // added to one kernel; all parameters together have 4 KB
 
 class HostCoefficients {
 public:
@@ -34,7 +34,7 @@ public:
   bool run();
 
 private:
-  // The launch-uniform expression of the instruction's one result, if it can be computed at launch.
+  // The launch-uniform expression of the instruction's only result, if it can be computed at launch.
   std::optional<ExpressionId> uniform_result(InstructionId id) const;
   bool is_plain(ExpressionId id) const;
   void try_value(InstructionId id);
@@ -48,7 +48,7 @@ private:
   size_t moved_ = 0;
 };
 
-// One that the machine reads without an instruction of its own.
+// Can the machine read the value as an operand, without an instruction of its own?
 bool HostCoefficients::is_plain(ExpressionId id) const {
   const ir::ExpressionPool& pool = forms_.expressions();
   ExpressionKind kind = pool[id].kind;
@@ -103,12 +103,13 @@ void HostCoefficients::try_value(InstructionId id) {
   attempt_.remark("computed at launch: " + forms_.expressions().print_short(*expression, &function_),
                   function_.instructions[id].range);
   function_.remove(id);
-  counts_.add_reader(result); // its definition is another instruction now: never to be released
+  counts_.add_reader(result); // keeps the result from being released: its definition is now another instruction
   ++moved_;
 }
 
 bool HostCoefficients::run() {
-  // Readers first: of a chain, only the last values that others read are left to move.
+  // Visits readers before definitions: of a chain, only the last values, which nonuniform code reads, remain to be
+  // moved.
   const std::vector<BlockId>& order = forms_.control_flow().reverse_postorder();
   for (auto block = order.rbegin(); block != order.rend(); ++block) {
     for (InstructionId id = function_.blocks[*block].last; id;) {

@@ -1,7 +1,7 @@
-// Tries the legal candidates, alone and together, each on a copy of the kernel, and keeps the best one if it wins.
+// Tries the legal candidates, alone and combined, each on a copy of the kernel, and keeps the best one if it wins.
 //
-// Cost: where ptxas may be run, what it makes of original and rewritten kernel for each architecture; else the static
-// machine model, which has to promise a clear win. `force` takes the listed candidates wherever they apply.
+// Cost: if ptxas may be run, its results for the original and the rewritten kernel on each architecture; otherwise the
+// static machine model, which must show a clear gain. `force` applies the listed candidates wherever they are legal.
 #include "transforms/r2d2/legal_form.h"
 
 #include "transforms/common/attempt.h"
@@ -50,17 +50,18 @@ private:
     context_.remarks.emplace_back("left as it is: " + why, function_.header_range);
     return Change::unchanged;
   }
-  // Nothing: the option is no list of candidates.
+  // Returns nothing if the option is not a list of candidates.
   std::optional<Combination> listed_candidates() const;
   DischargePolicy policy();
-  // Nothing if one of the candidates finds nothing to do: a smaller combination is the same then.
+  // Returns nothing if one of the candidates changes nothing: a smaller combination then has the same result.
   std::optional<Attempt> attempt(const Combination& combination, bool force);
   bool apply(unsigned number, const Trial& trial, bool bases_at_launch, bool force);
-  // An attempt with some candidates applied, and which of `available` they are, by bit.
+  // An attempt with some candidates applied; `subset` has a bit for each of `available`.
   struct Step {
-    Attempt* attempt = nullptr; // nullptr: none is applied
+    Attempt* attempt = nullptr; // nullptr if no candidate is applied
     unsigned subset = 0;
-    std::optional<bool> bases_at_launch; // where a candidate that asks has been applied: candidate 3 will follow
+    std::optional<bool> bases_at_launch; // set after a candidate that depends on it was applied: candidate 3 will
+                                         // follow
   };
   struct Choice;
   Change choose(const Combination& available);
@@ -68,7 +69,7 @@ private:
   void extend(Choice& choice, const Step& step, size_t next, std::optional<bool> bases_at_launch,
               AnalysisCache& analyses);
   void weigh(Choice& choice, const Attempt& attempt, unsigned subset);
-  // Candidate 4, asked for by name: not weighed against blocks as they are.
+  // Candidate 4, requested by name: not compared with ordinary blocks.
   std::optional<Change> make_persistent_form(const Combination& available);
 
   ir::Function& function_;
@@ -94,7 +95,7 @@ DischargePolicy LegalForm::policy() {
   policy.assumed = context_.assumes(no_index_overflow);
   auto is_allowed = [&](std::string_view way) { return std::ranges::find(ways, way) != ways.end(); };
   policy.launch = is_allowed("launch") && why_no_launch_terms(function_, "r2d2", context_).empty();
-  // A kernel that the module itself launches has nobody to choose its variants.
+  // For a kernel that the module itself launches, no launcher chooses variants.
   policy.kernel = function_.is_entry && !policy.launch && !original_of(function_) &&
                   (is_allowed("kernel") || (is_allowed("launch") && context_.is_referenced(function_)));
   return policy;
@@ -135,7 +136,7 @@ struct LegalForm::Choice {
   std::optional<Attempt> best;
   KernelCost best_cost;
   unsigned best_subset = 0;
-  std::map<unsigned, std::string> lost; // why a subset did not win
+  std::map<unsigned, std::string> lost; // why a subset was rejected
 
   std::string name_of_subset(unsigned subset) const {
     Combination combination;
@@ -145,7 +146,7 @@ struct LegalForm::Choice {
   }
 };
 
-// Among equals the smaller number stays: the order of the search says nothing.
+// Among equals the smaller number is kept, so that the result does not depend on the search order.
 void LegalForm::weigh(Choice& choice, const Attempt& attempt, unsigned subset) {
   Result<KernelCost> cost = cost_of(attempt.function(), choice.machines, context_);
   if (!cost) {
@@ -166,7 +167,7 @@ void LegalForm::weigh(Choice& choice, const Attempt& attempt, unsigned subset) {
   choice.best_subset = subset;
 }
 
-// One candidate more on top of a step; weighs the outcome and goes on from there. A candidate that finds nothing to do
+// Applies one more candidate after a step, evaluates the result and continues from it. A candidate that changes nothing
 // ends this branch: the combination without it is tried anyway.
 void LegalForm::extend(Choice& choice, const Step& step, size_t next, std::optional<bool> bases_at_launch,
                        AnalysisCache& analyses) {
@@ -179,7 +180,8 @@ void LegalForm::extend(Choice& choice, const Step& step, size_t next, std::optio
   if (!is_last) extend(choice, reached);
 }
 
-// Combinations that begin alike share their beginning, and candidates that start from the same kernel its analyses.
+// Combinations with a common prefix share the prefix, and candidates that start from the same kernel share its
+// analyses.
 void LegalForm::extend(Choice& choice, const Step& step) {
   AnalysisCache own = AnalysisCache::beside(context_.analyses);
   AnalysisCache& analyses = step.attempt ? own : context_.analyses;
@@ -216,8 +218,8 @@ Change LegalForm::choose(const Combination& available) {
   return Change::changed;
 }
 
-// Nothing if it cannot be, with a remark. The others are weighed inside the loop over blocks: what is hoisted out of it
-// costs a tenth there.
+// Returns nothing if it is not possible, and adds a remark. The other candidates are evaluated inside the loop over
+// blocks: hoisted code costs a tenth there.
 std::optional<Change> LegalForm::make_persistent_form(const Combination& available) {
   PersistentCheck check = check_persistent(function_, context_);
   if (check.refusal.empty() && !policy_.launch) check.refusal = "a launcher has to compute the grid (discharge=launch)";
@@ -250,7 +252,7 @@ std::optional<Change> LegalForm::make_persistent_form(const Combination& availab
 Change LegalForm::run() {
   std::optional<Combination> listed = listed_candidates();
   if (!listed) return refuse("candidates= takes numbers such as 1+3; there are 1, 2, 3 and 5");
-  // The others need launch-uniform parameters.
+  // The other candidates need launch-uniform parameters.
   if (!function_.is_entry) std::erase_if(*listed, [](unsigned candidate) { return candidate != common_base; });
   policy_ = policy();
   if (context_.options.flag("persistent"))

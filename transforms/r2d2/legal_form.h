@@ -1,4 +1,4 @@
-// R2D2's legal form: PTX for today's GPUs.
+// R2D2's legal form: PTX for existing GPUs.
 #pragma once
 
 #include "ir/core/function.h"
@@ -6,10 +6,10 @@
 
 namespace ptxrewrite::transforms::legal {
 
-// The options of pass `r2d2` that are about the legal form.
+// The options of pass `r2d2` that control the legal form.
 std::vector<PassOptionDescription> legal_options();
 
-// The function must be in SSA form. Leaves it unchanged where nothing is won.
+// The function must be in SSA form. Leaves it unchanged if no candidate is better.
 Change make_legal_form(ir::Function& function, PassContext& context);
 
 } // namespace ptxrewrite::transforms::legal

@@ -1,10 +1,10 @@
 // The loop over virtual blocks.
 //
-// A block's place in the virtual grid is kept as its index in each dimension that the kernel reads, and advanced by the
-// wave's size written in the same base (nctaid.x blocks = so many in x, so many rows, so many layers): additions with a
-// carry, no division but in front of the loop, and nothing that could wrap: extents are at most 2^31 - 1, 65535 and
+// The position in the virtual grid is kept as an index in each dimension that the kernel reads. It is advanced by the
+// size of the wave, decomposed in the same way (nctaid.x blocks = a number of columns, rows and layers), by additions
+// with carry. The only divisions are before the loop, and nothing can wrap: extents are at most 2^31 - 1, 65535 and
 // 65535, the wave has at most 2^31 - 1 blocks, so each sum stays below 2^32. A dimension that the kernel does not read
-// must have the extent 1 (left to the launch): else every block's work would be done several times.
+// must have the extent 1 (checked at launch): otherwise the work of every block would be repeated.
 #include "transforms/r2d2/persistent.h"
 
 #include "ir/core/builder.h"
@@ -31,11 +31,11 @@ using ir::ScalarType;
 using ir::SpecialRegister;
 using ir::ValueId;
 
-// Values kept in registers through the whole loop cost occupancy: so many at most, in 32-bit registers.
+// Limit for values kept in registers throughout the loop, which cost occupancy, in 32-bit registers.
 constexpr unsigned hoisting_limit = 8;
 
 constexpr std::array<std::string_view, 3> extents = {"nctaid.x", "nctaid.y", "nctaid.z"};
-using Triple = std::array<ValueId, 3>; // by dimension; those beyond `dimensions` are not used
+using Triple = std::array<ValueId, 3>; // by dimension; those beyond `dimensions` are unused
 
 class PersistentLoop {
 public:
@@ -62,7 +62,7 @@ private:
   void redirect_returns();
   void redirect(BlockId block, InstructionId id);
   BlockId split_behind(BlockId block, InstructionId id);
-  // `number` = x + extent.x * (y + extent.y * z), the last dimension taking what is left.
+  // Decomposes `number` = x + extent.x * (y + extent.y * z); the last dimension takes the remainder.
   Triple decode(ValueId number);
   void emit_preheader();
   void emit_latch();
@@ -80,7 +80,7 @@ private:
 
 Symbol PersistentLoop::new_label(std::string_view stem) {
   ir::Module& module = function_.module();
-  // No text of the module has the name, so nothing in the function has it.
+  // If no text of the module contains the name, it is unused in the function, too.
   const std::string prefix = "$L_" + std::string(module.text(function_.name)) + '_' + std::string(stem);
   std::string label = prefix;
   for (unsigned number = 1; module.strings.find(label); ++number)
@@ -97,7 +97,7 @@ ValueId PersistentLoop::read_extent(unsigned dimension) {
   return value;
 }
 
-// The launcher passes the extents, and sees to it that dimensions nobody reads are 1.
+// The launcher passes the extents, and checks that dimensions that the kernel does not read are 1.
 void PersistentLoop::add_terms() {
   const auto rest_on = [&](const std::string& statement, const std::string& predicate) {
     attempt_.rest_on(statement, "r2d2: persistent blocks", predicate, "block and grid limits", function_.header_range);
@@ -121,7 +121,7 @@ void PersistentLoop::make_blocks() {
   if (!function_.blocks[header_].label) function_.blocks[header_].label = new_label("block");
   preheader_ = function_.add_block();
   function_.place_block_before(preheader_, header_);
-  // Declarations stay in front of everything that may come to stand in front of the loop.
+  // Declarations are moved to the preheader, so that they precede all hoisted code.
   for (InstructionId id : function_.instructions_in(header_)) {
     const InstructionKind kind = function_.instructions[id].kind;
     if (kind != InstructionKind::declare_variable && kind != InstructionKind::prototype) continue;
@@ -138,10 +138,10 @@ void PersistentLoop::make_blocks() {
   function_.place_block(exit_);
 }
 
-// What stands behind `id` becomes a block of its own, to which control falls through.
+// Splits the block after `id`; control falls through to the new block.
 BlockId PersistentLoop::split_behind(BlockId block, InstructionId id) {
   const BlockId rest = function_.add_block();
-  const auto place = std::ranges::find(function_.layout, block) + 1; // there is one: the latch is placed
+  const auto place = std::ranges::find(function_.layout, block) + 1; // valid: the latch follows in the layout
   function_.place_block_before(rest, *place);
   for (InstructionId next = function_.instructions[id].next; next;) {
     const InstructionId moved = next;
@@ -157,7 +157,7 @@ BlockId PersistentLoop::split_behind(BlockId block, InstructionId id) {
   return rest;
 }
 
-// `ret` and `exit` lead to the latch; a guard stays on the instruction.
+// Replaces `ret` and `exit` by branches to the latch; a guard stays on the instruction.
 void PersistentLoop::redirect(BlockId block, InstructionId id) {
   const bool guarded = function_.instructions[id].guard.valid();
   const auto place = std::ranges::find(function_.layout, block);
@@ -174,7 +174,7 @@ void PersistentLoop::redirect(BlockId block, InstructionId id) {
 }
 
 void PersistentLoop::redirect_returns() {
-  // The layout grows behind the place where this stands: what was split off is met next.
+  // The layout grows after the current position: blocks that were split off are visited next.
   for (size_t place = 0; place < function_.layout.size(); ++place) {
     const BlockId block = function_.layout[place];
     for (InstructionId id : function_.instructions_in(block)) {
@@ -201,7 +201,7 @@ Triple PersistentLoop::decode(ValueId number) {
 void PersistentLoop::emit_preheader() {
   builder_.at_end(preheader_);
   const Triple first = decode(read_special(SpecialRegister::ctaid));
-  // Of one dimension, the step is nctaid.x, which costs nothing where it is read.
+  // For one dimension, the step is nctaid.x, which can be read as an operand.
   if (needs_.dimensions > 1) step_ = decode(read_special(SpecialRegister::nctaid));
   const unsigned last = needs_.dimensions - 1;
   builder_.guarded_by(emit_test("setp.ge.u32", first[last], read_extent(last)));
@@ -247,12 +247,12 @@ void PersistentLoop::emit_latch() {
     const std::array edges{function_.add_edge(latch_, exit_), function_.add_edge(latch_, between_)};
     function_.set_successors(latch_, edges, true);
     builder_.at_end(between_);
-    // Pending copies would land in what is the next virtual block's shared memory by then.
+    // Pending copies would write to the shared memory of the next virtual block.
     if (needs_.async_copies) builder_.emit("cp.async.wait_all", {});
     if (const std::optional<uint32_t> number = needs_.barrier_between())
       builder_.emit("bar.sync", {Operand::integer(*number)});
     else if (needs_.warp_operations && function_.module().version_major >= 6)
-      // Operations of two virtual blocks must not meet. Before PTX 6.0 a warp converges here by itself.
+      // Operations of two virtual blocks must not be matched. Before PTX 6.0 a warp reconverges here by itself.
       builder_.emit("bar.warp.sync", {Operand::integer(-1)});
     builder_.emit("bra", {Operand::block(header_)});
     const std::array back{function_.add_edge(between_, header_, next)};
@@ -297,7 +297,7 @@ void PersistentLoop::replace_read(InstructionId id, size_t operand) {
   else
     value = index_[component];
   builder_ = Builder(function_);
-  // A 16-bit move of the special register takes its low half; of a 32-bit register it would be illegal.
+  // A 16-bit move of the special register reads its low half; from a 32-bit register it would be illegal.
   const ir::Form& form = function_.form_of(id);
   if (form.opcode == Opcode::mov && ir::bit_width(form.type()) == 16)
     function_.instructions[id].form = ir::known_form("cvt.u16.u32");

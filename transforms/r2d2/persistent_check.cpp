@@ -1,23 +1,23 @@
-// What stands against persistent blocks.
+// Checks whether a kernel can use persistent blocks.
 //
-// One thread runs several virtual blocks one after the other. Refused is whatever could tell that from blocks of its
-// own:
+// One thread runs several virtual blocks one after the other. A kernel is refused if it could distinguish that from
+// separate blocks:
 //   * %gridid, %envreg (where cooperative launches keep their workspace) and everything about clusters;
 //   * waiting for other blocks: a loop with a test that depends on a volatile, acquiring or relaxed load, or on an
-//     atomic, outside shared memory. Blocks that are not resident yet might be what it waits for. Retrying a
-//     compare-and-swap whose expected value changes in the loop is no waiting;
-//   * a barrier or warp operation that some threads may have left behind by returning: a thread that returned is not
-//     waited for, one that is on its way to the next virtual block is. That is: a barrier between the place where
-//     threads of a block part and the place where they meet again; a warp operation there, if no barrier follows and
-//     the parting is not one of whole warps;
+//     atomic, outside shared memory. It may wait for blocks that are not resident yet. Retrying a compare-and-swap
+//     whose expected value changes in the loop does not count as waiting;
+//   * a barrier or warp operation that some threads may have bypassed by returning: nothing waits for a thread that
+//     returned, but the operation waits for a thread that continues with the next virtual block. That is: a barrier
+//     between a divergent branch of a block's threads and its reconvergence point; a warp operation there, if no
+//     barrier follows and the branch diverges within warps;
 //   * state beyond registers and memory that ends with a block: mbarrier objects, bulk copies, barriers that only some
 //     threads arrive at, wgmma and tcgen05, setmaxnreg, alloca. Pending cp.async groups are waited for instead;
 //   * calls of functions that read the block index, end the thread, or are not in the module.
-// %nctaid is no reason: the variant gets the virtual grid's extents as parameters, so that even its use in data is
-// exact. %smid, %warpid, the clocks and their like tell nothing that a block could rely on.
+// %nctaid is allowed: the variant gets the virtual grid's extents as parameters, so that even its use in data is exact.
+// %smid, %warpid, the clocks and the like have no values that a block could rely on.
 //
-// Not looked for: programs that are wrong as they are, such as waiting by plain loads, or reading shared memory that
-// nobody has written (`run --check` finds those).
+// Not detected: programs that are wrong in themselves, such as waiting by plain loads, or reading uninitialised shared
+// memory (`run --check` finds those).
 #include "transforms/r2d2/persistent.h"
 
 #include "ir/analysis/linear/linear.h"
@@ -45,10 +45,10 @@ using ir::OperandKind;
 using ir::SpecialRegister;
 using ir::ValueId;
 
-// Kernel parameters take this many bytes at most on every target.
+// The limit for kernel parameters that every target supports, in bytes.
 constexpr uint64_t parameter_limit = 4096;
 
-// Functions outside the module that do nothing a virtual block could notice.
+// Functions outside the module whose behaviour does not depend on virtual blocks.
 constexpr std::string_view harmless_functions[] = {"vprintf", "malloc", "free", "__assertfail"};
 
 constexpr std::string_view cluster_directives[] = {".reqnctapercluster", ".explicitcluster", ".maxclusterrank",
@@ -58,7 +58,7 @@ bool is_cluster_register(std::string_view name) {
   return name.find("cluster") != name.npos;
 }
 
-// Operands without groups' insides and old values.
+// The operands, without the elements of groups and without old values.
 std::vector<Operand> plain_operands(const ir::Function& function, InstructionId id) {
   std::vector<Operand> list;
   std::span<const Operand> operands = function.operands_of(id);
@@ -67,13 +67,13 @@ std::vector<Operand> plain_operands(const ir::Function& function, InstructionId 
   return list;
 }
 
-// A barrier that says how many threads it is for. Its operands are a number, perhaps the count, and for reductions the
-// result in front and the predicate behind.
+// Does the barrier specify a thread count? Its operands are a number, optionally the count, and for reductions the
+// result before and the predicate after them.
 bool is_counted(const ir::Function& function, InstructionId id) {
   return plain_operands(function, id).size() > (function.form_of(id).has(Modifier::red) ? 3 : 1);
 }
 
-// An access that may be meant to see what a running block of the same grid does.
+// Can the access observe writes of a running block of the same grid?
 bool sees_other_blocks(const Form& form) {
   if (ir::is_shared(form.space)) return false;
   return form.effects.atomic || (form.effects.reads_memory && form.effects.volatile_result);
@@ -93,7 +93,7 @@ private:
     }
     return false;
   }
-  // Each says false when it has refused.
+  // Each returns false after it has refused the kernel.
   bool check_header();
   bool scan(const ir::Function& function);
   bool scan_instruction(const ir::Function& function, InstructionId id);
@@ -109,7 +109,7 @@ private:
   bool is_warp_uniform(ValueId test) const;
   bool is_thread_index(ValueId value) const;
   bool is_warp_index(ValueId value) const;
-  enum class Meeting : uint8_t { none, of_warp, of_block }; // which threads an instruction may wait for
+  enum class Meeting : uint8_t { none, of_warp, of_block }; // the threads that an instruction may wait for
   Meeting meeting_at(InstructionId id) const;
   bool leaves_without_barrier(BlockId block) const;
   bool check_meeting(InstructionId id, ValueId test, Meeting meeting, BlockId join);
@@ -128,7 +128,7 @@ private:
   SourceRange call_range_;         // of the kernel's call that led to the function being scanned
   bool convergent_callee_ = false; // some called function has warp operations or barriers
   std::optional<ir::LinearForms> forms_;
-  std::vector<std::vector<InstructionId>> meetings_; // by block: what waits for other threads
+  std::vector<std::vector<InstructionId>> meetings_; // by block: instructions that wait for other threads
 };
 
 PersistentCheck Checker::run() {
@@ -291,7 +291,7 @@ bool Checker::scan_call(const ir::Function& function, InstructionId id) {
     if (symbol.kind() != ir::SymbolRef::Kind::function) continue;
     direct = true;
     const std::string_view name = module.text(module.function(symbol.function()).name);
-    // A prototype and the function behind it are two entries of the module.
+    // A prototype and the definition of the function are two entries of the module.
     auto definition = std::ranges::find_if(
         module.functions, [&](const auto& other) { return other->has_body && module.text(other->name) == name; });
     if (definition == module.functions.end()) {
@@ -320,7 +320,7 @@ bool Checker::waits(InstructionId id, ir::LoopId loop) const {
   return true;
 }
 
-// Does the test depend on what `waits` says yes to, through the values of the loop?
+// Does the test depend on an instruction for which `waits` returns true, through the values of the loop?
 bool Checker::depends_on_waiting(ValueId test, ir::LoopId loop, std::set<ValueId>& seen, SourceRange& where) const {
   std::vector<ValueId> work;
   auto reach = [&](ValueId value) {
@@ -357,7 +357,7 @@ bool Checker::check_waiting() {
       return false;
     });
     if (!may_wait) continue;
-    std::set<ValueId> seen; // of all tests of the loop: none of it depends on what waits
+    std::set<ValueId> seen; // of all tests of the loop: none of these values depends on waiting
     for (BlockId block : blocks)
       for (InstructionId id : kernel_.instructions_in(block)) {
         const ir::Instruction& instruction = kernel_.instructions[id];
@@ -376,7 +376,7 @@ bool Checker::check_waiting() {
   return true;
 }
 
-// --- returns that not all threads take ---
+// --- divergent returns ---
 
 bool Checker::is_block_uniform(ValueId value) const {
   if (forms_->form(value).kind > ir::ValueClass::block_uniform) return false;
@@ -389,12 +389,13 @@ Checker::Meeting Checker::meeting_at(InstructionId id) const {
   const Form& form = kernel_.form_of(id);
   if (form.effects.call) return convergent_callee_ ? Meeting::of_block : Meeting::none;
   if (form.kind == InstructionClass::barrier && !form.has(Modifier::warp))
-    return is_counted(kernel_, id) ? Meeting::none : Meeting::of_block; // counting arrivals, it waits for nobody else
-  // Without .sync a warp's operation is about the lanes that happen to be there, and waits for none.
+    return is_counted(kernel_, id) ? Meeting::none : Meeting::of_block; // a counted barrier waits only for the arrivals
+                                                                        // it counts
+  // Without .sync, a warp operation applies to the active lanes and does not wait for others.
   return form.effects.convergent && form.has(Modifier::sync) ? Meeting::of_warp : Meeting::none;
 }
 
-// May a thread return from the start of `block` without having waited for the others of its block?
+// May a thread return from the start of `block` without having waited for the other threads of its block?
 bool Checker::leaves_without_barrier(BlockId block) const {
   std::set<BlockId> seen{block};
   std::vector<BlockId> work{block};
@@ -415,8 +416,8 @@ bool Checker::leaves_without_barrier(BlockId block) const {
   return false;
 }
 
-// Is the test the same for all threads of a warp? Where a warp's threads are of one row, which is for the launch to
-// check, %tid.x / 32 is, and so is %tid.x < 32 * k.
+// Is the test uniform within each warp? If each warp's threads are in one row, which the launch checks, %tid.x / 32 is,
+// and so is %tid.x < 32 * k.
 bool Checker::is_warp_uniform(ValueId test) const {
   const InstructionId id = forms_->def_use().definition(test).instruction;
   if (!id || !kernel_.is_opcode(id, Opcode::setp) || kernel_.instructions[id].guard) return false;
@@ -451,7 +452,7 @@ bool Checker::is_warp_index(ValueId value) const {
          operands[2].is(OperandKind::integer) && operands[2].immediate >= 5;
 }
 
-// Threads part at `id`, by `test`, and meet again at `join`, if there is one.
+// Threads diverge at `id`, by `test`, and reconverge at `join`, if it exists.
 bool Checker::check_meeting(InstructionId id, ValueId test, Meeting meeting, BlockId join) {
   constexpr const char* reason =
       "a barrier or warp operation is reachable when some threads of the block have returned";
@@ -464,7 +465,7 @@ bool Checker::check_meeting(InstructionId id, ValueId test, Meeting meeting, Blo
   return true;
 }
 
-// All that is met between the parting of threads at `id` and their meeting.
+// Checks all instructions between the divergence at `id` and the reconvergence.
 bool Checker::check_parting(BlockId block, InstructionId id, ValueId test, BlockId join) {
   for (InstructionId next = kernel_.instructions[id].next; next; next = kernel_.instructions[next].next)
     if (!check_meeting(next, test, meeting_at(next), join)) return false;
@@ -526,7 +527,7 @@ bool Checker::check_returns() {
 std::optional<uint32_t> PersistentNeeds::barrier_between() const {
   if (!shared_memory && !block_barriers) return std::nullopt;
   if (!counted_barriers) return 0;
-  // Some threads may come here while others still meet at a barrier of their own.
+  // Some threads may arrive here while others still wait at another barrier.
   for (uint32_t number = 0; number < 16; ++number)
     if (!barriers.contains(number)) return number;
   return std::nullopt;

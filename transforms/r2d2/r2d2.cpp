@@ -2,13 +2,13 @@
 //
 // Hardware form (paper §3): coefficients once per launch, thread parts once per SM, block parts once per block, and at
 // the use `[%lr + %cr + immediate]`, a sum modulo 2^64, or modulo 2^32 in the shared, constant and local spaces, whose
-// addresses have no more bits. A 32-bit result reads the low half of the sum: `r2d2.mov.b32`. Legal form, for today's
-// GPUs: see transforms/legal/.
+// addresses have no more bits. A 32-bit result reads the low half of the sum: `r2d2.mov.b32`. Legal form, for existing
+// GPUs: see legal_form.h.
 //
-// Linear forms are true under obligations (no index wraps). Each one that a used form needs goes into the ledger:
-// proved, assumed when the user said so, or left to the launch. The rewritten kernel stands beside its original as a
-// variant (transforms/common/variant.h): the original runs where a launch predicate is false, or where the machine has
-// no registers to spare for linear ones (paper §4.4). Kernels that the module launches itself have no variant.
+// Linear forms are true under obligations (no index wraps). Each obligation of a used form goes into the ledger:
+// proved, assumed at the user's request, or checked at launch. The rewritten kernel is kept beside its original as a
+// variant (transforms/common/variant.h): the original runs if a launch predicate is false, or if the machine has no
+// registers to spare for linear ones (paper §4.4). Kernels that the module itself launches have no variant.
 #include "transforms/manager/pass.h"
 
 #include "ir/analysis/linear/exact_range.h"
@@ -95,7 +95,7 @@ private:
     context_.remarks.emplace_back("left as it is: " + std::move(why), function_.header_range);
     return Change::unchanged;
   }
-  // The saving against the work of the sections, in a launch of middling size.
+  // Compares the saving with the work of the sections, for a launch of moderate size.
   bool pays(const Plan& plan, ir::ExpressionPool& pool) const;
   void record_obligations(const ir::LinearForms& forms, const Plan& plan, bool assumed);
   void report(const Plan& plan, const SectionSizes& sizes, size_t before);
@@ -107,7 +107,7 @@ private:
 };
 
 bool HardwareForm::pays(const Plan& plan, ir::ExpressionPool& pool) const {
-  constexpr double warps = 8, blocks = 4; // of a block; that an SM gets one after the other
+  constexpr double warps = 8, blocks = 4; // warps of a block; blocks that an SM executes one after the other
   ir::Function scratch(function_);
   const SectionSizes sizes = emit_sections(scratch, plan, pool).sizes;
   const double work = double(sizes.coefficient_instructions) + warps * double(sizes.thread_instructions) +
@@ -189,7 +189,7 @@ Change HardwareForm::run() {
   if (!pays(plan, forms.expressions())) return refuse("its linear registers would take as much work as they save");
 
   record_obligations(forms, plan, options.assume_no_overflow);
-  // Even without launch predicates: a launch for which the machine has no registers to spare takes it (paper §4.4).
+  // Even without launch predicates: the original runs if the machine has no registers to spare (paper §4.4).
   if (options.launch_checks) original_ = std::make_unique<ir::Function>(function_);
   size_t before = count_real(function_);
   EmittedSections sections = emit_sections(function_, plan, forms.expressions());

@@ -1,5 +1,6 @@
-// Offsets that change from trip to trip (paper §3.1.2): the kernel's own counters where they count alike, or registers
-// that are added to once a trip, where that takes fewer instructions than stepping the addresses themselves.
+// Offsets that change from trip to trip (paper §3.1.2): the kernel's own counters if they advance by the same steps, or
+// new registers that are incremented once per trip, if that takes fewer instructions than advancing the addresses
+// themselves.
 #include "transforms/r2d2/r2d2_increments.h"
 
 #include "ir/core/builder.h"
@@ -32,7 +33,7 @@ Planner::ChainKey Planner::key_of(unsigned width, std::span<const ir::LoopOffset
 
 // --- counters of the kernel ---
 
-// Registers that are the same for all threads but for the trip, and that something needs besides addresses.
+// Finds registers that differ only by trip, not by thread, and that the kernel needs for more than addresses.
 void Planner::find_counters() {
   if (std::exchange(counters_known_, true)) return;
   ir::Liveliness::Result live = simulate();
@@ -80,8 +81,8 @@ bool Planner::runs_before(InstructionId first, InstructionId second, BlockId wit
   return false;
 }
 
-// Does the counter hold its value of this trip there, and would reading it keep no second register alive? A block
-// parameter is dead once its next value was computed.
+// Does the counter hold the value of the current trip there, and would reading it extend no live range? A block
+// parameter is dead once its next value is computed.
 bool Planner::is_counter_at(ValueId counter, InstructionId place) const {
   const ir::DefinitionSite& site = forms_.def_use().definition(counter);
   BlockId block = function_.instructions[place].block;
@@ -117,7 +118,7 @@ bool Planner::choose_counter(LinearSite& site) {
   return false;
 }
 
-// --- registers of our own ---
+// --- new registers ---
 
 uint32_t Planner::increment_for(unsigned width, std::span<const ir::LoopOffset> chain) {
   auto [row, fresh] = increment_of_.try_emplace(key_of(width, chain), none);
@@ -180,9 +181,9 @@ double Planner::added_weight(LoopId inside) const {
   return sum;
 }
 
-// Takes the increments away that cost more than they save, seen from inside the loops: an address's first value can be
-// had from a linear register either way. Where it is all the same, the register that all threads share is kept (paper
-// §3.1.2): it frees a register in each thread.
+// Removes increments that cost more than they save, as seen from inside the loops: the first value of an address is
+// available in a linear register in any case. On a tie, the register shared by all threads is kept (paper §3.1.2): it
+// frees a register in each thread.
 void Planner::drop_useless_increments() {
   std::vector<size_t> readers(increments_.size());
   for (const LinearSite& site : sites_)
@@ -206,7 +207,7 @@ void Planner::drop_useless_increments() {
 
 namespace {
 
-// In front of the branch that ends a block.
+// A builder that inserts before the branch that ends a block.
 ir::Builder at_end_of(ir::Function& function, BlockId block) {
   ir::Builder builder(function);
   if (InstructionId terminator = function.terminator(block))

@@ -1,4 +1,4 @@
-// The registers of a hardware-form kernel that hold what changes from trip to trip.
+// Emits the registers of a hardware-form kernel whose values change from trip to trip of a loop.
 #pragma once
 
 #include "ir/analysis/linear/linear.h"
@@ -10,8 +10,8 @@
 
 namespace ptxrewrite::transforms::r2d2 {
 
-// Adds the plan's increments to the loops: block parameters of the headers, their first values where the loops are
-// entered, and an addition at the end of each trip. `steps`: for each increment, what is added. Returns the registers.
+// Adds the plan's increments to the loops: block parameters of the headers, their initial values on loop entry, and an
+// addition at the end of each trip. `steps`: the amount added, by increment. Returns the registers.
 std::vector<ir::ValueId> emit_increments(ir::Function& function, const ir::LinearForms& forms, const Plan& plan,
                                          std::span<const Step> steps);
 

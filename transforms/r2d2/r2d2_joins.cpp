@@ -1,6 +1,6 @@
-// Registers that are written on several paths (paper §3.1.2): each of the linear forms gets a linear register, and the
-// threads move the one of their path into a general register. Accesses whose addresses differ from that by the same
-// amount on all paths share it.
+// Registers that are written on several paths (paper §3.1.2): each of the linear forms gets a linear register, and each
+// thread moves the one for its path into a general register. Accesses whose addresses differ from it by the same amount
+// on all paths share it.
 #include "transforms/r2d2/r2d2_joins.h"
 
 #include "ir/core/insertion.h"
@@ -28,8 +28,8 @@ unsigned alternatives_of(const LinearForm& form) {
 
 } // namespace
 
-// Two paths that come together, where one predicate decides which is taken: the block parameter from which `value` was
-// computed. Moves at the ends of the paths are one less than a move and a guarded one.
+// Finds the block parameter from which `value` was computed if two paths join there and one predicate decides between
+// them. Moves at the ends of the paths execute one instruction less than a move and a guarded one.
 std::optional<Planner::PathChoice> Planner::paths_of(ValueId value, const FormCondition& condition) const {
   constexpr size_t most_steps = 64;
   std::vector<ValueId> work{value};
@@ -54,8 +54,8 @@ std::optional<Planner::PathChoice> Planner::paths_of(ValueId value, const FormCo
   return std::nullopt;
 }
 
-// Which form each edge into the block brings, or the predicate that chooses; nothing where the choice is of another
-// kind or is not made once and for all in front of the place.
+// Returns the form that each edge into the block provides, or the predicate that chooses; nothing if the choice is of
+// another kind or is not final before `place`.
 std::optional<Planner::PathChoice> Planner::choice_of(const LinearForm& form, ValueId value,
                                                       InstructionId place) const {
   const FormCondition& first = form.conditions[0];
@@ -89,7 +89,7 @@ std::optional<Planner::PathChoice> Planner::choice_of(const LinearForm& form, Va
   return choice;
 }
 
-// The site becomes a use of a join's register; its own coefficients are what it adds to that.
+// Makes the site a use of a join's register; its own coefficients become the difference to that register.
 bool Planner::set_join(const LinearForm& form, ValueId value, LinearSite& site) {
   auto refuse = [&](const char* why) {
     explain_unused(site.instruction, std::string("the register is written on several paths") + why);
@@ -147,7 +147,7 @@ uint32_t Planner::join_for(const PathChoice& choice, std::vector<LinearSite>& al
     LinearSite move = alternatives[choice.alternatives[i]];
     ExpressionId& constant = move.coefficients[FormIndex::constant];
     constant = pool.subtract(constant, literal);
-    move.obligations.clear(); // with the accesses
+    move.obligations.clear(); // they belong to the accesses
     move.moved_for = row->second;
     move.block = choice.block ? function_.edges[forms_.control_flow().predecessors(choice.block)[i]].from
                               : forms_.def_use().definition(choice.predicate).block;

@@ -1,4 +1,4 @@
-// The registers of a hardware-form kernel that hold one of several linear forms.
+// Emits the registers of a hardware-form kernel that hold one of several linear forms.
 #pragma once
 
 #include "ir/analysis/linear/linear.h"
@@ -10,12 +10,12 @@
 
 namespace ptxrewrite::transforms::r2d2 {
 
-// What follows the destination of an `r2d2.mov`.
+// Appends the source operands of an `r2d2.mov`.
 void append_sum(std::vector<ir::Operand>& operands, const SiteOperands& sum);
 std::string_view move_mnemonic(unsigned width);
 
-// Adds the plan's joins: moves at the ends of the blocks from which control comes together, or behind the definition of
-// the predicate that chooses. `operands`: what each site of the plan reads. Returns the registers.
+// Adds the plan's joins: moves at the ends of the predecessor blocks, or after the definition of the predicate that
+// chooses. `operands`: the operands of each site of the plan. Returns the registers.
 std::vector<ir::ValueId> emit_joins(ir::Function& function, const ir::LinearForms& forms, const Plan& plan,
                                     std::span<const SiteOperands> operands);
 

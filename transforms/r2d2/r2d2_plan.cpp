@@ -1,5 +1,5 @@
-// Chooses the linear registers of one kernel. See the header for terms; the estimate of what is saved is a liveness
-// question: what would be dead if the sites no longer read their registers?
+// Chooses the linear registers of one kernel. See the header for terms. The saving is estimated by liveness: the
+// instructions that become dead if the sites no longer read their registers.
 #include "ir/machine/figures/target.h"
 #include "ir/machine/figures/weights.h"
 #include "ir/machine/select/lowering.h"
@@ -23,9 +23,9 @@ using ir::LinearForm;
 using ir::ValueId;
 namespace FormIndex = ir::FormIndex;
 
-constexpr size_t most_remarks = 20; // about dropped forms, one by one
+constexpr size_t most_remarks = 20; // about individual dropped forms
 
-// What a site needs of its linear register's constant: all but a literal that an immediate can hold.
+// The part of a site's constant that its linear register must provide: all but a literal that fits an immediate.
 ExpressionId base_constant(ir::ExpressionPool& pool, const LinearSite& site) {
   ExpressionId constant = site.coefficients[FormIndex::constant];
   SplitConstant split = split_constant(pool, constant);
@@ -42,7 +42,7 @@ Planner::Planner(ir::LinearForms& forms, const PlanOptions& options, PassContext
   ir::Lowering lowering = ir::lower(function_, compute_capability_);
   for (InstructionId id : function_.instructions.ids())
     cost_[id.index()] = lowering.cost(id).weight + lowering.cost(id).uniform;
-  // Half of it for each loop of which a trip may go past the block: what is added runs in every trip.
+  // Halved for each loop in which a trip may bypass the block: the increment is executed in every trip.
   const ir::LoopForest& loops = forms.loops();
   for (BlockId block : function_.blocks.ids()) {
     double often = execution_weight(loops, block);
@@ -56,7 +56,7 @@ Planner::Planner(ir::LinearForms& forms, const PlanOptions& options, PassContext
   }
 }
 
-// The group of a site that differs at most in the constant; one whose constant is the site's own, if there is any.
+// Returns the group of a site that differs at most in the constant, preferably one with the same constant.
 uint32_t Planner::group_for(const LinearSite& site, std::map<std::vector<uint32_t>, std::vector<uint32_t>>& index) {
   std::vector<uint32_t> key{site.width};
   for (unsigned c = FormIndex::tid_x; c < FormIndex::count; ++c)
@@ -82,7 +82,7 @@ void Planner::put_into_group(LinearSite& site, uint32_t number,
   Group& group = groups_[site.group];
   group.sites.push_back(number);
   if (group.fixed_constant) return;
-  // The simplest constant makes the simplest differences.
+  // The simplest constant gives the simplest differences.
   ir::ExpressionPool& pool = forms_.expressions();
   ExpressionId& base = group.coefficients[FormIndex::constant];
   ExpressionId candidate = base_constant(pool, site);
@@ -92,7 +92,7 @@ void Planner::put_into_group(LinearSite& site, uint32_t number,
 void Planner::form_groups() {
   std::map<std::vector<uint32_t>, std::vector<uint32_t>> index;
   std::vector<bool> used = used_joins();
-  // Those with an offset first: they cannot add a coefficient.
+  // Sites with an offset first, because they cannot add a coefficient.
   for (bool moves : {true, false})
     for (uint32_t i = 0; i < sites_.size(); ++i)
       if (sites_[i].moves() == moves && sites_[i].join == none && !sites_[i].uniform && takes_part(sites_[i]))
@@ -141,12 +141,12 @@ double Planner::replacement_weight(const LinearSite& site) const {
   return (site.direct ? 0 : weight_of(move_mnemonic(site.width), block)) - weight(site.instruction);
 }
 
-// For each value, the groups whose sites used to need it, through superfluous instructions and block parameters. What
-// very many need says nothing about any one of them and is not followed further, so that long chains cost no quadratic
-// time.
+// For each value, the groups whose sites depended on it, through superfluous instructions and block parameters. A value
+// with many groups does not help to tell them apart and is not followed further, so that long chains do not take
+// quadratic time.
 std::vector<std::set<uint32_t>> Planner::groups_behind(const ir::Liveliness::Result& live) const {
   constexpr size_t many = 64;
-  constexpr int most_rounds = 4; // one for each loop that a value goes around, and one more
+  constexpr int most_rounds = 4; // one for each loop that a value is carried around, and one more
   std::vector<std::set<uint32_t>> behind(function_.values.size());
   const std::vector<BlockId>& order = forms_.control_flow().reverse_postorder();
   bool grown = true;
@@ -191,7 +191,7 @@ std::set<uint32_t> Planner::groups_of(InstructionId id, const ir::Liveliness::Re
   return groups;
 }
 
-// Each superfluous instruction's weight is shared among the groups whose sites used to need it.
+// Divides each superfluous instruction's weight among the groups whose sites depended on it.
 void Planner::estimate_savings() {
   ir::Liveliness::Result live = simulate();
   ir::Liveliness::Result without = liveliness_.compute();

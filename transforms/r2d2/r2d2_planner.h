@@ -20,7 +20,7 @@ public:
   Plan run();
 
 private:
-  // --- what can be a site (r2d2_sites.cpp) ---
+  // --- finding sites (r2d2_sites.cpp) ---
   void find_address_sites();
   void find_result_sites();
   void consider_result(ir::InstructionId id, ir::ReaderCounts& counts, const ir::Liveliness::Result& live,
@@ -30,9 +30,9 @@ private:
                                                                const ir::ReaderCounts& counts,
                                                                const ir::Liveliness::Result& live) const;
   bool is_dead(ir::InstructionId id, const ir::ReaderCounts& counts) const;
-  // Whether a form can be used here; fills coefficients, offsets and obligations of the site.
+  // Can the form be used here? Fills coefficients, offsets and obligations of the site.
   bool usable(const ir::LinearForm& form, ir::ValueId value, LinearSite& site);
-  // The same for what a guarded definition writes where its guard holds.
+  // The same for the value that a guarded definition writes if its guard holds.
   bool usable_alternative(ir::InstructionId id, LinearSite& site);
   bool set_coefficients(const ir::LinearForm& form, LinearSite& site);
   bool set_offsets(const ir::LinearForm& form, LinearSite& site);
@@ -49,12 +49,12 @@ private:
   bool choose_counter(LinearSite& site);
   bool choose_offset_of_result(LinearSite& site, const std::vector<bool>& used);
   bool is_counter_at(ir::ValueId counter, ir::InstructionId place) const;
-  // Can control get from one instruction to the other without going through `without`'s start?
+  // Can control flow from one instruction to the other without passing the start of `without`?
   bool runs_before(ir::InstructionId first, ir::InstructionId second, ir::BlockId without) const;
   uint32_t increment_for(unsigned width, std::span<const ir::LoopOffset> chain);
   void choose_offsets_of_addresses();
   void drop_useless_increments();
-  // By increment: does a site that takes part read it, or one that starts from it?
+  // By increment: is it read by a site that takes part, or is it the parent of one that is read?
   std::vector<bool> used_increments() const;
   double added_weight(ir::LoopId inside = {}) const;
 
@@ -62,7 +62,7 @@ private:
   struct PathChoice {
     ir::BlockId block;
     ir::ValueId predicate;
-    std::vector<unsigned> alternatives; // which form each move brings
+    std::vector<unsigned> alternatives; // the form that each move provides
   };
   std::optional<PathChoice> choice_of(const ir::LinearForm& form, ir::ValueId value, ir::InstructionId place) const;
   std::optional<PathChoice> paths_of(ir::ValueId value, const ir::FormCondition& condition) const;
@@ -84,9 +84,9 @@ private:
   void apply_limit();
   void drop_useless_groups();
   Plan result();
-  // As if the sites that take part no longer read what they replace.
+  // Liveness as if the sites that take part no longer read the operands they replace.
   ir::Liveliness::Result simulate() const;
-  // An operand that a site which takes part no longer reads.
+  // Is the operand one that a participating site no longer reads?
   bool replaced(ir::InstructionId id, size_t operand) const;
   double removed_weight(const ir::Liveliness::Result& live, size_t* count = nullptr, ir::LoopId inside = {}) const;
   double gain(ir::LoopId inside = {}) const {
@@ -100,12 +100,12 @@ private:
   const LinearSite& site_at(uint32_t number) const {
     return number < sites_.size() ? sites_[number] : moves_[number - sites_.size()];
   }
-  // How often a block runs; machine instructions that an instruction of the kernel, or one of our own, stands for in
-  // all.
+  // Execution frequency of a block; dynamic machine instructions that an instruction of the kernel, or one that the
+  // plan adds, accounts for.
   double frequency(ir::BlockId block) const { return frequency_[block.index()]; }
   double weight(ir::InstructionId id) const { return cost_[id.index()] * frequency(function_.instructions[id].block); }
   double weight_of(std::string_view mnemonic, ir::BlockId block) const;
-  // Of the move that replaces an instruction, less the instruction itself.
+  // Weight of the move that replaces an instruction, minus that of the instruction itself.
   double replacement_weight(const LinearSite& site) const;
   void explain_unused(ir::InstructionId id, const std::string& why);
   bool dischargeable(ir::ObligationId id);
@@ -125,14 +125,14 @@ private:
   std::vector<Increment> increments_;
   std::vector<bool> enabled_; // by increment
   std::map<ChainKey, uint32_t> increment_of_;
-  std::vector<Join> joins_; // their moves count in moves_
+  std::vector<Join> joins_; // their moves are in moves_
   std::vector<LinearSite> moves_;
   std::vector<bool> join_enabled_; // by join
   std::map<std::vector<uint32_t>, uint32_t> join_of_;
   std::map<ChainKey, std::vector<ir::ValueId>> counters_;
   bool counters_known_ = false;
   std::vector<uint32_t> order_; // by InstructionId: place in the text
-  std::vector<bool> reads_sum_; // by InstructionId: one of its operands is a sum of linear registers already
+  std::vector<bool> reads_sum_; // by InstructionId: one of its operands already is a sum of linear registers
   std::map<std::string, std::pair<size_t, SourceRange>> unused_;
   size_t dropped_by_limit_ = 0;
 };

@@ -61,14 +61,14 @@ private:
   // Index register in 64 bits, read once per section.
   Operand index_register(unsigned component);
   bool is_narrow(const Group& group, std::span<const unsigned> places) const;
-  // addend + sum of coefficient * index over three places from `first`; integer 0 when there is nothing. Counts the
+  // addend + sum of coefficient * index over three places from `first`; integer 0 if the sum is empty. Counts the
   // rounds of each (operation, index) in `packing_`.
   Operand combine(const Group& group, unsigned first, Operand addend, RegisterClass register_class,
                   std::optional<uint32_t> final_number);
   ValueId fresh(RegisterClass register_class, std::optional<uint32_t> number);
-  // Of a part's 64 bits a 32-bit form needs the low half: equal literals make equal parts, and one operation serves
-  // both widths.
-  using PartKey = std::pair<bool, uint64_t>; // of a literal: itself; else the expression
+  // A 32-bit form uses the low half of a part's 64 bits: equal literals make equal parts, and one operation serves both
+  // widths.
+  using PartKey = std::pair<bool, uint64_t>; // of a literal: its value; otherwise the expression
   PartKey part_key(ExpressionId coefficient) const {
     std::optional<uint64_t> literal = pool_.literal_value(coefficient);
     if (!literal) return {false, coefficient.index()};
@@ -88,7 +88,7 @@ private:
   ir::Builder builder_;
   CoefficientWriter coefficients_;
   EmittedSections out_;
-  std::map<ExpressionId, Operand> operand_;       // every coefficient that a part uses
+  std::map<ExpressionId, Operand> operand_;       // every coefficient used by a part
   std::vector<Operand> bases_, threads_, blocks_; // by group
   std::array<std::optional<Operand>, 6> indices_{};
   uint32_t next_thread_ = 0, next_block_ = 0;
@@ -119,8 +119,8 @@ Operand SectionWriter::index_register(unsigned component) {
   return *place;
 }
 
-// Does the part fit into 32 bits, so that the register needs no more? With literals for all blocks that there can be;
-// of a 32-bit form nobody reads more. Such a part is the same whichever form it was computed for.
+// Does the part fit into 32 bits, so that a narrow register suffices? Decided from literals, for the largest possible
+// block; of a 32-bit form only 32 bits are read. The answer does not depend on the form the part was computed for.
 bool SectionWriter::is_narrow(const Group& group, std::span<const unsigned> places) const {
   constexpr std::array<int64_t, 3> highest{1023, 1023, 63};
   constexpr int64_t most = std::numeric_limits<int32_t>::max();
@@ -146,8 +146,8 @@ Operand SectionWriter::combine(const Group& group, unsigned first, Operand adden
     if (!pool_.is_zero(group.coefficients[place])) places.push_back(place);
   bool has_addend = !(addend.is(OperandKind::integer) && addend.immediate == 0);
   const bool thread = register_class == RegisterClass::thread_index;
-  std::vector<unsigned> summed; // places of the sum so far
-  // An index times one is the index itself; it starts the sum where no other addend does.
+  std::vector<unsigned> summed; // places summed so far
+  // An index times one is the index itself; it starts the sum if there is no other addend.
   if (!has_addend && thread) {
     for (size_t i = 0; i < places.size(); ++i) {
       if (!pool_.is_literal(group.coefficients[places[i]], 1)) continue;
@@ -157,7 +157,7 @@ Operand SectionWriter::combine(const Group& group, unsigned first, Operand adden
       break;
     }
   }
-  // A row without a block index takes part in the multiplications of the others: one instruction for all lanes.
+  // A row without a block index joins the multiplication of the other rows: one instruction for all lanes.
   if (places.empty() && has_addend && register_class == RegisterClass::block_index && block_place_)
     places.push_back(*block_place_);
   if (places.empty() && has_addend) {
@@ -170,7 +170,7 @@ Operand SectionWriter::combine(const Group& group, unsigned first, Operand adden
   for (size_t i = 0; i < places.size(); ++i) {
     Operand index = index_register(places[i] - FormIndex::tid_x);
     bool last = i + 1 == places.size();
-    // Thread parts may begin alike.
+    // Thread parts may share a prefix.
     const std::tuple key{places[i], part_key(group.coefficients[places[i]]),
                          addend.is(OperandKind::value) ? addend.id : UINT32_MAX};
     summed.push_back(places[i]);
@@ -208,7 +208,7 @@ void SectionWriter::write_coefficients() {
     if (site.group != none)
       difference = pool_.subtract(difference, plan_.groups[site.group].coefficients[FormIndex::constant]);
     SplitConstant split = split_constant(pool_, difference);
-    // A literal that does not fit an address's immediate goes into the coefficient register.
+    // A literal that does not fit the immediate of an address goes into the coefficient register.
     if (split.literal == static_cast<int32_t>(split.literal)) {
       operands.immediate = split.literal;
       operands.coefficient = coefficients_.write(split.symbolic);

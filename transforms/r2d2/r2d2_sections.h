@@ -13,23 +13,23 @@
 
 namespace ptxrewrite::transforms::r2d2 {
 
-// Sizes of the parts, static instructions.
+// Sizes of the parts, in static instructions.
 struct SectionSizes {
   size_t coefficient_instructions = 0, thread_instructions = 0, block_instructions = 0;
-  size_t block_warp_instructions = 0; // with up to 16 rows of one operation and index packed into one
+  size_t block_warp_instructions = 0; // with up to 16 rows of the same operation and index packed into one
   size_t coefficient_registers = 0, thread_registers = 0, block_registers = 0;
 };
 
-// What a site reads: `lr + coefficient + immediate`, or with an offset that changes from trip to trip in the
+// The operands that a site reads: `lr + coefficient + immediate`; an offset that changes from trip to trip takes the
 // coefficient's place.
 struct SiteOperands {
-  ir::ValueId linear;      // or the register of a join; of a uniform result, its coefficient register
-  ir::Operand coefficient; // a value, or else none
+  ir::ValueId linear;      // or the register of a join; for a uniform result, its coefficient register
+  ir::Operand coefficient; // a value or none
   int64_t immediate = 0;
 };
 
-// A literal times an extended 32-bit value: mul.wide and an addition to 64 bits are one machine instruction, where the
-// addition alone is two.
+// A literal times an extended 32-bit value: mul.wide and an addition to 64 bits are one machine instruction, whereas
+// the addition alone takes two.
 struct WideProduct {
   ir::ExpressionId factor; // 32 bits
   int64_t literal = 1;
@@ -37,13 +37,13 @@ struct WideProduct {
 };
 std::optional<WideProduct> wide_product(const ir::ExpressionPool& pool, ir::ExpressionId expression);
 
-// What an increment grows by in each trip.
+// The amount that an increment grows by in each trip.
 struct Step {
   ir::Operand value;               // of the increment's width; or the product's factor
   std::optional<WideProduct> wide; // of 64-bit increments
 };
 
-// Emits the sections and rows in front of the code; gives each site of the plan its operands.
+// Emits the sections and rows before the code; determines the operands of each site of the plan.
 struct EmittedSections {
   SectionSizes sizes;
   std::vector<SiteOperands> sites; // by index in Plan::sites; without their offsets

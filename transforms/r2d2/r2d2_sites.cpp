@@ -1,5 +1,5 @@
-// Which places of a kernel can take their value from a linear register: memory addresses, and instructions whose
-// results have a linear form.
+// Finds the sites of a kernel that can take their value from a linear register: memory addresses, and instructions
+// whose results have a linear form.
 #include "ir/machine/select/linear_operands.h"
 #include "transforms/r2d2/r2d2_planner.h"
 #include "transforms/r2d2/r2d2_sections.h"
@@ -29,8 +29,8 @@ void Planner::explain_unused(InstructionId id, const std::string& why) {
   ++row->second.first;
 }
 
-// Under the assumption that no index overflows, `sext(P1+1)` is `sext(P1)+1`: fewer instructions, and forms that
-// differ only in where the extension stands become equal.
+// If the user assumes that no index overflows, `sext(P1+1)` is `sext(P1)+1`: fewer instructions, and forms that differ
+// only in the position of the extension become equal.
 void Planner::pull_extensions_out(LinearSite& site) {
   for (ExpressionId& coefficient : site.coefficients)
     coefficient = pull_extensions_out(coefficient, site);
@@ -85,7 +85,7 @@ bool Planner::expressible(ExpressionId id, const LinearSite& site) {
   return false;
 }
 
-// The loops of a form must be around the place where it is read: elsewhere it is the last trip's value.
+// The loops of a form must enclose the place where it is read: outside, the value is that of the last trip.
 bool Planner::set_offsets(const LinearForm& form, LinearSite& site) {
   const ir::LoopForest& loops = forms_.loops();
   for (const ir::LoopOffset& offset : form.loops()) {
@@ -121,7 +121,7 @@ bool Planner::set_coefficients(const LinearForm& form, LinearSite& site) {
   return true;
 }
 
-// The definition stays guarded; where the guard does not hold, the old value stays.
+// The definition stays guarded; if the guard is false, the register keeps its old value.
 bool Planner::usable_alternative(InstructionId id, LinearSite& site) {
   const ir::Instruction& row = function_.instructions[id];
   ValueId result = function_.operands_of(id)[0].as_value();
@@ -140,7 +140,7 @@ void Planner::find_address_sites() {
       std::optional<size_t> address = rewritable_address(function_, id);
       if (!address) continue;
       const LinearForm& form = forms_.address_form(id, *address);
-      // Sums are 64 bits wide; of a narrower address the machine takes the low half in shared memory alone.
+      // Sums have 64 bits; the machine truncates a narrower address only in shared memory.
       if (form.kind != ir::ValueClass::any && form.width == 32 && !ir::is_shared(function_.form_of(id).space)) continue;
       LinearSite site;
       site.instruction = id;
@@ -159,7 +159,7 @@ void Planner::find_result_sites() {
   for (const LinearSite& site : sites_)
     if (site.counter && takes_part(site)) counts.add_reader(site.counter);
   std::vector<bool> used = used_increments();
-  // Readers first, so that a value is met when its own readers are settled.
+  // Visits readers before definitions, so that all readers of a value are settled when it is visited.
   const std::vector<BlockId>& order = forms_.control_flow().reverse_postorder();
   for (auto block = order.rbegin(); block != order.rend(); ++block)
     for (InstructionId id = function_.blocks[*block].last; id; id = function_.instructions[id].previous)
@@ -185,9 +185,9 @@ void Planner::consider_result(InstructionId id, ir::ReaderCounts& counts, const 
     if (operand.is(OperandKind::value) && !operand.is_definition() && !operand.has(ir::OperandFlag::old_value))
       read.push_back(operand.as_value());
   double released = counts.release(read, [&](InstructionId dead) { return weight(dead); });
-  // At best it costs nothing.
+  // The replacement costs nothing at best.
   bool worth = released + weight(id) > 0 && (guarded ? usable_alternative(id, site) : usable(form, result, site));
-  // A result alone is not worth a register of its own that counts.
+  // A result alone does not justify a new increment register.
   worth = worth && (!site.moves() || choose_offset_of_result(site, used));
   std::vector<InstructionId> readers;
   if (worth) {
@@ -206,7 +206,8 @@ void Planner::consider_result(InstructionId id, ir::ReaderCounts& counts, const 
   sites_.push_back(std::move(site));
 }
 
-// The same for all threads of the launch, and no literal: in a coefficient register.
+// Is the site's value the same for all threads of the launch, but no literal? It is then kept in a coefficient
+// register.
 bool Planner::is_uniform(const LinearSite& site) const {
   const ir::ExpressionPool& pool = forms_.expressions();
   for (unsigned place = FormIndex::tid_x; place < FormIndex::count; ++place)
@@ -214,7 +215,8 @@ bool Planner::is_uniform(const LinearSite& site) const {
   return !site.moves() && site.join == none;
 }
 
-// What still reads the result, if all of that can name its linear register; of readers that have to add, their numbers.
+// Returns the remaining readers of the result if all of them can name its linear register; for readers that must add,
+// their IDs.
 std::optional<std::vector<InstructionId>> Planner::direct_readers(const LinearSite& site, ValueId result,
                                                                   const ir::ReaderCounts& counts,
                                                                   const ir::Liveliness::Result& live) const {

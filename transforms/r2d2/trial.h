@@ -1,4 +1,4 @@
-// What a candidate of the legal form works on: a fresh copy of a kernel, and what is known of the kernel.
+// The input of a candidate of the legal form: a fresh copy of a kernel, and the analyses of the kernel.
 #pragma once
 
 #include "transforms/common/attempt.h"
@@ -6,8 +6,8 @@
 
 namespace ptxrewrite::transforms::legal {
 
-// A candidate looks into `kernel` and rewrites the attempt's function, a copy of it in which everything has the same
-// number. Analyses are of the kernel: candidates that start from the same one share them.
+// A candidate analyses `kernel` and rewrites the attempt's function, a copy of it with the same IDs. Analyses are those
+// of the kernel: candidates that start from the same kernel share them.
 struct Trial {
   Attempt& attempt;
   const ir::Function& kernel;

@@ -4,14 +4,14 @@
 //     mul.wide.s32  scaled, offset, scale                 once
 //     add.s64       address, scaled, base_i               base_i the same for all threads of the launch
 //
-// with one 32-bit offset for all of them. The machine does each sum with its product in one instruction, the base being
-// an operand from the constant bank or a uniform register (ptxas leaves mad.wide in two or three), where the original
-// computes an index for each access, or moves one induction variable for each around a loop. The offset is taken from
-// the code where it has one, else computed at the entry. It is widened as signed or unsigned, so it needs no bias; that
-// it does not wrap is an obligation of this rewrite.
+// with one 32-bit offset for all of them. The machine computes each sum and product in one instruction, with the base
+// as an operand from the constant bank or a uniform register (ptxas splits mad.wide into two or three), whereas the
+// original computes an index for each access, or keeps one induction variable for each. The offset is an existing value
+// of the kernel if there is one, otherwise it is computed at the entry. It is widened as signed or unsigned, so it
+// needs no bias; an obligation of this rewrite is that it does not wrap.
 //
-// Candidate 5 makes the offset anew, as an induction variable of the loop around the accesses: where the original moves
-// one 64-bit pointer for each of them, or computes their indices in every trip.
+// Candidate 5 creates the offset as a new induction variable of the loop around the accesses, for kernels that advance
+// one 64-bit pointer for each access, or compute indices in every trip.
 #include "transforms/r2d2/uniform_base.h"
 
 #include "ir/core/builder.h"
@@ -40,7 +40,7 @@ using ir::ValueId;
 namespace FormIndex = ir::FormIndex;
 
 constexpr std::string_view reason = "r2d2: uniform base and 32-bit offset";
-// What every SASS load and store can hold: 24 bits, signed.
+// The range of address immediates that all SASS loads and stores support: 24 bits, signed.
 constexpr int64_t immediate_limit = int64_t(1) << 23;
 
 struct Access {
@@ -50,22 +50,22 @@ struct Access {
   ExpressionId constant; // of the address's form
 };
 
-// Accesses whose forms differ in the constant alone.
+// Accesses whose forms differ only in the constant.
 struct AccessClass {
-  LinearForm form; // of the first
+  LinearForm form; // of the first access
   std::vector<Access> accesses;
 };
 
-// A 32-bit value that, widened and scaled, is the varying part of a class's addresses but for a constant.
+// A 32-bit value that, widened and scaled, equals the varying part of a class's addresses up to a constant.
 struct Offset {
   ValueId value;   // invalid: to be computed at the entry
   LinearForm form; // 32 bits
   int64_t scale = 1;
-  BlockId home; // where it is defined
+  BlockId home; // the block that defines it
   bool is_signed = true;
 };
 
-// Accesses of a class that have one base.
+// Accesses of a class with the same base.
 struct BaseGroup {
   ExpressionId base;
   std::vector<std::pair<Access, int64_t>> accesses; // with their immediates
@@ -113,13 +113,13 @@ private:
   bool inductions_; // candidate 5
   ir::LinearForms& forms_;
   ir::ExpressionPool& pool_;
-  std::optional<ir::ReaderCounts> counts_; // once something is to be weighed
+  std::optional<ir::ReaderCounts> counts_; // computed when a choice is first evaluated
   ir::Builder builder_;
   CoefficientWriter writer_;
   std::map<std::vector<uint32_t>, size_t> class_index_;
   std::vector<AccessClass> classes_;
   std::vector<ValueId> offsets_; // 32-bit values that vary and have a form, definitions before uses
-  // Those with one set of thread and block coefficients, by their numbers in offsets_; and those of them that move with
+  // Offsets with the same thread and block coefficients, as indices into offsets_; by_loop has those that advance with
   // a loop.
   struct OffsetGroup {
     LinearForm form; // of the first
@@ -127,15 +127,15 @@ private:
     std::unordered_map<ir::LoopId, std::vector<uint32_t>> by_loop;
   };
   std::vector<OffsetGroup> offset_groups_;
-  std::vector<uint32_t> position_; // by InstructionId: place in its block, of those that the kernel has
-  // The offset of the class being rewritten, scaled: written in front of what stands at `position` of its block.
+  std::vector<uint32_t> position_; // by InstructionId: position in its block, for the kernel's own instructions
+  // The scaled offset of the class being rewritten: inserted before the instruction at `position` of its block.
   struct Product {
     ValueId value;
     BlockId block;
     uint32_t position = 0;
   };
   std::vector<Product> products_;
-  InstructionId head_; // bases are computed in front of it: the first real instruction as it was; invalid: none
+  InstructionId head_; // the first real instruction of the original; bases are computed before it; invalid: none
   size_t rewritten_ = 0, bases_ = 0;
 };
 
@@ -211,7 +211,7 @@ void UniformBases::number_instructions() {
   }
 }
 
-// address = scale * widened(offset) + something launch-uniform? Fills the scale.
+// Is address = scale * widened(offset) + a launch-uniform value? Fills the scale.
 bool UniformBases::widens_to(Offset& offset, const LinearForm& address) {
   const LinearForm& form = offset.form;
   if (form.loop_count != address.loop_count) return false;
@@ -228,7 +228,7 @@ bool UniformBases::widens_to(Offset& offset, const LinearForm& address) {
     if (pool_.is_zero(narrow)) continue;
     ExpressionId widened = pool_.sign_extend(narrow, 64);
     if (scale == 0) {
-      // The first pair says which scale it can be.
+      // The first pair determines the only possible scale.
       auto content = [&](ExpressionId id) -> int64_t {
         if (auto literal = pool_.literal_value(id)) return static_cast<int64_t>(*literal);
         auto terms = pool_.terms(id);
@@ -263,13 +263,13 @@ std::optional<Offset> UniformBases::match(const AccessClass& accesses, ValueId v
   return offset;
 }
 
-// That the offset can be widened where the access stands: a branch may prove it there and not elsewhere.
+// The obligation that the offset can be widened at the access: a branch may prove it there but not elsewhere.
 ObligationId UniformBases::in_range(const Offset& offset, const Access& access) {
   return forms_.require_range(offset.form, offset.is_signed ? ir::signed_range(32) : ir::unsigned_range(32),
                               access.instruction);
 }
 
-// Is the value there when control comes to the access?
+// Is the value defined when control reaches the access?
 bool UniformBases::reaches(ValueId value, const Access& access) const {
   const ir::DefinitionSite& definition = forms_.def_use().definition(value);
   const BlockId block = function_.instructions[access.instruction].block;
@@ -278,8 +278,8 @@ bool UniformBases::reaches(ValueId value, const Access& access) const {
   return forms_.dominators().dominates(definition.block, block);
 }
 
-// The offsets that can be the varying part of these addresses, as numbers in offsets_: leaving a loop changes the
-// constant of a form alone, so its coefficients and the loops that it moves with tell.
+// The offsets that can be the varying part of these addresses, as indices into offsets_: leaving a loop changes only
+// the constant of a form, so its coefficients and loops identify it.
 std::vector<uint32_t> UniformBases::offsets_like(const AccessClass& accesses) {
   std::vector<uint32_t> list;
   const LinearForm& address = accesses.form;
@@ -298,7 +298,7 @@ std::vector<uint32_t> UniformBases::offsets_like(const AccessClass& accesses) {
   return list;
 }
 
-// The value that serves most accesses: it is defined before them, in the same trip.
+// Returns the value that serves the most accesses: defined before them, in the same trip.
 std::optional<Offset> UniformBases::choose_offset(const AccessClass& accesses, std::vector<Access>& served) {
   std::optional<Offset> best;
   for (uint32_t number : offsets_like(accesses)) {
@@ -320,12 +320,12 @@ std::optional<Offset> UniformBases::choose_offset(const AccessClass& accesses, s
   return best;
 }
 
-// Of a literal read as signed: -56 is no multiple of 20, though 2^64 - 56 is one.
+// The magnitude of a literal as a signed number: -56 is not a multiple of 20, though 2^64 - 56 is.
 uint64_t magnitude(uint64_t literal) {
   return static_cast<int64_t>(literal) < 0 ? 0 - literal : literal;
 }
 
-// The 32-bit expression of which `wide` is the widened multiple.
+// Returns the 32-bit expression that gives `wide` when widened and scaled.
 std::optional<ExpressionId> UniformBases::narrowed(ExpressionId wide, uint64_t scale) {
   if (auto literal = pool_.literal_value(wide)) {
     int64_t factor = static_cast<int64_t>(*literal) / static_cast<int64_t>(scale);
@@ -345,8 +345,8 @@ std::optional<ExpressionId> UniformBases::narrowed(ExpressionId wide, uint64_t s
   return narrow;
 }
 
-// From the indices at the entry, when every coefficient is a multiple of one scale by something of 32 bits; with a loop
-// offset, as an induction variable.
+// Builds the offset from the indices at the entry, if every coefficient is a multiple of one scale by a 32-bit
+// expression; with a loop offset, as an induction variable.
 std::optional<Offset> UniformBases::build_offset(const AccessClass& accesses) {
   const LinearForm& form = accesses.form;
   if (form.loop_count != (inductions_ ? 1 : 0)) return std::nullopt;
@@ -410,7 +410,7 @@ std::vector<BaseGroup> UniformBases::group_by_base(const std::vector<Access>& ac
   return groups;
 }
 
-// Dominates the accesses, after the offset; outside of loops in which the offset stands still.
+// A block that dominates the accesses and follows the offset, outside of loops in which the offset is invariant.
 BlockId UniformBases::block_of(const BaseGroup& group, const Offset& offset) const {
   const ir::DominatorTree& dominators = forms_.dominators();
   BlockId block = function_.instructions[group.accesses.front().first.instruction].block;
@@ -486,7 +486,7 @@ void UniformBases::write_offset(Offset& offset) {
     offset.value = sum->as_value();
 }
 
-// A block parameter of the loop's header, moved on at the end of every block that goes round.
+// A block parameter of the loop's header, advanced at the end of every latch.
 void UniformBases::write_induction(Offset& offset, Operand start) {
   const ir::Loop& loop = forms_.loops().loops()[offset.form.loop_offsets[0].loop];
   if (!start.is(ir::OperandKind::value))
@@ -515,7 +515,7 @@ void UniformBases::write_induction(Offset& offset, Operand start) {
   offset.value = moving;
 }
 
-// The product of the offset and its scale: one that has been written for another base, else a new one here.
+// Returns the product of the offset and its scale: one already written for another base, or a new one here.
 ValueId UniformBases::scaled_offset(const Offset& offset, BlockId block, InstructionId place) {
   const uint32_t here = place ? position(place) : UINT32_MAX;
   for (const Product& product : products_)
@@ -531,7 +531,7 @@ void UniformBases::rewrite(const std::vector<BaseGroup>& groups, Offset& offset)
   if (offset.value.valid())
     for (ObligationId id : forms_.obligations(offset.value))
       attempt_.rest_on(forms_, id, reason, groups.front().accesses.front().first.instruction);
-  // Places first: a new value's definition is not in the tables.
+  // Finds places first: the definition of a new value is not in the tables.
   std::vector<std::pair<BlockId, InstructionId>> places;
   for (const BaseGroup& group : groups)
     places.emplace_back(block_of(group, offset), place_for(group, offset));
