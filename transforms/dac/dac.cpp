@@ -1,7 +1,8 @@
-// Pass `dac`: addresses and conditions that are affine in the thread index are computed ahead of everything else.
+// Pass `dac`: addresses and conditions that are affine in the thread index are computed ahead of the other
+// instructions.
 //
 // Hardware form (paper 4): two instruction streams, an affine one and the rest, see transforms/dac/dac_hardware.h.
-// Legal form, for today's GPUs: loads in loops are issued a few trips ahead of their use, see
+// Legal form, for existing GPUs: loads in loops are issued a few trips ahead of their use, see
 // transforms/dac/run_ahead.h.
 #include "transforms/dac/dac_hardware.h"
 #include "transforms/dac/run_ahead.h"

@@ -1,4 +1,4 @@
-// Aggressive dead code elimination: nothing is needed but what something with an effect depends on, by data or by
+// Aggressive dead code elimination: code is needed only if an instruction with an effect depends on it, by data or by
 // control.
 #include "transforms/dac/dac_body.h"
 
@@ -108,7 +108,7 @@ private:
   std::vector<BlockId> blocks_;
 };
 
-// Does the way through this edge come to where the ways meet without the branch again?
+// Do all paths through this edge reach the join without passing the branch again?
 bool leads_on(const ir::Function& function, EdgeId edge, BlockId branch, BlockId meeting) {
   std::vector<bool> seen(function.blocks.size());
   std::vector<BlockId> work{function.edges[edge].to};

@@ -1,5 +1,5 @@
-// Classes of values by rounds over the blocks in reverse post-order until nothing changes. Every step goes up only:
-// kinds, sets of conditions and the set of branches that are not uniform.
+// Computes classes of values by rounds over the blocks in reverse post-order, to a fixed point. Every step is monotone:
+// kinds, sets of conditions and the set of nonuniform branches only grow.
 #include "transforms/dac/dac_classes.h"
 
 #include "ir/edit/dead_code.h"
@@ -41,7 +41,7 @@ bool is_predicate(const ir::Function& function, ValueId value) {
   return function.values[value].type == ScalarType::pred;
 }
 
-// Widths that tuples have.
+// The widths that tuples support.
 bool has_tuple_width(ScalarType type) {
   const unsigned bits = ir::bit_width(type);
   return type != ScalarType::pred && (bits == 16 || bits == 32 || bits == 64);
@@ -51,7 +51,7 @@ bool is_whole_number(ScalarType type) {
   return (ir::is_integer(type) || ir::is_bit_type(type)) && has_tuple_width(type);
 }
 
-// A literal 2^k - 1 that stands for a remainder by 2^k.
+// A literal 2^k - 1, whose `and` is a remainder by 2^k.
 bool is_low_mask(const Operand& operand) {
   if (!operand.is(OperandKind::integer) || operand.immediate <= 0) return false;
   const auto mask = static_cast<uint64_t>(operand.immediate);
@@ -98,7 +98,7 @@ AffineClasses::AffineClasses(ir::LinearForms& forms, const ClassOptions& options
     for (BlockId block : forms_.control_flow().reverse_postorder())
       changed |= update_block(block);
   }
-  // What no round has met is not computed at all.
+  // Values that no round has visited are not computed at all.
   for (AffineClass& row : classes_)
     if (row.kind == TupleClass::unknown) row = none(data_reason, {});
 }
@@ -111,7 +111,7 @@ void AffineClasses::find_joins() {
         deciding_[join.index()].push_back(block);
 }
 
-// Threads that take one side of the branch come to where the sides meet in another trip than those on the other side.
+// Do threads on one side of the branch reach the join of the sides in a later trip than those on the other side?
 bool AffineClasses::meets_in_later_trip(BlockId branch, const ir::Loop& loop, LoopId id) const {
   const BlockId meeting = post_dominators_.immediate_post_dominator(branch);
   if (!meeting || meeting == loop.header || !forms_.loops().contains(id, meeting)) return false;
@@ -204,7 +204,7 @@ AffineClass AffineClasses::at(ValueId value, BlockId block) const {
   if (!row.is_affine()) return row;
   while (row.varies_in && !forms_.loops().contains(row.varies_in, block)) {
     if (!exits_are_uniform(row.varies_in)) {
-      // A predicate is a bit for each thread, whenever it was written.
+      // A predicate is one bit per thread, whichever trip wrote it.
       if (!is_predicate(function_, value)) return none(trips_reason, forms_.def_use().definition(value).instruction);
       row.kind = TupleClass::affine;
     }
@@ -282,8 +282,8 @@ AffineClass AffineClasses::of_parameter(BlockId block, uint32_t index) const {
   for (EdgeId edge : forms_.control_flow().predecessors(block)) {
     if (!forms_.control_flow().reachable(function_.edges[edge].from)) continue;
     const ValueId argument = function_.arguments(edge)[index];
-    if (function_.values[argument].is_undefined) continue; // nobody may read it
-    // An argument that leaves a loop is read behind it.
+    if (function_.values[argument].is_undefined) continue; // may not be read
+    // An argument on a loop exit is read outside the loop.
     row = join(row, at(argument, block), {});
   }
   if (!row.is_affine()) return row;
@@ -318,13 +318,13 @@ AffineClass AffineClasses::of_result(InstructionId id) const {
   return with_condition(both, condition_of(id), id);
 }
 
-// Without its guard.
+// The class of the result, disregarding the guard.
 AffineClass AffineClasses::computed(InstructionId id) const {
   const ir::Form& form = function_.form_of(id);
   const BlockId block = function_.instructions[id].block;
   std::span<const Operand> operands = function_.operands_of(id);
   if (form.opaque || form.extension) return none(data_reason, id);
-  // The kernel's own parameters (what a call returns is none), and constants at an address that is the same for all.
+  // Affine: the kernel's own parameters (but not results of calls), and constant memory at a uniform address.
   if (form.opcode == Opcode::ld && (ir::is_param(form.space) || form.space == ir::StateSpace::constant)) {
     if (operands.size() < 3 || !operands[0].is(OperandKind::value) || !operands[1].is(OperandKind::address) ||
         operands[1].group_size() != 1 || (ir::is_param(form.space) && !ir::removable_when_unused(function_, id)))
@@ -369,7 +369,7 @@ AffineClass AffineClasses::compute_predicate(InstructionId id, const std::vector
   case Operation::compare:
     if (sources.size() != 2 || !is_whole_number(form.type()))
       return none("a comparison that is not of two whole numbers", id);
-    // One operand is the same for all threads of a block (4.3).
+    // One operand must be the same for all threads of a block (4.3).
     if (std::ranges::none_of(sources, [](const AffineClass& source) {
           return source.kind <= TupleClass::block_scalar && !source.modulo;
         }))
@@ -402,7 +402,7 @@ AffineClass AffineClasses::compute_predicate(InstructionId id, const std::vector
   case Operation::select:
     return none("an operation that affine computation does not have", id);
   }
-  // A predicate is a bit for each thread: where it comes from does not matter any more.
+  // A predicate is one bit per thread: the path it comes from no longer matters.
   if (row.kind == TupleClass::scalar && row.condition_count != 0) row.kind = TupleClass::affine;
   row.condition_count = 0;
   row.conditions = {};
@@ -427,7 +427,7 @@ AffineClass AffineClasses::compute_tuple(InstructionId id, const std::vector<Aff
   const AffineClass bad_operation = none("an operation that affine computation does not have", id);
   const AffineClass bad_factor = none("a product of two values that both differ between threads", id);
   auto is_scalar = [&](size_t i) { return sources[i].kind == TupleClass::scalar; };
-  // A mod tuple and something that is no scalar have no sum (4.4).
+  // A mod tuple can only be added to a scalar (4.4).
   auto sum = [&](const AffineClass& a, const AffineClass& b) {
     if ((a.modulo && b.kind != TupleClass::scalar) || (b.modulo && a.kind != TupleClass::scalar))
       return none("a remainder plus a value that differs between threads", id);
@@ -495,8 +495,8 @@ AffineClass AffineClasses::compute_tuple(InstructionId id, const std::vector<Aff
   return bad_operation;
 }
 
-// nvcc writes an add as `or` where it knows the operands' bits apart. Linear forms of an `or` are sums or nothing, but
-// for numbers that are the same for all threads.
+// nvcc writes an addition as `or` if it knows that the operands have no common bits. A linear form of an `or` is either
+// such a sum or a value that is the same for all threads.
 bool AffineClasses::is_sum_by_or(InstructionId id) const {
   const ir::Form& form = function_.form_of(id);
   if (form.operation != Operation::bit_or || !is_whole_number(form.type())) return false;
@@ -508,13 +508,13 @@ bool AffineClasses::is_sum_by_or(InstructionId id) const {
 // ---------------------------------------------------------------- widening
 
 AffineClass AffineClasses::widened(InstructionId id, AffineClass result, const AffineClass& narrow) const {
-  if (!result.is_affine() || narrow.kind == TupleClass::scalar) return result; // one number, extended as it is
+  if (!result.is_affine() || narrow.kind == TupleClass::scalar) return result; // a single number, extended directly
   const std::string_view reason = why_not_widened(id);
   return reason.empty() ? result : none(reason, id);
 }
 
-// The tuple's base is the value of thread 0 in block 0, which need not have passed the branches that others have: what
-// a dominating branch proves does not hold for it.
+// The tuple's base is the value of thread 0 in block 0, which may not have taken the same branches: facts that a
+// dominating branch proves do not hold for it.
 bool AffineClasses::proved_for_all(ir::ObligationId id) const {
   const ir::RangeObligation& obligation = forms_.obligation(id);
   return obligation.proved && obligation.reason != "a branch that dominates it";
@@ -525,7 +525,7 @@ bool AffineClasses::dischargeable(ir::ObligationId id) const {
   return options_.launch_checks && !forms_.launch_predicate(id).empty();
 }
 
-// Does the form say what the value is in each thread? Of values that are the same for a block it may only say that.
+// Does the form determine the value in each thread? For block-uniform values it may state only that.
 bool AffineClasses::is_described(const ir::LinearForm& form) const {
   switch (form.kind) {
   case ir::ValueClass::any:
@@ -565,7 +565,7 @@ bool AffineClasses::is_potentially_affine(InstructionId id) const {
   std::span<const Operand> operands = function_.operands_of(id);
   for (size_t i = 0; i < operands.size(); i = ir::next_sibling(operands, i)) {
     if (!operands[i].is(OperandKind::address)) continue;
-    any = true; // memory: the address decides
+    any = true; // memory: decided by the address
     if (operands[i].group_size() != 1) return false;
     affine &= of_operand(operands[i + 1], instruction.block).is_affine();
   }

@@ -1,15 +1,15 @@
 // DAC's classification (dac-isca17 4.4, 4.6, 4.7): which values of a kernel are tuples that the affine warp computes
 // for all threads of an SM at once, and which conditions choose among a value's tuples.
 //
-// scalar < block scalar < affine < not affine. The type of a value is the most general one of what it is made of; of
-// two or more reaching definitions as well, and where threads come together that took different ways, that join is a
-// divergent condition. Optimistic over SSA form, to a fixed point.
+// scalar < block scalar < affine < not affine. The class of a value is the most general class of its operands, or of
+// its reaching definitions; a join of threads that took different paths adds a divergent condition. An optimistic fixed
+// point over SSA form.
 //
-// Beyond the paper, what would be wrong on real code is not affine:
-//   * a value read behind a loop that threads leave after different numbers of trips has one tuple for each number;
-//   * a loop in which the sides of a branch meet in a later trip only has threads of several trips under way at once;
-//   * widening a 32-bit tuple is right only if no thread's value wraps. LinearForms says what has to hold for that
-//     (linear forms, ir/analysis); what is not proved for the whole launch is left to it, or assumed by the user.
+// Stricter than the paper, these values are not affine, because real code would be executed incorrectly:
+//   * a value read after a loop that threads leave after different numbers of trips has one tuple for each number;
+//   * a loop in which the sides of a branch rejoin only in a later trip has threads in several trips at the same time;
+//   * widening a 32-bit tuple is valid only if no thread's value wraps. LinearForms (ir/analysis/linear) provides the
+//     obligations; those not proved for all launches are checked at launch, or assumed by the user.
 #pragma once
 
 #include "ir/analysis/linear/linear.h"
@@ -23,37 +23,37 @@
 namespace ptxrewrite::transforms::dac {
 
 enum class TupleClass : uint8_t {
-  unknown,      // not met yet
+  unknown,      // not visited yet
   scalar,       // the same in all threads of the launch that are in the same trip
   block_scalar, // the same in all threads of a block
-  affine,       // base + offsets * indices; of predicates: a comparison of such
+  affine,       // base + offsets * indices; for predicates: a comparison of such values
   none,
 };
 std::string_view spelling(TupleClass tuple_class);
 
-constexpr unsigned condition_limit = 2; // of an operand: four tuples (4.6)
+constexpr unsigned condition_limit = 2; // per operand: four tuples (4.6)
 
-// What the affine stream knows of a value.
+// The affine stream's knowledge of a value.
 struct AffineClass {
   TupleClass kind = TupleClass::unknown;
   bool modulo = false; // may be a mod tuple (4.4)
   uint8_t condition_count = 0;
-  // Blocks where ways meet, or instructions that choose (min, max, abs, selp, a guard). Sorted.
+  // Blocks where paths join, or instructions that choose (min, max, abs, selp, a guard). Sorted.
   std::array<uint64_t, condition_limit> conditions{};
-  ir::LoopId varies_in; // the innermost loop from trip to trip of which it changes
-  // Of `none`: why.
+  ir::LoopId varies_in; // the innermost loop in which the value changes from trip to trip
+  // The reason for `none`.
   std::string_view reason;
   ir::InstructionId culprit;
 
   bool is_affine() const { return kind != TupleClass::none && kind != TupleClass::unknown; }
-  // The same for all threads, whatever way they came.
+  // The same for all threads, regardless of the path taken.
   bool is_uniform() const { return kind == TupleClass::scalar && condition_count == 0; }
   bool operator==(const AffineClass&) const = default;
 };
 
 struct ClassOptions {
   bool assume_no_overflow = false;
-  bool launch_checks = true; // what is not proved may become a launch predicate
+  bool launch_checks = true; // unproved obligations may become launch predicates
 };
 
 class AffineClasses {
@@ -61,27 +61,27 @@ public:
   AffineClasses(ir::LinearForms& forms, const ClassOptions& options);
 
   const AffineClass& of(ir::ValueId value) const { return classes_[value.index()]; }
-  // As read in a block, which may be outside the loop where the value is defined.
+  // The class as read in a block, which may be outside the loop that defines the value.
   AffineClass at(ir::ValueId value, ir::BlockId block) const;
-  // Of an operand that is no group: register, literal, special register, symbol.
+  // The class of an operand that is not a group: register, literal, special register or symbol.
   AffineClass of_operand(const ir::Operand& operand, ir::BlockId block) const;
 
-  // Do all threads of the launch that execute the block's branch go the same way? True without a branch.
+  // Is the block's branch uniform for all threads of the launch that execute it? True without a branch.
   bool branch_is_uniform(ir::BlockId block) const;
-  // Or all threads of a block?
+  // Is it uniform for all threads of a block?
   bool branch_is_block_uniform(ir::BlockId block) const;
 
-  // What has to hold so that a widening instruction gives the right tuple. Empty for others.
+  // The obligations under which a widening instruction gives the correct tuple. Empty for other instructions.
   const std::set<ir::ObligationId>& obligations(ir::InstructionId instruction) const;
-  // Must the obligation be checked at the launch, or is it proved for all threads of any launch?
+  // Is the obligation proved for all threads of any launch, so that the launch need not check it?
   bool proved_for_all(ir::ObligationId id) const;
 
-  // Does the instruction compute with scalars and affine values only, or name its memory or its way by them? (Fig. 6)
+  // Are all operands of the instruction scalar or affine, including its address or guard? (Fig. 6)
   bool is_potentially_affine(ir::InstructionId instruction) const;
 
-  // Is this instruction, though another one, `rem` by a power of two?
+  // Is the instruction, under another opcode, `rem` by a power of two?
   static bool is_mask(const ir::Function& function, ir::InstructionId instruction);
-  // Is this `or` a sum, because no bit is set in both operands? What that rests on is among obligations().
+  // Is this `or` a sum, because no bit is set in both operands? obligations() includes the conditions for this.
   bool is_sum_by_or(ir::InstructionId instruction) const;
 
 private:
@@ -102,7 +102,7 @@ private:
   bool dischargeable(ir::ObligationId id) const;
   bool is_described(const ir::LinearForm& form) const;
   AffineClass none(std::string_view reason, ir::InstructionId culprit) const;
-  // The more general of both, their conditions together.
+  // The more general class of both, with the conditions of both.
   AffineClass join(const AffineClass& a, const AffineClass& b, ir::InstructionId where) const;
   AffineClass with_condition(AffineClass row, uint64_t condition, ir::InstructionId where) const;
   bool exits_are_uniform(ir::LoopId loop) const;
@@ -113,8 +113,8 @@ private:
   ClassOptions options_;
   ir::PostDominatorTree post_dominators_;
   std::vector<AffineClass> classes_;                            // by ValueId
-  std::vector<std::vector<ir::BlockId>> deciding_;              // by BlockId: branches whose ways meet there
-  std::vector<bool> desynchronised_;                            // by LoopId
+  std::vector<std::vector<ir::BlockId>> deciding_;              // by BlockId: branches whose paths join there
+  std::vector<bool> desynchronised_;                            // by LoopId: its threads may be in different trips
   mutable std::vector<std::set<ir::ObligationId>> obligations_; // by InstructionId
 };
 

@@ -24,14 +24,14 @@ bool ends_threads(const ir::Form& form) {
   return form.opcode == Opcode::ret || form.opcode == Opcode::exit;
 }
 
-// A result that depends on what other threads do meanwhile.
+// Does the result depend on concurrent actions of other threads?
 bool observes_others(const ir::Form& form) {
   if (form.effects.atomic && (form.effects.reads_memory || form.opcode == Opcode::atom)) return true;
   if (form.opcode == Opcode::mbarrier) return form.has(Modifier::test_wait) || form.has(Modifier::try_wait);
   return form.effects.reads_memory && form.effects.volatile_result;
 }
 
-// Waits for lanes of its warp that its mask names.
+// Does the instruction wait for the lanes of its warp that its mask names?
 bool is_warp_wide(const ir::Form& form) {
   return form.effects.convergent && !form.effects.branch && !form.effects.call && form.opcode != Opcode::activemask &&
          (form.has(Modifier::sync) || form.opcode == Opcode::bar || form.opcode == Opcode::barrier);
@@ -52,7 +52,7 @@ template <class Visit> void for_each_real(const ir::Function& function, Visit&& 
       if (function.instructions[id].kind == InstructionKind::real) visit(id, function.form_of(id));
 }
 
-// Does the function, or one that it calls, have a barrier or end threads? What is not known may.
+// May the function, or one that it calls, have a barrier or end threads? True for unknown callees.
 bool may_disturb(const ir::Function& function, std::set<const ir::Function*>& seen) {
   if (!seen.insert(&function).second) return false;
   const ir::Module& module = function.module();
@@ -119,7 +119,7 @@ std::vector<bool> ControlDependence::governed_by(BlockId branch) const {
   return governed;
 }
 
-// ---------------------------------------------------------------- what cannot be split
+// ---------------------------------------------------------------- obstacles to splitting
 
 namespace {
 
@@ -173,7 +173,8 @@ private:
     return {};
   }
 
-  // What decides whether the loop goes on, back to what the loop itself computes.
+  // Traces the conditions of the loop's exits back through the loop. Returns an instruction whose result depends on
+  // other threads, or an invalid ID.
   InstructionId what_the_loop_awaits(const ir::Loop& loop, LoopId id) const {
     std::vector<ValueId> work;
     for (EdgeId exit : loop.exits)
@@ -240,7 +241,7 @@ private:
       while (!work.empty() && !found) {
         const BlockId block = work.back();
         work.pop_back();
-        // What lies behind the branch again is the next trip's business.
+        // A path that passes the branch again belongs to the next trip.
         if (block == meeting || block == branch || seen[block.index()]) continue;
         seen[block.index()] = true;
         for (InstructionId id : function_.instructions_in(block))

@@ -1,6 +1,6 @@
-// Classification, plan, two streams. A widened index is right only where it does not wrap: what is not proved is a
-// launch predicate of the variant, or assumed. The variant stands beside its original, which runs where a predicate is
-// false and which check mode compares with.
+// Classification, plan, two streams. A widened index is valid only if it does not wrap: unproved obligations become
+// launch predicates of the variant, or are assumed. The variant is kept beside its original, which runs if a predicate
+// is false and which check mode compares with.
 #include "transforms/dac/dac_hardware.h"
 
 #include "ir/analysis/linear/exact_range.h"
@@ -76,7 +76,7 @@ private:
     return count;
   }
 
-  // Fig. 6: static instructions that compute on scalars and thread indices.
+  // Fig. 6: counts static instructions that compute on scalars and thread indices.
   void count_potential(const AffineClasses& classes) {
     for (BlockId block : function_.layout)
       for (InstructionId id : function_.instructions_in(block)) {

@@ -1,4 +1,4 @@
-// DAC's hardware form: the two streams, the variant's terms, and what is said about it.
+// DAC's hardware form: the two streams, the terms of the variant, and the remarks.
 #pragma once
 
 #include "ir/core/function.h"
@@ -8,7 +8,7 @@
 
 namespace ptxrewrite::transforms::dac {
 
-// The options of pass `dac` that are about the hardware form.
+// The options of pass `dac` that control the hardware form.
 std::vector<PassOptionDescription> hardware_options();
 
 Change split_streams(ir::Function& function, PassContext& context);

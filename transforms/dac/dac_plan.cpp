@@ -1,4 +1,4 @@
-// Candidates, then what they need, until nothing has to be given up any more.
+// Collects candidates and their operands, and drops candidates until the plan is consistent.
 #include "transforms/dac/dac_plan.h"
 
 #include "ir/forms/dac.h"
@@ -25,8 +25,8 @@ using ir::ValueId;
 
 namespace {
 
-constexpr unsigned stack_limit = 7;       // of nested divergent branches: the affine SIMT stack has 8 entries (4.8)
-constexpr double predicate_benefit = 0.5; // of a predicate that crosses over, where an address that does is 1
+constexpr unsigned stack_limit = 7;       // nested divergent branches: the affine SIMT stack has 8 entries (4.8)
+constexpr double predicate_benefit = 0.5; // of a predicate that crosses over, relative to an address
 
 class Planner {
 public:
@@ -52,13 +52,13 @@ public:
 private:
   // ---------------------------------------------------------------- candidates
 
-  // Accesses to shared memory that one instruction makes together with others as long as their addresses are one
-  // register and literals. From queues each would be an instruction of its own: more than decoupling their address
-  // saves.
+  // Finds accesses to shared memory that ptxas merges into one instruction, because their addresses are the same
+  // register plus literals. With addresses from queues each would be a separate instruction, which costs more than
+  // decoupling saves.
   void find_joined() {
     const ir::Lowering lowering = ir::lower(function_, ir::target_capability(function_.module()));
     for (BlockId block : function_.layout) {
-      std::map<uint32_t, std::vector<InstructionId>> by_address; // a register's
+      std::map<uint32_t, std::vector<InstructionId>> by_address; // by address register
       std::set<uint32_t> joined;
       for (InstructionId id : function_.instructions_in(block)) {
         const std::optional<size_t> address = rewritable_address(function_, id);
@@ -102,12 +102,12 @@ private:
     accesses_.push_back(site);
   }
 
-  // May memory be asked for the datum long before the load is executed?
+  // May the data be requested long before the load is executed?
   bool is_early_load(InstructionId id, const ir::Form& form) const {
     if (form.opcode != Opcode::ld || form.effects.atomic || form.effects.volatile_result) return false;
     if (form.space != StateSpace::global && form.space != StateSpace::local) return false;
-    // Behind a fence or an atomic operation it may be meant to see what another block has written, which a line that
-    // came early does not show.
+    // After a fence or an atomic operation the load may be meant to observe writes of another block, which a line
+    // fetched early does not show.
     return form.has(Modifier::nc) || form.space == StateSpace::local || !ordered_[id.index()];
   }
 
@@ -140,7 +140,7 @@ private:
     return classes_.of(operands[0].as_value()).is_affine();
   }
 
-  // Predicates that the body still reads once addresses and predicates come from queues.
+  // Finds predicates that the body still reads when addresses and predicates come from queues.
   void find_predicates() {
     std::vector<bool> crosses(function_.instructions.size());
     std::vector<size_t> address_of(function_.instructions.size(), SIZE_MAX);
@@ -171,7 +171,7 @@ private:
     std::ranges::sort(plan_.sites, {}, &DacSite::number);
   }
 
-  // The one that takes the predicate as its guard, behind the definition in its block.
+  // Returns the only reader, if it uses the predicate as its guard and follows the definition in its block.
   InstructionId only_reader(InstructionId id) const {
     const ValueId value = function_.operands_of(id)[0].as_value();
     std::span<const ir::Use> uses = forms_.def_use().uses(value);
@@ -180,7 +180,7 @@ private:
     return function_.instructions[reader].block == function_.instructions[id].block ? reader : InstructionId();
   }
 
-  // ---------------------------------------------------------------- what they need
+  // ---------------------------------------------------------------- closure over operands
 
   void close() {
     plan_.in_affine.assign(function_.instructions.size(), false);
@@ -239,7 +239,7 @@ private:
     blocks_.push_back(block);
   }
 
-  // A branch, or an exit that some threads take.
+  // Adds a branch, or an exit that only some threads take.
   void need_branch(BlockId block) {
     if (plan_.relevant_branch[block.index()]) return;
     plan_.relevant_branch[block.index()] = true;
@@ -270,7 +270,7 @@ private:
     ir::for_each_use(function_, site.instruction, [&](ValueId used) { need(used); });
   }
 
-  // What the body gives it has to compute, where it computes it.
+  // The body must compute the predicates that it gives, where it computes them. Returns whether there are new ones.
   bool gives_more() {
     const size_t before = given_.size();
     for (const Given& given : plan_.given)
@@ -278,10 +278,10 @@ private:
     return given_.size() != before;
   }
 
-  // ---------------------------------------------------------------- what pays
+  // ---------------------------------------------------------------- profitability
 
-  // A predicate that the body has to give costs an instruction of every warp, and time in which the affine warp waits;
-  // it has to bring sites into the affine stream.
+  // A predicate that the body must give costs each warp an instruction, and makes the affine warp wait. It pays only if
+  // it brings sites into the affine stream.
   bool give_up_what_does_not_pay() {
     bool changed = false;
     for (const Given& given : plan_.given) {
@@ -311,7 +311,7 @@ private:
 
   double weight(InstructionId id) const { return execution_weight(forms_.loops(), function_.instructions[id].block); }
 
-  // ---------------------------------------------------------------- the rest
+  // ---------------------------------------------------------------- result
 
   void finish() {
     const bool any = !plan_.sites.empty();
@@ -326,7 +326,7 @@ private:
     uint32_t number = 0;
     for (uint32_t place : numbers_)
       number = std::max(number, place);
-    // Not among the instructions' own numbers: one instruction may compute what several branches are given.
+    // Numbered after the instructions: one instruction may compute the predicates of several branches.
     std::ranges::sort(plan_.given, {}, [&](const Given& given) { return given.instruction; });
     for (Given& given : plan_.given)
       given.number = ++number;
@@ -353,7 +353,7 @@ private:
     }
   }
 
-  // By block: sides of branches of the affine stream that wait for one another there, beside the stack's first entry.
+  // By block: the number of branch sides of the affine stream that are pending there, besides the first stack entry.
   std::vector<unsigned> depths_of_divergence() const {
     std::vector<unsigned> depth(function_.blocks.size());
     for (BlockId branch : function_.layout) {
@@ -363,7 +363,7 @@ private:
       const BlockId meeting = dependence_.post_dominators().immediate_post_dominator(branch);
       std::vector<bool> seen(function_.blocks.size());
       std::vector<BlockId> work;
-      // Who has only to go to the meeting is there at once.
+      // A side that leads directly to the join needs no entry.
       unsigned sides = 0;
       for (EdgeId edge : function_.successors(branch)) {
         sides += function_.edges[edge].to != meeting;
@@ -390,7 +390,7 @@ private:
     });
   }
 
-  // What lies too deep for the affine SIMT stack stays in the body, and with it the branches around it.
+  // Sites nested too deep for the affine SIMT stack stay in the body, together with the branches around them.
   bool give_up_what_is_too_deep() {
     const std::vector<unsigned> depths = depths_of_divergence();
     bool changed = false;
@@ -414,9 +414,9 @@ private:
   std::vector<uint32_t> numbers_;
   std::vector<bool> ordered_;
   Plan plan_;
-  std::vector<DacSite> accesses_; // sites that are addresses
+  std::vector<DacSite> accesses_; // address sites
   std::set<InstructionId> dropped_, joined_;
-  std::vector<InstructionId> given_; // branches whose predicates the body has given in some round
+  std::vector<InstructionId> given_; // branches whose predicates the body gave in some round
   std::vector<bool> reached_;        // by BlockId
   std::vector<ValueId> values_;
   std::vector<BlockId> blocks_;

@@ -1,4 +1,4 @@
-// The affine stream has the body's blocks as far as a branch that it knows leads there, in the body's order.
+// The affine stream has those blocks of the body that its branches lead to, in the body's order.
 #include "transforms/dac/dac_streams.h"
 
 #include "ir/core/builder.h"
@@ -55,7 +55,7 @@ private:
 
   bool is_relevant(BlockId block) const { return plan_.relevant_branch[block.index()]; }
 
-  // Where control goes from a block of the body in the affine stream, in the order of its edges.
+  // The successors of a block of the body in the affine stream, in the order of its edges.
   std::vector<BlockId> next_blocks(BlockId block) const {
     std::vector<BlockId> next;
     if (function_.successors(block).size() > 1 && !is_relevant(block)) {
@@ -152,7 +152,7 @@ private:
     builder_.unguarded();
   }
 
-  // For an instruction of the body, if there is one.
+  // Emits an instruction; `original` is its counterpart in the body, or invalid.
   void emit(InstructionId original, std::string_view mnemonic, const std::vector<Operand>& operands) {
     const InstructionId made = builder_.emit(mnemonic, operands);
     if (!original) return;
@@ -215,7 +215,7 @@ private:
     builder_.unguarded();
   }
 
-  // A guard that crosses over goes first, as its reader takes it first.
+  // A guard that crosses over is enqueued first, because its reader dequeues it first.
   void enqueue(std::vector<const DacSite*>& sites) {
     std::ranges::stable_sort(sites, {}, [](const DacSite* site) { return site->kind != SiteKind::predicate; });
     for (const DacSite* site : sites)
@@ -237,7 +237,7 @@ private:
       mnemonic += "." + std::string(ir::spelling(form.type()));
     }
     guard_as(site.instruction);
-    // Without the qualifiers of the access: a queue takes any address.
+    // Without the access's qualifiers: a queue takes any address.
     const Operand address = Operand::group(OperandKind::address, 1, operands[site.address].immediate);
     emit(site.instruction, mnemonic, {number, address, translated(operands[site.address + 1])});
     builder_.unguarded();
@@ -248,7 +248,7 @@ private:
     for (const Operand& operand : function_.operands_of(id)) {
       if (operand.is_definition() || operand.has(OperandFlag::old_value)) continue;
       if (operand.is(OperandKind::value) && function_.values[operand.as_value()].type == ir::ScalarType::pred)
-        continue; // of a reduction at a barrier
+        continue; // the predicate of a reduction at a barrier
       operands.push_back(translated(operand));
     }
     emit(id, function_.form_of(id).opcode == Opcode::barrier ? "barrier.sync" : "bar.sync", operands);
@@ -261,8 +261,8 @@ private:
   Builder builder_;
   std::vector<ValueId> values_;                                // by ValueId of the body
   std::vector<BlockId> blocks_;                                // by BlockId of the body
-  std::vector<BlockId> kept_;                                  // in the order of the layout
-  std::map<InstructionId, std::vector<const DacSite*>> sites_; // by the instruction at which they cross over
+  std::vector<BlockId> kept_;                                  // in layout order
+  std::map<InstructionId, std::vector<const DacSite*>> sites_; // by the instruction that reads the site
   std::map<InstructionId, uint32_t> given_;
 };
 

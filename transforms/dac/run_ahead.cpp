@@ -1,8 +1,7 @@
-// Chooses for each loop whether its loads run ahead, by which form, and how far.
+// Chooses for each loop whether its loads run ahead, in which form, and by how many trips.
 //
-// Which forms there are is a matter of the target and of what the loop does; among them the static model chooses
-// (run_ahead_cost.h), and takes none that does not win clearly. `force` takes the first form that is possible: a ring,
-// registers, prefetches.
+// The target and the loop determine the possible forms. The static model (run_ahead_cost.h) chooses among them, and
+// rejects those without a clear gain. `force` takes the first possible form: a ring, registers, prefetches.
 #include "transforms/dac/run_ahead.h"
 
 #include "ir/core/module.h"
@@ -36,16 +35,16 @@ constexpr std::array all_forms{RunAheadForm::ring, RunAheadForm::registers, RunA
                                RunAheadForm::producer};
 constexpr unsigned default_threads = 256;
 constexpr unsigned most_trips = 16;
-// What every target grants a block without being asked for more.
+// The shared memory of a block that every target supports without an opt-in, in bytes.
 constexpr uint64_t static_shared_limit = 48 * 1024;
 constexpr uint64_t slack = 128; // for alignment
 constexpr uint32_t first_prefetch_target = 20;
-// So far ahead where nothing says how far (`force` without `distance`).
+// Trips ahead if the distance is not known (`force` without `distance`).
 constexpr unsigned forced_distance = 3;
-// Placeholder reason of the form when every load was rejected individually.
+// Placeholder reason for a form when each load was rejected individually.
 constexpr std::string_view all_stay = "each load stays";
 
-// One loop, one form: what would be rewritten.
+// One form for one loop.
 struct Candidate {
   RunAheadPlan plan;
   RunAheadChoice choice;
@@ -69,7 +68,7 @@ private:
   bool read_options();
   void look_at_kernel();
   void treat(const RunAheadPlan& plan, const RunAheadPlanner& planner, ir::LinearForms& forms);
-  // Why not; empty: it can be used for at least one load.
+  // Returns why the form is impossible; empty if it can be used for at least one load.
   std::string make(Candidate& candidate, const RunAheadPlanner& planner, ir::LinearForms& forms,
                    std::vector<StayingLoad>& staying) const;
   std::string why_no_ring(const Candidate& candidate) const;
@@ -82,12 +81,12 @@ private:
   ir::Function& function_;
   PassContext& context_;
   bool force_ = false;
-  unsigned distance_ = 0; // 0: chosen
+  unsigned distance_ = 0; // 0: chosen by the model
   std::vector<RunAheadForm> forms_allowed_;
   unsigned threads_ = default_threads;
   bool threads_are_stated_ = false; // by .reqntid or .maxntid
   bool copies_asynchronously_ = false, dynamic_shared_ = false;
-  uint64_t shared_bytes_ = 0; // static ones
+  uint64_t shared_bytes_ = 0; // static allocation
   uint64_t ring_bytes_taken_ = 0;
   uint32_t capability_ = 80;
   std::optional<Attempt> attempt_;
@@ -184,7 +183,7 @@ std::string RunAhead::make(Candidate& candidate, const RunAheadPlanner& planner,
   return candidate.choice.form == RunAheadForm::producer ? add_producer(candidate, planner, forms) : std::string();
 }
 
-// The block gets a warp more: nothing else may have been planned for it.
+// The block gets an additional warp, so no other loop may be rewritten.
 std::string RunAhead::add_producer(Candidate& candidate, const RunAheadPlanner& planner, ir::LinearForms& forms) const {
   if (capability_ < 90 || function_.module().version_major < 8) return "bulk copies need sm_90 and PTX 8.0";
   if (!attempt_->policy().launch) return "no launcher adds a warp to the block";
@@ -238,14 +237,14 @@ void say_estimate(std::string& text, const Candidate& candidate) {
 }
 
 void RunAhead::treat(const RunAheadPlan& plan, const RunAheadPlanner& planner, ir::LinearForms& forms) {
-  if (!taken_.empty() && taken_.front().producer) return; // whose block's shape only that loop is prepared for
+  if (!taken_.empty() && taken_.front().producer) return; // the block's shape is then prepared for that loop alone
   for (const StayingLoad& load : plan.staying)
     context_.remarks.emplace_back("stays: " + load.reason, function_.instructions[load.instruction].range);
   if (plan.loads.empty()) return;
   std::optional<Candidate> best;
   std::vector<StayingLoad> best_staying, last_staying;
   std::string weighed;
-  bool only_refused = true; // nothing was weighed, and each load has been given its reason
+  bool only_refused = true; // no form was evaluated, and each load has its own reason
   for (RunAheadForm form : forms_allowed_) {
     std::string refused;
     for (unsigned distance : distances(form)) {
@@ -287,9 +286,9 @@ void RunAhead::treat(const RunAheadPlan& plan, const RunAheadPlanner& planner, i
   take(*std::move(best), forms);
 }
 
-// What they are worth: lanes that are known to be together need no slow paths for exchanges. Elsewhere ptxas predicates
-// less of what the branches skip, and gathers lanes behind them. ptxas itself is asked, or, if the form is forced, the
-// count of machine instructions.
+// Marks branches as uniform if that pays: lanes known to be converged need no slow paths for exchanges, but elsewhere
+// ptxas predicates less of the skipped code, and inserts reconvergence after the branches. Decided by ptxas, or, if the
+// form is forced, by the number of machine instructions.
 void RunAhead::choose_uniform_branches(const ir::LinearForms& forms) {
   const WarpsInRows rows = warps_in_rows(function_);
   const bool asks_launch = rows == WarpsInRows::by_launch;
@@ -382,7 +381,7 @@ std::vector<PassOptionDescription> run_ahead_options() {
 }
 
 Change run_ahead(ir::Function& function, PassContext& context) {
-  // An instruction that takes from a queue stands once in each stream: neither it nor its loop can be repeated.
+  // An instruction that reads a queue occurs once in each stream: neither it nor its loop can be duplicated.
   if (function.affine_stream) {
     context.remarks.emplace_back("left as it is: the kernel is in DAC's hardware form", function.header_range);
     return Change::unchanged;

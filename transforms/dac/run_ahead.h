@@ -1,4 +1,4 @@
-// DAC's legal form: loads in loops whose addresses are known ahead are issued some trips before their use.
+// DAC's legal form: loads in loops whose addresses are known in advance are issued some trips before their use.
 #pragma once
 
 #include "ir/core/function.h"
@@ -8,10 +8,10 @@
 
 namespace ptxrewrite::transforms::legal {
 
-// The options of pass `dac` that are about the legal form.
+// The options of pass `dac` that control the legal form.
 std::vector<PassOptionDescription> run_ahead_options();
 
-// The function must be in SSA form. Leaves it unchanged where nothing is won.
+// The function must be in SSA form. Leaves it unchanged if nothing is gained.
 Change run_ahead(ir::Function& function, PassContext& context);
 
 } // namespace ptxrewrite::transforms::legal

@@ -1,4 +1,4 @@
-// Counts a trip's work and weighs it.
+// Counts the work of a trip and estimates its clocks.
 #include "transforms/dac/run_ahead_cost.h"
 
 #include "ir/machine/figures/latency.h"
@@ -19,10 +19,10 @@ using ir::InstructionKind;
 using ir::ValueId;
 
 constexpr unsigned warp_size = 32;
-constexpr double sector = 32;      // bytes that come from memory at a time
-constexpr double inner_trips = 10; // of an inner loop, and of the loop itself, where nobody knows
+constexpr double sector = 32;      // bytes per memory transaction
+constexpr double inner_trips = 10; // of an inner loop, and of the loop itself, if the count is unknown
 constexpr double default_latency = 400;
-constexpr double least_gain = 0.10; // of the clocks: the model is coarse
+constexpr double least_gain = 0.10; // relative to the clocks: the model is coarse
 
 double known(const ir::Figure& figure, double fallback) {
   return figure.known ? figure.value : fallback;
@@ -68,7 +68,7 @@ bool RunAheadCost::is_shared_with_others(const ir::LinearForm& form) const {
   return false;
 }
 
-// In how many trips another sector is read, and how much of it by one warp.
+// Adds the memory traffic of a load: how often it reads a new sector, and how much of it one warp reads.
 double RunAheadCost::latency_of(const RunAheadLoad& load, TripWork& work) const {
   const ir::ExpressionPool& pool = forms_.expressions();
   const ir::LinearForm& form = forms_.address_form(load.instruction, load.address);
@@ -136,7 +136,7 @@ RunAheadEstimate RunAheadCost::estimate(const RunAheadPlan& plan, const RunAhead
   estimate.before = trip_clocks(machine_, before, estimate.warps_before, 0);
 
   TripWork after = before;
-  // The producer's slice is another warp's work; it takes a turn of the schedulers too.
+  // The producer's slice runs on another warp, but also takes issue slots of the schedulers.
   const bool by_producer = choice.form == RunAheadForm::producer;
   const double consumers = double(threads_) / warp_size;
   const double slice = slice_instructions(plan) / (by_producer ? consumers : 1);
@@ -148,7 +148,7 @@ RunAheadEstimate RunAheadCost::estimate(const RunAheadPlan& plan, const RunAhead
   double remaining = 0;
   switch (choice.form) {
   case RunAheadForm::ring: {
-    constexpr double group = 2, pointers = 3, pointer_registers = 4; // commit and wait; each ring's
+    constexpr double group = 2, pointers = 3, pointer_registers = 4; // commit and wait; for each ring
     after.instructions += group + pointers;
     registers += pointer_registers;
     remaining = known(machine_.latency.shared, 30);
@@ -158,7 +158,7 @@ RunAheadEstimate RunAheadCost::estimate(const RunAheadPlan& plan, const RunAhead
     for (const RunAheadLoad& load : plan.loads)
       registers += choice.distance * (load.bytes + 3) / 4;
     after.instructions += double(choice.distance - 1) * double(plan.loads.size());
-    after.instructions -= double(plan.loads.size()); // the loads themselves have moved
+    after.instructions -= double(plan.loads.size()); // the loads themselves are moved
     break;
   case RunAheadForm::producer: {
     constexpr double wait_and_arrive = 4, stage = 6, stage_registers = 4;
@@ -168,7 +168,7 @@ RunAheadEstimate RunAheadCost::estimate(const RunAheadPlan& plan, const RunAhead
     break;
   }
   case RunAheadForm::prefetch:
-    // A prefetch brings data to the second-level cache.
+    // A prefetch brings data only to the second-level cache.
     remaining = known(machine_.latency.l2, before.ahead_latency);
     break;
   }
@@ -179,11 +179,11 @@ RunAheadEstimate RunAheadCost::estimate(const RunAheadPlan& plan, const RunAhead
     estimate.after = INFINITY;
     return estimate;
   }
-  // The trips between hide what they take, at least what they would take if nothing was waited for.
+  // The trips in between hide latency for as long as they take, at least the time without any waiting.
   after.staying_latency = std::max(before.staying_latency, remaining);
   const double unhindered = trip_clocks(machine_, after, estimate.warps, after.ahead_latency);
   estimate.after = trip_clocks(machine_, after, estimate.warps, choice.distance * unhindered);
-  // Fewer warps take more rounds for the same work.
+  // With fewer warps, the same work takes more rounds.
   estimate.after *= double(std::max(estimate.warps_before, 1u)) / estimate.warps;
   const double front = choice.distance * slice / inner_trips;
   estimate.after += estimate.warps_before * front / (machine_.schedulers * known(machine_.issue_rate, 1));

@@ -1,10 +1,10 @@
-// What running ahead wins or costs, by a small static model: clocks that an SM takes for one trip of all its resident
-// warps, the most of what issue, memory bandwidth and one warp's dependent chain take.
+// The gain or cost of running ahead, by a small static model: the clocks that an SM takes for one trip of all its
+// resident warps, as the maximum of issue time, memory bandwidth and one warp's dependent chain.
 //
-// Loads that run ahead are taken to miss the first-level cache whenever they come to another sector; what other threads
-// or blocks read too (the address leaves out an index that the kernel uses) is in the second level, the rest comes from
-// DRAM. One trip's loads overlap. How many trips and blocks there will be the model does not know: ten, and enough to
-// fill the machine.
+// Loads that run ahead are assumed to miss the first-level cache whenever they reach a new sector. Data that other
+// threads or blocks also read (the address does not depend on an index that the kernel uses) hits in the second level;
+// other data comes from DRAM. The loads of one trip overlap. The model assumes ten trips and enough blocks to fill the
+// machine, because these numbers are unknown.
 #pragma once
 
 #include "ir/machine/figures/machine.h"
@@ -19,31 +19,32 @@ namespace ptxrewrite::transforms::legal {
 
 // One trip of a loop, by one warp.
 struct TripWork {
-  double instructions = 0;    // of the machine
-  double ahead_latency = 0;   // clocks that the loads of the plan take, if they are waited for
-  double staying_latency = 0; // the same of all other loads
-  double dram_bytes = 0;      // that come from there
-  double l2_bytes = 0;        // that come from the second-level cache, whether it has to fetch them or not
+  double instructions = 0;    // machine instructions
+  double ahead_latency = 0;   // clocks for the loads of the plan, if the warp waits for them
+  double staying_latency = 0; // the same for all other loads
+  double dram_bytes = 0;      // bytes that come from DRAM
+  double l2_bytes = 0;        // bytes that come from the second-level cache, whether they hit there or not
 };
 
 struct RunAheadEstimate {
-  double before = 0, after = 0; // clocks for a trip of all resident warps; what comes in front of the loop shared out
+  double before = 0, after = 0; // clocks for a trip of all resident warps; code before the loop is distributed over the
+                                // trips
   unsigned warps_before = 0, warps = 0; // resident
   bool wins() const;
   std::string text() const; // "312 to 140 clocks a trip with 32 warps"
 };
 
-// Clocks for one trip of `warps` warps, of which `hidden` clocks of ahead_latency are spent elsewhere.
+// Clocks for one trip of `warps` warps, if `hidden` clocks of ahead_latency overlap with other work.
 double trip_clocks(const ir::Machine& machine, const TripWork& work, unsigned warps, double hidden);
 
 class RunAheadCost {
 public:
-  // `threads` of a block; `shared_bytes` that a block has already; `most_warps` where a launch is known to have no more
-  // for an SM, 0 else.
+  // `threads` per block; `shared_bytes`: shared memory that a block already uses; `most_warps`: the maximum per SM in
+  // the known launch, or 0.
   RunAheadCost(const ir::LinearForms& forms, const ir::Machine& machine, unsigned threads, uint64_t shared_bytes,
                unsigned most_warps);
 
-  // `more_shared`: bytes that the form needs for a block.
+  // `more_shared`: additional bytes of shared memory per block for the form.
   RunAheadEstimate estimate(const RunAheadPlan& plan, const RunAheadChoice& choice, uint64_t more_shared) const;
 
 private:

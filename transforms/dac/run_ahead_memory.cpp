@@ -1,4 +1,4 @@
-// Compares the addresses of loads that run ahead with those of the writes that they pass.
+// Compares the addresses of loads that run ahead with those of the writes they pass.
 #include "transforms/dac/run_ahead_memory.h"
 
 #include "ir/analysis/linear/form_bounds.h"
@@ -126,7 +126,7 @@ std::string MemoryOrder::check_against(const RunAheadLoad& load, const Write& wr
     claims.push_back(std::move(claim));
     return {};
   }
-  // What follows rests on the forms.
+  // The following conclusions depend on the obligations of the forms.
   for (const auto& [instruction, address] :
        {std::pair(load.instruction, load.address), std::pair(write.instruction, write.address)}) {
     const Operand& base = function_.operands_of(instruction)[address + 1];
@@ -165,7 +165,7 @@ std::string MemoryOrder::check_against(const RunAheadLoad& load, const Write& wr
   return {};
 }
 
-// May the write come first within one trip?
+// May the write precede the load within one trip?
 bool MemoryOrder::comes_before(const Write& write, const RunAheadLoad& load) const {
   const BlockId block = function_.instructions[write.instruction].block;
   if (block != load.block) return !forms_.dominators().strictly_dominates(load.block, block);
@@ -187,7 +187,7 @@ bool MemoryOrder::same_in_all_threads(const LinearForm& a, const LinearForm& b, 
   return step.valid();
 }
 
-// Where load and write differ by one amount plus a step for each trip between: is that ever an overlap?
+// If load and write differ by a constant plus a step for each trip in between: can they overlap?
 MemoryOrder::Apart MemoryOrder::apart_in_thread(const RunAheadLoad& load, const Write& write, unsigned distance,
                                                 std::string& predicate) const {
   const LinearForm& from = forms_.address_form(load.instruction, load.address);
@@ -225,7 +225,7 @@ std::optional<std::string> MemoryOrder::ranges_apart(const RunAheadLoad& load, c
   };
   require(from->conditions);
   require(to->conditions);
-  // Addresses are numbers in Z/2^64: both ranges in one window of that size, they are what their numbers are.
+  // Addresses are numbers in Z/2^64: if both ranges lie in one window of that size, they compare as integers.
   for (const std::string& low : {from->low, to->low})
     require(low + " >= -9223372036854775808");
   for (const std::string& high : {from->high, to->high})
@@ -235,7 +235,7 @@ std::optional<std::string> MemoryOrder::ranges_apart(const RunAheadLoad& load, c
   return text;
 }
 
-// The one parameter that the address counts from, as its number.
+// Returns the only parameter that is the base of the address, as its number.
 std::optional<uint32_t> MemoryOrder::pointer_of(const LinearForm& form) const {
   if (!form.has_coefficients() || form.width != 64) return std::nullopt;
   const ir::ExpressionPool& pool = forms_.expressions();

@@ -1,15 +1,15 @@
-// May a load run ahead? Only of what cannot change what it reads.
+// May a load run ahead? Only if it passes no write that could change the data.
 //
-// Issued `distance` trips early, a load passes every write that its thread makes in between, and what other threads
-// have written by then without the loop waiting for them. So:
+// A load issued `distance` trips early passes the writes that its thread makes in between, and those of other threads
+// that the loop does not wait for. Therefore:
 //   * loads of read-only data (.nc) pass everything;
-//   * a loop with fences, acquiring or volatile accesses, calls: nothing passes;
-//   * without barriers in the loop, only the thread's own writes count: other threads' are not ordered with the load in
-//     the original either. Where the addresses of write and load differ by the same amount in all threads, that amount
-//     and the trips between decide; else their ranges over the whole launch do;
-//   * with barriers of the block in the loop, every write of the kernel counts, and only ranges decide.
-//   * where another thread issues the loads (the producer warp), the same as with barriers.
-// What is not proved goes to the launch, or is assumed (`--assume noalias-params`: parameters that are pointers point
+//   * a loop with fences, acquiring or volatile accesses, calls: no load may run ahead;
+//   * without barriers in the loop, only the thread's own writes count: those of other threads are not ordered with the
+//     load in the original either. If the addresses of write and load differ by the same amount in all threads, that
+//     amount and the number of trips decide; otherwise their ranges over the whole launch do;
+//   * with barriers of the block in the loop, every write of the kernel counts, and only ranges decide;
+//   * if another thread issues the loads (the producer warp), the same as with barriers.
+// Unproved conditions are checked at launch, or assumed (`--assume noalias-params`: parameters that are pointers point
 // to different buffers).
 #pragma once
 
@@ -26,14 +26,14 @@ namespace ptxrewrite::transforms::legal {
 
 constexpr std::string_view noalias_parameters = "noalias-params"; // --assume
 
-// Something that a load which runs ahead rests on.
+// A condition that a load which runs ahead depends on.
 struct MemoryClaim {
   std::string statement;
-  std::string predicate; // over the launch; empty: proved or assumed
-  std::string reason;    // of what is proved
+  std::string predicate; // over the launch; empty if proved or assumed
+  std::string reason;    // of a proved condition
   bool assumed = false;
   ir::InstructionId load, write;
-  std::vector<ir::ObligationId> obligations; // of the addresses' forms
+  std::vector<ir::ObligationId> obligations; // of the linear forms of the addresses
 };
 
 class MemoryOrder {
@@ -41,7 +41,7 @@ public:
   MemoryOrder(ir::LinearForms& forms, const Attempt& attempt, bool assume_noalias, ir::LoopId loop,
               bool by_another_thread = false);
 
-  // Why the load cannot be issued `distance` trips early; empty: it can, under the claims that are added.
+  // Why the load cannot be issued `distance` trips early. Empty if it can, under the claims that are added.
   std::string check(const RunAheadLoad& load, unsigned distance, std::vector<MemoryClaim>& claims) const;
 
 private:
@@ -71,10 +71,10 @@ private:
   ir::LoopId loop_;
   std::vector<Write> writes_;
   bool barriers_ = false; // or another thread issues the loads
-  std::string refusal_;   // for all loads that are not read-only
+  std::string refusal_;   // applies to all loads that are not read-only
 };
 
-// Enters claims into the try's ledger; equal ones once.
+// Enters the claims into the attempt's ledger; equal ones once.
 void rest_on_claims(Attempt& attempt, ir::LinearForms& forms, const std::vector<MemoryClaim>& claims);
 
 } // namespace ptxrewrite::transforms::legal

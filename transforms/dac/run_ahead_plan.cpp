@@ -21,15 +21,15 @@ using ir::Operand;
 using ir::OperandKind;
 using ir::ValueId;
 
-// Collects the slice of one loop; keeps the reason when something cannot be computed ahead. No loop: of what the kernel
-// does once, outside loops.
+// Collects the slice of one loop; records the reason if a value cannot be computed ahead. Without a loop: the code
+// outside loops, which runs once.
 class SliceBuilder {
 public:
   SliceBuilder(const ir::LinearForms& forms, const ir::PostDominatorTree& post_dominators, LoopId loop)
       : forms_(forms), post_dominators_(post_dominators), function_(forms.function()), loop_id_(loop),
         header_(loop.valid() ? forms.loops().loops()[loop].header : function_.entry()) {}
 
-  // Each says false when it cannot be known ahead; refusal() says why.
+  // Each returns false if it cannot be known ahead; refusal() has the reason.
   bool add_control(); // whether there is another trip
   bool add_load(const RunAheadLoad& load);
   bool add_edge(EdgeId edge);
@@ -81,7 +81,7 @@ bool SliceBuilder::add_reach(BlockId block) {
     reach_.emplace(block, Reach{above, {}});
     return true;
   }
-  // A place inside an inner loop is passed more than once a trip.
+  // A block inside an inner loop is executed more than once per trip.
   if (!is_here(block)) return refuse("an inner loop decides");
   Reach reach;
   for (EdgeId edge : forms_.control_flow().predecessors(block)) {
@@ -144,7 +144,7 @@ RunAheadSlice SliceBuilder::finish() const {
   return slice;
 }
 
-// Does the load's mnemonic say no more than space, width and type? What a cache is told about a load is not to be lost.
+// Does the mnemonic specify only space, width and type? Cache hints of a load must not be lost.
 bool is_plain(const ir::Form& form) {
   for (ir::Modifier modifier : form.modifiers)
     switch (modifier) {
@@ -155,14 +155,14 @@ bool is_plain(const ir::Form& form) {
     case ir::Modifier::v4:
       break;
     default:
-      // Types are modifiers too.
+      // Types are modifiers, too.
       if (std::ranges::none_of(form.types, [&](ir::ScalarType type) { return spelling(modifier) == spelling(type); }))
         return false;
     }
   return true;
 }
 
-// What keeps a loop as a whole from running ahead; empty: nothing.
+// Why the loop as a whole cannot run ahead; empty if it can.
 std::string loop_refusal(const ir::LinearForms& forms, LoopId loop_id) {
   const ir::Function& function = forms.function();
   const ir::Loop& loop = forms.loops().loops()[loop_id];
@@ -202,7 +202,7 @@ std::optional<RunAheadLoad> global_load(const ir::Function& function, Instructio
   return load;
 }
 
-// What keeps one load in its place, its slice left aside; empty: nothing.
+// Why one load cannot run ahead, apart from its slice; empty if it can.
 std::string load_refusal(const ir::LinearForms& forms, const RunAheadLoad& load, LoopId loop) {
   const ir::Function& function = forms.function();
   const ir::Form& form = function.form_of(load.instruction);
@@ -225,7 +225,7 @@ EdgeCondition condition_of(const ir::Function& function, EdgeId edge) {
   const auto successors = function.successors(from);
   if (successors.size() != 2 || function.edges[successors[0]].to == function.edges[successors[1]].to) return {};
   const ir::Instruction& branch = function.instructions[function.terminator(from)];
-  // Successor 0 is the target, taken when the guard holds.
+  // Successor 0 is the target, taken if the guard holds.
   return {branch.guard, (successors[0] == edge) != branch.guard_negated};
 }
 

@@ -1,8 +1,8 @@
-// Which loads of a loop can be issued trips ahead, and what has to be computed ahead for that.
+// Finds the loads of a loop that can be issued trips ahead, and the instructions that must be computed ahead for them.
 //
-// A loop's slice is what decides, without looking at loaded data, whether there is another trip and at which addresses
-// its loads read: the part that DAC's affine stream would hold (spec of DAC, compiler). Computed a few trips ahead of
-// the loop, it names exactly the accesses that the loop will make: nothing is touched that the loop would not touch.
+// The slice of a loop is the code that determines, independently of loaded data, whether there is another trip and from
+// which addresses it loads: the part that DAC's affine stream would hold (spec of DAC, compiler). Computed a few trips
+// ahead, it yields exactly the accesses that the loop will make: no address is accessed that the loop would not access.
 #pragma once
 
 #include "ir/analysis/linear/linear.h"
@@ -15,28 +15,28 @@
 
 namespace ptxrewrite::transforms::legal {
 
-// When a block of the loop runs, in a trip that has begun.
+// When a block of the loop is executed, in a trip that has begun.
 struct Reach {
-  ir::BlockId same_as;           // whenever that block runs; or else
-  std::vector<ir::EdgeId> edges; // when one of these is taken; none: always
+  ir::BlockId same_as;           // if valid: whenever that block is executed; otherwise
+  std::vector<ir::EdgeId> edges; // when one of these is taken; if empty: always
 };
 
-// What is computed ahead.
+// The code that is computed ahead.
 struct RunAheadSlice {
   std::vector<ir::InstructionId> instructions; // pure; operands before users
-  std::vector<uint32_t> parameters;            // of the header: what is carried from trip to trip
-  std::map<ir::BlockId, Reach> reach;          // of the blocks with loads, and of those that lead to them
+  std::vector<uint32_t> parameters;            // of the header: values carried from trip to trip
+  std::map<ir::BlockId, Reach> reach;          // for the blocks with loads, and for those that lead to them
 };
 
 struct RunAheadLoad {
   ir::InstructionId instruction;
   ir::BlockId block;
-  size_t address = 0; // index of the address operand; a register and an offset
+  size_t address = 0; // index of the address operand, which is a register and an offset
   unsigned bytes = 0;
-  bool read_only = false; // .nc: nothing in the kernel writes there
+  bool read_only = false; // .nc: the kernel does not write the data
 };
 
-// A load that stays where it is.
+// A load that does not run ahead.
 struct StayingLoad {
   ir::InstructionId instruction;
   std::string reason;
@@ -51,18 +51,19 @@ struct RunAheadPlan {
   RunAheadSlice slice; // for all of `loads`
 };
 
-// Looks at one loop after the other.
+// Plans one loop at a time.
 class RunAheadPlanner {
 public:
   explicit RunAheadPlanner(const ir::LinearForms& forms);
 
-  // Of global loads whose innermost loop this is. No loads at all: neither list has entries.
+  // Plans global loads whose innermost loop this is. If there are none, both lists are empty.
   RunAheadPlan plan(ir::LoopId loop) const;
-  // The slice for some of a plan's loads.
+  // The slice for a subset of a plan's loads.
   RunAheadSlice slice_of(const RunAheadPlan& plan, const std::vector<RunAheadLoad>& loads) const;
 
-  // What stands in front of an outermost loop with one way in, and decides whether and how it is entered: the condition
-  // of `entry`, and all that the plan's slice reads from there. Nothing: `refusal` says why.
+  // The code before an outermost loop with a single entry that decides whether and how the loop is entered: the
+  // condition of `entry`, and the values that the plan's slice reads from there. Returns nothing, and the reason in
+  // `refusal`, if that is impossible.
   std::optional<RunAheadSlice> preamble_of(const RunAheadPlan& plan, ir::EdgeId entry, std::string& refusal) const;
 
 private:
@@ -71,7 +72,8 @@ private:
   ir::PostDominatorTree post_dominators_;
 };
 
-// The guard of the branch by which an edge is taken; `holds` says with which value. No value: it is always taken.
+// The guard of the branch that takes an edge; `holds` is the value for which it is taken. Without a predicate the edge
+// is always taken.
 struct EdgeCondition {
   ir::ValueId predicate;
   bool holds = true;

@@ -1,4 +1,4 @@
-// Writes the producer warp, the ring that it fills, and what the other warps do instead of loading.
+// Emits the producer warp, the ring that it fills, and the code of the other warps that replaces the loads.
 #include "transforms/dac/run_ahead_producer.h"
 
 #include "ir/core/insertion.h"
@@ -26,7 +26,7 @@ using ir::SpecialRegister;
 using ir::ValueId;
 
 constexpr unsigned barrier_bytes = 8;
-constexpr unsigned block_barriers = 16; // that PTX has, by number
+constexpr unsigned block_barriers = 16; // the number that PTX supports
 constexpr std::array<std::string_view, 3> extents = {"ntid.x", "ntid.y", "ntid.z"};
 
 Operand sink() {
@@ -42,7 +42,7 @@ uint64_t stage_bytes(const ProducerPlan& producer) {
   return bytes;
 }
 
-// Two mbarriers a stage come first, full ones and empty ones.
+// The array begins with two mbarriers for each stage: the full ones, then the empty ones.
 uint64_t first_slot(const ProducerPlan& producer) {
   constexpr uint64_t line = 128;
   return (2 * barrier_bytes * producer.stages + line - 1) / line * line;
@@ -83,7 +83,7 @@ private:
 
   void make_wait();
   void read_slots();
-  // The stage after `stage`, and the parity with which it is waited for.
+  // The stage after `stage`, and the parity to wait for.
   std::pair<ValueId, ValueId> advance(ValueId stage, ValueId parity);
 
   Attempt& attempt_;
@@ -92,12 +92,12 @@ private:
   const RunAheadPlan& plan_;
   ir::Builder builder_;
   BlockId entry_, body_, producer_block_, wait_;
-  ValueId thread_, threads_; // number of the thread, and how many there were
-  ValueId zero_;             // a register that holds 0 everywhere
-  ValueId array_;            // address of barriers and slots
+  ValueId thread_, threads_; // linear index of the thread, and the original number of threads
+  ValueId zero_;             // a register that is always 0
+  ValueId array_;            // address of the barriers and slots
   std::array<ValueId, 3> extent_, index_;
   std::set<InstructionId> reads_index_; // instructions that read %tid
-  ValueId stage_, parity_;              // of the consumers, parameters of the wait's block
+  ValueId stage_, parity_;              // for the consumers, parameters of the block that waits
 };
 
 ValueId ProducerRewriter::emit(std::string_view mnemonic, std::initializer_list<Operand> sources) {
@@ -110,7 +110,7 @@ ValueId ProducerRewriter::test(std::string_view mnemonic, std::initializer_list<
 
 Symbol ProducerRewriter::new_name(std::string_view stem) {
   ir::Module& module = function_.module();
-  // No text of the module has the name, so nothing in the function has it.
+  // If no text of the module contains the name, it is unused in the function, too.
   const std::string prefix(stem);
   std::string name = prefix;
   for (unsigned number = 1; module.strings.find(name); ++number)
@@ -118,7 +118,7 @@ Symbol ProducerRewriter::new_name(std::string_view stem) {
   return module.intern(name);
 }
 
-// An operation on the barrier at `array + 8 * stage + offset`.
+// Emits an operation on the barrier at `array + 8 * stage + offset`.
 void ProducerRewriter::on_barrier(std::string_view mnemonic, std::vector<Operand> before, ValueId stage, int64_t offset,
                                   std::vector<Operand> behind) {
   const ValueId address =
@@ -129,7 +129,7 @@ void ProducerRewriter::on_barrier(std::string_view mnemonic, std::vector<Operand
   builder_.emit(mnemonic, before);
 }
 
-// The branch at the end of `from`; the edges are the caller's.
+// Emits the branch at the end of `from`; the caller adds the edges.
 void ProducerRewriter::branch(BlockId from, BlockId target, ValueId when, bool holds) {
   builder_.at_end(from);
   builder_.guarded_by(when, !holds);
@@ -212,7 +212,7 @@ void ProducerRewriter::make_entry() {
     function_.remove(id);
     function_.append(entry_, id);
   }
-  // Nothing may fall out of the body into what is put behind it.
+  // Control must not fall through from the body into the appended code.
   ir::spell_last_return(function_);
   producer_block_ =
       function_.add_block(new_name("$L_" + std::string(function_.module().text(function_.name)) + "_producer"));
@@ -226,7 +226,7 @@ void ProducerRewriter::replace_operand(InstructionId id, size_t operand) {
   const unsigned component = read.selector & 3;
   const bool is_index = static_cast<SpecialRegister>(read.id) == SpecialRegister::tid;
   if (is_index) reads_index_.insert(id);
-  // A 16-bit move of the special register takes its low half; of a 32-bit register it would be illegal.
+  // A 16-bit move of the special register reads its low half; from a 32-bit register it would be illegal.
   const ir::Form& form = function_.form_of(id);
   if (form.opcode == Opcode::mov && ir::bit_width(form.type()) == 16)
     function_.instructions[id].form = ir::known_form("cvt.u16.u32");
@@ -252,7 +252,7 @@ void ProducerRewriter::replace_thread_index() {
   function_.changed();
 }
 
-// A barrier of the block is for those threads that there were.
+// Makes the barriers of the block count the original threads.
 void ProducerRewriter::count_barriers() {
   for (BlockId block : function_.layout) {
     if (block == entry_) continue;
@@ -280,7 +280,7 @@ void ProducerRewriter::adjust_directives() {
 
 // --- the producer ---
 
-// Its thread index is 0: of rows, that is where they begin.
+// The copy's thread index is 0, which gives the start of each row.
 void ProducerRewriter::copy_slice(const RunAheadSlice& slice, Values& values) {
   const auto mapped = [&](ValueId value) {
     const auto known = values.find(value);
@@ -320,7 +320,7 @@ ValueId ProducerRewriter::taken(const RunAheadSlice& slice, Values& values, Edge
   return from ? test("and.pred", {Operand::value(from), Operand::value(predicate)}) : predicate;
 }
 
-// Invalid: always.
+// Returns an invalid ID if the block is always reached.
 ValueId ProducerRewriter::reached(const RunAheadSlice& slice, Values& values, BlockId block) {
   const Reach& how = slice.reach.at(block);
   if (how.same_as) return reached(slice, values, how.same_as);
@@ -341,7 +341,7 @@ std::pair<ValueId, ValueId> ProducerRewriter::advance(ValueId stage, ValueId par
           emit("xor.b32", {Operand::value(parity), Operand::value(flip)})};
 }
 
-// One trip: the stage's row of each load.
+// Copies the rows of one trip: for each load, that of the stage.
 void ProducerRewriter::make_rows(const Values& values, ValueId stage) {
   uint64_t each = 0;
   for (const RunAheadLoad& load : plan_.loads)
@@ -380,7 +380,7 @@ void ProducerRewriter::make_producer() {
     function_.set_successors(from, list, falls_through);
   };
 
-  // One thread of the warp does it all.
+  // One thread of the warp does all the work.
   builder_.at_end(producer_block_);
   const ValueId others = test("setp.ne.u32", {Operand::value(thread_), Operand::value(threads_)});
   branch(producer_block_, done, others, true);
@@ -404,7 +404,8 @@ void ProducerRewriter::make_producer() {
     first.push_back(mapped(values, function_.arguments(producer_.entry)[index]));
   }
   first.push_back(emit("mov.u32", {Operand::integer(0)}));
-  first.push_back(emit("mov.u32", {Operand::integer(1)})); // a new barrier's phase before the first one is over
+  first.push_back(emit("mov.u32", {Operand::integer(1)})); // on a new barrier, a wait for the phase before the first
+                                                           // one succeeds at once
   const ValueId stage = builder_.new_value(ScalarType::b32, "%r"), parity = builder_.new_value(ScalarType::b32, "%r");
   parameters.push_back(stage);
   parameters.push_back(parity);
@@ -443,7 +444,7 @@ void ProducerRewriter::make_producer() {
 
 // --- the consumers ---
 
-// In front of the loop's head, a block in which the stage is waited for.
+// Inserts a block before the loop's header that waits for the stage.
 void ProducerRewriter::make_wait() {
   const BlockId header = plan_.header;
   wait_ = function_.add_block(new_name("$L_" + std::string(function_.module().text(function_.name)) + "_full"));
@@ -493,7 +494,7 @@ void ProducerRewriter::make_wait() {
 }
 
 void ProducerRewriter::read_slots() {
-  // builder_ stands at the loop's head.
+  // builder_ is at the loop's header.
   const ValueId slots = emit("mad.lo.u32", {Operand::value(stage_), Operand::integer(int64_t(stage_bytes(producer_))),
                                             Operand::value(array_)});
   std::map<unsigned, ValueId> slot; // by size
@@ -514,7 +515,7 @@ void ProducerRewriter::read_slots() {
     operands[load.address + 1] = Operand::value(slot.at(load.bytes));
     offset += uint64_t(producer_.threads) * load.bytes;
   }
-  // Who goes round again has read: in front of the branch back.
+  // A thread that continues has finished reading: inserted before the back branch.
   const BlockId latch = function_.edges[plan_.back_edge].from;
   if (const InstructionId terminator = function_.terminator(latch))
     builder_.before(terminator);
@@ -529,7 +530,7 @@ void ProducerRewriter::run() {
   replace_thread_index();
   count_barriers();
   initialise_barriers();
-  // The slices are copied while the loop is as it was planned.
+  // The slices are copied while the loop is as it was when planned.
   make_producer();
   make_wait();
   read_slots();

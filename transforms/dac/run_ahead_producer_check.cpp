@@ -1,13 +1,12 @@
-// What a loop and its kernel must be like for a producer warp.
+// Checks whether a loop and its kernel can use a producer warp.
 //
-//   * the loop is outermost, with one way in; whether it is entered and how often it is gone through is the same for
-//   all
-//     threads of the block, and known without looking at loaded data; every trip makes every load;
-//   * a trip's load reads one contiguous row: threads side by side, in the order of their numbers, 16-byte aligned;
-//   * nobody in the kernel writes what is loaded (run_ahead_memory.h), or waits for others in another way than by
-//   barriers
-//     of the block: the producer does not come by there;
-//   * barriers are plain ones of the whole block, nothing asks how many warps there are, no clusters, no calls.
+//   * the loop is outermost and has one entry; whether it is entered and its number of trips are the same for all
+//     threads of the block and independent of loaded data; every trip executes every load;
+//   * a trip's loads read one contiguous row: adjacent threads in the order of their numbers, 16-byte aligned;
+//   * the kernel does not write the loaded data (run_ahead_memory.h), and waits for other threads only by barriers of
+//     the block, because the producer warp does not take part in other waits;
+//   * barriers are plain ones of the whole block, no instruction reads the number of warps, and there are no clusters
+//     and no calls.
 #include "ir/core/module.h"
 #include "transforms/dac/run_ahead_producer.h"
 
@@ -29,7 +28,7 @@ using ir::SpecialRegister;
 using ir::ValueId;
 namespace FormIndex = ir::FormIndex;
 
-constexpr unsigned alignment = 16; // of bulk copies: both places and the size
+constexpr unsigned alignment = 16; // of bulk copies: both addresses and the size
 
 bool is_same_in_block(const ir::LinearForms& forms, ValueId value) {
   const ir::ValueClass kind = forms.form(value).kind;
@@ -52,7 +51,7 @@ std::string instruction_refusal(const ir::Function& function, InstructionId id) 
         !(form.mnemonic == "bar.sync" || form.mnemonic == "barrier.sync" || form.mnemonic == "barrier.sync.aligned"))
       return what + " is no plain barrier of the block";
   }
-  // The producer does not pass by what the others wait for.
+  // The producer warp does not take part in what other threads wait for.
   const bool is_block_barrier = form.opcode == Opcode::bar || form.opcode == Opcode::barrier;
   const bool is_ordered_load =
       form.effects.reads_memory && !form.effects.writes_memory && (form.effects.atomic || form.effects.volatile_result);
@@ -97,7 +96,7 @@ public:
 private:
   std::string check_control();
   std::string check_load(const RunAheadLoad& load);
-  // Adds a condition on the launch; false if no launch can tell.
+  // Adds a condition on the launch; returns false if it cannot be decided at launch.
   bool require_multiple(ExpressionId expression, const RunAheadLoad& load);
   void claim(std::string statement, std::string predicate, const RunAheadLoad& load);
 
@@ -128,7 +127,7 @@ std::string ProducerCheck::check_load(const RunAheadLoad& load) {
   const ir::LinearForm& form = forms_.address_form(load.instruction, load.address);
   const ir::ExpressionPool& pool = forms_.expressions();
   if (function_.instructions[load.instruction].guard) return "a load is guarded";
-  // Every block from the loop's head down to the load's is passed in every trip.
+  // Every block from the loop's header down to that of the load is executed in every trip.
   for (BlockId block = load.block; block.valid();) {
     const Reach& reach = producer_.plan.slice.reach.at(block);
     if (!reach.edges.empty()) return "a load is not made in every trip";
@@ -138,7 +137,7 @@ std::string ProducerCheck::check_load(const RunAheadLoad& load) {
   if (!pool.is_literal(form.coefficients[FormIndex::tid_x], load.bytes)) return "rows are not contiguous";
   for (unsigned place : {FormIndex::tid_y, FormIndex::tid_z}) {
     const ExpressionId coefficient = form.coefficients[place];
-    if (!producer_.several_dimensions) continue; // their extents are 1
+    if (!producer_.several_dimensions) continue; // the other extents are 1
     if (!pool[coefficient].evaluable) return "rows are not contiguous";
     const std::string below = place == FormIndex::tid_y ? "ntid.x" : "ntid.x*ntid.y";
     const std::string extent = place == FormIndex::tid_y ? "ntid.y" : "ntid.z";
@@ -160,7 +159,7 @@ std::string ProducerCheck::check_load(const RunAheadLoad& load) {
   return {};
 }
 
-// The same for all threads of the block?
+// Are the loop's conditions the same for all threads of the block?
 std::string ProducerCheck::check_control() {
   bool same = true;
   const auto look_at = [&](EdgeId edge) {

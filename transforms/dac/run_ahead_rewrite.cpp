@@ -1,4 +1,4 @@
-// Emits slices ahead, issues, rings and what reads them.
+// Emits the slices, the early loads, the rings and their readers.
 #include "transforms/dac/run_ahead_rewrite.h"
 
 #include "ir/core/insertion.h"
@@ -22,10 +22,10 @@ using ir::ScalarType;
 using ir::SpecialRegister;
 using ir::ValueId;
 
-// One trip of the slice. An invalid predicate stands for one that always holds.
+// One trip of the slice. An invalid predicate always holds.
 struct Trip {
-  std::map<ValueId, ValueId> values; // of the loop: what they are in this trip
-  ValueId active;                    // will the trip be?
+  std::map<ValueId, ValueId> values; // values of the loop in this trip
+  ValueId active;                    // is the trip executed?
   std::map<BlockId, ValueId> reached;
 
   ValueId operator[](ValueId value) const {
@@ -34,14 +34,14 @@ struct Trip {
   }
 };
 
-// Slots for loads of one size. A stage holds those of one trip: for each load, one slot of each thread side by side.
+// Slots for loads of one size. A stage holds the loads of one trip: for each load, adjacent slots of all threads.
 struct Ring {
-  unsigned bytes = 0;        // of a slot
+  unsigned bytes = 0;        // per slot
   std::vector<size_t> loads; // indices into the plan
-  uint64_t offset = 0;       // of the ring in the array
+  uint64_t offset = 0;       // of the ring in the array, in bytes
   uint64_t stage = 0;        // bytes
-  ValueId begin, end;        // the thread's slot in the first stage, and behind the last one; without `offset`
-  ValueId read, write;       // parameters of the header: the thread's slots of this trip and of the one ahead
+  ValueId begin, end;        // the thread's slot in the first stage, and after the last one; excluding `offset`
+  ValueId read, write;       // parameters of the header: the thread's slots for this trip and for the one ahead
 };
 
 std::vector<Ring> rings_of(const RunAheadPlan& plan, const RunAheadChoice& choice) {
@@ -79,7 +79,7 @@ private:
   ValueId reach(Trip& trip, BlockId block);
   ValueId taken(Trip& trip, EdgeId edge);
   Trip next(Trip& trip);
-  // A parameter of the header that has this value in the first trip.
+  // Adds a parameter of the header with this value in the first trip.
   ValueId carry(ValueId first);
   ValueId guard_of(Trip& trip, const RunAheadLoad& load);
   Operand address_base(const Trip& trip, const RunAheadLoad& load) const;
@@ -103,10 +103,10 @@ private:
   ir::Builder builder_;
   BlockId preheader_;
   EdgeId entry_edge_;
-  std::vector<ValueId> new_parameters_, first_values_, later_values_; // of the header, beyond those it had
-  bool may_end_ = true; // a predicate is carried that says whether the trip ahead will be
+  std::vector<ValueId> new_parameters_, first_values_, later_values_; // of the header, in addition to the original ones
+  bool may_end_ = true; // a predicate is carried that says whether the trip ahead is executed
   std::vector<Ring> rings_;
-  // registers: what a trip ahead has loaded; by trip, by load, by register
+  // registers: values loaded by the trips ahead; by trip, by load, by register
   std::vector<std::vector<std::vector<ValueId>>> loaded_;
   std::vector<std::vector<ValueId>> arriving_; // by load: this trip's registers, parameters of the header
 };
@@ -129,7 +129,7 @@ ValueId LoopRewriter::either(ValueId a, ValueId b) {
 
 Symbol LoopRewriter::new_name(std::string_view stem) {
   ir::Module& module = function_.module();
-  // No text of the module has the name, so nothing in the function has it.
+  // If no text of the module contains the name, it is unused in the function, too.
   const std::string prefix(stem);
   std::string name = prefix;
   for (unsigned number = 1; module.strings.find(name); ++number)
@@ -147,7 +147,7 @@ void LoopRewriter::retarget(EdgeId edge, BlockId from, BlockId to) {
     if (operand.is(OperandKind::block) && operand.as_block() == from) operand = Operand::block(to);
 }
 
-// A block that all ways into the loop lead through.
+// A block through which all entries of the loop lead.
 void LoopRewriter::make_preheader() {
   const BlockId header = plan_.header;
   std::vector<EdgeId> entries;
@@ -240,7 +240,8 @@ Trip LoopRewriter::next(Trip& trip) {
 }
 
 ValueId LoopRewriter::guard_of(Trip& trip, const RunAheadLoad& load) {
-  const ir::Instruction instruction = function_.instructions[load.instruction]; // reach() adds instructions
+  const ir::Instruction instruction = function_.instructions[load.instruction]; // a copy, because reach() adds
+                                                                                // instructions
   const ValueId reached = reach(trip, load.block);
   if (!instruction.guard) return reached;
   ValueId guard = trip[instruction.guard];
@@ -267,7 +268,7 @@ void LoopRewriter::declare_rings() {
   const Operand symbol = Operand::symbol(ir::SymbolRef::local_variable(function_.variables.add(variable)));
   ir::builder_at_start(function_, function_.entry()).emit_marker(InstructionKind::declare_variable, {symbol});
 
-  // The thread's number in the block.
+  // The linear index of the thread in the block.
   const auto read = [&](SpecialRegister special, unsigned component) {
     return Operand::value(
         emit("mov.u32", {Operand::special(static_cast<uint32_t>(special), ir::component_selector(component))}));
@@ -312,7 +313,7 @@ std::vector<ValueId> LoopRewriter::load_to_registers(const RunAheadLoad& load, O
     operands.push_back(operand);
   }
   operands[load.address + 1] = base;
-  // Of a trip that will not be, nobody reads anything.
+  // The values of a trip that is not executed are never read.
   if (guard)
     for (ValueId value : written) {
       ir::Value row = function_.values[value];
@@ -325,7 +326,7 @@ std::vector<ValueId> LoopRewriter::load_to_registers(const RunAheadLoad& load, O
   return written;
 }
 
-// The accesses of one trip. `stage` is a number in front of the loop; inside, that of the slots that `write` names.
+// Emits the accesses of one trip. `stage`: a number before the loop; inside it, `write` addresses the slots.
 void LoopRewriter::issue(Trip& trip, unsigned stage) {
   std::vector<ValueId> guards;
   for (const RunAheadLoad& load : plan_.loads)
@@ -371,12 +372,12 @@ void LoopRewriter::advance_rings() {
     const ValueId at_end = emit("setp.eq.u32", {Operand::value(after), Operand::value(ring.end)});
     later_values_.push_back(
         emit("selp.b32", {Operand::value(ring.begin), Operand::value(after), Operand::value(at_end)}));
-    // There is one stage more than trips ahead: the next trip's copies go where this trip has read.
+    // There is one stage more than trips ahead: the copies of the next trip go where this trip has read.
     later_values_.push_back(ring.read);
   }
 }
 
-// At the head of each trip: the accesses of the one that comes `distance` trips later.
+// At the head of each trip: the accesses of the trip `distance` later.
 void LoopRewriter::emit_in_header() {
   builder_.at_end(plan_.header);
   for (InstructionId id : function_.instructions_in(plan_.header))
@@ -397,7 +398,7 @@ void LoopRewriter::emit_in_header() {
   if (may_end_) later_values_.push_back(after.active);
 }
 
-// Behind the place where the loop waits for its group, each load reads its slot.
+// After the wait for its group, each load reads its slot.
 void LoopRewriter::read_slots() {
   for (const Ring& ring : rings_)
     for (size_t i = 0; i < ring.loads.size(); ++i) {
@@ -415,7 +416,7 @@ void LoopRewriter::read_slots() {
   function_.changed();
 }
 
-// As late as all loads allow: in front of the first one where they are in one block, else at the head of the trip.
+// Waits as late as all loads allow: before the first one if they are in one block, otherwise at the head of the trip.
 void LoopRewriter::place_wait() {
   const RunAheadLoad& first = plan_.loads.front();
   const bool one_block =
