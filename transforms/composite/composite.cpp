@@ -1,8 +1,8 @@
-// Pass `composite`: dependent integer instructions become fewer.
+// Pass `composite`: replaces groups of dependent integer instructions by fewer instructions.
 //
 // Hardware form (composite-hpca13 §3): a pair of them is one composite instruction, whose intermediate result stays in
-// a register file of its own: composite_hardware.cpp. Legal form, for today's GPUs: what PTX has for such pairs and
-// triples, see transforms/composite/composite_form.h. There is nothing to annotate.
+// a separate register file: composite_hardware.cpp. Legal form, for existing GPUs: PTX instructions that compute such
+// pairs and triples, see transforms/composite/composite_form.h. There is no annotated form.
 #include "transforms/composite/composite.h"
 #include "transforms/composite/composite_form.h"
 

@@ -1,6 +1,6 @@
-// A value is described by where each of its bytes comes from. The rows of BYTES say what an instruction does to the
-// bytes of its operands; sums of values that are zero in each other's bytes put them together. What a description
-// stops at are the sources.
+// A value is described by the origin of each of its bytes. The rows of BYTES define what an instruction does to the
+// bytes of its operands; sums of values that are zero in each other's bytes assemble them. The values at which a
+// description ends are the sources.
 #include "transforms/composite/composite_bytes.h"
 
 #include "transforms/composite/composite_match.h"
@@ -32,14 +32,14 @@ bool same_register(const Operand& a, const Operand& b) {
   return a.kind == b.kind && a.id == b.id && a.immediate == b.immediate;
 }
 
-// How the bytes of an instruction's result follow from the bytes of its operands.
+// How the bytes of an instruction's result derive from the bytes of its operands.
 struct ByteMeaning {
   enum class Kind : uint8_t { join, permutation, rows } kind = Kind::rows;
   std::vector<const ByteRule*> rows;
   bool nests = false; // some row's pattern has more than one instruction
 };
 
-// nullptr: the instruction does more than move, join or sign-extend bytes.
+// Returns nullptr if the instruction does more than move, join or sign-extend bytes.
 const ByteMeaning* byte_meaning(std::string_view mnemonic) {
   static const std::unordered_map<std::string_view, ByteMeaning> table = [] {
     std::unordered_map<std::string_view, ByteMeaning> meanings;
@@ -60,7 +60,7 @@ const ByteMeaning* byte_meaning(std::string_view mnemonic) {
 
 class Describer {
 public:
-  // `through_shared`: also through instructions that others read.
+  // `through_shared`: continue through instructions that have other readers, too.
   Describer(const Editor& editor, bool through_shared) : editor_(editor), through_shared_(through_shared) {}
 
   std::optional<Description> of(InstructionId id, unsigned depth);
@@ -77,9 +77,9 @@ private:
 
   const Editor& editor_;
   bool through_shared_;
-  std::map<uint32_t, Description> known_; // by ValueId: what several readers share is looked at once
+  std::map<uint32_t, Description> known_; // by ValueId: a value with several readers is described once
   std::vector<InstructionId> inside_;
-  unsigned joins_ = 0; // sums that the machine would do together with one of their operands
+  unsigned joins_ = 0; // sums that the machine would merge with one of their operands
 };
 
 Description Describer::of_source(const Operand& operand) const {
@@ -119,7 +119,7 @@ std::optional<Description> Describer::joined(std::span<const Operand> sources, u
   return bytes;
 }
 
-// prmt in its default mode: the selector's digits are a byte of b:a and whether its sign is meant.
+// prmt in its default mode: each digit of the selector names a byte of b:a, or eight copies of its sign bit.
 std::optional<Description> Describer::permuted(std::span<const Operand> sources, unsigned depth) {
   const std::optional<uint32_t> selector = editor_.literal(sources[2]);
   if (!selector) return std::nullopt;
@@ -171,7 +171,7 @@ std::optional<Description> Describer::by_instruction(InstructionId id, unsigned 
   return by_row(meaning->rows, id, depth);
 }
 
-// Sources have 32 bits: what has fewer ends where it becomes one of 32.
+// Sources have 32 bits: a narrower value ends the description where it is converted to 32 bits.
 std::optional<Description> Describer::of(InstructionId id, unsigned depth) {
   std::optional<Description> bytes = by_instruction(id, depth);
   const ir::Function& function = editor_.function();
@@ -183,14 +183,14 @@ std::optional<Description> Describer::of(InstructionId id, unsigned depth) {
   return bytes;
 }
 
-// What prmts are made of a description.
+// The prmt instructions for a description.
 class Permutation {
 public:
   Permutation(const Editor& editor, const Description& bytes);
   size_t sources() const { return sources_.size(); }
-  // A register as it is.
+  // The result is an unchanged register.
   bool is_copy() const;
-  // A literal has no place in the instruction word beside the selector: it is moved into a register first.
+  // An instruction cannot hold a literal besides the selector: the literal is moved into a register first.
   unsigned cost() const {
     if (is_copy()) return 0;
     const auto moved = std::ranges::count_if(
@@ -212,7 +212,7 @@ Permutation::Permutation(const Editor& editor, const Description& bytes) : bytes
   for (const SourceByte& byte : bytes_)
     if (byte.kind != Byte::Kind::zero && position(byte.source) == sources_.size()) sources_.push_back(byte.source);
   SourceByte nothing{Byte::Kind::byte, 0, Operand::integer(0)};
-  // A byte that is zero in one of the sources saves the source 0.
+  // If a source has a byte that is zero, no source 0 is needed.
   if (sources_.size() > 1)
     for (const Operand& source : sources_)
       for (uint8_t i = 0; i < 4; ++i)
@@ -243,7 +243,7 @@ void Permutation::emit(Editor& editor, InstructionId root) const {
     uint32_t selector = 0;
     for (size_t i = 0; i < bytes_.size(); ++i) {
       const size_t from = position(bytes_[i].source);
-      uint32_t digit = static_cast<uint32_t>(i); // in its place already, or not there yet
+      uint32_t digit = static_cast<uint32_t>(i); // already in place, or not available yet
       if (from == next || (from == 0 && next == 1))
         digit = bytes_[i].index | (from == next ? 4u : 0u) | (bytes_[i].kind == Byte::Kind::sign ? 8u : 0u);
       selector |= digit << (4 * i);
@@ -294,7 +294,7 @@ std::optional<FourBytes> as_four_bytes(const Editor& editor, InstructionId root)
   return four;
 }
 
-// May the description of the root's bytes cover a second instruction? Replacing one alone saves nothing.
+// Can the description of the root's bytes include a second instruction? Replacing only one saves nothing.
 static bool has_tree(const Editor& editor, InstructionId root) {
   const ByteMeaning* meaning = byte_meaning(editor.mnemonic(root));
   if (!meaning || meaning->nests) return meaning;

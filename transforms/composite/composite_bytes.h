@@ -1,4 +1,5 @@
-// Byte permutes: trees of shifts, masks and sums that only move bytes become prmt, one for each two sources.
+// Byte permutes: trees of shifts, masks and sums that only move bytes become prmt instructions, one for each two
+// sources.
 #pragma once
 
 #include "transforms/composite/composite_editor.h"
@@ -9,23 +10,23 @@
 
 namespace ptxrewrite::transforms::legal::composite {
 
-// Rewrites what `root` computes, if it only moves bytes and that saves machine instructions. `force`: if it moves them
-// through at least two instructions.
+// Rewrites the computation of `root` if it only moves bytes and the rewriting saves machine instructions; with `force`,
+// if it moves bytes through at least two instructions.
 bool permute_bytes(Editor& editor, ir::InstructionId root, bool force);
 
-// The byte of a register that the operand is, extended to 32 bits, whatever instructions take it out.
+// An operand that is one byte of a register, extended to 32 bits, by whatever instructions.
 struct ExtendedByte {
   ir::Operand source;
   unsigned index = 0;
   bool is_signed = false;
-  std::vector<ir::InstructionId> inside; // what takes it out
+  std::vector<ir::InstructionId> inside; // the instructions that extract the byte
 };
 std::optional<ExtendedByte> as_extended_byte(const Editor& editor, const ir::Operand& operand);
 
-// A register that is put together of the low bytes of four others.
+// A register assembled from the low bytes of four others.
 struct FourBytes {
   std::array<ir::Operand, 4> sources;    // lowest byte first
-  std::vector<ir::InstructionId> inside; // what puts them together, the root first
+  std::vector<ir::InstructionId> inside; // the instructions that assemble it, the root first
 };
 std::optional<FourBytes> as_four_bytes(const Editor& editor, ir::InstructionId root);
 

@@ -1,9 +1,9 @@
 // The choice of pairs; see composite_choice.h.
 //
-// A block falls into segments that share no pair and no slot. Each one is solved greedily: pairs that leave their
-// neighbours the most freedom come first, each is put at the latest place that the others allow. Then pairs are
-// exchanged: one goes, two come. Small segments are then searched completely for something better: all matchings with
-// more gain, all places.
+// A block is divided into segments that share no pair and no slot. Each segment is solved greedily: pairs with the
+// fewest alternatives come first, each at the latest position that the others allow. Then exchanges are tried: one pair
+// is removed for two others. Small segments are finally searched exhaustively for a better result: all matchings with
+// more gain, all positions.
 #include "transforms/composite/composite_choice.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ Readers readers_of(const Problem& problem) {
   return readers;
 }
 
-// An order of items in the making.
+// An order of items under construction.
 class Schedule {
 public:
   Schedule(const Problem& problem, const Readers& readers)
@@ -40,23 +40,23 @@ public:
   const std::vector<Item>& order() const { return order_; }
   int64_t gain() const { return gain_; }
   bool is_free(uint32_t node) const { return host_[node] < 0; }
-  int32_t host(uint32_t node) const { return host_[node]; } // the pair it is in, or -1
+  int32_t host(uint32_t node) const { return host_[node]; } // the pair that contains the node, or -1
 
-  // Puts the pair where it fits while all others stay where they are: best where its second half stood, then earlier,
-  // then later.
+  // Inserts the pair at a position that is valid while all others stay in place: preferably that of its second half,
+  // then earlier, then later.
   bool add(uint32_t index) {
     const Pair& pair = problem_->pairs[index];
     if (!is_free(pair.first) || !is_free(pair.second)) return false;
     return at_every_place(index, [&] { return keeps_slot(index); });
   }
 
-  // The pair becomes two nodes again, each at its own place.
+  // Splits the pair into two nodes, each at its own position.
   void remove(uint32_t index) {
     const Pair& pair = problem_->pairs[index];
     gain_ -= pair.gain;
     order_.erase(order_.begin() + place_[pair.second]);
     host_[pair.first] = host_[pair.second] = -1;
-    // Nodes keep their order, and pairs stay behind what they read: in front of the next node, behind all pairs there.
+    // Nodes keep their order, and pairs stay after their operands: before the next node, after all pairs there.
     for (uint32_t node : {pair.first, pair.second}) {
       auto next = std::ranges::find_if(order_, [&](const Item& item) { return item.pair < 0 && item.node > node; });
       order_.insert(next, {node, -1});
@@ -65,7 +65,7 @@ public:
     settle(pair);
   }
 
-  // All places of the pair in turn; `inside` says when to stop.
+  // Tries all positions of the pair in turn, until `inside` returns true.
   template <class Inside> bool at_every_place(uint32_t index, Inside&& inside) {
     const Pair& pair = problem_->pairs[index];
     const Window window = window_of(pair);
@@ -86,7 +86,7 @@ public:
     return false;
   }
 
-  // Does every pair's intermediate result stay in the slot for as long as it is read?
+  // Does every pair's intermediate result stay in the slot as long as it is read?
   bool slots_are_kept() const {
     for (uint32_t place = 0; place < order_.size(); ++place)
       if (order_[place].pair >= 0 && !interval_is_clear(place)) return false;
@@ -109,7 +109,7 @@ private:
     }
   }
 
-  // Pairs that read what has become a node of its own again may stand too early for it now: they move behind it.
+  // Pairs that read a node that was split off may now be too early: move them after it.
   void settle(const Pair& freed) {
     for (uint32_t node : {freed.first, freed.second})
       for (uint32_t reader : (*readers_)[node])
@@ -122,8 +122,8 @@ private:
         }
   }
 
-  // Indices into the order without the pair's two nodes, before which it may stand: behind all it reads, in front of
-  // all that read it. `own`: where its second half stood.
+  // Range of positions for the pair, as indices into the order without the pair's two nodes: after all its operands,
+  // before all its readers. `own`: the position of its second half.
   struct Window {
     uint32_t low = 1, high = 0, own = 0;
   };
@@ -154,7 +154,7 @@ private:
 
   bool overwrites(const Item& item) const { return item.pair >= 0 || problem_->clobbers[item.node]; }
 
-  // From the pair at `place` to the last item that reads its intermediate result.
+  // Is the slot kept from the pair at `place` to the last item that reads its intermediate result?
   bool interval_is_clear(uint32_t place) const {
     const Pair& pair = problem_->pairs[static_cast<size_t>(order_[place].pair)];
     uint32_t last = place;
@@ -168,8 +168,8 @@ private:
     return true;
   }
 
-  // After an insertion: its own interval, and those of pairs before it, which it may interrupt or whose readers it has
-  // moved.
+  // After an insertion: checks the pair's own interval, and those of earlier pairs, which it may interrupt or whose
+  // readers it has moved.
   bool keeps_slot(uint32_t index) const {
     const Pair& pair = problem_->pairs[index];
     uint32_t place = place_[pair.second];
@@ -187,7 +187,7 @@ private:
 
   const Problem* problem_;
   const Readers* readers_;
-  std::vector<int32_t> host_;   // by node: the pair it is in, or -1
+  std::vector<int32_t> host_;   // by node: the pair that contains it, or -1
   std::vector<uint32_t> place_; // by node: index into order_
   std::vector<Item> order_;
   int64_t gain_ = 0;
@@ -217,14 +217,14 @@ private:
     best_ = {schedule.order(), schedule.gain()};
   }
 
-  // Candidates that a node could take part in.
+  // The number of candidates that share a node with the pair.
   size_t freedom(const Pair& pair) const { return pairs_of_[pair.first].size() + pairs_of_[pair.second].size(); }
 
   Schedule greedy() {
     std::vector<uint32_t> by_worth(problem_.pairs.size());
     for (uint32_t i = 0; i < by_worth.size(); ++i)
       by_worth[i] = i;
-    // Fewest alternatives first: a chain is then paired from its ends.
+    // Fewest alternatives first, so that a chain is paired from its ends.
     std::ranges::stable_sort(by_worth, [&](uint32_t a, uint32_t b) {
       const Pair &x = problem_.pairs[a], &y = problem_.pairs[b];
       size_t free_x = freedom(x), free_y = freedom(y);
@@ -239,7 +239,7 @@ private:
     return schedule;
   }
 
-  // One pair goes so that others, worth more, can come.
+  // Removes one pair if others, with more gain in total, can replace it.
   bool exchange(Schedule& schedule) {
     bool improved = false;
     for (uint32_t wanted = 0; wanted < problem_.pairs.size(); ++wanted) {
@@ -247,7 +247,7 @@ private:
       std::vector<uint32_t> in_the_way;
       for (uint32_t node : {pair.first, pair.second})
         if (int32_t host = schedule.host(node); host >= 0) in_the_way.push_back(static_cast<uint32_t>(host));
-      if (in_the_way.size() == 2 && in_the_way[0] == in_the_way[1]) continue; // it is there
+      if (in_the_way.size() == 2 && in_the_way[0] == in_the_way[1]) continue; // already in the order
       if (in_the_way.size() > 1) continue;
       improved |= improves(schedule, wanted, in_the_way);
     }
@@ -270,7 +270,7 @@ private:
     return true;
   }
 
-  // --- complete search ---
+  // --- exhaustive search ---
 
   void search() {
     std::vector<uint32_t> chosen;
@@ -278,7 +278,7 @@ private:
     match(0, 0, chosen, taken);
   }
 
-  // What the pairs from `next` on could still add: each free node at most half of its best pair.
+  // An upper bound for the gain of the pairs from `next` on: each free node contributes at most half of its best pair.
   int64_t bound(uint32_t next, const std::vector<bool>& taken) const {
     std::vector<int32_t> most(problem_.size());
     for (uint32_t i = next; i < problem_.pairs.size(); ++i) {
@@ -312,8 +312,8 @@ private:
     match(next + 1, gain, chosen, taken);
   }
 
-  // All places for the chosen pairs, one after the other. A pair yet to come can take a reader along to an earlier
-  // place and so make an interval shorter: slots are looked at when all are there.
+  // Tries all positions for the chosen pairs, one after the other. A later pair can move a reader to an earlier
+  // position and so shorten an interval; therefore slots are checked only when all pairs are placed.
   bool place(Schedule& schedule, const std::vector<uint32_t>& chosen, size_t next) {
     if (++steps_ >= effort_.steps) return false;
     if (next == chosen.size()) {
@@ -332,7 +332,7 @@ private:
   uint64_t steps_ = 0;
 };
 
-// Nodes [begin, end) as a problem of their own. No pair reaches across.
+// Nodes [begin, end) as a separate problem. No pair crosses the limits.
 Problem part(const Problem& problem, uint32_t begin, uint32_t end) {
   Problem result;
   result.clobbers.assign(problem.clobbers.begin() + begin, problem.clobbers.begin() + end);
@@ -344,7 +344,7 @@ Problem part(const Problem& problem, uint32_t begin, uint32_t end) {
   return result;
 }
 
-// How far a pair and those that read its intermediate result reach.
+// By node: the last position that a pair and the readers of its intermediate result reach.
 std::vector<uint32_t> reach_of_nodes(const Problem& problem) {
   std::vector<uint32_t> last_reader(problem.size());
   for (uint32_t node = 0; node < problem.size(); ++node) {
@@ -428,7 +428,7 @@ bool is_valid(const Problem& problem, const std::vector<Item>& order) {
         bool own = item.pair >= 0 && pair_of[read] == item.pair;
         if (own) continue;
         if (place[read] == none || place[read] >= i) return false;
-        if (pair_of[read] >= 0 && writer != pair_of[read]) return false; // an intermediate result that is gone
+        if (pair_of[read] >= 0 && writer != pair_of[read]) return false; // an intermediate result that was overwritten
       }
     if (item.pair >= 0) writer = item.pair;
     if (item.pair < 0 && problem.clobbers[item.node]) writer = -1;

@@ -1,6 +1,6 @@
 // A sum of any shape is flattened into products, absolute differences and plain summands; sums and products of 32 bits
-// wrap, so that their order does not matter. A row of family dot names four of them; those that the sum has are taken
-// out of it, and what is left is summed up again as the third operand of dp4a or vabsdiff4.
+// wrap, so that their order does not matter. A row of family dot names four of them; the matching ones are removed from
+// the sum, and the remaining ones are summed again as the third operand of dp4a or vabsdiff4.
 #include "transforms/composite/composite_dot.h"
 
 #include "transforms/composite/composite_bytes.h"
@@ -17,12 +17,12 @@ using ir::Operand;
 using ir::OperandKind;
 using ir::ScalarType;
 
-// A plain summand is a product by 1.
+// A plain summand is a product with 1.
 struct Summand {
   enum class Kind : uint8_t { plain, product, difference } kind = Kind::plain;
   Operand a, b;
   std::optional<ExtendedByte> a_byte, b_byte;
-  std::string_view mnemonic; // of a difference: "sad.u32"
+  std::string_view mnemonic; // for a difference: "sad.u32"
 };
 
 bool is_difference(std::string_view mnemonic) {
@@ -36,9 +36,9 @@ class Sum {
 public:
   Sum(Editor& editor, InstructionId root) : editor_(editor), root_(root) { take_apart(root); }
 
-  // Are two summands results of instructions? Every row needs two that are extracted from registers.
+  // Are at least two summands results of instructions? Every row needs two that are extracted from registers.
   bool is_worth_trying() const;
-  // Finds which summands and factors are one byte of a register. Call before apply().
+  // Finds the summands and factors that are one byte of a register. Call before apply().
   void find_bytes();
   bool apply(const Rule& row);
 
@@ -46,7 +46,7 @@ private:
   void take_apart(InstructionId id);
   void add_summand(const Operand& operand);
   void add(Summand::Kind kind, const Operand& a, const Operand& b, std::string_view mnemonic);
-  // Whether the summand is the one that heads the row's term, with what is bound so far.
+  // Does the summand match the head of the row's term, with the existing bindings?
   bool fits(const Summand& summand, const RuleTerm& wanted, Match& bound, bool swapped) const;
   bool fits(const Operand& operand, const std::optional<ExtendedByte>& byte, const RuleTerm& wanted,
             Match& bound) const;
@@ -140,7 +140,7 @@ bool Sum::fits(const Summand& summand, const RuleTerm& wanted, Match& bound, boo
   return literal && bound.literals.try_emplace(second.text, *literal).second;
 }
 
-// Instructions that take bytes out of registers for this summand alone.
+// The number of instructions that extract bytes only for this summand.
 size_t Sum::extractions(const Operand& operand, unsigned depth) const {
   const InstructionId id = editor_.computation(operand);
   if (!id || depth == 0 || editor_.literal(operand) || editor_.readers(operand.as_value()) != 1) return 0;
@@ -152,7 +152,8 @@ size_t Sum::extractions(const Operand& operand, unsigned depth) const {
   return count;
 }
 
-// What heads a row's term, and then what is left: mad.lo.s32(x, y, rest), sad.u32(x, y, rest), add.s32(x, rest).
+// Matches the head of the row's term and then its remainder: mad.lo.s32(x, y, rest), sad.u32(x, y, rest), add.s32(x,
+// rest).
 bool Sum::apply(const Rule& row) {
   std::vector<bool> taken(summands_.size());
   Match bound;
@@ -172,12 +173,13 @@ bool Sum::apply(const Rule& row) {
     }
     const RuleTerm& second = term->operands[1];
     if (found == wanted) continue;
-    // A product by a literal that is not there; all others have to be.
+    // Only a product with a literal may be missing from the sum.
     if (second.kind != RuleTerm::Kind::name) return false;
     --wanted;
     bound.literals.emplace(second.text, 0);
   }
-  // One multiply-add for each product and its extractions against one instruction and perhaps a literal's move.
+  // Compares one multiply-add for each product and its extractions with one instruction and possibly the move of a
+  // literal.
   if (found < 2 || found + removed < 4) return false;
   const Meaning meaning{[&](const std::string& name) { return bound.literals.at(name); }, {}};
   for (const RuleExpression& condition : row.conditions)
@@ -186,7 +188,7 @@ bool Sum::apply(const Rule& row) {
   return true;
 }
 
-// The sum of what is not taken.
+// Emits the sum of the summands that are not taken.
 Operand Sum::rest(const std::vector<bool>& taken) {
   std::optional<Operand> sum;
   auto plain = [](Operand operand) {
@@ -215,7 +217,7 @@ Operand Sum::rest(const std::vector<bool>& taken) {
 void Sum::emit(const Rule& row, Match bound, const std::vector<bool>& taken) {
   editor_.begin(root_);
   Operand sum = rest(taken);
-  // The video instructions take registers alone.
+  // The video instructions accept only registers.
   if (row.replacement.text.starts_with("vabsdiff4") && !sum.is(OperandKind::value))
     sum = Operand::value(editor_.emit("mov.b32", ScalarType::b32, std::vector{sum}));
   bound.variables.insert_or_assign(row.replacement.operands[2].text, sum);

@@ -1,4 +1,4 @@
-// Sums of products of bytes become dp4a.
+// Turns sums of products of bytes into dp4a.
 #pragma once
 
 #include "transforms/composite/composite_editor.h"
@@ -6,8 +6,8 @@
 
 namespace ptxrewrite::transforms::legal::composite {
 
-// Rewrites the sum whose last addition is `root` by the first of the rows, all of family dot, that it holds. Returns
-// that row, or nullptr.
+// Rewrites the sum whose last addition is `root` by the first matching row; all rows are of family dot. Returns the
+// row, or nullptr if none matches.
 const Rule* combine_products(Editor& editor, ir::InstructionId root, std::span<const Rule* const> rows);
 
 } // namespace ptxrewrite::transforms::legal::composite

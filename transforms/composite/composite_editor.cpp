@@ -85,12 +85,12 @@ uint32_t high_bits(unsigned count) {
   return count == 0 ? 0 : ~uint32_t(0) << (32 - std::min(count, 32u));
 }
 
-// Zeros of a number that is at most as wide as `bits`.
+// The zero bits of a number that is at most `bits` wide.
 uint32_t above(unsigned bits) {
   return bits >= 32 ? 0 : ~uint32_t(0) << bits;
 }
 
-// ISA manual, special registers: limits of launches.
+// Known zeros by the launch limits (ISA manual, special registers).
 uint32_t zeros_of_special(const Operand& operand) {
   const std::string_view name = ir::info(static_cast<ir::SpecialRegister>(operand.id)).name;
   if (name == "%tid") return above(10);
@@ -99,7 +99,7 @@ uint32_t zeros_of_special(const Operand& operand) {
   return 0;
 }
 
-// What a load or a conversion from a narrower type leaves: its bits and whether they are sign-extended.
+// The result of a load or a conversion from a narrower type: its number of bits, and whether they are sign-extended.
 struct Narrow {
   unsigned bits = 32;
   bool is_signed = false;
@@ -108,7 +108,7 @@ Narrow narrow_result(const ir::Form& form) {
   if (form.opcode != Opcode::ld && form.opcode != Opcode::cvt) return {};
   if (form.vector_width != 1) return {};
   ScalarType type = form.opcode == Opcode::cvt ? form.type(1) : form.type(0);
-  // The source is cut and widened by its own type; a narrower destination cuts again.
+  // The source is truncated and extended by its own type; a narrower destination truncates again.
   if (form.opcode == Opcode::cvt && form.type(0) != ScalarType::u32 && form.type(0) != ScalarType::s32) return {};
   if (form.opcode == Opcode::cvt && form.modifiers.size() > 2) return {};
   switch (type) {
@@ -129,8 +129,8 @@ Narrow narrow_result(const ir::Form& form) {
 
 } // namespace
 
-// Bits of the largest number that a float becomes when it is cut to an unsigned one: min.f32 with a literal bounds it,
-// and gives that for NaN; what is negative becomes 0.
+// The width of the largest unsigned number that results from the conversion of a float: min.f32 with a literal is the
+// upper bound, also for NaN; negative numbers become 0.
 unsigned Editor::width_of_largest(const Operand& operand) const {
   const InstructionId id = computation(operand);
   if (!id || mnemonic(id) != "min.f32") return 32;
@@ -144,7 +144,7 @@ unsigned Editor::width_of_largest(const Operand& operand) const {
   return bits;
 }
 
-// One case for each opcode that says something.
+// One case for each supported opcode.
 uint32_t Editor::known_zeros(const Operand& operand, unsigned depth) const {
   if (std::optional<uint32_t> number = literal(operand)) return ~*number;
   if (!operand.is(OperandKind::value) || depth == 0) return 0;
@@ -170,9 +170,10 @@ uint32_t Editor::known_zeros(const Operand& operand, unsigned depth) const {
   if (mnemonic == "mul.lo.s32") return above(width(0) + width(1));
   if (mnemonic == "min.u32") return above(std::min(width(0), width(1)));
   if (mnemonic == "max.u32") return above(std::max(width(0), width(1)));
-  // Of numbers that are not negative signed comparisons say the same; the larger of any and such a one is none either.
+  // For nonnegative numbers signed comparisons give the same result; the maximum of any number and a nonnegative one is
+  // nonnegative.
   constexpr unsigned sign_bit = 31;
-  // Of the smaller of any number and one that is not negative: how wide it is, unless it is negative.
+  // The width of min(any number, nonnegative number), unless the result is negative.
   auto width_if_positive = [&](size_t i) {
     const InstructionId inner = width(i) <= sign_bit ? InstructionId{} : computation(from[i]);
     if (!inner || canonical(function_.form_of(inner).mnemonic) != "min.s32") return width(i);

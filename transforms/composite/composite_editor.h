@@ -1,5 +1,5 @@
-// A kernel while `composite` rewrites it: definitions and reader counts that stay right from one replacement to the
-// next, and what is known about the bits of a value.
+// A kernel while `composite` rewrites it: definitions and reader counts that are updated with each replacement, and
+// facts about the bits of a value.
 #pragma once
 
 #include "ir/core/builder.h"
@@ -14,24 +14,25 @@ namespace ptxrewrite::transforms::legal::composite {
 
 class Editor {
 public:
-  // In SSA form; outlives this.
+  // The function must be in SSA form and outlive this object.
   explicit Editor(ir::Function& function);
 
   ir::Function& function() { return function_; }
   const ir::Function& function() const { return function_; }
 
-  // The instruction that computes the operand, if it is one that a term can stand for: one result, no guard, no effect.
+  // Returns the instruction that computes the operand, if a term can represent it: one result, no guard, no effect.
   ir::InstructionId computation(const ir::Operand& operand) const;
   bool is_computation(ir::InstructionId id) const;
-  // What the operand's 32 bits are, if they are written down: literals, and moves of literals.
+  // Returns the operand's 32 bits if it is a literal or a moved literal.
   std::optional<uint32_t> literal(const ir::Operand& operand) const;
   uint32_t readers(ir::ValueId value) const { return readers_[value.index()]; }
-  // Do only conversions to floating point read it? Before sm_90 they take a byte out of a register by themselves.
+  // Is it read only by conversions to floating point? Before sm_90 these extract a byte from a register themselves.
   bool is_only_converted(ir::ValueId value) const {
     return readers(value) != 0 && converting_readers_[value.index()] == readers(value);
   }
-  // Do only comparisons with zero for equality read it? ptxas makes those and plain logic in front of them one
-  // instruction. A lop3 of the text there makes it crash (13.0) where the branch on it turns out to skip nothing.
+  // Is it read only by comparisons with zero for equality? ptxas merges these with preceding bitwise logic into one
+  // instruction. An explicit lop3 there makes ptxas 13.0 crash if the branch on the comparison turns out to skip
+  // nothing.
   bool is_only_tested(ir::ValueId value) const {
     return readers(value) != 0 && zero_tests_[value.index()] == readers(value);
   }
@@ -41,23 +42,23 @@ public:
     return std::span<const ir::Operand>(function_.operands_of(id)).subspan(1);
   }
 
-  // Bits that are 0 whatever the inputs are; of 32-bit operands.
+  // The bits of a 32-bit operand that are 0 for all inputs.
   uint32_t known_zeros(const ir::Operand& operand, unsigned depth = 5) const;
-  // Is it the sign extension of its `bits` low bits?
+  // Is the operand the sign extension of its `bits` low bits?
   bool fits(const ir::Operand& operand, unsigned bits, unsigned depth = 5) const;
 
-  // Machine instructions that these are alone, roughly.
+  // Approximate number of machine instructions for the list, taken by itself.
   unsigned weight(std::span<const ir::InstructionId> list) const;
-  // How many of `inside` die when `root`, which is one of them, dies. What stands in another block
-  // is taken to stay: it may run less often.
+  // The number of instructions in `inside` that become dead when `root`, which is one of them, is removed. Instructions
+  // in other blocks are assumed to stay, because they may run less often.
   unsigned dying(ir::InstructionId root, std::span<const ir::InstructionId> inside) const;
 
-  // --- one replacement: make instructions in front of `root`, then put the last one in its place ---
+  // --- one replacement: emit instructions before `root`, then replace it by the last one ---
   void begin(ir::InstructionId root);
   ir::ValueId emit(std::string_view mnemonic, ir::ScalarType type, std::span<const ir::Operand> sources);
-  // Both halves of a 64-bit register.
+  // Emits moves that yield both halves of a 64-bit register.
   std::pair<ir::ValueId, ir::ValueId> emit_halves(const ir::Operand& source);
-  // Writes what the root wrote. The root goes, and all that nobody reads any more.
+  // Emits an instruction that writes the root's result. Removes the root and all instructions that become unused.
   void finish(std::string_view mnemonic, std::span<const ir::Operand> sources);
   void finish_packed(ir::ValueId low, ir::ValueId high);
 

@@ -1,5 +1,5 @@
-// What puts the bytes together is described byte by byte (composite_bytes.h); the four sources then have to be the
-// row's element, each with its own byte of the same registers.
+// Describes the assembled value byte by byte (composite_bytes.h); the four sources must then be the row's element, each
+// with its own byte of the same registers.
 #include "transforms/composite/composite_elements.h"
 
 #include "transforms/composite/composite_bytes.h"
@@ -22,7 +22,7 @@ using ir::ValueId;
 constexpr size_t vector_size = 4;
 constexpr int64_t byte_bits = 8;
 
-// A load or store of a vector of four bytes: the mnemonic for one register, and which operand the vector is.
+// A load or store of a vector of four bytes: the mnemonic for one register, and the index of the vector operand.
 struct ByteVector {
   std::string joined;
   size_t vector = 0;
@@ -143,7 +143,7 @@ size_t join_byte_vectors(ir::Function& function) {
 }
 
 const Rule* compute_together(Editor& editor, InstructionId root, std::span<const Rule* const> rows, bool force) {
-  // What brings the last bytes of a register together.
+  // Instructions that can join the last bytes of a register.
   constexpr std::string_view joining[] = {"or.b32", "xor.b32", "add.s32", "prmt.b32", "bfi.b32"};
   if (rows.empty() || std::ranges::find(joining, canonical(editor.mnemonic(root))) == std::end(joining)) return nullptr;
   const std::optional<FourBytes> four = as_four_bytes(editor, root);

@@ -1,8 +1,9 @@
-// Tries the families of rules, alone and together, each on a copy of the kernel, and keeps the best copy if it wins.
+// Tries the families of rules, alone and combined, each on a copy of the kernel, and keeps the best copy if it wins.
 //
-// A rule is taken where it saves machine instructions by its own account (`saves`, and what stays because others read
-// it). Whether the kernel wins is another question, because ptxas does much of this itself, and differently: where it
-// may be run, it is asked for each copy; else the machine model decides. `force` takes every rule wherever it matches.
+// A rule is applied if it saves machine instructions by its own estimate (`saves`, minus instructions that stay because
+// they have other readers). Whether the kernel improves is a separate question, because ptxas does many of these
+// rewritings itself: if it may be run, each copy is assembled; otherwise the machine model decides. `force` applies
+// every rule wherever it matches.
 #include "transforms/composite/composite_form.h"
 
 #include "ir/edit/dead_code.h"
@@ -31,12 +32,12 @@ using ir::InstructionId;
 using Families = std::bitset<family_names.size()>;
 
 enum class Eagerness : uint8_t {
-  saving,  // rules that save instructions where they are taken
-  neutral, // those too that ptxas knows itself: one may open the way for another
+  saving,  // rules that save instructions at the site
+  neutral, // also rules that ptxas applies itself: one may enable others
   forced,  // wherever they match
 };
 
-// Which rules, and how often each was taken.
+// A selection of rules, and how often each was applied.
 struct Candidate {
   Families families;
   Eagerness eagerness = Eagerness::saving;
@@ -62,7 +63,7 @@ public:
   }
 
   void run() {
-    // Each round sees what the last one made; few kernels need the third.
+    // Each round works on the result of the previous one; few kernels need a third.
     constexpr unsigned most_rounds = 6;
     for (unsigned round = 0; round < most_rounds; ++round) {
       bool changed = false;
@@ -92,7 +93,7 @@ private:
   bool permutes_ = false, covers_ = false;
 };
 
-// Users before what they use: the largest tree is met at its root.
+// Visits users before their operands, so that the largest tree is matched at its root.
 bool Rewriter::rewrite(BlockId block) {
   std::vector<InstructionId> list;
   for (InstructionId id : editor_.function().instructions_in(block))
@@ -157,7 +158,7 @@ public:
   Change run();
 
 private:
-  // Nothing: the option is no list of families.
+  // Returns nothing if the option is not a list of families.
   std::optional<Families> listed_families() const;
   Candidate attempt(Families families, Eagerness eagerness) const;
   Change choose(Families families);
@@ -191,7 +192,7 @@ Candidate LegalComposite::attempt(Families families, Eagerness eagerness) const 
   candidate.families = families;
   candidate.eagerness = eagerness;
   candidate.function.emplace(function_);
-  // Vectors of bytes in one register pay where they are computed with, or put together, there.
+  // Byte vectors in one register pay only if the kernel computes with them, or assembles them, in that register.
   const bool joins = families.test(static_cast<size_t>(Family::bytes)) && join_byte_vectors(*candidate.function) > 0;
   Rewriter(*candidate.function, candidate).run();
   if (joins && !candidate.fired.test(static_cast<size_t>(Family::bytes)) &&
@@ -208,7 +209,7 @@ void LegalComposite::weigh(Candidate candidate) {
     lost_ += (lost_.empty() ? "" : "; ") + listed(candidate.taken) + " is not assembled: " + cost.error().message;
     return;
   }
-  // The model knows neither ptxas's schedules nor its own rewriting: it has to promise a clear win.
+  // The model knows neither the schedules nor the rewritings of ptxas: it must show a clear gain.
   constexpr double least_by_model = 0.02;
   const bool is_clear = !architectures_.empty() || cost->weighted <= before_.weighted * (1 - least_by_model);
   if (!is_clear || !wins(*cost, before_, false)) {
@@ -233,7 +234,7 @@ Change LegalComposite::choose(Families families) {
   architectures_ = architectures_to_ask(function_.module(), context_);
   Candidate all = attempt(families, Eagerness::saving);
   const Families fired = all.fired;
-  // Rules that save no instruction can only win by ptxas's count, so they are tried only where ptxas is asked.
+  // Rules that save no instruction can only improve the count of ptxas, so they are tried only if ptxas is used.
   std::optional<Candidate> neutral;
   if (!architectures_.empty()) neutral = attempt(families, Eagerness::neutral);
   if (!fired.any() && !(neutral && neutral->fired.any())) return Change::unchanged;
@@ -242,7 +243,7 @@ Change LegalComposite::choose(Families families) {
   before_ = *std::move(before);
   if (neutral && neutral->taken != all.taken) weigh(*std::move(neutral));
   if (fired.any()) weigh(std::move(all));
-  // One family after the other on top of what has won so far, each alone first.
+  // Tries each family alone, then adds one family after the other to the best result so far.
   for (size_t family = 0; fired.count() > 1 && family < fired.size(); ++family)
     if (fired.test(family)) weigh(attempt(Families().set(family), Eagerness::saving));
   for (size_t family = 0; best_ && family < fired.size(); ++family)

@@ -1,5 +1,5 @@
-// Pass `composite`, its legal form: pairs, triples and trees of integer instructions become what current PTX has for
-// them.
+// Pass `composite`, its legal form: pairs, triples and trees of integer instructions become single instructions of
+// current PTX.
 #pragma once
 
 #include "transforms/manager/pass.h"
@@ -8,7 +8,7 @@ namespace ptxrewrite::transforms {
 
 Change run_legal_composite(ir::Function& function, PassContext& context);
 
-// The options of pass `composite` that are about the legal form.
+// The options of pass `composite` that control the legal form.
 std::vector<PassOptionDescription> legal_composite_options();
 
 } // namespace ptxrewrite::transforms

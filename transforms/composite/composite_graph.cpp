@@ -24,8 +24,8 @@ using ir::OperandKind;
 using ir::ScalarType;
 using ir::ValueId;
 
-// Saved instructions come first. Then an intermediate result that nobody else reads: it keeps no other pair from the
-// slot. Then source registers: a composite is to use what the register file gives in a cycle, three (§3.2).
+// Saved instructions have priority, then an intermediate result without other readers, which blocks the slot for no
+// other pair, then source registers: a composite should use what the register file delivers in a cycle, three (§3.2).
 constexpr int32_t gain_of_instruction = 16;
 constexpr int32_t gain_of_short_life = 2;
 constexpr int32_t gain_of_register = 1;
@@ -71,7 +71,7 @@ std::optional<Half> half_of_product(const Form& form, const std::vector<Operand>
   return Half{std::string(form.mnemonic), sources};
 }
 
-// The instruction as a half; nothing if it is none. Unary instructions become binary ones.
+// Returns the instruction as a half of a composite; nothing if it cannot be one. Unary instructions become binary ones.
 std::optional<Half> half_of(const Form& form, const std::vector<Operand>& sources) {
   if (form.opaque || form.extension || form.has(Modifier::sat) || form.carry_out || form.effects.reads_carry)
     return std::nullopt;
@@ -123,14 +123,14 @@ public:
 private:
   // --- nodes ---
 
-  // Machine instructions of its own.
+  // The number of machine instructions that the instruction itself takes.
   uint32_t weight(InstructionId id) const {
     const ir::InstructionCost& cost = facts_.lowering.cost(id);
     return facts_.lowering.absorbed(id) ? 0 : cost.weight;
   }
 
   void add_nodes() {
-    // Sections of other hardware forms are left alone.
+    // Sections of other hardware forms are not changed.
     InstructionId start;
     for (InstructionId id : function_.instructions_in(block_))
       if (function_.instructions[id].kind == ir::InstructionKind::section_end) start = id;
@@ -180,7 +180,7 @@ private:
     node.half = std::move(half->text);
   }
 
-  // Is the operand computed by an instruction that weighs nothing because this reader does its work?
+  // Is the operand's definition absorbed by this reader, and so costs no instruction?
   bool needs_its_reader(const Operand& operand) const {
     if (!operand.is(OperandKind::value)) return false;
     InstructionId id = facts_.def_use.definition(operand.as_value()).instruction;
@@ -236,7 +236,8 @@ private:
           add(source.step >= 0                        ? source.step
               : source.operand.is(OperandKind::value) ? writer(source.operand.as_value())
                                                       : -1);
-        // The last step's place is the instruction's if it stays, and it may read what no step needs (lop3).
+        // The instruction, if it stays, is at the position of the last step, and may read operands that no step needs
+        // (lop3).
         if (node.expansion != static_cast<int32_t>(i)) continue;
       }
       ir::for_each_use(function_, node.instruction, [&](ValueId value) { add(writer(value)); });
@@ -247,7 +248,7 @@ private:
     }
   }
 
-  // Composites stand behind the sections of another hardware form, and in front of what ends the block.
+  // Composites are placed after the sections of another hardware form, and before the end of the block.
   void bound_places() {
     InstructionId end = function_.terminator(block_);
     for (uint32_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -286,7 +287,7 @@ private:
     graph_.fusions.push_back({std::move(*mnemonic), position});
   }
 
-  // "crf.xor.b32.shr.u32", if the table of instructions has it.
+  // Returns "crf.xor.b32.shr.u32" or the like, if the instruction table has it.
   std::optional<std::string> fused_mnemonic(const Node& early, const Node& late, unsigned position) const {
     std::string second = late.half;
     if (position == 1) {
@@ -313,7 +314,7 @@ private:
     return count;
   }
 
-  // Three source registers (§3.2), one literal that is no number of bits, one operand in memory (§3.3).
+  // At most three source registers (§3.2), one literal that is not a shift amount, one operand in memory (§3.3).
   bool operands_fit(const Node& early, const Node& late, unsigned position) const {
     unsigned literals = 0, in_memory = 0;
     auto count = [&](const Node& node, unsigned index) {
@@ -329,17 +330,18 @@ private:
     return literals <= 1 && in_memory <= 1;
   }
 
-  // Kernel parameters lie in shared memory on this machine, and are operands from there.
+  // On this machine, kernel parameters are operands in shared memory.
   bool is_in_memory(const Operand& operand) const {
     if (!operand.is(OperandKind::value)) return false;
     InstructionId id = facts_.def_use.definition(operand.as_value()).instruction;
     return id && function_.is_opcode(id, Opcode::ld) && facts_.lowering.cost(id).weight == 0;
   }
 
-  // Do others than the second half read what the first computes? Nothing: one of them cannot take it from the slot.
+  // Are there readers of the first half other than the second half? Returns nothing if one of them cannot read the
+  // slot.
   std::optional<bool> other_readers(uint32_t first, uint32_t second) const {
     const Node& early = graph_.nodes[first];
-    if (!early.result) { // a step: read by steps of its own instruction only
+    if (!early.result) { // a step: read only by steps of its own instruction
       unsigned uses = 0;
       bool others = false;
       for (uint32_t i = first + 1; i <= static_cast<uint32_t>(early.expansion); ++i)
@@ -365,7 +367,7 @@ private:
     return uses == 1 ? std::optional(others) : std::nullopt;
   }
 
-  // The second half is a step: other steps of its instruction may read the first half, too.
+  // For a second half that is a step: other steps of its instruction may read the first half, too.
   std::optional<bool> readers_among_steps(uint32_t first, uint32_t second) const {
     ValueId value = graph_.nodes[first].result;
     unsigned uses = 0;
@@ -378,8 +380,8 @@ private:
     return false;
   }
 
-  // Instructions of the integer and logic units do: the slot belongs to them. One that is no machine instruction has
-  // nowhere to read it. What has 64 bits in PTX is an address, of which this machine has one word: additions read it.
+  // Only integer and logic instructions can read the slot, which is part of their units, and only real machine
+  // instructions. A 64-bit value in PTX is an address, which has one word on this machine: additions can read it.
   bool can_read_slot(const ir::Use& use, const Node& early) const {
     InstructionId id = use.instruction;
     const ir::Instruction& reader = function_.instructions[id];

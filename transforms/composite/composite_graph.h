@@ -1,6 +1,6 @@
-// A basic block as a graph of what FX5800 executes (composite-hpca13 §2, §3): one node per machine instruction that
-// could be half of a composite instruction, one per any other. Instructions that this machine has not are several nodes
-// (ir/machine/prepare/simple_steps.h).
+// A basic block as a graph of the instructions that FX5800 executes (composite-hpca13 §2, §3): one node for each
+// machine instruction that could be half of a composite instruction, and one for each other instruction. An instruction
+// that this machine lacks is several nodes (ir/machine/prepare/simple_steps.h).
 #pragma once
 
 #include "ir/core/function.h"
@@ -16,7 +16,7 @@ namespace ptxrewrite::transforms::composite {
 
 inline constexpr uint32_t machine_capability = 13; // FX5800, the paper's machine
 
-// A source of a node: an operand, or what a step of the same instruction computes.
+// A source of a node: an operand, or the result of a step of the same instruction.
 struct Source {
   ir::Operand operand;
   int32_t step = -1; // node
@@ -24,17 +24,17 @@ struct Source {
 
 struct Node {
   ir::InstructionId instruction;
-  // What it does, as a half of a composite's mnemonic: "xor.b32", "shl.wide.s32". Empty: it is no half of any.
+  // Its operation as a half in a composite's mnemonic: "xor.b32", "shl.wide.s32". Empty if it cannot be a half.
   std::string half;
   std::vector<Source> sources; // of halves and steps
-  std::string mnemonic;        // of steps: the PTX instruction to be written if it stays alone
-  ir::ValueId result;          // invalid: a step but the last one, or none
+  std::string mnemonic;        // for steps: the PTX instruction to write if the step stays alone
+  ir::ValueId result;          // invalid for all steps but the last one, and if there is no result
   int32_t expansion = -1;      // the last step's node, for the steps of one instruction
 };
 
 struct Fusion {
   std::string mnemonic;  // "crf.xor.b32.shr.u32"
-  unsigned position = 0; // which source of the second half is the intermediate result
+  unsigned position = 0; // index of the source of the second half that is the intermediate result
 };
 
 struct BlockGraph {
@@ -43,7 +43,7 @@ struct BlockGraph {
   std::vector<Fusion> fusions; // by pair
 };
 
-// What the graphs of all blocks of a function need to know.
+// Analyses of a function that the graphs of all its blocks need.
 struct FunctionFacts {
   explicit FunctionFacts(const ir::Function& function);
 

@@ -1,7 +1,7 @@
-// The hardware form of `composite` (composite-hpca13 §3): in each block, the pairs that save most become composite
-// instructions. What counts as an instruction is what FX5800 executes: funnel shifts, three-input logic, byte
-// permutations and bit fields are taken apart where a part of them then fuses, and additions of 64 bits that only make
-// addresses are additions of 32 bits there. The rows crf_* of ir/isa/opcodes.def say which pairs there are.
+// The hardware form of `composite` (composite-hpca13 §3): in each block, the pairs that save the most become composite
+// instructions. Instructions are counted as FX5800 executes them: funnel shifts, three-input logic, byte permutations
+// and bit fields are split into steps if one of the steps can be fused, and 64-bit additions that only compute
+// addresses are 32-bit additions there. The rows crf_* of ir/isa/opcodes.def define the supported pairs.
 #include "transforms/composite/composite.h"
 
 #include "transforms/composite/composite_choice.h"

@@ -1,8 +1,8 @@
-// A block's bitwise instructions are a graph; an instruction with three inputs can stand for any part of it that has
+// A block's bitwise instructions form a graph; an instruction with three inputs can replace any part of it that has
 // three inputs and one result. Choosing the parts is the covering problem of look-up tables in FPGA mapping: cuts of at
 // most three inputs are listed for each node, a cover is chosen by area flow and then improved node by node, counting
-// exactly what each choice adds. Parts may overlap: what several readers share can be cheaper computed twice, which
-// ptxas does not consider. Literals that are complements of each other are one input.
+// exactly the operations that each choice adds. Parts may overlap: it can be cheaper to compute a shared value twice,
+// which ptxas does not consider. Literals that are complements of each other are one input.
 #include "transforms/composite/composite_logic.h"
 
 #include "transforms/composite/composite_match.h"
@@ -20,16 +20,16 @@ using ir::InstructionId;
 using ir::Operand;
 using ir::OperandKind;
 
-using Input = uint32_t; // index into Graph::inputs: nodes and what they start from
+using Input = uint32_t; // index into Graph::inputs: nodes and leaves of the graph
 constexpr std::array<uint32_t, 3> leaf_tables{0xf0, 0xcc, 0xaa};
 
 struct Cut {
   std::vector<Input> leaves; // sorted, at most three
-  uint32_t table = 0;        // over them, in this order
+  uint32_t table = 0;        // truth table over the leaves, in this order
   double flow = 0;
 };
 
-// The same function over other leaves, which hold all of the cut's.
+// The truth table of the same function over other leaves, which include all leaves of the cut.
 uint32_t table_over(const Cut& cut, const std::vector<Input>& leaves) {
   uint32_t table = 0;
   for (unsigned row = 0; row < 8; ++row) {
@@ -53,16 +53,16 @@ public:
 private:
   struct Node {
     InstructionId instruction; // invalid: an input of the graph
-    Operand operand;           // what stands for it
+    Operand operand;           // represents the node or input
     const LogicRule* row = nullptr;
-    uint32_t literal = 0;      // of a lop3: its table
-    std::vector<Cut> operands; // what each operand is, over one node or none
+    uint32_t literal = 0;      // for a lop3: its table
+    std::vector<Cut> operands; // each operand as a cut over one node or none
     std::vector<Cut> cuts;
     uint32_t inner_readers = 0, readers = 0;
     double flow = 0;
-    uint32_t references = 0; // in the cover
+    uint32_t references = 0; // number of references in the cover
     size_t chosen = 0;
-    bool is_absorbed = false; // by ptxas, as far as one can tell
+    bool is_absorbed = false; // by ptxas, as far as can be predicted
     uint32_t component = 0;
   };
 
@@ -81,11 +81,11 @@ private:
   bool is_node(Input input) const { return static_cast<bool>(nodes_[input].instruction); }
 
   static constexpr size_t most_cuts = 16;
-  static constexpr size_t exact_nodes = 12; // graphs so small are covered with the fewest operations there are
+  static constexpr size_t exact_nodes = 12; // graphs up to this size are covered optimally
   Editor& editor_;
   std::vector<Node> nodes_;
   std::map<std::tuple<OperandKind, uint32_t, int64_t>, Input> inputs_;
-  std::vector<Input> order_; // nodes in the block's order
+  std::vector<Input> order_; // nodes in block order
 };
 
 const LogicRule* Cover::row_of(InstructionId id) const {
@@ -168,7 +168,7 @@ void Cover::merge_cuts(Node& node, size_t operand, std::vector<const Cut*>& chos
       if (auto place = std::ranges::lower_bound(merged.leaves, leaf); place == merged.leaves.end() || *place != leaf)
         merged.leaves.insert(place, leaf);
   if (merged.leaves.size() > 3) return;
-  // An instruction holds one literal.
+  // An instruction can hold only one literal.
   auto is_literal = [&](Input leaf) { return nodes_[leaf].operand.is(OperandKind::integer); };
   if (std::ranges::count_if(merged.leaves, is_literal) > 1 && !node.cuts.empty()) return;
   std::array<uint32_t, 3> tables{};
@@ -192,7 +192,7 @@ void Cover::list_cuts(Node& node) {
   node.flow = node.cuts.front().flow;
 }
 
-// Adds the node to the cover, with all that its cut needs. Returns how many operations that adds.
+// Adds the node to the cover, together with the nodes that its cut needs. Returns the number of operations added.
 size_t Cover::reference(Input input) {
   Node& node = nodes_[input];
   if (!is_node(input) || node.references++ != 0) return 0;
@@ -221,7 +221,7 @@ void Cover::choose() {
     for (Input input : order_) {
       Node& node = nodes_[input];
       if (node.references == 0) continue;
-      // What this node alone would add, with each of its cuts.
+      // The number of operations that this node would add, for each of its cuts.
       const uint32_t references = node.references;
       node.references = 1;
       release(input);
@@ -242,8 +242,7 @@ void Cover::choose() {
   if (order_.size() <= exact_nodes) choose_exactly();
 }
 
-// Tries all sets of nodes that are smaller than the cover so far: each node of a set needs a cut whose leaves are in
-// it.
+// Tries all sets of nodes smaller than the cover so far: each node of a set needs a cut whose leaves are in the set.
 void Cover::choose_exactly() {
   auto size = [&] { return std::ranges::count_if(order_, [&](Input input) { return nodes_[input].references != 0; }); };
   uint32_t outputs = 0;
@@ -276,7 +275,7 @@ void Cover::choose_exactly() {
   }
 }
 
-// What ptxas does by itself: an operation takes in those of its operands that nobody else reads, while three inputs
+// Estimates the result of ptxas: an operation absorbs operands that have no other reader, as long as three inputs
 // suffice.
 void Cover::estimate_assembler() {
   for (auto place = order_.rbegin(); place != order_.rend(); ++place) {
@@ -310,10 +309,10 @@ uint32_t Cover::component_of(Input input) {
   return input;
 }
 
-// Whether there was anything to write.
+// Returns whether an instruction was written.
 bool Cover::emit(Node& node) {
   const Cut& cut = node.cuts[node.chosen];
-  // Its own operands: as it is.
+  // An instruction with only its own operands stays unchanged.
   std::set<Input> own;
   for (const Cut& operand : node.operands)
     own.insert(operand.leaves.begin(), operand.leaves.end());
@@ -338,7 +337,7 @@ size_t Cover::rewrite(bool force) {
     for (const Cut& operand : nodes_[input].operands)
       for (Input leaf : operand.leaves)
         if (is_node(leaf)) nodes_[component_of(leaf)].component = component_of(input);
-  std::map<uint32_t, std::array<size_t, 3>> sizes; // before, by ptxas, in the cover
+  std::map<uint32_t, std::array<size_t, 3>> sizes; // number of operations: original, by ptxas, in the cover
   for (Input input : order_) {
     auto& [before, assembled, covered] = sizes[component_of(input)];
     ++before;

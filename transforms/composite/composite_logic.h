@@ -1,4 +1,4 @@
-// Bitwise trees of any shape become few lop3.
+// Covers bitwise trees of any shape with few lop3 instructions.
 #pragma once
 
 #include "transforms/composite/composite_editor.h"
@@ -8,11 +8,11 @@
 
 namespace ptxrewrite::transforms::legal::composite {
 
-// Rewrites the bitwise instructions of the block where that takes fewer lop3 than ptxas would make of them by itself;
-// with `force`, wherever it takes fewer instructions. Returns how many lop3 stand there, 0 if nothing was done.
+// Rewrites the bitwise instructions of the block if this takes fewer lop3 than ptxas would generate; with `force`,
+// whenever it takes fewer instructions. Returns the number of lop3 in the result, or 0 if nothing was changed.
 size_t cover_logic(Editor& editor, ir::BlockId block, bool force);
 
-// The fewest three-input operations that the cover of the block's bitwise instructions takes; for tests.
+// The smallest number of three-input operations that cover the block's bitwise instructions; for tests.
 size_t size_of_cover(Editor& editor, ir::BlockId block);
 
 } // namespace ptxrewrite::transforms::legal::composite

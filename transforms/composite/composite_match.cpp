@@ -18,7 +18,7 @@ using ir::ValueId;
 
 namespace {
 
-// One try with one order of the operands of each operation that commutes.
+// One match attempt, with one operand order for each commutative operation.
 class Matcher {
 public:
   Matcher(const Editor& editor, unsigned orders, const Match& bound)
@@ -36,12 +36,12 @@ private:
 
   const Editor& editor_;
   unsigned orders_;
-  unsigned commuting_ = 0; // operations met so far
+  unsigned commuting_ = 0; // commutative operations visited so far
   bool is_float_ = false;
   Match match_;
 };
 
-// Integer instructions refuse registers declared as floating-point ones.
+// Integer instructions do not accept registers declared as floating-point ones.
 bool Matcher::is_suitable(const RuleTerm& variable, const Operand& operand) const {
   if (operand.selector != ir::no_selector || operand.has(ir::OperandFlag::negated)) return false;
   if (operand.is(OperandKind::integer)) return variable.bits > 1;
@@ -78,7 +78,7 @@ bool Matcher::match(const RuleTerm& term, const Operand& operand) {
   return false;
 }
 
-// byte2.u32(a), and byte2.u16(a) in a register of 16 bits
+// Matches byte2.u32(a), and byte2.u16(a) in a 16-bit register.
 bool Matcher::match_byte(const RuleTerm& term, const Operand& operand) {
   const std::optional<ExtendedByte> byte = as_extended_byte(editor_, operand);
   const unsigned bits = term.text.ends_with(".u16") ? 16 : 32;
@@ -129,8 +129,8 @@ bool may_match(const Editor& editor, const RuleTerm& term, const Operand& operan
   return false;
 }
 
-// A necessary condition for a match: opcodes and literals fit, each operand checked alone and in either order where the
-// operation commutes; bindings of variables are not compared. Rejects most rows without an allocation.
+// A necessary condition for a match: opcodes and literals fit, and each operand matches by itself, in either order for
+// commutative operations; bindings of variables are not compared. Rejects most rows without an allocation.
 bool may_match(const Editor& editor, const RuleTerm& term, InstructionId id) {
   if (canonical(editor.mnemonic(id)) != term.text) return false;
   const std::span<const Operand> sources = editor.sources(id);
@@ -143,7 +143,7 @@ bool may_match(const Editor& editor, const RuleTerm& term, InstructionId id) {
   return true;
 }
 
-// The type of a register for a result: bits, so that every instruction takes it.
+// The type of a result register: a bit type, which every instruction accepts.
 ScalarType result_type(std::string_view mnemonic) {
   const ir::Form& form = ir::form(ir::known_form(mnemonic));
   unsigned bits = ir::bit_width(form.type(0));
@@ -232,7 +232,7 @@ std::optional<Match> match(const Editor& editor, const RuleTerm& pattern, std::s
     Matcher matcher(editor, orders, bound);
     const bool found = matcher.match(pattern, root);
     if (found && holds(editor, matcher.found(), conditions)) return matcher.take();
-    // A try that failed early may not have met all of them.
+    // An attempt that failed early may not have visited all of them.
     commuting = std::max(commuting, matcher.commuting());
   }
   return std::nullopt;

@@ -1,4 +1,4 @@
-// Finds the rows of composite_rules.def in a kernel and carries them out.
+// Matches the rows of composite_rules.def against a kernel and applies them.
 #pragma once
 
 #include "transforms/composite/composite_editor.h"
@@ -14,23 +14,24 @@ namespace ptxrewrite::transforms::legal::composite {
 struct Match {
   std::map<std::string, ir::Operand> variables;
   std::map<std::string, uint32_t> literals;
-  std::vector<ir::InstructionId> inside; // what the pattern names, the root first
+  std::vector<ir::InstructionId> inside; // the instructions that the pattern matched, the root first
 };
 
-// Does the term stand for what `root` computes, under the conditions? `bound`: what its variables stand for already.
+// Does the term match the computation of `root`, under the conditions? `bound`: existing bindings of variables.
 std::optional<Match> match(const Editor& editor, const RuleTerm& pattern, std::span<const RuleExpression> conditions,
                            ir::InstructionId root, const Match& bound = {});
 
-// Puts the replacement into the root's place.
+// Replaces the root by the rule's replacement.
 void replace(Editor& editor, const Rule& rule, const Match& match);
 
-// Machine instructions that the rule saves here: less than it says where something stays because others read it.
+// The number of machine instructions that the rule saves here: less than the rule's `saves` if instructions stay
+// because they have other readers.
 int benefit(const Editor& editor, const Rule& rule, const Match& match);
 
-// Does the module's version and target have the replacement's instructions?
+// Do the module's PTX version and target support the replacement's instructions?
 bool is_available(const ir::Module& module, unsigned version, unsigned target);
 
-// A literal as people read it: masks and tables in base 16.
+// A literal in readable notation: masks and tables in base 16.
 ir::Operand literal_operand(std::string_view mnemonic, uint32_t number);
 
 } // namespace ptxrewrite::transforms::legal::composite

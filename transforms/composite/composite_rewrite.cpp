@@ -1,4 +1,4 @@
-// Composite instructions in the place of pairs; see composite_rewrite.h.
+// Replaces pairs by composite instructions; see composite_rewrite.h.
 #include "transforms/composite/composite_rewrite.h"
 
 #include "ir/core/builder.h"
@@ -42,14 +42,14 @@ private:
     return pair_of_[node] >= 0 && graph_.problem.pairs[static_cast<size_t>(pair_of_[node])].first == node;
   }
 
-  // What first halves compute is in the slot, and nowhere else.
+  // Results of first halves are only in the slot.
   void find_slot_values() {
     for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
       if (is_first(node) && graph_.nodes[node].result) slot_values_.insert(graph_.nodes[node].result.index());
   }
 
-  // Instructions of several steps are written as these if one of them is half of a pair, or reads the slot: all of them
-  // must then stand where they stand.
+  // Instructions of several steps are written as steps if one of them is half of a pair, or reads the slot: then all
+  // steps must be at their positions.
   void find_expanded() {
     for (uint32_t node = 0; node < graph_.nodes.size(); ++node) {
       if (graph_.nodes[node].expansion < 0) continue;
@@ -67,14 +67,14 @@ private:
 
   bool is_step_to_write(const Node& node) const { return node.expansion >= 0 && expanded_.contains(node.expansion); }
 
-  // An instruction that stays as it is stands at the place of its last step.
+  // An unchanged instruction is at the position of its last step.
   bool stays(const Item& item) const {
     const Node& node = graph_.nodes[item.node];
     return item.pair < 0 && !is_step_to_write(node) &&
            (node.expansion < 0 || node.expansion == static_cast<int32_t>(item.node));
   }
 
-  // New instructions go in front of the next one that stays.
+  // New instructions are inserted before the next unchanged one.
   void place_builder(size_t index) {
     for (size_t i = index; i < choice_.order.size(); ++i)
       if (stays(choice_.order[i])) {
@@ -114,7 +114,7 @@ private:
     }
   }
 
-  // The other halves' instructions go when all is written: their operands are needed until then.
+  // Replaced instructions are removed at the end, because their operands are needed until then.
   void replace(uint32_t node) { replaced_.insert(graph_.nodes[node].instruction); }
 
   void write_composite(const Item& item) {
@@ -168,11 +168,11 @@ private:
   const BlockGraph& graph_;
   const PairChoice& choice_;
   ir::Builder builder_;
-  std::vector<int32_t> pair_of_;     // by node
-  std::vector<ValueId> value_of_;    // by node: of steps that are written
-  std::set<uint32_t> slot_values_;   // ValueIds
-  std::set<int32_t> expanded_;       // last steps
-  std::set<InstructionId> replaced_; //
+  std::vector<int32_t> pair_of_;   // by node
+  std::vector<ValueId> value_of_;  // by node: results of the steps that are written
+  std::set<uint32_t> slot_values_; // ValueIds
+  std::set<int32_t> expanded_;     // last steps
+  std::set<InstructionId> replaced_;
   RewriteCounts counts_;
 };
 

@@ -1,5 +1,4 @@
-// Reads composite_rules.def. The text is part of the program: what is wrong in it is found by assertions and by the
-// tests that walk over all rows.
+// Parses composite_rules.def. The text is part of the program: assertions, and tests over all rows, find errors in it.
 #include "transforms/composite/composite_rules.h"
 
 #include <algorithm>
@@ -15,7 +14,7 @@ namespace {
 
 class Reader {
 public:
-  // `alternative`: which one is taken of every `x|y(...)`.
+  // `alternative`: the index of the choice for each `x|y(...)`.
   Reader(std::string_view text, size_t alternative) : text_(text), alternative_(alternative) {}
 
   RuleTerm term();
@@ -141,7 +140,7 @@ RuleExpression Reader::conditional() {
   return operation("?:", {std::move(condition), std::move(yes), std::move(no)});
 }
 
-// Loosest first; longer ones before those that they start with.
+// Lowest precedence first; an operator precedes its own prefixes.
 constexpr std::array<std::array<std::string_view, 4>, 9> operators{
     {{"||"}, {"&&"}, {"|"}, {"^"}, {"&"}, {"==", "!="}, {"<=", ">=", "<", ">"}, {"<<", ">>"}, {"+", "-", "*"}}};
 
@@ -154,7 +153,7 @@ RuleExpression Reader::binary(unsigned level) {
     std::string_view found;
     for (std::string_view candidate : operators[level]) {
       if (candidate.empty() || !rest.starts_with(candidate)) continue;
-      // `|` is not the start of `||`, `<` not of `<<`.
+      // `|` must not match the start of `||`, nor `<` that of `<<`.
       if (candidate.size() == 1 && rest.size() > 1 && rest[1] == candidate[0] && candidate != "-") continue;
       found = candidate;
       break;
@@ -192,7 +191,7 @@ RuleExpression Reader::call(std::string name) {
   return result;
 }
 
-// The operands of all &&.
+// Splits a conjunction into its operands.
 void split_conditions(RuleExpression expression, std::vector<RuleExpression>& conditions) {
   if (expression.kind == RuleExpression::Kind::operation && expression.text == "&&") {
     for (RuleExpression& operand : expression.operands)
@@ -233,7 +232,7 @@ ByteRule parse_bytes(std::string_view pattern, std::string_view condition, std::
   return rule;
 }
 
-// `element` for each byte: @ is that byte's number or, alone, a variable of its own: w, x, y, z.
+// Instantiates `element` for one byte: @ is the number of the byte or, alone, a variable of its own: w, x, y, z.
 std::string element_of(std::string_view element, size_t byte) {
   std::string text;
   for (size_t i = 0; i < element.size(); ++i) {

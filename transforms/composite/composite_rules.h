@@ -1,4 +1,4 @@
-// The rows of composite_rules.def, read once: terms as trees, conditions and computed literals as expressions.
+// The rows of composite_rules.def, parsed once: terms as trees, conditions and computed literals as expressions.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace ptxrewrite::transforms::legal::composite {
 
-// An expression over a rule's literals; 32-bit unsigned numbers that wrap around, 1 and 0 for what holds and what not.
+// An expression over a rule's literals, in 32-bit unsigned arithmetic that wraps around; comparisons give 1 or 0.
 struct RuleExpression {
   enum class Kind : uint8_t {
     number,
@@ -26,7 +26,7 @@ struct RuleExpression {
   std::vector<RuleExpression> operands;
 };
 
-// What an expression's names stand for. Facts are asked by (name of the fact, variable, number).
+// The meaning of an expression's names. Facts are queried by (name of the fact, variable, number).
 struct Meaning {
   std::function<uint32_t(const std::string&)> literal;
   std::function<bool(const std::string&, const std::string&, uint32_t)> fact;
@@ -36,9 +36,9 @@ uint32_t evaluate(const RuleExpression& expression, const Meaning& meaning);
 struct RuleTerm {
   enum class Kind : uint8_t {
     variable,    // `text` its name, `bits` its width; 1 for a predicate
-    literal,     // a number: in patterns the one that has to stand there
-    name,        // #n: any literal, which gets the name
-    computed,    // #(...): a literal of a replacement
+    literal,     // a number; in a pattern, the operand must be this number
+    name,        // #n: any literal, which is bound to the name
+    computed,    // #(...): a computed literal in a replacement
     application, // `text` is the mnemonic
   };
   Kind kind = Kind::literal;
@@ -53,7 +53,7 @@ enum class Family : uint8_t { rotate, field, mask, sad, select, sum, dot, bytes,
 inline constexpr std::array<std::string_view, 10> family_names{"rotate", "field", "mask",  "sad",     "select",
                                                                "sum",    "dot",   "bytes", "permute", "logic"};
 
-// One row; of a row with alternatives there is one for each.
+// One row; a row with alternatives yields one rule for each.
 struct Rule {
   Family family = Family::rotate;
   std::string name;
@@ -64,7 +64,7 @@ struct Rule {
   unsigned target = 0;  // compute capability, times 10
   unsigned saves = 0;   // machine instructions
   std::string pattern_text, condition_text, replacement_text;
-  // Of family bytes: what each of the four bytes is the low byte of; the pattern puts them together in one of many
+  // For family bytes: each of the four bytes is the low byte of one of these; the pattern assembles them in one of many
   // ways.
   std::vector<RuleTerm> elements;
 };
@@ -73,8 +73,8 @@ struct Rule {
 struct Byte {
   enum class Kind : uint8_t { zero, byte, sign }; // sign: eight copies of the byte's highest bit
   Kind kind = Kind::zero;
-  uint8_t index = 0; // which byte
-  char variable = 0; // of which operand
+  uint8_t index = 0; // index of the byte
+  char variable = 0; // the operand it is taken from
   bool operator==(const Byte&) const = default;
 };
 struct ByteRule {
@@ -94,16 +94,16 @@ std::span<const Rule> rules();
 std::span<const ByteRule> byte_rules();
 std::span<const LogicRule> logic_rules();
 
-// The mnemonic that rows use for this one: itself, unless it is a synonym.
+// Returns the mnemonic that rows use instead of a synonym; other mnemonics are returned unchanged.
 std::string_view canonical(std::string_view mnemonic);
 struct Synonym {
   std::string_view canonical, other;
 };
 std::span<const Synonym> synonyms();
-// May the first two operands of this canonical mnemonic change places?
+// Are the first two operands of this canonical mnemonic interchangeable?
 bool commutes(std::string_view mnemonic);
 
-// For tests that plant rows of their own. Asserts on text that is no row.
+// For tests that add rows of their own. Asserts that the text is a valid row.
 std::vector<Rule> parse_rule(Family family, std::string_view name, std::string_view pattern, std::string_view condition,
                              std::string_view replacement, unsigned version, unsigned target, unsigned saves);
 
