@@ -2,9 +2,9 @@
 // (ir/analysis/redundancy/redundancy.h).
 //
 // Annotated form: hints, in comments or pragmas; the machine code stays the same. The hardware form is the same text:
-// the marks are all that the proposed unit needs from the compiler (darsie §4.2). Legal form: today's GPUs skip
-// nothing, but they gain from knowing the launch: with `specialise` the kernel for one launch shape stands beside the
-// original.
+// the proposed unit needs only the marks from the compiler (darsie §4.2). Legal form: existing GPUs skip no
+// instructions, but known launch parameters make kernels faster: with `specialise`, a variant for one launch shape is
+// added beside the original.
 #include "ir/analysis/redundancy/redundancy.h"
 #include "ir/core/builder.h"
 #include "transforms/common/choice.h"

@@ -20,7 +20,7 @@ constexpr std::array<uint32_t, 3> most_threads = {1024, 1024, 64};
 constexpr uint32_t most_threads_in_all = 1024;
 constexpr std::array<uint32_t, 3> most_blocks = {2147483647, 65535, 65535};
 
-// A launch as the user writes it, of whatever kernel.
+// A launch as the user writes it, for any kernel.
 struct WrittenParameter {
   uint64_t place = 0;
   bool negative = false;
@@ -34,7 +34,7 @@ struct WrittenLaunch {
 
 struct Request {
   KnownLaunch known;
-  std::vector<std::string> requirements; // in the words of launch predicates
+  std::vector<std::string> requirements; // as launch predicates
 };
 
 std::optional<uint64_t> number_in(std::string_view text) {
@@ -79,7 +79,7 @@ std::string read_item(std::string_view name, std::string_view value, WrittenLaun
   return "";
 }
 
-// Nothing, or what is wrong.
+// Parses the text. Returns an error message; empty if there is none.
 std::string read_launch(std::string_view text, WrittenLaunch& launch) {
   while (!text.empty()) {
     const size_t end = std::min(text.find(','), text.size());
@@ -93,12 +93,12 @@ std::string read_launch(std::string_view text, WrittenLaunch& launch) {
   return launch.block ? "" : "block=.. is missing";
 }
 
-// Puts the launch into the terms of one kernel.
+// Applies the launch to one kernel.
 class Fitter {
 public:
   Fitter(const ir::Function& function, Request& request) : function_(function), request_(request) {}
 
-  // Nothing, or what does not fit.
+  // Returns why the launch does not fit; empty if it does.
   std::string fit(const WrittenLaunch& written) {
     const size_t parameters = function_.variable_lists.view(function_.signature.parameters).size();
     request_.known.launch.parameters.resize(parameters);
@@ -144,7 +144,7 @@ private:
   Request& request_;
 };
 
-// A kernel that says itself which blocks it takes.
+// Does the kernel declare a different block shape?
 bool contradicts(const ir::Function& function, const std::array<uint32_t, 3>& block) {
   for (const ir::FunctionDirective& directive : function.directives) {
     const std::string_view name = function.module().text(directive.name);
@@ -164,7 +164,7 @@ void require_block(ir::Function& function, const std::array<uint32_t, 3>& block)
     const std::string_view name = module.text(directive.name);
     return name == ".reqntid" || name == ".maxntid";
   });
-  // What the module's version has: ptxas then at least knows how many registers a thread may take.
+  // The directive that the module's version supports: ptxas at least learns how many registers a thread may use.
   const unsigned version = module.version_major * 10u + module.version_minor;
   if (version < 13) return function.changed();
   ir::FunctionDirective directive;
@@ -175,7 +175,7 @@ void require_block(ir::Function& function, const std::array<uint32_t, 3>& block)
   function.changed();
 }
 
-// Indices of which there is one only are 0.
+// Replaces indices of dimensions with extent 1 by 0.
 void fix_single_indices(ir::Function& function, const KnownLaunch& known) {
   for (ir::BlockId block : function.layout)
     for (ir::InstructionId id : function.instructions_in(block))
@@ -191,7 +191,7 @@ void fix_single_indices(ir::Function& function, const KnownLaunch& known) {
       }
 }
 
-// Nothing: it is not worse, or kept all the same.
+// Returns why the rewritten kernel is rejected; empty if it is not worse, or if `force` is set.
 std::string why_it_loses(const ir::Function& rewritten, const ir::Function& original, PassContext& context) {
   if (context.options.flag("force")) return "";
   std::vector<std::string> machines = legal::architectures_to_ask(original.module(), context);

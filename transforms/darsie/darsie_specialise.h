@@ -1,4 +1,5 @@
-// A kernel for one launch shape: what §4.2 of darsie decides when a kernel is launched, decided in its text.
+// Specializes a kernel for one launch shape: makes the decisions that §4.2 of darsie makes at launch in the kernel's
+// text.
 #pragma once
 
 #include "transforms/manager/pass.h"
@@ -8,13 +9,13 @@
 
 namespace ptxrewrite::transforms {
 
-// `shape`: `block=16x16[,grid=64x64][,param.2=1024]`. The kernel becomes a variant that demands just that; nothing
-// happens, with a remark, when the text is wrong, does not fit the kernel, or is empty, and unless the option `force`
-// is set when the machine code would be worse: more instructions, more spills or fewer warps on an SM by ptxas, where
-// it may be asked, else more instructions by the machine model.
+// `shape`: `block=16x16[,grid=64x64][,param.2=1024]`. The kernel becomes a variant that requires exactly this launch.
+// Leaves it unchanged, with a remark, if the text is malformed, does not fit the kernel, or is empty; and, without the
+// option `force`, if the machine code would be worse: more instructions, more spills or fewer warps on an SM by ptxas,
+// if it may be used, otherwise more instructions by the machine model.
 Change specialise(ir::Function& function, std::string_view shape, PassContext& context);
 
-// What makes the text no launch, whatever the kernel; empty: nothing.
+// Why the text does not describe a launch of any kernel; empty if it does.
 std::string what_is_wrong_with_launch(std::string_view shape);
 
 } // namespace ptxrewrite::transforms

@@ -15,7 +15,7 @@ TextInsertion pragma_before(uint32_t begin, ir::DarsieMark mark) {
   return {begin, ".pragma \"" + std::string(ir::mark_prefix) + to_string(mark) + "\"; "};
 }
 
-// What a mark's carrier takes of the source, with what came with it.
+// The source range that a mark occupies, including the blanks and line breaks inserted with it.
 SourceRange written_range(std::string_view source, SourceRange range, InstructionKind kind) {
   if (kind == InstructionKind::pragma) {
     if (range.end < source.size() && source[range.end] == ' ') ++range.end;

@@ -1,7 +1,8 @@
-// DARSIE's marks in PTX text: where they go, and how they are taken out again byte for byte.
+// DARSIE's marks in PTX text: inserts them, and removes them again byte for byte.
 //
-// A comment stands behind its instruction on the same line. Where something else follows on that line, the rest goes to
-// the next line and the mark ends in `+`, which tells the way back. Never a label: that would start a basic block.
+// A comment follows its instruction on the same line. If other text follows on that line, it moves to the next line and
+// the mark ends in `+`, so that removing the mark can restore the line. Marks are never labels, because a label would
+// start a basic block.
 #pragma once
 
 #include "ir/forms/darsie_mark.h"
@@ -15,17 +16,17 @@
 namespace ptxrewrite::transforms {
 
 enum class MarkCarrier : uint8_t {
-  comment, // `//@ darsie DR uniform` behind the instruction
-  pragma,  // `.pragma "darsie DR uniform";` in front of it and of its guard, for tools that drop comments
+  comment, // `//@ darsie DR uniform` after the instruction
+  pragma,  // `.pragma "darsie DR uniform";` before the instruction and its guard, for tools that drop comments
 };
 std::optional<MarkCarrier> parse_carrier(std::string_view word);
 
-// For a function as read; `marks` by InstructionId::index(). Nothing for instructions without a place in the source.
+// For a function as read; `marks` by InstructionId::index(). Skips instructions without a position in the source.
 std::vector<TextInsertion> mark_insertions(const ir::Function& function, std::span<const ir::DarsieMark> marks,
                                            MarkCarrier carrier);
 
-// The module's source without its marks, those of RegLess (regless_text.h) too; whatever wrote them, what else the text
-// holds stays.
+// Returns the module's source without DARSIE's and RegLess's marks (regless_text.h), whichever tool wrote them; the
+// rest of the text is unchanged.
 std::string without_marks(const ir::Module& module);
 
 } // namespace ptxrewrite::transforms
