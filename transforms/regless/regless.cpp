@@ -1,9 +1,10 @@
-// Pass `regless`: slices kernels into regions whose registers a small operand staging unit holds, and annotates what
-// each region needs and where each register is accessed last (RegLess §4; ir/machine/registers/regions.h).
+// Pass `regless`: slices kernels into regions whose registers a small operand staging unit holds, and annotates the
+// requirements of each region and the last access to each register (RegLess §4; ir/machine/registers/regions.h).
 //
-// Annotated form only: comments in the text as it was read, every other byte as it was; the machine code stays the
-// same. The annotations are what the proposed hardware gets from its compiler. A function that needs more registers
-// than there are goes through pass `spill` first, in a run of its own: annotations name the registers of the text.
+// Annotated form only: adds comments to the text as read and leaves every other byte unchanged; the machine code stays
+// the same. The annotations are the compiler's input to the proposed hardware. A function that needs more registers
+// than there are must first be rewritten by pass `spill`, in a separate run, because annotations name the registers of
+// the text.
 #include "ir/core/module.h"
 #include "ir/machine/figures/target.h"
 #include "ir/machine/registers/allocation.h"
@@ -18,7 +19,7 @@ namespace {
 
 using namespace ir;
 
-// Names that tell each register of the function as read, whatever scope it was declared in.
+// Gives every register of the function as read a unique name, regardless of the scope that declares it.
 void number_registers(Function& copy) {
   Symbol name = copy.module().intern("%register");
   for (ValueId value : copy.values.ids()) {
@@ -27,7 +28,7 @@ void number_registers(Function& copy) {
   }
 }
 
-// What is said of a numbered register, of the register as the text names it.
+// Replaces a numbered register in the message by the register's name in the text.
 Error with_names(const Function& function, Error error) {
   constexpr std::string_view numbered = "%register";
   const size_t at = error.message.find(numbered);
@@ -43,8 +44,8 @@ bool has_vector_registers(const Function& function) {
   return std::ranges::any_of(function.values, [](const Value& value) { return value.vector_width > 1; });
 }
 
-// A register of the text has machine registers or none, whatever is written to it: so the text's names tell which
-// instructions write machine registers.
+// A register of the text has machine registers for all its definitions or for none: so a reader of the text can tell
+// from names which instructions write machine registers.
 Result<Allocation> allocate_by_name(const Function& copy, AllocationOptions wanted, uint32_t known) {
   std::vector<bool> placed(known);
   while (true) {
@@ -63,7 +64,8 @@ Result<Allocation> allocate_by_name(const Function& copy, AllocationOptions want
   }
 }
 
-// An instruction that writes registers at some later time, when no region may hold them; invalid: there is none.
+// Returns an instruction that writes registers asynchronously, so that no region may hold them; invalid if there is
+// none.
 InstructionId asynchronous_writer(const Function& function) {
   for (BlockId block : function.layout)
     for (InstructionId id : function.instructions_in(block))
@@ -81,7 +83,7 @@ Result<RegLessPlan> plan_regless(const Function& function, const RegLessOptions&
   number_registers(copy);
   const uint32_t known = static_cast<uint32_t>(copy.values.size());
   if (Status status = construct_ssa(copy); !status.ok()) return status.error();
-  // Predicates are no business of the staging unit, and ptxas finds places for them all.
+  // Predicates do not use the staging unit, and ptxas can allocate all of them.
   AllocationOptions wanted{.compute_capability = options.compute_capability,
                            .register_limit = register_limit_of(function, options.register_limit),
                            .predicate_limit = 255,

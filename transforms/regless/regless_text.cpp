@@ -40,7 +40,7 @@ std::string register_text(const RegLessPlan::Registers& registers) {
   return text;
 }
 
-// Says which machine registers names stand for, and again where a scope gives a name another meaning.
+// Announces the machine registers of names, and again when a scope gives a name another meaning.
 class Names {
 public:
   Names(const ir::Function& function, const RegLessPlan& plan) : function_(function) {
@@ -56,7 +56,7 @@ public:
     }
     return text;
   }
-  // Empty for most instructions.
+  // The text before an instruction; empty for most.
   std::string before(InstructionId id) {
     std::string text;
     auto check = [&](ValueId value) {
@@ -64,7 +64,7 @@ public:
       const std::string name = function_.value_name(value);
       auto meaning = meaning_.find(name);
       if (words == texts_.end()) {
-        // In no machine register, unlike another one of this name that stood for one.
+        // The register has no machine register, while an earlier one of the same name had one.
         if (meaning == meaning_.end()) return;
         text += " " + name + "=none";
         meaning_.erase(meaning);
@@ -90,7 +90,7 @@ private:
 std::vector<TextInsertion> regless_insertions(const ir::Function& function, const RegLessPlan& plan) {
   const std::string_view source = function.module().source.text();
   std::vector<TextInsertion> insertions;
-  std::map<uint32_t, std::string> regions, releases; // by the beginning and the end of an instruction
+  std::map<uint32_t, std::string> regions, releases; // by the start and the end offset of an instruction
   for (size_t number = 0; number < plan.regions.size(); ++number) {
     const ir::Region& region = plan.regions[number];
     bool started = false;
