@@ -12,8 +12,8 @@ namespace {
 
 using ir::InstructionId;
 
-// Which instructions of the text those of the spilled copy stand beside: in front of them, or at the end of a block
-// behind the last one. The text's keep their numbers.
+// Maps the instructions of the spilled copy to positions in the text: before an instruction, or after the last one of a
+// block. Instructions of the text keep their IDs.
 class Places {
 public:
   Places(const ir::Function& text, const ir::Function& spilled, MachineSpill& result)
@@ -67,18 +67,19 @@ private:
 } // namespace
 
 MachineSpill machine_spill(const ir::Function& function, uint32_t compute_capability) {
-  // The estimate keeps registers apart that the allocator does not know of; the first try leaves that many.
+  // The estimate reserves registers that the allocator does not know about; the first attempt leaves that many.
   constexpr uint32_t kept_apart = 11, fewest = 16;
   constexpr int tries = 4;
   MachineSpill result;
   ir::RegisterNeed need = ir::register_need(function, compute_capability);
   uint32_t limit = ir::most_registers(compute_capability) - kept_apart;
-  if (function.module().hardware_form) limit = 0; // sections share no local memory with the body
+  if (function.module().hardware_form) limit = 0; // sections do not share local memory with the body
   for (int attempt = 0; attempt < tries && need.beyond > 0 && limit >= fewest; ++attempt) {
     ir::Function copy(function);
     SpillStatistics statistics;
     const ir::AllocationOptions options{.compute_capability = compute_capability, .register_limit = limit};
-    const bool fits = spill_to_limit(copy, options, statistics).ok(); // else it is spilled as far as that goes
+    const bool fits = spill_to_limit(copy, options, statistics).ok(); // if false, as many values as possible are
+                                                                      // spilled
     need = ir::register_need(copy, compute_capability);
     result = {};
     Places(function, copy, result).collect();

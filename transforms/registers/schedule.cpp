@@ -1,11 +1,10 @@
-// Pass `schedule`: other orders of the instructions inside of blocks, for fewer registers and for loads of global
-// memory that are issued far in front of what reads them (ir/machine/registers/schedule.h).
+// Pass `schedule`: reorders the instructions within blocks, to reduce registers and to issue loads of global memory
+// long before their readers (ir/machine/registers/schedule.h).
 //
-// What RegLess calls its scheduled code (§4.1, §4.2): the fewer registers live at a place, and the further a load
-// stands from its first use, the larger are the regions. On today's GPUs fewer registers mean more warps. ptxas
-// schedules by itself and starts from the order that it reads, so an order stays only if it shows fewer registers, by
-// ptxas where it may be asked and else by our own allocation, and costs nothing: no more instructions, no spills, no
-// fewer warps.
+// This is RegLess's scheduled code (§4.1, §4.2): regions are larger if fewer registers are live, and if loads are
+// further from their first use. On existing GPUs fewer registers allow more warps. ptxas schedules by itself, starting
+// from the order in the text, so a new order is kept only if it needs fewer registers, by ptxas if it may be used and
+// otherwise by our own allocation, and costs nothing: no more instructions, no spills, no fewer warps.
 #include "ir/machine/registers/schedule.h"
 
 #include "ir/core/module.h"
@@ -25,7 +24,7 @@ namespace {
 
 using namespace ir;
 
-// Sections run on threads of their own; queues and slots are read in order.
+// Sections run on separate threads; queues and slots must be read in order.
 bool is_of_hardware_form(const Function& function) {
   if (function.affine_stream) return true;
   for (const Value& value : function.values)
@@ -37,10 +36,10 @@ bool is_of_hardware_form(const Function& function) {
   });
 }
 
-// What an order costs on a machine without ptxas.
+// The cost of an order by the model, without ptxas.
 struct ModelCost {
   uint32_t registers = 0;
-  uint32_t instructions = 0; // copies on edges among them
+  uint32_t instructions = 0; // including copies on edges
 };
 
 std::optional<ModelCost> model_cost(const Function& function, uint32_t capability) {
@@ -54,7 +53,7 @@ std::optional<ModelCost> model_cost(const Function& function, uint32_t capabilit
 struct Candidate {
   Function function;
   std::optional<ModelCost> model;
-  std::optional<legal::KernelCost> assembled; // empty figures: ptxas was not asked
+  std::optional<legal::KernelCost> assembled; // empty figures if ptxas is not used
 };
 
 class ScheduleChoice {
@@ -71,7 +70,7 @@ public:
     make_candidates(force);
     if (force && candidates_.empty()) return Change::unchanged;
     if (force) return take(candidates_.back());
-    // Our allocation needs no fewer registers where no fewer are live; that is quickly seen.
+    // If no fewer registers are live, our allocation needs no fewer: a quick check.
     if (architectures_.empty())
       std::erase_if(candidates_, [&, live = live_in(function_)](const Candidate& candidate) {
         return live_in(candidate.function) >= live;
@@ -91,7 +90,8 @@ public:
   }
 
 private:
-  // Those that differ from the function. If one is to stay whatever it costs, the last one serves both goals.
+  // Creates the candidates that differ from the function. If one is to be kept regardless of cost, the last one
+  // combines both goals.
   void make_candidates(bool force) {
     const uint32_t live = live_in(function_);
     std::optional<Function> few = add_candidate({.compute_capability = capability_}, goal_ != "loads");
@@ -99,10 +99,10 @@ private:
     ScheduleOptions options{.goal = ScheduleGoal::early_loads, .compute_capability = capability_};
     options.live_limit = limit_for_loads(few ? std::min(live, live_in(*few)) : live);
     add_candidate(options, true);
-    options.live_limit = 255; // ptxas finds its own measure at times
+    options.live_limit = 255; // ptxas sometimes finds a better limit by itself
     if (!force && !architectures_.empty()) add_candidate(options, true);
   }
-  // What has moved; nothing if nothing has.
+  // Returns the scheduled function; nothing if no instruction moved.
   std::optional<Function> add_candidate(const ScheduleOptions& options, bool wanted) {
     Function candidate = function_;
     if (!ir::schedule(candidate, options)) return std::nullopt;
@@ -112,7 +112,7 @@ private:
   uint32_t live_in(const Function& function) const {
     return Scheduler(function, {.compute_capability = capability_}).most_live();
   }
-  // As many registers as are live anyway, unless the option says so many.
+  // The live limit: the number of registers that are live anyway, unless the option sets it.
   uint32_t limit_for_loads(uint32_t live) const {
     const int64_t given = context_.options.number("live", 0);
     return given > 0 ? static_cast<uint32_t>(std::min<int64_t>(given, 255)) : live;
@@ -162,7 +162,7 @@ private:
   PassContext& context_;
   std::string goal_;
   uint32_t capability_ = 80;
-  std::vector<std::string> architectures_; // for which ptxas is asked
+  std::vector<std::string> architectures_; // for which ptxas is used
   std::vector<Candidate> candidates_;
 };
 

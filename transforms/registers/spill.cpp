@@ -1,14 +1,15 @@
 // Pass `spill`: makes each function fit into a number of registers as our own allocator counts them.
 //
-// Each round colours the function (ir/machine/registers/allocation.h). Where a value finds no register, the cheapest
-// value that is live at the same time gives up its own: it is computed again in front of each reader if that takes one
-// instruction whose operands are at hand there (literals, parameters, special registers, comparisons of live values),
-// else it is stored to local memory behind its definition and loaded in front of each reader. Values that share a
-// register because a block's parameter takes one from the other share a slot too, so that nothing is moved on the edge.
-// Readers that do the work of other instructions (ir/machine/select/lowering.h) get copies of those, or the value would
-// stay live for them.
+// Each round colours the function (ir/machine/registers/allocation.h). If a value gets no register, the cheapest value
+// that is live at the same time is spilled: it is recomputed before each reader if that takes one instruction whose
+// operands are available there (literals, parameters, special registers, comparisons of live values); otherwise it is
+// stored to local memory after its definition and loaded before each reader. Values that share a register, because one
+// is passed to the other as a block parameter, share a slot too, so that no move is needed on the edge. Readers that
+// absorb other instructions (ir/machine/select/lowering.h) get copies of those; otherwise the value would stay live for
+// them.
 //
-// Slots are not reused. Stores on an edge out of a conditional branch stand in front of it, under its condition.
+// Slots are not reused. Stores on an edge out of a conditional branch are placed before the branch, under its
+// condition.
 #include "transforms/registers/spill.h"
 
 #include "ir/core/insertion.h"
@@ -28,7 +29,7 @@ namespace {
 
 using namespace ir;
 
-// The words of loads, stores and copies by width; predicates are kept as 0 or 1 in 32 bits.
+// The widths of loads, stores and copies; predicates are stored as 0 or 1 in 32 bits.
 unsigned stored_bits(ScalarType type) {
   return type == ScalarType::pred ? 32 : std::max(8u, bit_width(type));
 }
@@ -39,7 +40,7 @@ ScalarType loaded_type(ScalarType type) {
   return type == ScalarType::pred ? ScalarType::b32 : type;
 }
 
-// The function's array of slots.
+// The function's array of spill slots.
 class Depot {
 public:
   explicit Depot(Function& function) : function_(&function) {}
@@ -55,7 +56,7 @@ public:
     if (!variable_) declare();
     ir::append_address(operands, Operand::symbol(SymbolRef::local_variable(variable_)), offset);
   }
-  // Once all slots are known.
+  // Sets the size of the array, when all slots are known.
   void close() {
     if (!variable_) return;
     uint64_t bytes = size_;
@@ -89,7 +90,7 @@ private:
   uint32_t size_ = 0;
 };
 
-// Takes one web out of its registers.
+// Spills one web.
 class WebSpiller {
 public:
   WebSpiller(Function& function, const MachineValues& values, const SpillWeb& web, Depot& depot,
@@ -128,7 +129,7 @@ public:
           builder.after(id);
           store(builder, value);
         }
-    // What has been made lives as shortly as can be, and so do the values that are left of the web.
+    // New values, and the remaining values of the web, have minimal live ranges: spilling them again gains nothing.
     unspillable_.resize(function_.values.size());
     for (size_t i = known; i < unspillable_.size(); ++i)
       unspillable_[i] = true;
@@ -145,7 +146,7 @@ private:
            std::ranges::any_of(values_.stands_for(value), [&](ValueId part) { return in_web_[part.index()]; });
   }
 
-  // Gives an instruction of the machine what it reads of the web.
+  // Provides a machine instruction with the values of the web that it reads.
   void serve(InstructionId id) {
     if (id == original_ || std::ranges::none_of(values_.reads(id), [&](ValueId part) { return in_web_[part.index()]; }))
       return;
@@ -162,8 +163,8 @@ private:
     function_.instructions[id].guard = guard;
   }
 
-  // The value as it is to be read at the builder's place: loaded, computed, or made of such by a copy of its
-  // definition.
+  // Returns the value at the builder's position: loaded, recomputed, or computed by a copy of its definition from such
+  // values.
   ValueId replacement(Builder& builder, ValueId value, Replacements& done) {
     if (!concerns(value)) return value;
     auto [place, fresh] = done.try_emplace(value);
@@ -178,7 +179,7 @@ private:
     return done[value] = result;
   }
 
-  // The instruction again, with another result. `done`: its operands are replaced as well.
+  // Copies the instruction with another result. `done`: its operands are replaced as well.
   ValueId copy_of(Builder& builder, InstructionId id, ValueId value, Replacements* done) {
     std::vector<Operand> operands(function_.operands_of(id).begin(), function_.operands_of(id).end());
     ValueId result = function_.add_value(function_.values[value]);
@@ -213,7 +214,7 @@ private:
     return predicate;
   }
 
-  // What nothing has written yet is stored as 0: the slot is loaded where the register was named.
+  // A value that is not written yet is stored as 0, because the slot is loaded wherever the register was read.
   void store(Builder& builder, ValueId value, ValueId guard = {}, bool negated = false) {
     ScalarType type = function_.values[value].type;
     bool undefined = function_.values[value].is_undefined;
@@ -232,7 +233,7 @@ private:
     ++statistics_.stores;
   }
 
-  // Loads for other parameters first: the stores may write over what they read.
+  // Loads for other parameters come first, because the stores may overwrite their slots.
   void serve_edges(BlockId block) {
     InstructionId terminator = function_.terminator(block);
     Builder builder(function_);
@@ -257,7 +258,7 @@ private:
       }
       function_.set_arguments(edges[k], arguments);
     }
-    // Of two ways out of a block, the first one is taken under the branch's condition.
+    // Of two outgoing edges, the first one is taken under the branch's condition.
     bool conditional = edges.size() == 2 && terminator && function_.instructions[terminator].guard;
     for (const Store& one : stores) {
       if (!conditional) {
@@ -277,7 +278,7 @@ private:
   std::vector<bool>& unspillable_;
   std::vector<bool> in_web_;
   std::vector<InstructionId> definition_;
-  InstructionId original_; // of a value that is computed again
+  InstructionId original_; // definition of a value that is recomputed
   uint32_t slot_ = 0;
 };
 
@@ -300,7 +301,7 @@ Result<Allocation> spill_to_limit(Function& function, const AllocationOptions& o
     std::vector<SpillWeb> webs = SpillChooser(function, values, options, unspillable).choose(allocation.unplaced);
     if (webs.empty()) break;
     for (size_t i = 0; i < webs.size(); ++i) {
-      // What the one before has made is known to the next one.
+      // Recomputed because the previous web added instructions.
       MachineValues now(function, flow, options.compute_capability);
       WebSpiller(function, now, webs[i], depot, statistics, unspillable).run();
     }
@@ -314,7 +315,7 @@ Result<Allocation> spill_to_limit(Function& function, const AllocationOptions& o
 
 namespace {
 
-// Sections of a hardware form run on threads of their own, which share no local memory with the body.
+// Sections of a hardware form run on separate threads, which do not share local memory with the body.
 bool has_sections(const Function& function) {
   return std::ranges::any_of(function.instructions, [](const Instruction& instruction) {
     return instruction.block && instruction.kind == InstructionKind::section_begin;

@@ -1,4 +1,4 @@
-// Prices of spilling, see spill_choice.h.
+// Costs of spilling, see spill_choice.h.
 #include "transforms/registers/spill_choice.h"
 
 #include "ir/machine/registers/allocation_bundles.h"
@@ -71,7 +71,7 @@ uint32_t SpillChooser::cheapest(ValueId unplaced, const std::vector<bool>& taken
   return best;
 }
 
-// Only the ratio of loop levels matters.
+// Only the ratio between loop levels matters.
 double SpillChooser::weight_at(BlockId block) const {
   return std::pow(8.0, std::min(loops_.depth(block), 6u));
 }
@@ -91,7 +91,7 @@ void SpillChooser::weigh(Candidate& candidate, const std::vector<bool>& unspilla
     return;
   }
   web.recompute = web.values.size() == 1 && can_recompute(web.values[0]);
-  // A load takes its time, an instruction does not; a predicate is converted besides.
+  // A load has latency, an arithmetic instruction has little; a predicate must also be converted.
   if (web.recompute) candidate.cost *= 0.3;
   if (!web.recompute && values_.is_predicate(web.values[0])) candidate.cost *= 2;
 }
@@ -101,7 +101,7 @@ bool SpillChooser::is_spillable(ValueId value) const {
   const DefinitionSite& site = def_use_.definition(value);
   if (!site.instruction && !site.is_parameter()) return false;
   if (!site.is_parameter()) return true;
-  // Stores on an edge take the condition of the branch; one that goes by a table has none.
+  // Stores on an edge use the condition of the branch; an indexed branch has none.
   return std::ranges::all_of(flow_.predecessors(site.block),
                              [&](EdgeId edge) { return function_.successors(function_.edges[edge].from).size() <= 2; });
 }
@@ -130,7 +130,7 @@ bool SpillChooser::in_same_web(ValueId argument, ValueId parameter) const {
   return parts.size() == 1 && candidate_of_[parts[0].index()] == candidate_of_[parameter.index()];
 }
 
-// One cheap instruction without effect, whose operands are live wherever the value is read?
+// Is the value defined by one cheap instruction without effect, whose operands are live wherever the value is read?
 bool SpillChooser::can_recompute(ValueId value) const {
   InstructionId id = def_use_.definition(value).instruction;
   if (!id || function_.instructions[id].guard || function_.instructions[id].kind != InstructionKind::real) return false;
@@ -138,7 +138,7 @@ bool SpillChooser::can_recompute(ValueId value) const {
   bool parameter = form.opcode == Opcode::ld && is_param(form.space) && function_.is_entry;
   if (!parameter && !form.effects.pure()) return false;
   const InstructionCost& cost = values_.lowering().cost(id);
-  // What comes from outside of registers is one move for each register.
+  // A value from outside the register file takes one move for each register.
   unsigned most = parameter || form.opcode == Opcode::mov || form.opcode == Opcode::cvta ? values_.units(value) : 1;
   if (cost.weight + cost.uniform > most) return false;
   unsigned definitions = 0;

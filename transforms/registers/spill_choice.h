@@ -1,4 +1,4 @@
-// Which values give up their registers, and what that costs. Private to transforms/spill*.cpp.
+// Chooses the values to spill, and estimates the cost. Private to transforms/registers/spill*.cpp.
 #pragma once
 
 #include "ir/flow/def_use.h"
@@ -9,8 +9,8 @@
 
 namespace ptxrewrite::transforms {
 
-// Values that wait in one slot of local memory, since they share a register of which none is needed while another is;
-// or one value that is computed again.
+// Values that share one slot of local memory, because they share a register and their live ranges are disjoint; or one
+// value that is recomputed.
 struct SpillWeb {
   std::vector<ir::ValueId> values;
   bool recompute = false;
@@ -18,18 +18,18 @@ struct SpillWeb {
 
 class SpillChooser {
 public:
-  // `unspillable`, by value: loads and stores that earlier rounds have made need these.
+  // `unspillable`, by value: needed by loads and stores of earlier rounds.
   SpillChooser(const ir::Function& function, const ir::MachineValues& values, const ir::AllocationOptions& options,
                const std::vector<bool>& unspillable);
 
-  // For each of the values, one of the webs that are live at the same time, unless one is chosen already.
+  // For each of the values, chooses one of the webs that are live at the same time, unless one is already chosen.
   std::vector<SpillWeb> choose(const std::vector<ir::ValueId>& unplaced) const;
 
 private:
   struct Candidate {
     SpillWeb web;
-    double cost = 0;   // of loads, stores and instructions, weighted by loop depth; infinite: cannot be spilled
-    double length = 0; // program points at which it takes a register
+    double cost = 0;   // of loads, stores and instructions, weighted by loop depth; infinite if it cannot be spilled
+    double length = 0; // number of program points at which it occupies a register
     double price() const { return cost / length; }
   };
   void weigh(Candidate& candidate, const std::vector<bool>& unspillable);
@@ -49,7 +49,7 @@ private:
   ir::DefUse def_use_;
   std::vector<Candidate> candidates_;
   std::vector<uint32_t> candidate_of_;             // by value; UINT32_MAX: none
-  std::vector<std::vector<uint32_t>> read_points_; // by value: where the machine reads it
+  std::vector<std::vector<uint32_t>> read_points_; // by value: the points where the machine reads it
 };
 
 } // namespace ptxrewrite::transforms
