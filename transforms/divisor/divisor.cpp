@@ -1,11 +1,11 @@
 // Pass `divisor`: division and remainder by a number that is the same for all threads of a launch become a
-// multiplication and a shift by numbers that the launcher computes of the divisor (transforms/divisor/magic.h).
+// multiplication and a shift by numbers that the launcher computes from the divisor (transforms/divisor/magic.h).
 //
-// A machine divides by an approximate reciprocal and corrects it: some 16 instructions for 32 bits, a call of 90
-// for 64. The multiplication takes 2 to 4. Which form is right depends on the range of the dividend; the divisor must
-// not be 0, for signed division it must be positive: the launch is asked. A remainder is the dividend less quotient *
-// divisor, and quotients of the same two values are computed once. Divisions of f32 by literals are the business of
-// transforms/divisor/float_division.h.
+// A machine divides by an approximate reciprocal and corrects it: some 16 instructions for 32 bits, a call of 90 for
+// 64. The multiplication takes 2 to 4. The range of the dividend determines the form; the divisor must not be 0, and
+// for signed division it must be positive, which is checked at launch. A remainder is the dividend minus quotient *
+// divisor, and quotients of the same two values are computed once. transforms/divisor/float_division.h handles
+// divisions of f32 by literals.
 #include "ir/core/insertion.h"
 #include "ir/edit/dead_code.h"
 #include "transforms/common/family.h"
@@ -44,7 +44,7 @@ struct DivisionSite {
   ExpressionId divisor_expression;
   std::string divisor_text; // launch expression of its value
   std::vector<ir::ObligationId> divisor_obligations;
-  std::string divisor_predicate; // that it is in the form's range; empty: it always is
+  std::string divisor_predicate; // that it is in the form's range; empty if it always is
   std::vector<RangeProof> proofs;
 
   bool is_wide_form() const { return form >= MagicForm::natural64; }
@@ -70,7 +70,7 @@ private:
   ValueId quotient(const DivisionSite& site, ir::Builder& builder);
   ValueId compute_quotient(const DivisionSite& site, ir::Builder& builder);
 
-  // A quotient that was computed, for instructions that it dominates.
+  // A quotient that is already computed, for reuse by instructions that it dominates.
   struct Known {
     BlockId block;
     ValueId value;
@@ -85,9 +85,9 @@ private:
   std::map<std::tuple<uint32_t, ExpressionId, MagicForm>, std::vector<Known>> quotients_;
 };
 
-// --- what can be done ---
+// --- analysis ---
 
-// The value is the same in all threads and trips, and the launcher can compute it.
+// Fills the site if the divisor is the same in all threads and trips, and the launcher can compute it.
 bool Divisions::describe_divisor(DivisionSite& site, bool is_signed) {
   const Operand& divisor = site.divisor;
   if (!divisor.is(OperandKind::value) || divisor.selector != ir::no_selector) return false;
@@ -101,7 +101,7 @@ bool Divisions::describe_divisor(DivisionSite& site, bool is_signed) {
   site.divisor_expression = expression;
   const std::string width = std::to_string(site.width);
   site.divisor_text = pool.print_predicate(expression);
-  // `zext32(sext32(P2))` is plain `zext32(P2)`.
+  // `zext32(sext32(P2))` is simplified to `zext32(P2)`.
   const std::string extension = "sext" + width + "(";
   const bool is_extended =
       site.divisor_text.starts_with(extension) && site.divisor_text.find(')') == site.divisor_text.size() - 1;
@@ -168,7 +168,7 @@ std::optional<DivisionSite> Divisions::site_at(InstructionId id) {
   return site;
 }
 
-// --- carrying it out ---
+// --- rewriting ---
 
 void Divisions::enter(const DivisionSite& site) {
   for (const RangeProof& proof : site.proofs)
@@ -182,7 +182,7 @@ void Divisions::enter(const DivisionSite& site) {
                    function_.instructions[site.id].range);
 }
 
-// The value of an added parameter, read where the kernel begins.
+// The value of an added parameter, loaded at the kernel's entry.
 ValueId Divisions::parameter(ScalarType type, const std::string& value) {
   auto [row, is_new] = loaded_.try_emplace({type, value});
   if (!is_new) return row->second;
@@ -219,7 +219,7 @@ ValueId Divisions::compute_quotient(const DivisionSite& site, ir::Builder& build
   }
   case MagicForm::unsigned32: {
     const Operand addend = Operand::value(parameter(ScalarType::u64, magic.addend));
-    // Not mad.wide: an addend in two registers has to be brought there, a sum reads it where parameters lie.
+    // Not mad.wide: its 64-bit addend must be moved to registers, whereas an addition reads it from constant memory.
     const Operand total = wide("add.s64", {wide("mul.wide.u32", {n, m}), addend});
     return narrow("cvt.u32.u64", {wide("shr.u64", {total, shift})}).as_value();
   }
@@ -247,7 +247,7 @@ ValueId Divisions::compute_quotient(const DivisionSite& site, ir::Builder& build
 ValueId Divisions::quotient(const DivisionSite& site, ir::Builder& builder) {
   const BlockId block = function_.instructions[site.id].block;
   std::vector<Known>& known = quotients_[{site.dividend.id, site.divisor_expression, site.form}];
-  // Blocks are visited dominators first, instructions of a block in order.
+  // Dominators are visited before the blocks they dominate, and instructions of a block in order.
   for (const Known& one : known)
     if (forms_.dominators().dominates(one.block, block)) return one.value;
   known.push_back({block, compute_quotient(site, builder)});
@@ -303,7 +303,7 @@ bool Divisions::run() {
   return changed;
 }
 
-// Before the ranges of a whole kernel are looked at.
+// A quick check before the ranges of a whole kernel are computed.
 bool divides(const ir::Function& function) {
   for (BlockId block : function.layout)
     for (InstructionId id : function.instructions_in(block)) {

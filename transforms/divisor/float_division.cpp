@@ -17,7 +17,7 @@ constexpr float largest_odd = 255;
 constexpr float further[] = {1.5f, 2.5f, 257,  365,  375,  625,   999,   1001,  1023,
                              1025, 2047, 2049, 4095, 8191, 16383, 32767, 65535, 131071};
 
-// The literal of a division that is rewritten; nothing if it is none.
+// The literal divisor of a division to be rewritten; nothing for other instructions.
 std::optional<uint32_t> divisor_of(const ir::Function& function, InstructionId id) {
   if (!function.is_opcode(id, ir::Opcode::div) || function.instructions[id].guard) return std::nullopt;
   const ir::Form& form = function.form_of(id);

@@ -4,7 +4,8 @@ namespace ptxrewrite::transforms {
 
 namespace {
 
-// ceil(log2 d): 2*d - 1 lies between the same powers of two as the d that is no power, and below that of one that is.
+// ceil(log2 d): 2*d - 1 lies between the same powers of two as a d that is not a power of two, and below the next power
+// if d is one.
 std::string ceiling_log2(const std::string& d) {
   return "log2(2*" + d + " - 1)";
 }

@@ -1,14 +1,14 @@
-// Division by a number that is the same for all threads of a launch, as a multiplication: what the launcher computes of
-// the divisor. The quotient is the high end of dividend * multiplier (+ addend), shifted right.
+// Division by a number that is the same for all threads of a launch, as a multiplication by numbers that the launcher
+// computes from the divisor. The quotient is the high end of dividend * multiplier (+ addend), shifted right.
 //
 // With L = ceil(log2 d), the smallest L with d <= 2^L:
 //
 //   natural32   n < 2^31:  m = ceil(2^(31+L) / d) < 2^32.  m*d = 2^(31+L) + e with 0 <= e < d <= 2^L, so n*m/2^(31+L)
 //               is n/d plus n*e/(d*2^(31+L)) < 1/d: no further integer is reached. The product has 64 bits, and a shift
-//               by 31+L, which may be 31, takes d = 1 in, too.
-//   unsigned32  any n, with l = floor(log2 d) and 2^(32+l) = q*d + r: where d - r < 2^l rounding up is exact, as above,
-//               with m = q + 1; else rounding down is, with (n + 1) * m and m = q (Robison, ARITH 2005), or 2^32 - 1
-//               where d is a power of two. n*m + m < 2^64.
+//               by 31+L, which may be 31, so that d = 1 is included.
+//   unsigned32  any n, with l = floor(log2 d) and 2^(32+l) = q*d + r: if d - r < 2^l, rounding up is exact, as above,
+//               with m = q + 1; otherwise rounding down is, with (n + 1) * m and m = q (Robison, ARITH 2005), or
+//               m = 2^32 - 1 if d is a power of two. n*m + m < 2^64.
 //   signed32    any n, d > 0: the quotient of Granlund and Montgomery (PLDI 1994, figure 5.2), L >= 1:
 //               m = floor(2^(31+L) / d) + 1 - 2^32, (mulhi(n, m) + n >> L-1) - (n < 0).
 //   natural64   n < 2^63, d >= 2: as natural32 with 63 for 31; the high half is shifted by L-1.
@@ -16,7 +16,7 @@
 //               h = mulhi(n, m), (((n - h) >> 1) + h) >> L-1.
 //   signed64    as signed32.
 //
-// Launch expressions have 128 bits and no value where that is too few, so divisors of 64 bits are below 2^63.
+// Launch expressions have 128 bits, and no value if they overflow, so 64-bit divisors must be below 2^63.
 #pragma once
 
 #include "ir/isa/types.h"
@@ -35,10 +35,10 @@ struct Magic {
   std::string addend;     // unsigned32 only, of type u64
 };
 
-// `divisor`: a launch expression of its value, in brackets where it is no single word or call.
+// `divisor`: a launch expression of its value, in parentheses unless it is a single word or call.
 Magic magic_of(MagicForm form, const std::string& divisor);
 
-// The least and the largest divisor that a form is right for.
+// The smallest and largest divisors for which a form is valid.
 constexpr uint64_t least_divisor(MagicForm form) {
   return form == MagicForm::natural64 || form == MagicForm::unsigned64 ? 2 : 1;
 }
