@@ -1,4 +1,3 @@
-// See disjoint.h.
 #include "transforms/memory/disjoint.h"
 
 #include "ir/core/module.h"
@@ -11,8 +10,8 @@ namespace {
 
 using ir::ExactSum;
 
-constexpr size_t bound_limit = 12;    // different bounds of one range
-constexpr size_t access_limit = 5000; // of a kernel
+constexpr size_t bound_limit = 12;    // distinct bounds per range
+constexpr size_t access_limit = 5000; // per kernel
 const ir::Int128 address_limit = ir::Int128(1) << 64;
 
 } // namespace
@@ -24,7 +23,7 @@ Disjointness::Disjointness(ir::AccessExtents& extents, const KernelMemory& memor
     return;
   }
   for (const Access& access : memory.accesses) {
-    // Only the ranges of what is read by plain loads matter, and of all that is written.
+    // Only ranges of plain loads and of all writes matter.
     if (!access.writes && !access.plain) continue;
     const auto& bytes = bytes_[access.instruction] =
         extents_.bytes_of(access.instruction, access.address, access.bytes);
@@ -58,8 +57,8 @@ void Disjointness::add(Range& range, const Access& access, const ir::ByteRange& 
   add_bound(range.highs, {bytes.high, {access.instruction}}, true, range.conditions);
 }
 
-// A bound is left out where another one includes it in every launch in which one of its accesses happens; the other one
-// then bounds those as well.
+// Omits a bound if another one includes it in every launch in which one of its accesses is executed; the other bound
+// then covers these accesses as well.
 void Disjointness::add_bound(std::vector<Bound>& list, Bound bound, bool is_high, ir::LaunchConditions& conditions) {
   const auto includes = [&](const Bound& outer, const Bound& inner) {
     if (const auto literal = (outer.sum - inner.sum).as_literal()) return is_high ? *literal >= 0 : *literal <= 0;
@@ -72,7 +71,7 @@ void Disjointness::add_bound(std::vector<Bound>& list, Bound bound, bool is_high
     return all;
   };
   const auto take_over = [&](Bound& outer, const Bound& inner) {
-    // Accesses of one block without a guard happen together: one stands for all.
+    // Unguarded accesses of one block are executed together: one represents all of them.
     for (ir::InstructionId access : inner.accesses) {
       const ir::Instruction& row = function_.instructions[access];
       const auto same = [&](ir::InstructionId other) {

@@ -1,8 +1,8 @@
-// Are the bytes that a kernel reads through one pointer apart from all bytes that it writes? As launch predicates over
-// the ranges of its accesses.
+// Launch predicates under which the bytes that a kernel reads through one pointer are disjoint from all bytes that it
+// writes, derived from the ranges of its accesses.
 //
-// Predicates are in exact integers (launch/predicate.h). A range counts only if it lies between 0 and 2^64 and is not
-// empty, so an address that wraps, or a size that is negative, fails the predicate.
+// Predicates are in exact integers (launch/predicate.h). A range is valid only if it lies between 0 and 2^64 and is not
+// empty, so an address that wraps, or a negative size, makes the predicate false.
 #pragma once
 
 #include "ir/analysis/linear/extent.h"
@@ -17,35 +17,36 @@
 
 namespace ptxrewrite::transforms::memory {
 
-// What a rewrite needs of a launch, for the ledger.
+// A condition on the launch that a rewrite requires, for the ledger.
 struct Need {
   std::string statement;
   std::string predicate;
-  ir::InstructionId instruction; // for its place in the text
+  ir::InstructionId instruction; // for its source position
 };
 
 class Disjointness {
 public:
   Disjointness(ir::AccessExtents& extents, const KernelMemory& memory, const ir::Function& function);
 
-  // The pointer parameter that the access counts from, if its bytes are known.
+  // The pointer parameter on which the access is based, if the accessed bytes are known.
   std::optional<unsigned> pointer_of(const Access& access);
-  // Is the pointer written through?
+  // Does the kernel write through the pointer?
   bool is_written(unsigned pointer) const { return writes_.contains(pointer); }
   bool writes_nothing() const { return memory_.unknown_writes.empty() && writes_.empty() && stray_writes_.empty(); }
-  // Why no launch could tell what the kernel writes; empty: one could.
+  // Why no launch predicate can bound the kernel's writes; empty if one can.
   const std::string& refusal() const { return refusal_; }
 
-  // What keeps all that is read through the pointer apart from all that is written; nothing where no launch can tell.
+  // The conditions under which all bytes read through the pointer are disjoint from all written bytes; nothing if no
+  // launch predicate can establish that.
   std::optional<std::vector<Need>> read_only(unsigned pointer);
 
 private:
   struct Bound {
     ir::ExactSum sum;
-    std::vector<ir::InstructionId> accesses; // that it bounds
+    std::vector<ir::InstructionId> accesses; // the accesses that it bounds
   };
   struct Range {
-    std::vector<Bound> lows, highs; // of which the least and the greatest count
+    std::vector<Bound> lows, highs; // the smallest low and the largest high bound the range
     ir::LaunchConditions conditions;
     ir::InstructionId instruction;
   };
@@ -63,7 +64,7 @@ private:
   const ir::Function& function_;
   std::map<ir::InstructionId, std::optional<ir::ByteRange>> bytes_;
   std::map<unsigned, Range> reads_, writes_; // by pointer
-  std::set<unsigned> vague_reads_;           // pointers through which something unknown is read
+  std::set<unsigned> vague_reads_;           // pointers through which unknown bytes are read
   std::vector<Range> stray_writes_;          // without a pointer
   std::string refusal_;
 };

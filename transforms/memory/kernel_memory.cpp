@@ -1,4 +1,3 @@
-// See kernel_memory.h.
 #include "transforms/memory/kernel_memory.h"
 
 #include "ir/core/module.h"
@@ -15,7 +14,7 @@ using ir::Operand;
 using ir::OperandKind;
 using ir::StateSpace;
 
-// Accesses that are done some time later, or whose size is an operand.
+// Asynchronous accesses, or those whose size is an operand.
 bool is_asynchronous(const ir::Form& form) {
   return form.has(Modifier::async) || form.has(Modifier::bulk);
 }
@@ -29,7 +28,7 @@ bool has_order(const ir::Form& form) {
          form.has(Modifier::sc);
 }
 
-// Device functions of the runtime that write to nothing that a kernel can name.
+// Device functions of the runtime that write to no memory that a kernel can name.
 bool is_harmless_call(const ir::Function& function, InstructionId id) {
   for (const Operand& operand : function.operands_of(id)) {
     if (!operand.is(OperandKind::symbol)) continue;
@@ -78,7 +77,7 @@ private:
     }
     if (form.opcode == Opcode::griddepcontrol && form.has(Modifier::wait)) return waits(what + " waits for a grid");
     if (form.opcode == Opcode::fence || form.opcode == Opcode::membar) {
-      // Two addresses may then be one place.
+      // Two addresses may then refer to the same location.
       if (form.has(Modifier::proxy)) unknown(what + " is about more than addresses");
       if (!form.has(Modifier::cta)) fence_ = what;
       return;

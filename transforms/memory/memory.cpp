@@ -1,9 +1,9 @@
-// memory: what ptxas would do if it knew that buffers do not overlap and how they are aligned.
+// Pass `memory`: optimizations that ptxas would do if it knew that buffers do not overlap and how they are aligned.
 //
-// Loads of what the kernel never writes become ld.global.nc, so that the assembler moves them over stores, keeps them
-// out of loops and drops stores that nobody reads in between. Adjacent loads and stores become vector accesses. Both
-// rest on the launch: the ranges of addresses that are read and written (ir/analysis/linear/extent.h) are apart, and
-// addresses are multiples of the vector's size.
+// Loads of data that the kernel never writes become ld.global.nc, so that the assembler moves them across stores,
+// hoists them out of loops and removes dead stores between them. Adjacent loads and stores become vector accesses. Both
+// depend on conditions on the launch: the ranges of addresses that are read and written (ir/analysis/linear/extent.h)
+// are disjoint, and addresses are multiples of the vector's size.
 #include "ir/core/module.h"
 #include "ir/edit/dead_code.h"
 #include "ir/isa/isa_availability.h"
@@ -54,7 +54,7 @@ bool apply(legal::Attempt& attempt, legal::SiteFilter& sites, PassContext& conte
   });
   if (!workspace.refusal.empty() && is_new) context.remarks.emplace_back(workspace.refusal, function.header_range);
   if (loads + joined == 0) return false;
-  ir::remove_dead_code(function); // shifts of bytes that are stored as words
+  ir::remove_dead_code(function); // shifts of bytes that are now stored as words
   function.changed();
   attempt.statistics["memory.read-only-loads"] += static_cast<int64_t>(loads);
   attempt.statistics["memory.vectors"] += static_cast<int64_t>(joined);

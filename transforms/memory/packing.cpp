@@ -1,4 +1,3 @@
-// See packing.h.
 #include "transforms/memory/packing.h"
 
 #include "ir/flow/def_use.h"
@@ -17,7 +16,7 @@ using ir::OperandKind;
 using ir::ScalarType;
 using ir::ValueId;
 
-// Byte `byte` of a register.
+// One byte of a register.
 struct Byte {
   ValueId word;
   unsigned byte = 0;
@@ -46,7 +45,7 @@ public:
   }
 
 private:
-  // Where the byte comes from: shifts by whole bytes and conversions are looked through.
+  // Traces the origin of the byte through shifts by whole bytes and conversions.
   Byte source_of(Byte byte) const {
     for (unsigned steps = 0; steps < 8; ++steps) {
       auto found = definitions_.find(byte.word);
@@ -68,12 +67,12 @@ private:
     return byte;
   }
 
-  // Is the byte one of the first source, of `width` bits? Then `byte.byte` becomes its place there.
+  // Is the byte one of the first source, which has `width` bits? If so, sets `byte.byte` to its index there.
   static bool look_through(const ir::Form& form, std::span<const Operand> operands, unsigned width, Byte& byte) {
     const bool has_number = operands.size() == 3 && operands[2].is(OperandKind::integer);
     if (form.operation == ir::Operation::copy) return width == ir::bit_width(form.type());
     if (form.operation == ir::Operation::convert) {
-      // Beyond the narrower type, bytes are those of an extension.
+      // Above the narrower type, bytes are those of an extension.
       const unsigned narrow = std::min(ir::bit_width(form.type(0)), ir::bit_width(form.type(1)));
       return !ir::is_float(form.type(0)) && !ir::is_float(form.type(1)) && byte.byte < narrow / 8;
     }
@@ -106,7 +105,7 @@ private:
     return permute(Operand::value(words[0]), words.size() == 1 ? Operand::integer(0) : Operand::value(words[1]),
                    selector);
   }
-  // Two bytes in the low half.
+  // Joins two bytes in the low half.
   Operand pair(const Byte& a, const Byte& b) {
     return permute(Operand::value(a.word), Operand::value(b.word), int64_t(a.byte | (4 + b.byte) << 4));
   }

@@ -1,8 +1,8 @@
 // ld.global -> ld.global.nc.
 //
-// What is read that way must be the same from the kernel's begin to its end. The kernel itself does not write it: the
-// ranges of addresses say so. Others do not: see KernelMemory::waits_for_others. So no barrier or fence of the kernel
-// orders the load with anything, and it may stand anywhere.
+// Data read this way must be constant from the start of the kernel to its end. The ranges of addresses show that the
+// kernel itself does not write it; for other writers see KernelMemory::waits_for_others. So no barrier or fence of the
+// kernel orders the load with a write, and it may be moved anywhere.
 #include "transforms/memory/workspace.h"
 
 #include <map>
@@ -17,7 +17,7 @@ using ir::InstructionId;
 
 constexpr std::string_view raised_by = "memory: a load of what is not written";
 
-// "ld.global.f32" -> "ld.global.nc.f32": behind the space and a cache operator.
+// "ld.global.f32" -> "ld.global.nc.f32": inserted after the space and a cache operator.
 std::string read_only_mnemonic(const ir::Form& form) {
   std::string out = "ld.global";
   std::string rest(form.mnemonic.substr(out.size()));
@@ -30,7 +30,7 @@ std::string read_only_mnemonic(const ir::Form& form) {
   return out + ".nc" + rest;
 }
 
-// Blocks that control may get to behind a write: a load elsewhere has nothing to float over.
+// Blocks that control may reach after a write: in other blocks, a load has no write to move across.
 std::vector<bool> blocks_behind_writes(const Workspace& workspace) {
   const ir::Function& function = workspace.function;
   std::vector<bool> behind(function.blocks.size());

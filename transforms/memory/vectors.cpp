@@ -1,8 +1,8 @@
 // Adjacent loads or stores of one block -> one vector access of the same bytes.
 //
-// Loads move up to the first of them, stores down to the last. What stands in between may not touch their bytes in the
-// same thread; other threads' accesses in between are ordered with none of them, since accesses that order memory,
-// barriers and fences end a group.
+// Loads move up to the first of them, stores down to the last. Accesses in between must not touch their bytes in the
+// same thread; other threads' accesses are not ordered with any of them, because accesses that order memory, barriers
+// and fences end a group.
 #include "transforms/memory/packing.h"
 #include "transforms/memory/workspace.h"
 
@@ -21,7 +21,7 @@ using ir::OperandKind;
 using ir::ValueId;
 
 constexpr std::string_view joined_for = "memory: adjacent accesses";
-constexpr size_t group_limit = 64; // members, and stores in between
+constexpr size_t group_limit = 64; // members, and also stores in between
 constexpr size_t open_limit = 32;  // groups at a time
 
 struct Member {
@@ -30,20 +30,20 @@ struct Member {
   ValueId base;
   int64_t offset = 0;
   unsigned bytes = 0;
-  std::vector<Operand> elements; // registers or literals, in the order of their addresses
+  std::vector<Operand> elements; // registers or literals, in address order
 };
 
 struct Group {
   bool loads = false;
   ir::FormId form;
-  std::vector<Member> members;       // in the order of the text
-  std::vector<InstructionId> stores; // that loads which join would move over
+  std::vector<Member> members;       // in text order
+  std::vector<InstructionId> stores; // stores that joined loads would move across
 };
 
-// What is to be written: members in the order of their addresses.
+// An access to be emitted: members in address order.
 struct Vector {
   bool loads = false;
-  bool in_words = false; // bytes or halves, four or two to a register
+  bool in_words = false; // bytes or halves, packed four or two to a register
   std::vector<Member> members;
   ir::FormId form;
   std::vector<Need> needs;
@@ -113,7 +113,7 @@ std::optional<Member> Joiner::member_of(InstructionId id) const {
   const size_t first = form.vector_width > 1 ? data + 1 : data;
   if (form.vector_width > 1 && !operands[data].is(OperandKind::vector)) return std::nullopt;
   for (size_t i = first; i < first + form.vector_width; ++i) {
-    // Registers of vector type and sinks are left alone; a literal would need a register.
+    // Registers of vector type and sinks are not supported; a literal would need a register.
     if (!operands[i].is(OperandKind::value) || function_.values[operands[i].as_value()].vector_width != 1 ||
         operands[i].selector != ir::no_selector || function_.values[operands[i].as_value()].is_undefined)
       return std::nullopt;
@@ -122,7 +122,7 @@ std::optional<Member> Joiner::member_of(InstructionId id) const {
   return member;
 }
 
-// Do two accesses' forms differ by a number that keeps them apart in every thread?
+// Do the forms of two accesses differ by a constant that keeps them disjoint in every thread?
 bool Joiner::apart_by_forms(InstructionId a, InstructionId b) {
   auto member_a = member_of(a), member_b = member_of(b);
   if (!member_a || !member_b) return false;
@@ -143,7 +143,7 @@ void Joiner::look_at(InstructionId id) {
   if (elsewhere || (!form.effects.reads_memory && !form.effects.writes_memory)) return;
   auto member = member_of(id);
   const bool is_load = form.opcode == ir::Opcode::ld;
-  // Stores that are to move down over this one.
+  // Ends groups of stores that would have to move across this one.
   for (Group& group : open_) {
     if (group.loads) continue;
     const bool over =
@@ -202,8 +202,8 @@ std::optional<ir::FormId> Joiner::vector_form(ir::FormId form, size_t elements) 
   return workspace_.form_of(mnemonic);
 }
 
-// Bytes that are stored, eight and sixteen that are loaded, and eight halves go as words: `st.v4.u8` would be put
-// together from registers one by one, and no vector has eight bytes.
+// Stored bytes, 8 or 16 loaded bytes, and eight halves are accessed as words: `st.v4.u8` would be assembled from
+// registers one by one, and no vector has eight bytes.
 std::optional<ir::FormId> Joiner::word_form(const Group& group, std::span<const Member> members,
                                             size_t elements) const {
   const ir::Form& row = ir::form(group.form);
@@ -229,7 +229,8 @@ std::optional<ir::FormId> Joiner::word_form(const Group& group, std::span<const 
   return workspace_.form_of(mnemonic + ".b32");
 }
 
-// Takes as many of the members, which lie one behind the other, as make one vector; false: none from the first on.
+// Takes as many of the members, which are contiguous, as form one vector. Returns false if no vector starts at the
+// first one.
 bool Joiner::choose(const Group& group, std::span<const Member> members) {
   const unsigned element = ir::bit_width(ir::form(group.form).type()) / 8;
   unsigned bytes = 0;
@@ -253,7 +254,7 @@ bool Joiner::choose(const Group& group, std::span<const Member> members) {
     vector.needs.push_back(
         {"the address is a multiple of " + std::to_string(bytes), condition, members.front().instruction});
   if (!workspace_.can_rest_on(vector.needs)) return false;
-  // The same whether or not the loads have become read-only.
+  // The original mnemonic, independent of whether the loads became read-only.
   std::string old(ir::form(group.form).mnemonic);
   if (const size_t place = old.find(".nc."); place != old.npos) old.erase(place, 3);
   const std::string text = std::to_string(members.size()) + " adjacent " + old + " -> " +
@@ -282,7 +283,7 @@ void Joiner::close(Group& group) {
 }
 
 void Joiner::write(const Vector& vector) {
-  // Loads where the first one stood, stores where the last one did.
+  // Loads are placed at the first access, stores at the last.
   std::vector<InstructionId> order;
   for (const Member& member : vector.members)
     order.push_back(member.instruction);
@@ -296,7 +297,7 @@ void Joiner::write(const Vector& vector) {
   for (const Member& member : vector.members)
     elements.insert(elements.end(), member.elements.begin(), member.elements.end());
   const ir::ScalarType type = function_.form_of(order.front()).type();
-  std::vector<Operand> parts; // of loads in words: what is taken apart behind it
+  std::vector<Operand> parts; // for loads as words: the elements to unpack after the load
   if (vector.in_words) {
     parts = elements;
     const unsigned bits = ir::bit_width(type);

@@ -1,4 +1,5 @@
-// What the steps of the memory family share while they plan a kernel: its analyses, the ledger, what was chosen so far.
+// The state that the steps of pass `memory` share while they rewrite a kernel: its analyses, the ledger, and previous
+// choices.
 #pragma once
 
 #include "ir/analysis/linear/extent.h"
@@ -25,27 +26,28 @@ public:
   ir::LinearForms& forms; // of the kernel before the attempt
   ir::AccessExtents extents;
   Disjointness disjoint;
-  std::set<ir::InstructionId> read_only; // loads that are or became .nc
-  std::string refusal;                   // why no load became one, for people
+  std::set<ir::InstructionId> read_only; // loads that are .nc, originally or by the rewrite
+  std::string refusal;                   // why no load became one, for remarks
 
-  // Can the launch be asked?
+  // Can the conditions be checked at launch?
   bool can_rest_on(const std::vector<Need>& needs) const { return needs.empty() || attempt.policy().launch; }
   void rest_on(const std::vector<Need>& needs, std::string_view raised_by);
-  // May the module's target have this form?
+  // Does the module's target support the form?
   bool is_available(const ir::Form& form) const;
-  // The form of a mnemonic, if it is one that the target has.
+  // The form with this mnemonic, if the target supports it.
   std::optional<ir::FormId> form_of(const std::string& mnemonic) const;
 
 private:
   std::set<std::string> stated_;
 };
 
-// In an attempt's statistics: loads of bytes that have become one. Who computes with bytes in words finds them there.
+// Key in an attempt's statistics: the number of joined loads of bytes. Passes that compute with packed bytes look for
+// it.
 inline const std::string joined_bytes = "memory.joined-bytes";
 
-// Loads of what the kernel does not write become ld.global.nc. Returns how many.
+// Turns loads of memory that the kernel does not write into ld.global.nc. Returns their number.
 size_t make_read_only(Workspace& workspace);
-// Adjacent accesses become one. Returns how many there are now.
+// Joins adjacent accesses into vector accesses. Returns the number of these.
 size_t join_accesses(Workspace& workspace);
 
 } // namespace ptxrewrite::transforms::memory
