@@ -1,6 +1,6 @@
-// Pass `narrow`: integer work of 64 bits in 32 bits, and of signed numbers as unsigned, where the numbers' ranges allow
-// it. An index computed as size_t or long long takes two machine instructions for each that an int takes, a comparison
-// two, a division a call of some 90; that the numbers are small is known of the launch.
+// Pass `narrow`: does 64-bit integer operations in 32 bits, and signed operations as unsigned, if the ranges of the
+// numbers allow it. An index computed as size_t or long long takes two machine instructions for each one of an int, a
+// comparison two, a division a call of some 90; the launch shows that the numbers are small.
 //
 //   div.u64 rem.u64 div.s64 rem.s64   both below 2^32, the divisor not 0: of 32 bits, unsigned
 //   setp of 64 bits                   both in the range of 32-bit numbers: of 32 bits
@@ -10,8 +10,8 @@
 //   x >= 0 && x < w                   w not negative: one unsigned comparison
 //   (a | b) & 0xffffffff00000000      all below 2^32: the compiler's test whether a short division will do; folded
 //
-// What such an instruction reads of 64-bit values is their low half (transforms/narrow/twins.h): additions, products,
-// loop counters in front of it become 32-bit ones where nothing else reads their high half.
+// Such an instruction reads only the low half of 64-bit values (transforms/narrow/twins.h): preceding additions,
+// products and loop counters become 32-bit if their high half has no other readers.
 #include "transforms/narrow/narrow_sites.h"
 
 #include "ir/edit/dead_code.h"
@@ -25,7 +25,7 @@ namespace {
 using legal::Attempt;
 using legal::SiteFilter;
 
-// Conditions that are decided, then all else: ranges are looked at anew in between.
+// First the conditions that are decided, then all other instructions: ranges are recomputed in between.
 bool apply(Attempt& attempt, SiteFilter& sites, PassContext& context) {
   ir::Function& function = attempt.function();
   bool changed = fold_width_tests(attempt, sites, context.analyses);

@@ -1,4 +1,4 @@
-// Which instructions become narrower, and their rewriting.
+// Finds the instructions that become narrower, and rewrites them.
 #include "transforms/narrow/narrow_sites.h"
 
 #include "ir/edit/dead_code.h"
@@ -31,7 +31,7 @@ enum class Kind : uint8_t { division, comparison, product, unsigned_division, si
 struct NarrowSite {
   InstructionId id;
   Kind kind = Kind::division;
-  bool is_signed = false; // comparisons and products: of 32-bit numbers with a sign
+  bool is_signed = false; // for comparisons and products: of signed 32-bit numbers
   std::vector<RangeProof> proofs;
 };
 
@@ -73,15 +73,15 @@ private:
   ir::Function& function_;
   ir::LinearForms& forms_;
   legal::BoundsOfValues bounds_;
-  std::set<ir::ExpressionId> pointers_; // atoms that addresses begin with
+  std::set<ir::ExpressionId> pointers_; // atoms that are the base of an address
   std::vector<NarrowSite> taken_;
-  std::set<InstructionId> removed_;   // when all is written
-  std::set<InstructionId> taken_ids_; // that will read low halves only
+  std::set<InstructionId> removed_;   // removed at the end
+  std::set<InstructionId> taken_ids_; // instructions that will read only low halves
 };
 
-// --- what is known of operands ---
+// --- facts about operands ---
 
-// An atom that stands alone in the sum of an address is its base: no launch has it below 2^32.
+// An atom with coefficient 1 in the sum of an address is its base: it is not below 2^32 in any launch.
 void Narrowing::find_pointers() {
   const ir::ExpressionPool& pool = forms_.expressions();
   auto add = [&](ir::ExpressionId sum) {
@@ -141,7 +141,7 @@ bool Narrowing::prove(NarrowSite& site, const Operand& operand, Interval range) 
   return true;
 }
 
-// Unsigned where no factor is ever negative, else signed.
+// Unsigned if no factor can be negative, otherwise signed.
 bool Narrowing::prove_factors(NarrowSite& site, std::span<const Operand> factors) {
   site.is_signed = std::ranges::any_of(factors, [&](const Operand& factor) {
     const legal::ValueBounds bounds = bounds_.of(site.id, factor, 64);
@@ -151,7 +151,7 @@ bool Narrowing::prove_factors(NarrowSite& site, std::span<const Operand> factors
   return std::ranges::all_of(factors, [&](const Operand& factor) { return prove(site, factor, range); });
 }
 
-// --- places ---
+// --- sites ---
 
 std::optional<NarrowSite> Narrowing::division(InstructionId id, const ir::Form& form) {
   const std::span<const Operand> operands = function_.operands_of(id);
@@ -266,7 +266,7 @@ bool Narrowing::take(const NarrowSite& site) {
 // --- low halves ---
 
 std::set<ValueId> Narrowing::read_whole(const std::set<InstructionId>& also) const {
-  // The third operand of a mad is added as it is.
+  // The third operand of a mad is added in full width.
   std::set<ValueId> whole =
       values_read_whole(function_, forms_.control_flow(), forms_.def_use(), [&](InstructionId id) {
         const bool reads_halves = taken_ids_.contains(id) || also.contains(id);
@@ -275,7 +275,7 @@ std::set<ValueId> Narrowing::read_whole(const std::set<InstructionId>& also) con
   return whole;
 }
 
-// A product whose own high half nobody reads is no place of this kind: it becomes a 32-bit one by itself.
+// A product whose high half is unused is not such a site: it becomes a 32-bit product anyway.
 void Narrowing::take_products(std::vector<NarrowSite> candidates) {
   std::set<InstructionId> also;
   for (const NarrowSite& site : candidates)
@@ -300,9 +300,9 @@ void Narrowing::rewrite_product(InstructionId id, bool is_signed, Twins& twins) 
   builder.before(id).standing_for(id).emit(mnemonic, narrow);
 }
 
-// Division by 2^k rounds towards zero by adding 2^k - 1 to negative numbers, a remainder takes off what is left:
+// Division by 2^k rounds towards zero by adding 2^k - 1 to negative numbers, and the remainder is the difference:
 //   t = sign >>> (32-k);  a = x + t;  m = a & -2^k;  r = x - m
-// Without a sign a is x, and r is x & (2^k - 1). What computed them dies.
+// If x is not negative, a is x, and r is x & (2^k - 1). Their computations become dead.
 void Narrowing::simplify_rounding(InstructionId sign) {
   const Operand x = function_.operands_of(sign)[1];
   auto plain = [&](InstructionId id, Operation operation) {
@@ -394,7 +394,7 @@ bool Narrowing::run() {
   take_products(std::move(products));
   bool changed = merge_range_tests(attempt_, filter_, forms_, bounds_);
   Twins twins(function_, forms_.control_flow(), forms_.def_use(), read_whole({}));
-  // Results first: what reads them may stand before them, across a loop's end.
+  // Results first: a reader may precede its operand, through a loop's back edge.
   std::map<InstructionId, ValueId> quotients;
   for (const NarrowSite& site : taken_)
     if (site.kind == Kind::division) {
@@ -404,7 +404,7 @@ bool Narrowing::run() {
     }
   for (const NarrowSite& site : taken_)
     rewrite(site, twins, quotients[site.id]);
-  // Last: low halves are cut off behind them.
+  // Removed last, because low halves are extracted after them.
   for (const NarrowSite& site : taken_)
     removed_.insert(site.id);
   for (InstructionId id : removed_)

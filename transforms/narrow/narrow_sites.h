@@ -1,15 +1,15 @@
-// The two steps of pass `narrow`. Both ask the filter about each place and change the attempt's function; true if
-// anything changed.
+// The two steps of pass `narrow`. Both ask the filter about each site and change the attempt's function. They return
+// whether anything changed.
 #pragma once
 
 #include "transforms/common/family.h"
 
 namespace ptxrewrite::transforms {
 
-// Comparisons of masked high halves with 0 that the ranges decide; the branches on them, too.
+// Folds comparisons of masked high halves with 0 that the ranges decide, and the branches on them.
 bool fold_width_tests(legal::Attempt& attempt, legal::SiteFilter& sites, AnalysisCache& analyses);
 
-// Everything else.
+// Narrows all other instructions.
 bool narrow_instructions(legal::Attempt& attempt, legal::SiteFilter& sites, ir::LinearForms& forms);
 
 } // namespace ptxrewrite::transforms

@@ -26,7 +26,7 @@ struct Test {
   std::string_view relation; // lt le gt ge
 };
 
-// An operand of a chain of and.pred or or.pred that is no link itself.
+// An operand of a chain of and.pred or or.pred that is not itself a link of the chain.
 struct Leaf {
   Operand operand;
   std::optional<Test> test;
@@ -82,7 +82,7 @@ private:
       InstructionId inner;
       if (operand.is(OperandKind::value) && !operand.has(ir::OperandFlag::negated))
         inner = forms_.def_use().definition(operand.as_value()).instruction;
-      // A link that others read, too, stays.
+      // A link with other readers stays.
       if (inner && is_chain(inner, opcode) && leaves.size() < most_leaves && depth < most_leaves &&
           forms_.def_use().uses(operand.as_value()).size() == 1)
         collect(inner, opcode, leaves, depth + 1);
@@ -91,7 +91,7 @@ private:
     }
   }
 
-  // setp.lt.and.s32 p, x, w, q where q is x >= 0, or the other way round.
+  // setp.lt.and.s32 p, x, w, q with q defined as x >= 0, or vice versa.
   bool merge_combined(InstructionId id) {
     if (!function_.is_opcode(id, ir::Opcode::setp) || function_.instructions[id].guard) return false;
     const ir::Form& form = function_.form_of(id);
@@ -119,7 +119,7 @@ private:
     return true;
   }
 
-  // x >= 0 in a chain of ands, x < 0 in one of ors.
+  // x >= 0 in a chain of ands, x < 0 in a chain of ors.
   static bool is_sign_test(const Test& test, bool conjunction) {
     if (!test.right.is(OperandKind::integer) || !test.left.is(OperandKind::value)) return false;
     const int64_t bound = test.right.immediate;
@@ -127,7 +127,7 @@ private:
     return (test.relation == "lt" && bound == 0) || (test.relation == "le" && bound == -1);
   }
 
-  // The numbers whose signs are tested: one, or x and y of (x | y) < 0.
+  // The numbers whose signs are tested: one, or x and y for (x | y) < 0.
   void collect_signs(const Operand& operand, std::vector<Operand>& signs, size_t depth = 0) const {
     const InstructionId id =
         operand.is(OperandKind::value) ? forms_.def_use().definition(operand.as_value()).instruction : InstructionId();
@@ -141,7 +141,7 @@ private:
     collect_signs(function_.operands_of(id)[2], signs, depth + 1);
   }
 
-  // The leaves that compare what the sign test is about with bounds; empty unless there is one for each.
+  // The leaves that compare the numbers of the sign test with bounds; empty unless there is one for each number.
   std::vector<Leaf*> bounds_for(const Leaf& sign, std::vector<Leaf>& leaves, bool conjunction) const {
     std::vector<Operand> signs;
     collect_signs(sign.test->left, signs);
@@ -155,7 +155,7 @@ private:
     return found;
   }
 
-  // x < w or x <= w; in a chain of ors x >= w or x > w.
+  // x < w or x <= w; in a chain of ors, x >= w or x > w.
   static bool is_bound_test(const Test& test, bool conjunction, const Operand& x) {
     if (test.left != x || test.right.is(OperandKind::integer)) return false;
     return conjunction ? test.relation == "lt" || test.relation == "le"
@@ -165,7 +165,7 @@ private:
   bool merge_in(InstructionId root) {
     const ir::Opcode opcode = function_.form_of(root).opcode;
     const bool conjunction = opcode == ir::Opcode::and_;
-    // Links within a chain are looked at from its end.
+    // Inner links of a chain are handled with its last link.
     const auto uses = forms_.def_use().uses(function_.operands_of(root)[0].as_value());
     if (uses.size() == 1 && uses[0].instruction && is_chain(uses[0].instruction, opcode)) return false;
     std::vector<Leaf> leaves;
@@ -181,7 +181,7 @@ private:
     return changed;
   }
 
-  // The leaves of the bounds become the tests for both ends.
+  // The leaves with the bounds become tests of both ends of the range.
   bool merge(InstructionId root, const std::vector<Leaf*>& bounds) {
     std::vector<legal::RangeProof> proofs;
     for (const Leaf* bound : bounds)
@@ -202,7 +202,7 @@ private:
     return true;
   }
 
-  // What is left of a chain, in the place of its last link.
+  // Emits the rest of a chain in the place of its last link.
   void write_chain(InstructionId root, const std::vector<Leaf>& leaves) {
     const std::string mnemonic(function_.form_of(root).mnemonic);
     const Operand result = function_.operands_of(root)[0];

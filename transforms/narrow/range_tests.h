@@ -6,7 +6,7 @@
 
 namespace ptxrewrite::transforms {
 
-// In chains of and.pred and or.pred. True if anything changed.
+// Merges such tests in chains of and.pred and or.pred. Returns whether anything changed.
 bool merge_range_tests(legal::Attempt& attempt, legal::SiteFilter& sites, ir::LinearForms& forms,
                        legal::BoundsOfValues& bounds);
 

@@ -15,7 +15,7 @@ using ir::OperandKind;
 using ir::Operation;
 using ir::ValueId;
 
-constexpr unsigned most_depth = 200; // of operands of operands: further ones are cut
+constexpr unsigned most_depth = 200; // of nested operands: deeper ones are extracted
 
 bool is_64_bit_register(const ir::Function& function, const Operand& operand) {
   if (!operand.is(OperandKind::value) || operand.selector != ir::no_selector || operand.has(ir::OperandFlag::negated))
@@ -33,7 +33,7 @@ bool is_32_bit_operand(const ir::Function& function, const Operand& operand) {
   return ir::bit_width(value.type) == 32 && value.vector_width == 1;
 }
 
-// The instruction of 32 bits that does to low halves what this one does to whole values; nullptr if there is none.
+// The 32-bit instruction that computes the low half of this one's result from low halves; nullptr if there is none.
 const char* low_half_mnemonic(const ir::Form& form) {
   const bool wide = form.has(ir::Modifier::wide);
   if (form.opaque || form.has(ir::Modifier::sat) || form.has(ir::Modifier::hi) || form.effects.reads_carry ||
@@ -62,7 +62,7 @@ const char* low_half_mnemonic(const ir::Form& form) {
   case Operation::complement:
     return "not.b32";
   case Operation::shift_left:
-    return "shl.b32"; // by 32 and more: nothing is left of the low half, as of any 32 bits
+    return "shl.b32"; // the low half of a shift by 32 or more is 0, as in a 32-bit shift
   case Operation::select:
     return form.opcode == ir::Opcode::selp ? "selp.b32" : nullptr;
   case Operation::convert:
@@ -90,7 +90,7 @@ bool extends_32_bits(const ir::Form& form) {
          ir::is_integer(form.type(1)) && ir::bit_width(form.type(1)) == 32;
 }
 
-// cvt.u32.u64 and the like.
+// Truncations: cvt.u32.u64 and the like.
 bool cuts_64_bits(const ir::Form& form) {
   return form.opcode == ir::Opcode::cvt && !form.opaque && !form.has(ir::Modifier::sat) &&
          ir::is_integer(form.type()) && ir::bit_width(form.type()) <= 32 && ir::is_integer(form.type(1)) &&
@@ -120,7 +120,7 @@ bool keeps_low_halves(const ir::Function& function, InstructionId id) {
   if (instruction.kind != ir::InstructionKind::real || instruction.guard) return false;
   const ir::Form& form = function.form_of(id);
   const std::span<const Operand> operands = function.operands_of(id);
-  if (cuts_64_bits(form)) // writes no 64 bits, so nothing above is asked for
+  if (cuts_64_bits(form)) // has no 64-bit result
     return operands.size() == 2 && ir::bit_width(function.values[operands[0].as_value()].type) <= 32;
   if (extends_32_bits(form))
     return operands.size() == 2 && is_64_bit_register(function, operands[0]) &&
@@ -166,7 +166,7 @@ ValueId Twins::make_parameter(ValueId value, const ir::DefinitionSite& site) {
   row.type = ir::ScalarType::b32;
   row.name = function_.module().intern("%r");
   const ValueId twin = function_.add_value(row);
-  made_[value] = twin; // before the arguments: loops come back to it
+  made_[value] = twin; // set before the arguments are visited, because loops lead back to this value
   std::vector<ValueId> parameters(function_.parameters(site.block).begin(), function_.parameters(site.block).end());
   const size_t place = parameters.size();
   parameters.push_back(twin);
@@ -177,7 +177,7 @@ ValueId Twins::make_parameter(ValueId value, const ir::DefinitionSite& site) {
     arguments[place] = argument;
     function_.set_arguments(edge, arguments);
   };
-  // A place for each first: what the arguments need may add parameters to this block, too.
+  // Adds a placeholder for each edge first, because arguments may add parameters to this block, too.
   for (ir::EdgeId edge : flow_.predecessors(site.block))
     set_argument(edge, twin);
   ++depth_;

@@ -1,6 +1,6 @@
-// The low 32 bits of 64-bit values as values of their own: `add.s64` computes in its low half what `add.s32` of the low
-// halves does, and so do all operations of the ring of integers, and, or, xor, selection and joins. Where nobody reads
-// the high half any more, the 64-bit computation dies.
+// The low 32 bits of 64-bit values as separate values: the low half of `add.s64` is the `add.s32` of the low halves,
+// and the same holds for all ring operations on integers, bitwise operations, selection and joins. If the high half has
+// no readers left, the 64-bit computation becomes dead.
 #pragma once
 
 #include "ir/core/builder.h"
@@ -14,24 +14,24 @@
 
 namespace ptxrewrite::transforms {
 
-// Is the low half of the result made of low halves alone? One of 64 bits, without guard and carry.
+// Does the low half of the 64-bit result depend only on low halves? False with a guard or carry.
 bool keeps_low_halves(const ir::Function& function, ir::InstructionId id);
 
-// 64-bit values whose high half something reads. `reads_low_half(instruction)`: it will ask for the low halves of its
-// 64-bit operands only.
+// 64-bit values whose high half is read. `reads_low_half(instruction)`: it will read only the low halves of its 64-bit
+// operands.
 template <class ReadsLowHalf>
 std::set<ir::ValueId> values_read_whole(const ir::Function& function, const ir::ControlFlow& flow,
                                         const ir::DefUse& def_use, ReadsLowHalf&& reads_low_half);
 
 class Twins {
 public:
-  // `whole`: values that stay as they are; their low halves are cut off.
+  // `whole`: values that stay 64-bit; their low halves are extracted.
   Twins(ir::Function& function, const ir::ControlFlow& flow, const ir::DefUse& def_use, std::set<ir::ValueId> whole)
       : function_(function), flow_(flow), def_use_(def_use), whole_(std::move(whole)) {}
 
-  // The low half of an operand of 64 bits, for an instruction that reads it.
+  // The low half of a 64-bit operand, for an instruction that reads it.
   ir::Operand low_half(const ir::Operand& operand);
-  // A low half that was computed otherwise.
+  // Registers a low half that was computed in another way.
   void set(ir::ValueId value, ir::ValueId twin) { made_[value] = twin; }
 
 private:

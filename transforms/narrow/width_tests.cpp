@@ -1,5 +1,5 @@
-// Compilers put a test in front of a division of 64 bits: if both operands have empty high halves, a division of 32
-// bits will do. Where the ranges say so, the test is decided, and the long division goes.
+// Compilers insert a test before a 64-bit division: if both operands have empty high halves, a 32-bit division
+// suffices. If the ranges decide the test, the long division is removed.
 #include "transforms/narrow/narrow_sites.h"
 
 #include "ir/edit/fold_control.h"
@@ -17,7 +17,7 @@ using ir::ValueId;
 constexpr uint64_t high_half = 0xffffffff00000000u;
 constexpr const char* width_test_raised = "narrow: a test of high halves";
 
-// `setp.eq p, a & 0xffffffff00000000, 0`: the place of the masked operand; nothing if it is not like that.
+// For `setp.eq p, a & 0xffffffff00000000, 0`: the masked operand; nothing for other instructions.
 std::optional<Operand> tested_high_half(const ir::LinearForms& forms, InstructionId id) {
   const ir::Function& function = forms.function();
   if (!function.is_opcode(id, ir::Opcode::setp) || function.instructions[id].guard) return std::nullopt;
@@ -38,7 +38,7 @@ std::optional<Operand> tested_high_half(const ir::LinearForms& forms, Instructio
   return operands[1];
 }
 
-// Before the ranges of a whole kernel are looked at.
+// A quick check before the ranges of a whole kernel are computed.
 bool masks_high_halves(const ir::Function& function) {
   for (ir::BlockId block : function.layout)
     for (InstructionId id : function.instructions_in(block)) {
