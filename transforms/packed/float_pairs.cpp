@@ -1,5 +1,5 @@
-// Greedy: an operation is paired with the one that reads the neighbours of its operands at the same places. Each half
-// of a pair rounds alone, as the scalar operation does, and NaNs are canonical in both.
+// Greedy: an operation is paired with the one that reads the neighbours of its operands at the same positions. Each
+// half of a pair rounds separately, as the scalar operation does, and NaNs are canonical in both.
 #include "transforms/packed/float_pairs.h"
 
 #include "ir/core/insertion.h"
@@ -41,7 +41,7 @@ bool is_pairable(const ir::Function& function, InstructionId id) {
          });
 }
 
-// The value that lies beside another one, and on which side.
+// The value adjacent to another one, and which half it is.
 struct Neighbour {
   ValueId other;
   bool is_lower = false; // the value itself is the lower half
@@ -67,19 +67,20 @@ private:
   void find_loads();
   void join(ValueId lower, ValueId upper);
   FloatPairs in_block(BlockId block);
-  // The operation that goes with `first`, whose lower half `first` is.
+  // The operation to pair with `first`, which is the lower half.
   InstructionId partner_of(InstructionId first) const;
   Fit fit(const Operand& lower, const Operand& upper) const;
   bool goes_with(InstructionId first, InstructionId second) const;
-  // Where both can be done; nothing: nowhere.
+  // Returns whether the pair can be placed at its first operation, or else at its second; nothing if at neither.
   std::optional<bool> is_done_at_first(InstructionId first, InstructionId second) const;
 
   const ir::Function& function_;
   ir::DefUse def_use_;
   std::vector<std::optional<Neighbour>> neighbours_; // by ValueId
-  std::vector<int64_t> place_; // by ValueId: where in the block at hand it is known; -1: from its start
+  std::vector<int64_t> place_; // by ValueId: position of its definition in the current block; -1: available from its
+                               // start
   std::vector<bool> paired_;   // by InstructionId
-  std::vector<int64_t> order_; // by InstructionId: place in the block at hand; -1: not in it
+  std::vector<int64_t> order_; // by InstructionId: position in the current block; -1: in another block
 };
 
 void PairFinder::join(ValueId lower, ValueId upper) {
@@ -107,10 +108,10 @@ PairFinder::Fit PairFinder::fit(const Operand& lower, const Operand& upper) cons
   const std::optional<Neighbour>& beside = neighbours_[lower.id];
   if (beside) {
     if (beside->other != upper.as_value()) return Fit::none;
-    return beside->is_lower ? Fit::beside : Fit::same; // changed sides: as dear as a number twice
+    return beside->is_lower ? Fit::beside : Fit::same; // swapped halves cost as much as a number used twice
   }
   if (neighbours_[upper.id]) return Fit::none;
-  // What a loop carries: taken for neighbours, as they will be if what the loop makes of them are.
+  // Values carried by a loop: assumed to be neighbours, which holds if their next values are.
   const ir::DefinitionSite &a = def_use_.definition(lower.as_value()), &b = def_use_.definition(upper.as_value());
   return a.is_parameter() && b.is_parameter() && a.block == b.block ? Fit::beside : Fit::none;
 }
@@ -145,7 +146,7 @@ std::optional<bool> PairFinder::is_done_at_first(InstructionId first, Instructio
 
 InstructionId PairFinder::partner_of(InstructionId first) const {
   const std::span<const Operand> operands = function_.operands_of(first);
-  // Whoever goes with it reads a neighbour, or the parameter that follows.
+  // The partner reads a neighbour, or the parameter that follows.
   for (size_t i = 1; i < operands.size(); ++i) {
     if (!operands[i].is(OperandKind::value)) continue;
     const ValueId value = operands[i].as_value();
@@ -193,7 +194,7 @@ FloatPairs PairFinder::in_block(BlockId block) {
   return found;
 }
 
-// Puts pairs into registers of 64 bits, each once in a block, as soon as both halves are there.
+// Packs pairs into 64-bit registers, each once in a block, as soon as both halves are available.
 class Packer {
 public:
   Packer(ir::Function& function, BlockId block) : function_(function), builder_(function), block_(block) {
@@ -233,7 +234,7 @@ private:
     const std::span<const Operand> view = function_.operands_of(id);
     return {view.begin(), view.end()};
   }
-  // Behind the later one of the two, or where the block begins.
+  // Positions the builder after the later definition, or at the beginning of the block.
   void place_builder(const Operand& lower, const Operand& upper) {
     std::pair<int64_t, InstructionId> last{-1, {}};
     for (const Operand& operand : {lower, upper})
@@ -264,8 +265,9 @@ private:
   ir::Function& function_;
   ir::Builder builder_;
   BlockId block_;
-  std::map<uint32_t, std::pair<int64_t, InstructionId>> definitions_; // by ValueId: place in the block, and by what
-  std::map<std::array<uint64_t, 4>, ValueId> packed_;                 // by the halves
+  std::map<uint32_t, std::pair<int64_t, InstructionId>> definitions_; // by ValueId: position in the block, and defining
+                                                                      // instruction
+  std::map<std::array<uint64_t, 4>, ValueId> packed_;                 // by the two halves
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// Pairs of f32 operations on numbers that lie side by side -> one operation on f32x2 (sm_100).
+// Pairs of f32 operations on adjacent numbers -> one operation on f32x2 (sm_100).
 #pragma once
 
 #include "ir/core/function.h"
@@ -10,24 +10,24 @@
 
 namespace ptxrewrite::transforms::packed {
 
-// Operations of one block that are done in pairs, in the order in which they are.
+// Operations of one block to be done in pairs, in execution order.
 struct FloatPairs {
   struct Pair {
     ir::InstructionId first, second;
-    bool at_first = false; // the pair is done where the first one stands, else where the second one does
+    bool at_first = false; // whether the pair is placed at its first operation or at its second
   };
   std::vector<Pair> pairs;
 };
 
-// One entry for each block that has such pairs. Numbers lie side by side where a vector load or a pair brings them, and
-// where a loop carries what a pair has made.
+// Returns one entry for each block with such pairs. Numbers are adjacent if a vector load or a pair produces them
+// together, or if a loop carries the results of a pair.
 std::vector<FloatPairs> find_float_pairs(const ir::Function& function);
 
 // "4 fma.rn.f32, 2 add.f32 -> f32x2"
 std::string description(const ir::Function& function, const FloatPairs& pairs);
 void replace(ir::Function& function, const FloatPairs& pairs);
 
-// Does the module's version and target have operations on f32x2?
+// Do the module's version and target support operations on f32x2?
 bool has_float_pairs(const ir::Module& module);
 
 } // namespace ptxrewrite::transforms::packed

@@ -1,4 +1,4 @@
-// The widened operands are looked through; what f32 operation may be done in halves is a row.
+// Looks through the widening of operands; a table lists the f32 operations that may be done on halves.
 #include "transforms/packed/half_via_float.h"
 
 #include "ir/core/builder.h"
@@ -31,7 +31,7 @@ constexpr Row rows[] = {
     {"max.ftz.f32", "max.f16"},
 };
 
-// The half with this value, if there is one: finite, no bits lost.
+// The half with the same value, if it exists: finite and exact.
 std::optional<uint16_t> half_of(uint32_t single) {
   const uint32_t sign = single >> 31, exponent = single >> 23 & 0xff, fraction = single & 0x7fffff;
   if (exponent == 0 && fraction == 0) return static_cast<uint16_t>(sign << 15);
@@ -64,7 +64,7 @@ private:
     if (!is_pair && mnemonic != "cvt.rn.f16.f32") return std::nullopt;
     HalfOperation found{id, {}};
     const std::span<const Operand> operands = function_.operands_of(id);
-    for (size_t i = operands.size(); i-- > 1;) { // the upper half is named first
+    for (size_t i = operands.size(); i-- > 1;) { // the upper half comes first in the operands
       std::optional<HalfOperation::Half> half = half_of_operand(operands[i]);
       if (!half) return std::nullopt;
       found.halves.push_back(*std::move(half));
@@ -95,7 +95,7 @@ private:
     return has_register ? std::optional(half) : std::nullopt;
   }
 
-  // The half that an f32 operand is.
+  // The half from which an f32 operand was widened.
   std::optional<Operand> narrowed(const Operand& operand) const {
     if (operand.is(OperandKind::float32)) {
       const std::optional<uint16_t> bits = packed::half_of(static_cast<uint32_t>(operand.immediate));

@@ -1,9 +1,9 @@
-// Halves that are widened, computed as f32 and rounded back to halves -> one instruction on halves.
+// Operations on halves that are widened to f32 and rounded back -> one instruction on halves.
 //
-// A sum, difference or product of two halves in f32 has 24 bits, twice a half's 11 and two more: rounding it twice
-// gives what rounding once gives (tests/unit/transforms/packed tries all pairs). A product and a sum together have no
-// such rule and stay. NaNs come out canonical in both; subnormal halves are normal numbers of f32, so that .ftz of the
-// f32 instruction finds nothing to flush.
+// A sum, difference or product of two halves in f32 has 24 bits, twice a half's 11 bits plus two: double rounding gives
+// the same result as rounding once (tests/unit/transforms/packed tries all pairs). This does not hold for a
+// multiply-add, which is not rewritten. NaNs are canonical in both forms; subnormal halves are normal f32 numbers, so
+// .ftz of the f32 instruction flushes none of them.
 #pragma once
 
 #include "ir/core/function.h"
@@ -13,7 +13,7 @@
 
 namespace ptxrewrite::transforms::packed {
 
-// One conversion to f16, or to both halves of f16x2, of what one f32 operation makes of halves.
+// A conversion to f16, or to both halves of f16x2, of the result of one f32 operation on halves.
 struct HalfOperation {
   ir::InstructionId root; // cvt.rn.f16.f32 or cvt.rn.f16x2.f32
   struct Half {

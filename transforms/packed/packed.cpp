@@ -1,7 +1,7 @@
 // Pass `packed`: two numbers in one register, computed by one instruction.
 //
 //   * pairs of f32 operations on neighbours -> f32x2, on sm_100 and later (float_pairs.h);
-//   * halves that are computed as floats and rounded back -> half instructions, where that gives the same bits
+//   * halves that are computed as floats and rounded back -> half instructions, if the result is the same
 //     (half_via_float.h).
 #include "ir/edit/dead_code.h"
 #include "transforms/common/family.h"
